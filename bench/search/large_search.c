@@ -80,8 +80,9 @@ static bool note(struct run *run, uint64_t hash)
 static void tell(const struct bench *bench, const struct hn_strategy_kind *kind,
                  struct hn_strategy *strategy, struct run *run)
 {
-    struct hn_telling due = hn_telling_before(run->tickets, bench->look_ahead, run->tickets);
-    for (; run->told < due.finished; run->told++) {
+    for (; run->told < run->tickets &&
+           (run->tickets - run->told >= bench->look_ahead || kind->waits(strategy));
+         run->told++) {
         struct hn_observation finished = {.outcome = HN_OUTCOME_OK, .cost = run->costs[run->told]};
         kind->finished(strategy, run->told, &finished);
     }

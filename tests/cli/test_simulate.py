@@ -152,11 +152,11 @@ class Simulate(hone.Case):
         self.assertEqual(evaluated(self.traces(CONV6, "--strategy", "random", "--runs", 2, "--look-ahead", 32)), plain)
 
     def test_clock(self):
-        """Random search compiles on all cores: with 8 of them it is nearly 8 times as fast as with 1."""
+        """Random search compiles on all cores: with 8 of them it is about 8 times as fast as with 1, which has results in bursts."""
         words = [CONV6, "--strategy", "random", "--runs", 10, "--look-ahead", 64]
         one, eight = (self.scores(*words, "--cores", cores)["strategies"][0]["median_s"] for cores in (1, 8))
         self.assertGreater(one / eight, 6)
-        self.assertLess(one / eight, 8.1)
+        self.assertLess(one / eight, 9)
         self.assertIsNone(self.scores(*words)["strategies"][0]["median_s"])
         self.assertIn("to 5%, s", self.hone("simulate", *words, "--cores", 8, "-q").stdout)
 
@@ -167,7 +167,8 @@ class Simulate(hone.Case):
         self.assertLess(len(short["evals"]), 200)
         self.assertEqual(len(long["evals"]), 700)
         self.assertEqual(long["ends_ms"][:len(short["evals"])], short["ends_ms"])
-        self.assertEqual(long["ends_ms"], sorted(long["ends_ms"]))
+        self.assertGreater(min(long["ends_ms"]), 0)
+        self.assertNotEqual(long["ends_ms"], sorted(long["ends_ms"]))
         self.assertNotIn("ends_ms", read_traces(self.traces(*words[:5]))[0])
 
     def test_own_recording(self):

@@ -70,6 +70,8 @@ static enum hn_status compile(struct hn_backend *backend, uint64_t ticket,
     } else {
         event.image.message = strdup("it does not compile");
     }
+    if (ticket < LOG_LIMIT)
+        scripted->ages_ms[ticket] = fate->age_ms;
     if (fate->stuck)
         hn_backend_event_finish(&event);
     else
@@ -92,6 +94,12 @@ static void limit(struct hn_backend *backend, uint64_t ticket, double patience_m
         event->image.message = strdup("it takes too long");
         event->image.compile_ms = patience_ms;
     }
+}
+
+static double compiling_ms(const struct hn_backend *backend, uint64_t ticket)
+{
+    const struct scripted *scripted = scripted_of(backend);
+    return ticket < LOG_LIMIT ? scripted->ages_ms[ticket] : 0;
 }
 
 static enum hn_status complete(struct hn_backend *backend, const struct hn_bindings *point,
@@ -268,6 +276,7 @@ static const struct hn_backend_kind scripted_kind = {
     .evaluate = evaluate,
     .wait = wait_event,
     .limit = limit,
+    .compiling_ms = compiling_ms,
     .reseed = reseed,
     .race = race,
     .halt = halt,

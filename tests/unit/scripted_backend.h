@@ -18,6 +18,7 @@ struct fate {
     int delay; /* waits that its compilation takes */
     double compile_ms; /* that it says it took; 0: 10 */
     bool stuck; /* its compilation never ends */
+    double age_ms; /* for how long it says that it compiles, where that does not end */
     double slow_ms; /* that its evaluation really takes */
 };
 
@@ -53,6 +54,7 @@ struct scripted {
     uint64_t first_seed;
     int compiled[LOG_LIMIT]; /* points in order */
     int compiled_count;
+    double ages_ms[LOG_LIMIT]; /* by ticket */
     struct scripted_evaluation evaluated[LOG_LIMIT];
     int evaluated_count;
 

@@ -79,24 +79,20 @@ static void priors_are_points_of_the_space(void **state)
         hn_recorded_finish(&sources[i]);
 }
 
-/* Two cores, look-ahead 4: of two tickets the compilation is known, of four the result, when a
- * fifth is proposed. */
-static void a_clock_keeps_cores_and_gpu_busy(void **state)
+static void a_machine_has_cores_and_a_gpu(void **state)
 {
+    struct hn_machine machine;
     (void)state;
-    static const struct hn_machine_job jobs[] = {
-        {.original = 0, .compile_ms = 100, .evaluate_ms = 10},
-        {.original = 1, .compile_ms = 30, .evaluate_ms = 10}, /* waits for 0: to 120 */
-        {.original = 2, .compile_ms = 50}, /* from 30 on; proposed at 100: to 150 */
-        {.original = 1},                   /* is there already */
-        {.original = 4, .compile_ms = 20, .evaluate_ms = 500}, /* proposed at 150 */
-        {.original = 5, .compile_ms = 20, .evaluate_ms = 10},
-    };
-    double ends_ms[6];
-    assert_int_equal(hn_machine_clock(jobs, 6, 4, 2, ends_ms, NULL), HN_OK);
-    static const double expected[] = {110, 120, 150, 120, 670, 680};
-    for (size_t i = 0; i < 6; i++)
-        assert_true(fabs(ends_ms[i] - expected[i]) < 1e-9);
+    assert_int_equal(hn_machine_init(&machine, 2, NULL), HN_OK);
+    assert_true(hn_machine_compile(&machine, 100) == 100);
+    assert_true(hn_machine_compile(&machine, 30) == 30);
+    assert_true(hn_machine_compile(&machine, 50) == 80); /* behind the second */
+    machine.now_ms = 90;
+    assert_true(hn_machine_compile(&machine, 20) == 110);
+    assert_true(hn_machine_evaluate(&machine, 500) == 590);
+    machine.now_ms = 100;
+    assert_true(hn_machine_evaluate(&machine, 10) == 600);
+    hn_machine_finish(&machine);
 }
 
 /* A strategy that proposes what the script says and checks what it is told. */
@@ -328,7 +324,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(priors_are_points_of_the_space),
-        cmocka_unit_test(a_clock_keeps_cores_and_gpu_busy),
+        cmocka_unit_test(a_machine_has_cores_and_a_gpu),
         cmocka_unit_test(a_run_tells_what_the_look_ahead_allows),
         cmocka_unit_test(a_run_ends_when_both_budgets_are_used),
         cmocka_unit_test(declined_points_are_not_evaluated),

@@ -101,6 +101,8 @@ struct hn_backend_kind {
     void (*usage)(const struct hn_backend *backend, struct hn_usage *usage); /* NULL: not known */
     /* What was just given to compile is stopped where it compiles for longer: compile_stopped. NULL: nothing is. */
     void (*limit)(struct hn_backend *backend, uint64_t ticket, double patience_ms);
+    /* For how long it compiles what was given to compile and did not come back; 0: it did not begin. NULL: not known. */
+    double (*compiling_ms)(const struct hn_backend *backend, uint64_t ticket);
     /* Whether points share programs, so that compiled ones are worth keeping. NULL: nothing is compiled. */
     void (*share)(struct hn_backend *backend, bool shares);
 };

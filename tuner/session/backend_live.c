@@ -256,6 +256,11 @@ static void limit(struct hn_backend *backend, uint64_t ticket, double patience_m
     hn_compile_pool_limit(((struct hn_live *)backend)->pool, ticket, patience_ms);
 }
 
+static double compiling_ms(const struct hn_backend *backend, uint64_t ticket)
+{
+    return hn_compile_pool_age_ms(((const struct hn_live *)backend)->pool, ticket, hn_now_ms());
+}
+
 static void share(struct hn_backend *backend, bool shares)
 {
     hn_compile_pool_expect_twins(((struct hn_live *)backend)->pool, shares);
@@ -291,6 +296,7 @@ static const struct hn_backend_kind live_kind = {
     .usage = usage,
     .limit = limit,
     .share = share,
+    .compiling_ms = compiling_ms,
 };
 
 static void take_lead(struct hn_live *live)

@@ -99,6 +99,7 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     session->state.look_ahead = session->look_ahead;
     session->best = SIZE_MAX;
     session->censor = SIZE_MAX;
+    session->held_ms = INFINITY;
     hn_session_start_clock(session);
     session->created_s = hn_session_epoch_s();
     session->state.points = UINT64_MAX;
@@ -112,6 +113,8 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
         status = hn_points_init(&session->points, task->space, err);
     if (status == HN_OK)
         status = hn_session_load_cached(session, err);
+    if (status == HN_OK)
+        status = hn_schedule_init(&session->schedule, session->look_ahead, err);
     if (status == HN_OK && hn_space_is_built(task->space))
         status = hn_session_begin_search(session, err);
     if (status != HN_OK) {
@@ -129,6 +132,7 @@ void hn_session_destroy(struct hn_session *session)
     if (session->strategy != NULL)
         session->options.strategy->destroy(session->strategy);
     hn_tickets_finish(&session->tickets);
+    hn_schedule_finish(&session->schedule);
     hn_cached_finish(&session->cached);
     hn_points_finish(&session->points);
     free(session->choice);
@@ -228,6 +232,8 @@ enum hn_status hn_session_step(struct hn_session *session, struct hn_backend_eve
     int timeout = session->strategy != NULL ? (int)watch_interval_ms : building_interval_ms;
     if (due >= 0 && due < timeout)
         timeout = due;
+    if (session->held_ms < timeout)
+        timeout = (int)session->held_ms + 1;
     enum hn_status status = wait_for_event(session, timeout, event, err);
     if (status == HN_OK && session->store != NULL && hn_store_due_ms(session->store) == 0) {
         status = hn_store_commit(session->store, err);
@@ -239,33 +245,28 @@ enum hn_status hn_session_step(struct hn_session *session, struct hn_backend_eve
     return status;
 }
 
-/* What ticket `number` can be held against, NULL for nothing. Where a strategy hears of it, the
- * best of the tickets told long ago, so that the sequence is the same whatever the number of cores;
- * otherwise of all so far. */
-static const struct hn_result *find_censor(struct hn_session *session, size_t number)
+/* What ticket `number` can be held against, SIZE_MAX: nothing. Where a strategy hears of it, the
+ * best of the tickets told before it, so that the sequence is the same whatever the number of
+ * cores, and of a given one, of those long before it; otherwise of all so far. */
+static size_t find_censor(struct hn_session *session, size_t number)
 {
     const struct hn_ticket *tickets = session->tickets.items;
-    if (!session->options.strategy->needs_feedback || session->options.hasty ||
-        session->last_call) {
-        session->censor = session->best;
-        return session->best != SIZE_MAX ? &tickets[session->best].result : NULL;
-    }
+    if (!session->options.strategy->needs_feedback || session->options.hasty || session->last_call)
+        return session->best;
+    if (tickets[number].decided)
+        return tickets[number].flight->censor;
     while (session->censor_next + session->look_ahead <= number &&
-           session->censor_next < session->next_settled) {
-        const struct hn_result *result = &tickets[session->censor_next].result;
-        if (result->outcome == HN_OUTCOME_OK &&
-            (session->censor == SIZE_MAX ||
-             result->median_us < tickets[session->censor].result.median_us))
-            session->censor = session->censor_next;
-        session->censor_next++;
-    }
-    return session->censor != SIZE_MAX ? &tickets[session->censor].result : NULL;
+           session->censor_next < session->next_settled)
+        hn_session_hold_against(session, session->censor_next++);
+    return session->censor;
 }
 
 static enum hn_status dispatch(struct hn_session *session, size_t number, struct hn_error *err)
 {
     struct hn_ticket *ticket = &session->tickets.items[number];
-    const struct hn_result *censor = find_censor(session, number);
+    size_t against = find_censor(session, number);
+    const struct hn_result *censor =
+        against != SIZE_MAX ? &session->tickets.items[against].result : NULL;
     bool by_time = strcmp(session->task->plan->objective, "time") == 0;
     bool weighs = hn_session_weighs(session);
     struct hn_bench_request request = {
@@ -277,16 +278,18 @@ static enum hn_status dispatch(struct hn_session *session, size_t number, struct
         .censor_clock_mhz = censor != NULL ? (double)censor->clock_mhz : 0,
     };
     ticket->state = HN_TICKET_EVALUATING;
-    ticket->flight->censor = session->censor;
+    ticket->flight->censor = against;
     return session->backend->kind->evaluate(session->backend, number, &ticket->flight->record.point,
                                             &ticket->flight->image, &request, err);
 }
 
-/* A strategy that may decline decides when it is told of the compilation. */
+/* A strategy that may decline decides when it is told of the compilation, and one that needs
+ * feedback has results in the order in which it is told of that. */
 static bool decided(const struct hn_session *session, size_t number)
 {
-    return session->last_call || session->options.strategy->compiled == NULL ||
-           number < session->given_count + session->told_compiled;
+    const struct hn_strategy_kind *strategy = session->options.strategy;
+    return session->last_call || (!strategy->needs_feedback && strategy->compiled == NULL) ||
+           number < session->given_count || session->tickets.items[number].decided;
 }
 
 /* Whether a ticket may go to the GPU before those that are still being compiled: where nobody is
@@ -304,16 +307,22 @@ static enum hn_status feed_gpu(struct hn_session *session, struct hn_error *err)
     if (!kind->idle(session->backend))
         return HN_OK;
     bool skipped_any = false;
-    size_t end = may_overtake(session) ? session->tickets.count : session->next_register;
+    bool told = session->options.strategy->needs_feedback;
+    size_t end = may_overtake(session) || told ? session->tickets.count : session->next_register;
     for (size_t i = session->next_dispatch; i < end; i++) {
-        if (i >= session->next_register) {
+        if (i >= session->next_register && may_overtake(session)) {
             enum hn_status status = hn_session_register_ticket(session, i, err);
             if (status != HN_OK)
                 return status;
         }
         enum hn_ticket_state state = (enum hn_ticket_state)session->tickets.items[i].state;
-        if (state == HN_TICKET_COMPILED && !decided(session, i))
+        bool waits = state == HN_TICKET_COMPILED && !decided(session, i);
+        if (waits && !told)
             return HN_OK;
+        if (waits) {
+            skipped_any = true;
+            continue;
+        }
         if (state == HN_TICKET_COMPILED &&
             session->tickets.items[i].flight->record.outcome != HN_OUTCOME_SKIPPED) {
             enum hn_status status = dispatch(session, i, err);
@@ -387,10 +396,10 @@ enum hn_status hn_session_loop(struct hn_session *session, struct hn_error *err)
             status = hn_session_prepare(session, err);
         if (status == HN_OK)
             status = hn_session_register(session, err);
-        if (status == HN_OK) {
-            hn_session_tell(session);
+        if (status == HN_OK)
+            status = hn_session_tell(session, err);
+        if (status == HN_OK)
             status = feed_gpu(session, err);
-        }
         if (status != HN_OK || hn_session_is_over(session))
             return status;
         if (all_finished(session) && session->exhausted)
@@ -440,7 +449,8 @@ enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watc
     /* What was waited for came to nothing, by a signal or by the clock. */
     if (status == HN_EINTERRUPTED)
         status = HN_OK;
-    hn_session_tell(session);
+    if (status == HN_OK)
+        status = hn_session_tell(session, err);
     if (session->options.strategy->chance != NULL && session->strategy != NULL)
         session->state.chance = session->options.strategy->chance(session->strategy);
     /* What was finished is kept whatever happened; the first failure is the one that is told. */

@@ -6,7 +6,7 @@
 #include "cache/store/store_record.h"
 #include "tuner/session/session_internal.h"
 
-/* A strategy that waits for results proposes a point again: once is enough. */
+/* A point that is proposed again is there already. */
 static enum hn_status add(struct hn_points_ahead *ahead, const struct hn_bindings *point,
                           struct hn_error *err)
 {
@@ -53,6 +53,8 @@ static enum hn_status add_proposals(struct hn_points_ahead *ahead, const struct 
     bool created = status == HN_OK;
     for (uint64_t t = 0; status == HN_OK && t < most && ahead->count < limit; t++) {
         struct hn_bindings point;
+        if (t > 0 && kind->waits != NULL && kind->waits(strategy))
+            break;
         ahead->complete = !kind->propose(strategy, t, choice);
         if (ahead->complete)
             break;

@@ -8,6 +8,7 @@
 #include "tuner/session/session_cached.h"
 #include "tuner/session/session_memory.h"
 #include "tuner/session/ticket.h"
+#include "tuner/strategy/schedule.h"
 
 /* Shared by session.c (the loop), session_search.c (proposals), session_results.c (what comes back), session_memory.c
  * (what is held of it) and finals.c. */
@@ -27,9 +28,11 @@ struct hn_session {
     struct hn_task *task;
     struct hn_store *store;
     struct hn_session_options options;
-    /* L: a strategy that needs feedback has been told of ticket t - L when it makes proposal t; a variant is stopped early
-     * only against tickets that long ago. */
+    /* L: so many tickets are in flight at most. A variant is stopped early only against tickets that were told before its
+     * compilation was; a given one, against those L before it. */
     unsigned look_ahead;
+    struct hn_schedule schedule; /* of the strategy's tickets, where it needs feedback */
+    double held_ms;              /* in which what compiles may get old enough that more can be told; INFINITY: nothing is waited for so */
     struct hn_session_state state;
     /* Where energy is the objective, the power of a few points, and what is made of it; no samples: nothing was measured yet. */
     struct hn_session_power powers[HN_POWER_POINTS];
@@ -60,8 +63,9 @@ struct hn_session {
     bool begun; /* session_id is valid */
     int64_t session_id;
 
-    uint64_t told_compiled; /* strategy tickets told so far */
+    uint64_t told_compiled; /* strategy tickets told so far, in their order where no feedback is needed */
     uint64_t told_finished;
+    uint64_t after; /* tickets that the schedule was given behind the last proposal */
     size_t next_given;    /* no given ticket below it is being compiled */
     size_t next_register; /* first ticket whose machine code is not yet looked up, but for given ones that are being compiled */
     size_t next_dispatch; /* no ticket below it waits for the GPU */
@@ -77,13 +81,16 @@ struct hn_session {
 enum hn_status hn_session_admit_given(struct hn_session *session, struct hn_error *err);
 enum hn_status hn_session_propose(struct hn_session *session, struct hn_error *err);
 /* Tells the strategy what it may know by now. */
-void hn_session_tell(struct hn_session *session);
+enum hn_status hn_session_tell(struct hn_session *session, struct hn_error *err);
+/* Tickets whose compilation is told from now on are held against this one, where it is the best of those. */
+void hn_session_hold_against(struct hn_session *session, size_t number);
 
 /* session_results.c */
 enum hn_status hn_session_take_event(struct hn_session *session, struct hn_backend_event *event,
                                      struct hn_error *err);
 /* Looks up the machine code of tickets, in order, as far as they are compiled; or of one. */
 enum hn_status hn_session_register(struct hn_session *session, struct hn_error *err);
+bool hn_session_given_compile(struct hn_session *session);
 enum hn_status hn_session_register_ticket(struct hn_session *session, size_t number, struct hn_error *err);
 /* The ticket is done with what the record of its flight says, or its result where it has none. */
 enum hn_status hn_session_finish_ticket(struct hn_session *session, size_t number, struct hn_error *err);

@@ -113,7 +113,7 @@ void hn_session_release(struct hn_session *session, size_t number)
     struct hn_ticket *ticket = &session->tickets.items[number];
     bool readable =
         ticket->replayed || (session->store != NULL && (ticket->kept || ticket->cached));
-    bool told = number < session->given_count + session->told_finished;
+    bool told = number < session->given_count || ticket->told;
     if (ticket->flight == NULL || ticket->state != HN_TICKET_FINISHED || ticket->flight->held ||
         is_close(session, number))
         return;

@@ -246,7 +246,7 @@ enum hn_status hn_session_register_ticket(struct hn_session *session, size_t num
 }
 
 /* Whether one of the given tickets is still being compiled. */
-static bool given_compile(struct hn_session *session)
+bool hn_session_given_compile(struct hn_session *session)
 {
     const struct hn_ticket *tickets = session->tickets.items;
     while (session->next_given < session->given_count &&
@@ -255,18 +255,18 @@ static bool given_compile(struct hn_session *session)
     return session->next_given < session->given_count;
 }
 
-/* Whether the look-up of this ticket's machine code has to wait. A strategy that needs feedback
- * waits for compilations anyway, and must find the same duplicates whatever the machine; but nobody
- * is told of the given tickets, which are looked up as they come. */
+/* Whether the look-up of this ticket's machine code has to wait. Where a strategy needs feedback,
+ * it is looked up when that is told of it, so that duplicates are the same whatever the machine;
+ * but nobody is told of the given tickets, which are looked up as they come. */
 static bool has_to_wait(struct hn_session *session, size_t number)
 {
     const struct hn_ticket *ticket = &session->tickets.items[number];
-    bool compiles = ticket->state == HN_TICKET_COMPILING;
     if (number < session->given_count)
         return false;
     if (session->options.strategy->needs_feedback)
-        return compiles || given_compile(session);
-    return compiles && hn_now_ms() - ticket->flight->compiling_since_ms < patience_ms;
+        return true;
+    return ticket->state == HN_TICKET_COMPILING &&
+           hn_now_ms() - ticket->flight->compiling_since_ms < patience_ms;
 }
 
 enum hn_status hn_session_register(struct hn_session *session, struct hn_error *err)
@@ -355,7 +355,8 @@ enum hn_status hn_session_take_event(struct hn_session *session, struct hn_backe
     case HN_EVENT_COMPILED:
         status = take_compiled(session, event, err);
         /* Arrived after its turn: it is looked up now. */
-        if (status == HN_OK && event->ticket < session->next_register)
+        if (status == HN_OK && (event->ticket < session->next_register ||
+                                session->tickets.items[event->ticket].decided))
             status = hn_session_register_ticket(session, event->ticket, err);
         break;
     case HN_EVENT_EVALUATED:

@@ -106,7 +106,17 @@ static enum hn_status admit_proposal(struct hn_session *session, struct hn_error
     const struct hn_session_options *options = &session->options;
     bool asks = options->strategy->patience != NULL && !options->full;
     double patience_ms = asks ? options->strategy->patience(session->strategy) : INFINITY;
-    return admit_patiently(session, false, patience_ms, err);
+    size_t number = session->tickets.count;
+    size_t given = session->given_count;
+    enum hn_status status = admit_patiently(session, false, patience_ms, err);
+    if (status != HN_OK || !options->strategy->needs_feedback)
+        return status;
+    size_t first = hn_tickets_of_point(&session->tickets, session->tickets.items[number].point);
+    hn_schedule_propose(&session->schedule, number - given,
+                        (first < given ? number : first) - given);
+    if (first < given)
+        hn_schedule_note(&session->schedule, number - given, 0, true);
+    return HN_OK;
 }
 
 static enum hn_status admit_point(struct hn_session *session, const struct hn_bindings *point,
@@ -302,59 +312,168 @@ static void tell_finished(struct hn_session *session, uint64_t t)
     hn_record_finish(&told.read);
 }
 
-/* Tell the strategy's tickets below `end`, in order, up to the first of which it is not known. */
-static void tell_compiled_below(struct hn_session *session, uint64_t end)
+/* Tell the strategy's tickets, in order, up to the first of which it is not known: to one that
+ * needs no feedback. */
+static void tell_in_order(struct hn_session *session)
 {
-    for (; session->told_compiled < end; session->told_compiled++) {
+    uint64_t count = session->tickets.count - session->given_count;
+    for (; session->told_compiled < count; session->told_compiled++) {
         size_t number = session->given_count + session->told_compiled;
         if (number >= session->next_register ||
             session->tickets.items[number].state == HN_TICKET_COMPILING)
-            return;
+            break;
         tell_compiled(session, session->told_compiled);
+        session->tickets.items[number].decided = true;
     }
-}
-
-static void tell_finished_below(struct hn_session *session, uint64_t end)
-{
-    while (session->told_finished < end) {
+    for (; session->told_finished < session->told_compiled; session->told_finished++) {
         if (strategy_ticket(session, session->told_finished)->state != HN_TICKET_FINISHED)
             return;
         tell_finished(session, session->told_finished);
-        session->told_finished++;
-        hn_session_release(session, session->given_count + session->told_finished - 1);
+        strategy_ticket(session, session->told_finished)->told = true;
+        hn_session_release(session, session->given_count + session->told_finished);
     }
 }
 
-/* Tells exactly what proposal t may know. False when it is not there yet, or not all tickets that t
- * may be held against (the ladder's too) are finished. */
-static bool tell_for(struct hn_session *session, uint64_t t)
+/* What the schedule goes by. */
+static const struct hn_costs *costs_of(const struct hn_session *session, uint64_t t,
+                                       struct told *told)
 {
-    uint64_t given = session->given_count;
-    struct hn_telling due =
-        hn_telling_before(t, session->look_ahead, session->tickets.count - given);
-    tell_compiled_below(session, due.compiled);
-    if (session->told_compiled < due.compiled)
-        return false;
-    tell_finished_below(session, due.finished);
-    hn_session_settle(session);
-    struct hn_telling settled =
-        hn_telling_before(given + t, session->look_ahead, session->tickets.count);
-    return session->told_finished >= due.finished && session->next_settled >= settled.finished;
+    static const struct hn_costs none = {0};
+    look_up(session, session->given_count + t, told);
+    return told->record != NULL ? &told->record->costs : &none;
 }
 
-void hn_session_tell(struct hn_session *session)
+/* What is known by now of the tickets that are not told. */
+static void note_compilations(struct hn_session *session)
 {
+    const struct hn_backend *backend = session->backend;
+    for (size_t i = 0; i < session->schedule.count; i++) {
+        const struct hn_schedule_ticket *entry = &session->schedule.tickets[i];
+        size_t number = session->given_count + entry->number;
+        if (entry->known || number >= session->tickets.count)
+            continue;
+        if (session->tickets.items[number].state == HN_TICKET_COMPILING) {
+            if (backend->kind->compiling_ms != NULL && isfinite(entry->start_ms))
+                hn_schedule_note(&session->schedule, entry->number,
+                                 backend->kind->compiling_ms(backend, number), false);
+            continue;
+        }
+        struct told told;
+        double compile_ms = costs_of(session, entry->number, &told)->compile_ms;
+        hn_schedule_note(&session->schedule, entry->number, compile_ms, true);
+        hn_record_finish(&told.read);
+    }
+}
+
+void hn_session_hold_against(struct hn_session *session, size_t number)
+{
+    const struct hn_result *result = &session->tickets.items[number].result;
+    if (result->outcome == HN_OUTCOME_OK &&
+        (session->censor == SIZE_MAX ||
+         result->median_us < session->tickets.items[session->censor].result.median_us))
+        session->censor = number;
+}
+
+static enum hn_status decide(struct hn_session *session, uint64_t t, struct hn_error *err)
+{
+    size_t number = session->given_count + t;
+    struct hn_ticket *ticket = &session->tickets.items[number];
+    enum hn_status status = hn_session_register_ticket(session, number, err);
+    if (status != HN_OK)
+        return status;
+    tell_compiled(session, t);
+    ticket->decided = true;
+    if (ticket->flight != NULL)
+        ticket->flight->censor = session->censor;
+    session->told_compiled++;
+    hn_schedule_tell(&session->schedule, HN_SCHEDULE_COMPILED, t, 0);
+    return HN_OK;
+}
+
+static void conclude(struct hn_session *session, uint64_t t)
+{
+    struct told told;
+    size_t number = session->given_count + t;
+    const struct hn_costs *costs = costs_of(session, t, &told);
+    double evaluate_ms =
+        strategy_ticket(session, t)->replayed ? 0 : costs->verify_ms + costs->measure_ms;
+    hn_record_finish(&told.read);
+    for (; session->censor_next < session->given_count; session->censor_next++)
+        hn_session_hold_against(session, session->censor_next);
+    hn_session_hold_against(session, number);
+    tell_finished(session, t);
+    strategy_ticket(session, t)->told = true;
+    session->told_finished++;
+    hn_schedule_tell(&session->schedule, HN_SCHEDULE_FINISHED, t, evaluate_ms);
+    hn_session_release(session, number);
+}
+
+/* Tells what is next in the schedule. Nobody is told of the given tickets, but what is told may be
+ * a duplicate of theirs, or held against them. told: false where it is not there yet. */
+static enum hn_status tell_next(struct hn_session *session, bool *told, struct hn_error *err)
+{
+    uint64_t t = 0;
     uint64_t count = session->tickets.count - session->given_count;
+    note_compilations(session);
+    enum hn_schedule_event event = hn_schedule_next(&session->schedule, &t);
+    session->held_ms = session->schedule.held_ms;
+    *told = event != HN_SCHEDULE_NONE;
+    if (!*told || t >= count) {
+        if (*told)
+            hn_schedule_tell(&session->schedule, event, t, 0);
+        return HN_OK;
+    }
+    if (event == HN_SCHEDULE_COMPILED) {
+        *told = !hn_session_given_compile(session) &&
+                strategy_ticket(session, t)->state != HN_TICKET_COMPILING;
+        return *told ? decide(session, t, err) : HN_OK;
+    }
+    hn_session_settle(session);
+    *told = session->next_settled >= session->given_count &&
+            strategy_ticket(session, t)->state == HN_TICKET_FINISHED;
+    if (*told)
+        conclude(session, t);
+    return HN_OK;
+}
+
+/* Tells until another proposal may be made. room: false when that is not known yet. */
+static enum hn_status tell_for_room(struct hn_session *session, bool *room, struct hn_error *err)
+{
+    const struct hn_strategy_kind *kind = session->options.strategy;
+    bool told = true;
+    enum hn_status status = HN_OK;
+    *room = false;
+    while (status == HN_OK && told) {
+        *room = hn_may_propose(kind, session->strategy, &session->schedule);
+        if (*room)
+            return HN_OK;
+        status = tell_next(session, &told, err);
+    }
+    return status;
+}
+
+enum hn_status hn_session_tell(struct hn_session *session, struct hn_error *err)
+{
+    struct hn_schedule *schedule = &session->schedule;
+    uint64_t count = session->tickets.count - session->given_count;
+    bool told = true;
+    enum hn_status status = HN_OK;
     if (!session->options.strategy->needs_feedback) {
-        tell_compiled_below(session, count);
-        tell_finished_below(session, session->told_compiled);
-        return;
+        tell_in_order(session);
+        return HN_OK;
     }
     /* Behind the last proposal it goes on as if there were more, so that what is declined does not
-     * depend on the machine either. */
-    for (uint64_t t = count; session->exhausted && t < count + session->look_ahead; t++)
-        if (!tell_for(session, t))
-            return;
+     * depend on where the search ends. */
+    while (status == HN_OK && told && session->exhausted && session->strategy != NULL &&
+           session->told_finished < count) {
+        while (hn_schedule_has_room(schedule)) {
+            uint64_t number = count + session->after++;
+            hn_schedule_propose(schedule, number, number);
+            hn_schedule_note(schedule, number, 0, true);
+        }
+        status = tell_next(session, &told, err);
+    }
+    return status;
 }
 
 static bool budget_is_used(const struct hn_session *session)
@@ -378,12 +497,13 @@ static enum hn_status doubt(struct hn_session *session, struct hn_error *err)
     return hn_session_tell_chance(session, chance, err);
 }
 
-static bool has_room(struct hn_session *session, uint64_t t)
+static enum hn_status find_room(struct hn_session *session, bool *room, struct hn_error *err)
 {
     if (session->options.strategy->needs_feedback)
-        return tell_for(session, t);
+        return tell_for_room(session, room, err);
     size_t unfinished = session->tickets.count - session->next_settled;
-    return session->backend->kind->room(session->backend) > 0 && unfinished < waiting_limit;
+    *room = session->backend->kind->room(session->backend) > 0 && unfinished < waiting_limit;
+    return HN_OK;
 }
 
 static bool is_exhausted(const struct hn_session *session)
@@ -397,10 +517,13 @@ static enum hn_status propose(struct hn_session *session, struct hn_error *err)
     while (!session->exhausted) {
         uint64_t t = session->tickets.count - session->given_count;
         uint64_t known = session->state.proposed;
+        bool room = false;
         session->exhausted = is_exhausted(session);
-        if (session->exhausted || !has_room(session, t))
+        enum hn_status status = session->exhausted ? HN_OK : find_room(session, &room, err);
+        if (status == HN_OK && !room)
             break;
-        enum hn_status status = doubt(session, err);
+        if (status == HN_OK)
+            status = doubt(session, err);
         if (status != HN_OK)
             return status;
         session->exhausted = session->state.stopped || !session->options.strategy->propose(
@@ -412,7 +535,8 @@ static enum hn_status propose(struct hn_session *session, struct hn_error *err)
         /* What is told is let go of: launches that are known not to fit finish right here. */
         if (status == HN_OK && !session->options.strategy->needs_feedback) {
             status = hn_session_register(session, err);
-            hn_session_tell(session);
+            if (status == HN_OK)
+                status = hn_session_tell(session, err);
         }
         if (status != HN_OK)
             return status;

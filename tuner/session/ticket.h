@@ -49,6 +49,8 @@ struct hn_ticket {
     bool full;                /* of the ladder: no early stop */
     bool cached;              /* its record is of an earlier session */
     bool kept;                /* its record is in this session of the cache */
+    bool decided;             /* the strategy was told of its compilation */
+    bool told;                /* and that it is finished */
     bool replayed;            /* shares the record of an earlier ticket of the same point */
 };
 

@@ -6,17 +6,20 @@
 
 #include "base/error.h"
 
-/* When a session would have had its results: cores that compile side by side, oldest proposal first, one GPU that takes
- * what is compiled in the order proposed, and proposals that are made once all is there that they may know. What the
- * tuner itself takes is left out, and so are finals. */
-struct hn_machine_job {
-    size_t original; /* the first job of the same point, which may be this one; others wait for it and take nothing */
-    double compile_ms;
-    double evaluate_ms; /* 0: it does not get to the GPU */
+/* When a session would have had its results: cores that compile side by side, oldest proposal first, and one GPU that takes
+ * what it is told to in that order. What the tuner itself takes is left out, and so are finals. */
+struct hn_machine {
+    double *free_ms; /* by core: from when on it is */
+    size_t cores;
+    double gpu_free_ms;
+    double now_ms; /* the owner's to move on */
 };
 
-/* ends_ms[i]: when job i was finished. HN_ENOMEM. */
-enum hn_status hn_machine_clock(const struct hn_machine_job *jobs, size_t count, unsigned look_ahead, size_t cores,
-                                double *ends_ms, struct hn_error *err);
+enum hn_status hn_machine_init(struct hn_machine *machine, size_t cores, struct hn_error *err);
+void hn_machine_finish(struct hn_machine *machine);
+/* Asked for now: from when on it is compiled. It begins compile_ms before. */
+double hn_machine_compile(struct hn_machine *machine, double compile_ms);
+/* Given to the GPU now: when it is done. */
+double hn_machine_evaluate(struct hn_machine *machine, double evaluate_ms);
 
 #endif

@@ -15,7 +15,9 @@ enum { FIRST_CHANCE = 16, CHANCES_MOST = 64 };
 
 struct ticket {
     uint32_t row;
-    bool repeated; /* an earlier ticket has the row */
+    bool repeated;      /* an earlier ticket has the row */
+    double compiled_ms; /* on the machine; of a repeated one 0 */
+    double ends_ms;
 };
 
 struct drive {
@@ -24,9 +26,11 @@ struct drive {
     struct ticket *tickets;
     size_t count;
     size_t capacity;
-    uint64_t told_compiled;
     uint64_t told_finished;
+    struct hn_schedule schedule;
+    struct hn_machine machine;
     bool *proposed;     /* by row */
+    uint64_t *first;    /* by row: its first ticket */
     bool *declined;     /* by row */
     double *compile_ms; /* by row: what it took, or after how long it was stopped */
     size_t distinct;
@@ -77,14 +81,49 @@ static void tell_finished(struct drive *drive, uint64_t t)
         kind->finished(drive->strategy, t, &finished);
 }
 
-/* All that proposal t may know. */
-static void tell_for(struct drive *drive, uint64_t t)
+/* What the GPU is at for. */
+static double evaluate_ms(const struct drive *drive, const struct ticket *ticket)
 {
-    struct hn_telling due = hn_telling_before(t, drive->options->look_ahead, drive->count);
-    while (drive->told_compiled < due.compiled)
-        tell_compiled(drive, drive->told_compiled++);
-    while (drive->told_finished < due.finished)
-        tell_finished(drive, drive->told_finished++);
+    const struct hn_table_row *row = &drive->options->recorded->table.rows[ticket->row];
+    bool measured = !drive->declined[ticket->row] && !is_stopped(drive, ticket->row);
+    return measured && !ticket->repeated ? row->cost_ms - row->compile_ms : 0;
+}
+
+/* A session tells once it is sure that nothing would be told before: of the others that compile,
+ * how long they do so far. */
+static double sure_ms(const struct drive *drive, uint64_t number, double from_ms)
+{
+    double sure = from_ms;
+    for (size_t i = 0; i < drive->schedule.count; i++) {
+        const struct hn_schedule_ticket *other = &drive->schedule.tickets[i];
+        if (other->number >= drive->count || other->number == number ||
+            !isnan(other->compiled_ms) || drive->tickets[other->number].repeated)
+            continue;
+        const struct ticket *ticket = &drive->tickets[other->number];
+        double start_ms = ticket->compiled_ms - drive->compile_ms[ticket->row];
+        double age_ms = drive->schedule.event_ms - other->start_ms;
+        if (age_ms > HN_SCHEDULE_LEAST_MS)
+            sure = fmax(sure, fmin(ticket->compiled_ms, start_ms + age_ms));
+    }
+    return sure;
+}
+
+static void tell(struct drive *drive, enum hn_schedule_event event, uint64_t number)
+{
+    struct ticket *ticket = &drive->tickets[number];
+    struct hn_machine *machine = &drive->machine;
+    if (event == HN_SCHEDULE_FINISHED) {
+        machine->now_ms = fmax(machine->now_ms, sure_ms(drive, number, ticket->ends_ms));
+        tell_finished(drive, number);
+        hn_schedule_tell(&drive->schedule, event, number, evaluate_ms(drive, ticket));
+        drive->told_finished++;
+        return;
+    }
+    machine->now_ms = fmax(machine->now_ms, sure_ms(drive, number, ticket->compiled_ms));
+    hn_schedule_tell(&drive->schedule, event, number, 0);
+    tell_compiled(drive, number);
+    double takes_ms = evaluate_ms(drive, ticket);
+    ticket->ends_ms = takes_ms > 0 ? hn_machine_evaluate(machine, takes_ms) : machine->now_ms;
 }
 
 /* For the last proposal. Without a clock there is nothing to gain by stopping. */
@@ -111,13 +150,21 @@ static enum hn_status admit(struct drive *drive, const uint16_t *choice, struct 
         drive->capacity = capacity;
     }
     uint32_t row = recorded->row_of_point[point];
-    drive->tickets[drive->count++] = (struct ticket){.row = row, .repeated = drive->proposed[row]};
-    if (drive->proposed[row])
+    uint64_t number = drive->count++;
+    struct ticket *ticket = &drive->tickets[number];
+    *ticket = (struct ticket){.row = row, .repeated = drive->proposed[row]};
+    if (!ticket->repeated)
+        drive->first[row] = number;
+    hn_schedule_propose(&drive->schedule, number, drive->first[row]);
+    if (ticket->repeated)
         return HN_OK;
     drive->proposed[row] = true;
     drive->distinct++;
     drive->cost_ms += recorded->table.rows[row].cost_ms;
     drive->compile_ms[row] = fmin(recorded->table.rows[row].compile_ms, patience_ms(drive));
+    hn_schedule_note(&drive->schedule, number, drive->compile_ms[row], true);
+    if (drive->options->cores > 0)
+        ticket->compiled_ms = hn_machine_compile(&drive->machine, drive->compile_ms[row]);
     return HN_OK;
 }
 
@@ -142,81 +189,70 @@ static bool budget_is_used(const struct drive *drive)
            drive->cost_ms >= drive->options->budget_ms;
 }
 
-static enum hn_status search(struct drive *drive, uint16_t *choice, struct hn_error *err)
+/* As many as may be made before more is told. done: that was the last one. */
+static enum hn_status propose(struct drive *drive, uint16_t *choice, uint64_t *repeats, bool *done,
+                              struct hn_error *err)
 {
-    uint64_t repeats = 0;
+    const struct hn_strategy_kind *kind = drive->options->strategy;
     size_t size = drive->options->recorded->table.row_count;
-    while (drive->distinct < size && repeats < HN_REPEATS_MOST && !budget_is_used(drive)) {
-        uint64_t t = drive->count;
+    while (hn_may_propose(kind, drive->strategy, &drive->schedule)) {
         size_t known = drive->distinct;
+        *done = known == size || *repeats == HN_REPEATS_MOST || budget_is_used(drive);
         if (hn_interrupted() != 0)
             return HN_EINTERRUPTED;
-        tell_for(drive, t);
-        ask_chance(drive);
-        if (!drive->options->strategy->propose(drive->strategy, t, choice))
-            break;
-        enum hn_status status = admit(drive, choice, err);
-        if (status != HN_OK)
+        if (!*done) {
+            ask_chance(drive);
+            *done = !kind->propose(drive->strategy, drive->count, choice);
+        }
+        enum hn_status status = *done ? HN_OK : admit(drive, choice, err);
+        if (*done || status != HN_OK)
             return status;
-        repeats = drive->distinct > known ? 0 : repeats + 1;
+        *repeats = drive->distinct > known ? 0 : *repeats + 1;
     }
-    /* What is declined must not depend on where the budget ends. */
-    uint64_t end = drive->count + drive->options->look_ahead;
-    for (uint64_t t = drive->count; t < end; t++)
-        tell_for(drive, t);
     return HN_OK;
 }
 
-/* Tickets as work for a machine. */
-static void list_jobs(const struct drive *drive, struct hn_machine_job *jobs, size_t *first)
+static enum hn_status search(struct drive *drive, uint16_t *choice, struct hn_error *err)
 {
-    const struct hn_recording_table *table = &drive->options->recorded->table;
-    for (size_t t = 0; t < drive->count; t++) {
-        const struct ticket *ticket = &drive->tickets[t];
-        const struct hn_table_row *row = &table->rows[ticket->row];
-        if (!ticket->repeated)
-            first[ticket->row] = t;
-        jobs[t] = (struct hn_machine_job){.original = first[ticket->row],
-                                          .compile_ms = drive->compile_ms[ticket->row],
-                                          .evaluate_ms = drive->declined[ticket->row] ||
-                                                                 is_stopped(drive, ticket->row)
-                                                             ? 0
-                                                             : row->cost_ms - row->compile_ms};
-    }
-}
-
-static enum hn_status keep_clock(const struct drive *drive, struct hn_run *run,
-                                 struct hn_error *err)
-{
-    struct hn_machine_job *jobs = malloc((drive->count + 1) * sizeof *jobs);
-    size_t *first = calloc(drive->options->recorded->table.row_count, sizeof *first);
-    double *ends_ms = malloc((drive->count + 1) * sizeof *ends_ms);
-    run->ends_ms = malloc((drive->distinct + 1) * sizeof *run->ends_ms);
-    enum hn_status status = HN_OK;
-    if (jobs == NULL || first == NULL || ends_ms == NULL || run->ends_ms == NULL)
-        status = hn_fail_memory(err);
-    if (status == HN_OK) {
-        list_jobs(drive, jobs, first);
-        status = hn_machine_clock(jobs, drive->count, drive->options->look_ahead,
-                                  drive->options->cores, ends_ms, err);
-    }
-    for (size_t i = 0; status == HN_OK && i < run->count; i++)
-        run->ends_ms[i] = ends_ms[first[run->rows[i]]];
-    free(jobs);
-    free(first);
-    free(ends_ms);
-    return status;
+    uint64_t repeats = 0;
+    uint64_t more = 0;
+    bool done = false;
+    do {
+        uint64_t number = 0;
+        enum hn_status status = done ? HN_OK : propose(drive, choice, &repeats, &done, err);
+        if (status != HN_OK)
+            return status;
+        /* Behind the last proposal it goes on as if there were more: what is declined must not
+         * depend on where the budget ends. */
+        while (done && hn_schedule_has_room(&drive->schedule)) {
+            number = drive->count + more++;
+            hn_schedule_propose(&drive->schedule, number, number);
+            hn_schedule_note(&drive->schedule, number, 0, true);
+        }
+        enum hn_schedule_event event = hn_schedule_next(&drive->schedule, &number);
+        if (number < drive->count)
+            tell(drive, event, number);
+        else
+            hn_schedule_tell(&drive->schedule, event, number, 0);
+    } while (!done || drive->told_finished < drive->count);
+    return HN_OK;
 }
 
 static enum hn_status collect(const struct drive *drive, struct hn_run *run, struct hn_error *err)
 {
     run->rows = malloc((drive->distinct + 1) * sizeof *run->rows);
-    if (run->rows == NULL)
+    bool clock = drive->options->cores > 0;
+    if (clock)
+        run->ends_ms = malloc((drive->distinct + 1) * sizeof *run->ends_ms);
+    if (run->rows == NULL || (clock && run->ends_ms == NULL))
         return hn_fail_memory(err);
     for (size_t t = 0; t < drive->count; t++) {
         const struct ticket *ticket = &drive->tickets[t];
-        if (!ticket->repeated && !drive->declined[ticket->row] && !is_stopped(drive, ticket->row))
-            run->rows[run->count++] = ticket->row;
+        if (ticket->repeated || drive->declined[ticket->row] || is_stopped(drive, ticket->row))
+            continue;
+        if (clock)
+            run->ends_ms[run->count] = ticket->ends_ms;
+        run->rows[run->count++] = ticket->row;
     }
     run->declined = drive->declined_count;
     run->chances = malloc((drive->chance_count + 1) * sizeof *run->chances);
@@ -224,7 +260,7 @@ static enum hn_status collect(const struct drive *drive, struct hn_run *run, str
         return hn_fail_memory(err);
     memcpy(run->chances, drive->chances, drive->chance_count * sizeof *run->chances);
     run->chance_count = drive->chance_count;
-    return drive->options->cores > 0 ? keep_clock(drive, run, err) : HN_OK;
+    return HN_OK;
 }
 
 static double thread_ms(void)
@@ -261,12 +297,17 @@ enum hn_status hn_run_make(const struct hn_run_options *options, struct hn_run *
     drive.proposed = calloc(table->row_count, sizeof *drive.proposed);
     drive.declined = calloc(table->row_count, sizeof *drive.declined);
     drive.compile_ms = calloc(table->row_count, sizeof *drive.compile_ms);
+    drive.first = calloc(table->row_count, sizeof *drive.first);
     uint16_t *choice = calloc(table->parameter_count, sizeof *choice);
     *run = (struct hn_run){.count = 0};
     enum hn_status status = HN_OK;
     if (drive.proposed == NULL || drive.declined == NULL || drive.compile_ms == NULL ||
-        choice == NULL)
+        drive.first == NULL || choice == NULL)
         status = hn_fail_memory(err);
+    if (status == HN_OK)
+        status = hn_schedule_init(&drive.schedule, options->look_ahead, err);
+    if (status == HN_OK)
+        status = hn_machine_init(&drive.machine, options->cores, err);
     if (status == HN_OK)
         status = search_with_strategy(&drive, choice, err);
     if (status == HN_OK)
@@ -277,6 +318,9 @@ enum hn_status hn_run_make(const struct hn_run_options *options, struct hn_run *
     free(drive.proposed);
     free(drive.declined);
     free(drive.compile_ms);
+    free(drive.first);
+    hn_schedule_finish(&drive.schedule);
+    hn_machine_finish(&drive.machine);
     free(choice);
     return status;
 }

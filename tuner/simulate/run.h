@@ -4,8 +4,8 @@
 
 #include "tuner/simulate/priors.h"
 
-/* One strategy, once, against one recorded space. A session's rules hold: tickets are numbered, and before proposal t
- * the strategy is told exactly compiled <= t - L/2 and finished <= t - L. What was recorded is the measurement. */
+/* One strategy, once, against one recorded space. A session's rules hold: tickets are numbered, and the strategy
+ * is told of them as schedule.h says. What was recorded is the measurement. */
 struct hn_run_options {
     const struct hn_recorded *recorded;
     const struct hn_strategy_kind *strategy;

@@ -193,22 +193,31 @@ static enum hn_status score_curves(struct curves *curves, uint64_t seed, struct 
     return HN_OK;
 }
 
+static bool is_near(const struct hn_recording_table *table, const struct hn_scale *scale,
+                    uint32_t row)
+{
+    return table->rows[row].time_ms <= scale->optimum * (1 + near_part);
+}
+
 /* Evaluations until the first point near the optimum. */
 static double evaluations_until_near(const struct hn_recording_table *table,
                                      const struct hn_scale *scale, const struct hn_run *run)
 {
     for (size_t i = 0; i < run->count; i++)
-        if (table->rows[run->rows[i]].time_ms <= scale->optimum * (1 + near_part))
+        if (is_near(table, scale, run->rows[i]))
             return (double)(i + 1);
     return INFINITY;
 }
 
-/* The time that its evaluation ended at. */
-static double seconds_until(const struct hn_run *run, double evaluations)
+/* The time until one is there, which need not be the first proposed; NAN without a clock. */
+static double seconds_until_near(const struct hn_recording_table *table,
+                                 const struct hn_scale *scale, const struct hn_run *run)
 {
-    if (run->ends_ms == NULL)
-        return NAN;
-    return isfinite(evaluations) ? run->ends_ms[(size_t)evaluations - 1] / 1000 : INFINITY;
+    double ends_ms = run->ends_ms != NULL ? INFINITY : NAN;
+    for (size_t i = 0; i < run->count && run->ends_ms != NULL; i++)
+        if (is_near(table, scale, run->rows[i]))
+            ends_ms = fmin(ends_ms, run->ends_ms[i]);
+    return ends_ms / 1000;
 }
 
 static double median_of(double *values, size_t count)
@@ -226,7 +235,7 @@ static enum hn_status count_evaluations(const struct hn_recording_table *table,
         return hn_fail_memory(err);
     for (size_t i = 0; i < count; i++) {
         until[i] = evaluations_until_near(table, scale, &runs[i]);
-        until[count + i] = seconds_until(&runs[i], until[i]);
+        until[count + i] = seconds_until_near(table, scale, &runs[i]);
         score->reached += isfinite(until[i]) ? 1 / (double)count : 0;
         score->overhead_us += runs[i].overhead_ms * 1000 / (double)count;
     }

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Half of the look-ahead is compiled at a time, on machines with at least so many cores. How many
- * there really are is not asked, since what is proposed does not depend on the machine. */
-static const double cores_most = 16;
+#include "tuner/strategy/schedule.h"
+
 /* What was stopped would have taken longer: as long again is the median of what has no scale. */
 static const double stopped_factor = 2;
 /* So many compilations are known before differences are. */
@@ -125,7 +124,9 @@ static bool compiler_is_scarce(const struct hn_prices *prices)
 {
     if (prices->look_ahead == 1)
         return true;
-    double cores = fmin(prices->look_ahead / 2.0, cores_most);
+    /* How many there really are is not asked, since what is proposed does not depend on the
+     * machine. */
+    double cores = fmin(prices->look_ahead / 2.0, HN_SCHEDULE_CORES);
     return prices->compile_ms > cores * prices->evaluate_ms;
 }
 

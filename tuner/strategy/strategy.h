@@ -6,9 +6,10 @@
 #include "tuner/space/space.h"
 
 /* A search strategy proposes points; each proposal carries a ticket (0, 1, 2, …), and the strategy is told of a ticket
- * twice: when it was compiled and when it was finished. Before proposal t it has been told exactly compiled <= t - L/2
- * and finished <= t - L (look-ahead L), in a fixed interleaving, so that seed, config and measurements alone determine
- * the sequence. A strategy of its own is one file with one exported hn_strategy_kind, listed in strategy.c. */
+ * twice: when it was compiled and when it was finished. At a proposal at most L/2 tickets are not told as compiled and L - 1 not as
+ * finished (look-ahead L). They are told in the order in which they would end on a machine that schedule.h describes, so that seed,
+ * config and measurements, compile times among them, alone determine the sequence. A strategy of its own is one file with one
+ * exported hn_strategy_kind, listed in strategy.c. */
 struct hn_strategy;
 
 /* What is known of a point: lower cost is better. */
@@ -46,6 +47,8 @@ struct hn_strategy_kind {
     bool uses_priors;
     enum hn_status (*create)(const struct hn_search *search, struct hn_strategy **strategy, struct hn_error *err);
     void (*destroy)(struct hn_strategy *strategy);
+    /* Whether it would rather be told of more than propose now; asked while a ticket is in flight. May be NULL (never). */
+    bool (*waits)(const struct hn_strategy *strategy);
     /* Writes the next point, which may be one proposed before; false when the strategy is done. */
     bool (*propose)(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice);
     /* How long the point of the last proposal is worth compiling for, in ms: what takes longer may be stopped. May be NULL

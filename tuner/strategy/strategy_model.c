@@ -65,8 +65,7 @@ struct hn_strategy {
     uint32_t expanded[BEST];  /* points whose neighbours were added last */
     size_t pending;           /* distinct points proposed and not told */
     size_t look_ahead;
-    uint32_t first_pending; /* none before it is */
-    double patience_ms;     /* for the last proposal */
+    double patience_ms; /* for the last proposal */
 };
 
 static void destroy(struct hn_strategy *strategy)
@@ -354,17 +353,10 @@ static size_t pending_most(const struct hn_strategy *strategy)
     return few < many ? few : many;
 }
 
-/* Early on, what is pending may say more than another blind guess: then a pending point is
- * proposed again, which costs nothing, until some of it was told. */
-static bool wait_for_results(struct hn_strategy *strategy, uint16_t *choice)
+/* Early on, what is pending may say more than another blind guess. */
+static bool waits(const struct hn_strategy *strategy)
 {
-    const struct hn_trail *trail = &strategy->trail;
-    if (strategy->pending < pending_most(strategy))
-        return false;
-    while (!isnan(trail->costs[strategy->first_pending]) || trail->open[strategy->first_pending])
-        strategy->first_pending++;
-    memcpy(choice, hn_trail_point(trail, strategy->first_pending), trail->width * sizeof *choice);
-    return true;
+    return strategy->given_count == 0 && strategy->pending >= pending_most(strategy);
 }
 
 static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
@@ -373,8 +365,8 @@ static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *cho
     strategy->patience_ms = INFINITY;
     if (hn_trail_is_complete(trail))
         return false;
-    if (!take_given(strategy, choice) && !wait_for_results(strategy, choice) &&
-        !ask_surrogate(strategy, choice) && !spread(strategy, choice)) {
+    if (!take_given(strategy, choice) && !ask_surrogate(strategy, choice) &&
+        !spread(strategy, choice)) {
         hn_space_sample(trail->space, &trail->random, choice);
         if (!hn_move_renew(trail, choice))
             return false;
@@ -429,6 +421,7 @@ const struct hn_strategy_kind hn_strategy_model = {
     .needs_feedback = true,
     .create = create_plain,
     .destroy = destroy,
+    .waits = waits,
     .propose = propose,
     .patience = patience,
     .finished = finished,
@@ -442,6 +435,7 @@ const struct hn_strategy_kind hn_strategy_auto = {
     .uses_priors = true,
     .create = create_informed,
     .destroy = destroy,
+    .waits = waits,
     .propose = propose,
     .patience = patience,
     .compiled = compiled,

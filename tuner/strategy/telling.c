@@ -3,17 +3,11 @@
 
 #include <math.h>
 
-/* a - b, between 0 and limit. */
-static uint64_t distance(uint64_t a, uint64_t b, uint64_t limit)
+bool hn_may_propose(const struct hn_strategy_kind *kind, const struct hn_strategy *strategy,
+                    const struct hn_schedule *schedule)
 {
-    uint64_t distance = a > b ? a - b : 0;
-    return distance < limit ? distance : limit;
-}
-
-struct hn_telling hn_telling_before(uint64_t t, unsigned look_ahead, uint64_t count)
-{
-    return (struct hn_telling){.compiled = distance(t + 1, look_ahead / 2, count),
-                               .finished = distance(t + 1, look_ahead, count)};
+    return hn_schedule_has_room(schedule) &&
+           (kind->waits == NULL || schedule->count == 0 || !kind->waits(strategy));
 }
 
 /* Whether an outcome is known when the compilation is. */

@@ -169,6 +169,20 @@ struct hn_compile_load hn_compile_pool_load(const struct hn_compile_pool *pool, 
     return load;
 }
 
+double hn_compile_pool_age_ms(const struct hn_compile_pool *pool, uint64_t id, double now_ms)
+{
+    double age_ms = 0;
+    lock(pool);
+    for (int i = 0; i < pool->staff->jobs; i++) {
+        const struct hn_compile_worker *worker = &pool->staff->workers[i];
+        if (worker->ready && worker->job != NULL && worker->job->pool == pool &&
+            worker->job->id == id)
+            age_ms = now_ms - worker->started_ms;
+    }
+    unlock(pool);
+    return age_ms;
+}
+
 size_t hn_compile_pool_slots(const struct hn_compile_pool *pool)
 {
     return is_guest(pool) ? 0 : (size_t)pool->staff->jobs;

@@ -84,6 +84,8 @@ enum hn_status hn_compile_pool_submit_ahead(struct hn_compile_pool *pool, uint64
 bool hn_compile_pool_claim(struct hn_compile_pool *pool, uint64_t ahead, uint64_t id);
 /* One that was submitted is worth compiling for so long and no longer: then it is stopped, as HN_OUTCOME_COMPILE_STOPPED. */
 void hn_compile_pool_limit(struct hn_compile_pool *pool, uint64_t id, double patience_ms);
+/* For how long a worker has been at it; 0: none is. */
+double hn_compile_pool_age_ms(const struct hn_compile_pool *pool, uint64_t id, double now_ms);
 /* The other way round: nobody asks for the job any more. */
 void hn_compile_pool_disclaim(struct hn_compile_pool *pool, uint64_t id);
 /* Forgets all jobs, or those that nobody has claimed; what is being compiled comes to nothing. */

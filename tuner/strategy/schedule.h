@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_STRATEGY_SCHEDULE_H
+#define HONE_TUNER_STRATEGY_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* In which order a strategy is told of its tickets: as they would be compiled and finished on a machine of look-ahead / 2
+ * cores, HN_SCHEDULE_CORES at most, each of which compiles for as long as was measured. That is a function of proposals and
+ * measurements, whatever the machine, and near the order in which they really end. What takes less than
+ * HN_SCHEDULE_LEAST_MS, which is mostly noise, takes that: such tickets are told in the order of the proposals. A ticket is
+ * finished HN_SCHEDULE_LEAST_MS after it was compiled; evaluations that take longer hold up what is proposed next. */
+#define HN_SCHEDULE_LEAST_MS 300.0
+#define HN_SCHEDULE_CORES 16
+
+enum hn_schedule_event { HN_SCHEDULE_NONE, HN_SCHEDULE_COMPILED, HN_SCHEDULE_FINISHED };
+
+struct hn_schedule_ticket {
+    uint64_t number;
+    uint64_t original; /* of the same point; its own number: none */
+    double start_ms;   /* INFINITY: waits for a core */
+    double least_ms;   /* it compiles for so long at least; once known, for exactly so long */
+    bool known;
+    double compiled_ms; /* once it was told; NAN before */
+};
+
+struct hn_schedule {
+    unsigned look_ahead;
+    double now_ms;
+    double gpu_free_ms;
+    struct hn_schedule_ticket *tickets; /* proposed and not finished, by number */
+    size_t count;
+    size_t compiling; /* of them */
+    double event_ms;  /* as of the last hn_schedule_next: when what is next is, */
+    double held_ms;   /* and by how much older those that compile have to be before it is sure */
+};
+
+enum hn_status hn_schedule_init(struct hn_schedule *schedule, unsigned look_ahead, struct hn_error *err);
+void hn_schedule_finish(struct hn_schedule *schedule);
+
+/* Whether another ticket may be proposed: fewer than look-ahead / 2 compile (one always may), fewer than look-ahead are unfinished. */
+bool hn_schedule_has_room(const struct hn_schedule *schedule);
+/* original: the first ticket of the point; the number itself where it is new. */
+void hn_schedule_propose(struct hn_schedule *schedule, uint64_t number, uint64_t original);
+/* What is known of a ticket that is in flight: how long it compiles, or (not known) for how long it does so far. */
+void hn_schedule_note(struct hn_schedule *schedule, uint64_t number, double compile_ms, bool known);
+/* What is next, and of which ticket; NONE: that can not be told yet, or there is nothing in flight. */
+enum hn_schedule_event hn_schedule_next(struct hn_schedule *schedule, uint64_t *number);
+/* It was told. evaluate_ms: of what is finished. */
+void hn_schedule_tell(struct hn_schedule *schedule, enum hn_schedule_event event, uint64_t number, double evaluate_ms);
+
+#endif
