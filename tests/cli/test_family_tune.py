@@ -49,6 +49,7 @@ class Tuned(Case):
         self.check_recorded(family["rule"])
         self.check_beside()
         self.check_again(family)
+        self.check_recalled(family)
         self.check_replay()
 
     def check_lines(self, said, family):
@@ -169,6 +170,12 @@ int main(void)
         self.assertRegex(said, r"\nlearnt in \d+ s from \d+ sizes, \d+ of them tuned on their own, and \d+ times of a configuration at a size\n$")
         self.assertEqual(len(self.rules()), 2)
         self.assertEqual(self.hone("cache", "list").stdout.count("family of scale"), 1)
+
+    def check_recalled(self, before):
+        """Another budget and seed ask for other sizes, and yet the rule is learnt from all that earlier tunes measured."""
+        said = self.hone("tune", "--family", self.config, "--budget", "4s", "--held-out", "2", "--seed", "9").stderr
+        sizes = re.findall(r"^ +\d+ s  from the cache: (\d+) sizes, \d+ configurations, \d+ times$", said, re.MULTILINE)
+        self.assertGreaterEqual(int(*sizes), before["sizes"])
 
     def pairs(self):
         """What searches measured: pairs of a size and a point."""

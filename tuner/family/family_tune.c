@@ -13,6 +13,7 @@
 #include "tuner/family/held_out.h"
 #include "tuner/family/learn.h"
 #include "tuner/family/measuring.h"
+#include "tuner/family/recall.h"
 #include "tuner/family/sizes.h"
 
 enum {
@@ -290,6 +291,20 @@ static enum hn_status tune_sizes(struct tuning *tuning, struct hn_error *err)
     return status;
 }
 
+/* What tunes of this family have measured before, with whatever budget. */
+static enum hn_status recall(struct tuning *tuning, struct hn_error *err)
+{
+    struct hn_matrix *matrix = tuning->measuring.matrix;
+    size_t sizes = matrix->size_count, points = matrix->point_count;
+    size_t times = tuning->measuring.cell_count;
+    enum hn_status status = hn_recall(&tuning->measuring, err);
+    if (status == HN_OK && tuning->measuring.cell_count > times)
+        say(tuning, "%4.0f s  from the cache: %zu sizes, %zu configurations, %zu times",
+            elapsed_s(tuning), matrix->size_count - sizes, matrix->point_count - points,
+            tuning->measuring.cell_count - times);
+    return status;
+}
+
 static enum hn_status fill_briefly(struct tuning *tuning, size_t size, struct hn_error *err)
 {
     return hn_measuring_fill(&tuning->measuring, size,
@@ -458,6 +473,8 @@ static enum hn_status tune(struct tuning *tuning, struct hn_error *err)
     status = add_named(tuning, err);
     if (status == HN_OK)
         status = tune_sizes(tuning, err);
+    if (status == HN_OK)
+        status = recall(tuning, err);
     if (status == HN_OK)
         status = refine(tuning, err);
     if (status == HN_OK)
