@@ -49,8 +49,8 @@ class Tuned(Case):
         self.check_recorded(family["rule"])
         self.check_beside()
         self.check_again(family)
-        self.check_recalled(family)
         self.check_replay()
+        self.check_recalled(family)
 
     def check_lines(self, said, family):
         tuned = re.findall(r"^ +\d+ s  tuned n=\d+: best [\d.e+]+ us, \d+ configurations known$", said, re.MULTILINE)
