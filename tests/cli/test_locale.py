@@ -73,7 +73,8 @@ class Commands(double.Case):
         self.config.write_text(self.config.read_text() + "constraints: [FACTOR >= 0.1 or ITEMS > 1.5]\n")
 
     def test_a_tune_is_the_same(self):
-        """Points, plans and hashes under each locale; simulated times are those of the point, and with one point in flight compile times decide nothing."""
+        """Points, plans and hashes under each locale; simulated times are those of the point, and compile times decide nothing with one
+        in flight."""
         shown = set()
         for settings in [{"LC_ALL": "C.UTF-8"}, *self.others]:
             self.cache = self.folder / f"{settings['LC_ALL']}.db"
