@@ -42,7 +42,8 @@ enum {
     FEW_FRESH = 10,
     BEST = 4,     /* points whose neighbours are candidates */
     SECONDS = 16, /* neighbours of neighbours of each */
-    STEPS = 4,    /* pairs of changes of the best point, at each proposal */
+    STEPS = 2,    /* pairs of changes of the best point, at each proposal, */
+    CLIMBS = 4,   /* and changes of the last one that was proposed, of each of two kinds */
     SHORTLIST = 32,
     ELSEWHERE = 8, /* in the shortlist: what a core may do instead */
 };
@@ -198,6 +199,28 @@ static void add_second(struct hn_strategy *strategy, const uint16_t *from)
         add_candidate(strategy, second);
 }
 
+/* Candidates one change away from the point, and where that is not valid two: of the last proposal,
+ * they climb the surrogate from proposal to proposal. */
+static void climb(struct hn_strategy *strategy, uint32_t point)
+{
+    struct hn_trail *trail = &strategy->trail;
+    const uint16_t *from = hn_trail_point(trail, point);
+    size_t count = hn_space_neighbours(trail->space, from, HN_HAMMING, trail->neighbours);
+    for (int i = 0; i < CLIMBS && count > 0; i++)
+        add_candidate(strategy,
+                      trail->neighbours + hn_random_below(&trail->random, count) * trail->width);
+    uint16_t changed[trail->width + 1];
+    for (int i = 0; i < CLIMBS; i++) {
+        size_t at = (size_t)hn_random_below(&trail->random, trail->width);
+        if (hn_space_value_count(trail->space, at) < 2)
+            continue;
+        memcpy(changed, from, trail->width * sizeof *changed);
+        changed[at] = hn_move_value(trail, at, from[at], false);
+        hn_move_repair(trail, from, changed);
+        add_candidate(strategy, changed);
+    }
+}
+
 /* The neighbours of a point, or as many of them as a share of the candidates has room for, and
  * some of theirs. */
 static void expand(struct hn_strategy *strategy, uint32_t point)
@@ -257,6 +280,8 @@ static void gather(struct hn_strategy *strategy)
     memcpy(strategy->expanded, best, count * sizeof *best);
     for (int i = 0; i < STEPS && count > 0; i++)
         add_second(strategy, hn_trail_point(trail, best[0]));
+    if (count > 0)
+        climb(strategy, (uint32_t)trail->count - 1);
     uint16_t drawn[trail->width + 1];
     int fresh = strategy->candidates.count < PLENTY ? MANY_FRESH : FEW_FRESH;
     for (int i = 0; i < fresh; i++) {
