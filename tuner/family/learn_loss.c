@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/thread.h"
 #include "tuner/family/learning.h"
 
 /* The predicted loss: what a rule that was learnt without a part of the sizes loses there, and what
@@ -133,31 +135,120 @@ static struct hn_rule_loss rule_loss(const struct losses *losses)
         .mean = expm1(mean), .worst = expm1(losses->worst), .sizes = losses->count_of_all};
 }
 
+/* --- folds
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+/* A part of the sizes that is left out, in a thread of its own. */
+struct fold {
+    struct hn_learning learning; /* with a forecast and costs of its own, and all else shared */
+    const double *logs;
+    double search_gain;
+    size_t number;
+    struct losses losses;
+    enum hn_status status;
+    struct hn_error err;
+    pthread_t thread;
+    bool runs;
+};
+
+static double *copy_numbers(const double *numbers, size_t count)
+{
+    double *copy = malloc((count + 1) * sizeof *copy);
+    if (copy != NULL)
+        memcpy(copy, numbers, count * sizeof *copy);
+    return copy;
+}
+
+static enum hn_status begin_fold(struct fold *fold, const struct hn_learning *learning,
+                                 struct hn_error *err)
+{
+    struct hn_forecast *own = &fold->learning.forecast;
+    size_t samples = learning->forecast.places.count;
+    size_t points = learning->matrix->point_count;
+    fold->learning = *learning;
+    own->logarithms = copy_numbers(learning->forecast.logarithms, points * samples);
+    own->cautious = copy_numbers(learning->forecast.cautious, points * samples);
+    fold->learning.costs = calloc(learning->count * samples + 1, sizeof(double));
+    return own->logarithms != NULL && own->cautious != NULL && fold->learning.costs != NULL
+               ? HN_OK
+               : hn_fail_memory(err);
+}
+
+static void finish_fold(struct fold *fold)
+{
+    free(fold->learning.forecast.logarithms);
+    free(fold->learning.forecast.cautious);
+    free(fold->learning.costs);
+}
+
+static void *learn_without(void *context)
+{
+    struct fold *fold = context;
+    struct hn_learning *learning = &fold->learning;
+    const struct hn_matrix *matrix = learning->matrix;
+    bool use[HN_MATRIX_SIZES];
+    struct hn_models *models = NULL;
+    struct hn_rule_node *nodes = NULL;
+    size_t node_count;
+    for (size_t s = 0; s < matrix->size_count; s++)
+        use[s] = s % FOLDS != fold->number;
+    fold->status = hn_models_make(learning->kernel->family, matrix, &learning->sizes, use,
+                                  learning->models, &models, &fold->err);
+    if (fold->status == HN_OK)
+        fold->status = hn_learning_tree(learning, models, use, &nodes, &node_count, &fold->err);
+    for (size_t s = fold->number; s < matrix->size_count && fold->status == HN_OK; s += FOLDS)
+        add_loss(&fold->losses, &matrix->sizes[s], loss_at(learning, fold->logs, use, nodes, s),
+                 fold->search_gain);
+    free(nodes);
+    hn_models_destroy(models);
+    return NULL;
+}
+
+/* Where no thread can be had it is done at once. */
+static void start_fold(struct fold *fold)
+{
+    fold->runs = hn_thread_start(&fold->thread, learn_without, fold) == 0;
+    if (!fold->runs)
+        learn_without(fold);
+}
+
+static enum hn_status end_fold(struct fold *fold, struct losses *losses, struct hn_error *err)
+{
+    if (fold->runs)
+        pthread_join(fold->thread, NULL);
+    losses->worst = fmax(losses->worst, fold->losses.worst);
+    losses->sum_of_all += fold->losses.sum_of_all;
+    losses->count_of_all += fold->losses.count_of_all;
+    losses->sum += fold->losses.sum;
+    losses->count += fold->losses.count;
+    if (fold->status != HN_OK && err != NULL)
+        *err = fold->err;
+    return fold->status;
+}
+
 /* By leaving out a part of the sizes at a time. */
 enum hn_status hn_learning_predict_loss(struct hn_learning *learning, struct hn_error *err)
 {
-    const struct hn_matrix *matrix = learning->matrix;
     struct losses losses = {.count = 0};
-    double search_gain = find_search_gain(matrix);
+    struct fold folds[FOLDS] = {0};
     double *logs = NULL;
     enum hn_status status = know_sizes(learning, &logs, err);
-    for (size_t fold = 0; fold < FOLDS && status == HN_OK; fold++) {
-        bool use[HN_MATRIX_SIZES];
-        struct hn_models *models = NULL;
-        struct hn_rule_node *nodes = NULL;
-        size_t node_count;
-        for (size_t s = 0; s < matrix->size_count; s++)
-            use[s] = s % FOLDS != fold;
-        status = hn_models_make(learning->kernel->family, matrix, &learning->sizes, use,
-                                learning->models, &models, err);
-        if (status == HN_OK)
-            status = hn_learning_tree(learning, models, use, &nodes, &node_count, err);
-        for (size_t s = fold; s < matrix->size_count && status == HN_OK; s += FOLDS)
-            add_loss(&losses, &matrix->sizes[s], loss_at(learning, logs, use, nodes, s),
-                     search_gain);
-        free(nodes);
-        hn_models_destroy(models);
+    for (size_t i = 0; i < FOLDS && status == HN_OK; i++)
+        status = begin_fold(&folds[i], learning, err);
+    for (size_t i = 0; i < FOLDS && status == HN_OK; i++) {
+        folds[i].logs = logs;
+        folds[i].search_gain = find_search_gain(learning->matrix);
+        folds[i].number = i;
+        start_fold(&folds[i]);
     }
+    bool started = status == HN_OK;
+    for (size_t i = 0; i < FOLDS && started; i++) {
+        enum hn_status own = end_fold(&folds[i], &losses, err);
+        status = status == HN_OK ? own : status;
+    }
+    for (size_t i = 0; i < FOLDS; i++)
+        finish_fold(&folds[i]);
     free(logs);
     learning->learnt->rule.predicted = rule_loss(&losses);
     return status;
