@@ -546,7 +546,7 @@ static struct hn_space *make_tied(void)
     for (int64_t i = 0; i < 7; i++)
         values[i] = hn_integer((int64_t)1 << i);
     for (int pair = 0; pair < TIES; pair++) {
-        char text[32];
+        char text[48];
         for (int side = 0; side < 2; side++) {
             snprintf(text, sizeof text, "%c%d", "AB"[side], pair);
             assert_int_equal(hn_space_add_parameter(space, text, values, 7, NULL), HN_OK);
