@@ -250,6 +250,25 @@ static enum hn_status set_up(struct hn_database *database, struct hn_error *err)
     return hn_database_run(database, "PRAGMA cell_size_check = ON", err);
 }
 
+/* Whether who wrote it was killed at that, so that its journal has to be rolled back before it can
+ * be read. */
+static bool is_half_written(struct hn_database *database)
+{
+    return sqlite3_exec(database->handle, "PRAGMA schema_version", NULL, NULL, NULL) ==
+           SQLITE_READONLY_ROLLBACK;
+}
+
+/* That takes a handle that may write; this one does nothing else with it. */
+static enum hn_status roll_back(struct hn_database *database, struct hn_error *err)
+{
+    sqlite3_close(database->handle);
+    int code = sqlite3_open_v2(database->path, &database->handle, SQLITE_OPEN_READWRITE, NULL);
+    if (code != SQLITE_OK)
+        return fail_sqlite(database, code, err);
+    enum hn_status status = set_up(database, err);
+    return status == HN_OK ? hn_database_run(database, "PRAGMA query_only = ON", err) : status;
+}
+
 enum hn_status hn_database_open(const char *path, enum hn_database_mode mode,
                                 struct hn_database **database, struct hn_error *err)
 {
@@ -270,6 +289,8 @@ enum hn_status hn_database_open(const char *path, enum hn_database_mode mode,
         goto close_database;
     }
     status = set_up(own, err);
+    if (status == HN_OK && mode == HN_DATABASE_READ && is_half_written(own))
+        status = roll_back(own, err);
     if (status != HN_OK)
         goto close_database;
     *database = own;

@@ -8,6 +8,7 @@ import os
 import resource
 import shutil
 import subprocess
+import sys
 import time
 import unittest
 
@@ -243,6 +244,22 @@ class CacheCommand(hone.Case):
         self.assertEqual(result.stderr, f"hone: cache '{self.cache}' is damaged\n")
         document = json.loads(self.hone("cache", "check", "--json", expect=1).stdout)
         self.assertFalse(document["whole"])
+
+    def test_of_one_that_was_killed_while_it_wrote(self):
+        """What it had not finished is rolled back by who reads next: without a write-ahead log, as while a cache is made, and on a
+        network's file system."""
+        self.load()
+        before = self.hone("cache", "list").stdout
+        half = ("import os, signal, sqlite3, sys\nlink = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+                "for text in 'journal_mode = DELETE', 'cache_size = 5', 'cache_spill = 1':\n    link.execute('PRAGMA ' + text)\n"
+                "link.execute('BEGIN IMMEDIATE')\nlink.execute('DELETE FROM record')\nlink.execute('CREATE TABLE more(text)')\n"
+                "for i in range(1000):\n    link.execute('INSERT INTO more VALUES(?)', ('x' * 500,))\n"
+                "os.kill(os.getpid(), signal.SIGKILL)\n")
+        subprocess.run([sys.executable, "-c", half, self.cache])
+        journal = self.cache.with_name(self.cache.name + "-journal")
+        self.assertTrue(journal.exists())
+        self.assertEqual(self.hone("cache", "list").stdout, before)
+        self.assertIn("is whole", self.hone("cache", "check").stdout)
 
     def test_what_is_not_there(self):
         self.fails(3, f"hone: there is no cache at '{self.cache}': nothing was tuned yet", "cache", "list")
