@@ -73,6 +73,19 @@ static enum hn_status narrow(struct hn_measuring *measuring, struct hn_error *er
     return status;
 }
 
+enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn_bindings *problem,
+                                 struct hn_task *task, struct hn_error *err)
+{
+    const struct hn_family_options *options = measuring->options;
+    const struct hn_device *device = &options->workers->lead->device;
+    enum hn_status status = hn_config_take_problem(measuring->config, problem, err);
+    if (status == HN_OK)
+        status = hn_task_make(measuring->config, 0, options->regime, task, err);
+    if (status == HN_OK)
+        hn_task_set_device(task, &device->identity, device->driver, measuring->nvrtc);
+    return status;
+}
+
 /* --- sessions
  * ----------------------------------------------------------------------------------------------------
  */
@@ -168,6 +181,13 @@ struct at_size {
     size_t size;
 };
 
+double hn_measuring_time(enum hn_outcome outcome, const struct hn_record *record)
+{
+    bool timed =
+        outcome == HN_OUTCOME_OK || outcome == HN_OUTCOME_DUPLICATE || outcome == HN_OUTCOME_SLOWER;
+    return timed && record->timing.median_us > 0 ? record->timing.median_us : NAN;
+}
+
 /* The time of a point that ran, INFINITY of one that failed, NAN of one that was not evaluated. */
 static enum hn_status read_time(const struct hn_session *session, const struct hn_bindings *point,
                                 double *time_us, double *occupancy, struct hn_error *err)
@@ -181,12 +201,9 @@ static enum hn_status read_time(const struct hn_session *session, const struct h
     enum hn_status status = hn_session_record(session, ticket, &record, err);
     if (status != HN_OK)
         return status;
-    /* Of what was stopped early the time is at least so long. */
-    bool timed =
-        outcome == HN_OUTCOME_OK || outcome == HN_OUTCOME_DUPLICATE || outcome == HN_OUTCOME_SLOWER;
-    *time_us = timed && record.timing.median_us > 0 ? record.timing.median_us
-               : hn_outcome_is_open(outcome)        ? NAN
-                                                    : INFINITY;
+    *time_us = hn_measuring_time(outcome, &record);
+    if (isnan(*time_us) && !hn_outcome_is_open(outcome))
+        *time_us = INFINITY;
     if (record.resources.occupancy > 0)
         *occupancy = record.resources.occupancy;
     hn_record_finish(&record);
@@ -478,13 +495,9 @@ static enum hn_status begin(struct hn_measuring *measuring, const struct hn_bind
                             int64_t *session, struct hn_error *err)
 {
     const struct hn_family_options *options = measuring->options;
-    enum hn_status status = hn_config_take_problem(measuring->config, problem, err);
-    if (status == HN_OK)
-        status = hn_task_make(measuring->config, 0, options->regime, task, err);
+    enum hn_status status = hn_measuring_task(measuring, problem, task, err);
     if (status != HN_OK)
         return status;
-    hn_task_set_device(task, &options->workers->lead->device.identity,
-                       options->workers->lead->device.driver, measuring->nvrtc);
     hn_bindings_finish(&task->identity.problem);
     status = hn_bindings_merge(&task->identity.problem, values, err);
     if (status == HN_OK)

@@ -25,6 +25,11 @@ void hn_measuring_finish(struct hn_measuring *measuring);
 /* The whole problem: with what the config has beside the family's values. */
 enum hn_status hn_measuring_complete(struct hn_measuring *measuring, const struct hn_bindings *problem,
                                      struct hn_bindings *whole, struct hn_error *err);
+/* A task for that problem, with the device and the version of all sessions; for after the first, which says what compiles. */
+enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn_bindings *problem, struct hn_task *task,
+                                 struct hn_error *err);
+/* What the record of an evaluated point says it took, of what was stopped early at least; NAN: it was not timed. */
+double hn_measuring_time(enum hn_outcome outcome, const struct hn_record *record);
 /* Searches at a size for so many seconds; what is good there joins the points. */
 enum hn_status hn_measuring_tune(struct hn_measuring *measuring, size_t size, double budget_s, struct hn_error *err);
 /* Measures all points at a size, as far as they were not and `budget_s` (0: any) lasts: a session takes longer to begin than most of them. */

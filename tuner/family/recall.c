@@ -35,21 +35,6 @@ static void finish_known(struct known *known)
     hn_tuned_list_free(&known->list);
 }
 
-/* A task of this device and version, for any problem. */
-static enum hn_status make_task(struct hn_measuring *measuring, struct hn_task *task,
-                                struct hn_error *err)
-{
-    const struct hn_family_options *options = measuring->options;
-    const struct hn_device *device = &options->workers->lead->device;
-    enum hn_status status =
-        hn_config_take_problem(measuring->config, &measuring->matrix->sizes[0].problem, err);
-    if (status == HN_OK)
-        status = hn_task_make(measuring->config, 0, options->regime, task, err);
-    if (status == HN_OK)
-        hn_task_set_device(task, &device->identity, device->driver, measuring->nvrtc);
-    return status;
-}
-
 static bool is_of_family(const struct hn_measuring *measuring, const struct hn_task *task,
                          const struct hn_tuned *tuned)
 {
@@ -67,7 +52,8 @@ static enum hn_status read_known(struct hn_measuring *measuring, struct known *k
 {
     struct hn_task task;
     struct hn_store *store = measuring->options->store;
-    enum hn_status status = make_task(measuring, &task, err);
+    enum hn_status status =
+        hn_measuring_task(measuring, &measuring->matrix->sizes[0].problem, &task, err);
     if (status != HN_OK)
         return status;
     status = hn_store_list(store, task.identity.kernel, &known->list, err);
@@ -89,12 +75,9 @@ static enum hn_status read_known(struct hn_measuring *measuring, struct known *k
     return status;
 }
 
-/* Of what was stopped early the time is at least so long. */
-static bool is_timed(const struct hn_record *record)
+static double time_of(const struct hn_record *record)
 {
-    return (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_DUPLICATE ||
-            record->outcome == HN_OUTCOME_SLOWER) &&
-           record->timing.median_us > 0;
+    return hn_measuring_time(record->outcome, record);
 }
 
 /* --- points
@@ -128,7 +111,7 @@ static size_t list_points(const struct hn_measuring *measuring, const struct kno
     for (size_t i = 0; i < known->count; i++)
         for (size_t r = 0; r < known->sizes[i].records.count; r++) {
             const struct hn_record *record = &known->sizes[i].records.items[r];
-            if (is_timed(record) &&
+            if (!isnan(time_of(record)) &&
                 !(plan->freeze_if != NULL && hn_plan_freezes(plan, &record->point)))
                 points[count++] = (struct known_point){.values = &record->point};
         }
@@ -189,7 +172,7 @@ static const struct hn_record *find_record(const struct known_size *size,
                                            const struct hn_bindings *point)
 {
     for (size_t i = 0; i < size->records.count; i++)
-        if (is_timed(&size->records.items[i]) &&
+        if (!isnan(time_of(&size->records.items[i])) &&
             hn_bindings_equal(&size->records.items[i].point, point))
             return &size->records.items[i];
     return NULL;
@@ -211,7 +194,7 @@ static enum hn_status recall_size(struct hn_measuring *measuring, const struct k
     for (size_t p = 0; p < matrix->point_count && status == HN_OK && place != SIZE_MAX; p++) {
         if (records[p] == NULL || !isnan(matrix->times[p][place]))
             continue;
-        matrix->times[p][place] = records[p]->timing.median_us;
+        matrix->times[p][place] = time_of(records[p]);
         if (records[p]->resources.occupancy > 0)
             matrix->points[p].occupancy = records[p]->resources.occupancy;
         measuring->cell_count++;
