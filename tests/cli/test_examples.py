@@ -37,9 +37,9 @@ class Examples(hone.Case):
     def test_embedded_cubin(self):
         """Machine code in the program, for two architectures; the driver is all that it needs."""
         self.build("embedded_cubin", f"-DCUDA_DRIVER={double.DOUBLE}/libcuda.so", f"-DCMAKE_C_FLAGS={WARNINGS}")
-        needed = self.run_all(["ldd", "b/sum"], LD_LIBRARY_PATH=double.DOUBLE)
+        needed = [line.split()[0] for line in self.run_all(["ldd", "b/sum"], LD_LIBRARY_PATH=double.DOUBLE).splitlines()]
         self.assertIn("libcuda.so.1", needed)
-        self.assertNotRegex(needed, "nvrtc|hone|cudart")
+        self.assertNotRegex(" ".join(needed), "nvrtc|hone|cudart")
         text = self.run_all(["b/sum", "1000"], LD_LIBRARY_PATH=double.DOUBLE, HONE_DOUBLE_STRICT="1")
         self.assertRegex(text, r"^configuration 0, tuned on NVIDIA H200 for 268435456 numbers\n"
                                r"sum 497, expected 497: right\n[\d.]+ us a launch, [\d.]+ us as a graph\n"
