@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/parallel.h"
+#include "base/parallel.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/parallel.h"
 #include "base/text.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/options.h"
@@ -282,20 +282,10 @@ static enum hn_status simulate_all(struct simulate *simulate, struct hn_error *e
     return status;
 }
 
-/* The cores that this process may use. */
-static size_t count_cores(void)
-{
-    cpu_set_t cores;
-    if (sched_getaffinity(0, sizeof cores, &cores) == 0)
-        return (size_t)CPU_COUNT(&cores);
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (size_t)online : 1;
-}
-
 static enum hn_status run(int argc, char **argv, struct hn_error *err)
 {
     struct simulate simulate = {
-        .batch = {.run_count = 100, .seed = 1, .look_ahead = 1, .jobs = count_cores()}};
+        .batch = {.run_count = 100, .seed = 1, .look_ahead = 1, .jobs = hn_parallel_cores()}};
     const struct hn_command_line line = {
         .name = "simulate",
         .arguments = "FILE...",

@@ -21,7 +21,7 @@ enum {
     WANTED = 12,      /* sizes measured between two rules, where the last was least sure */
     DRAWN = 6,        /* and sizes that were drawn */
     QUICK_SAMPLES = 1500, /* of a rule that only says what to measure next */
-    SAMPLES = 8000,
+    SAMPLES = 16000,
     LADDER_MOST = HN_MATRIX_POINTS * 2 / 3, /* points before entries of the ladder are left out */
     SOME_SIZES = 256,                       /* what serves none of so many is not measured */
     FEWEST_TUNED = 6

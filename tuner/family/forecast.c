@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/parallel.h"
 #include "tuner/family/sizes.h"
 
 /* At sizes that were left out the choice was about as good with any from 0.5 to 2, and in six of
@@ -31,7 +32,7 @@ enum hn_status hn_forecast_init(struct hn_forecast *forecast, const struct hn_fa
         named += family->weights[i];
     for (size_t i = 0; i < family->size_count && status == HN_OK; i++) {
         forecast->weights[i] = (double)samples * family->weights[i] / named;
-        status = hn_places_add(&forecast->places, kernel, matrix, &matrix->sizes[i].problem, err);
+        status = hn_places_add(&forecast->places, &matrix->sizes[i].problem, err);
     }
     for (size_t i = 0; i < samples && status == HN_OK; i++) {
         struct hn_bindings problem, whole;
@@ -44,10 +45,12 @@ enum hn_status hn_forecast_init(struct hn_forecast *forecast, const struct hn_fa
             status = hn_bindings_merge(&whole, &problem, err);
         forecast->weights[forecast->places.count] = 1;
         if (status == HN_OK)
-            status = hn_places_add(&forecast->places, kernel, matrix, &whole, err);
+            status = hn_places_add(&forecast->places, &whole, err);
         hn_bindings_finish(&problem);
         hn_bindings_finish(&whole);
     }
+    if (status == HN_OK)
+        status = hn_places_see(&forecast->places, kernel, matrix, err);
     if (status != HN_OK)
         hn_forecast_finish(forecast);
     return status;
@@ -71,15 +74,21 @@ static size_t size_of(const struct hn_matrix *matrix, const struct hn_bindings *
     return size;
 }
 
-static enum hn_status predict_point(struct hn_forecast *forecast, const struct hn_models *models,
-                                    size_t point, struct hn_error *err)
+struct predicting {
+    struct hn_forecast *forecast;
+    const struct hn_models *models;
+};
+
+static enum hn_status predict_point(void *context, size_t point, struct hn_error *err)
 {
+    struct predicting *predicting = context;
+    struct hn_forecast *forecast = predicting->forecast;
     const struct hn_places *places = &forecast->places;
     double *own = forecast->logarithms + point * places->count;
     double *cautious = forecast->cautious + point * places->count;
-    bool known = hn_models_know(models, point);
+    bool known = hn_models_know(predicting->models, point);
     enum hn_status status =
-        known ? hn_models_predict(models, point, places, own, cautious, err) : HN_OK;
+        known ? hn_models_predict(predicting->models, point, places, own, cautious, err) : HN_OK;
     for (size_t i = 0; i < places->count && status == HN_OK; i++) {
         own[i] = known && hn_places_usable(places, point, i) ? own[i] : INFINITY;
         cautious[i] = own[i] + caution * (isinf(own[i]) ? 0 : cautious[i]);
@@ -89,12 +98,13 @@ static enum hn_status predict_point(struct hn_forecast *forecast, const struct h
 
 enum hn_status hn_forecast_make(struct hn_forecast *forecast, const struct hn_models *models,
                                 const struct hn_matrix *matrix, const bool *use,
-                                const size_t *points, size_t count, struct hn_error *err)
+                                struct hn_error *err)
 {
     const struct hn_places *places = &forecast->places;
-    enum hn_status status = HN_OK;
-    for (size_t p = 0; p < (points != NULL ? count : matrix->point_count) && status == HN_OK; p++)
-        status = predict_point(forecast, models, points != NULL ? points[p] : p, err);
+    struct predicting predicting = {.forecast = forecast, .models = models};
+    const struct hn_parallel all = {
+        .count = matrix->point_count, .run = predict_point, .context = &predicting};
+    enum hn_status status = hn_parallel_do(&all, err);
     for (size_t i = 0; i < places->count && status == HN_OK; i++) {
         size_t size = size_of(matrix, &places->problems[i]);
         if (size == matrix->size_count || (use != NULL && !use[size]))

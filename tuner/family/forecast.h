@@ -17,9 +17,8 @@ struct hn_forecast {
 enum hn_status hn_forecast_init(struct hn_forecast *forecast, const struct hn_family_kernel *kernel,
                                 const struct hn_matrix *matrix, uint64_t seed, size_t samples, struct hn_error *err);
 void hn_forecast_finish(struct hn_forecast *forecast);
-/* Predicts `count` points (NULL: all). What was measured stands for itself where `use` (NULL: all) allows. */
+/* What was measured stands for itself where `use` (NULL: all) allows. */
 enum hn_status hn_forecast_make(struct hn_forecast *forecast, const struct hn_models *models,
-                                const struct hn_matrix *matrix, const bool *use, const size_t *points, size_t count,
-                                struct hn_error *err);
+                                const struct hn_matrix *matrix, const bool *use, struct hn_error *err);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tuner/family/learning.h"
 #include "tuner/family/pick.h"
@@ -11,16 +10,19 @@
 
 /* What one more configuration has to save of the mean time. */
 static const double least_gain = 0.0005;
+/* Enough to tell which points go together well. */
+enum { SAMPLES_OF_ALL = 4000 };
 
 static enum hn_status pick(struct hn_learning *learning, struct hn_error *err)
 {
-    size_t points = learning->matrix->point_count, samples = learning->forecast.places.count;
+    const struct hn_forecast *forecast = &learning->all.forecast;
+    size_t points = learning->all.matrix->point_count, samples = forecast->places.count;
     double *costs = malloc((points * samples + 1) * sizeof *costs);
     if (costs == NULL)
         return hn_fail_memory(err);
     size_t most = learning->kernel->family->configurations;
-    hn_learning_costs(learning, NULL, points, costs);
-    const struct hn_costs_table table = {points, samples, costs, learning->forecast.weights};
+    hn_learning_costs(learning, &learning->all, costs);
+    const struct hn_costs_table table = {points, samples, costs, forecast->weights};
     enum hn_status status = hn_pick(&table, most < HN_MATRIX_POINTS ? most : HN_MATRIX_POINTS,
                                     least_gain, learning->learnt->picked, &learning->count, err);
     free(costs);
@@ -35,9 +37,8 @@ static enum hn_status fill_configurations(struct hn_learning *learning, struct h
         return hn_fail_memory(err);
     enum hn_status status = HN_OK;
     for (size_t i = 0; i < learning->count && status == HN_OK; i++) {
-        status =
-            hn_bindings_copy(&rule->configurations[i],
-                             &learning->matrix->points[learning->learnt->picked[i]].values, err);
+        status = hn_bindings_copy(&rule->configurations[i],
+                                  &learning->picked.matrix->points[i].values, err);
         rule->configuration_count += status == HN_OK;
     }
     return status;
@@ -48,7 +49,8 @@ static enum hn_status fill_configurations(struct hn_learning *learning, struct h
 static enum hn_status order_fallback(struct hn_learning *learning, struct hn_error *err)
 {
     struct hn_rule *rule = &learning->learnt->rule;
-    size_t samples = learning->forecast.places.count, count = learning->count;
+    const struct hn_forecast *forecast = &learning->picked.forecast;
+    size_t samples = forecast->places.count, count = learning->count;
     double *sums = calloc(count, sizeof *sums);
     rule->fallback = calloc(count, sizeof *rule->fallback);
     if (sums == NULL || rule->fallback == NULL) {
@@ -59,7 +61,7 @@ static enum hn_status order_fallback(struct hn_learning *learning, struct hn_err
         for (size_t s = 0; s < samples; s++) {
             double own = learning->costs[c * samples + s], instead = learning->costs[s];
             double cost = !isinf(own) ? own : isinf(instead) ? 0 : instead;
-            sums[c] += learning->forecast.weights[s] * cost;
+            sums[c] += forecast->weights[s] * cost;
         }
     sums[0] = INFINITY;
     for (size_t c = 0; c < count; c++) {
@@ -77,8 +79,9 @@ static enum hn_status order_fallback(struct hn_learning *learning, struct hn_err
 static enum hn_status evaluate_features(struct hn_learning *learning, struct hn_error *err)
 {
     const struct hn_rule *rule = &learning->learnt->rule;
-    const struct hn_places *samples = &learning->forecast.places;
-    size_t all = samples->count + learning->sizes.count;
+    const struct hn_places *samples = &learning->picked.forecast.places;
+    const struct hn_places *sizes = &learning->picked.sizes;
+    size_t all = samples->count + sizes->count;
     int64_t own[HN_RULE_FEATURES_MOST];
     bool inside;
     learning->features = calloc(rule->feature_count * all + 1, sizeof *learning->features);
@@ -88,7 +91,7 @@ static enum hn_status evaluate_features(struct hn_learning *learning, struct hn_
     for (size_t i = 0; i < all; i++) {
         bool is_sample = i < samples->count;
         size_t place = is_sample ? i : i - samples->count;
-        const struct hn_places *places = is_sample ? samples : &learning->sizes;
+        const struct hn_places *places = is_sample ? samples : sizes;
         if (!hn_rule_evaluate(rule, &places->problems[place], own, &inside))
             return hn_fail(err, HN_ECONFIG, "the problems of the family have different names");
         for (size_t f = 0; f < rule->feature_count; f++)
@@ -125,15 +128,41 @@ static enum hn_status drop_unused(struct hn_rule *rule, struct hn_error *err)
     return HN_OK;
 }
 
-static enum hn_status see_sizes(struct hn_learning *learning, struct hn_error *err)
+static enum hn_status see_sizes(const struct hn_family_kernel *kernel, struct hn_outlook *outlook,
+                                struct hn_error *err)
 {
-    const struct hn_matrix *matrix = learning->matrix;
-    enum hn_status status = hn_places_init(&learning->sizes, learning->kernel->family,
-                                           matrix->point_count, matrix->size_count, err);
+    const struct hn_matrix *matrix = outlook->matrix;
+    enum hn_status status = hn_places_init(&outlook->sizes, kernel->family, matrix->point_count,
+                                           matrix->size_count, err);
     for (size_t s = 0; s < matrix->size_count && status == HN_OK; s++)
-        status = hn_places_add(&learning->sizes, learning->kernel, matrix,
-                               &matrix->sizes[s].problem, err);
+        status = hn_places_add(&outlook->sizes, &matrix->sizes[s].problem, err);
+    return status == HN_OK ? hn_places_see(&outlook->sizes, kernel, matrix, err) : status;
+}
+
+/* Of the points of a matrix, at so many samples. `like` has the lengths and terms of the models. */
+static enum hn_status look_out(const struct hn_learning *learning, const struct hn_matrix *matrix,
+                               size_t samples, const struct hn_models *like,
+                               struct hn_outlook *outlook, struct hn_error *err)
+{
+    const struct hn_family_kernel *kernel = learning->kernel;
+    outlook->matrix = matrix;
+    enum hn_status status = see_sizes(kernel, outlook, err);
+    if (status == HN_OK)
+        status = hn_models_make(kernel->family, matrix, &outlook->sizes, NULL, like,
+                                &outlook->models, err);
+    if (status == HN_OK)
+        status = hn_forecast_init(&outlook->forecast, kernel, matrix, learning->options->seed,
+                                  samples, err);
+    if (status == HN_OK)
+        status = hn_forecast_make(&outlook->forecast, outlook->models, matrix, NULL, err);
     return status;
+}
+
+static void finish_outlook(struct hn_outlook *outlook)
+{
+    hn_places_finish(&outlook->sizes);
+    hn_forecast_finish(&outlook->forecast);
+    hn_models_destroy(outlook->models);
 }
 
 /* Up to where features can be evaluated: a rule of one leaf. */
@@ -142,8 +171,8 @@ static enum hn_status begin_rule(struct hn_learning *learning, struct hn_error *
     struct hn_rule *rule = &learning->learnt->rule;
     rule->worst = learning->kernel->family->worst;
     enum hn_status status = fill_configurations(learning, err);
-    learning->costs =
-        malloc((learning->count * learning->forecast.places.count + 1) * sizeof *learning->costs);
+    learning->costs = malloc((learning->count * learning->picked.forecast.places.count + 1) *
+                             sizeof *learning->costs);
     rule->nodes = calloc(1, sizeof *rule->nodes);
     if (status == HN_OK && (learning->costs == NULL || rule->nodes == NULL))
         status = hn_fail_memory(err);
@@ -151,11 +180,11 @@ static enum hn_status begin_rule(struct hn_learning *learning, struct hn_error *
         return status;
     rule->nodes[0] = (struct hn_rule_node){.feature = -1};
     rule->node_count = 1;
-    hn_learning_costs(learning, learning->learnt->picked, learning->count, learning->costs);
+    hn_learning_costs(learning, &learning->picked, learning->costs);
     status = order_fallback(learning, err);
     if (status == HN_OK)
         status = hn_splits_make(learning->kernel->family, learning->kernel->plan,
-                                &learning->sizes.problems[0], rule, err);
+                                &learning->picked.sizes.problems[0], rule, err);
     if (status == HN_OK)
         status = hn_rule_complete(rule, err);
     return status == HN_OK ? evaluate_features(learning, err) : status;
@@ -167,44 +196,27 @@ static enum hn_status take_tree(struct hn_learning *learning, struct hn_error *e
     free(rule->nodes);
     rule->nodes = NULL;
     rule->node_count = 0;
-    return hn_learning_tree(learning, learning->models, NULL, &rule->nodes, &rule->node_count, err);
+    return hn_learning_tree(learning, NULL, &rule->nodes, &rule->node_count, err);
 }
 
+/* From what is picked to the rule. */
 static enum hn_status learn(struct hn_learning *learning, struct hn_error *err)
 {
-    const struct hn_family_kernel *kernel = learning->kernel;
-    double *deviations = NULL;
-    enum hn_status status = see_sizes(learning, err);
-    if (status == HN_OK)
-        status = hn_models_make(kernel->family, learning->matrix, &learning->sizes, NULL, NULL,
-                                &learning->models, err);
-    if (status == HN_OK)
-        status = hn_forecast_init(&learning->forecast, kernel, learning->matrix,
-                                  learning->options->seed, learning->options->samples, err);
-    if (status == HN_OK)
-        status = hn_forecast_make(&learning->forecast, learning->models, learning->matrix, NULL,
-                                  NULL, 0, err);
-    if (status == HN_OK)
-        status = pick(learning, err);
-    if (status == HN_OK)
-        status = begin_rule(learning, err);
+    enum hn_status status = begin_rule(learning, err);
     if (status == HN_OK)
         status = hn_learning_predict_loss(learning, err);
     if (status == HN_OK)
         status = take_tree(learning, err);
     if (status == HN_OK)
-        status = hn_learning_deviations(learning, &deviations, err);
+        status = hn_learning_mark_sure(learning, err);
     if (status == HN_OK)
-        status = hn_learning_mark_sure(learning, deviations, err);
-    if (status == HN_OK)
-        status = hn_learning_find_wanted(learning, deviations, err);
+        status = hn_learning_find_wanted(learning, err);
     if (status == HN_OK)
         status = hn_learning_find_search(learning, err);
     if (status == HN_OK)
         status = drop_unused(&learning->learnt->rule, err);
     if (status == HN_OK)
         status = hn_rule_complete(&learning->learnt->rule, err);
-    free(deviations);
     return status;
 }
 
@@ -212,14 +224,24 @@ enum hn_status hn_learn(const struct hn_family_kernel *kernel, const struct hn_m
                         const struct hn_learn_options *options, struct hn_learnt *learnt,
                         struct hn_error *err)
 {
-    struct hn_learning learning = {
-        .kernel = kernel, .matrix = matrix, .options = options, .learnt = learnt};
+    struct hn_learning learning = {.kernel = kernel, .options = options, .learnt = learnt};
+    struct hn_matrix *picked = NULL;
+    size_t some = options->samples < SAMPLES_OF_ALL ? options->samples : SAMPLES_OF_ALL;
     *learnt = (struct hn_learnt){.wanted_count = 0};
     hn_rule_init(&learnt->rule);
-    enum hn_status status = learn(&learning, err);
-    hn_places_finish(&learning.sizes);
-    hn_forecast_finish(&learning.forecast);
-    hn_models_destroy(learning.models);
+    enum hn_status status = look_out(&learning, matrix, some, NULL, &learning.all, err);
+    if (status == HN_OK)
+        status = pick(&learning, err);
+    if (status == HN_OK)
+        status = hn_matrix_pick(matrix, learnt->picked, learning.count, &picked, err);
+    if (status == HN_OK)
+        status = look_out(&learning, picked, options->samples, learning.all.models,
+                          &learning.picked, err);
+    if (status == HN_OK)
+        status = learn(&learning, err);
+    finish_outlook(&learning.all);
+    finish_outlook(&learning.picked);
+    hn_matrix_destroy(picked);
     free(learning.features);
     free(learning.costs);
     if (status != HN_OK)

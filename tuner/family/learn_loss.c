@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/thread.h"
+#include "base/parallel.h"
 #include "tuner/family/learning.h"
 
 /* The predicted loss: what a rule that was learnt without a part of the sizes loses there, and what
@@ -16,9 +15,9 @@ static struct hn_choice_tree_data data_of_sizes(const struct hn_learning *learni
 {
     size_t features = learning->learnt->rule.feature_count;
     return (struct hn_choice_tree_data){
-        .samples = learning->sizes.count,
+        .samples = learning->picked.sizes.count,
         .features = features,
-        .values = learning->features + features * learning->forecast.places.count,
+        .values = learning->features + features * learning->picked.forecast.places.count,
     };
 }
 
@@ -26,20 +25,19 @@ static struct hn_choice_tree_data data_of_sizes(const struct hn_learning *learni
 static enum hn_status know_sizes(const struct hn_learning *learning, double **logs,
                                  struct hn_error *err)
 {
-    const struct hn_matrix *matrix = learning->matrix;
-    size_t sizes = learning->sizes.count;
+    const struct hn_outlook *picked = &learning->picked;
+    size_t sizes = picked->sizes.count;
     enum hn_status status = HN_OK;
     *logs = malloc((learning->count * sizes + 1) * sizeof **logs);
     if (*logs == NULL)
         return hn_fail_memory(err);
     for (size_t c = 0; c < learning->count && status == HN_OK; c++) {
         double *own = *logs + c * sizes;
-        size_t point = learning->learnt->picked[c];
-        bool known = hn_models_know(learning->models, point);
+        bool known = hn_models_know(picked->models, c);
         if (known)
-            status = hn_models_predict(learning->models, point, &learning->sizes, own, NULL, err);
+            status = hn_models_predict(picked->models, c, &picked->sizes, own, NULL, err);
         for (size_t s = 0; s < sizes; s++) {
-            double time = matrix->times[point][s];
+            double time = picked->matrix->times[c][s];
             own[s] = !isnan(time) ? log(time) : known ? own[s] : INFINITY;
         }
     }
@@ -49,8 +47,8 @@ static enum hn_status know_sizes(const struct hn_learning *learning, double **lo
 static bool can_choose(const struct hn_learning *learning, const double *logs, const bool *use,
                        int32_t configuration, size_t size)
 {
-    return hn_places_usable(&learning->sizes, learning->learnt->picked[configuration], size) &&
-           !isinf(logs[(size_t)configuration * learning->sizes.count + size]) &&
+    return hn_places_usable(&learning->picked.sizes, (size_t)configuration, size) &&
+           !isinf(logs[(size_t)configuration * learning->picked.sizes.count + size]) &&
            hn_learning_has(learning, use, (size_t)configuration);
 }
 
@@ -61,7 +59,7 @@ static double loss_at(const struct hn_learning *learning, const double *logs, co
 {
     const struct hn_rule *rule = &learning->learnt->rule;
     const struct hn_choice_tree_data data = data_of_sizes(learning);
-    double best = hn_matrix_best(learning->matrix, size);
+    double best = hn_matrix_best(learning->all.matrix, size);
     int32_t chosen = nodes[hn_choice_tree_leaf(nodes, &data, size)].configuration;
     bool can = can_choose(learning, logs, use, chosen, size);
     for (size_t i = 0; i < rule->fallback_count && !can; i++) {
@@ -69,7 +67,7 @@ static double loss_at(const struct hn_learning *learning, const double *logs, co
         can = can_choose(learning, logs, use, chosen, size);
     }
     return can && best > 0 && !isinf(best)
-               ? fmax(0, logs[(size_t)chosen * learning->sizes.count + size] - log(best))
+               ? fmax(0, logs[(size_t)chosen * learning->picked.sizes.count + size] - log(best))
                : NAN;
 }
 
@@ -139,116 +137,88 @@ static struct hn_rule_loss rule_loss(const struct losses *losses)
  * ----------------------------------------------------------------------------------------------------
  */
 
-/* A part of the sizes that is left out, in a thread of its own. */
-struct fold {
-    struct hn_learning learning; /* with a forecast and costs of its own, and all else shared */
+/* What the folds share. */
+struct folds {
+    const struct hn_learning *learning;
     const double *logs;
     double search_gain;
-    size_t number;
-    struct losses losses;
-    enum hn_status status;
-    struct hn_error err;
-    pthread_t thread;
-    bool runs;
+    struct losses losses[FOLDS];
 };
 
-static double *copy_numbers(const double *numbers, size_t count)
-{
-    double *copy = malloc((count + 1) * sizeof *copy);
-    if (copy != NULL)
-        memcpy(copy, numbers, count * sizeof *copy);
-    return copy;
-}
-
-static enum hn_status begin_fold(struct fold *fold, const struct hn_learning *learning,
+/* With a forecast and costs of its own, and all else shared. */
+static enum hn_status begin_fold(struct hn_learning *own, const struct hn_learning *learning,
                                  struct hn_error *err)
 {
-    struct hn_forecast *own = &fold->learning.forecast;
-    size_t samples = learning->forecast.places.count;
-    size_t points = learning->matrix->point_count;
-    fold->learning = *learning;
-    own->logarithms = copy_numbers(learning->forecast.logarithms, points * samples);
-    own->cautious = copy_numbers(learning->forecast.cautious, points * samples);
-    fold->learning.costs = calloc(learning->count * samples + 1, sizeof(double));
-    return own->logarithms != NULL && own->cautious != NULL && fold->learning.costs != NULL
+    struct hn_forecast *forecast = &own->picked.forecast;
+    *own = *learning;
+    size_t numbers = learning->count * forecast->places.count + 1;
+    forecast->logarithms = calloc(numbers, sizeof(double));
+    forecast->cautious = calloc(numbers, sizeof(double));
+    own->costs = calloc(numbers, sizeof(double));
+    return forecast->logarithms != NULL && forecast->cautious != NULL && own->costs != NULL
                ? HN_OK
                : hn_fail_memory(err);
 }
 
-static void finish_fold(struct fold *fold)
+static void finish_fold(struct hn_learning *own)
 {
-    free(fold->learning.forecast.logarithms);
-    free(fold->learning.forecast.cautious);
-    free(fold->learning.costs);
+    free(own->picked.forecast.logarithms);
+    free(own->picked.forecast.cautious);
+    free(own->costs);
 }
 
-static void *learn_without(void *context)
+/* Leaves out every fifth of the sizes. */
+static enum hn_status learn_without(void *context, size_t fold, struct hn_error *err)
 {
-    struct fold *fold = context;
-    struct hn_learning *learning = &fold->learning;
-    const struct hn_matrix *matrix = learning->matrix;
+    struct folds *folds = context;
+    struct hn_learning own;
+    const struct hn_outlook *picked = &folds->learning->picked;
     bool use[HN_MATRIX_SIZES];
     struct hn_models *models = NULL;
     struct hn_rule_node *nodes = NULL;
-    size_t node_count;
-    for (size_t s = 0; s < matrix->size_count; s++)
-        use[s] = s % FOLDS != fold->number;
-    fold->status = hn_models_make(learning->kernel->family, matrix, &learning->sizes, use,
-                                  learning->models, &models, &fold->err);
-    if (fold->status == HN_OK)
-        fold->status = hn_learning_tree(learning, models, use, &nodes, &node_count, &fold->err);
-    for (size_t s = fold->number; s < matrix->size_count && fold->status == HN_OK; s += FOLDS)
-        add_loss(&fold->losses, &matrix->sizes[s], loss_at(learning, fold->logs, use, nodes, s),
-                 fold->search_gain);
+    size_t node_count, sizes = picked->matrix->size_count;
+    for (size_t s = 0; s < sizes; s++)
+        use[s] = s % FOLDS != fold;
+    enum hn_status status = begin_fold(&own, folds->learning, err);
+    if (status == HN_OK)
+        status = hn_models_make(own.kernel->family, picked->matrix, &picked->sizes, use,
+                                picked->models, &models, err);
+    if (status == HN_OK)
+        status = hn_forecast_make(&own.picked.forecast, models, picked->matrix, use, err);
+    if (status == HN_OK)
+        status = hn_learning_tree(&own, use, &nodes, &node_count, err);
+    for (size_t s = fold; s < sizes && status == HN_OK; s += FOLDS)
+        add_loss(&folds->losses[fold], &picked->matrix->sizes[s],
+                 loss_at(&own, folds->logs, use, nodes, s), folds->search_gain);
     free(nodes);
     hn_models_destroy(models);
-    return NULL;
+    finish_fold(&own);
+    return status;
 }
 
-/* Where no thread can be had it is done at once. */
-static void start_fold(struct fold *fold)
+static void add_losses(struct losses *losses, const struct losses *more)
 {
-    fold->runs = hn_thread_start(&fold->thread, learn_without, fold) == 0;
-    if (!fold->runs)
-        learn_without(fold);
-}
-
-static enum hn_status end_fold(struct fold *fold, struct losses *losses, struct hn_error *err)
-{
-    if (fold->runs)
-        pthread_join(fold->thread, NULL);
-    losses->worst = fmax(losses->worst, fold->losses.worst);
-    losses->sum_of_all += fold->losses.sum_of_all;
-    losses->count_of_all += fold->losses.count_of_all;
-    losses->sum += fold->losses.sum;
-    losses->count += fold->losses.count;
-    if (fold->status != HN_OK && err != NULL)
-        *err = fold->err;
-    return fold->status;
+    losses->worst = fmax(losses->worst, more->worst);
+    losses->sum_of_all += more->sum_of_all;
+    losses->count_of_all += more->count_of_all;
+    losses->sum += more->sum;
+    losses->count += more->count;
 }
 
 /* By leaving out a part of the sizes at a time. */
 enum hn_status hn_learning_predict_loss(struct hn_learning *learning, struct hn_error *err)
 {
     struct losses losses = {.count = 0};
-    struct fold folds[FOLDS] = {0};
     double *logs = NULL;
     enum hn_status status = know_sizes(learning, &logs, err);
-    for (size_t i = 0; i < FOLDS && status == HN_OK; i++)
-        status = begin_fold(&folds[i], learning, err);
-    for (size_t i = 0; i < FOLDS && status == HN_OK; i++) {
-        folds[i].logs = logs;
-        folds[i].search_gain = find_search_gain(learning->matrix);
-        folds[i].number = i;
-        start_fold(&folds[i]);
-    }
-    bool started = status == HN_OK;
-    for (size_t i = 0; i < FOLDS && started; i++) {
-        enum hn_status own = end_fold(&folds[i], &losses, err);
-        status = status == HN_OK ? own : status;
-    }
-    for (size_t i = 0; i < FOLDS; i++)
-        finish_fold(&folds[i]);
+    struct folds folds = {
+        .learning = learning, .logs = logs, .search_gain = find_search_gain(learning->all.matrix)};
+    const struct hn_parallel all = {
+        .count = FOLDS, .jobs = FOLDS, .run = learn_without, .context = &folds};
+    if (status == HN_OK)
+        status = hn_parallel_do(&all, err);
+    for (size_t fold = 0; fold < FOLDS; fold++)
+        add_losses(&losses, &folds.losses[fold]);
     free(logs);
     learning->learnt->rule.predicted = rule_loss(&losses);
     return status;

@@ -34,36 +34,38 @@ static double log_product(const struct envelope *envelope, size_t product,
  * by the launch alone. */
 static void find_envelope(const struct hn_learning *learning, struct envelope *envelope)
 {
-    const struct hn_matrix *matrix = learning->matrix;
+    const struct hn_matrix *matrix = learning->all.matrix;
     envelope->count = hn_places_sizes(learning->kernel->family, envelope->features, PRODUCTS_OF);
     for (size_t product = 0; product < (size_t)1 << envelope->count; product++) {
         envelope->least[product] = INFINITY;
         for (size_t s = 0; s < matrix->size_count; s++)
-            envelope->least[product] = fmin(
-                envelope->least[product], log(hn_matrix_best(matrix, s)) -
-                                              log_product(envelope, product, &learning->sizes, s));
+            envelope->least[product] =
+                fmin(envelope->least[product],
+                     log(hn_matrix_best(matrix, s)) -
+                         log_product(envelope, product, &learning->all.sizes, s));
     }
 }
 
 static double headroom(const struct hn_learning *learning, const struct envelope *envelope,
                        size_t sample)
 {
-    const struct hn_forecast *forecast = &learning->forecast;
+    const struct hn_forecast *forecast = &learning->all.forecast;
     double bound = -INFINITY;
     for (size_t product = 0; product < (size_t)1 << envelope->count; product++)
         bound = fmax(bound, envelope->least[product] +
                                 log_product(envelope, product, &forecast->places, sample));
-    return fmax(0, hn_learning_least(learning, forecast->logarithms, sample) - bound);
+    return fmax(0, hn_outlook_least(&learning->all, forecast->logarithms, sample) - bound);
 }
 
 /* 1 where no search was near. */
 static double novelty(const struct hn_learning *learning, size_t sample)
 {
     double nearest = 0;
-    for (size_t s = 0; s < learning->matrix->size_count; s++)
-        if (learning->matrix->sizes[s].searched)
-            nearest = fmax(nearest, hn_places_likeness(&learning->forecast.places, sample,
-                                                       &learning->sizes, s));
+    const struct hn_outlook *all = &learning->all;
+    for (size_t s = 0; s < all->matrix->size_count; s++)
+        if (all->matrix->sizes[s].searched)
+            nearest =
+                fmax(nearest, hn_places_likeness(&all->forecast.places, sample, &all->sizes, s));
     return 1 - nearest;
 }
 
@@ -71,10 +73,10 @@ static double novelty(const struct hn_learning *learning, size_t sample)
 static double worth_at(const struct hn_learning *learning, const double *gains,
                        const double *novelties, size_t at)
 {
-    const struct hn_places *samples = &learning->forecast.places;
+    const struct hn_places *samples = &learning->all.forecast.places;
     double worth = 0;
     for (size_t s = 0; s < samples->count; s++)
-        worth += gains[s] * learning->forecast.weights[s] *
+        worth += gains[s] * learning->all.forecast.weights[s] *
                  fmax(0, hn_places_likeness(samples, at, samples, s) - (1 - novelties[s]));
     return worth;
 }
@@ -82,7 +84,7 @@ static double worth_at(const struct hn_learning *learning, const double *gains,
 static size_t find_best(const struct hn_learning *learning, const double *gains,
                         const double *novelties, double *most)
 {
-    size_t best = 0, samples = learning->forecast.places.count;
+    size_t best = 0, samples = learning->all.forecast.places.count;
     size_t step = samples > LOOKED_AT ? samples / LOOKED_AT : 1;
     *most = 0;
     for (size_t s = 0; s < samples; s += step) {
@@ -99,7 +101,7 @@ enum hn_status hn_learning_find_search(struct hn_learning *learning, struct hn_e
 {
     struct envelope envelope;
     double most;
-    size_t samples = learning->forecast.places.count;
+    size_t samples = learning->all.forecast.places.count;
     double *gains = calloc(2 * samples + 1, sizeof *gains), *novelties = gains + samples;
     if (gains == NULL)
         return hn_fail_memory(err);
@@ -113,6 +115,6 @@ enum hn_status hn_learning_find_search(struct hn_learning *learning, struct hn_e
     free(gains);
     learning->learnt->has_search = most > 0;
     return most > 0 ? hn_bindings_copy(&learning->learnt->search,
-                                       &learning->forecast.places.problems[best], err)
+                                       &learning->all.forecast.places.problems[best], err)
                     : HN_OK;
 }

@@ -12,49 +12,36 @@
 static const double sure_loss = 0.1, sure_share = 0.8;
 static const double dear_us = 1000;
 
-/* [configuration][sample] */
-enum hn_status hn_learning_deviations(const struct hn_learning *learning, double **deviations,
-                                      struct hn_error *err)
-{
-    size_t samples = learning->forecast.places.count;
-    double *logs = malloc((samples + 1) * sizeof *logs);
-    *deviations = malloc((learning->count * samples + 1) * sizeof **deviations);
-    enum hn_status status = logs != NULL && *deviations != NULL ? HN_OK : hn_fail_memory(err);
-    for (size_t c = 0; c < learning->count && status == HN_OK; c++) {
-        double *own = *deviations + c * samples;
-        for (size_t s = 0; s < samples; s++)
-            own[s] = 1;
-        if (hn_models_know(learning->models, learning->learnt->picked[c]))
-            status = hn_models_predict(learning->models, learning->learnt->picked[c],
-                                       &learning->forecast.places, logs, own, err);
-    }
-    free(logs);
-    return status;
-}
-
+/* What a configuration loses at a sample to the best of all configurations; INFINITY: it can not be
+ * used. */
 static double plain_loss(const struct hn_learning *learning, size_t configuration, size_t sample)
 {
-    size_t samples = learning->forecast.places.count;
-    double own =
-        learning->forecast.logarithms[learning->learnt->picked[configuration] * samples + sample];
-    return own - hn_learning_least(learning, learning->forecast.logarithms, sample);
+    const struct hn_forecast *forecast = &learning->picked.forecast;
+    double own = forecast->logarithms[configuration * forecast->places.count + sample];
+    return own - hn_outlook_least(&learning->picked, forecast->logarithms, sample);
 }
 
-enum hn_status hn_learning_mark_sure(struct hn_learning *learning, const double *deviations,
-                                     struct hn_error *err)
+/* Of its prediction there. */
+static double deviation_of(const struct hn_learning *learning, size_t configuration, size_t sample)
+{
+    const struct hn_forecast *forecast = &learning->picked.forecast;
+    size_t at = configuration * forecast->places.count + sample;
+    return isinf(forecast->logarithms[at]) ? 1 : forecast->cautious[at] - forecast->logarithms[at];
+}
+
+enum hn_status hn_learning_mark_sure(struct hn_learning *learning, struct hn_error *err)
 {
     struct hn_rule *rule = &learning->learnt->rule;
     const struct hn_choice_tree_data data = hn_learning_samples(learning);
-    size_t samples = data.samples;
     size_t *counts = calloc(2 * rule->node_count + 1, sizeof *counts);
     if (counts == NULL)
         return hn_fail_memory(err);
-    for (size_t s = 0; s < samples; s++) {
+    for (size_t s = 0; s < data.samples; s++) {
         size_t leaf = hn_choice_tree_leaf(rule->nodes, &data, s);
         size_t c = (size_t)rule->nodes[leaf].configuration;
         counts[2 * leaf]++;
         counts[2 * leaf + 1] +=
-            plain_loss(learning, c, s) + deviations[c * samples + s] < sure_loss;
+            plain_loss(learning, c, s) + deviation_of(learning, c, s) < sure_loss;
     }
     for (size_t n = 0; n < rule->node_count; n++)
         rule->nodes[n].sure = rule->nodes[n].feature < 0 &&
@@ -64,11 +51,11 @@ enum hn_status hn_learning_mark_sure(struct hn_learning *learning, const double 
 }
 
 /* Samples where the choice is least sure, away from each other. */
-enum hn_status hn_learning_find_wanted(struct hn_learning *learning, const double *deviations,
-                                       struct hn_error *err)
+enum hn_status hn_learning_find_wanted(struct hn_learning *learning, struct hn_error *err)
 {
     struct hn_learnt *learnt = learning->learnt;
     const struct hn_choice_tree_data data = hn_learning_samples(learning);
+    const struct hn_forecast *forecast = &learning->picked.forecast;
     size_t wanted = learning->options->wanted;
     double *scores = malloc((data.samples + 1) * sizeof *scores);
     learnt->wanted = calloc(wanted + 1, sizeof *learnt->wanted);
@@ -76,11 +63,11 @@ enum hn_status hn_learning_find_wanted(struct hn_learning *learning, const doubl
     for (size_t s = 0; s < data.samples && status == HN_OK; s++) {
         size_t leaf = hn_choice_tree_leaf(learnt->rule.nodes, &data, s);
         size_t c = (size_t)learnt->rule.nodes[leaf].configuration;
-        scores[s] = deviations[c * data.samples + s] + fmin(1, plain_loss(learning, c, s));
+        scores[s] = deviation_of(learning, c, s) + fmin(1, plain_loss(learning, c, s));
         /* What takes long says no more than what is soon done. */
         scores[s] /=
             1 +
-            exp(fmin(hn_learning_least(learning, learning->forecast.logarithms, s), 30)) / dear_us;
+            exp(fmin(hn_outlook_least(&learning->picked, forecast->logarithms, s), 30)) / dear_us;
     }
     while (status == HN_OK && learnt->wanted_count < wanted) {
         size_t best = 0;
@@ -90,13 +77,12 @@ enum hn_status hn_learning_find_wanted(struct hn_learning *learning, const doubl
         if (!(scores[best] > 0))
             break;
         size_t at = learnt->wanted_count;
-        status =
-            hn_bindings_copy(&learnt->wanted[at], &learning->forecast.places.problems[best], err);
+        status = hn_bindings_copy(&learnt->wanted[at], &forecast->places.problems[best], err);
         learnt->wanted_count += status == HN_OK;
         for (size_t s = 0; s < data.samples; s++)
-            scores[s] *= s == best ? 0
-                                   : 1 - hn_places_likeness(&learning->forecast.places, s,
-                                                            &learning->forecast.places, best);
+            scores[s] *=
+                s == best ? 0
+                          : 1 - hn_places_likeness(&forecast->places, s, &forecast->places, best);
     }
     free(scores);
     return status;

@@ -17,27 +17,25 @@ static double cost_of_loss(const struct hn_learning *learning, double loss)
 }
 
 /* The least logarithm of a time at a sample, of all points. */
-double hn_learning_least(const struct hn_learning *learning, const double *logarithms,
-                         size_t sample)
+double hn_outlook_least(const struct hn_outlook *outlook, const double *logarithms, size_t sample)
 {
     double least = INFINITY;
-    for (size_t p = 0; p < learning->matrix->point_count; p++)
-        least = fmin(least, logarithms[p * learning->forecast.places.count + sample]);
+    for (size_t p = 0; p < outlook->matrix->point_count; p++)
+        least = fmin(least, logarithms[p * outlook->forecast.places.count + sample]);
     return least;
 }
 
-/* Losses of points against the best of all, as they count. */
-void hn_learning_costs(const struct hn_learning *learning, const size_t *points, size_t count,
+/* Losses of points against the best of them, as they count. */
+void hn_learning_costs(const struct hn_learning *learning, const struct hn_outlook *outlook,
                        double *costs)
 {
-    const struct hn_forecast *forecast = &learning->forecast;
+    const struct hn_forecast *forecast = &outlook->forecast;
     size_t samples = forecast->places.count;
     for (size_t s = 0; s < samples; s++) {
-        double least = hn_learning_least(learning, forecast->cautious, s);
-        for (size_t c = 0; c < count; c++) {
-            size_t point = points != NULL ? points[c] : c;
-            double own = forecast->cautious[point * samples + s];
-            costs[c * samples + s] = isinf(own) ? INFINITY : cost_of_loss(learning, own - least);
+        double least = hn_outlook_least(outlook, forecast->cautious, s);
+        for (size_t p = 0; p < outlook->matrix->point_count; p++) {
+            double own = forecast->cautious[p * samples + s];
+            costs[p * samples + s] = isinf(own) ? INFINITY : cost_of_loss(learning, own - least);
         }
     }
 }
@@ -46,7 +44,7 @@ void hn_learning_costs(const struct hn_learning *learning, const size_t *points,
 static void cost_fallback(struct hn_learning *learning)
 {
     const struct hn_rule *rule = &learning->learnt->rule;
-    size_t samples = learning->forecast.places.count;
+    size_t samples = learning->picked.forecast.places.count;
     for (size_t s = 0; s < samples; s++) {
         double instead = INFINITY;
         for (size_t i = 0; i < rule->fallback_count && isinf(instead); i++)
@@ -60,12 +58,12 @@ static void cost_fallback(struct hn_learning *learning)
 struct hn_choice_tree_data hn_learning_samples(const struct hn_learning *learning)
 {
     return (struct hn_choice_tree_data){
-        .samples = learning->forecast.places.count,
+        .samples = learning->picked.forecast.places.count,
         .choices = learning->count,
         .features = learning->learnt->rule.feature_count,
         .values = learning->features,
         .costs = learning->costs,
-        .weights = learning->forecast.weights,
+        .weights = learning->picked.forecast.weights,
     };
 }
 
@@ -79,28 +77,23 @@ static enum hn_status grow(const struct hn_learning *learning, struct hn_rule_no
 
 bool hn_learning_has(const struct hn_learning *learning, const bool *use, size_t configuration)
 {
-    int64_t only = learning->matrix->points[learning->learnt->picked[configuration]].only_size;
+    int64_t only = learning->picked.matrix->points[configuration].only_size;
     return use == NULL || configuration == 0 || only < 0 || use[only];
 }
 
 static void leave_out_configurations(struct hn_learning *learning, const bool *use)
 {
-    size_t samples = learning->forecast.places.count;
+    size_t samples = learning->picked.forecast.places.count;
     for (size_t c = 0; c < learning->count; c++)
         for (size_t s = 0; s < samples && !hn_learning_has(learning, use, c); s++)
             learning->costs[c * samples + s] = INFINITY;
 }
 
-/* Predicts, and grows a tree, from the sizes that are used. */
-enum hn_status hn_learning_tree(struct hn_learning *learning, const struct hn_models *models,
-                                const bool *use, struct hn_rule_node **nodes, size_t *count,
-                                struct hn_error *err)
+/* Grows a tree from the forecast, with configurations that the sizes that are used have. */
+enum hn_status hn_learning_tree(struct hn_learning *learning, const bool *use,
+                                struct hn_rule_node **nodes, size_t *count, struct hn_error *err)
 {
-    enum hn_status status = hn_forecast_make(&learning->forecast, models, learning->matrix, use,
-                                             learning->learnt->picked, learning->count, err);
-    if (status != HN_OK)
-        return status;
-    hn_learning_costs(learning, learning->learnt->picked, learning->count, learning->costs);
+    hn_learning_costs(learning, &learning->picked, learning->costs);
     leave_out_configurations(learning, use);
     cost_fallback(learning);
     return grow(learning, nodes, count, err);

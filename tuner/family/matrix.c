@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct hn_matrix *hn_matrix_create(void)
 {
@@ -57,6 +58,36 @@ enum hn_status hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bin
     point->only_size = -1;
     enum hn_status status = hn_bindings_copy(&point->values, values, err);
     matrix->point_count += status == HN_OK;
+    return status;
+}
+
+static enum hn_status copy_sizes(const struct hn_matrix *from, struct hn_matrix *to,
+                                 struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t s = 0; s < from->size_count && status == HN_OK; s++) {
+        to->sizes[s] = from->sizes[s];
+        status = hn_bindings_copy(&to->sizes[s].problem, &from->sizes[s].problem, err);
+        to->size_count += status == HN_OK;
+    }
+    return status;
+}
+
+enum hn_status hn_matrix_pick(const struct hn_matrix *matrix, const size_t *points, size_t count,
+                              struct hn_matrix **picked, struct hn_error *err)
+{
+    struct hn_matrix *own = hn_matrix_create();
+    enum hn_status status = own != NULL ? copy_sizes(matrix, own, err) : hn_fail_memory(err);
+    for (size_t p = 0; p < count && status == HN_OK; p++) {
+        own->points[p] = matrix->points[points[p]];
+        memcpy(own->times[p], matrix->times[points[p]], sizeof own->times[p]);
+        status = hn_bindings_copy(&own->points[p].values, &matrix->points[points[p]].values, err);
+        own->point_count += status == HN_OK;
+    }
+    if (status == HN_OK)
+        *picked = own;
+    else
+        hn_matrix_destroy(own);
     return status;
 }
 

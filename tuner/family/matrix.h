@@ -38,6 +38,9 @@ enum hn_status hn_matrix_add_size(struct hn_matrix *matrix, const struct hn_bind
                                   size_t *place, struct hn_error *err);
 enum hn_status hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bindings *point, size_t *place,
                                    struct hn_error *err);
+/* The same sizes with these points alone, the caller's to destroy. */
+enum hn_status hn_matrix_pick(const struct hn_matrix *matrix, const size_t *points, size_t count,
+                              struct hn_matrix **picked, struct hn_error *err);
 /* The least time at a size, by any point or by its own search; INFINITY: nothing was measured there. */
 double hn_matrix_best(const struct hn_matrix *matrix, size_t size);
 

@@ -7,6 +7,7 @@
 
 #include "tuner/family/terms.h"
 #include "tuner/strategy/gaussian.h"
+#include "tuner/strategy/loops.h"
 
 enum {
     FITTED = 140,
@@ -296,9 +297,9 @@ enum hn_status hn_models_make(const struct hn_family *family, const struct hn_ma
  * is. `room` has a row of PLACES for each feature and each input. */
 enum { PLACES = 128 };
 
-static void predict_some(const struct hn_models *models, size_t point,
-                         const struct hn_places *places, size_t begin, size_t count,
-                         double *logarithms, double *deviations, double *room)
+HN_WIDE static void predict_some(const struct hn_models *models, size_t point,
+                                 const struct hn_places *places, size_t begin, size_t count,
+                                 double *logarithms, double *deviations, double *room)
 {
     const struct model *model = &models->items[point];
     const struct hn_gaussian *process = &model->process;

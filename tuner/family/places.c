@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "runtime/plan/launch.h"
 
 /* Memory is read in words of 16 bytes at most, of 1 byte at least. */
@@ -176,26 +177,50 @@ bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bin
     return can_launch(kernel, problem, point, 1, ignored);
 }
 
-enum hn_status hn_places_add(struct hn_places *places, const struct hn_family_kernel *kernel,
-                             const struct hn_matrix *matrix, const struct hn_bindings *problem,
+enum hn_status hn_places_add(struct hn_places *places, const struct hn_bindings *problem,
                              struct hn_error *err)
 {
-    size_t place = places->count;
+    enum hn_status status = hn_bindings_copy(&places->problems[places->count], problem, err);
+    places->count += status == HN_OK;
+    return status;
+}
+
+struct seeing {
+    struct hn_places *places;
+    const struct hn_family_kernel *kernel;
+    const struct hn_matrix *matrix;
+    double *seen; /* [place][feature, then side of the grid] */
+};
+
+static enum hn_status see_place(void *context, size_t place, struct hn_error *err)
+{
+    const struct seeing *seeing = context;
+    struct hn_places *places = seeing->places;
+    const struct hn_matrix_point *points = seeing->matrix->points;
     size_t rows = places->features + HN_PLACES_SIDES;
-    double *seen = calloc(rows, sizeof *seen);
-    enum hn_status status = seen != NULL ? hn_bindings_copy(&places->problems[place], problem, err)
-                                         : hn_fail_memory(err);
-    if (status == HN_OK) {
-        places->count++;
-        size_t own = see_problem(kernel->family, problem, seen);
-        for (size_t p = 0; p < places->points; p++) {
-            places->usable[p * places->capacity + place] =
-                can_launch(kernel, problem, &matrix->points[p].values, matrix->points[p].occupancy,
-                           &seen[own]);
-            for (size_t f = 0; f < rows; f++)
-                hn_places_column(places, p, f)[place] = seen[f];
-        }
+    double *seen = seeing->seen + place * rows;
+    const struct hn_bindings *problem = &places->problems[place];
+    size_t own = see_problem(seeing->kernel->family, problem, seen);
+    for (size_t p = 0; p < places->points; p++) {
+        places->usable[p * places->capacity + place] =
+            can_launch(seeing->kernel, problem, &points[p].values, points[p].occupancy, &seen[own]);
+        for (size_t f = 0; f < rows; f++)
+            hn_places_column(places, p, f)[place] = seen[f];
     }
-    free(seen);
+    (void)err;
+    return HN_OK;
+}
+
+enum hn_status hn_places_see(struct hn_places *places, const struct hn_family_kernel *kernel,
+                             const struct hn_matrix *matrix, struct hn_error *err)
+{
+    size_t rows = places->features + HN_PLACES_SIDES;
+    struct seeing seeing = {places, kernel, matrix,
+                            calloc(rows * places->count + 1, sizeof(double))};
+    if (seeing.seen == NULL)
+        return hn_fail_memory(err);
+    const struct hn_parallel all = {.count = places->count, .run = see_place, .context = &seeing};
+    enum hn_status status = hn_parallel_do(&all, err);
+    free(seeing.seen);
     return status;
 }

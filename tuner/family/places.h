@@ -48,9 +48,11 @@ void hn_places_categories(const struct hn_family *family, bool *categories);
 enum hn_status hn_places_init(struct hn_places *places, const struct hn_family *family, size_t points, size_t capacity,
                               struct hn_error *err);
 void hn_places_finish(struct hn_places *places);
-/* Adds a problem with what each of the points is there. There is room. */
-enum hn_status hn_places_add(struct hn_places *places, const struct hn_family_kernel *kernel,
-                             const struct hn_matrix *matrix, const struct hn_bindings *problem, struct hn_error *err);
+/* Adds a problem, which hn_places_see has to look at. There is room. */
+enum hn_status hn_places_add(struct hn_places *places, const struct hn_bindings *problem, struct hn_error *err);
+/* What each of the points is at all problems that were added. */
+enum hn_status hn_places_see(struct hn_places *places, const struct hn_family_kernel *kernel,
+                             const struct hn_matrix *matrix, struct hn_error *err);
 
 /* Whether the point can be launched for the problem: constraints and limits of the device allow it. */
 bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bindings *problem,

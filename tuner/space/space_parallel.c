@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "tuner/space/space_search.h"
 
 /* A walk begins on the calling thread; what is left after so many steps, some hundredths of a
@@ -29,12 +29,6 @@ struct work {
     _Atomic(uint64_t) steps;
     _Atomic(int) ended; /* how the first walk that did not go to its end ended */
 };
-
-static size_t count_cores(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
-}
 
 /* Binds the levels of a task; false when a check rejects that. */
 static bool bind_task(struct hn_space_search *search, size_t split, uint64_t task)
@@ -127,7 +121,7 @@ static void *run_thread(void *argument)
 static void do_rest(struct work *work, struct hn_space_search *search)
 {
     pthread_t threads[MOST_THREADS];
-    size_t wanted = count_cores() - 1;
+    size_t wanted = hn_parallel_cores() - 1;
     size_t started = 0;
     while (started < wanted && started < MOST_THREADS &&
            pthread_create(&threads[started], NULL, run_thread, work) == 0)
@@ -187,7 +181,7 @@ enum hn_walk hn_space_walk_all(struct hn_space_search *search, const struct hn_w
         work.task_count *= plan->levels[work.split++].count;
     const uint64_t begun = search->steps;
     while (work.next < work.task_count) {
-        if (search->steps - begun > STEPS_ALONE && count_cores() > 1)
+        if (search->steps - begun > STEPS_ALONE && hn_parallel_cores() > 1)
             return walk_parallel(&work, search);
         if (!do_task(&work, search, work.next++))
             break;

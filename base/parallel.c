@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/parallel.h"
+#include "base/parallel.h"
 
-#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "base/thread.h"
 
 enum { JOBS_MOST = 1024, TICK_MS = 100 };
 
@@ -82,17 +85,26 @@ static void wait_for_threads(struct work *work)
     pthread_mutex_unlock(&work->lock);
 }
 
+size_t hn_parallel_cores(void)
+{
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0)
+        return (size_t)CPU_COUNT(&cores);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (size_t)online : 1;
+}
+
 enum hn_status hn_parallel_do(const struct hn_parallel *parallel, struct hn_error *err)
 {
     pthread_t threads[JOBS_MOST];
     struct work work = {.parallel = parallel};
-    size_t jobs = parallel->jobs < parallel->count ? parallel->jobs : parallel->count;
+    size_t jobs = parallel->jobs > 0 ? parallel->jobs : hn_parallel_cores();
     size_t started = 0;
     pthread_mutex_init(&work.lock, NULL);
     pthread_cond_init(&work.ended, NULL);
     pthread_mutex_lock(&work.lock);
-    while (started < jobs && started < JOBS_MOST &&
-           pthread_create(&threads[started], NULL, run_thread, &work) == 0)
+    while (started < jobs && started < parallel->count && started < JOBS_MOST &&
+           hn_thread_start(&threads[started], run_thread, &work) == 0)
         started++;
     work.threads = started;
     pthread_mutex_unlock(&work.lock);
