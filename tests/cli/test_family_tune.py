@@ -248,16 +248,28 @@ int main(void)
 
 
 class Interrupted(Case):
-    def test_what_was_measured_is_kept(self):
-        process = self.start("tune", "--family", self.config, "--budget", "30s", "--held-out", "3", "--events", self.events)
+    def interrupt(self, budget, at):
+        """What a tune says behind a line with `at`, where it is interrupted."""
+        process = self.start("tune", "--family", self.config, "--budget", budget, "--held-out", "3", "--events", self.events)
         for line in process.stderr:
-            if "times measured: predicted loss" in line:
+            if at in line:
                 break
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 130, errors)
-        self.assertIn("interrupted; what was measured is kept, and the same command goes on from there", errors)
-        self.assertEqual(output, "")
+        self.assertEqual((process.returncode, output), (130, ""), errors)
+        return errors
+
+    def test_a_rule_whose_loss_is_not_measured_yet(self):
+        said = self.interrupt("6s", "  not used n=")
+        self.assertIn("interrupted; what was measured is kept, the rule too, with the predicted loss alone, and the same command goes on "
+                      "from there", said)
+        [rule] = self.rules()
+        self.assertGreater(rule["predicted"]["sizes"], 0)
+        self.assertEqual(rule["measured"]["sizes"], 0)
+
+    def test_what_was_measured_is_kept(self):
+        said = self.interrupt("30s", "times measured: predicted loss")
+        self.assertIn("interrupted; what was measured is kept, and the same command goes on from there", said)
         self.assertEqual(self.rules(), [], "a rule of half a tune is no rule")
         [[kept]] = self.sql("SELECT count(DISTINCT task.problem) FROM record JOIN session ON session.id = record.session_id"
                             " JOIN task ON task.id = session.task_id")

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "cache/store/store_rules.h"
 #include "tuner/config/family.h"
 #include "tuner/family/held_out.h"
 #include "tuner/family/learn.h"
@@ -45,6 +46,8 @@ struct tuning {
     uint64_t drawn; /* place in the sequence of sizes */
     double started_ms;
     double budget_s, loss;
+    double learn_s;         /* what the last rule took, of QUICK_SAMPLES */
+    int64_t kept;           /* the session that has the rule; 0: none has, yet */
     size_t tuned, searched; /* sizes with a search of their own: wanted, so far */
     size_t least_sizes;
     unsigned held_out;
@@ -394,24 +397,36 @@ static bool is_good(const struct tuning *tuning)
            loss <= tuning->loss;
 }
 
+/* Whether half of a round like the last one, what comes late and the rule itself would take longer
+ * than there is. */
+static bool is_late(const struct tuning *tuning, double round_s)
+{
+    double left_s = (tuned_share + cells_share - late_share) * tuning->budget_s - elapsed_s(tuning);
+    return left_s < round_s / 2 + tuning->learn_s * SAMPLES / QUICK_SAMPLES;
+}
+
 /* Measures where the rule is least sure, until it is good enough, or the time for that is used up.
  */
 static enum hn_status refine(struct tuning *tuning, struct hn_error *err)
 {
     const struct hn_matrix *matrix = tuning->measuring.matrix;
-    double end_s = (tuned_share + cells_share) * tuning->budget_s;
+    double began_s = elapsed_s(tuning);
     enum hn_status status = draw_cells(tuning, FIRST_CELLS, err);
     while (status == HN_OK) {
+        double measured_s = elapsed_s(tuning);
         status = learn(tuning, QUICK_SAMPLES, err);
         if (status != HN_OK)
             break;
+        tuning->learn_s = elapsed_s(tuning) - measured_s;
         say(tuning,
             "%4.0f s  %zu sizes, %zu times measured: predicted loss %.1f%%, %.0f%% at worst",
             elapsed_s(tuning), matrix->size_count, tuning->measuring.cell_count,
             100 * tuning->learnt.rule.predicted.mean, 100 * tuning->learnt.rule.predicted.worst);
         size_t before = matrix->size_count;
-        if (is_good(tuning) || elapsed_s(tuning) >= end_s || before == HN_MATRIX_SIZES)
+        if (is_good(tuning) || is_late(tuning, elapsed_s(tuning) - began_s) ||
+            before == HN_MATRIX_SIZES)
             break;
+        began_s = elapsed_s(tuning);
         status = tune_wanted(tuning, err);
         for (size_t i = 0; i < tuning->learnt.wanted_count && status == HN_OK; i++)
             status = fill_wanted(tuning, i, err);
@@ -447,7 +462,7 @@ static enum hn_status measure_loss(struct tuning *tuning, struct hn_error *err)
         .seed = tuning->options->seed ^ held_out_salt,
         .count = tuning->held_out,
         .budget_s =
-            fmax(tuning->budget_s - elapsed_s(tuning), hn_family_held_out_s(tuning->budget_s)),
+            fmax(tuning->budget_s - elapsed_s(tuning), hn_family_held_out_s(tuning->budget_s) / 2),
         .started_ms = tuning->started_ms,
         .is_used = is_of_matrix,
         .context = tuning->measuring.matrix,
@@ -484,9 +499,12 @@ static enum hn_status tune(struct tuning *tuning, struct hn_error *err)
     if (status == HN_OK)
         status = learn(tuning, SAMPLES, err);
     if (status == HN_OK)
+        status = hn_measuring_keep(&tuning->measuring, &tuning->learnt.rule, &tuning->kept, err);
+    if (status == HN_OK)
         status = measure_loss(tuning, err);
-    return status == HN_OK ? hn_measuring_keep(&tuning->measuring, &tuning->learnt.rule, err)
-                           : status;
+    return status == HN_OK
+               ? hn_store_put_rule(tuning->options->store, tuning->kept, &tuning->learnt.rule, err)
+               : status;
 }
 
 static void tell(struct tuning *tuning)
@@ -515,8 +533,9 @@ enum hn_status hn_family_tune(const struct hn_family_options *options,
         tell(&tuning);
     if (status == HN_EINTERRUPTED)
         status = hn_fail(err, HN_EINTERRUPTED,
-                         "interrupted; what was measured is kept, and the same command goes on "
-                         "from there");
+                         "interrupted; what was measured is kept%s, and the same command goes on "
+                         "from there",
+                         tuning.kept > 0 ? ", the rule too, with the predicted loss alone" : "");
     if (tuning.has_learnt)
         hn_learnt_finish(&tuning.learnt);
     hn_measuring_finish(&tuning.measuring);

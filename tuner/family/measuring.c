@@ -574,20 +574,18 @@ static enum hn_status keep_images(struct keeping *keeping, const struct hn_rule 
 }
 
 enum hn_status hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rule,
-                                 struct hn_error *err)
+                                 int64_t *session, struct hn_error *err)
 {
     const struct hn_matrix *matrix = measuring->matrix;
     const struct hn_bindings none = {NULL, NULL, 0};
     struct hn_task task;
-    int64_t session;
-    enum hn_status status =
-        begin(measuring, &matrix->sizes[0].problem, &none, &task, &session, err);
+    enum hn_status status = begin(measuring, &matrix->sizes[0].problem, &none, &task, session, err);
     if (status != HN_OK)
         return status;
     hn_task_finish(&task);
     struct keeping keeping = {.measuring = measuring};
     for (size_t s = 0; s < matrix->size_count && status == HN_OK; s++)
         status = keep_images(&keeping, rule, s, err);
-    return status == HN_OK ? hn_store_put_rule(measuring->options->store, session, rule, err)
+    return status == HN_OK ? hn_store_put_rule(measuring->options->store, *session, rule, err)
                            : status;
 }

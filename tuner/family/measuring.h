@@ -43,7 +43,8 @@ struct hn_compared {
 enum hn_status hn_measuring_compare(struct hn_measuring *measuring, const struct hn_bindings *problem,
                                     const struct hn_rule *rule, size_t chosen, double budget_s, struct hn_compared *compared,
                                     struct hn_error *err);
-/* Puts the rule into the store, and the machine code of its configurations. */
-enum hn_status hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rule, struct hn_error *err);
+/* Puts the rule into the store, in a session that is begun for it, and the machine code of its configurations. */
+enum hn_status hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rule, int64_t *session,
+                                 struct hn_error *err);
 
 #endif
