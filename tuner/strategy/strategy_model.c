@@ -24,12 +24,12 @@ extern const struct hn_strategy_kind hn_strategy_auto;
 
 enum {
     FIRST = 6,         /* points spread over the space before the surrogate is asked */
-    FEW = 2,           /* points that may be pending when the surrogate is first asked, */
+    FEW = 4,           /* points that may be pending when the surrogate is first asked, */
     TOLD_FEW = 4,      /* and one more for each so many that were told, */
     IN_FLIGHT = 6,     /* up to so many, */
     TOLD_EACH = 16,    /* and one more for each so many that were told, */
-    DEAR_TOLD_FEW = 2, /* the same where the compiler is what is scarce, */
-    DEAR_IN_FLIGHT = 8,
+    DEAR_TOLD_FEW = 1, /* the same where the compiler is what is scarce, */
+    DEAR_IN_FLIGHT = 16,
     DEAR_TOLD_EACH = 8,
     USUAL = 32, /* with look-aheads to this one, and with a longer one in proportion */
     SPREAD_DRAWS = 20,
