@@ -8,14 +8,14 @@ import unittest
 
 import double
 
-POINTS = int(os.environ.get("HONE_POINTS", "800"))
+POINTS = int(os.environ.get("HONE_POINTS", "400"))
 
 # What a point may add to the memory of hone itself: a ticket, its packed point, its machine code's hash. SQLite's page
 # cache fills up meanwhile.
 HONE_BYTES_A_POINT = 150
-HONE_BYTES = 5 << 19
+HONE_BYTES = min(POINTS, 800) * (5 << 19) // 800
 # What a worker may grow by in all: the allocators' pools, no more.
-WORKER_BYTES = 4 << 20
+WORKER_BYTES = min(POINTS, 800) * (4 << 20) // 800
 
 
 class Sample:
@@ -75,7 +75,7 @@ class Growth(double.Case):
         hone = next(samples for (role, _), samples in sampled.items() if role == "hone")
         cpu_s = hone[-1][1].cpu_s / points
         told.append(f"hone itself: {cpu_s * 1e3:.2f} ms of processor time a point")
-        if POINTS > 800:
+        if POINTS > 400:
             print(f"\n{points} points\n  " + "\n  ".join(told))
 
 
