@@ -25,6 +25,7 @@ extern const struct hn_strategy_kind hn_strategy_auto;
 enum {
     FIRST = 6,         /* points spread over the space before the surrogate is asked */
     FEW = 4,           /* points that may be pending when the surrogate is first asked, */
+    LONGER_FEW = 2,    /* with a longer look-ahead than usual, */
     TOLD_FEW = 4,      /* and one more for each so many that were told, */
     IN_FLIGHT = 6,     /* up to so many, */
     TOLD_EACH = 16,    /* and one more for each so many that were told, */
@@ -372,8 +373,9 @@ static size_t pending_most(const struct hn_strategy *strategy)
     if (strategy->trail.count < FIRST)
         return FIRST;
     size_t told = (strategy->trail.count - strategy->pending) * strategy->look_ahead / USUAL;
-    bool dear = strategy->prices.differ && strategy->look_ahead <= USUAL;
-    size_t few = FEW + told / (dear ? DEAR_TOLD_FEW : TOLD_FEW);
+    bool usual = strategy->look_ahead <= USUAL;
+    bool dear = strategy->prices.differ && usual;
+    size_t few = (usual ? FEW : LONGER_FEW) + told / (dear ? DEAR_TOLD_FEW : TOLD_FEW);
     size_t many = dear ? DEAR_IN_FLIGHT + told / DEAR_TOLD_EACH : IN_FLIGHT + told / TOLD_EACH;
     return few < many ? few : many;
 }
