@@ -120,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
     extern __shared__ __align__(16) float shared[];
     const sizes all(rows, columns, depth LAYOUT_VALUES);
     const place at = this_place(all);
-    const int first = first_step(all, blockIdx.z), tiles = steps_tiles(all, blockIdx.z);
+    const int first = first_step(all, own_split()), tiles = steps_tiles(all, own_split());
     float a[FRAGMENTS][TM * depth_a], b[FRAGMENTS][TN], c[TM][TN] = {};
 
     const auto multiply_add = [&](int k) { // one step of k of the thread's part

@@ -106,13 +106,22 @@ __device__ __forceinline__ place place_of(const sizes &all, int tile_m, int tile
     return {all, tile_m * tiles_n(all) + tile_n, m, n, tile_m * BM - m, tile_n * BN - n, 0, 0, 0};
 }
 
-__device__ __forceinline__ place this_place(const sizes &all)
+// Of a program for all sizes the grid's columns and rows are the tiles', so that nothing is divided by what is known at run
+// time only. With RASTER it is one line, as where the sizes are constants: groups of RASTER rows, column by column within
+// a group.
+__device__ __forceinline__ place own_tile(const sizes &all)
 {
-    // Tiles in groups of RASTER rows, column by column within a group.
+    if (!FROZEN && RASTER == 1)
+        return place_of(all, blockIdx.y, blockIdx.x);
     const int group_tiles = RASTER * tiles_n(all), group = blockIdx.x / group_tiles, in_group = blockIdx.x % group_tiles;
     const int rows = tiles_m(all) % RASTER == 0 ? RASTER : min(RASTER, tiles_m(all) - group * RASTER);
+    return place_of(all, group * RASTER + in_group % rows, in_group / rows);
+}
+
+__device__ __forceinline__ place this_place(const sizes &all)
+{
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    place at = place_of(all, group * RASTER + in_group % rows, in_group / rows);
+    place at = own_tile(all);
     at.row = warp / warps_n % warps_m * WM + lane / lanes_n * word_m;
     at.column = warp % warps_n * WN + lane % lanes_n * word_n;
     at.slice = warp / (warps_n * warps_m) * slice;
@@ -131,21 +140,20 @@ __device__ __forceinline__ int column_of(const place &at, int j)
 
 // The steps of k are cut into tiles of BK. Where BK does not divide K, the first tile is the short one: so the loop
 // that follows needs no tests. The tiles are dealt out to all blocks of a tile of C: SPLIT_K, or of a program for all
-// sizes as many as it is launched with.
-#if FROZEN
-__device__ __forceinline__ constexpr int splits() { return SPLIT_K; }
-#else
-__device__ __forceinline__ int splits() { return gridDim.z; }
-#endif
+// sizes, unless those of a cluster are all, as many as it is launched with.
+__device__ __forceinline__ unsigned splits() { return FROZEN || FINISH == FINISH_store ? SPLIT_K : gridDim.z; }
+__device__ __forceinline__ int own_split() { return (FROZEN || FINISH == FINISH_store) && SPLIT_K == 1 ? 0 : blockIdx.z; }
 __device__ __forceinline__ int short_tile(const sizes &all) { return all.k - (tiles_k(all) - 1) * BK; }
 
-__device__ __forceinline__ int steps_tiles(const sizes &all, int split)
+__device__ __forceinline__ int steps_tiles(const sizes &all, unsigned split)
 {
-    return tiles_k(all) / splits() + (split < tiles_k(all) % splits());
+    const unsigned tiles = tiles_k(all), share = tiles / splits();
+    return share + (split < tiles - share * splits());
 }
-__device__ __forceinline__ int first_step(const sizes &all, int split)
+__device__ __forceinline__ int first_step(const sizes &all, unsigned split)
 {
-    const int tile = split * (tiles_k(all) / splits()) + min(split, tiles_k(all) % splits());
+    const unsigned tiles = tiles_k(all), share = tiles / splits();
+    const unsigned tile = split * share + min(split, tiles - share * splits());
     return tile == 0 ? 0 : short_tile(all) + (tile - 1) * BK;
 }
 

@@ -248,11 +248,27 @@ static void defaults_serve_all_of_a_family(void **state)
     assert_true(families >= 10);
 }
 
+/* More rows of tiles than a grid has. */
+static void tall_products_have_a_default(void **state)
+{
+    (void)state;
+    struct hn_device device;
+    struct hn_config *config;
+    struct hn_bindings problem;
+    ASSERT_OK(hn_device_for_architecture("sm_90", &device, &err));
+    ASSERT_OK(hn_config_load(HONE_SOURCE_DIR "/configs/sgemm.yaml", &config, &err));
+    ASSERT_OK(hn_bindings_parse("K=4,M=4000000,N=40", &problem, &err));
+    check_member(config, &device, &problem);
+    hn_bindings_finish(&problem);
+    hn_config_destroy(config);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(configs_and_templates_agree),
         cmocka_unit_test(defaults_serve_all_of_a_family),
+        cmocka_unit_test(tall_products_have_a_default),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
