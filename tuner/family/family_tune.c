@@ -23,6 +23,8 @@ enum {
     DRAWN = 6,        /* and sizes that were drawn */
     QUICK_SAMPLES = 1500, /* of a rule that only says what to measure next */
     SAMPLES = 16000,
+    /* Times of QUICK_SAMPLES, at most: only what is picked is looked at in all of them. */
+    SAMPLES_COST = 7,
     LADDER_MOST = HN_MATRIX_POINTS * 2 / 3, /* points before entries of the ladder are left out */
     SOME_SIZES = 256,                       /* what serves none of so many is not measured */
     FEWEST_TUNED = 6
@@ -402,7 +404,7 @@ static bool is_good(const struct tuning *tuning)
 static bool is_late(const struct tuning *tuning, double round_s)
 {
     double left_s = (tuned_share + cells_share - late_share) * tuning->budget_s - elapsed_s(tuning);
-    return left_s < round_s / 2 + tuning->learn_s * SAMPLES / QUICK_SAMPLES;
+    return left_s < round_s / 2 + tuning->learn_s * SAMPLES_COST;
 }
 
 /* Measures where the rule is least sure, until it is good enough, or the time for that is used up.

@@ -10,7 +10,7 @@
 /* A leaf is sure where at most of its samples the loss, and one deviation of the prediction, is
  * below this. */
 static const double sure_loss = 0.1, sure_share = 0.8;
-static const double dear_us = 1000;
+static const double dear_us = 10000;
 
 /* What a configuration loses at a sample to the best of all configurations; INFINITY: it can not be
  * used. */
@@ -64,7 +64,7 @@ enum hn_status hn_learning_find_wanted(struct hn_learning *learning, struct hn_e
         size_t leaf = hn_choice_tree_leaf(learnt->rule.nodes, &data, s);
         size_t c = (size_t)learnt->rule.nodes[leaf].configuration;
         scores[s] = deviation_of(learning, c, s) + fmin(1, plain_loss(learning, c, s));
-        /* What takes long says no more than what is soon done. */
+        /* What takes much longer than to begin with says no more than what is soon done. */
         scores[s] /=
             1 +
             exp(fmin(hn_outlook_least(&learning->picked, forecast->logarithms, s), 30)) / dear_us;

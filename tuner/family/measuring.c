@@ -110,21 +110,29 @@ static void watch_nothing(void *watcher, const struct hn_session_state *state)
     (void)state;
 }
 
+/* Where the points are told there is nothing to choose, and no other problem to learn from. */
+static const struct hn_strategy_kind *strategy_for(const struct hn_measuring *measuring,
+                                                   const struct errand *errand)
+{
+    return errand->points != NULL ? hn_strategy_find("exhaustive") : measuring->options->strategy;
+}
+
 static enum hn_status run_session(struct hn_measuring *measuring, struct hn_task *task,
                                   const struct errand *errand, struct hn_error *err)
 {
     const struct hn_family_options *options = measuring->options;
+    const struct hn_strategy_kind *strategy = strategy_for(measuring, errand);
     struct hn_backend *backend = NULL;
     struct hn_session *session = NULL;
     const struct hn_live_options live = {
         .seed = options->seed,
-        .any_order = errand->points != NULL || !options->strategy->needs_feedback,
+        .any_order = !strategy->needs_feedback,
         .stays_warm = true,
     };
     enum hn_status status = hn_backend_live(task, options->workers, &live, &backend, err);
     /* Driver and compiler are up. */
     const struct hn_session_options session_options = {
-        .strategy = options->strategy,
+        .strategy = strategy,
         .look_ahead = options->look_ahead,
         .seed = options->seed,
         .budget_s = errand->budget_s,
@@ -160,7 +168,7 @@ static enum hn_status run(struct hn_measuring *measuring, struct hn_config *conf
     struct hn_task task;
     enum hn_status status = hn_config_take_problem(config, errand->problem, err);
     if (status == HN_OK)
-        status = measuring->options->strategy->needs_feedback
+        status = strategy_for(measuring, errand)->needs_feedback
                      ? hn_task_make_search(config, 0, measuring->options->regime, &task, err)
                      : hn_task_make(config, 0, measuring->options->regime, &task, err);
     if (status == HN_ENOTFOUND)
