@@ -14,6 +14,10 @@
  * file.
  * Threads, contexts and lifetimes are those of hone.h; a kernel keeps its cache open. */
 
+#if __cplusplus < 201703L /* compilers go on after #error: they shall find nothing else to complain of here */
+#error "hone.hpp needs C++17: compile with -std=c++17 or later (hone.h is for C11 and C++11)"
+#else
+
 #include <hone.h>
 
 #include <array>
@@ -512,4 +516,5 @@ private:
 } // namespace results or exceptions
 } // namespace hone
 
+#endif // C++17
 #endif

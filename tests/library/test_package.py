@@ -103,6 +103,16 @@ int main() { return 0; }
             for ways in (["-std=c++17"], ["-std=c++17", "-DHONE_NO_EXCEPTIONS"], ["-std=c++20", "-fno-exceptions"]):
                 self.call(compiler, *ways, *flags, source)
 
+    def test_the_header_of_cpp_says_that_it_needs_cpp17(self):
+        source = self.write("old.cpp", "#include <hone.hpp>\nint main() { return 0; }\n")
+        for compiler in filter(shutil.which, ("g++", "clang++")):
+            done = subprocess.run([compiler, "-std=c++14", "-fsyntax-only", "-isystem", "/usr/local/cuda/include", "-isystem",
+                                   os.environ.get("CUDA_INCLUDE", "."), "-I", str(self.prefix / "include"), str(source)],
+                                  text=True, capture_output=True, env={**os.environ, "LC_ALL": "C"})
+            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual(re.findall(r"\berror: .*", done.stderr)[1:], [], "one error, and no noise of templates")
+            self.assertIn("hone.hpp needs C++17: compile with -std=c++17", done.stderr)
+
     def test_the_manuals_program_of_cpp(self):
         page = SOURCE / "docs" / "cpp.md"
         program, = [block for block in code_blocks(page, "cpp") if "int main(" in block]
@@ -127,6 +137,35 @@ void run(const hone::kernel &kernel, cudaStream_t stream, thrust::device_vector<
 """)
         self.call(NVCC, "-std=c++17", "-arch=sm_75", "-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Wconversion",
                   "-I", self.prefix / "include", "-c", source, "-o", self.folder / "program.o")
+
+    def run_in_home(self, lines):
+        """As a user types them whose Hone is in ~/.local; the driver's library is found, and nothing else is helped with."""
+        self.tune_all()
+        shutil.copy(self.cache, self.folder / "tuned.db")
+        self.call("cmake", "--install", BUILD, "--prefix", self.folder / ".local")
+        clean = {name: "" for name in ("PKG_CONFIG_PATH", "CMAKE_PREFIX_PATH", "CMAKE_C_COMPILER_LAUNCHER", "CMAKE_CXX_COMPILER_LAUNCHER")}
+        return self.call("bash", "-ec", lines, **clean, HOME=str(self.folder), CPATH=os.environ.get("CUDA_INCLUDE", ""),
+                         LIBRARY_PATH=double.DOUBLE, LD_LIBRARY_PATH=double.DOUBLE)
+
+    def test_the_manuals_lines_work_as_printed(self):
+        if shutil.which("pkg-config") is None:
+            self.skipTest("there is no pkg-config")
+        for page, language, file, shown in (("library.md", "c", "program.c", "y[1000] = 3000"), ("cpp.md", "cpp", "program.cpp", "y[0] = 6")):
+            with self.subTest(page):
+                text = (SOURCE / "docs" / page).read_text()
+                program, = [block for block in code_blocks(SOURCE / "docs" / page, language) if "int main(" in block]
+                self.write(file, program)
+                lines = re.match(r"```\n\n((?:    .*\n)+)", text[text.index(program) + len(program):]).group(1)
+                self.assertIn(shown, self.run_in_home(lines))
+
+    @unittest.skipUnless(NVCC, "there is no toolkit for find_package(CUDAToolkit)")
+    def test_the_manuals_lines_of_cmake_work_as_printed(self):
+        lines, = [block for block in code_blocks(SOURCE / "docs" / "library.md", "cmake") if "find_package(hone" in block]
+        commands, = re.findall(r"^    (cmake -S .*)$", (SOURCE / "docs" / "library.md").read_text(), re.M)
+        program, = [block for block in code_blocks(SOURCE / "docs" / "cpp.md", "cpp") if "int main(" in block]
+        self.write("program.cpp", program)
+        self.write("CMakeLists.txt", lines)
+        self.assertIn("y[0] = 6", self.run_in_home(commands))
 
     def test_a_cmake_project_finds_the_package(self):
         build = self.folder / "example"
