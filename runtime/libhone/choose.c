@@ -192,6 +192,37 @@ static enum hone_status fail_miss(const struct search *search, struct hone_error
     return status;
 }
 
+/* A name of one that the other has not, or NULL. */
+static const char *name_beyond(const struct hn_bindings *one, const struct hn_bindings *other)
+{
+    for (size_t i = 0; i < one->count; i++)
+        if (hn_bindings_get(other, one->names[i]) == NULL)
+            return one->names[i];
+    return NULL;
+}
+
+/* Says which name is wrong: those of the first tuned result stand for what the kernel takes. */
+static enum hone_status fail_names(const struct search *search, struct hone_error *err)
+{
+    const struct hn_lib_index *index = search->index;
+    const char *unknown = NULL;
+    const char *missing = NULL;
+    if (index != NULL) {
+        unknown = name_beyond(search->problem, &index->list.items[0].identity.problem);
+        missing = name_beyond(&index->list.items[0].identity.problem, search->problem);
+    }
+    if (unknown == NULL && missing == NULL)
+        return hn_lib_fail(err, HONE_INVALID,
+                           "no tuned result of %s has problem values of these names, and this "
+                           "regime and objective; `hone cache list` shows what there is",
+                           search->kernel);
+    const char *tuned = index->problems[0];
+    return hn_lib_fail(
+        err, HONE_INVALID, "problem value '%.100s' of %s is %s: it is tuned for %.500s",
+        unknown != NULL ? unknown : missing, search->kernel,
+        unknown != NULL ? "unknown" : "missing", tuned[0] != 0 ? tuned : "no values");
+}
+
 /* Any tuned result with the problem's names tells the plan. */
 static enum hone_status choose_default(struct search *search, struct hn_lib_choice *choice,
                                        struct hone_error *err)
@@ -200,10 +231,7 @@ static enum hone_status choose_default(struct search *search, struct hn_lib_choi
     const struct hn_lib_plan *plan = NULL;
     const struct hn_tuned *tuned = find_tuned(search, false, &rank);
     if (tuned == NULL)
-        return hn_lib_fail(err, HONE_INVALID,
-                           "no tuned result of %s has problem values of these names; `hone cache "
-                           "list` shows which it takes",
-                           search->kernel);
+        return fail_names(search, err);
     enum hone_status status = hn_lib_plan_get(search->cache, tuned, &plan, err);
     if (status != HONE_OK)
         return status;

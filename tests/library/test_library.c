@@ -206,7 +206,7 @@ static void wrong_use_returns_a_status(void **state)
     expect_failure(hone_get(cache, "scale", &n, 1, &newer, &kernel, &err), HONE_INVALID, &err,
                    "reserved");
     expect_failure(hone_get(cache, "scale", &other, 1, NULL, &kernel, &err), HONE_INVALID, &err,
-                   "names");
+                   "is unknown");
     expect_failure(hone_get(cache, "scales", &n, 1, NULL, &kernel, &err), HONE_NOT_FOUND, &err,
                    "nothing tuned of kernel 'scales'");
     assert_null(kernel);
@@ -294,6 +294,25 @@ static void a_miss_takes_the_nearest_record(void **state)
     launch_scale(kernel, &scale, 7);
     check_scale(&scale, 5000, 7);
     free_scale(&scale);
+    hone_close(cache);
+}
+
+static void a_wrong_name_of_a_problem_value_is_named(void **state)
+{
+    (void)state;
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value values[] = {hone_integer("n", 5000), hone_integer("m", 3)};
+    const struct hone_options stream = {.regime = "graph10"};
+    expect_failure(hone_get(cache, "scale", values, 2, NULL, &kernel, &err), HONE_INVALID, &err,
+                   "problem value 'm' of scale is unknown: it is tuned for n=65536");
+    expect_failure(hone_get(cache, "scale", &values[1], 1, NULL, &kernel, &err), HONE_INVALID, &err,
+                   "problem value 'm' of scale is unknown");
+    expect_failure(hone_get(cache, "scale", NULL, 0, NULL, &kernel, &err), HONE_INVALID, &err,
+                   "problem value 'n' of scale is missing: it is tuned for n=65536");
+    expect_failure(hone_get(cache, "scale", values, 1, &stream, &kernel, &err), HONE_INVALID, &err,
+                   "and this regime and objective");
     hone_close(cache);
 }
 
@@ -623,6 +642,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(without_a_context_nothing_is_made),
         cmocka_unit_test(the_same_question_gives_the_same_handle),
         cmocka_unit_test(a_miss_takes_the_nearest_record),
+        cmocka_unit_test(a_wrong_name_of_a_problem_value_is_named),
         cmocka_unit_test(a_miss_fails_or_takes_the_default_as_asked),
         cmocka_unit_test(a_missing_compiler_is_a_status),
         cmocka_unit_test(a_missing_command_is_a_status),
