@@ -38,6 +38,15 @@ class Interface(Array):
                 "strides": self.strides, "stream": self.stream}
 
 
+class Cupy(Array):
+    """What the launch asks of a cupy.ndarray; tests put it into a module of that name."""
+
+    def __init__(self, contents):
+        super().__init__(contents)
+        self.dtype, self.nbytes, self.flags = self.host.dtype, self.host.nbytes, self.host.flags
+        self.data = type("Data", (), {"ptr": self.address})()
+
+
 class Exchange(Array):
     """With DLPack alone: NumPy's capsule of the same shape, which is told where the memory is and that it is the device's."""
 

@@ -28,7 +28,7 @@ sys.path.insert(0, str(PACKAGE))
 import numpy  # noqa: E402
 
 import hone  # noqa: E402
-from hone import _command, _find, _library  # noqa: E402
+from hone import _command, _config, _find, _library, _reference  # noqa: E402
 
 import device  # noqa: E402
 
@@ -115,7 +115,7 @@ class Tuning(Case):
             seen.append((inputs.problem, inputs["x"].shape, inputs["x"].dtype))
             return inputs["x"].astype(numpy.float64) * 2.5
 
-        for expected in (double_and_a_half, lambda inputs: {"y": 2.5 * inputs["x"]}, lambda inputs: (2.5 * inputs["x"]).tolist()):
+        for expected in (double_and_a_half, lambda inputs: {"y": (2.5 * inputs["x"]).astype(">f4")}, lambda inputs: (2.5 * inputs["x"]).tolist()):
             result = hone.tune("scale.yaml", problem={"n": 512}, restrict=ONLY, reference=expected, seed=3,
                                cache=f"{expected.__code__.co_firstlineno}.db")
             verdict = result.best.record["verdict"]
@@ -133,6 +133,8 @@ class Tuning(Case):
             hone.tune("scale.yaml", problem={"n": 512}, reference=lambda inputs: {"z": inputs["x"]})
         with self.assertRaises(ZeroDivisionError):
             hone.tune("scale.yaml", problem={"n": 512}, reference=lambda inputs: 1 / 0)
+        bits = numpy.array([0x3F80], ">u2")
+        self.assertEqual(_reference._as_type(bits, "bfloat16").tobytes(), b"\x80\x3f")
 
     def test_a_reference_of_several_problems(self):
         self.config.write_text(self.config.read_text().replace("n: 65536", "n: [256, 512]"))
@@ -335,6 +337,71 @@ class Launching(Case):
             kernel(0, x, y, n=2**32)
         self.assertEqual(set(y.get()), {-1})
 
+    def test_what_c_can_not_hold_is_refused(self):
+        kernel = self.open.kernel("scale", n=256)
+        x, y = device.Interface(self.x), device.Interface(numpy.full_like(self.x, -1))
+        written_by = device.Interface(self.x, stream=-5)
+        for call, words in ((lambda: self.open.kernel("scale", n=2**64 + 65536),
+                             "problem value 'n' of scale is 18446744073709617152, which int64 can not hold: -9223372036854775808 to 9223372036854775807"),
+                            (lambda: self.open.kernel("scale", n=-2**63 - 1), "'n' of scale is -9223372036854775809"),
+                            (lambda: hone.use_device(2**70), "the device is 1180591620717411303424, expected 0 to 2147483647"),
+                            (lambda: hone.use_device(-1), "the device is -1"),
+                            (lambda: kernel(-5, x, y), "the stream is -5, expected 0 to 18446744073709551615"),
+                            (lambda: kernel(2**64, x, y), "the stream is 18446744073709551616"),
+                            (lambda: kernel(types.SimpleNamespace(ptr=-5), x, y), "the stream is -5"),
+                            (lambda: kernel(None, written_by, y), "the stream is -5"),
+                            (lambda: kernel(0, written_by, y), "the stream of an array is -5"),
+                            (lambda: kernel.prepare(-5), "the stream is -5"),
+                            (lambda: kernel.set_symbols(2**70, a=b"1"), "the stream is"),
+                            (lambda: kernel.set_symbols(0, table=-8), "the symbol 'table' of scale is -8"),
+                            (lambda: kernel(0, -1, y), "argument 'x' of scale is -1, expected 0 to"),
+                            (lambda: kernel(0, x, 2**64), "argument 'y' of scale is 18446744073709551616"),
+                            (lambda: kernel(0, x, y, 1e300), r"argument 'a' of scale is 1e\+300, which float32 can not hold"),
+                            (lambda: kernel(0, x, y, n=2**31), "which int32 can not hold: -2147483648 to 2147483647")):
+            with self.assertRaisesRegex(OverflowError, words):
+                call()
+        for call, words in ((lambda: hone.Cache("tuned\0.db"), "the path of the cache has a NUL"),
+                            (lambda: self.open.kernel("scale\0x", n=256), "the name of the kernel has a NUL"),
+                            (lambda: self.open.kernel("scale", **{"n\0x": 256}), "the name of a problem value of scale has a NUL"),
+                            (lambda: self.open.kernel("scale", n="a\0b"), "problem value 'n' of scale has a NUL"),
+                            (lambda: self.open.kernel("scale", n=256, regime="cold\0"), "regime has a NUL"),
+                            (lambda: self.open.kernel("scale", n=256, tune_config="a\0"), "tune_config has a NUL"),
+                            (lambda: self.open.kernel("scale", n=256, race_cache="a\0"), "race_cache has a NUL"),
+                            (lambda: kernel.set_symbols(0, **{"a\0b": b"1"}), "the name of a symbol of scale has a NUL")):
+            with self.assertRaisesRegex(ValueError, words):
+                call()
+        self.assertEqual(set(y.get()), {-1})
+        self.assertIs(self.open.kernel("scale", n=numpy.int64(256)), kernel)
+
+    def test_arrays_of_the_other_byte_order_are_refused(self):
+        kernel = self.open.kernel("scale", n=256)
+        swapped, y = device.Interface(self.x.astype(">f4")), device.Interface(self.x)
+        with self.assertRaisesRegex(TypeError, "'x' of scale is of big-endian float32, expected float32"):
+            kernel(0, swapped, y)
+        with self.assertRaisesRegex(TypeError, "the symbol 'table' of scale is big-endian"):
+            kernel.set_symbols(0, table=swapped)
+        cupy = types.ModuleType("cupy")
+        cupy.ndarray, cupy.cuda = device.Cupy, types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=0))
+        sys.modules["cupy"] = cupy
+        self.addCleanup(sys.modules.pop, "cupy")
+        self.launch(device.Cupy)
+        with self.assertRaisesRegex(TypeError, "'x' of scale is of big-endian float32, expected float32"):
+            kernel(0, device.Cupy(self.x.astype(">f4")), y)
+
+    def test_kernels_of_a_closed_cache_say_so(self):
+        self.assertRegex(repr(self.open), rf"^<hone.Cache {self.cache}: open, kernels: 0>$")
+        kernel = self.open.kernel("scale", n=256)
+        x, y = device.Interface(self.x), device.Interface(self.x)
+        kernel(None, x, y)
+        self.open.close()
+        for use in (lambda: kernel(None, x, y), lambda: kernel(None, x=x, y=y), kernel.prepare, lambda: kernel.symbols,
+                    lambda: kernel.set_symbols(None, table=b"1")):
+            with self.assertRaisesRegex(hone.Error, "the cache of kernel scale is closed: keep it open"):
+                use()
+        self.open.close()
+        self.assertRegex(repr(self.open), r"closed>$")
+        self.assertEqual(kernel.info.problem, "n=256")
+
     def test_streams(self):
         stream = ctypes.c_void_p()
         self.assertEqual(device.driver.cuStreamCreate(ctypes.byref(stream), 0), 0)
@@ -427,6 +494,8 @@ class Package(Case):
 
     def test_a_wheel_with_all_in_it(self):
         """Built and installed as a user would, in a fresh environment; nothing of this build is on its paths."""
+        if os.environ.get("HONE_SANITIZE") == "1":
+            self.skipTest("a wheel has no sanitizers' run-time libraries")
         python = next((python for python in (sys.executable, "/usr/bin/python3") if subprocess.run(
             [python, "-c", "import hatchling, pip, venv"], capture_output=True).returncode == 0), None)
         if python is None:

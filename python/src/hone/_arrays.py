@@ -18,6 +18,15 @@ _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "uint"}
 _ON_DEVICE = (2, 13)  # kDLCUDA, kDLCUDAManaged
 
 Address = Callable[[Any, int], int]
+TOP = 2**64  # of addresses
+
+
+def unsigned(value: Any, what: str) -> int:
+    """An address, or a handle. ctypes would take the lowest 64 bits of whatever it is given."""
+    number: int = operator.index(value)
+    if not 0 <= number < TOP:
+        raise OverflowError(f"{what} is {number}, expected 0 to {TOP - 1}")
+    return number
 
 
 class Buffer:
@@ -64,8 +73,9 @@ def _of_cupy(array: Any, buffer: Buffer) -> Address:
     need, element = buffer.bytes, buffer.element.replace("bfloat16", "uint16").replace("float8_e4m3", "uint8")
 
     def address(array: Any, stream: int) -> int:
-        if array.nbytes < need or array.dtype.name.replace("bool", "uint8") != element or not array.flags.c_contiguous:
-            buffer.check(array.dtype.name.replace("bool", "uint8"), array.nbytes, array.flags.c_contiguous)
+        dtype = array.dtype
+        if array.nbytes < need or dtype.name.replace("bool", "uint8") != element or not dtype.isnative or not array.flags.c_contiguous:
+            buffer.check(_order(dtype.str) + dtype.name.replace("bool", "uint8"), array.nbytes, array.flags.c_contiguous)
         return array.data.ptr  # type: ignore[no-any-return]
 
     return address
@@ -82,6 +92,11 @@ def _is_contiguous(shape: Any, strides: Any, item: int) -> bool:
     return True
 
 
+def _order(typestr: str) -> str:
+    """Stands before the name of a type of the other byte order, which no kernel has."""
+    return "big-endian " if typestr[0] == ">" else ""
+
+
 def _product(shape: Any) -> int:
     count = 1
     for length in shape:
@@ -94,7 +109,7 @@ def _of_interface(array: Any, buffer: Buffer) -> Address:
 
     def check(interface: Any) -> None:
         letter, item, shape = interface["typestr"][1], int(interface["typestr"][2:]), interface["shape"]
-        buffer.check(f"{_LETTERS.get(letter, letter)}{8 * item}", _product(shape) * item,
+        buffer.check(f"{_order(interface['typestr'])}{_LETTERS.get(letter, letter)}{8 * item}", _product(shape) * item,
                      _is_contiguous(shape, interface.get("strides"), item))
 
     def address(array: Any, stream: int) -> int:
@@ -105,7 +120,7 @@ def _of_interface(array: Any, buffer: Buffer) -> Address:
             good.add(layout)
         other = interface.get("stream")
         if other is not None and other != stream and (other, stream) != (1, 0):  # 1 and 2 are the default streams, as in the driver
-            _driver.wait_for(stream, other)
+            _driver.wait_for(stream, unsigned(other, "the stream of an array"))
         return interface["data"][0]  # type: ignore[no-any-return]
 
     return address
@@ -144,8 +159,26 @@ def _of_dlpack(array: Any, buffer: Buffer) -> Address:
     return address
 
 
+def any_address(value: Any, what: str) -> int:
+    """Of an array of whatever type on the device: the library looks at names and sizes."""
+    if isinstance(value, int):
+        return unsigned(value, what)
+    if hasattr(value, "data_ptr"):
+        return int(value.data_ptr())
+    interface = value.__cuda_array_interface__
+    if _order(interface["typestr"]):
+        raise TypeError(f"{what} is big-endian: pass a copy in the byte order of the device")
+    return int(interface["data"][0])
+
+
 def _of_integer(address: Any, buffer: Buffer) -> Address:
-    return lambda address, stream: operator.index(address)
+    index, top = operator.index, TOP  # found faster than globals
+
+    def checked(address: Any, stream: int) -> int:
+        number: int = index(address)
+        return number if 0 <= number < top else unsigned(number, f"argument '{buffer.name}' of {buffer.kernel}")
+
+    return checked
 
 
 def _is(array: Any, library: str, name: str) -> bool:
@@ -199,6 +232,10 @@ def stream_function(array: Any) -> Callable[[Any], int]:
 
 def stream_address(stream: Any) -> int:
     """Of a stream of PyTorch, CuPy, Numba, cuda.core, or its address."""
+    return unsigned(_stream_number(stream), "the stream")
+
+
+def _stream_number(stream: Any) -> int:
     if isinstance(stream, int):
         return stream
     for name in ("cuda_stream", "ptr"):

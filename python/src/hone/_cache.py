@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 from . import _library
-from ._arrays import Buffer, address_function, stream_address, stream_function
+from ._arrays import TOP, Buffer, address_function, any_address, stream_address, stream_function, unsigned
 from ._errors import Error
 
 Value = Union[int, float, bool, str]
@@ -78,12 +78,20 @@ def _brain(value: float) -> int:
 def _scalar(kernel: str, argument: Argument) -> Callable[[Any, int], int]:
     """The bits of a number in the argument's type."""
     name, type = argument.name, _library.SCALARS[argument.kind]
-    if type == "bfloat16":
-        return lambda value, stream: _brain(float(value))
-    if type.startswith("float"):
-        letter, bits = {"float16": ("<e", "<H"), "float32": ("<f", "<I"), "float64": ("<d", "<Q")}[type]
-        pack, unpack = struct.Struct(letter).pack, struct.Struct(bits).unpack
-        return lambda value, stream: int(unpack(pack(value))[0])
+    if type.startswith(("float", "bfloat")):
+        letter, bits = {"float16": ("<e", "<H"), "float32": ("<f", "<I"), "float64": ("<d", "<Q"), "bfloat16": ("<f", "<I")}[type]
+        pack: Callable[[Any], Any] = struct.Struct(letter).pack
+        unpack: Callable[[Any], Any] = struct.Struct(bits).unpack
+        if type == "bfloat16":
+            pack, unpack = float, lambda value: (_brain(value),)
+
+        def bits_of_real(value: Any, stream: int) -> int:
+            try:
+                return unpack(pack(value))[0]  # type: ignore[no-any-return]
+            except OverflowError:
+                raise OverflowError(f"argument '{name}' of {kernel} is {value}, which {type} can not hold") from None
+
+        return bits_of_real
     size = 8 * argument.bytes
     low, high = (0, 2**size) if type[0] == "u" else (-(2 ** (size - 1)), 2 ** (size - 1))
     mask = 2**size - 1
@@ -91,7 +99,7 @@ def _scalar(kernel: str, argument: Argument) -> Callable[[Any, int], int]:
     def bits_of(value: Any, stream: int) -> int:
         number: int = operator.index(value)
         if not low <= number < high:
-            raise OverflowError(f"argument '{name}' of {kernel} is {number}, which {type} can not hold")
+            raise OverflowError(f"argument '{name}' of {kernel} is {number}, which {type} can not hold: {low} to {high - 1}")
         return int(number & mask)
 
     return bits_of
@@ -114,7 +122,7 @@ class _Frame:
         # Written much faster than fields of a structure: three words an argument, the last its bits.
         self.words = memoryview(self.array).cast("B").cast("Q")
         self.stream = c_void_p()
-        self.call = (c_void_p(kernel._handle), self.stream, byref(self.array), c_size_t(len(arguments)), byref(self.error))
+        self.call = (c_void_p(kernel._open()), self.stream, byref(self.array), c_size_t(len(arguments)), byref(self.error))
 
 
 class _Shape:
@@ -142,20 +150,22 @@ class _Shape:
         try:
             return self.frames.pop()
         except IndexError:
-            return _Frame(self.kernel, self.arguments)
+            pass
+        return _Frame(self.kernel, self.arguments)
 
 
 class Kernel:
     """A kernel for one problem, from `Cache.kernel`. Call it to launch it; threads may do so at once.
 
     info: what it is, and how near to the problem it was tuned. arguments: what a launch takes, in the config's order.
+    When its cache is closed it can no longer be launched: hone.Error says so.
     """
 
     def __init__(self, cache: "Cache", handle: int) -> None:
         self._cache = cache  # which stays open for it
-        self._handle = handle
+        self._handle: Optional[int] = handle
         self._library = _library.load()
-        self._launch = self._library.hone_launch
+        self._launch: Callable[..., int] = self._library.hone_launch
         self._shapes: dict[Any, _Shape] = {}
         self.info = _read_info(self._library, handle)
         self.arguments = _read_arguments(self._library, handle)
@@ -171,7 +181,8 @@ class Kernel:
             (PyTorch, CuPy, Numba, anything with __cuda_array_interface__ or DLPack; no copy is made) of the argument's type, C-contiguous
             and at least as large as `arguments` says, or addresses, which nobody checks. Scalars are numbers, structures are bytes.
 
-        Raises TypeError for an array that does not fit, LibraryError for what the library refuses; nothing is launched then.
+        Raises TypeError for an array that does not fit, OverflowError for a number that its type can not hold, LibraryError for what the
+        library refuses, Error where the cache is closed; nothing is launched then.
         """
         key = (*map(type, arguments), *named, *map(type, named.values())) if named else tuple(map(type, arguments))
         shape = self._shapes.get(key)
@@ -182,6 +193,8 @@ class Kernel:
             on = shape.stream_of(given)
         else:
             on = stream if type(stream) is int else stream_address(stream)
+        if not 0 <= on < TOP:
+            unsigned(on, "the stream")
         frame = shape.frame()
         try:
             words = frame.words
@@ -196,6 +209,18 @@ class Kernel:
                 _library.check(status, frame.error)
         finally:
             shape.frames.append(frame)
+
+    def _open(self) -> int:
+        """The handle, as long as there is one."""
+        if self._handle is None:
+            raise Error(f"the cache of kernel {self.info.kernel} is closed: keep it open for as long as its kernels are launched")
+        return self._handle
+
+    def _close(self) -> None:
+        """Before its cache is: launches look for nothing but what they call."""
+        self._handle = None
+        self._launch = lambda *call: self._open()
+        self._shapes.clear()
 
     def _choose(self, count: int, named: Mapping[str, Any]) -> list[Argument]:
         if count > len(self._positional):
@@ -215,14 +240,14 @@ class Kernel:
         if argument.kind == _library.BUFFER:
             return address_function(value, Buffer(self.info.kernel, argument.name, argument.type, argument.bytes))
         if argument.kind == _library.TEXTURE:
-            return lambda value, stream: operator.index(value)
+            return lambda value, stream: unsigned(value, f"argument '{argument.name}' of {self.info.kernel}")
         return _scalar(self.info.kernel, argument)
 
     def prepare(self, stream: Any = None) -> None:
         """Does now what the first launch on a stream would do: allocates scratch memory. Then launches can be captured into graphs."""
         error = _library.CError()
         on = 0 if stream is None else stream_address(stream)
-        _library.check(self._library.hone_prepare(self._handle, on, byref(error)), error)
+        _library.check(self._library.hone_prepare(self._open(), on, byref(error)), error)
 
     def set_symbols(self, stream: Any = None, /, **contents: Any) -> None:
         """Queues copies into the kernel's __constant__ and __device__ variables, each by its name: bytes (or a NumPy array) of the
@@ -232,38 +257,30 @@ class Kernel:
         kept = []
         on = 0 if stream is None else stream_address(stream)
         for entry, (name, value) in zip(array, contents.items()):
-            entry.name = name.encode()
+            entry.name = _for_c(f"the name of a symbol of {self.info.kernel}", name.encode())
             if hasattr(value, "__cuda_array_interface__") or hasattr(value, "data_ptr") or isinstance(value, int):
                 entry.kind = _library.BUFFER
-                entry.bits = _any_address(value, on)
+                entry.bits = any_address(value, f"the symbol '{name}' of {self.info.kernel}")
             else:
                 data = bytes(memoryview(value).cast("B")) if not isinstance(value, bytes) else value
                 kept.append(ctypes.create_string_buffer(data, len(data)))
                 entry.kind, entry.bytes, entry.bits = _library.BYTES, len(data), ctypes.addressof(kept[-1])
         count = c_size_t(len(contents))
-        _library.check(self._library.hone_set_symbols(c_void_p(self._handle), c_void_p(on), byref(array), count, byref(error)), error)
+        _library.check(self._library.hone_set_symbols(c_void_p(self._open()), c_void_p(on), byref(array), count, byref(error)), error)
 
     @property
     def symbols(self) -> dict[str, int]:
         """The variables whose contents have to be set before the first launch, and how many bytes each takes."""
         found = {}
-        for i in range(self._library.hone_kernel_symbol_count(self._handle)):
+        handle = self._open()
+        for i in range(self._library.hone_kernel_symbol_count(handle)):
             name, size = ctypes.c_char_p(), c_uint64()
-            self._library.hone_kernel_symbol(self._handle, i, byref(name), byref(size))
+            self._library.hone_kernel_symbol(handle, i, byref(name), byref(size))
             found[_text(name.value)] = size.value
         return found
 
     def __repr__(self) -> str:
         return f"<hone.Kernel {self.info.kernel} {self.info.problem}: {self.info.point} ({self.info.grade})>"
-
-
-def _any_address(value: Any, stream: int) -> int:
-    """Of an array of whatever type: the library looks at names and sizes."""
-    if isinstance(value, int):
-        return value
-    if hasattr(value, "data_ptr"):
-        return int(value.data_ptr())
-    return int(value.__cuda_array_interface__["data"][0])
 
 
 def _copy_structures(shape: _Shape, frame: _Frame, given: Sequence[Any]) -> None:
@@ -291,14 +308,26 @@ def _read_arguments(library: Any, handle: int) -> list[Argument]:
     return found
 
 
-def _make_value(name: str, value: Value) -> "_library.CValue":
-    made = _library.CValue(name=name.encode())
+def _for_c(what: str, text: bytes) -> bytes:
+    """C would take a NUL as the end."""
+    if b"\0" in text:
+        raise ValueError(f"{what} has a NUL character: {text!r}")
+    return text
+
+
+def _make_value(kernel: str, name: str, value: Value) -> "_library.CValue":
+    what = f"problem value '{name}' of {kernel}"
+    value = value.item() if hasattr(value, "item") else value  # of NumPy
+    made = _library.CValue(name=_for_c(f"the name of a problem value of {kernel}", name.encode()))
     if isinstance(value, str):
-        made.kind, made.value.word = _library.WORD, value.encode()
+        made.kind, made.value.word = _library.WORD, _for_c(what, value.encode())
     elif isinstance(value, bool):
         made.kind, made.value.boolean = _library.BOOLEAN, value
     elif hasattr(value, "__index__"):
-        made.kind, made.value.integer = _library.INTEGER, operator.index(value)
+        number: int = operator.index(value)
+        if not -(2**63) <= number < 2**63:
+            raise OverflowError(f"{what} is {number}, which int64 can not hold: {-(2**63)} to {2**63 - 1}")
+        made.kind, made.value.integer = _library.INTEGER, number
     else:
         made.kind, made.value.real = _library.REAL, float(value)
     return made
@@ -309,14 +338,15 @@ class Cache:
     and as it is when it is opened.
 
     It stays open until `close()`, or the end of the program, since what was launched may still be running; so keep one. With `with` it is
-    closed at the end: wait for the device before.
+    closed at the end: wait for the device before. Kernels of a closed cache say that it is closed.
     """
 
     def __init__(self, path: Union[None, str, "os.PathLike[str]"] = None) -> None:
         library = _library.load()
         handle, error = c_void_p(), _library.CError()
-        name = None if path is None else os.fsencode(path)
+        name = None if path is None else _for_c("the path of the cache", os.fsencode(path))
         _library.check(library.hone_open(name, byref(handle), byref(error)), error)
+        self._path = path
         self._handle: Optional[int] = handle.value
         self._kernels: dict[int, Kernel] = {}
 
@@ -345,27 +375,35 @@ class Cache:
             raise Error("the cache is closed")
         if on_miss not in _library.MISSES:
             raise ValueError(f"on_miss: found {on_miss!r}, expected one of {', '.join(_library.MISSES)}")
-        values = (_library.CValue * max(1, len(problem)))(*(_make_value(key, value) for key, value in problem.items()))
-        options = _library.COptions(on_miss=_library.MISSES[on_miss], forbid_compile=forbid_compile, trust=trust,
-                                    tune_seconds=tune_seconds, tune_config=tune_config.encode() if tune_config else None,
-                                    regime=regime.encode() if regime else None,
-                                    race_cache=os.fsencode(race_cache) if race_cache else None, graph=graph)
+        values = (_library.CValue * max(1, len(problem)))(*(_make_value(name, key, value) for key, value in problem.items()))
+        options = _library.COptions(on_miss=_library.MISSES[on_miss], forbid_compile=bool(forbid_compile), trust=bool(trust),
+                                    tune_seconds=tune_seconds, graph=bool(graph),
+                                    tune_config=_for_c("tune_config", os.fsencode(tune_config)) if tune_config else None,
+                                    regime=_for_c("regime", regime.encode()) if regime else None,
+                                    race_cache=_for_c("race_cache", os.fsencode(race_cache)) if race_cache else None)
         handle, error = c_void_p(), _library.CError()
-        status = _library.load().hone_get(self._handle, name.encode(), values, len(problem), byref(options), byref(handle), byref(error))
+        status = _library.load().hone_get(self._handle, _for_c("the name of the kernel", name.encode()), values, len(problem),
+                                          byref(options), byref(handle), byref(error))
         _library.check(status, error)
         assert handle.value is not None
         found = self._kernels.get(handle.value)
         return found if found is not None else self._kernels.setdefault(handle.value, Kernel(self, handle.value))
 
     def close(self) -> None:
-        """Frees the cache with all its kernels and their device memory. Wait for what was launched first."""
-        if self._handle is not None:
-            _library.load().hone_close(self._handle)
-            self._handle = None
-            self._kernels.clear()
+        """Frees the cache with all its kernels and their device memory. Wait for what was launched first, and for threads that launch."""
+        handle, self._handle = self._handle, None
+        for kernel in self._kernels.values():
+            kernel._close()
+        self._kernels.clear()
+        if handle is not None:
+            _library.load().hone_close(handle)
 
     def __enter__(self) -> "Cache":
         return self
 
     def __exit__(self, *ignored: Any) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        path = "the user's" if self._path is None else os.fspath(self._path)
+        return f"<hone.Cache {path}: {'closed' if self._handle is None else f'open, kernels: {len(self._kernels)}'}>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import operator
 from ctypes import byref, c_int, c_uint, c_void_p
 from typing import Any
 
@@ -30,6 +31,8 @@ def _call(name: str, *arguments: Any) -> None:
 def use_device(number: int = 0) -> None:
     """Makes the primary context of a device the current one of this thread, as PyTorch, CuPy and the runtime API do by themselves
     with the first array that they make. For programs with none of them."""
+    if not 0 <= operator.index(number) < 2**31:
+        raise OverflowError(f"the device is {number}, expected 0 to {2**31 - 1}")
     device, context = c_int(), c_void_p()
     _call("cuInit", c_uint(0))
     _call("cuDeviceGet", byref(device), c_int(number))

@@ -42,6 +42,7 @@ def _to_host(array: Any) -> Any:
 def _as_type(array: Any, name: str) -> Any:
     import numpy
 
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if name == "float8_e4m3":  # its bits
         return array.astype("uint8", copy=False)
     if name != "bfloat16" or array.dtype == numpy.uint16:
