@@ -11,6 +11,7 @@ import tempfile
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 from . import _find
+from ._config import name_sources
 from ._errors import CommandError, Error
 
 Value = Union[int, float, bool, str]
@@ -72,7 +73,7 @@ def _follow(process: "subprocess.Popen[Any]", events: Optional[int], tell: Optio
             with os.fdopen(events, encoding="utf-8", errors="replace") as lines:
                 for line in lines:
                     if line.endswith("\n"):
-                        tell(json.loads(line))
+                        tell(json.loads(name_sources(line)))
         process.wait()
     except BaseException:
         _end(process)
@@ -103,7 +104,7 @@ def run(words: Sequence[str], tell: Optional[Callable[[Event], Any]] = None) -> 
         _follow(process, reader, tell)
         out.seek(0)
         err.seek(0)
-        printed, said = out.read().decode(errors="replace"), err.read().decode(errors="replace")
+        printed, said = (name_sources(file.read().decode(errors="replace")) for file in (out, err))
     if process.returncode != 0:
         code = process.returncode if process.returncode > 0 else 128 - process.returncode
         failure = CommandError(message_of(said, code), code, said)

@@ -8,8 +8,11 @@ import copy
 import json
 import os
 import pathlib
+import re
 import tempfile
 from typing import Any, Iterator, Mapping, Union
+
+from ._errors import Error
 
 Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
@@ -27,11 +30,20 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a config holds {type(value).__name__} {value!r}; expected numbers, booleans, text, lists and dicts")
 
 
+def _is_source(template: Any) -> bool:
+    """Whether a template is the source itself. A file that is there is a path, whatever it is called."""
+    return isinstance(template, str) and ("\n" in template or (
+        ("{" in template or "__global__" in template) and not os.path.exists(template)))
+
+
 def _place(mapping: Any, key: str) -> None:
     """Makes the path of a key absolute: from the current folder. A template may be the source itself."""
     path = mapping.get(key) if isinstance(mapping, dict) else None
-    if isinstance(path, os.PathLike) or (isinstance(path, str) and "\n" not in path):
-        mapping[key] = str(pathlib.Path.cwd() / path)
+    if not isinstance(path, (str, os.PathLike)) or (key == "template" and _is_source(path)):
+        return
+    if key == "template" and not os.path.exists(path):
+        raise Error(f"template: there is no file {os.fspath(path)!r}; text is taken as the source where it has a line break, a '{{' or '__global__'")
+    mapping[key] = str(pathlib.Path.cwd() / path)
 
 
 def settle(config: Config) -> Config:
@@ -50,10 +62,20 @@ def settle(config: Config) -> Config:
     return own
 
 
+# The files that a dict becomes, as their names are when the command speaks of them; places in the config's one line say nothing.
+_PREFIX = "hone-config-"
+
+
+def name_sources(text: str) -> str:
+    """What the command says, without files that the user has never seen: <config>, <template> and <reference> instead."""
+    written = re.escape(os.path.join(tempfile.gettempdir(), _PREFIX)) + r"\w+/(?:(config)\.yaml(?::\d+:\d+)?|(template|reference)\.cu)"
+    return re.sub(written, lambda found: f"<{found[1] or found[2]}>", text)
+
+
 def _write(config: Mapping[str, Any], folder: pathlib.Path) -> pathlib.Path:
     own = dict(config)
     for name, mapping in (("template.cu", own), ("reference.cu", own.get("reference"))):
-        if isinstance(mapping, dict) and "\n" in str(mapping.get("template", "")):
+        if isinstance(mapping, dict) and _is_source(mapping.get("template")):
             (folder / name).write_text(mapping["template"])
             mapping["template"] = name
     path = folder / "config.yaml"
@@ -67,5 +89,5 @@ def path_of(config: Config) -> Iterator[pathlib.Path]:
     if not isinstance(config, Mapping):
         yield pathlib.Path(config)
         return
-    with tempfile.TemporaryDirectory(prefix="hone-config-") as folder:
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
         yield _write(copy.deepcopy(dict(config)), pathlib.Path(folder))

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Callable, Mapping, Optional, Sequence, Union
+from typing import Any, Mapping, Optional, Sequence, Union
 
 from . import _command
-from ._command import Event
 from ._config import Config, path_of, settle
+from ._progress import Progress, shown
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Family:
 
 def tune_family(config: Config, *, budget: Optional[str] = None, loss: Union[None, float, str] = None, held_out: Optional[int] = None,
                 seed: Optional[int] = None, regime: Optional[str] = None, cache: Union[None, str, "os.PathLike[str]"] = None,
-                device: Union[None, int, str] = None, jobs: Optional[int] = None, progress: Optional[Callable[[Event], Any]] = None,
+                device: Union[None, int, str] = None, jobs: Optional[int] = None, progress: Progress = True,
                 options: Sequence[str] = ()) -> Family:
     """Tunes the family of a config and learns a rule that chooses for any of its sizes: `hone tune --family` (docs/families.md).
 
@@ -69,11 +69,11 @@ def tune_family(config: Config, *, budget: Optional[str] = None, loss: Union[Non
     budget: a time, as "120s".
     loss: the predicted loss at which no more is measured, as 0.03.
     held_out: at how many sizes that were not used the loss is measured.
-    progress: called with each event of each search (docs/formats.md#events); `event["problem"]` says of which size. Where it
-        raises, all ends, and what was measured is kept: the same call goes on from there.
+    progress: shows on stderr how far it is; False: nothing. Or what is called with each event of each search (docs/formats.md#events);
+        `event["problem"]` says of which size. Where it raises, all ends, and what was measured is kept: the same call goes on from there.
     """
     place = _command.options(cache=cache)
-    with path_of(settle(config)) as path:
+    with path_of(settle(config)) as path, shown(progress, of_family=True) as tell:
         found = _command.document(["tune", "--family", str(path), "--quiet", *place, *_command.options(
-            budget=budget, loss=loss, held_out=held_out, seed=seed, regime=regime, device=device, jobs=jobs), *options], progress)
+            budget=budget, loss=loss, held_out=held_out, seed=seed, regime=regime, device=device, jobs=jobs), *options], tell)
     return Family(found[0], place)

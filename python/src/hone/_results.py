@@ -8,13 +8,35 @@ import math
 import os
 import pathlib
 from dataclasses import dataclass, field
-from typing import Any, Generic, Iterator, Mapping, Optional, Sequence, TypeVar, Union, overload
+from typing import Any, Callable, Generic, Iterator, Mapping, Optional, Sequence, TypeVar, Union, overload
 
 from . import _command
 from ._config import Config, path_of
 from ._errors import Error
 
 Item = TypeVar("Item")
+
+
+Kind = TypeVar("Kind")
+
+
+class One(Generic[Kind]):
+    """What a PerProblem has where it has one item: the item's attribute of the same name, of the type that is declared."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, several: None, owner: Any) -> "One[Kind]": ...
+    @overload
+    def __get__(self, several: "PerProblem[Any]", owner: Any) -> Kind: ...
+    def __get__(self, several: "Optional[PerProblem[Any]]", owner: Any) -> "Union[One[Kind], Kind]":
+        if several is None:
+            return self
+        if len(several) != 1:
+            raise AttributeError(f"'{self._name}' is of one problem, and here are {len(several)}: take one by its index")
+        found: Kind = getattr(several[0], self._name)
+        return found
 
 
 class PerProblem(Sequence[Item], Generic[Item]):
@@ -36,12 +58,8 @@ class PerProblem(Sequence[Item], Generic[Item]):
     def __iter__(self) -> Iterator[Item]:
         return iter(self._items)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if len(self._items) != 1:
-            raise AttributeError(f"'{name}' is of one problem, and here are {len(self._items)}: take one by its index")
-        return getattr(self._items[0], name)
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self))
 
 
 @dataclass(frozen=True)
@@ -206,8 +224,20 @@ class Result(PerProblem[Tuning]):
     """What `hone.tune` found: a Tuning for each problem. Where there is one problem, the result has all that it has: `records`,
     `best`, `header()`, `report()`."""
 
-    def __repr__(self) -> str:
-        return "\n".join(map(repr, self))
+    kernel: One[str] = One()
+    problem: One[dict[str, Any]] = One()
+    device: One[str] = One()
+    regime: One[str] = One()
+    simulated: One[bool] = One()
+    points: One[Optional[int]] = One()
+    outcomes: One[dict[str, int]] = One()
+    chance: One[Optional[float]] = One()
+    document: One[dict[str, Any]] = One()
+    best: One[Point] = One()
+    columns: One[dict[str, Any]] = One()
+    records: One[Any] = One()
+    header: One[Callable[..., str]] = One()
+    report: One[Callable[[], Report]] = One()
 
     def _repr_html_(self) -> str:
         return "".join(tuning._repr_html_() for tuning in self)

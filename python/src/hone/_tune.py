@@ -9,14 +9,15 @@ import os
 import pathlib
 import tempfile
 from dataclasses import dataclass
-from typing import Any, Callable, Mapping, Optional, Sequence, Union
+from typing import Any, Mapping, Optional, Sequence, Union
 
 from . import _command
-from ._command import Event, Value
+from ._command import Value
 from ._config import Config, path_of, settle
 from ._errors import CommandError
+from ._progress import Progress, shown
 from ._reference import Reference, compute
-from ._results import PerProblem, Result, Tuning
+from ._results import One, PerProblem, Result, Tuning
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -26,11 +27,11 @@ def tune(config: Config, *, problem: Optional[Mapping[str, Value]] = None, restr
          stop_chance: Optional[float] = None, seed: Optional[int] = None, regime: Optional[str] = None,
          simulate: Optional[Path] = None, cache: Optional[Path] = None, device: Union[None, int, str] = None,
          jobs: Optional[int] = None, reference: Optional[Reference] = None,
-         progress: Optional[Callable[[Event], Any]] = None, options: Sequence[str] = ()) -> Result:
+         progress: Progress = True, options: Sequence[str] = ()) -> Result:
     """Searches the space of a config: `hone tune` (docs/cli.md), in processes of its own.
 
     config: the path of a YAML file, or a dict with its keys (docs/config.md). In a dict, paths are relative to the current folder,
-        and `template` may be the source itself.
+        and `template` may be the source itself: text with a line break, a "{" or "__global__" that is no file's name.
     problem: values that replace those of the config, as {"n": 4096}; without it every problem of the config is tuned.
     restrict: parameters with the values that they may have, as {"BLOCK": [128, 256]}.
     budget: evaluations, or a time as "60s".
@@ -41,8 +42,8 @@ def tune(config: Config, *, problem: Optional[Mapping[str, Value]] = None, restr
     reference: computes what is expected from the inputs that Hone generated: called with `Inputs` (NumPy arrays by their names;
         `.problem`) for each problem, returns an array for each result that is compared, of the shape of its argument: one, a tuple
         in the config's order, or a dict. It takes the place of the config's reference, and is right for one seed: the verdict says so.
-    progress: called with each event (docs/formats.md#events), as {"event": "record", "record": {...}, ...}. Where it raises, the
-        search is interrupted, and keeps what it finished.
+    progress: shows on stderr how far the search is; False: nothing. Or what is called with each event (docs/formats.md#events), as
+        {"event": "record", "record": {...}, ...}; where it raises, the search is interrupted, and keeps what it finished.
     options: further options of the command, as ["--look-ahead", "8"].
 
     Raises CommandError with the command's message; where nothing valid was found (code 3) its `result` has what became of the points.
@@ -57,7 +58,8 @@ def tune(config: Config, *, problem: Optional[Mapping[str, Value]] = None, restr
             folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hone-reference-")))
             words += compute(reference, path, problem, seed, folder)
         try:
-            found = _command.document(words, progress)
+            with shown(progress) as tell:
+                found = _command.document(words, tell)
         except CommandError as failure:
             failure.result = _result(json.loads(failure.result), place, settled) if failure.code == 3 and failure.result else None
             raise
@@ -86,6 +88,23 @@ class Space:
     estimated: bool
     points: Optional[dict[str, Any]]
 
+    def __repr__(self) -> str:
+        problem = "".join(f" {name}={_command.text_of(value)}" for name, value in self.problem.items())
+        values = ", ".join(f"{name} ({len(several)})" for name, several in self.parameters.items())
+        return f"<hone.Space {self.kernel}{problem}: {'about ' if self.estimated else ''}{self.valid:.10g} valid points of {values}>"
+
+
+class Spaces(PerProblem[Space]):
+    """A Space for each problem. Where there is one problem, it has all that its space has."""
+
+    kernel: One[str] = One()
+    problem: One[dict[str, Any]] = One()
+    parameters: One[dict[str, list[Any]]] = One()
+    valid: One[float] = One()
+    numbered: One[bool] = One()
+    estimated: One[bool] = One()
+    points: One[Optional[dict[str, Any]]] = One()
+
 
 def _points(document: Mapping[str, Any]) -> Optional[dict[str, Any]]:
     import numpy
@@ -98,7 +117,7 @@ def _points(document: Mapping[str, Any]) -> Optional[dict[str, Any]]:
 
 
 def space(config: Config, *, problem: Optional[Mapping[str, Value]] = None, restrict: Optional[Mapping[str, Any]] = None,
-          points: Union[None, int, str] = None, sample: Optional[int] = None, seed: Optional[int] = None) -> "PerProblem[Space]":
+          points: Union[None, int, str] = None, sample: Optional[int] = None, seed: Optional[int] = None) -> Spaces:
     """The search space of each problem of a config: `hone space`. Needs no GPU; `kernel`, `parameters` and `constraints` are enough.
 
     points: list so many of the first points; "all" for all.
@@ -108,8 +127,8 @@ def space(config: Config, *, problem: Optional[Mapping[str, Value]] = None, rest
         found = _command.document(["space", str(path), *_command.space_options(problem, restrict),
                                    *_command.options(list=points, sample=sample, seed=seed)])
     parameters = {parameter["name"]: parameter["values"] for parameter in found["parameters"]}
-    return PerProblem([Space(found["kernel"], one["problem"], parameters, one["valid"], one["numbered"], one["estimated"],
-                             _points(one)) for one in found["problems"]])
+    return Spaces([Space(found["kernel"], one["problem"], parameters, one["valid"], one["numbered"], one["estimated"], _points(one))
+                   for one in found["problems"]])
 
 
 def simulate(recordings: Union[Path, Sequence[Path]], *, strategy: Union[None, str, Sequence[str]] = None, runs: Optional[int] = None,
