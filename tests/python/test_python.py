@@ -610,13 +610,27 @@ class Package(Case):
             self.assertTrue(library.is_file() and str(self.folder) in str(library), library)
         pip = (python, "-m", "pip", "--disable-pip-version-check")
         shutil.copytree(COMMAND_TESTS.SOURCE / "python", self.folder / "python")
-        run(*pip, "wheel", "-q", "--no-build-isolation", "--no-deps", "-w", "wheels", "./python", HONE_PREFIX=str(self.folder / "prefix"))
-        wheel, = (self.folder / "wheels").iterdir()
-        self.assertRegex(wheel.name, r"^hone-0\.1\.0-py3-none-linux_\w+\.whl$")
+        (self.folder / "scripts").mkdir()
+        shutil.copy(COMMAND_TESTS.SOURCE / "scripts" / "wheel", self.folder / "scripts")
+        shutil.copy(COMMAND_TESTS.SOURCE / "LICENSE", self.folder)
+        run(self.folder / "scripts" / "wheel", python, HONE_PREFIX=str(self.folder / "prefix"), PIP_NO_INDEX="1",
+            HONE_PACKAGE_URL="https://hone.example/")
+        wheel, = (self.folder / "dist").iterdir()
+        self.assertRegex(wheel.name, rf"^hone-0\.1\.0-py3-none-{'manylinux_2_' if shutil.which('auditwheel') else 'linux_'}\w+\.whl$")
         run(python, "-m", "venv", "--without-pip", "--system-site-packages", "fresh")
         fresh = self.folder / "fresh" / "bin" / "python"
         run(*pip, "--python", fresh, "install", "-q", "--no-deps", "--no-index", wheel)
         shutil.rmtree(self.folder / "prefix")
+        about = run(*pip, "--python", fresh, "show", "-f", "hone")
+        for line in ("Author: The Hone authors", "License: MIT", r"  hone-0\.1\.0\.dist-info/\S*LICENSE", r"  \S*bin/hone"):
+            self.assertRegex(about, rf"(?m)^{line}$")
+        metadata = run(fresh, "-c", "import importlib.metadata as m; print(m.metadata('hone')['Project-URL'])")
+        self.assertEqual(metadata.strip(), "Homepage, https://hone.example/")
+        command = run("hone", "--version", PATH=f"{fresh.parent}:{os.environ['PATH']}")
+        self.assertEqual(command, run(COMMAND_TESTS.HONE, "--version"))
+        self.assertEqual(run(fresh, "-m", "hone", "--version"), command)
+        failed = subprocess.run([fresh, "-m", "hone", "nonsense"], capture_output=True, text=True)
+        self.assertEqual((failed.returncode, failed.stderr.startswith("hone: ")), (2, True), failed.stderr)
         text = run(fresh, "-c", "import hone, hone._find, hone._library\n"
                    f"print(hone.tune('{CONFIGS}/reduce.yaml', problem={{'SIZE': 268435456}}, simulate='{RECORDED}').best.time_us > 0)\n"
                    "print(hone._find.command())\nprint(hone._library.version())\n")
