@@ -69,12 +69,9 @@ static void follow_conditions(struct hn_include_scan *scan, const char *line, co
     } else if (scan->nvrtc > 0 && scan->conditions == scan->nvrtc &&
                behind_directive(line, end, "else") != NULL) {
         scan->host = true;
-    } else if (behind_directive(line, end, "endif") != NULL) {
-        if (scan->conditions == scan->nvrtc) {
-            scan->nvrtc = 0;
-            scan->host = false;
-        }
-        scan->conditions--;
+    } else if (behind_directive(line, end, "endif") != NULL && --scan->conditions < scan->nvrtc) {
+        scan->nvrtc = 0;
+        scan->host = false;
     }
 }
 
