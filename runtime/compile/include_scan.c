@@ -60,11 +60,10 @@ static bool read_include(const char *line, const char *end, struct hn_include *i
 
 static void follow_conditions(struct hn_include_scan *scan, const char *line, const char *end)
 {
-    static const char nvrtc[] = "__CUDACC_RTC__";
     if (behind_directive(line, end, "if") != NULL) {
         const char *name = behind_directive(line, end, "ifdef");
         scan->conditions++;
-        if (scan->nvrtc == 0 && name != NULL && strncmp(name, nvrtc, strlen(nvrtc)) == 0)
+        if (scan->nvrtc == 0 && name != NULL && strncmp(name, "__CUDACC_RTC__", 14) == 0)
             scan->nvrtc = scan->conditions;
     } else if (scan->nvrtc > 0 && scan->conditions == scan->nvrtc &&
                behind_directive(line, end, "else") != NULL) {

@@ -403,6 +403,9 @@ class ManyParameters(Labels):
         shared = ", ".join(f"{name}={best[0][name]}" for name in names if name not in differing)
         self.assertIn(f"In all of them: {shared}", self.browser.text("#top"))
 
+    def test_with_its_config_it_is_known_not_to_be_stale(self):
+        self.assertEqual(self.browser.count("#summary .banner"), 0)
+
     def test_results_across_problems(self):
         self.assertEqual(self.browser.count("#across tbody tr"), 19)
         headings = self.browser.texts("#across thead th")
@@ -494,6 +497,9 @@ class MadeUp(Page):
         self.assertIn("Stale:", self.browser.text("#summary .banner"))
         self.assertIn("0 (this Hone's is 1)", self.browser.text("#summary"))
         self.assertIn("stale", self.browser.texts("#tunings tbody tr")[1])
+
+    def test_without_a_config_nobody_looked_whether_it_is_stale(self):
+        self.assertIn("was not looked at; --config names the config", " ".join(self.browser.texts("#summary .banner")))
 
     def test_nothing_known_of_the_roofs(self):
         self.assertIn("No roofs are known of this device", self.browser.text("#roofline"))
