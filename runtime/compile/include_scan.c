@@ -58,6 +58,22 @@ static bool read_include(const char *line, const char *end, struct hn_include *i
     return true;
 }
 
+static void follow_conditions(struct hn_include_scan *scan, const char *line, const char *end)
+{
+    if (behind_directive(line, end, "if") != NULL) {
+        const char *name = behind_directive(line, end, "ifdef");
+        scan->conditions++;
+        if (scan->nvrtc == 0 && name != NULL && strncmp(name, "__CUDACC_RTC__", 14) == 0)
+            scan->nvrtc = scan->conditions;
+    } else if (scan->nvrtc > 0 && scan->conditions == scan->nvrtc &&
+               behind_directive(line, end, "else") != NULL) {
+        scan->host = true;
+    } else if (behind_directive(line, end, "endif") != NULL && --scan->conditions < scan->nvrtc) {
+        scan->nvrtc = 0;
+        scan->host = false;
+    }
+}
+
 bool hn_include_next(struct hn_include_scan *scan, struct hn_include *include)
 {
     bool found = false;
@@ -65,12 +81,11 @@ bool hn_include_next(struct hn_include_scan *scan, struct hn_include *include)
         const char *line = scan->next;
         const char *end = line + strcspn(line, "\n");
         include->line = ++scan->line;
-        if (!scan->comment && behind_directive(line, end, "if") != NULL)
-            scan->conditions++;
-        if (!scan->comment && behind_directive(line, end, "endif") != NULL)
-            scan->conditions--;
+        if (!scan->comment)
+            follow_conditions(scan, line, end);
         found = !scan->comment && read_include(line, end, include);
         include->conditional = scan->conditions > 0;
+        include->host = scan->host;
         scan->comment = ends_in_comment(line, end, scan->comment);
         scan->next = *end == '\n' ? end + 1 : end;
     }

@@ -10,6 +10,8 @@ struct hn_include_scan {
     const char *next; /* the line to look at; begin with the text */
     bool comment;     /* it begins within one */
     int conditions;   /* that are open */
+    int nvrtc;        /* which of these is an #ifdef __CUDACC_RTC__; 0: none */
+    bool host;        /* in the #else of that one */
     int line;         /* lines that were looked at */
 };
 
@@ -18,6 +20,7 @@ struct hn_include {
     size_t length;
     bool quoted; /* "name", else <name> */
     bool conditional; /* between an #if and its #endif */
+    bool host;        /* where NVRTC does not look: in the #else of an #ifdef __CUDACC_RTC__ */
     int line;
 };
 

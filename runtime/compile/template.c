@@ -138,7 +138,7 @@ static enum hn_status scan(struct loader *loader, const char *file, const char *
     struct hn_include include;
     while (hn_include_next(&lines, &include)) {
         const struct hn_host_header *header = hn_host_header_find(include.name, include.length);
-        if (!include.quoted && header != NULL)
+        if (!include.quoted && header != NULL && !include.host)
             use_header(loader, header);
         if (!include.quoted)
             continue;

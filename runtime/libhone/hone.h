@@ -183,7 +183,7 @@ struct hone_info {
     enum hone_grade grade;
     int compiled;              /* NVRTC was called for it; else machine code was in the cache, or compiled before */
     int simulated;             /* the record comes from a simulated tuning, not from this cache's GPU */
-    int stale;                 /* measured with another driver, protocol or version than what is here or newest */
+    int stale;                 /* measured with another driver, protocol, template or version than what is here or newest */
     const char *stale_because; /* "driver 580.82 -> 580.159"; "" when not stale */
     const char *tuned_problem;
     const char *device;

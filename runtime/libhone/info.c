@@ -27,14 +27,17 @@ static char *record_text(const struct hn_record *record)
     return text;
 }
 
-static char *stale_text(const struct hn_tuned *tuned, const struct hn_device *device)
+static char *stale_text(const struct hone_kernel *kernel, const struct hn_tuned *tuned)
 {
     struct hn_text text;
+    const struct hn_device *device = kernel->device;
     hn_text_init(&text);
     if (strcmp(tuned->version.driver, device->driver) != 0)
         hn_text_printf(&text, "driver %s -> %s", tuned->version.driver, device->driver);
     if (tuned->stale)
         hn_text_printf(&text, "%sa later session had another version", text.length > 0 ? ", " : "");
+    if (kernel->plan->changed)
+        hn_text_printf(&text, "%sthe template is another now", text.length > 0 ? ", " : "");
     return hn_text_take(&text);
 }
 
@@ -64,7 +67,7 @@ static void describe_source(struct hone_kernel *kernel, const struct hn_tuned *t
     info->imported = hn_origin_is_foreign(&tuned->origin);
     info->origin = keep(kernel, hn_origin_text(&tuned->origin), failed);
     info->recorded = tuned->best.time;
-    info->stale_because = keep(kernel, stale_text(tuned, kernel->device), failed);
+    info->stale_because = keep(kernel, stale_text(kernel, tuned), failed);
     info->stale = info->stale_because != NULL && info->stale_because[0] != '\0';
 }
 

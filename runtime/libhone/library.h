@@ -23,6 +23,7 @@ struct hn_lib_plan {
     char *json;
     struct hn_plan *plan;
     struct hn_template template;
+    bool changed; /* where the template lay when it was tuned, it lies with another text now */
     bool has_pipeline;
     char *types; /* of the arguments, HN_TYPE_SIZE each */
 };

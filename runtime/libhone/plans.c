@@ -63,6 +63,17 @@ static enum hn_status read_plan(struct hn_lib_plan *plan, struct hn_stored_plan 
     return status == HN_OK ? spell_types(plan, err) : status;
 }
 
+/* A recording does not say where its template lay. */
+static bool has_changed(const struct hn_lib_plan *plan, const struct hn_version *version)
+{
+    struct hn_template now;
+    if (plan->template.path[0] != '/' || hn_template_load(plan->template.path, &now, NULL) != HN_OK)
+        return false;
+    bool changed = strcmp(now.hash.hex, version->template_hash) != 0;
+    hn_template_finish(&now);
+    return changed;
+}
+
 enum hone_status hn_lib_plan_add(struct hone_cache *cache, const struct hn_version *version,
                                  struct hn_stored_plan *stored, const struct hn_lib_plan **plan,
                                  struct hone_error *err)
@@ -78,6 +89,7 @@ enum hone_status hn_lib_plan_add(struct hone_cache *cache, const struct hn_versi
         return hn_lib_take(err, status, &reason);
     }
     made->version = *version;
+    made->changed = has_changed(made, version);
     made->next = cache->plans;
     cache->plans = made;
     *plan = made;

@@ -104,5 +104,72 @@ class Complete(double.Case):
             self.assertTrue(json.loads(head[8:].rstrip(",\n"))["source"]["files"], path.name)
 
 
+class Stale(double.Case):
+    """Template, options or plan have changed since: whoever shows or exports the tuning says so."""
+
+    CHANGES = (("scale.cu", "\n", "\n\n"), ("scale_reference.cu", "\n", "\n\n"), ("scale.yaml", "relative: 1.0e-6", "relative: 1.0e-5"),
+               ("scale.yaml", "launch:\n", "compile: {options: [-lineinfo]}\nlaunch:\n"))
+    WARNING = "hone: warning: stale are 1 of 1 results of 'scale': "
+
+    def setUp(self):
+        super().setUp()
+        self.tune("-s", "BLOCK=64,128")
+        self.hone("cache", "export", "scale", "recorded/")
+
+    def outputs(self):
+        """What each command says, by its name: of the cache, and of the recording with its config."""
+        said = {}
+        for name, command in (
+                ("list", ["cache", "list"]), ("list json", ["cache", "list", "--json"]), ("show", ["cache", "show", "scale"]),
+                ("explain", ["explain", self.config]), ("explain json", ["explain", self.config, "--json"]),
+                ("explain recording", ["explain", self.config, "--simulate", "recorded"]),
+                ("simulated", ["tune", self.config, "-s", "BLOCK=64,128", "--simulate", "recorded", "--cache", "other.db"]),
+                ("simulated json", ["tune", self.config, "-s", "BLOCK=64,128", "--simulate", "recorded", "--cache", "other.db", "--json"]),
+                ("export json", ["export", "scale", "--format", "json"]), ("export csv", ["export", "scale", "--format", "csv"]),
+                ("export", ["export", "scale"]), ("export to a file", ["export", "scale", "-o", "scale.h", "--quiet"]),
+                ("export recording", ["export", "scale", "--recorded", "recorded", "--config", self.config]),
+                ("report", ["report", "scale", "-o", "page.html"]),
+                ("report recording", ["report", "recorded/", "--config", self.config, "-o", "recorded.html"])):
+            result = self.hone(*command, COLUMNS="")
+            said[name] = result.stdout + result.stderr
+        said["report"], said["report recording"] = ((self.folder / name).read_text() for name in ("page.html", "recorded.html"))
+        said["header"] = (self.folder / "scale.h").read_text()
+        return said
+
+    def test_it_says_so_wherever_it_is_shown(self):
+        expected = {"list": "stale", "list json": '"stale": true', "show": "STALE      the config is another now",
+                    "explain": "stale: template, options or plan have changed", "explain json": '"stale": true',
+                    "explain recording": "stale: template, options or plan have changed", "simulated": "the recording is stale",
+                    "simulated json": '"stale": true', "export json": '"stale": true', "export csv": "verified,false,true,",
+                    "export": self.WARNING, "export to a file": self.WARNING, "export recording": self.WARNING,
+                    "report": '"stale":true', "report recording": '"stale":true', "header": "STALE: the template, the config"}
+        fresh = self.outputs()
+        for name, text in expected.items():
+            self.assertNotIn(text, fresh[name], name)
+        for file, old, new in self.CHANGES:
+            text = (self.folder / file).read_text()
+            self.spoil(self.folder / file, old, new)
+            stale = self.outputs()
+            for name, words in expected.items():
+                self.assertIn(words, stale[name], f"{name}, {file}")
+            (self.folder / file).write_text(text)
+
+    def test_without_a_config_nothing_is_known_of_it(self):
+        """The page of a recording says that nobody looked; a config that is gone is no other one."""
+        self.hone("report", "recorded/", "-o", "page.html")
+        self.assertIn('"config":null', (self.folder / "page.html").read_text())
+        self.spoil(self.folder / "scale.cu", "\n", "\n\n")
+        self.config.unlink()
+        self.assertNotIn("stale", self.hone("cache", "list").stdout)
+        self.assertEqual(self.hone("export", "scale").stderr, "")
+
+    def test_each_configuration_of_a_header(self):
+        self.spoil(self.folder / "scale.cu", "\n", "\n\n")
+        self.tune("-p", "n=128", "-s", "BLOCK=512")
+        result = self.hone("export", "scale")
+        self.assertIn("stale are 1 of 2 results", result.stderr)
+        self.assertRegex(result.stdout, r"if HONE_SCALE_CONFIG == \d /\* n=65536; STALE \*/")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -23,12 +23,12 @@ class Record(double.Case):
         self.file = self.recorded / "hone-double" / "scale-n-65536-hone-double-cold.json.gz"
         self.calls = 0
 
-    def record(self, *arguments, expect=0):
+    def record(self, *arguments, expect=0, script=SCRIPTS / "record"):
         """Each call has a cache of its own, as on a machine that is lent anew."""
         self.calls += 1
         settings = self.environment(HONE=hone.HONE, HONE_RECORDED=str(self.recorded),
                                     HONE_RECORD_CACHE=str(self.folder / f"record{self.calls}.db"))
-        result = subprocess.run([sys.executable, "-B", SCRIPTS / "record", *map(str, arguments)], env=settings, text=True,
+        result = subprocess.run([sys.executable, "-B", script, *map(str, arguments)], env=settings, text=True,
                                 capture_output=True, timeout=120)
         self.assertEqual(result.returncode, expect, result.stdout + result.stderr)
         return result.stdout
@@ -64,6 +64,39 @@ class Record(double.Case):
         self.assertIn("out of time for 1 tunings, from scale on: run it again", output)
         with tarfile.open(archive) as packed:
             self.assertEqual(packed.getnames(), ["hone-double", f"hone-double/{self.file.name}"])
+
+    def test_what_is_stale_is_measured_again(self):
+        archive = self.folder / "again.tar.gz"
+        stale = ["--stale", "--within", 100, "--pack", archive, self.config]
+        self.config.write_text(self.config.read_text().replace("{n: 65536}", "{n: [64, 65536]}"))
+        self.record(self.config, "-s", "BLOCK=64")
+        self.assertNotIn("points", self.record(*stale))
+        with tarfile.open(archive) as packed:
+            self.assertEqual(packed.getnames(), [])
+        template = self.folder / "scale.cu"
+        template.write_text("// Another text.\n" + template.read_text())
+        output = self.record(*stale)
+        self.assertRegex(output, r"(?m)^scale n=64: 24 of 24 points, [\d.]+ s")
+        self.assertNotIn("still stale", output)
+        with tarfile.open(archive) as packed:
+            self.assertEqual(packed.getnames(), [f"hone-double/scale-n-{n}-hone-double-cold.json.gz" for n in (64, 65536)])
+        self.assertEqual(len(self.rows()), 24)
+        self.assertNotIn("points", self.record(*stale))
+
+    def test_large_spaces_that_are_stale_are_searched_from_what_was_best(self):
+        self.record(self.config)
+        with gzip.open(self.file, "rt") as file:
+            rows = [row for row in json.load(file)["cache"].values() if row["hone"]["outcome"] == "ok"]
+        rows = sorted(rows, key=lambda row: row["hone"]["objective"])
+        template = self.folder / "scale.cu"
+        template.write_text("// Another text.\n" + template.read_text())
+        script = self.folder / "record"
+        script.write_text((SCRIPTS / "record").read_text().replace("SEARCHED = {", "SEARCHED = {'scale': 1, "))
+        self.assertIn("scale n=65536: ", self.record("--stale", "--within", 12, self.config, script=script))
+        # Rows are in the order of their times of day, and the best one's is that of the final race.
+        first = [(row["BLOCK"], row["ITEMS"]) for row in list(self.rows().values())[:6]]
+        for row in rows[1:4]:
+            self.assertIn((row["BLOCK"], row["ITEMS"]), first)
 
     def test_search_shares_the_time(self):
         self.config.write_text(self.config.read_text().replace("{n: 65536}", "{n: [64, 128, 256]}"))

@@ -593,6 +593,22 @@ static void a_plan_of_another_signature_is_refused(void **state)
 }
 
 /* The next two are run by themselves: with HONE_CAPTURE, and after the captures were tuned. */
+/* Whoever edits a template and does not tune again is told. */
+static void a_changed_template_is_stale(void **state)
+{
+    (void)state;
+    if (getenv("HONE_TEST_CHANGED") == NULL)
+        skip();
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = NULL;
+    expect_ok(hone_open(getenv("HONE_TEST_CHANGED"), &cache, &err), &err);
+    const struct hone_info *info = hone_kernel_info(get_kernel(cache, "scale", "n", N, NULL));
+    assert_int_equal(info->stale, 1);
+    assert_string_equal(info->stale_because, "the template is another now");
+    assert_int_equal(info->grade, HONE_GRADE_EXACT);
+    hone_close(cache);
+}
+
 static void captures_what_launches_are_given(void **state)
 {
     (void)state;
@@ -659,6 +675,7 @@ int main(int argc, char **argv)
         LIBRARY_PLAN_TESTS(X)
 #undef X
             cmocka_unit_test(captures_what_launches_are_given),
+        cmocka_unit_test(a_changed_template_is_stale),
         cmocka_unit_test(captured_data_was_tuned),
     };
     if (argc > 1)

@@ -161,6 +161,12 @@ class Programs(Case):
             self.check(PROGRAM, "captures_*", HONE_CAPTURE=str(captured), HONE_TEST_CAPTURE="1", **settings)
             self.hone("tune", "--capture", captured / "scale-0.honecap", "--cache", "captured.db", "--quiet")
 
+    def test_a_template_that_has_changed_since(self):
+        changed = self.folder / "changed.db"
+        self.hone("tune", self.config, "-s", "BLOCK=128", "-s", "ITEMS=1", "--quiet", "--cache", changed)
+        self.spoil(self.folder / "scale.cu", "\n", "\n\n")
+        self.check(PROGRAM, "a_changed_template_is_stale", HONE_TEST_CHANGED=str(changed))
+
     def test_what_a_program_captures_is_tuned(self):
         self.tune_all()
         folder = self.folder / "captured"

@@ -41,7 +41,7 @@ static void test_csv(void **state)
         "kernel,device,capability,sm_count,regime,objective,B_LAYOUT,K,M,N,ASYNC_BYTES,CORNER_TURN,"
         "LOAD,MAX_REGISTERS,"
         "PAD,SYNC,TILE_WIDTH,UNROLL,VARIANT,time_us,low_us,high_us,gflops,verification,simulated,"
-        "date,origin\n"
+        "stale,date,origin\n"
         "matmul,\"ODD \"\"GPU\"\"?\?/ */ "
         "\\\",80,108,cold,time,column,4096,64,64,0,0,ldg,0,0,warp,16,4,tile_a,5.5,";
     assert_memory_equal(text, expected, strlen(expected));

@@ -157,6 +157,24 @@ static void what_is_included_is_hashed(void **state)
     assert_string_equal(hash_of(quoted).hex, hash_with(quoted, with_limits).hex);
 }
 
+/* A template that defines the types itself for NVRTC is the same whatever Hone's header says. */
+static void what_nvrtc_does_not_read_is_not(void **state)
+{
+    (void)state;
+    const char *const none[] = {NULL};
+    const char *const with_limits[] = {"limits.h", "stdint.h", NULL};
+    const char host[] =
+        "#ifndef ONCE\n#ifdef __CUDACC_RTC__\ntypedef int t;\n#if 1\n#else\n#endif\n"
+        "#else\n#include <stdint.h>\n#endif\n#endif\n";
+    const char behind[] = "#ifdef __CUDACC_RTC__\n#else\n#endif\n#include <stdint.h>\n";
+    const char within[] = "#ifdef __CUDACC_RTC__\n#include <stdint.h>\n#else\n#endif\n";
+    const char other[] = "#ifdef OTHER\n#else\n#include <stdint.h>\n#endif\n";
+    assert_string_equal(hash_of(host).hex, hash_with(host, none).hex);
+    assert_string_equal(hash_of(behind).hex, hash_with(behind, with_limits).hex);
+    assert_string_equal(hash_of(within).hex, hash_with(within, with_limits).hex);
+    assert_string_equal(hash_of(other).hex, hash_with(other, with_limits).hex);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +184,7 @@ int main(void)
         cmocka_unit_test(the_runtime_is_there_without_the_toolkit),
         cmocka_unit_test(a_folder_of_the_config_comes_first),
         cmocka_unit_test(what_is_included_is_hashed),
+        cmocka_unit_test(what_nvrtc_does_not_read_is_not),
     };
     return cmocka_run_group_tests(tests, open_nvrtc, close_nvrtc);
 }

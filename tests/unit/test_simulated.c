@@ -196,7 +196,8 @@ static void too_little_is_recorded(void **state)
     save_recording(&grid, path, 21, "grid", 1024, "cold");
     expect_refusal(&grid, path, HN_ECONFIG,
                    "%s records 379 of the 400 valid points; at least 95%% are needed for a "
-                   "simulation (restrict the space with -s, or record it again)",
+                   "simulation (restrict the space with -s; `hone explain --simulate` and `hone "
+                   "report` show a part of one)",
                    path);
     finish_grid(&grid);
     /* All that is left by a restriction is recorded. */

@@ -9,6 +9,7 @@
 #include "cache/store/store_history.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/output.h"
+#include "tuner/config/config_kept.h"
 #include "tuner/report/format.h"
 #include "tuner/report/outcomes.h"
 #include "tuner/report/table.h"
@@ -221,6 +222,7 @@ enum hn_status hn_cache_list(const struct hn_cache_command *command, struct hn_e
     if (status != HN_OK)
         return status;
     hn_cache_filter(command, &list);
+    hn_config_mark_changed(command->store, &list);
     if (command->options.json) {
         status = print_list_json(command, &list, err);
     } else if (list.count == 0) {

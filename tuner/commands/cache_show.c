@@ -8,6 +8,7 @@
 #include "cache/record/record_json.h"
 #include "cache/store/lookup.h"
 #include "tuner/commands/cache_command.h"
+#include "tuner/config/config_kept.h"
 #include "tuner/report/format.h"
 #include "tuner/report/outcomes.h"
 #include "tuner/report/recall_shared.h"
@@ -124,8 +125,8 @@ static void print_heading(const struct view *view)
            tuned->simulated ? ", SIMULATED from a recording" : "");
     print_origin(tuned);
     if (tuned->stale)
-        puts("  STALE      a later tune had another template, options, plan or driver, or Hone "
-             "measures otherwise now");
+        puts("  STALE      the config is another now, or a later tune had another template, "
+             "options, plan or driver");
     free(problem);
 }
 
@@ -322,6 +323,7 @@ enum hn_status hn_cache_show(const struct hn_cache_command *command, struct hn_e
     enum hn_status status = hn_cache_select(command, command->arguments[0], &list, err);
     if (status != HN_OK)
         return status;
+    hn_config_mark_changed(command->store, &list);
     json_t *tunings = json_array();
     for (size_t i = 0; status == HN_OK && i < list.count; i++) {
         struct view view;

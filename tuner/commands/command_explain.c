@@ -103,7 +103,8 @@ static enum hn_status show(struct explain *explain, const struct hn_task *task,
         .records = records,
         .roofs = known ? &roofs : NULL,
         .simulated = tuned->simulated,
-        .stale = tuned->stale,
+        .stale = tuned->stale || (hn_version_knows_template(&tuned->version) &&
+                                  !hn_version_same_source(&tuned->version, &task->version)),
         .origin = tuned->origin,
         .config = explain->path,
         .compiler = &compiler,
@@ -131,7 +132,7 @@ static enum hn_status show_recording(struct explain *explain, struct hn_task *ta
     enum hn_status status = hn_find_recording(task, explain->recording, &recording, err);
     if (status != HN_OK)
         return status;
-    struct hn_tuned tuned = {.simulated = true, .stale = hn_recording_is_stale(task, &recording)};
+    struct hn_tuned tuned = {.simulated = true, .version = recording.version};
     hn_origin_of_file(explain->recording, &tuned.origin);
     status = hn_task_set_measured(task, &recording.identity, err);
     if (status == HN_OK)

@@ -323,6 +323,19 @@ static void say_more(const struct hn_export *export, enum format format)
                 more, export->count, export->lower, export->lower);
 }
 
+/* Nobody reads the comments of a header that a build makes. */
+static void warn_of_stale(const struct hn_export *export)
+{
+    size_t stale = 0;
+    for (size_t i = 0; i < export->result_count; i++)
+        stale += export->results[i]->stale;
+    if (stale > 0)
+        fprintf(stderr,
+                "hone: warning: stale are %zu of %zu results of '%s': template, config, driver or "
+                "Hone have changed since they were measured; tune again\n",
+                stale, export->result_count, export->kernel);
+}
+
 static void say_chosen(const struct hn_export *export)
 {
     const struct hn_tuned *tuned = export->configs[0];
@@ -409,6 +422,8 @@ static enum hn_status export_from(struct hn_store *store, const struct arguments
     if (status == HN_OK && export.untuned)
         fprintf(stderr, "hone: warning: %s at the defaults of '%s': %s\n", arguments->kernel,
                 arguments->config, err->message);
+    if (status == HN_OK)
+        warn_of_stale(&export);
     if (status == HN_OK)
         status = make(store, &export, arguments, &out, err);
     if (status == HN_OK)

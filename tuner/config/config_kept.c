@@ -97,6 +97,41 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
     return status;
 }
 
+bool hn_config_has_changed(const struct hn_config *config, const struct hn_identity *identity,
+                           const struct hn_version *version)
+{
+    struct hn_config_kept kept;
+    if (strcmp(config->plan->kernel, identity->kernel) != 0 ||
+        !hn_version_knows_template(version) ||
+        hn_config_keep(config, &identity->problem, &kept, NULL) != HN_OK)
+        return false;
+    bool changed = !hn_version_same_source(&kept.version, version);
+    hn_config_kept_finish(&kept);
+    return changed;
+}
+
+void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list)
+{
+    struct hn_config *config = NULL; /* that of the last one, mostly that of the next */
+    for (size_t i = 0; i < list->count; i++) {
+        struct hn_stored_plan plan;
+        struct hn_tuned *tuned = &list->items[i];
+        if (hn_store_get_plan(store, tuned->identity.kernel, &tuned->version, &plan, NULL) != HN_OK)
+            continue;
+        json_t *json = json_loads(plan.json, 0, NULL);
+        const char *path = json_string_value(json_object_get(json, "config"));
+        if (config != NULL && (path == NULL || strcmp(config->path, path) != 0)) {
+            hn_config_destroy(config);
+            config = NULL;
+        }
+        if (config != NULL || (path != NULL && hn_config_load(path, &config, NULL) == HN_OK))
+            tuned->stale |= hn_config_has_changed(config, &tuned->identity, &tuned->version);
+        json_decref(json);
+        hn_stored_plan_free(&plan);
+    }
+    hn_config_destroy(config);
+}
+
 void hn_config_kept_finish(struct hn_config_kept *kept)
 {
     free(kept->kernel);

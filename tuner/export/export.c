@@ -12,6 +12,7 @@
 
 #include "cache/recording/recording_list.h"
 #include "cache/recording/recording_plan.h"
+#include "tuner/config/config_kept.h"
 
 static enum hn_status nothing_cached(struct hn_store *store, const char *kernel,
                                      struct hn_error *err)
@@ -256,6 +257,8 @@ static enum hn_status open_results(struct hn_store *store, const struct hn_expor
         status = hn_export_take_config(export, request->config, err);
     else
         status = find_plan(store, request, export, err);
+    if (request->config == NULL && store != NULL)
+        hn_config_mark_changed(store, &export->all);
     if (status == HN_OK)
         status = hn_export_drop_incompatible(export, err);
     bool may_have_rule = !untuned && export->plan != NULL && export->plan->pipeline == NULL &&
@@ -312,7 +315,8 @@ enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_err
 
 bool hn_export_is_stale(const struct hn_export *export, size_t config)
 {
-    return strcmp(export->configs[config]->version.template_hash, export->template_hash) != 0;
+    return export->configs[config]->stale ||
+           strcmp(export->configs[config]->version.template_hash, export->template_hash) != 0;
 }
 
 char *hn_export_identifier(const char *kernel, const char *prefix, bool upper)

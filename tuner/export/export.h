@@ -66,7 +66,7 @@ void hn_export_finish(struct hn_export *export);
 /* HN_ENOTFOUND when the cache keeps no plan (results that were imported). */
 enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_error *err);
 
-/* A configuration was tuned from another version of the template than the chosen one. */
+/* A configuration is stale, or was tuned from another version of the template than the chosen one. */
 bool hn_export_is_stale(const struct hn_export *export, size_t config);
 /* "HONE_MATMUL" for "matmul"; "MY_MM" for a given "my_mm". NULL when out of memory. */
 char *hn_export_identifier(const char *kernel, const char *prefix, bool upper);

@@ -7,17 +7,16 @@
 /* Plan and template of a config, for results that come without: recordings, and what was imported
  * from them. */
 
-/* What was measured with another state of template or options is said to be stale. */
-static void mark_stale(struct hn_export *export, const struct hn_version *version)
+/* What was measured with another state of template, options or plan is said to be stale. */
+static void mark_stale(struct hn_export *export, const struct hn_config *config,
+                       const struct hn_version *version)
 {
     for (size_t i = 0; export->untuned && i < export->all.count; i++)
         export->all.items[i].version = *version;
     memcpy(export->template_hash, version->template_hash, sizeof export->template_hash);
     for (size_t i = 0; i < export->all.count; i++) {
         struct hn_tuned *tuned = &export->all.items[i];
-        if (strcmp(tuned->version.template_hash, version->template_hash) != 0 ||
-            strcmp(tuned->version.options_hash, version->options_hash) != 0)
-            tuned->stale = true;
+        tuned->stale |= hn_config_has_changed(config, &tuned->identity, &tuned->version);
     }
 }
 
@@ -32,7 +31,7 @@ static enum hn_status take(struct hn_export *export, const struct hn_config *con
         hn_config_keep(config, &export->results[0]->identity.problem, &kept, err);
     if (status != HN_OK)
         return status;
-    mark_stale(export, &kept.version);
+    mark_stale(export, config, &kept.version);
     export->stored = kept.plan;
     kept.plan = (struct hn_stored_plan){.json = NULL};
     hn_config_kept_finish(&kept);

@@ -54,7 +54,7 @@ static json_t *config_json(const struct hn_tuned *tuned)
     char *day = hn_text_take(&date);
     json_t *json = json_pack(
         "{s:o, s:o, s:o, s:{s:f, s:f, s:f, s:b}, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:b, "
-        "s:s, s:s, s:s, s:f}",
+        "s:b, s:s, s:s, s:s, s:f}",
         "device", device_json(&tuned->identity.device), "problem",
         hn_bindings_to_json(&tuned->identity.problem), "parameters",
         hn_bindings_to_json(&best->point), "time_us", "median", timing->median_us, "low",
@@ -64,9 +64,9 @@ static json_t *config_json(const struct hn_tuned *tuned)
         "max_error", error_json(&best->verdict, best->verdict.max_error), "tolerance",
         error_json(&best->verdict, best->verdict.tolerance), "resources",
         resources_json(&best->resources), "version", version_json(&tuned->version), "points",
-        (json_int_t)tuned->points, "simulated", tuned->simulated, "date", day == NULL ? "" : day,
-        "machine", tuned->origin.machine, "source", tuned->origin.source, "imported",
-        tuned->origin.imported);
+        (json_int_t)tuned->points, "simulated", tuned->simulated, "stale", tuned->stale, "date",
+        day == NULL ? "" : day, "machine", tuned->origin.machine, "source", tuned->origin.source,
+        "imported", tuned->origin.imported);
     free(day);
     return json;
 }
@@ -156,8 +156,8 @@ static void append_line(const struct hn_tuned *first, const struct hn_tuned *tun
     hn_text_printf(text, ",%.17g,%.17g,%.17g", best->timing.median_us, best->timing.low_us,
                    best->timing.high_us);
     append_values(text, &first->best.metrics, &best->metrics);
-    hn_text_printf(text, ",%s,%s,", hn_verification_names[best->verdict.kind],
-                   tuned->simulated ? "true" : "false");
+    hn_text_printf(text, ",%s,%s,%s,", hn_verification_names[best->verdict.kind],
+                   tuned->simulated ? "true" : "false", tuned->stale ? "true" : "false");
     hn_export_append_date(text, best->time);
     hn_text_append(text, ",");
     char *origin = hn_origin_text(&tuned->origin);
@@ -175,7 +175,7 @@ enum hn_status hn_export_csv(const struct hn_export *export, struct hn_text *tex
     append_names(text, &first->best.point);
     hn_text_append(text, ",time_us,low_us,high_us");
     append_names(text, &first->best.metrics);
-    hn_text_append(text, ",verification,simulated,date,origin\n");
+    hn_text_append(text, ",verification,simulated,stale,date,origin\n");
     for (size_t i = 0; i < export->result_count; i++)
         append_line(first, export->results[i], text);
     return text->failed ? hn_fail_memory(err) : HN_OK;

@@ -203,8 +203,7 @@ static void write_macros(struct hn_export_writer *writer)
         hn_text_printf(writer->text, "\n#%s %s_CONFIG == %zu /* ", i == 0 ? "if" : "elif",
                        export->upper, i);
         hn_bindings_append(writer->text, &export->configs[i]->identity.problem);
-        hn_text_printf(writer->text, "%s%s */\n",
-                       hn_export_is_stale(export, i) ? "; tuned with another template" : "",
+        hn_text_printf(writer->text, "%s%s */\n", hn_export_is_stale(export, i) ? "; STALE" : "",
                        export->configs[i]->simulated ? "; SIMULATED" : "");
         write_definitions(writer, writer->preludes, i, false);
         write_definitions(writer, writer->others, i, false);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuner/config/config_kept.h"
 #include "tuner/report/format.h"
 #include "tuner/report/recall_shared.h"
 #include "tuner/report/report.h"
@@ -62,6 +63,7 @@ enum hn_status hn_report_apply_config(struct hn_report_tuning *tuning,
                                       const struct hn_config *config, struct hn_error *err)
 {
     enum hn_status status = take_plan(tuning, config->plan, config->path, err);
+    tuning->stale |= hn_config_has_changed(config, &tuning->identity, &tuning->version);
     if (status != HN_OK || tuning->ladder != NULL)
         return status;
     tuning->ladder = calloc(config->ladder_count + 1, sizeof *tuning->ladder);

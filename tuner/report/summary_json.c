@@ -99,11 +99,11 @@ static json_t *session_to_json(const struct hn_session *session, const struct hn
     const struct hn_session_state *state = hn_session_state(session);
     const struct hn_identity *identity = &backend->task->identity;
     return json_pack(
-        "{ss so ss ss ss si sb so sI sI so so sb sb si sf ss* so so sO so so so so sO}", "kernel",
-        identity->kernel, "problem", hn_bindings_to_json(&identity->problem), "regime",
+        "{ss so ss ss ss si sb sb so sI sI so so sb sb si sf ss* so so sO so so so so sO}",
+        "kernel", identity->kernel, "problem", hn_bindings_to_json(&identity->problem), "regime",
         identity->regime, "objective", identity->objective, "device", identity->device.name,
-        "compute_capability", identity->device.capability, "simulated", backend->simulated,
-        "points",
+        "compute_capability", identity->device.capability, "simulated", backend->simulated, "stale",
+        backend->task->stale, "points",
         state->points != UINT64_MAX ? json_integer((json_int_t)state->points) : json_null(),
         "reused", (json_int_t)state->reused, "cut", (json_int_t)state->cut, "outcomes",
         hn_session_counts_to_json(state), "chance",

@@ -237,7 +237,8 @@ static enum hn_status index_points(struct simulated *simulated, const char *path
     if ((double)covered < coverage_limit * (double)size)
         return hn_fail(err, HN_ECONFIG,
                        "%s records %llu of the %llu valid points; at least %g%% are needed for a "
-                       "simulation (restrict the space with -s, or record it again)",
+                       "simulation (restrict the space with -s; `hone explain --simulate` and "
+                       "`hone report` show a part of one)",
                        path, (unsigned long long)covered, (unsigned long long)size,
                        coverage_limit * 100);
     return HN_OK;

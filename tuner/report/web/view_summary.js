@@ -17,7 +17,9 @@ function warnings(tuning) {
   const best = tuning.best;
   const kind = best === null ? null : tuning.column("verification")[best];
   if (tuning.simulated) list.push("Simulated: the times were taken from a recording, not measured by this tuning.");
-  if (tuning.stale) list.push("Stale: a later tuning had another template, plan, option or driver, or Hone measures otherwise now.");
+  if (tuning.stale) list.push("Stale: the config is another now, or a later tuning had another template, plan, option or driver, or Hone measures otherwise now.");
+  if (tuning.recorded && tuning.config === null && !tuning.kernel_tuner)
+    list.push("Recorded: whether it is of the template and config as they are now was not looked at; --config names the config.");
   if (tuning.kernel_tuner) list.push("By Kernel Tuner: means of plain launches; neither the state of the L2 cache nor what was verified is recorded.");
   if (kind === 0 && !tuning.kernel_tuner) list.push("Unverified: the config has no reference, so that nothing says that the results are right.");
   if (kind === 1) list.push("Self-verified: the results were compared with those of the template at its default point, not with a reference.");

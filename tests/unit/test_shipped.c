@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <glob.h>
+
+#include "cache/recording/recording.h"
+#include "runtime/bench/roofs.h"
+#include "tuner/config/config_kept.h"
+
+/* Every shipped recording and rule is of the template, config and plan that are shipped with it. */
+
+#define RECORDED HONE_SOURCE_DIR "/cache/recorded/"
+
+struct shipped {
+    const char *path;
+    struct hn_recording recording;
+    struct hn_config *config; /* for the recorded problem; of a rule, for the config's own */
+    size_t faults;
+};
+
+static void complain(struct shipped *shipped, const char *what)
+{
+    print_error("%s: %s\n", shipped->path, what);
+    shipped->faults++;
+}
+
+/* A rule, or what was measured for one: its points serve all sizes. */
+static bool is_of_family(const struct shipped *shipped)
+{
+    return strstr(shipped->path, "/families/") != NULL;
+}
+
+/* Whether the config has that problem among its own. */
+static bool is_listed(const struct hn_config *config, const struct hn_bindings *problem)
+{
+    for (size_t i = 0; i < config->problem_count; i++)
+        if (hn_bindings_equal(&config->problems[i], problem))
+            return true;
+    return false;
+}
+
+static void load_config(struct shipped *shipped)
+{
+    char path[1024];
+    struct hn_error err = {""};
+    const struct hn_bindings *problem = &shipped->recording.identity.problem;
+    bool is_rule = shipped->recording.rule != NULL;
+    snprintf(path, sizeof path, HONE_SOURCE_DIR "/configs/%s.yaml",
+             shipped->recording.identity.kernel);
+    const struct hn_config_for use = {.problem = is_rule ? NULL : problem};
+    if (hn_config_load_for(path, &use, &shipped->config, &err) != HN_OK)
+        fail_msg("%s: %s", shipped->path, err.message);
+    if (!is_of_family(shipped) && !is_listed(shipped->config, problem))
+        complain(shipped, "is of a problem that the config does not have");
+    if (!is_rule && hn_config_take_problem(shipped->config, problem, &err) != HN_OK)
+        complain(shipped, err.message);
+}
+
+static void compare_version(struct shipped *shipped)
+{
+    struct hn_config_kept kept;
+    struct hn_text text = {0};
+    struct hn_error err = {""};
+    const struct hn_version *was = &shipped->recording.version;
+    if (hn_config_keep(shipped->config, &shipped->config->problems[0], &kept, &err) != HN_OK)
+        fail_msg("%s: %s", shipped->path, err.message);
+    /* Another driver or NVRTC makes no recording false. */
+    snprintf(kept.version.driver, sizeof kept.version.driver, "%s", was->driver);
+    snprintf(kept.version.nvrtc, sizeof kept.version.nvrtc, "%s", was->nvrtc);
+    if (!hn_version_equal(was, &kept.version)) {
+        hn_text_append(&text, "is stale, since these have changed: ");
+        hn_version_append_difference(&text, was, &kept.version);
+        complain(shipped, text.data);
+    }
+    if (shipped->recording.plan.json == NULL)
+        complain(shipped, "has no plan and template of its own");
+    hn_text_finish(&text);
+    hn_config_kept_finish(&kept);
+}
+
+/* Of a family also points that do not promise much at one of its sizes. */
+static bool is_point(const struct shipped *shipped, const struct hn_space *space,
+                     const struct hn_bindings *point)
+{
+    uint16_t choice[256];
+    bool allowed = shipped->recording.rule != NULL;
+    assert_true(hn_space_parameter_count(space) <= sizeof choice / sizeof *choice);
+    if (hn_space_choice(space, point, choice, NULL) != HN_OK)
+        return false;
+    if (!is_of_family(shipped))
+        return hn_space_contains(space, choice);
+    return allowed || (hn_plan_allows(shipped->config->plan, &shipped->config->problems[0], point,
+                                      &allowed, NULL) == HN_OK &&
+                       allowed);
+}
+
+/* The points of a rule serve other problems than that of the space. The first fault is enough. */
+static void compare_points(struct shipped *shipped)
+{
+    struct hn_space *space = NULL;
+    struct hn_error err = {""};
+    const struct hn_rule *rule = shipped->recording.rule;
+    const struct hn_records *records = &shipped->recording.records;
+    const struct hn_bindings *foreign = NULL;
+    if (is_of_family(shipped) && hn_config_thaw(shipped->config, &err) != HN_OK)
+        fail_msg("%s: %s", shipped->path, err.message);
+    if (hn_config_begin_space(shipped->config, 0, &space, &err) != HN_OK)
+        fail_msg("%s: %s", shipped->path, err.message);
+    for (size_t i = 0; i < records->count && foreign == NULL; i++)
+        if (!is_point(shipped, space, &records->items[i].point))
+            foreign = &records->items[i].point;
+    for (size_t i = 0; rule != NULL && i < rule->configuration_count && foreign == NULL; i++)
+        if (!is_point(shipped, space, &rule->configurations[i]))
+            foreign = &rule->configurations[i];
+    if (foreign != NULL) {
+        struct hn_text text = {0};
+        hn_bindings_append(&text, foreign);
+        hn_text_append(&text, " is no point of the space as it is now");
+        complain(shipped, text.data);
+        hn_text_finish(&text);
+    }
+    hn_space_destroy(space);
+}
+
+static size_t look_at(const char *path)
+{
+    struct hn_error err = {""};
+    struct shipped shipped = {.path = path};
+    if (hn_recording_load(path, &shipped.recording, &err) != HN_OK)
+        fail_msg("%s: %s", path, err.message);
+    load_config(&shipped);
+    compare_version(&shipped);
+    compare_points(&shipped);
+    hn_config_destroy(shipped.config);
+    hn_recording_finish(&shipped.recording);
+    return shipped.faults;
+}
+
+static size_t look_at_all(const char *pattern, size_t least)
+{
+    glob_t files;
+    size_t faults = 0;
+    assert_int_equal(glob(pattern, 0, NULL, &files), 0);
+    assert_true(files.gl_pathc >= least);
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        faults += look_at(files.gl_pathv[i]) > 0;
+    globfree(&files);
+    return faults;
+}
+
+static void every_recording_is_of_what_is_shipped(void **state)
+{
+    (void)state;
+    assert_int_equal(look_at_all(RECORDED "*/*.json.gz", 40), 0);
+}
+
+static void so_are_rules_and_what_lies_beside_them(void **state)
+{
+    (void)state;
+    assert_int_equal(look_at_all(RECORDED "*/families/*.gz", 4), 0);
+}
+
+/* All that Hone measures now, of the device and driver of the recordings beside them. */
+static void roofs_are_whole_and_of_the_same_device(void **state)
+{
+    (void)state;
+    json_error_t where;
+    struct hn_roofs roofs;
+    struct hn_recording recording;
+    struct hn_error err = {""};
+    json_t *document = json_load_file(RECORDED "roofs.json", 0, &where);
+    json_t *device = json_array_get(json_object_get(document, "devices"), 0);
+    json_t *said = json_object_get(device, "roofs");
+    assert_int_equal(json_array_size(json_object_get(document, "devices")), 1);
+    assert_int_equal(hn_roofs_from_json(said, &roofs, &err), HN_OK);
+    for (size_t i = 0; i < HN_PIPE_COUNT; i++)
+        assert_true(roofs.tensor.pipes[i].gflops > 0 && roofs.tensor.pipes[i].clock_mhz > 0);
+    assert_int_equal(hn_recording_load(RECORDED "nvidia-h200/matmul-b_layout-row-k-32-m-4096-n-4096"
+                                                "-nvidia-h200-cold.json.gz",
+                                       &recording, &err),
+                     HN_OK);
+    const struct hn_device_identity *own = &recording.identity.device;
+    assert_string_equal(json_string_value(json_object_get(device, "name")), own->name);
+    assert_int_equal(json_integer_value(json_object_get(device, "capability")), own->capability);
+    assert_int_equal(json_integer_value(json_object_get(device, "sm_count")), own->sm_count);
+    assert_string_equal(roofs.driver, recording.version.driver);
+    hn_recording_finish(&recording);
+    json_decref(document);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_recording_is_of_what_is_shipped),
+        cmocka_unit_test(so_are_rules_and_what_lies_beside_them),
+        cmocka_unit_test(roofs_are_whole_and_of_the_same_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
