@@ -276,5 +276,62 @@ class Several(Case):
         self.assertEqual(self.query("SELECT count(*) FROM hone.claim WHERE finished IS NULL"), ["0"])
 
 
+class Passwords(Case):
+    def uris(self):
+        """With a password that has a sign of the URI's own in it, and that shows as s3 and cret."""
+        at = f"?host={server.folder}"
+        return [f"postgresql://hone:s3?cret@/{self.database}{at}", f"postgres://hone@/{self.database}{at}&pass%77ord=s3cret",
+                f"postgresql://hone:s3@cret@/{self.database}{at}", f"postgresql://hone:s3%40cret@/{self.database}{at}"]
+
+    def wrong_uris(self):
+        return [f"postgresql://hone:s3/cret@/{self.database}", f"postgresql://hone:3/s3cret?x@/{self.database}",
+                f"postgresql://hone:s3%zzcret@/{self.database}", "postgresql://h?password=s3&cret", "postgresql://h?passwort=s3cret",
+                "postgresql://hone:s3cret", "postgresql://hone@s3cret@nowhere/x"]
+
+    def hide(self, *texts):
+        for text in texts:
+            self.assertNotRegex(text, "s3|cret")
+
+    def test_no_password_is_kept_or_shown(self):
+        self.cheap_config(6, 4)
+        for i, uri in enumerate(self.uris()):
+            with self.subTest(uri=uri):
+                file = self.folder / f"own{i}.db"
+                report = self.folder / "report.html"
+                for command in (["tune", self.config, "--full", f"--cache={uri}", "--json", "--events", self.events],
+                                ["report", "--cache", uri, "-o", report], ["cache", "list", "--cache", uri],
+                                ["cache", "merge", uri, "--cache", file], ["cache", "merge", uri, "--cache", file, "--json"],
+                                ["cache", "import", uri, "--cache", file, "--json"], ["cache", "import", uri, "--cache", file],
+                                ["cache", "diff", uri, "--cache", file, "--json"], ["cache", "list", "--base", uri, "--cache", file],
+                                ["cache", "import", uri, "--config", self.config, "--cache", file]):
+                    result = self.hone(*command, XDG_CACHE_HOME=str(self.folder / f"m{i}"),
+                                       expect=2 if "--config" in command else 0)
+                    self.hide(result.stdout, result.stderr)
+                for path in [*self.folder.glob("*.html"), *self.folder.glob("own*.db*"), *self.folder.glob("m?/hone/*"), self.events]:
+                    self.hide(path.read_bytes().decode(errors="replace"))
+                command, = self.query("SELECT command FROM hone.session")
+                self.assertIn(f" --cache=postgresql://hone@/{self.database}?host=", command)
+                self.hide(command)
+                self.query("TRUNCATE hone.session CASCADE")
+
+    def test_no_password_is_in_an_error(self):
+        self.cheap_config(6, 4)
+        for command in ("report", "tune", "simulate", "cache list", "export scale --recorded"):
+            error = self.hone(*command.split(), self.uris()[0], expect=2).stderr
+            self.assertIn("found a server's URI, which --cache and --base take", error)
+            self.hide(error)
+        (self.folder / "libpq.so.5").write_text("no library")
+        for uri in self.uris() + self.wrong_uris():
+            for without in ({}, {"LD_LIBRARY_PATH": f"{self.folder}:{double.DOUBLE}"}):
+                if uri in self.uris() and without == {}:
+                    continue
+                for command in (["tune", self.config, "--cache", uri], ["cache", "merge", uri], ["cache", "diff", uri]):
+                    with self.subTest(command=command, without=without):
+                        process = self.start(*command, HONE_CACHE=str(self.folder / "own.db"), **without)
+                        output, errors = process.communicate(timeout=60)
+                        self.assertEqual(process.returncode, 1, errors)
+                        self.hide(output, errors)
+
+
 if __name__ == "__main__":
     unittest.main()
