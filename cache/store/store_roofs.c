@@ -44,11 +44,31 @@ static enum hn_status put_tensor_roofs(struct hn_store *store,
     return status;
 }
 
+/* Asked before roofs are stored, and after they were read. */
+static enum hn_status gate(const struct hn_device_identity *device, const struct hn_roofs *roofs,
+                           struct hn_error *err)
+{
+    const double rates[] = {roofs->copy_gb_per_s, roofs->l2_gb_per_s, roofs->fp32_gflops,
+                            roofs->launch_us};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        if (!(isfinite(rates[i]) && rates[i] >= 0))
+            return hn_fail(err, HN_EFORMAT, "a roof of a device is %g, expected a rate", rates[i]);
+    bool passes =
+        hn_gate_moment("measured", roofs->measured, err) == HN_OK &&
+        hn_gate_line("the device's name", device->name, sizeof device->name, err) == HN_OK &&
+        hn_gate_line("the MIG profile", device->mig_profile, HN_NAME_MOST, err) == HN_OK &&
+        hn_gate_line("the driver's version", roofs->driver, sizeof roofs->driver, err) == HN_OK;
+    return passes ? HN_OK : HN_EFORMAT;
+}
+
 enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device_identity *device,
                                   const struct hn_roofs *roofs, struct hn_error *err)
 {
     struct hn_statement *statement;
-    enum hn_status status = hn_database_prepare(
+    enum hn_status status = gate(device, roofs, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_database_prepare(
         store->database,
         "INSERT OR REPLACE INTO roof VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
         " checksum(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10))",
@@ -67,7 +87,8 @@ enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device
     return status == HN_OK ? put_tensor_roofs(store, device, roofs, err) : status;
 }
 
-static enum hn_status read_roofs(struct hn_statement *statement, struct hn_roofs *roofs,
+static enum hn_status read_roofs(struct hn_statement *statement,
+                                 const struct hn_device_identity *device, struct hn_roofs *roofs,
                                  struct hn_error *err)
 {
     *roofs = (struct hn_roofs){
@@ -78,14 +99,7 @@ static enum hn_status read_roofs(struct hn_statement *statement, struct hn_roofs
         .launch_us = hn_column_real(statement, 5),
     };
     snprintf(roofs->driver, sizeof roofs->driver, "%s", hn_column_text(statement, 0));
-    const double rates[] = {roofs->copy_gb_per_s, roofs->l2_gb_per_s, roofs->fp32_gflops,
-                            roofs->launch_us};
-    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
-        if (!(isfinite(rates[i]) && rates[i] >= 0))
-            return hn_fail(err, HN_EFORMAT, "a roof of a device is %g, expected a rate", rates[i]);
-    if (hn_gate_moment("measured", roofs->measured, err) != HN_OK)
-        return HN_EFORMAT;
-    return hn_gate_line("the driver's version", roofs->driver, sizeof roofs->driver, err);
+    return gate(device, roofs, err);
 }
 
 static enum hn_status read_tensor_roofs(const struct hn_store *store,
@@ -151,7 +165,7 @@ enum hn_status hn_store_get_roofs(struct hn_store *store, const struct hn_device
     if (status == HN_OK && row)
         status = hn_store_expect_intact(store, statement, 6, "what a device can do at best", err);
     if (status == HN_OK && row)
-        status = read_roofs(statement, roofs, err);
+        status = read_roofs(statement, device, roofs, err);
     hn_statement_finish(statement);
     if (status == HN_OK && row)
         status = get_tensor_roofs(store, device, roofs, err);
@@ -181,8 +195,7 @@ enum hn_status hn_store_visit_roofs(struct hn_store *store, hn_store_visit_roofs
                                             .sm_count = (int)hn_column_integer(statement, 8)};
         snprintf(device.name, sizeof device.name, "%s", hn_column_text(statement, 6));
         snprintf(device.mig_profile, sizeof device.mig_profile, "%s", hn_column_text(statement, 9));
-        status = read_roofs(statement, &roofs, err);
-        if (status == HN_OK)
+        if (read_roofs(statement, &device, &roofs, NULL) == HN_OK)
             status = visit(visitor, &device, &roofs, err);
         if (status == HN_OK)
             status = hn_statement_step(statement, &row, err);

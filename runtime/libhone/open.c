@@ -103,9 +103,8 @@ static enum hone_status open_path(struct hone_cache *cache, struct hone_error *e
     struct hn_error reason = {""};
     if (hn_store_is_server(cache->path))
         return hn_lib_fail(err, HONE_BAD_FILE,
-                           "libhone reads files, and '%.20s…' is a server: `hone cache merge URI "
-                           "--cache FILE` makes one of it",
-                           cache->path);
+                           "libhone reads files, and 'postgresql://…' is a server: `hone cache "
+                           "merge URI --cache FILE` makes one of it");
     if (stat(cache->path, &about) != 0)
         return hn_lib_fail(err, errno == ENOENT ? HONE_NOT_FOUND : HONE_SYSTEM, "cache '%s': %s",
                            cache->path, strerror(errno));

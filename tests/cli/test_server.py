@@ -141,8 +141,8 @@ class One(Case):
         self.hone_at("a", "tune", self.config, "--quiet")
         self.query("UPDATE hone.record SET json = replace(json, 'ok', 'OK') WHERE position = 3")
         result = self.hone_at("b", "cache", "list")
-        self.assertIn("the cache's server has 1 session that can not be used: session", result.stderr)
-        self.assertIn("a record is not what was written", result.stderr)
+        self.assertRegex(result.stderr, "warning: postgresql://.*: 1 row can not be used and is left out: session '.*': a record is not "
+                         "what was written")
 
     def test_a_role_that_may_only_read(self):
         self.cheap_config(6, 4)
@@ -154,6 +154,17 @@ class One(Case):
             listed = self.hone_at("b", "cache", "list", HONE_CACHE=self.uri.replace("hone@", f"{reader}@"))
             self.assertEqual(listed.stderr, "")
             self.assertIn("n=64", listed.stdout)
+
+    def test_a_role_that_may_write(self):
+        """With the rights that docs/how-to.md lists."""
+        self.hone_at("a", "cache", "list")
+        tuner = f"tuner_{self.database}"
+        self.query(f"CREATE ROLE {tuner} LOGIN; GRANT USAGE ON SCHEMA hone TO {tuner};"
+                   f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA hone TO {tuner}")
+        self.cheap_config(6, 4)
+        result = self.hone_at("b", "tune", self.config, "--quiet", HONE_CACHE=self.uri.replace("hone@", f"{tuner}@"))
+        self.assertEqual(result.stderr, "")
+        self.assertEqual(self.query("SELECT sum(records) = (SELECT count(*) FROM hone.record) FROM hone.session"), ["t"])
 
     def test_refused(self):
         error = self.hone_at("a", "cache", "prune", "--stale", expect=2).stderr
@@ -274,6 +285,235 @@ class Several(Case):
         self.assertRegex(errors, r"scale \(n=64\) is being tuned on \S+, for \d+ s so far: the next problem first")
         self.assertRegex(errors, r"scale \(n=64\) is being tuned on \S+, for \d+ s so far: waiting")
         self.assertEqual(self.query("SELECT count(*) FROM hone.claim WHERE finished IS NULL"), ["0"])
+
+
+class Others(Case):
+    """A lesser role of the same database, mallory, and the rights of whoever opens the cache."""
+
+    def setUp(self):
+        super().setUp()
+        self.role = f"mallory_{self.database}"
+        self.query(f"CREATE ROLE {self.role}; GRANT CREATE ON SCHEMA public TO {self.role}")
+        self.as_other("CREATE TABLE public.caught(what text); GRANT INSERT ON public.caught TO public")
+        self.as_other(self.function("stolen()", "trigger", "NEW"))
+
+    def as_other(self, sql):
+        self.query(f"SET ROLE {self.role}; {sql}")
+
+    @staticmethod
+    def function(signature, result, value):
+        return (f"CREATE FUNCTION public.{signature} RETURNS {result} LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.caught VALUES"
+                f" ('{signature} as ' || current_user); RETURN {value}; END $$;")
+
+    def refuse(self, expected):
+        error = self.hone_at("a", "cache", "list", expect=1).stderr
+        self.assertRegex(error, f"^hone: postgresql://.*: {expected}, whose code would run with your rights")
+        self.assertEqual(self.query("SELECT * FROM public.caught"), [])
+
+    def test_their_functions_are_not_called(self):
+        names = [("json_agg(record)", "json", "'[]'"), ("json_object_agg(text, text)", "json", "'{}'"), ("random(integer)", "float", "1"),
+                 ("set_config(text, text, boolean)", "text", "''"), ("to_regclass(text)", "regclass", "NULL"),
+                 ("named(text, name)", "text", "''")]
+        self.as_other("".join(self.function(*name) for name in names) +
+                      "CREATE OPERATOR public.|| (leftarg = text, rightarg = name, function = public.named);"
+                      "CREATE FUNCTION public.pg_advisory_xact_lock(integer) RETURNS void LANGUAGE plpgsql AS"
+                      " $$ BEGIN INSERT INTO public.caught VALUES ('lock as ' || current_user); END $$")
+        self.cheap_config(6, 4)
+        self.hone_at("a", "tune", self.config, "--quiet")
+        self.query(f"GRANT USAGE ON SCHEMA hone TO {self.role}")
+        self.as_other(self.function("json_populate_record(hone.session, json)", "hone.session", "$1"))
+        self.hone_at("b", "tune", self.config, "--quiet", "--full")
+        self.assertEqual(self.query("SELECT * FROM public.caught"), [])
+
+    def test_a_schema_of_theirs(self):
+        """Made before the first Hone came."""
+        self.query(f"GRANT CREATE ON DATABASE {self.database} TO {self.role}")
+        self.as_other("CREATE SCHEMA hone")
+        self.refuse("the schema hone is owned by mallory_.*")
+        self.as_other("CREATE TABLE hone.format(version integer, id text); CREATE TRIGGER t BEFORE INSERT ON hone.format FOR EACH ROW"
+                      " EXECUTE FUNCTION public.stolen(); GRANT ALL ON hone.format TO public; GRANT ALL ON SCHEMA hone TO public")
+        self.refuse("hone.format(: TRIGGER is granted to anybody| has a trigger by .*| is owned by .*)")
+
+    def test_triggers_and_tables_of_theirs(self):
+        self.hone_at("a", "cache", "list")
+        for grant, expected in (("TRIGGER ON hone.record", "hone.record: TRIGGER is granted to"),
+                                ("CREATE, USAGE ON SCHEMA hone", "the schema hone: CREATE is granted to")):
+            self.query(f"GRANT {grant} TO {self.role}")
+            self.refuse(f"{expected} {self.role}")
+            self.query(f"REVOKE {grant} FROM {self.role}")
+            self.hone_at("a", "cache", "list")
+        self.query(f"GRANT TRIGGER ON hone.session TO {self.role}; GRANT USAGE ON SCHEMA hone TO {self.role}")
+        self.as_other("CREATE TRIGGER t BEFORE INSERT ON hone.session FOR EACH ROW EXECUTE FUNCTION public.stolen()")
+        self.query(f"REVOKE TRIGGER ON hone.session FROM {self.role}")
+        self.refuse(f"hone.session has a trigger by {self.role}")
+
+
+class Hostile(Case):
+    """What a role that may write has put there: refused where it comes in, counted, and the rest goes on."""
+
+    def setUp(self):
+        super().setUp()
+        self.cheap_config(6, 4)
+        self.hone_at("a", "tune", self.config, "--quiet")
+
+    def warn(self, count, reason, machine="b", command=("cache", "list")):
+        rows = "1 row can not be used and is" if count == 1 else f"{count} rows can not be used and are"
+        result = self.hone_at(machine, *command)
+        self.assertRegex(result.stderr, f"^hone: warning: postgresql://hone@/{self.database}.*: {rows} left out: .*{reason}")
+        return result
+
+    def copied(self, machine, sql):
+        self.cache = self.copy_of(machine)
+        return self.sql(sql)
+
+    def add_roofs(self, device, rate="1", measured="1", count=1):
+        self.query("INSERT INTO hone.roof SELECT " f"{device}, 90, i, '', '1', {measured}, {rate}, 1, 1, 1 FROM generate_series(1, {count}) i")
+
+    def test_roofs(self):
+        own = int(self.query("SELECT count(*) FROM hone.roof")[0])
+        self.add_roofs("'negative'", rate="-1")
+        self.add_roofs("E'escape\\x1b[2J'")
+        self.add_roofs("'none'", rate="'NaN'")
+        self.add_roofs("'future'", measured="9e9")
+        self.add_roofs("repeat('long', 20000)")
+        self.warn(5, "")
+        self.warn(5, "")
+        self.assertEqual(self.copied("b", "SELECT count(*) FROM roof"), [(own,)])
+        self.assertIn("n=64", self.hone_at("b", "cache", "list").stdout)
+        self.query("DELETE FROM hone.roof WHERE driver = '1'")
+        self.assertEqual(self.hone_at("b", "tune", self.config, "--quiet").stderr, "")
+
+    def test_many_roofs(self):
+        self.add_roofs("'many'", count=20000)
+        result = self.hone_at("b", "cache", "list")
+        self.assertRegex(result.stderr, "^hone: warning: postgresql://.*: there is more than one command fetches; the next ones go on")
+        self.assertEqual(self.copied("b", "SELECT count(*) FROM roof"), [(500,)])
+
+    def test_a_plan_that_was_changed(self):
+        self.query("UPDATE hone.plan SET files = replace(files, 'threadIdx.x', 'threadIdx.y')")
+        self.warn(1, "its plan is missing, too large or not what was written")
+
+    def test_what_is_large_is_not_fetched(self):
+        """Of 300 MB, which a server has to look at no closer than at its size."""
+        large = "repeat('x', 300000000)"
+        for table, column, where, reason in (
+                ("record", "json", "position = 3", "a record is missing, or larger than"),
+                ("record", "checksum", "position = 3", "a record is missing, or larger than"),
+                ("plan", "files", "true", "its plan is missing, too large"),
+                ("session", "command", "true", "its row is missing or too large"),
+                ("session", "checksum", "true", "its row is missing or too large")):
+            with self.subTest(column=f"{table}.{column}"):
+                kept = self.query(f"SELECT {column} FROM hone.{table} WHERE {where}")[0].replace("'", "''")
+                self.query(f"UPDATE hone.{table} SET {column} = {large} WHERE {where}")
+                self.warn(1, reason, f"{table}_{column}")
+                self.query(f"UPDATE hone.{table} SET {column} = '{kept}' WHERE {where}")
+        self.query(f"UPDATE hone.image SET cubin = convert_to({large}, 'UTF8') WHERE point = (SELECT min(point) FROM hone.image)")
+        file = self.folder / "own.db"
+        images, = self.query("SELECT count(*) FROM hone.image")
+        self.warn(1, "an image is too large or not what was written", "images",
+                  ("cache", "merge", self.uri, "--images", "--cache", file))
+        self.cache = file
+        self.assertEqual(self.sql("SELECT count(*) FROM image"), [(int(images) - 1,)])
+
+    def test_images_that_are_none(self):
+        self.query("UPDATE hone.image SET point = '***'")
+        self.warn(1, "the point of an image is not one", "images",
+                  ("cache", "merge", self.uri, "--images", "--cache", self.folder / "own.db"))
+
+    def test_many_sessions(self):
+        columns = ("subject, kernel, signature, problem, regime, objective, device, capability, sm_count, mig_profile, template_hash,"
+                   " options_hash, plan_hash, driver, nvrtc, protocol, started, command, simulated, machine, source, imported, plan,"
+                   " checksum, records")
+        self.query(f"INSERT INTO hone.session(origin, {columns}) SELECT md5(i::text), {columns} FROM hone.session,"
+                   " generate_series(1, 10100) i")
+        result = self.hone_at("b", "cache", "list")
+        self.assertRegex(result.stderr, "(9999|10000) rows can not be used and are left out: session")
+        self.assertIn("there is more than one command fetches; the next ones go on", result.stderr)
+
+    def test_claims(self):
+        for claim in ("finished = NULL, until = 'infinity'", "finished = NULL, until = now() + interval '1 year', since = '-infinity'",
+                      "finished = 'infinity'"):
+            with self.subTest(claim=claim):
+                self.query(f"UPDATE hone.claim SET owner = 'mallory', {claim}")
+                process = self.start_at("b", "tune", self.config, "--full", "--budget", "60s")
+                output, errors = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 0, errors)
+                self.assertNotIn("is being tuned", errors)
+                self.assertNotIn("meanwhile", output)
+
+    def test_records_that_are_dropped(self):
+        """Said, and not counted as kept; another session is sent nevertheless."""
+        self.query("CREATE FUNCTION public.dropped() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.position = 3 AND (SELECT problem"
+                   " FROM hone.session WHERE id = NEW.session_id) = 'n=65' THEN RETURN NULL; END IF; RETURN NEW; END $$;"
+                   "CREATE TRIGGER t BEFORE INSERT ON hone.record FOR EACH ROW EXECUTE FUNCTION public.dropped()")
+        self.spoil(self.config, "problem: {n: 64}", "problem: {n: [65, 66]}")
+        warning = (r"warning: postgresql://.*: \d+ records? (was|were) sent and not kept: does a trigger, rule or policy there drop "
+                   r"rows\? They are in '.*postgresql-.*\.db' alone")
+        self.assertRegex(self.hone_at("c", "tune", self.config, "--quiet", "--full").stderr, warning)
+        self.assertRegex(self.hone_at("c", "cache", "list").stderr, warning)
+        self.assertEqual(self.query("SELECT problem, records > 3 FROM hone.session WHERE problem <> 'n=64' ORDER BY 1"),
+                         ["n=65|f", "n=66|t"])
+        self.assertEqual(self.hone_at("d", "cache", "list").stderr, "")
+        self.query("DROP TRIGGER t ON hone.record")
+        self.assertEqual(self.hone_at("c", "cache", "list").stderr, "")
+        self.assertEqual(self.query("SELECT sum(records) - (SELECT count(*) FROM hone.record) FROM hone.session"), ["0"])
+
+
+class Passwords(Case):
+    def uris(self):
+        """With a password that has a sign of the URI's own in it, and that shows as s3 and cret."""
+        at = f"?host={server.folder}"
+        return [f"postgresql://hone:s3?cret@/{self.database}{at}", f"postgres://hone@/{self.database}{at}&pass%77ord=s3cret",
+                f"postgresql://hone:s3@cret@/{self.database}{at}", f"postgresql://hone:s3%40cret@/{self.database}{at}"]
+
+    def wrong_uris(self):
+        return [f"postgresql://hone:s3/cret@/{self.database}", f"postgresql://hone:3/s3cret?x@/{self.database}",
+                f"postgresql://hone:s3%zzcret@/{self.database}", "postgresql://h?password=s3&cret", "postgresql://h?passwort=s3cret",
+                "postgresql://hone:s3cret", "postgresql://hone@s3cret@nowhere/x"]
+
+    def hide(self, *texts):
+        for text in texts:
+            self.assertNotRegex(text, "s3|cret")
+
+    def test_no_password_is_kept_or_shown(self):
+        self.cheap_config(6, 4)
+        for i, uri in enumerate(self.uris()):
+            with self.subTest(uri=uri):
+                file = self.folder / f"own{i}.db"
+                report = self.folder / "report.html"
+                for command in (["tune", self.config, "--full", f"--cache={uri}", "--json", "--events", self.events],
+                                ["report", "--cache", uri, "-o", report], ["cache", "list", "--cache", uri],
+                                ["cache", "merge", uri, "--cache", file], ["cache", "merge", uri, "--cache", file, "--json"],
+                                ["cache", "import", uri, "--cache", file, "--json"], ["cache", "import", uri, "--cache", file],
+                                ["cache", "diff", uri, "--cache", file, "--json"], ["cache", "list", "--base", uri, "--cache", file],
+                                ["cache", "import", uri, "--config", self.config, "--cache", file]):
+                    result = self.hone(*command, XDG_CACHE_HOME=str(self.folder / f"m{i}"),
+                                       expect=2 if "--config" in command else 0)
+                    self.hide(result.stdout, result.stderr)
+                for path in [*self.folder.glob("*.html"), *self.folder.glob("own*.db*"), *self.folder.glob("m?/hone/*"), self.events]:
+                    self.hide(path.read_bytes().decode(errors="replace"))
+                command, = self.query("SELECT command FROM hone.session")
+                self.assertIn(f" --cache=postgresql://hone@/{self.database}?host=", command)
+                self.hide(command)
+                self.query("TRUNCATE hone.session CASCADE")
+
+    def test_no_password_is_in_an_error(self):
+        self.cheap_config(6, 4)
+        for command in ("report", "tune", "simulate", "cache list", "export scale --recorded"):
+            error = self.hone(*command.split(), self.uris()[0], expect=2).stderr
+            self.assertIn("found a server's URI, which --cache and --base take", error)
+            self.hide(error)
+        (self.folder / "libpq.so.5").write_text("no library")
+        for uri in self.uris() + self.wrong_uris():
+            for without in ({}, {"LD_LIBRARY_PATH": f"{self.folder}:{double.DOUBLE}"}):
+                if uri in self.uris() and without == {}:
+                    continue
+                for command in (["tune", self.config, "--cache", uri], ["cache", "merge", uri], ["cache", "diff", uri]):
+                    with self.subTest(command=command, without=without):
+                        process = self.start(*command, HONE_CACHE=str(self.folder / "own.db"), **without)
+                        output, errors = process.communicate(timeout=60)
+                        self.assertEqual(process.returncode, 1, errors)
+                        self.hide(output, errors)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,7 @@ enum hn_status hn_cache_list_of(const struct hn_cache_command *command, const ch
                                 struct hn_error *err);
 
 struct hn_cache_imported {
+    char shown[4096]; /* the path, without a password */
     int64_t records;
     int64_t images;
     int64_t rules; /* of families */
@@ -63,7 +64,7 @@ struct hn_cache_imported {
 /* A recording, a cache file of Kernel Tuner or a cache, as a whole or not at all. */
 enum hn_status hn_cache_import_file(const struct hn_cache_command *command, const char *path,
                                     struct hn_cache_imported *imported, struct hn_error *err);
-void hn_cache_print_imported(const char *path, const struct hn_cache_imported *imported);
+void hn_cache_print_imported(const struct hn_cache_imported *imported);
 
 /* A line or two for each rule of a family (kernel NULL: of all) that fits; and a list of them. */
 enum hn_status hn_cache_print_families(const struct hn_cache_command *command, const char *kernel, struct hn_error *err);

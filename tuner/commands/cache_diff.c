@@ -32,11 +32,14 @@ static enum hn_status report(const struct hn_cache_command *command,
 {
     const unsigned unchanged = 1U << HN_CHANGE_NONE;
     unsigned shown = command->all ? ~0U : ~unchanged;
-    if (command->options.json)
-        return hn_cache_print_json(json_pack("{s:s, s:s, s:f, s:o}", "was", command->path, "is",
-                                             command->arguments[0], "threshold", command->threshold,
-                                             "tunings", hn_tuned_pairs_to_json(pairs, shown)),
-                                   err);
+    if (command->options.json) {
+        char *is = hn_cache_shown(command->arguments[0]);
+        json_t *json = json_pack("{s:s, s:s, s:f, s:o}", "was", command->path, "is",
+                                 is != NULL ? is : "", "threshold", command->threshold, "tunings",
+                                 hn_tuned_pairs_to_json(pairs, shown));
+        free(is);
+        return hn_cache_print_json(json, err);
+    }
     if (hn_tuned_pairs_count(pairs, shown) > 0) {
         hn_tuned_pairs_print(pairs, shown, "was", "is");
         hn_regimes_explain(stdout);

@@ -306,44 +306,47 @@ bool hn_cache_is_database(const char *path)
 enum hn_status hn_cache_import_file(const struct hn_cache_command *command, const char *path,
                                     struct hn_cache_imported *imported, struct hn_error *err)
 {
+    char *shown = hn_cache_shown(path);
     *imported = (struct hn_cache_imported){.known = false};
+    snprintf(imported->shown, sizeof imported->shown, "%s", shown == NULL ? "" : shown);
+    free(shown);
     if (!hn_cache_is_database(path))
         return import_recording(command, path, imported, err);
     if (command->read != NULL)
         return hn_fail(err, HN_EUSAGE,
                        "--config: '%s' is a cache, which brings its plans along; expected "
                        "recordings",
-                       path);
+                       imported->shown);
     return import_cache(command, path, imported, err);
 }
 
-void hn_cache_print_imported(const char *path, const struct hn_cache_imported *imported)
+void hn_cache_print_imported(const struct hn_cache_imported *imported)
 {
     const char *taken = imported->completed ? "; plan and template taken from the config" : "";
     if (imported->known)
-        printf("%s: all of it was there already%s\n", path, taken);
+        printf("%s: all of it was there already%s\n", imported->shown, taken);
     else if (imported->kernel_tuner)
-        printf("%s: %lld records of Kernel Tuner\n", path, (long long)imported->records);
+        printf("%s: %lld records of Kernel Tuner\n", imported->shown, (long long)imported->records);
     else
-        printf("%s: %lld records, %lld images%s%s\n", path, (long long)imported->records,
+        printf("%s: %lld records, %lld images%s%s\n", imported->shown, (long long)imported->records,
                (long long)imported->images,
                imported->rules > 0 ? ", with the rules of families" : "", taken);
 }
 
-static enum hn_status report(const struct hn_cache_command *command, const char *path,
+static enum hn_status report(const struct hn_cache_command *command,
                              const struct hn_cache_imported *imported, json_t *files,
                              struct hn_error *err)
 {
     if (command->options.json) {
         json_t *file =
-            json_pack("{s:s, s:I, s:I, s:b, s:b, s:b}", "file", path, "records",
+            json_pack("{s:s, s:I, s:I, s:b, s:b, s:b}", "file", imported->shown, "records",
                       (json_int_t)imported->records, "images", (json_int_t)imported->images,
                       "known", imported->known, "kernel_tuner", imported->kernel_tuner, "completed",
                       imported->completed);
         return json_array_append_new(files, file) == 0 ? HN_OK : hn_fail_memory(err);
     }
     if (!command->options.quiet)
-        hn_cache_print_imported(path, imported);
+        hn_cache_print_imported(imported);
     return HN_OK;
 }
 
@@ -356,7 +359,7 @@ static enum hn_status import_files(const struct hn_cache_command *command, struc
         struct hn_cache_imported imported;
         status = hn_cache_import_file(command, path, &imported, err);
         if (status == HN_OK)
-            status = report(command, path, &imported, files, err);
+            status = report(command, &imported, files, err);
     }
     if (status == HN_OK && command->options.json)
         return hn_cache_print_json(json_pack("{s:s, s:o}", "cache", command->path, "files", files),

@@ -26,13 +26,13 @@ static void add_remarks(const struct hn_tuned_list *now, struct hn_tuned_pairs *
     }
 }
 
-static enum hn_status report(const struct hn_cache_command *command, const char *path,
+static enum hn_status report(const struct hn_cache_command *command,
                              const struct hn_cache_imported *imported,
                              const struct hn_tuned_pairs *pairs, json_t *files,
                              struct hn_error *err)
 {
     if (command->options.json) {
-        json_t *file = json_pack("{s:s, s:I, s:I, s:b, s:o}", "file", path, "records",
+        json_t *file = json_pack("{s:s, s:I, s:I, s:b, s:o}", "file", imported->shown, "records",
                                  (json_int_t)imported->records, "images",
                                  (json_int_t)imported->images, "known", imported->known,
                                  "conflicts", hn_tuned_pairs_to_json(pairs, conflicts));
@@ -40,7 +40,7 @@ static enum hn_status report(const struct hn_cache_command *command, const char 
     }
     size_t count = hn_tuned_pairs_count(pairs, conflicts);
     if (!command->options.quiet)
-        hn_cache_print_imported(path, imported);
+        hn_cache_print_imported(imported);
     if (count == 0)
         return HN_OK;
     printf("%zu tuning%s with another result here; the newest verified session counts:\n", count,
@@ -115,7 +115,7 @@ static enum hn_status merge_one(const struct hn_cache_command *command, const ch
         status = list_same_problems(command->store, &theirs, &after, err);
     if (status == HN_OK) {
         add_remarks(imported.known ? &before : &after, &pairs);
-        status = report(command, path, &imported, &pairs, files, err);
+        status = report(command, &imported, &pairs, files, err);
     }
     free(pairs.items);
     hn_tuned_list_free(&theirs);

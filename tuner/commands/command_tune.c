@@ -369,12 +369,11 @@ static void print_next(const struct tune *tune)
 /* No password: it is kept and shown. */
 static void append_argument(struct hn_text *text, const char *argument)
 {
-    const char *uri = strstr(argument, "postgres");
-    bool is_server = uri != NULL && hn_store_is_server(uri);
-    char *shown = is_server ? hn_cache_shown(uri) : NULL;
+    const char *uri = strstr(argument, "postgresql://");
+    uri = uri != NULL ? uri : strstr(argument, "postgres://");
+    char *shown = uri != NULL ? hn_cache_shown(uri) : NULL;
     hn_text_append(text, " ");
-    hn_text_append_bytes(text, argument,
-                         shown == NULL ? strlen(argument) : (size_t)(uri - argument));
+    hn_text_append_bytes(text, argument, uri == NULL ? strlen(argument) : (size_t)(uri - argument));
     hn_text_append(text, shown == NULL ? "" : shown);
     free(shown);
 }

@@ -7,78 +7,64 @@
 
 #include "cache/store/store_base.h"
 
-/* Of a copy that is written to: who sends it. */
-struct sender {
-    struct hn_server *server;
-    char *copy;
-};
-
-static void tell_server(void *context)
+static void tell(void *server)
 {
-    hn_server_tell(context);
+    hn_server_tell(server);
 }
 
-static void tell(void *context)
+/* Closes the server, and says how it went. */
+static void finish(void *server)
 {
-    tell_server(((const struct sender *)context)->server);
-}
-
-static void finish(void *context)
-{
-    struct sender *sender = context;
     struct hn_server_end end = {.losses = 0};
-    hn_server_close(sender->server, &end);
+    hn_server_close(server, &end);
     if (end.waiting > 0)
         fprintf(stderr,
                 "hone: warning: the cache's server is away (%s): %lld record%s in '%s' alone, "
                 "until a hone opens this cache here again\n",
-                end.reason, (long long)end.waiting, end.waiting == 1 ? " is" : "s are",
-                sender->copy);
+                end.reason, (long long)end.waiting, end.waiting == 1 ? " is" : "s are", end.copy);
     else if (end.losses > 0)
         fprintf(stderr,
                 "hone: warning: the connection to the cache's server was lost %d time%s (%s); all "
                 "records were sent\n",
                 end.losses, end.losses == 1 ? "" : "s", end.reason);
-    free(sender->copy);
-    free(sender);
+    if (end.unkept > 0)
+        fprintf(stderr,
+                "hone: warning: %s: %lld record%s sent and not kept: does a trigger, rule or "
+                "policy there drop rows? They are in '%s' alone\n",
+                end.server, (long long)end.unkept, end.unkept == 1 ? " was" : "s were", end.copy);
 }
 
-static void tell_refused(const struct hn_fetched *fetched)
+static void tell_refused(const struct hn_server *server, const struct hn_fetched *fetched)
 {
+    const char *name = hn_server_shown(server);
     if (fetched->refused > 0)
+        fprintf(stderr, "hone: warning: %s: %lld row%s can not be used and %s left out: %s\n", name,
+                (long long)fetched->refused, fetched->refused == 1 ? "" : "s",
+                fetched->refused == 1 ? "is" : "are", fetched->reason);
+    if (fetched->left)
         fprintf(stderr,
-                "hone: warning: the cache's server has %lld session%s that can not be used: %s\n",
-                (long long)fetched->refused, fetched->refused == 1 ? "" : "s", fetched->reason);
+                "hone: warning: %s: there is more than one command fetches; the next ones go on\n",
+                name);
 }
 
 /* Takes the server over, also after a failure. */
 static enum hn_status follow(struct hn_server *server, struct hn_store *store, struct hn_error *err)
 {
-    struct sender *sender = calloc(1, sizeof *sender);
-    char *copy = strdup(hn_server_copy(server));
-    enum hn_status status =
-        sender == NULL || copy == NULL ? hn_fail_memory(err) : hn_server_follow(server, err);
-    if (status != HN_OK) {
+    enum hn_status status = hn_server_follow(server, err);
+    if (status == HN_OK)
+        hn_store_follow(store, &(struct hn_store_follower){tell, finish, server});
+    else
         hn_server_close(server, &(struct hn_server_end){.losses = 0});
-        free(sender);
-        free(copy);
-        return status;
-    }
-    *sender = (struct sender){server, copy};
-    hn_store_follow(store, &(struct hn_store_follower){tell, finish, sender});
-    return HN_OK;
+    return status;
 }
 
-static enum hn_status open_copy(struct hn_server *server, const struct hn_cache_place *place,
-                                struct hn_store **store, struct hn_error *err)
+static enum hn_status sync_copy(struct hn_server *server, struct hn_store *store,
+                                const struct hn_sync *sync, struct hn_error *err)
 {
     struct hn_fetched fetched;
-    const struct hn_sync sync = {place->kernel, place->images};
-    enum hn_status status = hn_store_open(hn_server_copy(server), HN_STORE_WRITE, store, err);
+    enum hn_status status = hn_server_sync(server, store, sync, &fetched, err);
     if (status == HN_OK)
-        status = hn_server_sync(server, *store, &sync, &fetched, err);
-    if (status == HN_OK)
-        tell_refused(&fetched);
+        tell_refused(server, &fetched);
     return status;
 }
 
@@ -91,7 +77,10 @@ static enum hn_status open_server(const char *uri, const struct hn_cache_place *
     enum hn_status status = hn_server_open(uri, &own, err);
     if (status != HN_OK)
         return status;
-    status = open_copy(own, place, store, err);
+    const struct hn_sync sync = {place->kernel, place->images};
+    status = hn_store_open(hn_server_copy(own), HN_STORE_WRITE, store, err);
+    if (status == HN_OK)
+        status = sync_copy(own, *store, &sync, err);
     if (status == HN_OK && mode == HN_STORE_READ) {
         hn_store_close(*store);
         status = hn_store_open(hn_server_copy(own), mode, store, err);
@@ -102,7 +91,8 @@ static enum hn_status open_server(const char *uri, const struct hn_cache_place *
         status = follow(own, *store, err);
         own = NULL;
     }
-    hn_server_close(own, &(struct hn_server_end){.losses = 0});
+    if (own != NULL)
+        finish(own);
     if (status != HN_OK) {
         hn_store_close(*store);
         *store = NULL;
@@ -179,8 +169,7 @@ enum hn_status hn_cache_open_again(const struct hn_options *options, struct hn_s
         return hn_fail_memory(err);
     enum hn_status status = hn_store_open(path, HN_STORE_WRITE, store, err);
     if (status == HN_OK && server != NULL)
-        hn_store_follow(*store,
-                        &(struct hn_store_follower){.committed = tell_server, .context = server});
+        hn_store_follow(*store, &(struct hn_store_follower){.committed = tell, .context = server});
     free(path);
     if (status == HN_OK)
         status = add_base(options->base, NULL, *store, err);
@@ -199,10 +188,6 @@ char *hn_cache_shown(const char *path)
 enum hn_status hn_cache_refresh(struct hn_server *server, struct hn_store *store,
                                 const char *kernel, struct hn_error *err)
 {
-    struct hn_fetched fetched;
     const struct hn_sync sync = {kernel, false};
-    enum hn_status status = hn_server_sync(server, store, &sync, &fetched, err);
-    if (status == HN_OK)
-        tell_refused(&fetched);
-    return status;
+    return sync_copy(server, store, &sync, err);
 }

@@ -373,6 +373,11 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
             state->child_inputs[i] = invocation->options;
     if (invocation->line->parse == NULL)
         return ARGP_ERR_UNKNOWN;
+    /* No message is to repeat it: it may have a password. */
+    if (argument != NULL && hn_store_is_server(argument) &&
+        (strncmp(invocation->line->name, "cache ", 6) != 0 ||
+         strncmp(invocation->line->arguments, "FILE", 4) != 0))
+        argp_error(state, "found a server's URI, which --cache and --base take");
     state->input = invocation->line->input;
     error_t error = invocation->line->parse(key, argument, state);
     state->input = invocation;

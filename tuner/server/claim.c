@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -15,6 +14,8 @@
 #define SECONDS(number) "interval '" STRING_OF(number) " seconds'"
 #define LEASE "now() + " SECONDS(15)
 _Static_assert(HN_CLAIM_LEASE_S == 15, "the lease is spelled in SQL, too");
+/* One that ends later than any lease that is begun now is none, and does not hold anybody up. */
+#define LONGEST "now() + " SECONDS(60)
 
 enum hn_status hn_claim_make(const struct hn_identity *identity, const struct hn_version *version,
                              struct hn_claim *claim, struct hn_error *err)
@@ -41,23 +42,20 @@ enum hn_status hn_claimant_make(struct hn_connection *connection, struct hn_clai
                                 struct hn_error *err)
 {
     json_t *rows;
-    struct {
-        unsigned char random[16];
-        pid_t process;
-    } seed = {.process = getpid()};
+    const char *now;
+    const char *name;
     *claimant = (struct hn_claimant){.name = ""};
-    (void)!getrandom(seed.random, sizeof seed.random, 0);
-    const struct hn_hash name = hn_hash_bytes(&seed, sizeof seed);
-    memcpy(claimant->name, name.hex, sizeof claimant->name);
     (void)gethostname(claimant->machine, sizeof claimant->machine - 1);
-    enum hn_status status =
-        hn_connection_read(connection, "SELECT now()::text AS now", NULL, 0, &rows, err);
-    if (status != HN_OK)
-        return status;
-    const char *now = json_string_value(json_object_get(json_array_get(rows, 0), "now"));
-    snprintf(claimant->since, sizeof claimant->since, "%.63s", now == NULL ? "" : now);
+    enum hn_status status = hn_connection_read(
+        connection, "SELECT now()::text AS now, replace(gen_random_uuid()::text, '-', '') AS name",
+        NULL, 0, &rows, err);
+    if (status == HN_OK &&
+        json_unpack(json_array_get(rows, 0), "{s:s, s:s}", "now", &now, "name", &name) == 0) {
+        snprintf(claimant->name, sizeof claimant->name, "%s", name);
+        snprintf(claimant->since, sizeof claimant->since, "%s", now);
+    }
     json_decref(rows);
-    return HN_OK;
+    return status;
 }
 
 /* Whoever has it, or finished it since the claimant is there. */
@@ -71,10 +69,11 @@ static enum hn_status look(struct hn_connection *connection, const struct hn_cla
     const char *const values[] = {claim->subject.hex, claimant->name, claimant->since};
     enum hn_status status = hn_connection_read(
         connection,
-        "SELECT machine, finished IS NOT NULL AS done,"
+        "SELECT left(machine, 64) AS machine, finished IS NOT NULL AS done,"
         " extract(epoch FROM now() - coalesce(finished, since))::double precision AS age"
         " FROM hone.claim WHERE subject = $1 AND owner <> $2"
-        " AND CASE WHEN finished IS NULL THEN until > now() ELSE finished > $3::timestamptz END",
+        " AND isfinite(since) AND CASE WHEN finished IS NULL THEN until > now() AND until <"
+        " " LONGEST " ELSE finished > $3::timestamptz AND finished < " LONGEST " END",
         values, 3, &rows, err);
     if (status != HN_OK)
         return status;
@@ -90,8 +89,8 @@ static enum hn_status look(struct hn_connection *connection, const struct hn_cla
     return HN_OK;
 }
 
-static enum hn_status take(struct hn_connection *connection, const struct hn_claimant *claimant,
-                           const struct hn_claim *claim, bool *taken, struct hn_error *err)
+enum hn_status hn_claim_renew(struct hn_connection *connection, const struct hn_claimant *claimant,
+                              const struct hn_claim *claim, bool *held, struct hn_error *err)
 {
     json_t *rows;
     const char *const values[] = {claim->subject.hex, claim->kernel,     claim->problem,
@@ -101,12 +100,13 @@ static enum hn_status take(struct hn_connection *connection, const struct hn_cla
         "INSERT INTO hone.claim AS c VALUES($1, $2, $3, $4, $5, $6, now(), " LEASE ", NULL)"
         " ON CONFLICT (subject) DO UPDATE SET machine = excluded.machine, owner = excluded.owner,"
         " since = excluded.since, until = excluded.until, finished = NULL"
-        " WHERE c.until < now() OR c.finished IS NOT NULL OR c.owner = excluded.owner"
+        " WHERE c.until < now() OR c.until > " LONGEST " OR c.finished IS NOT NULL"
+        " OR c.owner = excluded.owner"
         " RETURNING 1 AS own",
         values, 6, &rows, err);
     if (status != HN_OK)
         return status;
-    *taken = json_array_size(rows) > 0;
+    *held = json_array_size(rows) > 0;
     json_decref(rows);
     return HN_OK;
 }
@@ -119,7 +119,7 @@ enum hn_status hn_claim_try(struct hn_connection *connection, const struct hn_cl
     enum hn_status status = look(connection, claimant, claim, state, holder, err);
     if (status != HN_OK || *state == HN_CLAIM_TAKEN || (*state == HN_CLAIM_DONE && !again))
         return status;
-    status = take(connection, claimant, claim, &own, err);
+    status = hn_claim_renew(connection, claimant, claim, &own, err);
     if (status != HN_OK || own) {
         *state = HN_CLAIM_OWN;
         return status;
@@ -129,13 +129,6 @@ enum hn_status hn_claim_try(struct hn_connection *connection, const struct hn_cl
     if (*state == HN_CLAIM_OWN)
         *state = HN_CLAIM_TAKEN;
     return status;
-}
-
-enum hn_status hn_claim_renew(struct hn_connection *connection, const struct hn_claimant *claimant,
-                              const struct hn_claim *claim, bool *held, struct hn_error *err)
-{
-    /* A lease that ended is one's own again where nobody took it meanwhile. */
-    return take(connection, claimant, claim, held, err);
 }
 
 enum hn_status hn_claim_release(struct hn_connection *connection,

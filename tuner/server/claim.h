@@ -49,7 +49,7 @@ struct hn_claim_holder {
 enum hn_status hn_claim_try(struct hn_connection *connection, const struct hn_claimant *claimant,
                             const struct hn_claim *claim, bool again, enum hn_claim_state *state,
                             struct hn_claim_holder *holder, struct hn_error *err);
-/* *held is false when the lease had ended and another took it. */
+/* *held is false when the lease had ended and another took it; else it is one's own again. */
 enum hn_status hn_claim_renew(struct hn_connection *connection, const struct hn_claimant *claimant,
                               const struct hn_claim *claim, bool *held, struct hn_error *err);
 /* finished: it was tuned to its end; false: another may begin it. */

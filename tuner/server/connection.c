@@ -23,13 +23,14 @@ struct hn_connection {
 static enum hn_status fail_server(const struct hn_connection *connection, const char *said,
                                   struct hn_error *err)
 {
-    size_t length = strcspn(said, "\r\n");
-    static const char *const beginnings[] = {"ERROR:  ", "FATAL:  ", "connection to server "};
+    static const char *const beginnings[] = {"ERROR:  ", "FATAL:  "};
     for (size_t i = 0; i < 2; i++)
-        if (strncmp(said, beginnings[i], strlen(beginnings[i])) == 0) {
+        if (strncmp(said, beginnings[i], strlen(beginnings[i])) == 0)
             said += strlen(beginnings[i]);
-            length -= strlen(beginnings[i]);
-        }
+    if (strcmp(connection->name, HN_SERVER_HIDDEN) == 0)
+        said = "its password can not be told apart, so nothing is shown of either: write / : ? # @ "
+               "% in names and passwords as %2F %3A %3F %23 %40 %25";
+    size_t length = strcspn(said, "\r\n");
     return hn_fail(err, HN_ERUN, "%s: %.*s", connection->name, (int)(length < 2000 ? length : 2000),
                    length > 0 ? said : "the connection was closed");
 }
@@ -110,9 +111,14 @@ enum hn_status hn_connection_open(const struct hn_address *address, double patie
     own->patience_ms = patience_ms;
     own->name = strdup(address->name);
     enum hn_status status = own->name == NULL ? hn_fail_memory(err) : start(own, address->uri, err);
-    /* How a double is written: so that it reads back as the same, with servers before 12 too. */
+    /* Before all else: no name is looked up where others can make functions and operators. Doubles
+     * are written so that they read back as the same, with servers before 12 too. */
     if (status == HN_OK)
-        status = hn_connection_run(own, "SET extra_float_digits = 3", NULL, 0, err);
+        status = hn_connection_run(own,
+                                   "SELECT pg_catalog.set_config('search_path', '', false),"
+                                   " pg_catalog.set_config('statement_timeout', '60s', false),"
+                                   " pg_catalog.set_config('extra_float_digits', '3', false)",
+                                   NULL, 0, err);
     if (status == HN_OK)
         *connection = own;
     else

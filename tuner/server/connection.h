@@ -14,6 +14,7 @@ struct hn_connection;
 
 /* uri: as libpq takes it, with all that it says of the environment, of service and password files. name: how messages call
  * the server. Both are borrowed, pq too. */
+#define HN_SERVER_HIDDEN "postgresql://…" /* the name where it can not be told what of a URI is a password */
 struct hn_address {
     const struct hn_libpq *pq;
     const char *uri;
@@ -22,7 +23,7 @@ struct hn_address {
 enum hn_status hn_connection_open(const struct hn_address *address, double patience_ms,
                                   struct hn_connection **connection, struct hn_error *err);
 void hn_connection_close(struct hn_connection *connection); /* NULL is fine */
-/* How long a statement may take from the next one on. */
+/* How long a statement may take from the next one on; the server itself ends it after a minute. */
 void hn_connection_set_patience(struct hn_connection *connection, double patience_ms);
 
 /* Runs one statement; values are the texts of $1, $2 and so on, NULL is SQL's NULL. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cache/family/rule.h"
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"
@@ -14,8 +15,9 @@
 #include "tuner/server/send.h"
 #include "tuner/server/session_row.h"
 
-/* Records in an answer. */
-enum { BATCH = 2000 };
+static const double most_ms = 120000;
+/* Bytes of an answer. */
+#define MOST "16777216"
 
 /* A session that is being fetched. */
 struct incoming {
@@ -23,7 +25,7 @@ struct incoming {
     const char *origin;
     const char *objective; /* of its task */
     int64_t known;         /* records that the cache has; -1: it has not even the session */
-    bool refused;          /* what is wrong lies in the session, and not in the connection */
+    int64_t theirs;        /* records that the server says to have */
 };
 
 /* A column of a row, "" where it is NULL. */
@@ -33,9 +35,9 @@ static const char *text_of(const json_t *row, const char *column)
     return text == NULL ? "" : text;
 }
 
+/* HN_EFORMAT is of what was fetched: the rest goes on. */
 static enum hn_status refuse(struct incoming *incoming, const char *reason, struct hn_error *err)
 {
-    incoming->refused = true;
     return hn_fail(err, HN_EFORMAT, "session '%.64s': %.1000s", incoming->origin, reason);
 }
 
@@ -88,26 +90,26 @@ static enum hn_status take_records(struct incoming *incoming, const json_t *rows
 static enum hn_status fetch_records(struct incoming *incoming, int64_t *count, struct hn_error *err)
 {
     enum hn_status status = HN_OK;
-    size_t got = BATCH;
-    while (status == HN_OK && got == BATCH) {
+    while (status == HN_OK && incoming->known < incoming->theirs) {
         json_t *rows;
         char first[24];
-        char most[24];
         snprintf(first, sizeof first, "%lld", (long long)incoming->known);
-        snprintf(most, sizeof most, "%d", BATCH);
-        const char *const values[] = {incoming->origin, first, most};
+        const char *const values[] = {incoming->origin, first};
         status = hn_connection_read(
             incoming->fetching->connection,
             /* No join: how many rows one gives a server without statistics guesses wrong. */
-            "SELECT position, json, checksum FROM hone.record WHERE session_id ="
+            "SELECT position, json, checksum FROM (SELECT position, json, checksum,"
+            " sum(octet_length(json)::bigint + octet_length(checksum)) OVER (ORDER BY position) AS"
+            " bytes FROM (SELECT position, json, checksum FROM hone.record WHERE session_id ="
             " (SELECT id FROM hone.session WHERE origin = $1) AND position >= $2::bigint"
-            " ORDER BY position LIMIT $3::bigint",
-            values, 3, &rows, err);
+            " ORDER BY position LIMIT 2000) r) r WHERE bytes <= " MOST " ORDER BY position",
+            values, 2, &rows, err);
         if (status != HN_OK)
             return status;
-        got = json_array_size(rows);
-        status = take_records(incoming, rows, err);
-        *count += status == HN_OK ? (int64_t)got : 0;
+        status = json_array_size(rows) > 0
+                     ? take_records(incoming, rows, err)
+                     : refuse(incoming, "a record is missing, or larger than " MOST " bytes", err);
+        *count += status == HN_OK ? (int64_t)json_array_size(rows) : 0;
         json_decref(rows);
     }
     return status;
@@ -167,13 +169,18 @@ static enum hn_status fetch_plan_and_add(struct incoming *incoming,
     const char *const values[] = {row->plan};
     if (row->plan == NULL)
         return add_session(incoming, row, NULL, err);
-    enum hn_status status = hn_connection_read(incoming->fetching->connection,
-                                               "SELECT json, files FROM hone.plan WHERE hash = $1",
-                                               values, 1, &rows, err);
+    enum hn_status status =
+        hn_connection_read(incoming->fetching->connection,
+                           "SELECT json, files FROM hone.plan WHERE hash = $1 AND"
+                           " octet_length(json) <= " MOST " AND octet_length(files) <= " MOST,
+                           values, 1, &rows, err);
     if (status != HN_OK)
         return status;
-    if (json_array_size(rows) != 1 ||
-        read_plan(json_array_get(rows, 0), &parsed, &plan, &reason) != HN_OK)
+    const json_t *found = json_array_get(rows, 0);
+    const struct hn_hash name = hn_plan_name(text_of(found, "json"), text_of(found, "files"));
+    if (strcmp(name.hex, row->plan) != 0)
+        status = refuse(incoming, "its plan is missing, too large or not what was written", err);
+    else if (read_plan(found, &parsed, &plan, &reason) != HN_OK)
         status = refuse(incoming, reason.message, err);
     if (status == HN_OK)
         status = add_session(incoming, row, &plan, err);
@@ -188,16 +195,19 @@ static enum hn_status fetch_session(struct incoming *incoming, int64_t *records,
                                     struct hn_error *err)
 {
     json_t *rows;
-    struct hn_session_row row;
+    struct hn_session_row row = {.origin = NULL};
     struct hn_error reason = {""};
     const char *const values[] = {incoming->origin};
     enum hn_status status =
         hn_connection_read(incoming->fetching->connection,
-                           "SELECT " HN_SESSION_ROW_COLUMNS " FROM hone.session WHERE origin = $1",
+                           "SELECT " HN_SESSION_ROW_COLUMNS " FROM hone.session WHERE origin = $1"
+                           " AND " HN_SESSION_ROW_LONGEST " <= 65536",
                            values, 1, &rows, err);
     if (status != HN_OK)
         return status;
-    if (hn_session_row_read(json_array_get(rows, 0), &row, &reason) != HN_OK)
+    if (json_array_size(rows) == 0)
+        status = refuse(incoming, "its row is missing or too large", err);
+    else if (hn_session_row_read(json_array_get(rows, 0), &row, &reason) != HN_OK)
         status = refuse(incoming, reason.message, err);
     incoming->objective = row.head.identity.objective;
     if (status == HN_OK && incoming->known < 0)
@@ -219,7 +229,8 @@ static enum hn_status fetch_rule(struct incoming *incoming, struct hn_error *err
     enum hn_status status =
         hn_connection_read(incoming->fetching->connection,
                            "SELECT u.json, u.checksum FROM hone.rule u JOIN hone.session s"
-                           " ON s.id = u.session_id WHERE s.origin = $1",
+                           " ON s.id = u.session_id WHERE s.origin = $1"
+                           " AND octet_length(u.json)::bigint + octet_length(u.checksum) <= " MOST,
                            values, 1, &rows, err);
     if (status != HN_OK)
         return status;
@@ -227,7 +238,7 @@ static enum hn_status fetch_rule(struct incoming *incoming, struct hn_error *err
     const struct hn_hash sum = hn_row_checksum(incoming->origin, -1, text);
     hn_rule_init(&rule);
     if (strcmp(sum.hex, text_of(json_array_get(rows, 0), "checksum")) != 0)
-        status = refuse(incoming, "its rule is not what was written", err);
+        status = refuse(incoming, "its rule is too large or not what was written", err);
     else
         status = hn_gate_json(text, strlen(text), err);
     json_t *json = status == HN_OK ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
@@ -261,6 +272,17 @@ static unsigned char *read_hex(const char *hex, size_t *size)
     return bytes;
 }
 
+/* HN_EFORMAT counts as refused: what was fetched is bad, and the rest goes on. */
+static enum hn_status count_refused(enum hn_status status, const struct hn_error *reason,
+                                    struct hn_fetched *fetched, struct hn_error *err)
+{
+    if (status != HN_OK && status != HN_EFORMAT)
+        return hn_fail(err, status, "%s", reason->message);
+    if (status == HN_EFORMAT && fetched->refused++ == 0)
+        snprintf(fetched->reason, sizeof fetched->reason, "%.500s", reason->message);
+    return HN_OK;
+}
+
 static enum hn_status take_image(const struct hn_fetching *fetching, const json_t *row,
                                  struct hn_error *err)
 {
@@ -270,12 +292,16 @@ static enum hn_status take_image(const struct hn_fetching *fetching, const json_
     hn_bindings_init(&point);
     unsigned char *bytes = read_hex(text_of(row, "cubin"), &size);
     enum hn_status status = bytes == NULL ? hn_fail_memory(err) : HN_OK;
+    if (status == HN_OK && hn_bindings_parse(text_of(row, "point"), &point, NULL) != HN_OK)
+        status = hn_fail(err, HN_EFORMAT, "the point of an image is not one");
+    const struct hn_hash hash = hn_hash_bytes(bytes, size);
+    if (status == HN_OK && strcmp(hash.hex, text_of(row, "hash")) != 0)
+        status = hn_fail(err, HN_EFORMAT, "an image is too large or not what was written");
     if (status == HN_OK)
-        status = hn_bindings_parse(text_of(row, "point"), &point, err);
+        status = hn_gate_line("the entry of an image", text_of(row, "entry"), HN_NAME_MOST, err);
     if (status == HN_OK)
         status = hn_store_find_session(fetching->store, text_of(row, "origin"), &id, NULL, err);
-    const struct hn_hash hash = hn_hash_bytes(bytes, size);
-    if (status == HN_OK && id != 0 && strcmp(hash.hex, text_of(row, "hash")) == 0)
+    if (status == HN_OK && id != 0)
         status = hn_store_put_image(fetching->store, id, &point, bytes, size, text_of(row, "entry"),
                                     err);
     if (status == HN_OK)
@@ -286,28 +312,34 @@ static enum hn_status take_image(const struct hn_fetching *fetching, const json_
 }
 
 /* One at a time, as they may be large. */
-static enum hn_status fetch_images(const struct hn_fetching *fetching, struct hn_error *err)
+static enum hn_status fetch_images(const struct hn_fetching *fetching, double end_ms,
+                                   struct hn_fetched *fetched, struct hn_error *err)
 {
     json_t *places;
     const char *const kernel[] = {fetching->kernel};
     enum hn_status status = hn_connection_read(
         fetching->connection,
         "SELECT i.subject, i.point, min(s.origin) AS origin FROM hone.image i JOIN hone.session s"
-        " ON s.subject = i.subject WHERE $1::text IS NULL OR s.kernel = $1"
-        " GROUP BY i.subject, i.point",
+        " ON s.subject = i.subject WHERE ($1::text IS NULL OR s.kernel = $1) AND"
+        " octet_length(i.subject) + octet_length(i.point) <= 4096 AND octet_length(s.origin) <= 256"
+        " GROUP BY i.subject, i.point LIMIT 10000",
         kernel, 1, &places, err);
-    for (size_t i = 0; status == HN_OK && i < json_array_size(places); i++) {
+    for (size_t i = 0; status == HN_OK && !fetched->left && i < json_array_size(places); i++) {
         json_t *rows;
+        struct hn_error reason = {""};
         const json_t *place = json_array_get(places, i);
         const char *const values[] = {text_of(place, "subject"), text_of(place, "point"),
                                       text_of(place, "origin")};
         status = hn_connection_read(
             fetching->connection,
-            "SELECT point, entry, hash, encode(cubin, 'hex') AS cubin, $3::text AS origin"
-            " FROM hone.image WHERE subject = $1 AND point = $2",
+            "SELECT point, left(entry, 4097) AS entry, left(hash, 33) AS hash, CASE WHEN"
+            " octet_length(cubin) <= 4 * " MOST " THEN encode(cubin, 'hex') END AS cubin,"
+            " $3::text AS origin FROM hone.image WHERE subject = $1 AND point = $2",
             values, 3, &rows, err);
         if (status == HN_OK && json_array_size(rows) == 1)
-            status = take_image(fetching, json_array_get(rows, 0), err);
+            status = count_refused(take_image(fetching, json_array_get(rows, 0), &reason), &reason,
+                                   fetched, err);
+        fetched->left = hn_now_ms() > end_ms;
         json_decref(rows);
     }
     json_decref(places);
@@ -326,48 +358,61 @@ static enum hn_status take_roof(struct hn_store *store, json_t *row, struct hn_e
                     "capability", &device.capability, "sm_count", &device.sm_count, "mig_profile",
                     &profile, "driver", &driver, "measured", &roofs.measured, "copy_gb_per_s",
                     &roofs.copy_gb_per_s, "l2_gb_per_s", &roofs.l2_gb_per_s, "fp32_gflops",
-                    &roofs.fp32_gflops, "launch_us", &roofs.launch_us) != 0)
-        return HN_OK;
-    snprintf(device.name, sizeof device.name, "%s", name);
-    snprintf(device.mig_profile, sizeof device.mig_profile, "%s", profile);
-    snprintf(roofs.driver, sizeof roofs.driver, "%s", driver);
+                    &roofs.fp32_gflops, "launch_us", &roofs.launch_us) != 0 ||
+        strlen(name) >= sizeof device.name || strlen(profile) >= sizeof device.mig_profile ||
+        strlen(driver) >= sizeof roofs.driver)
+        return hn_fail(err, HN_EFORMAT, "what a device can do at best is not texts and numbers");
+    strcpy(device.name, name);
+    strcpy(device.mig_profile, profile);
+    strcpy(roofs.driver, driver);
+    if (hn_gate_date(roofs.measured, err) != HN_OK)
+        return HN_EFORMAT;
     if (hn_store_get_roofs(store, &device, roofs.driver, &known, NULL) == HN_OK &&
         known.measured >= roofs.measured)
         return HN_OK;
     return hn_store_put_roofs(store, &device, &roofs, err);
 }
 
-static enum hn_status fetch_roofs(const struct hn_fetching *fetching, struct hn_error *err)
+static enum hn_status fetch_roofs(const struct hn_fetching *fetching, struct hn_fetched *fetched,
+                                  struct hn_error *err)
 {
     json_t *rows;
-    enum hn_status status =
-        hn_connection_read(fetching->connection, "SELECT * FROM hone.roof", NULL, 0, &rows, err);
-    for (size_t i = 0; status == HN_OK && i < json_array_size(rows); i++)
-        status = take_roof(fetching->store, json_array_get(rows, i), err);
+    enum hn_status status = hn_connection_read(
+        fetching->connection,
+        "SELECT left(device, 128) AS device, capability, sm_count, left(mig_profile, 128) AS"
+        " mig_profile, left(driver, 128) AS driver, measured, copy_gb_per_s, l2_gb_per_s,"
+        " fp32_gflops, launch_us FROM hone.roof ORDER BY random() LIMIT 500",
+        NULL, 0, &rows, err);
+    for (size_t i = 0; status == HN_OK && i < json_array_size(rows); i++) {
+        struct hn_error reason = {""};
+        status = count_refused(take_roof(fetching->store, json_array_get(rows, i), &reason),
+                               &reason, fetched, err);
+    }
+    fetched->left = fetched->left || json_array_size(rows) == 500;
     json_decref(rows);
     return status;
 }
 
-/* The extent of that origin among those from *at on; both lists are ordered by it. */
-static const struct hn_store_extent *find_own(const struct hn_store_extents *own, size_t *at,
-                                              const char *origin)
+static int compare_origins(const void *origin, const void *extent)
 {
-    while (*at < own->count && strcmp(own->items[*at].origin, origin) < 0)
-        ++*at;
-    bool found = *at < own->count && strcmp(own->items[*at].origin, origin) == 0;
-    return found ? &own->items[*at] : NULL;
+    return strcmp(origin, ((const struct hn_store_extent *)extent)->origin);
 }
 
 static enum hn_status fetch_one(const struct hn_fetching *fetching, const json_t *theirs,
-                                const struct hn_store_extent *own, struct hn_fetched *fetched,
+                                const struct hn_store_extents *all, struct hn_fetched *fetched,
                                 struct hn_error *err)
 {
     struct hn_error reason = {""};
+    const char *origin = text_of(theirs, "origin");
+    const struct hn_store_extent *own =
+        all->count == 0
+            ? NULL
+            : bsearch(origin, all->items, all->count, sizeof *all->items, compare_origins);
     struct incoming incoming = {.fetching = fetching,
-                                .origin = text_of(theirs, "origin"),
-                                .known = own == NULL ? -1 : own->records};
-    const json_int_t records = json_integer_value(json_object_get(theirs, "records"));
-    bool lacks = own == NULL || own->records < records;
+                                .origin = origin,
+                                .known = own == NULL ? -1 : own->records,
+                                .theirs = json_integer_value(json_object_get(theirs, "records"))};
+    bool lacks = own == NULL || own->records < incoming.theirs;
     bool lacks_rule = json_is_true(json_object_get(theirs, "rule")) && (own == NULL || !own->rule);
     enum hn_status status = HN_OK;
     if (lacks)
@@ -375,13 +420,7 @@ static enum hn_status fetch_one(const struct hn_fetching *fetching, const json_t
     if (status == HN_OK && lacks_rule)
         status = fetch_rule(&incoming, &reason);
     fetched->sessions += lacks;
-    if (status == HN_OK)
-        return HN_OK;
-    if (!incoming.refused)
-        return hn_fail(err, status, "%s", reason.message);
-    if (fetched->refused++ == 0)
-        snprintf(fetched->reason, sizeof fetched->reason, "%.500s", reason.message);
-    return HN_OK;
+    return count_refused(status, &reason, fetched, err);
 }
 
 enum hn_status hn_fetch(const struct hn_fetching *fetching, struct hn_fetched *fetched,
@@ -389,19 +428,22 @@ enum hn_status hn_fetch(const struct hn_fetching *fetching, struct hn_fetched *f
 {
     struct hn_store_extents own;
     json_t *theirs = NULL;
-    size_t at = 0;
+    const double begin_ms = hn_now_ms();
     *fetched = (struct hn_fetched){.sessions = 0};
     enum hn_status status = hn_store_get_extents(fetching->store, 0, &own, err);
     if (status == HN_OK)
         status = hn_send_look(fetching->connection, fetching->kernel, &theirs, err);
-    for (size_t i = 0; status == HN_OK && i < json_array_size(theirs); i++) {
-        const json_t *row = json_array_get(theirs, i);
-        status =
-            fetch_one(fetching, row, find_own(&own, &at, text_of(row, "origin")), fetched, err);
+    /* From somewhere on, so that bad ones do not stand before the good ones each time. */
+    const size_t count = json_array_size(theirs);
+    for (size_t i = 0; status == HN_OK && !fetched->left && i < count; i++) {
+        const json_t *row = json_array_get(theirs, ((size_t)begin_ms + i) % count);
+        status = fetch_one(fetching, row, &own, fetched, err);
+        fetched->left = fetched->sessions > HN_FETCH_MOST || hn_now_ms() > begin_ms + most_ms;
     }
+    fetched->left = fetched->left || count == HN_LOOK_MOST;
     json_decref(theirs);
     hn_store_extents_free(&own);
     if (status == HN_OK && fetching->images)
-        status = fetch_images(fetching, err);
-    return status == HN_OK ? fetch_roofs(fetching, err) : status;
+        status = fetch_images(fetching, begin_ms + most_ms, fetched, err);
+    return status == HN_OK ? fetch_roofs(fetching, fetched, err) : status;
 }

@@ -8,16 +8,20 @@
  * PostgreSQL's documentation has it (https://www.postgresql.org/docs/current/libpq.html). */
 struct pg_conn;
 struct pg_result;
+struct hn_pq_option { /* PQconninfoOption; value is NULL where the URI does not set it */
+    const char *keyword, *variable, *compiled, *value, *label, *shown_as;
+    int shown_size;
+};
 
 /* Values of its enums that are part of its ABI. */
-enum { HN_PQ_CONNECTION_OK = 0 };
 enum { HN_PQ_POLLING_FAILED = 0, HN_PQ_POLLING_READING = 1, HN_PQ_POLLING_WRITING = 2, HN_PQ_POLLING_OK = 3 };
 enum { HN_PQ_COMMAND_OK = 1, HN_PQ_TUPLES_OK = 2 };
-enum { HN_PQ_SQLSTATE = 'C' };
 
 /* X(result, name, arguments) */
 #define HN_LIBPQ_FUNCTIONS(X)                                                                                              \
     X(struct pg_conn *, PQconnectStartParams, (const char *const *names, const char *const *values, int expand))           \
+    X(struct hn_pq_option *, PQconninfoParse, (const char *uri, char **message))                                           \
+    X(void, PQconninfoFree, (struct hn_pq_option *))                                                                       \
     X(int, PQconnectPoll, (struct pg_conn *))                                                                              \
     X(int, PQstatus, (const struct pg_conn *))                                                                             \
     X(int, PQsocket, (const struct pg_conn *))                                                                             \
@@ -32,7 +36,6 @@ enum { HN_PQ_SQLSTATE = 'C' };
     X(int, PQisBusy, (struct pg_conn *))                                                                                   \
     X(struct pg_result *, PQgetResult, (struct pg_conn *))                                                                 \
     X(int, PQresultStatus, (const struct pg_result *))                                                                     \
-    X(char *, PQresultErrorField, (const struct pg_result *, int field))                                                   \
     X(char *, PQresultErrorMessage, (const struct pg_result *))                                                            \
     X(int, PQntuples, (const struct pg_result *))                                                                          \
     X(char *, PQgetvalue, (const struct pg_result *, int row, int column))                                                 \

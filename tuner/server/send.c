@@ -20,7 +20,7 @@ struct outgoing {
     const struct hn_store_extent *extent;
     char id[24]; /* on the server */
     int64_t known;
-    bool is_new;
+    bool found; /* it has the session */
 };
 
 static void print_integer(char text[24], int64_t integer)
@@ -29,17 +29,15 @@ static void print_integer(char text[24], int64_t integer)
 }
 
 /* Takes the JSON. */
-static enum hn_status run_with_json(struct hn_connection *connection, const char *sql,
-                                    const char *first, json_t *json, const char *last,
-                                    struct hn_error *err)
+static enum hn_status run_with_json(struct hn_connection *connection, const char *sql, json_t *json,
+                                    const char *second, struct hn_error *err)
 {
     char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT);
     json_decref(json);
     if (text == NULL)
         return hn_fail_memory(err);
-    const char *const values[] = {text, first, last};
-    size_t count = last != NULL ? 3 : first != NULL ? 2 : 1;
-    enum hn_status status = hn_connection_run(connection, sql, values, count, err);
+    const char *const values[] = {text, second};
+    enum hn_status status = hn_connection_run(connection, sql, values, second != NULL ? 2 : 1, err);
     free(text);
     return status;
 }
@@ -52,7 +50,7 @@ static json_t *files_to_json(const struct hn_stored_plan *plan)
     return hn_build_finish(&files);
 }
 
-/* Plans are named by what they say. hash "": the cache keeps none. */
+/* hash "": the cache keeps none. */
 static enum hn_status send_plan(const struct hn_sending *sending, const struct hn_store_head *head,
                                 char hash[33], struct hn_error *err)
 {
@@ -67,9 +65,8 @@ static enum hn_status send_plan(const struct hn_sending *sending, const struct h
     json_t *json = files_to_json(&plan);
     char *files = json == NULL ? NULL : json_dumps(json, JSON_COMPACT);
     if (files != NULL) {
-        const struct hn_hash parts[] = {hn_hash_string(plan.json), hn_hash_string(files)};
-        const struct hn_hash both = hn_hash_join(&parts[0], &parts[1]);
-        memcpy(hash, both.hex, sizeof both.hex);
+        const struct hn_hash name = hn_plan_name(plan.json, files);
+        memcpy(hash, name.hex, sizeof name.hex);
         const char *const values[] = {hash, plan.json, files};
         status = hn_connection_run(sending->connection,
                                    "INSERT INTO hone.plan VALUES($1, $2, $3)"
@@ -107,13 +104,13 @@ static enum hn_status send_head(const struct outgoing *outgoing, struct hn_error
                            " " HN_SESSION_ROW_COLUMNS " FROM"
                            " json_populate_record(NULL::hone.session, $1::json)"
                            " ON CONFLICT (origin) DO NOTHING",
-                           NULL, hn_session_row_to_json(&row), NULL, err);
+                           hn_session_row_to_json(&row), NULL, err);
     hn_session_row_finish(&row);
     return status;
 }
 
-/* What the server has of the session; *found: whether it has it at all. */
-static enum hn_status look_up(struct outgoing *outgoing, bool *found, struct hn_error *err)
+/* What the server has of the session. */
+static enum hn_status look_up(struct outgoing *outgoing, struct hn_error *err)
 {
     json_t *rows;
     json_int_t id = 0;
@@ -124,7 +121,7 @@ static enum hn_status look_up(struct outgoing *outgoing, bool *found, struct hn_
         values, 1, &rows, err);
     if (status != HN_OK)
         return status;
-    *found =
+    outgoing->found =
         json_unpack(json_array_get(rows, 0), "{s:I, s:I}", "id", &id, "records", &records) == 0;
     json_decref(rows);
     print_integer(outgoing->id, id);
@@ -154,11 +151,12 @@ static enum hn_status add_row(void *visitor, const struct hn_store_row *row, str
     return batch->rows.failed ? hn_fail_memory(err) : HN_OK;
 }
 
-/* From outgoing->known on. The count of a session is raised in the statement that brings its
- * records. */
+/* From outgoing->known on. What a server drops is left to it: the rest goes on. */
 static enum hn_status send_batch(struct outgoing *outgoing, struct hn_error *err)
 {
+    char first[24];
     char end[24];
+    json_t *kept = NULL;
     const struct hn_sending *sending = outgoing->sending;
     struct batch batch = {.rows = hn_build_array(), .origin = outgoing->extent->origin};
     enum hn_status status = hn_store_visit_rows(sending->store, outgoing->extent->id,
@@ -170,16 +168,28 @@ static enum hn_status send_batch(struct outgoing *outgoing, struct hn_error *err
                    ? status
                    : hn_fail(err, HN_EFORMAT, "session '%.64s' has lost records", batch.origin);
     }
-    print_integer(end, outgoing->known + batch.count);
     status = run_with_json(
         sending->connection,
-        "WITH added AS (INSERT INTO hone.record(session_id, position, point, outcome,"
-        " verification, final, objective, json, checksum) SELECT $2::bigint, r.position, r.point,"
-        " r.outcome, r.verification, r.final, r.objective, r.json, r.checksum"
-        " FROM json_populate_recordset(NULL::hone.record, $1::json) r ON CONFLICT DO NOTHING)"
-        " UPDATE hone.session SET records = greatest(records, $3::bigint) WHERE id = $2::bigint",
-        outgoing->id, rows, end, err);
-    outgoing->known += batch.count;
+        "INSERT INTO hone.record(session_id, position, point, outcome, verification, final,"
+        " objective, json, checksum) SELECT $2::bigint, r.position, r.point, r.outcome,"
+        " r.verification, r.final, r.objective, r.json, r.checksum"
+        " FROM json_populate_recordset(NULL::hone.record, $1::json) r ON CONFLICT DO NOTHING",
+        rows, outgoing->id, err);
+    print_integer(first, outgoing->known);
+    print_integer(end, outgoing->known + batch.count);
+    const char *const values[] = {outgoing->id, first, end};
+    if (status == HN_OK)
+        status = hn_connection_read(
+            sending->connection,
+            "UPDATE hone.session SET records = greatest(records, $3::bigint) WHERE id = $1::bigint"
+            " AND (SELECT count(*) FROM hone.record WHERE session_id = $1::bigint AND position >="
+            " $2::bigint AND position < $3::bigint) = $3::bigint - $2::bigint RETURNING id",
+            values, 3, &kept, err);
+    const bool all_kept = json_array_size(kept) > 0;
+    json_decref(kept);
+    if (status == HN_OK && !all_kept)
+        *sending->unkept += outgoing->extent->records - outgoing->known;
+    outgoing->known = all_kept ? outgoing->known + batch.count : outgoing->extent->records;
     return status;
 }
 
@@ -266,15 +276,15 @@ static enum hn_status send_rule(const struct outgoing *outgoing, struct hn_error
 /* Makes the session on the server where it is missing, and sends the records that it lacks. */
 static enum hn_status send_session(struct outgoing *outgoing, struct hn_error *err)
 {
-    bool found = false;
-    enum hn_status status = look_up(outgoing, &found, err);
-    outgoing->is_new = status == HN_OK && !found;
-    if (outgoing->is_new) {
+    enum hn_status status = look_up(outgoing, err);
+    if (status == HN_OK && !outgoing->found) {
         status = send_head(outgoing, err);
         if (status == HN_OK)
-            status = look_up(outgoing, &found, err);
+            status = look_up(outgoing, err);
     }
-    while (status == HN_OK && outgoing->known < outgoing->extent->records)
+    if (status == HN_OK && !outgoing->found)
+        *outgoing->sending->unkept += outgoing->extent->records;
+    while (status == HN_OK && outgoing->found && outgoing->known < outgoing->extent->records)
         status = send_batch(outgoing, err);
     return status;
 }
@@ -297,82 +307,62 @@ enum hn_status hn_send_look(struct hn_connection *connection, const char *kernel
 {
     const char *const values[] = {kernel};
     return hn_connection_read(connection,
-                              "SELECT s.origin, s.records, u.session_id IS NOT NULL AS rule"
-                              " FROM hone.session s LEFT JOIN hone.rule u ON u.session_id = s.id"
-                              " WHERE $1::text IS NULL OR s.kernel = $1 ORDER BY s.origin",
+                              /* An origin that is longer than any is found to be nobody's. */
+                              "SELECT left(s.origin, 257) AS origin, s.records,"
+                              " u.session_id IS NOT NULL AS rule FROM (SELECT id, origin, records"
+                              " FROM hone.session WHERE $1::text IS NULL OR kernel = $1"
+                              " ORDER BY random() LIMIT 100000) s LEFT JOIN hone.rule u ON "
+                              "u.session_id = s.id ORDER BY s.origin",
                               values, 1, sessions, err);
-}
-
-/* Of the copy, those that the server has none of, or older ones. */
-struct roofs {
-    const json_t *known; /* the server's rows */
-    struct hn_builder rows;
-};
-
-static bool is_known(const struct roofs *all, const struct hn_device_identity *device,
-                     const struct hn_roofs *roofs)
-{
-    size_t i;
-    json_t *row;
-    json_array_foreach(all->known, i, row)
-    {
-        const char *name;
-        const char *profile;
-        const char *driver;
-        int capability;
-        int sm_count;
-        double measured;
-        if (json_unpack(row, "{s:s, s:i, s:i, s:s, s:s, s:F}", "device", &name, "capability",
-                        &capability, "sm_count", &sm_count, "mig_profile", &profile, "driver",
-                        &driver, "measured", &measured) == 0 &&
-            strcmp(name, device->name) == 0 && capability == device->capability &&
-            sm_count == device->sm_count && strcmp(profile, device->mig_profile) == 0 &&
-            strcmp(driver, roofs->driver) == 0)
-            return measured >= roofs->measured;
-    }
-    return false;
 }
 
 static enum hn_status add_roof(void *visitor, const struct hn_device_identity *device,
                                const struct hn_roofs *roofs, struct hn_error *err)
 {
-    struct roofs *all = visitor;
-    if (is_known(all, device, roofs))
-        return HN_OK;
-    hn_build_append(&all->rows,
+    struct hn_builder *rows = visitor;
+    hn_build_append(rows,
                     json_pack("{s:s, s:i, s:i, s:s, s:s, s:f, s:f, s:f, s:f, s:f}", "device",
                               device->name, "capability", device->capability, "sm_count",
                               device->sm_count, "mig_profile", device->mig_profile, "driver",
                               roofs->driver, "measured", roofs->measured, "copy_gb_per_s",
                               roofs->copy_gb_per_s, "l2_gb_per_s", roofs->l2_gb_per_s,
                               "fp32_gflops", roofs->fp32_gflops, "launch_us", roofs->launch_us));
-    return all->rows.failed ? hn_fail_memory(err) : HN_OK;
+    return rows->failed ? hn_fail_memory(err) : HN_OK;
 }
+
+/* Those of the copy that the server has none of, or older ones. */
+#define LACKING                                                                                    \
+    "SELECT n.* FROM json_populate_recordset(NULL::hone.roof, $1::json) n WHERE NOT EXISTS"        \
+    " (SELECT 1 FROM hone.roof r WHERE r.device = n.device AND r.capability = n.capability AND"    \
+    " r.sm_count = n.sm_count AND r.mig_profile = n.mig_profile AND r.driver = n.driver AND"       \
+    " r.measured >= n.measured)"
 
 /* Nothing is written where nothing is new: a role may have the right to read only. */
 static enum hn_status send_roofs(const struct hn_sending *sending, struct hn_error *err)
 {
-    json_t *known;
-    enum hn_status status =
-        hn_connection_read(sending->connection, "SELECT * FROM hone.roof", NULL, 0, &known, err);
-    if (status != HN_OK)
-        return status;
-    struct roofs all = {known, hn_build_array()};
-    status = hn_store_visit_roofs(sending->store, add_roof, &all, err);
-    json_t *json = hn_build_finish(&all.rows);
-    json_decref(known);
-    if (status != HN_OK || json_array_size(json) == 0) {
-        json_decref(json);
-        return status;
-    }
-    return run_with_json(
-        sending->connection,
-        "INSERT INTO hone.roof AS r SELECT * FROM json_populate_recordset(NULL::hone.roof,"
-        " $1::json) ON CONFLICT (device, capability, sm_count, mig_profile, driver) DO UPDATE SET"
-        " measured = excluded.measured, copy_gb_per_s = excluded.copy_gb_per_s,"
-        " l2_gb_per_s = excluded.l2_gb_per_s, fp32_gflops = excluded.fp32_gflops,"
-        " launch_us = excluded.launch_us WHERE r.measured < excluded.measured",
-        NULL, json, NULL, err);
+    json_t *lacking = NULL;
+    struct hn_builder all = hn_build_array();
+    enum hn_status status = hn_store_visit_roofs(sending->store, add_roof, &all, err);
+    json_t *json = hn_build_finish(&all);
+    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    const char *const values[] = {text};
+    if (status == HN_OK && text == NULL)
+        status = hn_fail_memory(err);
+    if (status == HN_OK)
+        status = hn_connection_read(sending->connection, LACKING, values, 1, &lacking, err);
+    if (status == HN_OK && json_array_size(lacking) > 0)
+        status = hn_connection_run(
+            sending->connection,
+            "INSERT INTO hone.roof AS r " LACKING
+            " ON CONFLICT (device, capability, sm_count, mig_profile, driver) DO UPDATE SET"
+            " measured = excluded.measured, copy_gb_per_s = excluded.copy_gb_per_s,"
+            " l2_gb_per_s = excluded.l2_gb_per_s, fp32_gflops = excluded.fp32_gflops,"
+            " launch_us = excluded.launch_us WHERE r.measured < excluded.measured",
+            values, 1, err);
+    json_decref(lacking);
+    free(text);
+    return status;
 }
 
 /* Both lists are ordered by origin; *at goes along the server's. */
@@ -398,7 +388,7 @@ static enum hn_status send_whole(const struct hn_sending *sending,
     bool lacks = theirs == NULL || known < extent->records;
     bool lacks_rule = extent->rule && (own || !json_is_true(json_object_get(theirs, "rule")));
     enum hn_status status = lacks || lacks_rule ? send_session(&outgoing, err) : HN_OK;
-    if (status == HN_OK && lacks_rule)
+    if (status == HN_OK && lacks_rule && outgoing.found)
         status = send_rule(&outgoing, err);
     return status == HN_OK && (lacks || own) ? send_images(&outgoing, err) : status;
 }
@@ -409,6 +399,7 @@ enum hn_status hn_send_all(const struct hn_sending *sending, struct hn_error *er
     json_t *theirs = NULL;
     size_t at = 0;
     enum hn_status status = hn_store_get_extents(sending->store, 0, &extents, err);
+    *sending->unkept = 0;
     if (status == HN_OK)
         status = hn_send_look(sending->connection, NULL, &theirs, err);
     for (size_t i = 0; status == HN_OK && i < extents.count; i++)

@@ -164,7 +164,7 @@ static void drop(struct hn_server *server, const struct hn_error *reason)
 
 static struct hn_sending sending_of(struct hn_server *server, struct hn_store *store)
 {
-    return (struct hn_sending){server->connection, store, server->own_after};
+    return (struct hn_sending){server->connection, store, server->own_after, &server->end.unkept};
 }
 
 enum hn_status hn_server_sync(struct hn_server *server, struct hn_store *store,
@@ -455,6 +455,8 @@ void hn_server_close(struct hn_server *server, struct hn_server_end *end)
     while (server->claims != NULL)
         release(server, server->claims, false);
     *end = server->end;
+    snprintf(end->server, sizeof end->server, "%s", server->name != NULL ? server->name : "");
+    snprintf(end->copy, sizeof end->copy, "%s", server->copy != NULL ? server->copy : "");
     hn_store_close(server->outgoing);
     hn_connection_close(server->connection);
     hn_libpq_close(&server->pq);

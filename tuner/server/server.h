@@ -55,6 +55,9 @@ bool hn_server_release(struct hn_server *server, struct hn_server_claim *claim, 
 struct hn_server_end {
     int losses;         /* of the connection */
     int64_t waiting;    /* records that are in the copy alone */
+    int64_t unkept;     /* records that the server was sent and has not */
+    char server[256];   /* its name, and where the copy is */
+    char copy[4096];
     char reason[512];   /* of the last loss */
 };
 /* Sends what is left, for some seconds where the server is away; frees the server. */

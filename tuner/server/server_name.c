@@ -4,49 +4,49 @@
 #include "base/text.h"
 #include "tuner/server/server.h"
 
-/* user:password@host: nothing between the colon and the last @ before the path. */
-static void append_authority(struct hn_text *text, const char *authority, size_t length)
-{
-    const char *at = memrchr(authority, '@', length);
-    const char *colon = at == NULL ? NULL : memchr(authority, ':', (size_t)(at - authority));
-    if (colon == NULL) {
-        hn_text_append_bytes(text, authority, length);
-        return;
-    }
-    hn_text_append_bytes(text, authority, (size_t)(colon - authority));
-    hn_text_append_bytes(text, at, length - (size_t)(at - authority));
-}
+/* All that is shown. A password with one of the URI's own signs in it is cut there, and its rest
+ * taken for a host, a port or a database: then one of them has a sign that none needs. */
+#define WORD "-_.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+enum { USER, HOST, PORT, DBNAME, SHOWN };
+static const struct {
+    const char *keyword;
+    const char *signs;
+} shown[SHOWN] = {{"user", WORD}, {"host", WORD ",:/"}, {"port", "0123456789,"}, {"dbname", WORD}};
 
-/* name=value&…, without what is secret. */
-static void append_query(struct hn_text *text, const char *query)
+static void append(struct hn_text *text, const char *const parts[SHOWN])
 {
-    static const char *const secrets[] = {"password=", "sslpassword="};
-    char before = '?';
-    while (*query != '\0') {
-        size_t length = strcspn(query, "&");
-        bool is_secret = false;
-        for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++)
-            is_secret = is_secret || strncmp(query, secrets[i], strlen(secrets[i])) == 0;
-        if (!is_secret) {
-            hn_text_append_bytes(text, &before, 1);
-            hn_text_append_bytes(text, query, length);
-            before = '&';
-        }
-        query += length + (query[length] == '&');
-    }
+    /* Sockets, several hosts and IPv6 are legible as options only. */
+    const bool apart = strpbrk(parts[HOST], "/:,") != NULL;
+    const char *const host = apart ? "" : parts[HOST];
+    const char *const port = apart ? "" : parts[PORT];
+    hn_text_printf(text, "postgresql://%s%s%s%s%s/%s", parts[USER], *parts[USER] != '\0' ? "@" : "",
+                   host, *port != '\0' ? ":" : "", port, parts[DBNAME]);
+    if (apart)
+        hn_text_printf(text, "?host=%s%s%s", parts[HOST], *parts[PORT] != '\0' ? "&port=" : "",
+                       parts[PORT]);
 }
 
 char *hn_server_name(const char *uri)
 {
+    struct hn_libpq pq;
     struct hn_text text;
-    const char *authority = strstr(uri, "://") + strlen("://");
-    size_t length = strcspn(authority, "/?");
-    const char *path = authority + length;
+    const char *parts[SHOWN] = {"", "", "", ""};
+    const bool can_parse = hn_libpq_open(&pq, NULL) == HN_OK;
+    struct hn_pq_option *const options = can_parse ? pq.PQconninfoParse(uri, NULL) : NULL;
+    bool told = options != NULL; /* what is a password and what is none */
+    for (const struct hn_pq_option *at = options; told && at->keyword != NULL; at++)
+        for (int i = 0; at->value != NULL && i < SHOWN; i++)
+            if (strcmp(at->keyword, shown[i].keyword) == 0) {
+                parts[i] = at->value;
+                told = told && parts[i][strspn(parts[i], shown[i].signs)] == '\0';
+            }
     hn_text_init(&text);
-    hn_text_append_bytes(&text, uri, (size_t)(authority - uri));
-    append_authority(&text, authority, length);
-    hn_text_append_bytes(&text, path, strcspn(path, "?"));
-    if (strchr(path, '?') != NULL)
-        append_query(&text, strchr(path, '?') + 1);
+    if (told)
+        append(&text, parts);
+    else
+        hn_text_append(&text, HN_SERVER_HIDDEN);
+    if (options != NULL)
+        pq.PQconninfoFree(options);
+    hn_libpq_close(&pq);
     return hn_text_take(&text);
 }

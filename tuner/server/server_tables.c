@@ -3,13 +3,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
-#include <unistd.h>
 
-#include "base/hash.h"
 #include "cache/record/gate.h"
 
-enum { FORMAT = 1 };
+enum { FORMAT = 1 }; /* in make(), too */
 
 /* As those of a cache file, but that a row is named by what it says and not by a number of the
  * file's own: task and version are columns of their sessions, records are counted within theirs.
@@ -52,31 +49,54 @@ static const char *const tables[] = {
     "CREATE TABLE IF NOT EXISTS hone.format(version integer NOT NULL, id text NOT NULL)",
 };
 
-/* Drawn, and kept if nobody was faster. */
-static enum hn_status insert_format(struct hn_connection *connection, struct hn_error *err)
+/* Trusted are whoever asks, who owns the database, and superusers. A table runs its owner's code,
+ * and the triggers of whoever may make them, with the rights of whoever writes to it. */
+static const char looking[] =
+    "WITH part AS (SELECT n.oid, n.nspowner AS owner, n.nspacl AS acl, 'the schema hone' AS name"
+    " FROM pg_namespace n WHERE n.nspname = 'hone' UNION ALL SELECT c.oid, c.relowner, c.relacl,"
+    " 'hone.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE"
+    " n.nspname = 'hone'), hand AS (SELECT name || ' is owned by ' AS what, owner AS role FROM"
+    " part UNION ALL SELECT name || ': ' || privilege_type || ' is granted to ', grantee FROM"
+    " part, aclexplode(acl) WHERE privilege_type IN ('TRIGGER', 'CREATE') UNION ALL SELECT name ||"
+    " ' has a trigger by ', CASE WHEN tgqual IS NULL THEN proowner ELSE 0 END FROM part JOIN"
+    " pg_trigger ON tgrelid = part.oid JOIN pg_proc f ON f.oid = tgfoid WHERE NOT tgisinternal)"
+    " SELECT to_regclass('hone.format') IS NOT NULL AS there, (SELECT min(what ||"
+    " coalesce(rolname, 'anybody')) FROM hand LEFT JOIN pg_roles r ON r.oid = role WHERE NOT"
+    " coalesce(rolsuper OR rolname = current_user OR r.oid = (SELECT datdba FROM pg_database WHERE"
+    " datname = current_database()), false)) AS stranger";
+
+/* Whether the tables are there; a failure where others could have their code run there. */
+static enum hn_status look(struct hn_connection *connection, const char *name, bool *there,
+                           struct hn_error *err)
 {
-    struct {
-        unsigned char bytes[16];
-        pid_t process;
-    } seed = {.process = getpid()};
-    char version[16];
-    (void)!getrandom(seed.bytes, sizeof seed.bytes, 0);
-    const struct hn_hash id = hn_hash_bytes(&seed, sizeof seed);
-    snprintf(version, sizeof version, "%d", FORMAT);
-    const char *const values[] = {version, id.hex};
-    return hn_connection_run(connection,
-                             "INSERT INTO hone.format SELECT $1::integer, $2"
-                             " WHERE NOT EXISTS (SELECT 1 FROM hone.format)",
-                             values, 2, err);
+    json_t *rows;
+    enum hn_status status = hn_connection_read(connection, looking, NULL, 0, &rows, err);
+    const json_t *row = json_array_get(rows, 0);
+    const char *stranger = json_string_value(json_object_get(row, "stranger"));
+    *there = json_is_true(json_object_get(row, "there"));
+    if (stranger != NULL)
+        status = hn_fail(err, HN_EFORMAT,
+                         "%s: %.200s, whose code would run with your rights: you, the database's "
+                         "owner or a superuser is to own it, and nobody else to have such a right",
+                         name, stranger);
+    json_decref(rows);
+    return status;
 }
 
-static enum hn_status make(struct hn_connection *connection, struct hn_error *err)
+static enum hn_status make(struct hn_connection *connection, const char *name, struct hn_error *err)
 {
+    bool there;
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < sizeof tables / sizeof *tables; i++)
         status = hn_connection_run(connection, tables[i], NULL, 0, err);
     if (status == HN_OK)
-        status = insert_format(connection, err);
+        status = look(connection, name, &there, err);
+    if (status == HN_OK)
+        status = hn_connection_run(connection,
+                                   "INSERT INTO hone.format SELECT 1,"
+                                   " replace(gen_random_uuid()::text, '-', '')"
+                                   " WHERE NOT EXISTS (SELECT 1 FROM hone.format)",
+                                   NULL, 0, err);
     return status == HN_OK ? hn_connection_run(connection, "COMMIT", NULL, 0, err) : status;
 }
 
@@ -87,7 +107,8 @@ static enum hn_status read_format(struct hn_connection *connection, const char *
     int version = 0;
     const char *text = "";
     enum hn_status status = hn_connection_read(
-        connection, "SELECT version, id FROM hone.format LIMIT 1", NULL, 0, &rows, err);
+        connection, "SELECT version, left(id, 33) AS id FROM hone.format LIMIT 1", NULL, 0, &rows,
+        err);
     if (status != HN_OK)
         return status;
     (void)json_unpack(json_array_get(rows, 0), "{s:i, s:s}", "version", &version, "id", &text);
@@ -105,12 +126,9 @@ static enum hn_status read_format(struct hn_connection *connection, const char *
 enum hn_status hn_server_tables_open(struct hn_connection *connection, const char *name,
                                      struct hn_server_id *id, struct hn_error *err)
 {
-    json_t *rows;
-    enum hn_status status = hn_connection_read(
-        connection, "SELECT 1 AS there WHERE to_regclass('hone.format') IS NOT NULL", NULL, 0,
-        &rows, err);
-    if (status == HN_OK && json_array_size(rows) == 0)
-        status = make(connection, err);
-    json_decref(rows);
+    bool there;
+    enum hn_status status = look(connection, name, &there, err);
+    if (status == HN_OK && !there)
+        status = make(connection, name, err);
     return status == HN_OK ? read_format(connection, name, id, err) : status;
 }

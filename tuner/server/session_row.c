@@ -137,22 +137,17 @@ enum hn_status hn_session_row_make(const char *origin, struct hn_store_head *hea
 static enum hn_status gate(struct hn_session_row *row, struct hn_error *err)
 {
     struct hn_store_head *head = &row->head;
-    enum hn_status status = hn_bindings_parse(row->problem, &head->identity.problem, err);
-    if (status == HN_OK)
-        status = hn_gate_identity(&head->identity, err);
-    if (status == HN_OK)
-        status = hn_gate_version(&head->version, err);
-    if (status == HN_OK)
-        status = hn_gate_line("the name of a machine", head->from.machine,
-                              sizeof head->from.machine, err);
-    if (status == HN_OK)
-        status = hn_gate_line("the source of a session", head->from.source,
-                              sizeof head->from.source, err);
-    if (status == HN_OK)
-        status = hn_gate_line("the command of a session", head->command, HN_COMMAND_MOST, err);
-    if (status == HN_OK)
-        status = hn_gate_line("the origin of a session", row->origin, HN_NAME_MOST, err);
-    return status == HN_OK ? hn_gate_date(head->started, err) : status;
+    const struct hn_origin *from = &head->from;
+    bool passes =
+        hn_bindings_parse(row->problem, &head->identity.problem, err) == HN_OK &&
+        hn_gate_identity(&head->identity, err) == HN_OK &&
+        hn_gate_version(&head->version, err) == HN_OK &&
+        hn_gate_line("the name of a machine", from->machine, sizeof from->machine, err) == HN_OK &&
+        hn_gate_line("the source of a session", from->source, sizeof from->source, err) == HN_OK &&
+        hn_gate_line("the command of a session", head->command, HN_COMMAND_MOST, err) == HN_OK &&
+        hn_gate_line("the origin of a session", row->origin, HN_NAME_MOST, err) == HN_OK &&
+        hn_gate_date(head->started, err) == HN_OK;
+    return passes ? HN_OK : HN_EFORMAT;
 }
 
 /* Whether subject and checksum are those of what stands beside them. */
@@ -197,4 +192,10 @@ struct hn_hash hn_row_checksum(const char *origin, int64_t position, const char 
     const struct hn_hash where = hn_hash_join(&name, &at);
     const struct hn_hash what = hn_hash_string(text);
     return hn_hash_join(&where, &what);
+}
+
+struct hn_hash hn_plan_name(const char *json, const char *files)
+{
+    const struct hn_hash parts[] = {hn_hash_string(json), hn_hash_string(files)};
+    return hn_hash_join(&parts[0], &parts[1]);
 }

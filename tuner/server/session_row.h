@@ -23,6 +23,13 @@ struct hn_session_row {
     " template_hash, options_hash, plan_hash, driver, nvrtc, protocol, started, command, simulated, machine, source," \
     " imported, plan, checksum"
 
+/* Those columns that may be of any length, for octet_length() in a WHERE. */
+#define HN_SESSION_ROW_LONGEST                                                                                          \
+    "greatest(octet_length(subject), octet_length(signature), octet_length(problem), octet_length(regime),"             \
+    " octet_length(objective), octet_length(device), octet_length(mig_profile), octet_length(template_hash),"           \
+    " octet_length(options_hash), octet_length(plan_hash), octet_length(driver), octet_length(nvrtc),"                  \
+    " octet_length(command), octet_length(machine), octet_length(source), octet_length(checksum), octet_length(kernel))"
+
 /* What is tuned and with what, in one word: two tuners of one subject measure the same. */
 enum hn_status hn_subject_of(const struct hn_identity *identity, const struct hn_version *version,
                              struct hn_hash *subject, struct hn_error *err);
@@ -38,5 +45,6 @@ void hn_session_row_finish(struct hn_session_row *row);
 
 /* The checksum of a text that belongs to a session: a record at its position, or a rule at -1. */
 struct hn_hash hn_row_checksum(const char *origin, int64_t position, const char *text);
+struct hn_hash hn_plan_name(const char *json, const char *files); /* plans are named by what they say */
 
 #endif
