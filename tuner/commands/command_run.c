@@ -236,7 +236,7 @@ static void print_counters(const struct once *once, const struct hn_record *reco
     char bound[128];
     if (once->no_counters[0] != '\0')
         printf("  no counters  %s\n", once->no_counters);
-    hn_findings_make(record, NULL, &findings);
+    hn_findings_make(record, NULL, (double)once->device.clock_khz / 1e3, &findings);
     if (!findings.known)
         return;
     hn_findings_bound(&findings, bound, sizeof bound);
