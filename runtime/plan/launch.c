@@ -98,6 +98,58 @@ enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindin
     return make(plan, problem, point, 0, false, launch, err);
 }
 
+/* What is passed, and what the point is compiled with. */
+static enum hn_status check_values(const struct hn_plan *plan, const struct hn_value *values,
+                                   struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < plan->argument_count; i++) {
+        const struct hn_argument *argument = &plan->arguments[i];
+        bool applies = false;
+        uint64_t ignored;
+        status = hn_argument_applies(argument, values, &applies, err);
+        if (status == HN_OK && applies && argument->value != NULL)
+            status = hn_argument_evaluate_scalar(argument, values, &ignored, err);
+        if (status == HN_OK && applies && argument->count != NULL)
+            status = hn_argument_buffer_bytes(argument, values, &ignored, err);
+        if (status == HN_OK && applies)
+            status = hn_argument_evaluate_align(argument, values, &ignored, err);
+    }
+    for (size_t i = 0; status == HN_OK && i < plan->option_count; i++) {
+        const struct hn_option *option = &plan->options[i];
+        struct hn_value value = hn_boolean(true);
+        if (option->condition != NULL)
+            status = hn_expression_evaluate(option->condition, values, &value, err);
+        bool given = hn_value_truth(&value);
+        for (size_t h = 0; status == HN_OK && given && h < option->hole_count; h++)
+            status = hn_expression_evaluate(option->holes[h], values, &value, err);
+    }
+    return status;
+}
+
+enum hn_status hn_launch_make_checked(const struct hn_plan *plan, const struct hn_device *device,
+                                      const struct hn_bindings *problem,
+                                      const struct hn_bindings *point, struct hn_launch *launch,
+                                      struct hn_record *record, struct hn_error *err)
+{
+    struct hn_value *values = NULL;
+    struct hn_error reason;
+    *launch = (struct hn_launch){.steps = NULL};
+    enum hn_status status = hn_plan_values(plan, problem, point, &values, &reason);
+    if (status == HN_OK)
+        status = check_values(plan, values, &reason);
+    if (status == HN_OK)
+        status = make_from(plan, values, false, launch, &reason);
+    free(values);
+    if (status == HN_EVALUE)
+        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s", reason.message);
+    else if (status != HN_OK)
+        return hn_fail(err, status, "%s", reason.message);
+    else
+        hn_launch_check(launch, device, record);
+    return HN_OK;
+}
+
 enum hn_status hn_launch_make_recorded(const struct hn_plan *plan,
                                        const struct hn_bindings *problem,
                                        const struct hn_record *record, struct hn_launch *launch,
