@@ -43,6 +43,7 @@ struct roofer {
     int pipe;           /* of the tensor cores, whose turn it is */
     uint64_t half;
     unsigned int blocks;
+    unsigned int copiers; /* blocks of the kernel that copies */
 };
 
 /* What is timed: queues work, and says how much it is. */
@@ -106,25 +107,13 @@ static enum hn_status queue_copy(struct roofer *roofer, double *amount, struct h
     return check(roofer, result, "cuMemcpyDtoDAsync", err);
 }
 
-static enum hn_status copy_words(struct roofer *roofer, unsigned int blocks, double *amount,
-                                 struct hn_error *err)
+static enum hn_status queue_words(struct roofer *roofer, double *amount, struct hn_error *err)
 {
     uint64_t count = roofer->half / 16;
     CUdeviceptr to = roofer->buffer + roofer->half;
     void *parameters[] = {&roofer->buffer, &to, &count};
     *amount = 2.0 * (double)roofer->half;
-    return launch(roofer, KERNEL_COPY, blocks, parameters, err);
-}
-
-static enum hn_status queue_copy_of_few(struct roofer *roofer, double *amount, struct hn_error *err)
-{
-    return copy_words(roofer, roofer->blocks, amount, err);
-}
-
-static enum hn_status queue_copy_of_many(struct roofer *roofer, double *amount,
-                                         struct hn_error *err)
-{
-    return copy_words(roofer, (unsigned int)(roofer->half / 16 / THREADS), amount, err);
+    return launch(roofer, KERNEL_COPY, roofer->copiers, parameters, err);
 }
 
 static enum hn_status queue_launches(struct roofer *roofer, double *amount, struct hn_error *err)
@@ -183,14 +172,16 @@ static enum hn_status measure_rate(struct roofer *roofer, queue_work *queue, dou
     return HN_OK;
 }
 
-/* Which way of copying is the fastest differs from device to device: a roof is the best of them. */
+/* A memcpy, threads that copy several words, a thread for each: which is the fastest differs from
+ * device to device. */
 static enum hn_status measure_copies(struct roofer *roofer, double *gb_per_s, struct hn_error *err)
 {
-    static queue_work *const ways[] = {queue_copy, queue_copy_of_few, queue_copy_of_many};
+    const unsigned int copiers[] = {0, roofer->blocks, (unsigned int)(roofer->half / 16 / THREADS)};
     enum hn_status status = HN_OK;
-    for (size_t i = 0; i < sizeof ways / sizeof *ways && status == HN_OK; i++) {
+    for (int i = 0; i < 3 && status == HN_OK; i++) {
         double rate = 0.0;
-        status = measure_rate(roofer, ways[i], &rate, err);
+        roofer->copiers = copiers[i];
+        status = measure_rate(roofer, i == 0 ? queue_copy : queue_words, &rate, err);
         *gb_per_s = fmax(*gb_per_s, rate / 1e3);
     }
     return status;

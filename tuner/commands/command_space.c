@@ -193,21 +193,21 @@ static enum hn_status try_launch(const struct hn_bindings *point, void *context,
 static enum hn_status check_signature(struct view *view, struct hn_error *err)
 {
     struct hn_nvrtc nvrtc;
-    struct hn_source source;
+    struct hn_source source = {.template = NULL};
     struct hn_image image;
     struct hn_bindings point;
     struct hn_error ignored;
     hn_image_init(&image);
     hn_bindings_init(&point);
     enum hn_status status = hn_config_default_point(view->config, view->task.space, &point, err);
-    if (status == HN_OK && hn_nvrtc_open(&nvrtc, &ignored) == HN_OK) {
-        if (hn_task_source(&view->task, &point, &source, &ignored) == HN_OK &&
-            hn_compile_source(&nvrtc, &source, architecture, &image, &ignored) == HN_OK &&
-            image.outcome == HN_OUTCOME_OK)
-            status = hn_task_check_default(&view->task, &point, &image, err);
-        hn_source_finish(&source);
+    bool opened = status == HN_OK && hn_nvrtc_open(&nvrtc, &ignored) == HN_OK;
+    if (opened && hn_task_source(&view->task, &point, &source, &ignored) == HN_OK &&
+        hn_compile_source(&nvrtc, &source, architecture, &image, &ignored) == HN_OK &&
+        image.outcome == HN_OUTCOME_OK)
+        status = hn_task_check_default(&view->task, &point, &image, err);
+    if (opened)
         hn_nvrtc_close(&nvrtc);
-    }
+    hn_source_finish(&source);
     hn_image_finish(&image);
     hn_bindings_finish(&point);
     return status;

@@ -82,13 +82,13 @@ static const struct hn_kernel *find_declared(const struct hn_source_text *source
                                              const struct hn_step *step)
 {
     const struct hn_kernel *found = NULL;
-    size_t length = strcspn(step->entry, "<");
-    const char *colon = memrchr(step->entry, ':', length);
-    const char *name = colon != NULL ? colon + 1 : step->entry;
-    length -= (size_t)(name - step->entry);
+    const char *end = step->entry + strcspn(step->entry, "<"), *name = end;
+    while (name > step->entry && name[-1] != ':')
+        name--;
     for (size_t i = 0; i < kernels->count; i++) {
         const struct hn_kernel *kernel = &kernels->items[i];
-        if (strlen(kernel->name) != length || strncmp(kernel->name, name, length) != 0)
+        if (strncmp(kernel->name, name, (size_t)(end - name)) != 0 ||
+            kernel->name[end - name] != '\0')
             continue;
         size_t plain = strspn(source->directives + kernel->head, " \t\r\n");
         if (found != NULL || kernel->argument_count != step->argument_count ||
