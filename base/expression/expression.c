@@ -46,6 +46,7 @@ void hn_expression_destroy(struct hn_expression *expression)
     free(expression->nodes);
     free(expression->strings);
     free(expression->text);
+    free(expression->place);
     free(expression);
 }
 
@@ -70,6 +71,7 @@ enum hn_status hn_expression_copy(const struct hn_expression *expression,
         return hn_fail_memory(err);
     *made = *expression;
     made->text = strdup(expression->text);
+    made->place = expression->place != NULL ? strdup(expression->place) : NULL;
     made->strings = malloc(expression->string_size);
     made->nodes = malloc((expression->node_count + 1) * sizeof *made->nodes);
     if (made->text == NULL || made->strings == NULL || made->nodes == NULL) {
@@ -94,6 +96,12 @@ enum hn_status hn_expression_copy(const struct hn_expression *expression,
 const char *hn_expression_text(const struct hn_expression *expression)
 {
     return expression->text;
+}
+
+void hn_expression_set_place(struct hn_expression *expression, const char *place)
+{
+    free(expression->place);
+    expression->place = strdup(place);
 }
 
 static bool find_word(const char *const *words, size_t count, const char *word, size_t *index)

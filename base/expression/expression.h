@@ -29,6 +29,8 @@ enum hn_status hn_expression_copy(const struct hn_expression *expression, struct
 void hn_expression_destroy(struct hn_expression *expression);
 
 const char *hn_expression_text(const struct hn_expression *expression);
+/* Where it was written, as "saxpy.yaml:31:9": messages of evaluation begin with it. Copies; out of memory it is not known. */
+void hn_expression_set_place(struct hn_expression *expression, const char *place);
 
 /* What names mean: names[i] is slot i of the values given to evaluate; a name in words is the string itself. */
 struct hn_scope {

@@ -61,6 +61,10 @@ static void append_operation(struct hn_text *text, const struct hn_node *node,
     append_operand(text, b);
 }
 
+/* Where the expression was written, for a message to begin with: place and separator. */
+#define PLACE(expression)                                                                          \
+    (expression)->place != NULL ? (expression)->place : "", (expression)->place != NULL ? ": " : ""
+
 /* "'A % B == 0', column 3: 7 % 0: division by zero" */
 static enum hn_status fail_operation(const struct evaluation *evaluation,
                                      const struct hn_node *node, enum hn_operator operation,
@@ -72,8 +76,9 @@ static enum hn_status fail_operation(const struct evaluation *evaluation,
     struct hn_text text;
     hn_text_init(&text);
     append_operation(&text, node, hn_operator_text(operation), a, b);
-    hn_fail(evaluation->err, HN_EVALUE, "'%s', column %zu: %s: %s", evaluation->expression->text,
-            node->column, text.failed ? "" : text.data, reason);
+    hn_fail(evaluation->err, HN_EVALUE, "%s%s'%s', column %zu: %s: %s",
+            PLACE(evaluation->expression), evaluation->expression->text, node->column,
+            text.failed ? "" : text.data, reason);
     hn_text_finish(&text);
     return HN_EVALUE;
 }
@@ -275,7 +280,7 @@ static enum hn_status fail_result(const struct hn_expression *expression,
     struct hn_text text;
     hn_text_init(&text);
     append_operand(&text, value);
-    hn_fail(err, HN_EVALUE, "'%s' gives %s, expected %s", expression->text,
+    hn_fail(err, HN_EVALUE, "%s%s'%s' gives %s, expected %s", PLACE(expression), expression->text,
             text.failed ? "" : text.data, expected);
     hn_text_finish(&text);
     return HN_EVALUE;

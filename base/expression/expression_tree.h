@@ -79,6 +79,7 @@ struct hn_node {
 
 struct hn_expression {
     char *text;
+    char *place; /* where it was written; NULL: not known */
     char *strings; /* holds the names and string literals of the nodes */
     size_t string_size;
     struct hn_node *nodes;

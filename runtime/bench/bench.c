@@ -111,12 +111,11 @@ enum hn_status hn_bench_prepare(struct hn_bench *bench, const struct hn_bindings
                        image->message == NULL ? "it did not compile" : image->message);
         return HN_OK;
     }
-    enum hn_status status = hn_launch_make(bench->plan, bench->problem, point, &launch, err);
-    if (status != HN_OK)
-        return status;
-    if (!hn_launch_check(&launch, bench->device, record)) {
+    enum hn_status status = hn_launch_make_checked(bench->plan, bench->device, bench->problem,
+                                                   point, &launch, record, err);
+    if (status != HN_OK || record->outcome != HN_OUTCOME_OK) {
         hn_launch_finish(&launch);
-        return HN_OK;
+        return status;
     }
     return hn_variant_init(variant, &bench->arena, bench->problem, point, image, &launch, record,
                            err);
@@ -126,9 +125,11 @@ enum hn_status hn_bench_settle(struct hn_bench *bench, const struct hn_variant *
                                enum hn_status status, struct hn_record *record,
                                struct hn_error *err)
 {
-    if (status != HN_ERUN)
+    if (status != HN_ERUN && status != HN_EVALUE)
         return status;
-    if (bench->context.dead && variant->launched)
+    if (status == HN_EVALUE) /* of a chunk, or of a tolerance */
+        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s", err->message);
+    else if (bench->context.dead && variant->launched)
         hn_record_fail(record, HN_OUTCOME_DEVICE_FAULT, "%s", err->message);
     else if (variant->rejected)
         hn_record_fail(record, HN_OUTCOME_LAUNCH_ERROR, "%s", err->message);

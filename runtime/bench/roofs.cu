@@ -46,6 +46,16 @@ extern "C" __global__ void __launch_bounds__(256) hone_roof_l2(const uint4 *word
         *sink = own;
 }
 
+/* Copies `count` words of 16 bytes, by a thread for each or by fewer that take several. */
+extern "C" __global__ void __launch_bounds__(256) hone_roof_copy(const uint4 *from, uint4 *to, u64 count)
+{
+    u64 first = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    u64 stride = (u64)gridDim.x * blockDim.x;
+#pragma unroll 4
+    for (u64 i = first; i < count; i += stride)
+        to[i] = from[i];
+}
+
 extern "C" __global__ void hone_roof_launch()
 {
 }

@@ -8,8 +8,8 @@
 #include "runtime/device/context.h"
 #include "runtime/compile/image.h"
 
-/* Measuring what a device can do at best: a device-to-device memcpy, reads that the L2 cache serves, multiply-adds,
- * launches of nothing, and products on the tensor cores. Takes less than a second. */
+/* Measuring what a device can do at best: copying (the fastest of a device-to-device memcpy and two kernels), reads that
+ * the L2 cache serves, multiply-adds, launches of nothing, and products on the tensor cores. Takes less than a second. */
 
 /* The kernels for it, to be compiled for what only the device's architecture has. */
 extern const char hn_roofs_source[];

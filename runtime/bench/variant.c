@@ -10,30 +10,6 @@
 #include "runtime/device/l2_set_aside.h"
 #include "runtime/module/module.h"
 
-static enum hn_status evaluate_scalar(const struct hn_argument *argument,
-                                      const struct hn_value *values, uint64_t *scalar,
-                                      struct hn_error *err)
-{
-    if (hn_element_is_real(argument->element)) {
-        double real = 0.0;
-        enum hn_status status = hn_expression_number(argument->value, values, &real, err);
-        hn_element_encode(real, argument->element, scalar);
-        return status;
-    }
-    int64_t integer = 0;
-    int64_t low = 0;
-    int64_t high = 0;
-    enum hn_status status = hn_expression_integer(argument->value, values, &integer, err);
-    if (status != HN_OK)
-        return status;
-    hn_element_range(argument->element, &low, &high);
-    if (integer < low || integer > high)
-        return hn_fail(err, HN_EVALUE, "argument '%s' is %lld, which %s can not hold",
-                       argument->name, (long long)integer, hn_element_name(argument->element));
-    memcpy(scalar, &integer, sizeof integer); /* little endian: the low bytes come first */
-    return HN_OK;
-}
-
 static enum hn_status evaluate_scalars(const struct hn_variant *variant, uint64_t *scalars,
                                        struct hn_error *err)
 {
@@ -45,7 +21,8 @@ static enum hn_status evaluate_scalars(const struct hn_variant *variant, uint64_
         enum hn_status status =
             hn_argument_applies(&plan->arguments[i], variant->values, &applies, err);
         if (status == HN_OK && applies)
-            status = evaluate_scalar(&plan->arguments[i], variant->values, &scalars[i], err);
+            status =
+                hn_argument_evaluate_scalar(&plan->arguments[i], variant->values, &scalars[i], err);
         if (status != HN_OK)
             return status;
     }

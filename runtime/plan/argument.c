@@ -138,6 +138,30 @@ enum hn_status hn_argument_buffer_bytes(const struct hn_argument *argument,
     return status;
 }
 
+enum hn_status hn_argument_evaluate_scalar(const struct hn_argument *argument,
+                                           const struct hn_value *values, uint64_t *scalar,
+                                           struct hn_error *err)
+{
+    if (hn_element_is_real(argument->element)) {
+        double real = 0.0;
+        enum hn_status status = hn_expression_number(argument->value, values, &real, err);
+        hn_element_encode(real, argument->element, scalar);
+        return status;
+    }
+    int64_t integer = 0;
+    int64_t low = 0;
+    int64_t high = 0;
+    enum hn_status status = hn_expression_integer(argument->value, values, &integer, err);
+    if (status != HN_OK)
+        return status;
+    hn_element_range(argument->element, &low, &high);
+    if (integer < low || integer > high)
+        return hn_fail(err, HN_EVALUE, "argument '%s' is %lld, which %s can not hold",
+                       argument->name, (long long)integer, hn_element_name(argument->element));
+    memcpy(scalar, &integer, sizeof integer); /* little endian: the low bytes come first */
+    return HN_OK;
+}
+
 bool hn_argument_is_passed(const struct hn_argument *argument)
 {
     return argument->role != HN_ROLE_SYMBOL;

@@ -127,6 +127,9 @@ int64_t hn_argument_most(const struct hn_argument *argument);
 /* What a buffer takes, with its rows. HN_EVALUE: a count that is not possible. */
 enum hn_status hn_argument_buffer_bytes(const struct hn_argument *argument, const struct hn_value *values,
                                         uint64_t *bytes, struct hn_error *err);
+/* The bytes of a scalar's value. HN_EVALUE: also a number that its type can not hold. */
+enum hn_status hn_argument_evaluate_scalar(const struct hn_argument *argument, const struct hn_value *values,
+                                           uint64_t *scalar, struct hn_error *err);
 /* Whether it is an argument of kernels. */
 bool hn_argument_is_passed(const struct hn_argument *argument);
 /* Whether it is an argument of kernels that points to a buffer. */

@@ -44,7 +44,7 @@ static enum hn_status evaluate_word(const struct hn_flow *flow, enum hn_pipeline
     hn_text_init(&known);
     for (int i = 0; i < count; i++)
         hn_text_printf(&known, "%s%s", i == 0 ? "" : ", ", names[i]);
-    status = hn_fail(err, HN_ECONFIG, "%s of the pipeline is '%.60s', expected one of %s",
+    status = hn_fail(err, HN_EVALUE, "%s of the pipeline is '%.60s', expected one of %s",
                      hn_pipeline_keys[field], word.type == HN_WORD ? word.word : "a number",
                      known.failed ? "its words" : known.data);
     hn_text_finish(&known);

@@ -98,6 +98,58 @@ enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindin
     return make(plan, problem, point, 0, false, launch, err);
 }
 
+/* What is passed, and what the point is compiled with. */
+static enum hn_status check_values(const struct hn_plan *plan, const struct hn_value *values,
+                                   struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < plan->argument_count; i++) {
+        const struct hn_argument *argument = &plan->arguments[i];
+        bool applies = false;
+        uint64_t ignored;
+        status = hn_argument_applies(argument, values, &applies, err);
+        if (status == HN_OK && applies && argument->value != NULL)
+            status = hn_argument_evaluate_scalar(argument, values, &ignored, err);
+        if (status == HN_OK && applies && argument->count != NULL)
+            status = hn_argument_buffer_bytes(argument, values, &ignored, err);
+        if (status == HN_OK && applies)
+            status = hn_argument_evaluate_align(argument, values, &ignored, err);
+    }
+    for (size_t i = 0; status == HN_OK && i < plan->option_count; i++) {
+        const struct hn_option *option = &plan->options[i];
+        struct hn_value value = hn_boolean(true);
+        if (option->condition != NULL)
+            status = hn_expression_evaluate(option->condition, values, &value, err);
+        bool given = hn_value_truth(&value);
+        for (size_t h = 0; status == HN_OK && given && h < option->hole_count; h++)
+            status = hn_expression_evaluate(option->holes[h], values, &value, err);
+    }
+    return status;
+}
+
+enum hn_status hn_launch_make_checked(const struct hn_plan *plan, const struct hn_device *device,
+                                      const struct hn_bindings *problem,
+                                      const struct hn_bindings *point, struct hn_launch *launch,
+                                      struct hn_record *record, struct hn_error *err)
+{
+    struct hn_value *values = NULL;
+    struct hn_error reason;
+    *launch = (struct hn_launch){.steps = NULL};
+    enum hn_status status = hn_plan_values(plan, problem, point, &values, &reason);
+    if (status == HN_OK)
+        status = check_values(plan, values, &reason);
+    if (status == HN_OK)
+        status = make_from(plan, values, false, launch, &reason);
+    free(values);
+    if (status == HN_EVALUE)
+        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s", reason.message);
+    else if (status != HN_OK)
+        return hn_fail(err, status, "%s", reason.message);
+    else
+        hn_launch_check(launch, device, record);
+    return HN_OK;
+}
+
 enum hn_status hn_launch_make_recorded(const struct hn_plan *plan,
                                        const struct hn_bindings *problem,
                                        const struct hn_record *record, struct hn_launch *launch,
@@ -143,28 +195,26 @@ static void append_dimensions(struct hn_text *text, const int64_t *dimensions)
         hn_text_printf(text, "%s%lld", i > 0 ? "x" : "", (long long)dimensions[i]);
 }
 
-static void reject_dimension(const char *what, const int64_t *dimensions, int axis, int limit,
-                             const struct hn_device *device, struct hn_record *record)
-{
-    struct hn_text text;
-    hn_text_init(&text);
-    append_dimensions(&text, dimensions);
-    hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s %s has %lld in %c; %s takes 1 to %d",
-                   what, text.data != NULL ? text.data : "", (long long)dimensions[axis],
-                   "xyz"[axis], device -> identity.name, limit);
-    hn_text_finish(&text);
-}
+/* False, with why a point is an invalid launch. */
+#define REFUSE(record, ...)                                                                        \
+    (hn_record_fail((record), HN_OUTCOME_INVALID_LAUNCH, __VA_ARGS__), false)
 
 static bool check_dimensions(const char *what, const int64_t *dimensions, const int *limits,
                              const struct hn_device *device, struct hn_record *record)
 {
-    for (int i = 0; i < 3; i++) {
-        if (dimensions[i] >= 1 && dimensions[i] <= limits[i])
-            continue;
-        reject_dimension(what, dimensions, i, limits[i], device, record);
-        return false;
-    }
-    return true;
+    int axis = 0;
+    while (axis < 3 && dimensions[axis] >= 1 && dimensions[axis] <= limits[axis])
+        axis++;
+    if (axis == 3)
+        return true;
+    struct hn_text text;
+    hn_text_init(&text);
+    append_dimensions(&text, dimensions);
+    (void)REFUSE(record, "%s %s has %lld in %c; %s takes 1 to %d", what,
+                 text.data != NULL ? text.data : "", (long long)dimensions[axis], "xyz"[axis],
+                 device -> identity.name, limits[axis]);
+    hn_text_finish(&text);
+    return false;
 }
 
 static bool check_threads(const int64_t *block, const struct hn_device *device,
@@ -176,21 +226,18 @@ static bool check_threads(const int64_t *block, const struct hn_device *device,
     struct hn_text text;
     hn_text_init(&text);
     append_dimensions(&text, block);
-    hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "block %s has %lld threads; %s takes %d",
-                   text.data != NULL ? text.data : "", (long long)threads, device->identity.name,
-                   device->max_threads_per_block);
+    (void)REFUSE(record, "block %s has %lld threads; %s takes %d",
+                 text.data != NULL ? text.data : "", (long long)threads, device->identity.name,
+                 device->max_threads_per_block);
     hn_text_finish(&text);
     return false;
 }
 
 static bool check_shared(int64_t bytes, const struct hn_device *device, struct hn_record *record)
 {
-    if (bytes >= 0 && bytes <= device->shared_per_block_optin)
-        return true;
-    hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
-                   "%lld bytes of dynamic shared memory; %s takes 0 to %d", (long long)bytes,
-                   device->identity.name, device->shared_per_block_optin);
-    return false;
+    return (bytes >= 0 && bytes <= device->shared_per_block_optin) ||
+           REFUSE(record, "%lld bytes of dynamic shared memory; %s takes 0 to %d", (long long)bytes,
+                  device->identity.name, device->shared_per_block_optin);
 }
 
 /* Blocks of a cluster: 8 on every device that has clusters, 16 where a kernel may have more (CUDA
@@ -202,41 +249,23 @@ static bool check_cluster(const struct hn_launch_step *step, const struct hn_dev
     const int64_t *cluster = step->cluster;
     if (!hn_launch_step_has_clusters(step))
         return true;
-    if (!device->cluster_launch) {
-        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
-                       "a launch in clusters; %s has none (compute capability %d.%d, from 9.0 on)",
-                       device->identity.name, device->identity.capability / 10,
-                       device->identity.capability % 10);
-        return false;
-    }
+    if (!device->cluster_launch)
+        return REFUSE(record,
+                      "a launch in clusters; %s has none (compute capability %d.%d, from 9.0 on)",
+                      device->identity.name, device->identity.capability / 10,
+                      device->identity.capability % 10);
     if (!check_dimensions("cluster", cluster, limits, device, record))
         return false;
     int64_t blocks = cluster[0] * cluster[1] * cluster[2];
-    if (blocks > HN_MAX_CLUSTER) {
-        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
-                       "a cluster of %lld blocks; the largest has %d", (long long)blocks,
-                       HN_MAX_CLUSTER);
-        return false;
-    }
-    for (int i = 0; i < 3; i++) {
-        if (step->grid[i] % cluster[i] == 0)
-            continue;
-        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
-                       "a grid of %lld blocks in %c is no multiple of its clusters' %lld",
-                       (long long)step->grid[i], "xyz"[i], (long long)cluster[i]);
-        return false;
-    }
+    if (blocks > HN_MAX_CLUSTER)
+        return REFUSE(record, "a cluster of %lld blocks; the largest has %d", (long long)blocks,
+                      HN_MAX_CLUSTER);
+    for (int i = 0; i < 3; i++)
+        if (step->grid[i] % cluster[i] != 0)
+            return REFUSE(record,
+                          "a grid of %lld blocks in %c is no multiple of its clusters' %lld",
+                          (long long)step->grid[i], "xyz"[i], (long long)cluster[i]);
     return true;
-}
-
-static bool check_carveout(int64_t percent, struct hn_record *record)
-{
-    if (percent >= HN_NO_CARVEOUT && percent <= 100)
-        return true;
-    hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
-                   "a carve-out of %lld percent; expected 0 to 100, or -1 for none",
-                   (long long)percent);
-    return false;
 }
 
 /* Such launches came with compute capability 9.0 (CUDA C++ Programming Guide, "Programmatic
@@ -247,24 +276,24 @@ static bool check_programmatic(const struct hn_launch_step *step, bool first,
     if (!step->programmatic)
         return true;
     if (first)
-        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
-                       "the first step is programmatic; there is none before it");
-    else if (device->identity.capability < 90)
-        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
-                       "a programmatic launch; %s has none (compute capability %d.%d, from 9.0 on)",
-                       device->identity.name, device->identity.capability / 10,
-                       device->identity.capability % 10);
-    return !first && device->identity.capability >= 90;
+        return REFUSE(record, "the first step is programmatic; there is none before it");
+    return device->identity.capability >= 90 ||
+           REFUSE(record,
+                  "a programmatic launch; %s has none (compute capability %d.%d, from 9.0 on)",
+                  device->identity.name, device->identity.capability / 10,
+                  device->identity.capability % 10);
 }
 
 static bool check_step(const struct hn_launch_step *step, bool first,
                        const struct hn_device *device, struct hn_record *record)
 {
+    if (step->carveout < HN_NO_CARVEOUT || step->carveout > 100)
+        return REFUSE(record, "a carve-out of %lld percent; expected 0 to 100, or -1 for none",
+                      (long long)step->carveout);
     return check_dimensions("block", step->block, device->max_block, device, record) &&
            check_threads(step->block, device, record) &&
            check_dimensions("grid", step->grid, device->max_grid, device, record) &&
            check_cluster(step, device, record) && check_programmatic(step, first, device, record) &&
-           check_carveout(step->carveout, record) &&
            check_shared(step->shared_bytes, device, record) &&
            hn_l2_window_check(&step->window, device, record);
 }
@@ -274,10 +303,8 @@ static bool check_chunks(const struct hn_launch *launch, const struct hn_device 
                          struct hn_record *record)
 {
     const struct hn_flow *flow = launch->flow;
-    if (flow->why[0] != '\0') {
-        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s", flow->why);
-        return false;
-    }
+    if (flow->why[0] != '\0')
+        return REFUSE(record, "%s", flow->why);
     for (size_t c = 0; c < flow->chunk_count; c++)
         for (size_t s = 0; s < launch->step_count; s++)
             if (!check_step(&flow->chunks[c].steps[s], s == 0, device, record))
@@ -299,8 +326,7 @@ static bool check_tensors(const struct hn_launch *launch, const struct hn_device
                      device->identity.capability / 10, device->identity.capability % 10);
         else if (hn_tensor_check(&launch->tensors[i], why))
             continue;
-        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s", why);
-        return false;
+        return REFUSE(record, "%s", why);
     }
     return true;
 }
@@ -308,10 +334,8 @@ static bool check_tensors(const struct hn_launch *launch, const struct hn_device
 bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device,
                      struct hn_record *record)
 {
-    if (launch->step_count == 0) {
-        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "no step is launched: no 'if' holds");
-        return false;
-    }
+    if (launch->step_count == 0)
+        return REFUSE(record, "no step is launched: no 'if' holds");
     if (!check_tensors(launch, device, record))
         return false;
     if (launch->flow != NULL)

@@ -39,6 +39,12 @@ enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_s
  * "block 64x32 has 2048 threads; NVIDIA H200 takes 1024". */
 bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device, struct hn_record *record);
 
+/* Makes and checks the launch of a point that need not have one: where an expression that the launch, its arguments or the
+ * compile options need has no value the record is an invalid launch too, and the launch has no steps. It is the caller's in any case. */
+enum hn_status hn_launch_make_checked(const struct hn_plan *plan, const struct hn_device *device,
+                                      const struct hn_bindings *problem, const struct hn_bindings *point,
+                                      struct hn_launch *launch, struct hn_record *record, struct hn_error *err);
+
 /* Evaluates the grid of a step again, for so many clusters that run at once. Where the device can not hold it, or it has no
  * value, the record is an invalid launch. */
 void hn_launch_fit_clusters(const struct hn_plan *plan, const struct hn_device *device, struct hn_value *values, int64_t clusters,

@@ -230,7 +230,7 @@ static enum hn_status evaluate_extent(const struct hn_plan *plan, struct hn_valu
     enum hn_status status =
         hn_expression_integer(plan->pipeline->fields[HN_PIPELINE_OVER], values, &over, err);
     if (status == HN_OK && over < 1)
-        return hn_fail(err, HN_ECONFIG, "'over' of the pipeline is %lld, expected at least 1",
+        return hn_fail(err, HN_EVALUE, "'over' of the pipeline is %lld, expected at least 1",
                        (long long)over);
     hn_plan_set_chunk(plan, values, 0, over, 0);
     return status;

@@ -8,7 +8,7 @@ import time
 
 import double
 
-ENDED_WITHIN_S = 10
+ENDED_WITHIN_S = 60
 
 
 def processes(folder):

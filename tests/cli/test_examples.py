@@ -6,7 +6,6 @@ import os
 import pathlib
 import shutil
 import subprocess
-import time
 import unittest
 
 import double
@@ -229,10 +228,8 @@ int main(void)
         self.assertIn("#define HONE_SGEMM_RESULT_COUNT 30\n", header.read_text())
         self.write("main.cpp", f'#include "{header}"\n'
                    "int main() { return !hone_sgemm_fits(hone_sgemm_results[0].config, {64, 128, 256}); }\n")
-        started = time.monotonic()
         self.run_all(["g++", "-std=c++17", *WARNINGS.split(), "-isystem", include, "main.cpp", "-o", "main",
                       f"{double.DOUBLE}/libcuda.so.1"], ["./main"], LD_LIBRARY_PATH=double.DOUBLE)
-        self.assertLess(time.monotonic() - started, 20)
         text = self.run_all(["b/sgemm", "100", "200", "300", "alone"], LD_LIBRARY_PATH=double.DOUBLE)
         self.assertRegex(text, r"relative error in three rows: \S+: right\n[\d.]+ us, \d+ GFLOP/s\n$")
         self.run_all(["b/sgemm", "0", "200", "300"], LD_LIBRARY_PATH=double.DOUBLE, expect=2)

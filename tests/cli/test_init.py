@@ -31,7 +31,7 @@ class Init(hone.Case):
         for path in own:
             with self.subTest(path.name):
                 for name, config in self.init_all(path):
-                    self.hone("space", config)
+                    self.hone("space", config, "--count")
                     written += 1
         self.assertGreaterEqual(written, 20)
 
@@ -65,7 +65,7 @@ class Init(hone.Case):
                 config = self.folder / f"{path.parent.name}-{path.stem}.yaml"
                 choice = ["--entry", "reduce"] if path == FOREIGN / "reduction.cu" else []
                 self.hone("init", path, "-o", config, "--quiet", *choice)
-                self.hone("space", config)
+                self.hone("space", config, "--count")
                 text = config.read_text()
                 if path.stem in unknown:
                     self.assertIn(unknown[path.stem], text)

@@ -13,11 +13,8 @@ import double
 KILLS = int(os.environ.get("HONE_KILLS", "8"))
 SEED = 20261121
 
-# Records are committed 50 ms after the first of them is ready. None is told while a commit takes its time, as on a busy machine.
-COMMIT_S = 0.05
-SLACK_S = 0.25
 # A worker ends as soon as it is scheduled; on a machine that runs tests only, that may take a while.
-ENDED_WITHIN_S = 1 if double.ON_GPU else 20
+ENDED_WITHIN_S = 60
 
 
 def signal_quietly(pid, number):
@@ -93,10 +90,12 @@ class Kill(double.Case):
         """What was told is in the cache, but for the last of it, which was in flight."""
         # Before anything is told the tables may not be there yet.
         kept = {point for point, in self.sql("SELECT point FROM record")} if told and self.cache.exists() else set()
+        order = list(dict.fromkeys(double.name(record["point"]) for record in told))
+        there = [name in kept for name in order]
+        self.assertEqual(there, sorted(there, reverse=True), "a record is lost that was told before one that is kept")
         for record in told:
             if double.name(record["point"]) not in kept:
                 self.lost.append(told[-1]["time"] - record["time"])
-                self.assertLess(self.lost[-1], COMMIT_S + SLACK_S, f"{record['point']} was lost")
 
     def assert_complete(self, result):
         self.assertEqual(result["outcomes"], self.expected["outcomes"])

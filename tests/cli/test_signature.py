@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What a plan passes is compared with what the kernels declare, before anything is launched."""
 
+import json
+import re
 import unittest
 
 import double
@@ -112,6 +114,100 @@ class Signature(double.Case):
         self.change("#if PATH == PATH_texture_1d", "#if 0", "field.cu")
         self.assertIn("argument 'line' is a texture object (8 bytes); parameter 2 of kernel 'field' has 4 bytes;",
                       self.compile_failure(config))
+
+    def refused(self, message):
+        """By all that reads the kernel: `space`, `compile`, and `tune` before it measures."""
+        result = self.hone("space", self.config, expect=2)
+        self.assertEqual(result.stderr, f"hone: {self.config}: {message} (at the default point)\n")
+        self.assertEqual(self.compile_failure(self.config), message)
+        self.without_reference()
+        self.tune_fails(f"{self.config}: {message} (at the default point)")
+
+    def test_an_output_that_can_not_be_written(self):
+        self.change("float *y, float a, int n)", "const float *y, float a, int n)", "scale.cu")
+        self.change("y[i] = a *", "const_cast<float *>(y)[i] = a *", "scale.cu")
+        self.refused("argument 'y' is float32, an output; parameter 2 of kernel 'scale' is 'const float *', which it can not "
+                     "write to")
+
+    def test_another_kind_of_number_of_the_same_size(self):
+        self.change("{name: n, type: int32, value: n}", "{name: n, type: float32, value: n}")
+        self.refused("argument 'n' is float32; parameter 4 of kernel 'scale' is 'int', which is another kind of number")
+
+    def test_elements_of_another_size(self):
+        self.change("const float *x, float *y", "const double *x, float *y", "scale.cu")
+        self.refused("argument 'x' is float32; parameter 1 of kernel 'scale' is 'const double *', whose elements have another "
+                     "size")
+
+    def test_a_missing_argument_is_told_by_space(self):
+        self.change("  - {name: n, type: int32, value: n}\n", "")
+        result = self.hone("space", self.config, expect=2)
+        self.assertEqual(result.stderr, f"hone: {self.config}: {MISSING} (at the default point)\n")
+        self.assertEqual(self.hone("space", self.config, HONE_NVRTC="/nowhere").stderr, "")
+
+    def test_what_the_text_does_not_decide_is_not_judged(self):
+        """Parameters behind conditions, types by names of the source's own, and outputs that a later step reads."""
+        self.change("const float *x, float *y, float a, int n)",
+                    "const float *x,\n#if BLOCK == 1\nconst float *y,\n#else\nfloat *y,\n#endif\nfloat a, int n)", "scale.cu")
+        self.hone("compile", "--arch", "sm_90", self.config)
+        self.change("#ifndef BLOCK", "typedef int number;\n#ifndef BLOCK", "scale.cu")
+        self.change("float a, int n)", "float a, number n)", "scale.cu")
+        self.hone("compile", "--arch", "sm_90", self.config)
+
+
+BY_THREE = [(block, 3) for block in (32, 64, 128, 256, 512, 1024)]
+
+
+class NoLaunch(double.Case):
+    """An expression without a value is its point's invalid launch, and ends no run."""
+
+    def setUp(self):
+        super().setUp()
+        # 65536 / (3 * 64) is no whole number.
+        self.spoil(self.config, "ITEMS: [1, 2, 4, 8]", "ITEMS: [1, 2, 3]")
+
+    def check(self, old, new, column, message, *points):
+        """By all commands, where `old` of the config is `new`: it has that message, a pattern, at those points."""
+        self.spoil(self.config, old, new)
+        line = self.config.read_text().partition(new)[0].count("\n") + 1
+        message = f"{re.escape(str(self.config))}:{line}:{column}: {message}"
+        summary = self.hone("space", self.config).stdout.splitlines()[-1]
+        self.assertRegex(summary, f"^no launch: {len(points)} of 18 points, as BLOCK=32,FAULT=0,ITEMS={points[0][1]}: {message}$")
+        launches = json.loads(self.hone("space", self.config, "--json").stdout)["problems"][0]["launches"]
+        self.assertEqual((launches["tried"], launches["refused"]), (18, len(points)))
+        compiled = json.loads(self.hone("compile", "--arch", "sm_90", "--all", self.config, "--json").stdout)
+        for refused in [row for row in compiled if row["outcome"] == "invalid_launch"]:
+            self.assertRegex(refused["message"], f"^{message}$")
+        self.assertEqual(sum(row["outcome"] == "ok" for row in compiled), 18 - len(points))
+        tuning, = self.tune("--full", "--events", self.events)
+        self.assertEqual(tuning["best"]["outcome"], "ok")
+        refused = [record for record in self.read_events() if record["outcome"] == "invalid_launch"]
+        self.assertEqual(sorted((record["point"]["BLOCK"], record["point"]["ITEMS"]) for record in refused), sorted(points))
+        for record in refused:
+            self.assertRegex(record["message"], f"^{message}$")
+        given = f"BLOCK={points[0][0]}", f"ITEMS={points[0][1]}"
+        result = self.hone("run", self.config, "-s", given[0], "-s", given[1], expect=3)
+        self.assertRegex(result.stdout, f"invalid_launch: {message}\n")
+        result = self.hone("tune", self.config, "-s", given[0], "-s", given[1], expect=3)
+        self.assertIn("1 invalid_launch", result.stdout)
+
+    def test_of_a_grid(self):
+        self.check("ceil_div(n, BLOCK * ITEMS)", "n / (BLOCK * ITEMS)", 9,
+                   r"'n / \(BLOCK \* ITEMS\)' gives [0-9.]+, expected an integer", *BY_THREE)
+
+    def test_of_shared_memory(self):
+        self.check("  block: BLOCK", "  shared_bytes: 64 // (3 - ITEMS)\n  block: BLOCK", 17,
+                   r"'64 // \(3 - ITEMS\)', column 4: 64 // 0: division by zero", *BY_THREE)
+
+    def test_of_a_count(self):
+        self.spoil(self.folder / "scale.cu", "float a, int n)", "float a, signed char *, int n)")
+        self.spoil(self.config, re.search("reference: {.*}", self.config.read_text())[0], "reference: none")
+        self.check("  - {name: n, type: int32, value: n}\n",
+                   "  - {name: z, type: int8, count: 8 // (3 - ITEMS), role: scratch}\n  - {name: n, type: int32, value: n}\n", 34,
+                   r"'8 // \(3 - ITEMS\)', column 3: 8 // 0: division by zero", *BY_THREE)
+
+    def test_of_an_option(self):
+        self.check("launch:", "compile: {options: [\"-maxrregcount={64 // (3 - ITEMS) * 2}\"]}\nlaunch:", 21,
+                   r"'64 // \(3 - ITEMS\) \* 2', column 4: 64 // 0: division by zero", *BY_THREE)
 
 
 if __name__ == "__main__":

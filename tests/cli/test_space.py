@@ -141,7 +141,7 @@ class Sources(hone.Case):
         self.spoil(self.config, "entry: saxpy", "entry: \"mine::axpy<BLOCK>\"")
         self.refused(f"{self.config}: entry 'mine::axpy<BLOCK>': neither '{self.template}' nor what it includes with quotes "
                      "has the name 'axpy'; expected the name of a kernel there")
-        self.write("kernels.cuh", "namespace mine { template <int N> __global__ void axpy() {} }")
+        self.write("kernels.cuh", "namespace mine { template <int N> __global__ void axpy(float, const float *, float *, int) {} }")
         self.template.write_text('#include "kernels.cuh"\n' + self.template.read_text())
         self.hone("space", self.config)
 

@@ -114,7 +114,7 @@ class Cheats(hone.Case):
         if record["outcome"] in ("ok", "slower"):
             # Who gains nothing by what he does is not looked at further, but where all of them would gain.
             self.assertTrue(cheat in fruitless or not everything, record)
-            if record["outcome"] == "ok":
+            if DOUBLE and record["outcome"] == "ok":
                 self.assertGreater(record["timing"]["median_us"], gain_of(cheat) * good_us, cheat)
             return
         message = re.sub(r" \((on the second seed, \d+|in the final race|after the final race)\)$", "", record.get("message") or "")
@@ -137,9 +137,9 @@ class Cheats(hone.Case):
                 with self.subTest(cheat=record["point"]["CHEAT"]):
                     self.check_record(record, good_us, fruitless, everything)
         best = tuning["best"]
-        if everything:
-            self.assertIn(best["point"]["CHEAT"], {"none"} | set(fruitless))
-        self.assertGreater(best["timing"]["median_us"], gain_of(best["point"]["CHEAT"]) * good_us)
+        self.assertIn(best["point"]["CHEAT"], {"none"} | set(fruitless) | set(HARMLESS))
+        if DOUBLE:
+            self.assertGreater(best["timing"]["median_us"], gain_of(best["point"]["CHEAT"]) * good_us)
 
     def report(self, tuning):
         print(f"\n{tuning['device']}, {self._testMethodName}:")

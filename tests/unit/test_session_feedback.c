@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
 #include "tuner/session/session_internal.h"
 
 /* A strategy that writes down all that it is told, and whose next point depends on all of it. */
@@ -460,10 +459,8 @@ static void what_is_declined_is_skipped(void **state)
         start_probe(1000);
         probe.declined = 4;
         probe.exact = i == 0;
-        double began_ms = hn_now_ms();
         struct hn_session *session = run_varied(&grid, kinds[i], 4, 2);
         check_declined(session, &grid);
-        assert_true(hn_now_ms() - began_ms < 20e3);
         hn_session_destroy(session);
         assert_int_equal(probe.told_compiled, probe.told_finished);
         finish_grid(&grid);

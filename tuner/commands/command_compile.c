@@ -47,6 +47,7 @@ struct batch {
     struct hn_image *images;
     uint64_t count;
     uint64_t submitted;
+    uint64_t finished;
     double started_ms;
 };
 
@@ -162,6 +163,13 @@ static enum hn_status submit_some(struct batch *batch, struct hn_error *err)
         struct hn_source source;
         uint64_t i = batch->submitted++;
         enum hn_status status = hn_task_source(&batch->task, &batch->points[i], &source, err);
+        if (status == HN_EVALUE) {
+            batch->images[i].outcome = HN_OUTCOME_INVALID_LAUNCH;
+            batch->images[i].message = strdup(err->message);
+            batch->compile->done++;
+            batch->finished++;
+            continue;
+        }
         if (status != HN_OK)
             return status;
         status = hn_compile_pool_submit(pool, i, &source, batch->compile->architecture, 0, err);
@@ -188,12 +196,12 @@ static enum hn_status take_one(struct batch *batch, uint64_t i, struct hn_error 
     return status;
 }
 
-static void show_progress(const struct batch *batch, uint64_t finished)
+static void show_progress(const struct batch *batch)
 {
     if (!batch->compile->options.quiet && isatty(STDERR_FILENO))
-        dprintf(STDERR_FILENO, "\r\033[K%llu/%llu compiled, %.1f/s", (unsigned long long)finished,
-                (unsigned long long)batch->count,
-                (double)finished * 1e3 / (hn_now_ms() - batch->started_ms + 1));
+        dprintf(STDERR_FILENO, "\r\033[K%llu/%llu compiled, %.1f/s",
+                (unsigned long long)batch->finished, (unsigned long long)batch->count,
+                (double)batch->finished * 1e3 / (hn_now_ms() - batch->started_ms + 1));
 }
 
 static enum hn_status compile_batch(struct batch *batch, struct hn_error *err)
@@ -201,8 +209,7 @@ static enum hn_status compile_batch(struct batch *batch, struct hn_error *err)
     struct hn_compile_pool *pool = batch->compile->pool;
     struct pollfd *fds = calloc((size_t)hn_compile_pool_jobs(pool) * 2, sizeof *fds);
     enum hn_status status = fds != NULL ? HN_OK : hn_fail_memory(err);
-    uint64_t finished = 0;
-    while (status == HN_OK && finished < batch->count) {
+    while (status == HN_OK && batch->finished < batch->count) {
         uint64_t i;
         struct hn_image image;
         status = submit_some(batch, err);
@@ -211,13 +218,14 @@ static enum hn_status compile_batch(struct batch *batch, struct hn_error *err)
         while (status == HN_OK && hn_compile_pool_take(pool, &i, &image)) {
             batch->images[i] = image;
             status = take_one(batch, i, err);
-            show_progress(batch, ++finished);
+            batch->finished++;
+            show_progress(batch);
         }
         if (status == HN_OK && hn_interrupted() != 0)
             status = hn_fail(err, HN_EINTERRUPTED, "interrupted");
-        if (status == HN_OK && finished < batch->count && batch->submitted == batch->count)
+        if (status == HN_OK && batch->finished < batch->count && batch->submitted == batch->count)
             poll(fds, hn_compile_pool_poll(pool, fds), 200);
-        else if (status == HN_OK && finished < batch->count)
+        else if (status == HN_OK && batch->finished < batch->count)
             poll(fds, hn_compile_pool_poll(pool, fds), 50);
     }
     if (!batch->compile->options.quiet && isatty(STDERR_FILENO))

@@ -202,13 +202,11 @@ static enum hn_status evaluate(struct once *once, const struct hn_task *task,
     struct hn_launch launch;
     char key[33];
     hn_image_init(&image);
-    enum hn_status status = hn_launch_make(task->plan, task->problem, &record->point, &launch, err);
-    if (status != HN_OK)
-        return status;
-    bool fits = hn_launch_check(&launch, &once->device, record);
+    enum hn_status status = hn_launch_make_checked(task->plan, &once->device, task->problem,
+                                                   &record->point, &launch, record, err);
     hn_launch_finish(&launch);
-    if (!fits)
-        return HN_OK;
+    if (status != HN_OK || record->outcome != HN_OUTCOME_OK)
+        return status;
     status = hn_task_source(task, &record->point, &source, err);
     if (status != HN_OK)
         return status;
@@ -236,7 +234,7 @@ static void print_counters(const struct once *once, const struct hn_record *reco
     char bound[128];
     if (once->no_counters[0] != '\0')
         printf("  no counters  %s\n", once->no_counters);
-    hn_findings_make(record, NULL, &findings);
+    hn_findings_make(record, NULL, (double)once->device.clock_khz / 1e3, &findings);
     if (!findings.known)
         return;
     hn_findings_bound(&findings, bound, sizeof bound);

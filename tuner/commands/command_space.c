@@ -9,11 +9,14 @@
 #include "base/clock.h"
 #include "base/permutation.h"
 #include "cache/record/record_json.h"
+#include "runtime/compile/compile.h"
+#include "runtime/plan/launch.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/config/config_sources.h"
 #include "tuner/report/table.h"
+#include "tuner/session/task.h"
 
 extern const struct hn_command hn_command_space;
 
@@ -31,9 +34,17 @@ struct arguments {
 struct view {
     const struct hn_config *config;
     size_t problem;
-    struct hn_space *space;
+    struct hn_task task; /* without a template only its space, plan and problem */
     double build_ms;
+    struct hn_device device;
+    uint64_t tried; /* points whose launches were looked at: all, or some that were drawn */
+    uint64_t refused;
+    char *example; /* the first of those, and why */
 };
+
+enum { TRIED_MOST = 20000 };
+/* Whose limits are the widest. */
+static const char architecture[] = "sm_90";
 
 static const struct argp_option own_options[] = {
     {"count", KEY_COUNT, 0, 0, "Print the number of valid points", 1},
@@ -100,7 +111,7 @@ static enum hn_status visit(const struct view *view, const uint16_t *choice, vis
 {
     struct hn_bindings point;
     hn_bindings_init(&point);
-    enum hn_status status = hn_space_bindings(view->space, choice, &point, err);
+    enum hn_status status = hn_space_bindings(view->task.space, choice, &point, err);
     if (status == HN_OK)
         status = visitor(&point, context, err);
     hn_bindings_finish(&point);
@@ -119,7 +130,7 @@ static enum hn_status fail_list(const struct hn_space *space, struct hn_error *e
 static enum hn_status visit_points(const struct view *view, const struct arguments *arguments,
                                    visit_point *visitor, void *context, struct hn_error *err)
 {
-    const struct hn_space *space = view->space;
+    const struct hn_space *space = view->task.space;
     struct hn_random random = hn_random_seeded(arguments->seed);
     struct hn_permutation order;
     uint64_t size = hn_space_size(space);
@@ -154,6 +165,63 @@ static enum hn_status print_point(const struct hn_bindings *point, void *context
         fprintf(context, "%s\n", text.data == NULL ? "" : text.data);
     hn_text_finish(&text);
     return status;
+}
+
+static enum hn_status try_launch(const struct hn_bindings *point, void *context,
+                                 struct hn_error *err)
+{
+    struct view *view = context;
+    struct hn_launch launch;
+    struct hn_record record;
+    hn_record_init(&record);
+    enum hn_status status = hn_launch_make_checked(
+        view->task.plan, &view->device, view->task.problem, point, &launch, &record, err);
+    view->tried++;
+    if (record.outcome != HN_OUTCOME_OK && view->refused++ == 0) {
+        struct hn_text text;
+        hn_text_init(&text);
+        hn_bindings_append(&text, point);
+        hn_text_printf(&text, ": %s", record.message != NULL ? record.message : "no message");
+        view->example = hn_text_take(&text);
+    }
+    hn_launch_finish(&launch);
+    hn_record_finish(&record);
+    return status;
+}
+
+/* That the default point's kernels take what the config passes, where they can be compiled here. */
+static enum hn_status check_signature(struct view *view, struct hn_error *err)
+{
+    struct hn_nvrtc nvrtc;
+    struct hn_source source = {.template = NULL};
+    struct hn_image image;
+    struct hn_bindings point;
+    struct hn_error ignored;
+    hn_image_init(&image);
+    hn_bindings_init(&point);
+    enum hn_status status = hn_config_default_point(view->config, view->task.space, &point, err);
+    bool opened = status == HN_OK && hn_nvrtc_open(&nvrtc, &ignored) == HN_OK;
+    if (opened && hn_task_source(&view->task, &point, &source, &ignored) == HN_OK &&
+        hn_compile_source(&nvrtc, &source, architecture, &image, &ignored) == HN_OK &&
+        image.outcome == HN_OUTCOME_OK)
+        status = hn_task_check_default(&view->task, &point, &image, err);
+    if (opened)
+        hn_nvrtc_close(&nvrtc);
+    hn_source_finish(&source);
+    hn_image_finish(&image);
+    hn_bindings_finish(&point);
+    return status;
+}
+
+static enum hn_status check_points(struct view *view, struct hn_error *err)
+{
+    bool all =
+        hn_space_enumerated(view->task.space) && hn_space_size(view->task.space) <= TRIED_MOST;
+    const struct arguments drawn = {.mode = all ? LIST : SAMPLE, .points = TRIED_MOST, .seed = 1};
+    enum hn_status status = hn_device_for_architecture(architecture, &view->device, err);
+    if (status == HN_OK)
+        status = visit_points(view, &drawn, try_launch, view, err);
+    return status == HN_OK && view->problem == 0 ? check_signature(view, err) : status;
 }
 
 static char *problem_text(const struct view *view)
@@ -196,8 +264,8 @@ static void print_parameters(const struct hn_config *config)
 
 static void print_summary(const struct view *view, const char *problem)
 {
-    double cartesian = hn_space_cartesian(view->space);
-    double valid = hn_space_valid(view->space, NULL);
+    double cartesian = hn_space_cartesian(view->task.space);
+    double valid = hn_space_valid(view->task.space, NULL);
     char count[HN_SPACE_COUNT_TEXT];
     if (view->problem == 0)
         print_parameters(view->config);
@@ -206,12 +274,16 @@ static void print_summary(const struct view *view, const char *problem)
     printf(cartesian < 1e15      ? "%s valid points of %.0f"
            : isfinite(cartesian) ? "%s valid points of %.4g"
                                  : "%s valid points of more than 1e+308",
-           hn_space_count_text(view->space, count), cartesian);
+           hn_space_count_text(view->task.space, count), cartesian);
     if (isfinite(cartesian))
         printf(" (%.3g%%)", 100.0 * valid / cartesian);
     printf(", %s in %.1f ms\n",
-           hn_space_enumerated(view->space) ? "built" : "too many to be numbered; counted",
+           hn_space_enumerated(view->task.space) ? "built" : "too many to be numbered; counted",
            view->build_ms);
+    if (view->refused > 0)
+        printf("no launch: %llu of %llu points%s, as %s\n", (unsigned long long)view->refused,
+               (unsigned long long)view->tried,
+               (double)view->tried < valid ? " that were drawn" : "", view->example);
 }
 
 static enum hn_status print_view(const struct view *view, const struct arguments *arguments,
@@ -226,7 +298,7 @@ static enum hn_status print_view(const struct view *view, const struct arguments
         print_summary(view, problem);
     } else if (arguments->mode == COUNT) {
         char count[HN_SPACE_COUNT_TEXT];
-        printf("%s%s%s\n", hn_space_count_text(view->space, count), several ? "\t" : "",
+        printf("%s%s%s\n", hn_space_count_text(view->task.space, count), several ? "\t" : "",
                several ? problem : "");
     } else {
         if (several)
@@ -263,17 +335,22 @@ static enum hn_status add_view(const struct view *view, const struct arguments *
                                json_t *problems, struct hn_error *err)
 {
     bool exact;
-    double valid = hn_space_valid(view->space, &exact);
-    bool enumerated = hn_space_enumerated(view->space);
+    double valid = hn_space_valid(view->task.space, &exact);
+    bool enumerated = hn_space_enumerated(view->task.space);
     json_t *object =
         json_pack("{s:o, s:o, s:b, s:b, s:f, s:f}", "problem",
                   hn_bindings_to_json(&view->config->problems[view->problem]), "valid",
-                  enumerated ? json_integer((json_int_t)hn_space_size(view->space))
+                  enumerated ? json_integer((json_int_t)hn_space_size(view->task.space))
                              : json_real(fmin(valid, DBL_MAX)),
                   "numbered", enumerated, "estimated", !exact, "cartesian",
-                  fmin(hn_space_cartesian(view->space), DBL_MAX), "build_ms", view->build_ms);
+                  fmin(hn_space_cartesian(view->task.space), DBL_MAX), "build_ms", view->build_ms);
     if (object == NULL || json_array_append_new(problems, object) != 0)
         return hn_fail_memory(err);
+    if (view->tried > 0)
+        json_object_set_new(object, "launches",
+                            json_pack("{s:I, s:I, s:s*}", "tried", (json_int_t)view->tried,
+                                      "refused", (json_int_t)view->refused, "example",
+                                      view->example));
     if (arguments->mode != LIST && arguments->mode != SAMPLE)
         return HN_OK;
     json_t *points = json_array();
@@ -289,14 +366,20 @@ static enum hn_status show_problems(const struct hn_config *config,
     enum hn_status status = HN_OK;
     for (size_t i = 0; i < config->problem_count && status == HN_OK; i++) {
         struct view view = {.config = config, .problem = i};
+        bool has_kernel = config->plan->template_path != NULL;
         double start = hn_now_ms();
-        status = hn_config_space(config, i, &view.space, err);
+        status = has_kernel ? hn_task_make_sources(config, i, &view.task, err)
+                            : hn_config_space(config, i, &view.task.space, err);
         if (status != HN_OK)
             break;
         view.build_ms = hn_now_ms() - start;
-        status = problems != NULL ? add_view(&view, arguments, problems, err)
-                                  : print_view(&view, arguments, err);
-        hn_space_destroy(view.space);
+        if (has_kernel && arguments->mode == SUMMARY)
+            status = check_points(&view, err);
+        if (status == HN_OK)
+            status = problems != NULL ? add_view(&view, arguments, problems, err)
+                                      : print_view(&view, arguments, err);
+        hn_task_finish(&view.task);
+        free(view.example);
     }
     return status;
 }

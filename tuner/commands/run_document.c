@@ -92,7 +92,7 @@ json_t *hn_run_result_to_json(const struct hn_run_result *result)
     if (record_json == NULL)
         return NULL;
     hn_staging_add_json(record, record_json);
-    hn_findings_make(record, NULL, &findings);
+    hn_findings_make(record, NULL, (double)result->device->clock_khz / 1e3, &findings);
     if (findings.known)
         (void)json_object_set_new(record_json, "counted", hn_findings_to_json(&findings));
     json_t *json = json_pack(

@@ -2,12 +2,14 @@
 #include "tuner/config/config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/expression/expression_json.h"
 #include "runtime/plan/data_file.h"
 #include "tuner/config/config_parts.h"
 
@@ -177,11 +179,27 @@ static void read_root(struct hn_config_reader *reader)
     hn_config_read_prior(reader);
 }
 
+/* What fails later, at a point, says where it stands; until now the reader has said it. */
+static void set_place(void *context, struct hn_expression *expression, const struct hn_field *field,
+                      size_t item)
+{
+    struct hn_config_reader *reader = context;
+    const struct hn_yaml *node = hn_config_place(reader, expression);
+    char place[PATH_MAX + 32];
+    (void)field;
+    (void)item;
+    if (node == reader->root)
+        return;
+    snprintf(place, sizeof place, "%s:%d:%d", reader->path, node->line, node->column);
+    hn_expression_set_place(expression, place);
+}
+
 /* What the plan tells those who have no config: which points are valid, and where the config is. */
 static void complete_plan(struct hn_config_reader *reader)
 {
     const struct hn_config *config = reader->config;
     struct hn_plan *plan = config->plan;
+    hn_expressions_walk(&hn_plan_structure, plan, set_place, reader);
     plan->constraints =
         hn_config_allocate(reader, config->constraint_count, sizeof *plan->constraints);
     if (plan->constraints == NULL)

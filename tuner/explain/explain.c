@@ -81,7 +81,7 @@ enum hn_status hn_explain(const struct hn_explain_input *input, struct hn_explan
     if (status == HN_OK && evidence->best != SIZE_MAX) {
         hn_bounds_find(input->task, &explanation->device, input->roofs,
                        hn_evidence_record(evidence, evidence->best), &explanation->bounds);
-        hn_findings_make(hn_evidence_record(evidence, evidence->best), input->roofs,
+        hn_findings_make(hn_evidence_record(evidence, evidence->best), input->roofs, 0,
                          &explanation->findings);
         status = find_edges(explanation, known, input->compiler, err);
     }

@@ -142,6 +142,7 @@ static enum hn_status read_kernel(const struct hn_source_text *source, size_t gl
     if (code[brace] != '{')
         return HN_OK;
     size_t end = hn_closing_bracket(code, brace, source->length);
+    kernel->head = open;
     kernel->body = brace;
     kernel->end = end != SIZE_MAX ? end : source->length;
     enum hn_status status =

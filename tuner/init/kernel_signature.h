@@ -35,6 +35,7 @@ struct hn_kernel {
     size_t argument_count;
     char *bounds; /* the first expression of __launch_bounds__, or NULL */
     bool overloaded; /* the source has several of this name */
+    size_t head;  /* where its list of arguments begins */
     size_t body;  /* from here to end in the source's code */
     size_t end;
 };

@@ -52,12 +52,20 @@ static double busy(const struct view *view, enum hn_unit unit)
     return view->findings->busy[unit];
 }
 
-/* What is counted begins before the first block and ends behind the last one, by some 20 us on an
- * H200: what is told of all of that time says less of the launch. */
-static double stretch_of(const struct hn_counters *counters)
+/* What is counted begins before the first block and ends behind the last one, by 20 to 50 us that
+ * differ from lap to lap: what is told of all of that time says less of the launch. How long the
+ * launch itself takes is measured; else it is what the busiest SM's cycles take at its clock. Only
+ * without that is it a ratio of cycles, of a lap that may have waited longer than others. */
+static double stretch_of(const struct hn_record *record, const struct hn_counters *counters,
+                         double clock_mhz)
 {
+    double launch_us = record->timing.median_us;
     double stretch = hn_counter_ratio(counters, HN_COUNTER_CYCLES, HN_COUNTER_LONGEST_CYCLES);
-    return stretch > 0 ? stretch : 1;
+    if (!(launch_us > 0) && clock_mhz > 0)
+        launch_us = hn_counter(counters, HN_COUNTER_LONGEST_CYCLES) / clock_mhz;
+    if (launch_us > 0 && hn_counter(counters, HN_COUNTER_TIME) > 0)
+        stretch = hn_counter(counters, HN_COUNTER_TIME) / 1e3 / launch_us;
+    return fmax(stretch, 1);
 }
 
 /* Of the time, for how much of it a multiprocessor has work, in the mean; 1 where that is not
@@ -203,7 +211,9 @@ static void find_atomics(const struct view *view)
 static void find_idle_multiprocessors(const struct view *view)
 {
     double active = active_of(view->counters);
-    tell(find(view, "idle", 1 - active,
+    /* Others of them would have no more than what the busiest unit leaves. */
+    double share = fmin(1 - active, 1 - busy(view, view->findings->busiest));
+    tell(find(view, "idle", share,
               "more and smaller blocks, of like work; a grid that fills whole waves",
               "multiprocessors have no work for %.0f%% of the time: too few blocks, a last wave "
               "that is not full, or blocks that take much longer than others",
@@ -311,21 +321,24 @@ static double metric(const struct hn_record *record, const char *name)
 }
 
 static void find_rates(const struct hn_record *record, const struct hn_roofs *roofs,
-                       const struct hn_counters *counters, struct hn_findings *findings)
+                       const struct hn_counters *counters, double stretch,
+                       struct hn_findings *findings)
 {
-    double time_us = record->timing.median_us > 0 ? record->timing.median_us
-                                                  : hn_counter(counters, HN_COUNTER_TIME) / 1e3;
+    double time_us = record->timing.median_us > 0
+                         ? record->timing.median_us
+                         : hn_counter(counters, HN_COUNTER_TIME) / 1e3 / stretch;
     double per_us = time_us > 0 ? 1e-3 / time_us : 0;
     findings->time_us = time_us;
     findings->dram_gb_per_s = hn_counters_dram_bytes(counters) * per_us;
     findings->effective_gb_per_s = metric(record, "bytes") * per_us;
     findings->by_roof = roofs != NULL && roofs->copy_gb_per_s > 0 && findings->dram_gb_per_s > 0;
-    findings->dram_share = findings->by_roof ? findings->dram_gb_per_s / roofs->copy_gb_per_s
-                                             : hn_counter(counters, HN_COUNTER_DRAM_PERCENT) / 100 *
-                                                   stretch_of(counters);
+    findings->dram_share = findings->by_roof
+                               ? findings->dram_gb_per_s / roofs->copy_gb_per_s
+                               : hn_counter(counters, HN_COUNTER_DRAM_PERCENT) / 100 * stretch;
 }
 
-static void find_units(const struct hn_counters *counters, struct hn_findings *findings)
+static void find_units(const struct hn_counters *counters, double stretch,
+                       struct hn_findings *findings)
 {
     static const enum hn_counter percents[HN_UNIT_COUNT] = {
         [HN_UNIT_DRAM] = HN_COUNTER_DRAM_PERCENT,
@@ -342,7 +355,7 @@ static void find_units(const struct hn_counters *counters, struct hn_findings *f
     for (int unit = 0; unit < HN_UNIT_COUNT; unit++) {
         double percent = hn_counter(counters, percents[unit]) / 100;
         bool within_sm = unit >= HN_UNIT_L1;
-        findings->busy[unit] = fmin(percent * (within_sm ? active : stretch_of(counters)), 1);
+        findings->busy[unit] = fmin(percent * (within_sm ? active : stretch), 1);
     }
     findings->busy[HN_UNIT_DRAM] = fmin(findings->dram_share, 1);
     for (int unit = 0; unit < HN_UNIT_COUNT; unit++)
@@ -369,7 +382,7 @@ static int compare_shares(const void *a, const void *b)
 }
 
 void hn_findings_make(const struct hn_record *record, const struct hn_roofs *roofs,
-                      struct hn_findings *findings)
+                      double clock_mhz, struct hn_findings *findings)
 {
     struct hn_counters counters;
     struct view view = {.counters = &counters, .findings = findings};
@@ -378,12 +391,12 @@ void hn_findings_make(const struct hn_record *record, const struct hn_roofs *roo
     if (!counters.known)
         return;
     findings->known = true;
-    find_rates(record, roofs, &counters, findings);
-    find_units(&counters, findings);
+    double stretch = stretch_of(record, &counters, clock_mhz);
+    find_rates(record, roofs, &counters, stretch, findings);
+    find_units(&counters, stretch, findings);
     view.most = most_of(findings);
     if (atomic_requests(&view) > 0)
-        view.atomics =
-            fmin(count(&view, HN_COUNTER_L2_ATOMIC_PERCENT) / 100 * stretch_of(&counters), 1);
+        view.atomics = fmin(count(&view, HN_COUNTER_L2_ATOMIC_PERCENT) / 100 * stretch, 1);
     view.idle =
         fmax(0, active_of(&counters) - fmax(findings->busy[findings->busiest], view.atomics));
     view.memory =

@@ -38,7 +38,7 @@ enum { HN_FINDINGS_MOST = 16 };
 
 struct hn_findings {
     bool known;                 /* there are counters */
-    double time_us;             /* that rates are by: the measured one, or where there is none that of the counted launch */
+    double time_us;             /* that rates are by: the measured one, or where there is none what the counted launch takes by its cycles */
     double dram_gb_per_s;       /* what crossed the memory's bus in that time */
     double dram_share;          /* of what a copy gives (the roof), or where there is no roof of what the memory can do at best */
     bool by_roof;
@@ -52,8 +52,9 @@ struct hn_findings {
     size_t count;
 };
 
-/* roofs may be NULL. */
-void hn_findings_make(const struct hn_record *record, const struct hn_roofs *roofs, struct hn_findings *findings);
+/* roofs may be NULL. clock_mhz: of the SMs, for a record without a time; 0: not known. */
+void hn_findings_make(const struct hn_record *record, const struct hn_roofs *roofs, double clock_mhz,
+                      struct hn_findings *findings);
 
 /* "DRAM, 98% of what a copy gives", or "latency, no unit is busier than 34% (L2)". */
 void hn_findings_bound(const struct hn_findings *findings, char *text, size_t size);

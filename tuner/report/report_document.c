@@ -109,7 +109,7 @@ static json_t *counted_to_json(const struct hn_report_tuning *tuning)
     if (tuning->best == SIZE_MAX)
         return json_null();
     hn_findings_make(&tuning->records.items[tuning->best],
-                     tuning->has_roofs ? &tuning->roofs : NULL, &findings);
+                     tuning->has_roofs ? &tuning->roofs : NULL, 0, &findings);
     return findings.known ? hn_findings_to_json(&findings) : json_null();
 }
 

@@ -432,7 +432,7 @@ static void print_counted(const struct hn_session_state *state, const struct sca
     char bound[128];
     if (state->no_counters[0] != '\0')
         fprintf(file, "  no counters: %s\n", state->no_counters);
-    hn_findings_make(best, scale->roofs, &findings);
+    hn_findings_make(best, scale->roofs, 0, &findings);
     if (!findings.known)
         return;
     hn_findings_bound(&findings, bound, sizeof bound);

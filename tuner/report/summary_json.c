@@ -44,7 +44,7 @@ static json_t *record_to_json(const struct hn_backend *backend, const struct hn_
     struct hn_findings findings;
     json_t *json = hn_record_to_json(record);
     hn_staging_add_json(record, json);
-    hn_findings_make(record, roofs, &findings);
+    hn_findings_make(record, roofs, 0, &findings);
     if (json != NULL && findings.known)
         json_object_set_new(json, "counted", hn_findings_to_json(&findings));
     if (json != NULL && roofs != NULL && hn_roof_of(roofs, backend, record, &roof))

@@ -37,15 +37,14 @@ static enum hn_status start_point(struct hn_live *live, const struct hn_device *
     struct hn_launch launch;
     struct hn_source source;
     size_t number = live->ahead_count++;
-    enum hn_status status = hn_launch_make(task->plan, task->problem, point, &launch, err);
-    if (status != HN_OK)
-        return status;
     hn_record_init(&record);
-    bool fits = hn_launch_check(&launch, device, &record);
+    enum hn_status status =
+        hn_launch_make_checked(task->plan, device, task->problem, point, &launch, &record, err);
+    bool fits = record.outcome == HN_OUTCOME_OK;
     hn_record_finish(&record);
     hn_launch_finish(&launch);
-    if (!fits)
-        return HN_OK;
+    if (status != HN_OK || !fits)
+        return status;
     status = hn_task_source(task, point, &source, err);
     if (status != HN_OK)
         return status;

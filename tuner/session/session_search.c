@@ -23,12 +23,12 @@ static enum hn_status start_compiling(struct hn_session *session, size_t number,
     struct hn_record *record = &ticket->flight->record;
     struct hn_launch launch;
     enum hn_status status =
-        hn_launch_make(session->task->plan, session->task->problem, &record->point, &launch, err);
+        hn_launch_make_checked(session->task->plan, &session->backend->device,
+                               session->task->problem, &record->point, &launch, record, err);
     if (status != HN_OK)
         return status;
-    bool fits = hn_launch_check(&launch, &session->backend->device, record);
     hn_launch_finish(&launch);
-    if (!fits)
+    if (record->outcome != HN_OUTCOME_OK)
         return hn_session_finish_ticket(session, number, err);
     session->compiles = true;
     ticket->state = HN_TICKET_COMPILING;

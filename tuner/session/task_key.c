@@ -6,6 +6,7 @@
 #include "runtime/device/occupancy.h"
 #include "runtime/plan/flow.h"
 #include "runtime/plan/launch.h"
+#include "tuner/init/find_kernels.h"
 #include "tuner/session/task.h"
 
 /* The least of the steps, which launch one kernel: the last carve-out that one of them asks for is
@@ -59,16 +60,10 @@ static void check_warnings(const struct hn_plan *plan, struct hn_image *image)
     hn_text_finish(&why);
 }
 
-/* Turns an image whose launch the device can not hold into an invalid launch. */
+/* Turns an image that with its launch does not fit on a multiprocessor into an invalid launch. */
 static void check_fit(const struct hn_launch *launch, const struct hn_device *device,
                       struct hn_image *image)
 {
-    struct hn_record record;
-    hn_record_init(&record);
-    if (!hn_launch_check(launch, device, &record))
-        refuse(image, HN_OUTCOME_INVALID_LAUNCH,
-               record.message != NULL ? record.message : "no message");
-    hn_record_finish(&record);
     for (size_t i = 0; has_one_kernel(image) && i < launch->step_count; i++) {
         const struct hn_launch_step *step = &launch->steps[i];
         int64_t threads = step->block[0] * step->block[1] * step->block[2];
@@ -80,6 +75,86 @@ static void check_fit(const struct hn_launch *launch, const struct hn_device *de
     }
 }
 
+/* The kernel of a step as the template's text declares it; NULL: not there, or more than one
+ * reading. */
+static const struct hn_kernel *find_declared(const struct hn_source_text *source,
+                                             const struct hn_kernels *kernels,
+                                             const struct hn_step *step)
+{
+    const struct hn_kernel *found = NULL;
+    const char *end = step->entry + strcspn(step->entry, "<"), *name = end;
+    while (name > step->entry && name[-1] != ':')
+        name--;
+    for (size_t i = 0; i < kernels->count; i++) {
+        const struct hn_kernel *kernel = &kernels->items[i];
+        if (strncmp(kernel->name, name, (size_t)(end - name)) != 0 ||
+            kernel->name[end - name] != '\0')
+            continue;
+        size_t plain = strspn(source->directives + kernel->head, " \t\r\n");
+        if (found != NULL || kernel->argument_count != step->argument_count ||
+            plain < kernel->body - kernel->head)
+            return NULL;
+        found = kernel;
+    }
+    return found;
+}
+
+/* What the cubin does not tell of a parameter: the kind of a number, and const. NULL: all is well.
+ */
+static const char *find_mismatch(const struct hn_argument *argument,
+                                 const struct hn_kernel_argument *declared, bool only_step)
+{
+    const char *type = hn_type_of_c(declared->type);
+    bool passes_buffer = hn_argument_is_buffer(argument) && declared->pointer;
+    enum hn_element element;
+    unsigned lanes;
+    if (passes_buffer && hn_argument_is_compared(argument) && declared->constant && only_step)
+        return "which it can not write to";
+    if (type == NULL || !hn_type_parse(type, &element, &lanes))
+        return NULL;
+    bool real = hn_element_is_real(element), given_real = hn_element_is_real(argument->element);
+    if (passes_buffer && real && given_real && argument->lanes == 1 &&
+        hn_element_size(element) != hn_element_size(argument->element))
+        return "whose elements have another size";
+    if (argument->value != NULL && !declared->pointer && real != given_real &&
+        !hn_element_is_narrow(argument->element))
+        return "which is another kind of number";
+    return NULL;
+}
+
+/* Reads the template as `init` does; types that are not spelled out there are not judged. */
+static enum hn_status check_types(const struct hn_task *task, const struct hn_launch *launch,
+                                  struct hn_error *err)
+{
+    struct hn_source_text source;
+    struct hn_kernels kernels;
+    char *text = strdup(task->template.text);
+    if (text == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hn_source_text_make(task->template.path, text, &source, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_kernels_find(&source, &kernels, err);
+    for (size_t s = 0; s < launch->step_count && status == HN_OK; s++) {
+        const struct hn_step *step = launch->steps[s].step;
+        const struct hn_kernel *kernel = find_declared(&source, &kernels, step);
+        for (size_t i = 0; kernel != NULL && i < step->argument_count && status == HN_OK; i++) {
+            const struct hn_argument *argument = &task->plan->arguments[step->arguments[i]];
+            const char *why =
+                find_mismatch(argument, &kernel->arguments[i], launch->step_count == 1);
+            if (why != NULL)
+                status = hn_fail(err, HN_ECONFIG,
+                                 "argument '%s' is %s%s; parameter %zu of kernel '%s' is '%s', %s",
+                                 argument->name, hn_element_name(argument->element),
+                                 hn_argument_is_compared(argument) ? ", an output" : "", i + 1,
+                                 kernel->name, kernel->arguments[i].spelled, why);
+        }
+    }
+    hn_kernels_finish(&kernels);
+    hn_source_text_finish(&source);
+    return status;
+}
+
 static enum hn_status check_arguments(const struct hn_task *task, const struct hn_launch *launch,
                                       const struct hn_bindings *point, const struct hn_image *image,
                                       struct hn_error *err)
@@ -89,7 +164,7 @@ static enum hn_status check_arguments(const struct hn_task *task, const struct h
     if (status == HN_OK)
         status = hn_signature_check(task->plan, values, launch, image, err);
     free(values);
-    return status;
+    return status == HN_OK ? check_types(task, launch, err) : status;
 }
 
 static void append_geometry(struct hn_text *text, const struct hn_launch *launch)
@@ -217,8 +292,15 @@ enum hn_status hn_task_complete_image(const struct hn_task *task, const struct h
                                       char key[33], struct hn_error *err)
 {
     struct hn_launch launch;
-    enum hn_status status = hn_launch_make(task->plan, task->problem, point, &launch, err);
-    if (status != HN_OK)
+    struct hn_record record;
+    hn_record_init(&record);
+    enum hn_status status =
+        hn_launch_make_checked(task->plan, device, task->problem, point, &launch, &record, err);
+    if (record.outcome != HN_OUTCOME_OK)
+        refuse(image, record.outcome, record.message != NULL ? record.message : "no message");
+    hn_record_finish(&record);
+    key[0] = '\0';
+    if (launch.step_count == 0)
         return status;
     image->resources.occupancy = occupancy_of(&launch, device, &image->resources);
     hn_launch_note_shared(&launch, &image->resources);
@@ -243,7 +325,7 @@ enum hn_status hn_task_check_default(const struct hn_task *task, const struct hn
     struct hn_error reason = {""};
     enum hn_status status = hn_launch_make(task->plan, task->problem, point, &launch, err);
     if (status != HN_OK)
-        return status;
+        return status == HN_EVALUE ? HN_OK : status;
     status = check_arguments(task, &launch, point, image, &reason);
     hn_launch_finish(&launch);
     return status == HN_OK ? HN_OK
