@@ -1,17 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/hash.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
-struct hn_hash hn_hash_bytes(const void *bytes, size_t size)
+static struct hn_hash as_text(XXH128_hash_t value)
 {
-    XXH128_hash_t value = XXH3_128bits(bytes, size);
     struct hn_hash hash;
     snprintf(hash.hex, sizeof hash.hex, "%016llx%016llx", (unsigned long long)value.high64,
              (unsigned long long)value.low64);
     return hash;
+}
+
+struct hn_hash hn_hash_bytes(const void *bytes, size_t size)
+{
+    return as_text(XXH3_128bits(bytes, size));
+}
+
+/* Not by a map of the file: a file that shrinks under one ends the process (SIGBUS). */
+bool hn_hash_read(int fd, struct hn_hash *hash, uint64_t *size)
+{
+    enum { CHUNK = 1 << 20 };
+    XXH3_state_t *state = XXH3_createState();
+    void *chunk = malloc(CHUNK);
+    ssize_t got = -1;
+    bool whole = state != NULL && chunk != NULL && XXH3_128bits_reset(state) == XXH_OK;
+    *size = 0;
+    while (whole && ((got = read(fd, chunk, CHUNK)) > 0 || (got < 0 && errno == EINTR))) {
+        *size += got > 0 ? (uint64_t)got : 0;
+        XXH3_128bits_update(state, chunk, got > 0 ? (size_t)got : 0);
+    }
+    if (got == 0)
+        *hash = as_text(XXH3_128bits_digest(state));
+    free(chunk);
+    XXH3_freeState(state);
+    return got == 0;
 }
 
 struct hn_hash hn_hash_string(const char *string)
