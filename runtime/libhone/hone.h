@@ -124,8 +124,8 @@ enum hone_miss {
 
 /* Whose kernels are run: machine code and templates of a cache are somebody's programs. */
 enum hone_trust {
-    HONE_TRUST_OWN = 0, /* of caches and recordings that the user or root owns, in a folder of theirs, where neither others
-                           nor a group can write, but one of the user's own number; else HONE_UNTRUSTED */
+    HONE_TRUST_OWN = 0, /* of caches and recordings that the user or root owns, with what lies beside them and all folders
+                           above, where neither others nor a group can write, but one of the user's own number; else HONE_UNTRUSTED */
     HONE_TRUST_ANY = 1
 };
 

@@ -130,12 +130,12 @@ static enum hone_status open_cache(const char *path, struct hone_cache **cache,
         free(made);
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
     }
+    hn_lib_look_for_strangers(made);
     enum hone_status status = open_path(made, err);
     if (status != HONE_OK) {
         hone_close(made);
         return status;
     }
-    hn_lib_look_for_strangers(made);
     read_capture(made);
     *cache = made;
     return HONE_OK;
