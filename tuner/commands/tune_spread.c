@@ -181,7 +181,8 @@ static void end_search(struct spread *spread, struct running *running)
         pthread_join(running->thread, NULL);
     hn_crew_end(spread->crews, running->crew, &lost);
     /* Another card takes it up where it was left. */
-    if (running->status == HN_ERUN && lost && hn_crews_remain(spread->crews)) {
+    if (running->status != HN_OK && running->status != HN_EINTERRUPTED && lost &&
+        hn_crews_remain(spread->crews)) {
         item->progress = WAITING;
         json_decref(search->json);
     } else if (running->status == HN_OK && search->later) {

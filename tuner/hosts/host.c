@@ -341,6 +341,7 @@ void hn_host_look(struct hn_host *host, struct hn_host_view *view)
         .gpus = host->gpus_wanted >= 0 ? host->gpus_wanted : greeting->gpus,
         .compile = host->compile_wanted >= 0 ? host->compile_wanted : greeting->compile,
         .failures = host->failures,
+        .sends = hn_host_files_wait(host) || hn_bytes_size(&host->link.output) > 0,
     };
     snprintf(view->name, sizeof view->name, "%s",
              greeting->host[0] != '\0' ? greeting->host : name_of(host));

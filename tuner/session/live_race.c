@@ -82,10 +82,9 @@ static void scale_race(const struct hn_live_card *lead, struct hn_race_result *r
         result->samples[i] /= lead->ratio;
 }
 
-enum hn_status hn_live_race(struct hn_backend *backend, const struct hn_racer *racers, size_t count,
-                            struct hn_race_result *result, struct hn_error *err)
+static enum hn_status race(struct hn_live *live, const struct hn_racer *racers, size_t count,
+                           struct hn_race_result *result, struct hn_error *err)
 {
-    struct hn_live *live = (struct hn_live *)backend;
     struct hn_message message;
     struct hn_gpu_result ended;
     *result = (struct hn_race_result){0};
@@ -108,5 +107,16 @@ enum hn_status hn_live_race(struct hn_backend *backend, const struct hn_racer *r
         scale_race(live->lead, result);
     else
         hn_race_result_finish(result);
+    return status;
+}
+
+enum hn_status hn_live_race(struct hn_backend *backend, const struct hn_racer *racers, size_t count,
+                            struct hn_race_result *result, struct hn_error *err)
+{
+    struct hn_live *live = (struct hn_live *)backend;
+    enum hn_status status;
+    do
+        status = race(live, racers, count, result, err);
+    while (status != HN_OK && hn_live_succeed(live, status, err) == HN_OK);
     return status;
 }

@@ -343,7 +343,7 @@ void hn_crew_end(struct hn_crews *crews, struct hn_workers *crew, bool *lost)
 {
     struct hn_host_view view;
     size_t at = 0;
-    *lost = is_lost(crew->lead, &view);
+    *lost = is_lost(crew->lead, &view) || crew->lead->refusal[0] != '\0';
     (void)hn_workers_find_cards(crew, NULL);
     for (size_t i = 0; i < crew->card_count; i++) {
         const struct hn_card *card = crew->cards[i];
