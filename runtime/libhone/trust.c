@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
+#include "cache/store/store_place.h"
 #include "runtime/libhone/kernel.h"
 
 /* Whose kernels run in the application: what lies where nobody but the user (or root) can write.
@@ -15,32 +16,6 @@
  * The cache's path is resolved first, then looked at from the root on, and opened last, as it was
  * resolved. In a folder that nobody else can write to nobody else renames anything, so that each
  * part that was found to be the user's stays what it was while the next ones are looked at. */
-
-/* A group of the number of its user is that user's own: what most systems make for each. With an
- * access control list the group's bits stand for all whom the list names. */
-static bool others_can_write(const char *path, const struct stat *about)
-{
-    bool is_of_user =
-        about->st_gid == about->st_uid && lgetxattr(path, "system.posix_acl_access", NULL, 0) <= 0;
-    return ((about->st_mode & S_IWGRP) != 0 && !is_of_user) || (about->st_mode & S_IWOTH) != 0;
-}
-
-/* leads_on: a folder on the way, where everybody may write if only owners rename (/tmp): the next
- * part has to be the user's, too. */
-static bool is_own(const char *path, bool leads_on, char *why, size_t size)
-{
-    struct stat about;
-    if (lstat(path, &about) != 0)
-        snprintf(why, size, "'%.400s' can not be looked at: %s", path, strerror(errno));
-    else if (S_ISLNK(about.st_mode))
-        snprintf(why, size, "'%.400s' is a link", path);
-    else if (about.st_uid != geteuid() && about.st_uid != 0)
-        snprintf(why, size, "'%.400s' belongs to user %u", path, (unsigned)about.st_uid);
-    else if (others_can_write(path, &about) && !(leads_on && (about.st_mode & S_ISVTX) != 0))
-        snprintf(why, size, "'%.400s' can be written by others (mode %04o)", path,
-                 (unsigned)(about.st_mode & 07777));
-    return why[0] == '\0';
-}
 
 /* From the root on. The last `strict` parts lie where nobody else makes anything. */
 static bool is_way_own(const char *path, int strict, char *why, size_t size)
@@ -54,7 +29,7 @@ static bool is_way_own(const char *path, int strict, char *why, size_t size)
             is_way_own(folder, strict - 1, why, size);
         free(folder);
     }
-    return why[0] == '\0' && is_own(path, strict <= 0, why, size);
+    return why[0] == '\0' && hn_place_is_own(path, strict <= 0, why, size);
 }
 
 /* In a folder of recordings, or beside a cache, where it may not be. */
@@ -63,8 +38,9 @@ static void check_file(const char *path, const char *name, char *why, size_t siz
     char *whole = NULL;
     if (asprintf(&whole, "%s%s", path, name) < 0)
         snprintf(why, size, "out of memory");
-    else if (why[0] == '\0' && (access(whole, F_OK) == 0 || errno != ENOENT))
-        is_own(whole, false, why, size);
+    else if (why[0] == '\0' &&
+             (faccessat(AT_FDCWD, whole, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT))
+        hn_place_is_own(whole, false, why, size);
     free(whole);
 }
 
