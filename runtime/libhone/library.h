@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "cache/store/lookup.h"
 #include "runtime/device/driver.h"
@@ -53,6 +54,7 @@ struct hn_lib_slab {
 
 struct hone_cache {
     char *path;
+    pid_t process; /* that opened it */
     bool is_folder;
     struct hn_store *store; /* NULL for a folder */
     pthread_mutex_t lock;

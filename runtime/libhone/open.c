@@ -125,6 +125,7 @@ static enum hone_status open_cache(const char *path, struct hone_cache **cache,
     made->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     made->info_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     made->tuned = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    made->process = getpid();
     made->path = hn_store_default_path(path);
     if (made->path == NULL) {
         free(made);

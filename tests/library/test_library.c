@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -559,6 +561,45 @@ static void a_place_that_is_exchanged_gives_no_kernel(void **state)
     assert_int_equal(theirs, 0);
 }
 
+static atomic_bool goes_on = true;
+
+/* Holds the cache's lock nearly always. */
+static void *get_again_and_again(void *cache)
+{
+    const struct hone_options options = {.separate = 1};
+    CHECK_CUDA(cuCtxSetCurrent(context));
+    for (int i = 0; atomic_load(&goes_on) && i < 2000; i++)
+        get_kernel(cache, "scale", "n", N, &options);
+    return NULL;
+}
+
+/* It has no thread that would give the lock back. */
+static void a_child_does_not_hang(void **state)
+{
+    (void)state;
+    enum { FORKS = 20 };
+    pthread_t thread;
+    struct hone_cache *cache = open_cache();
+    assert_int_equal(pthread_create(&thread, NULL, get_again_and_again, cache), 0);
+    for (int i = 0; i < FORKS; i++) {
+        int ended = 0;
+        pid_t child = fork();
+        if (child == 0) {
+            struct hone_kernel *kernel = NULL;
+            const struct hone_value n = hone_integer("n", N);
+            const struct hone_options options = {.separate = 1};
+            alarm(20);
+            enum hone_status status = hone_get(cache, "scale", &n, 1, &options, &kernel, NULL);
+            _exit(status == HONE_UNSUPPORTED || status == HONE_CUDA ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &ended, 0), child);
+        assert_int_equal(ended, 0);
+    }
+    atomic_store(&goes_on, false);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    hone_close(cache);
+}
+
 static CUdeviceptr new_matrix(int rows, int columns, int seed)
 {
     float host[4096];
@@ -748,6 +789,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_nearest_results_are_raced),
         cmocka_unit_test(what_others_can_write_is_not_run),
         cmocka_unit_test(all_that_decides_is_looked_at),
+        cmocka_unit_test(a_child_does_not_hang),
         cmocka_unit_test(a_place_that_is_exchanged_gives_no_kernel),
         cmocka_unit_test(a_folder_of_recordings_is_compiled),
         cmocka_unit_test(a_plan_of_another_signature_is_refused),
