@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/hash.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -24,19 +22,14 @@ struct hn_hash hn_hash_bytes(const void *bytes, size_t size)
 /* Not by a map of the file: a file that shrinks under one ends the process (SIGBUS). */
 bool hn_hash_read(int fd, struct hn_hash *hash, uint64_t *size)
 {
-    enum { CHUNK = 1 << 20 };
-    XXH3_state_t *state = XXH3_createState();
-    void *chunk = malloc(CHUNK);
+    char chunk[1 << 16];
     ssize_t got = -1;
-    bool whole = state != NULL && chunk != NULL && XXH3_128bits_reset(state) == XXH_OK;
-    *size = 0;
-    while (whole && ((got = read(fd, chunk, CHUNK)) > 0 || (got < 0 && errno == EINTR))) {
-        *size += got > 0 ? (uint64_t)got : 0;
-        XXH3_128bits_update(state, chunk, got > 0 ? (size_t)got : 0);
-    }
+    XXH3_state_t *state = XXH3_createState();
+    bool ready = state != NULL && XXH3_128bits_reset(state) == XXH_OK;
+    for (*size = 0; ready && (got = read(fd, chunk, sizeof chunk)) > 0; *size += (uint64_t)got)
+        XXH3_128bits_update(state, chunk, (size_t)got);
     if (got == 0)
         *hash = as_text(XXH3_128bits_digest(state));
-    free(chunk);
     XXH3_freeState(state);
     return got == 0;
 }

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,13 +36,11 @@ static bool is_way_own(const char *path, int strict, char *why, size_t size)
 /* In a folder of recordings, or beside a cache, where it may not be. */
 static void check_file(const char *path, const char *name, char *why, size_t size)
 {
-    char *whole = NULL;
-    if (asprintf(&whole, "%s%s", path, name) < 0)
-        snprintf(why, size, "out of memory");
-    else if (why[0] == '\0' &&
-             (faccessat(AT_FDCWD, whole, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT))
+    char whole[PATH_MAX + NAME_MAX + 2];
+    snprintf(whole, sizeof whole, "%s%s", path, name);
+    if (why[0] == '\0' &&
+        (faccessat(AT_FDCWD, whole, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT))
         hn_place_is_own(whole, false, why, size);
-    free(whole);
 }
 
 static void check_files(const char *folder, char *why, size_t size)

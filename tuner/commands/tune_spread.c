@@ -64,10 +64,6 @@ struct spread {
     struct hn_error err;
 };
 
-/* --- a search in its thread
- * ----------------------------------------------------------------------------------------------------
- */
-
 static void *run_search(void *pointer)
 {
     struct running *running = pointer;
@@ -211,10 +207,6 @@ static void end_searches(struct spread *spread)
         end_search(spread, running);
     }
 }
-
-/* --- which card does what
- * ----------------------------------------------------------------------------------------------------
- */
 
 /* The config names a limit of the device, which is the first model's. */
 static const char *find_other_limit(const struct spread *spread, const struct hn_card *card,

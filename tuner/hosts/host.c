@@ -271,10 +271,6 @@ size_t hn_host_poll(struct hn_host *host, struct pollfd *fds)
     return count;
 }
 
-/* --- what others ask of a host
- * ----------------------------------------------------------------------------------------------------
- */
-
 static struct hn_host *of_place(const struct hn_place *place)
 {
     return (struct hn_host *)(uintptr_t)place;

@@ -25,10 +25,6 @@ static void destroy(struct hn_backend *backend)
     free(live);
 }
 
-/* --- the loop
- * ----------------------------------------------------------------------------------------------------
- */
-
 static enum hn_status compile(struct hn_backend *backend, uint64_t ticket,
                               const struct hn_bindings *point, struct hn_error *err)
 {
@@ -192,9 +188,10 @@ static enum hn_status reseed(struct hn_backend *backend, uint64_t seed, struct h
     return status;
 }
 
-static enum hn_status ask_copy_rate(struct hn_live *live, double bytes, double *gb_per_s,
-                                    struct hn_error *err)
+static enum hn_status copy_rate(struct hn_backend *backend, double bytes, double *gb_per_s,
+                                struct hn_error *err)
 {
+    struct hn_live *live = (struct hn_live *)backend;
     struct hn_message message;
     struct hn_gpu_result result;
     *gb_per_s = 0;
@@ -205,18 +202,9 @@ static enum hn_status ask_copy_rate(struct hn_live *live, double bytes, double *
         status = hn_message_amount(&result.message, "gb_per_s", gb_per_s, err);
         hn_message_finish(&result.message);
     }
-    return status;
-}
-
-static enum hn_status copy_rate(struct hn_backend *backend, double bytes, double *gb_per_s,
-                                struct hn_error *err)
-{
-    struct hn_live *live = (struct hn_live *)backend;
-    enum hn_status status;
-    do
-        status = ask_copy_rate(live, bytes, gb_per_s, err);
-    while (status != HN_OK && hn_live_succeed(live, status, err) == HN_OK);
-    return status;
+    return status == HN_OK || hn_live_succeed(live, status, err) != HN_OK
+               ? status
+               : copy_rate(backend, bytes, gb_per_s, err);
 }
 
 static struct hn_health seen_health(const struct hn_workers *workers)

@@ -42,10 +42,6 @@ void hn_live_cards_finish(struct hn_live *live)
     free(live->kept);
 }
 
-/* --- what was in hand
- * ----------------------------------------------------------------------------------------------------
- */
-
 enum hn_status hn_live_return(struct hn_live *live, struct hn_live_flight *flight,
                               struct hn_error *err)
 {
@@ -66,10 +62,6 @@ static enum hn_status give_back(struct hn_live *live, struct hn_live_card *card,
     card->evaluating = false;
     return hn_live_return(live, &card->flight, err);
 }
-
-/* --- who leads
- * ----------------------------------------------------------------------------------------------------
- */
 
 static bool is_lost(const struct hn_live_card *card)
 {
@@ -203,10 +195,6 @@ enum hn_status hn_live_succeed(struct hn_live *live, enum hn_status failed, stru
     return failed;
 }
 
-/* --- setting up
- * ----------------------------------------------------------------------------------------------------
- */
-
 /* Whether it has been given what is kept. */
 static bool is_set_up(const struct hn_live_card *card)
 {
@@ -296,10 +284,6 @@ enum hn_status hn_live_ask(struct hn_live *live, struct hn_message *message, dou
     hn_message_finish(message);
     return status;
 }
-
-/* --- a card other than the lead
- * ----------------------------------------------------------------------------------------------------
- */
 
 /* HN_EVENT_NONE: its ticket was given back. */
 static enum hn_status add_event(struct hn_live *live, struct hn_backend_event *event,

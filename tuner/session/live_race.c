@@ -82,9 +82,10 @@ static void scale_race(const struct hn_live_card *lead, struct hn_race_result *r
         result->samples[i] /= lead->ratio;
 }
 
-static enum hn_status race(struct hn_live *live, const struct hn_racer *racers, size_t count,
-                           struct hn_race_result *result, struct hn_error *err)
+enum hn_status hn_live_race(struct hn_backend *backend, const struct hn_racer *racers, size_t count,
+                            struct hn_race_result *result, struct hn_error *err)
 {
+    struct hn_live *live = (struct hn_live *)backend;
     struct hn_message message;
     struct hn_gpu_result ended;
     *result = (struct hn_race_result){0};
@@ -107,16 +108,7 @@ static enum hn_status race(struct hn_live *live, const struct hn_racer *racers, 
         scale_race(live->lead, result);
     else
         hn_race_result_finish(result);
-    return status;
-}
-
-enum hn_status hn_live_race(struct hn_backend *backend, const struct hn_racer *racers, size_t count,
-                            struct hn_race_result *result, struct hn_error *err)
-{
-    struct hn_live *live = (struct hn_live *)backend;
-    enum hn_status status;
-    do
-        status = race(live, racers, count, result, err);
-    while (status != HN_OK && hn_live_succeed(live, status, err) == HN_OK);
-    return status;
+    return status == HN_OK || hn_live_succeed(live, status, err) != HN_OK
+               ? status
+               : hn_live_race(backend, racers, count, result, err);
 }

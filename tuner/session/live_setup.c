@@ -401,8 +401,10 @@ static enum hn_status compile_roofs(struct hn_live *live, struct hn_image *image
     return status == HN_OK ? take(live, OWN_ROOFS, image, err) : status;
 }
 
-static enum hn_status ask_roofs(struct hn_live *live, struct hn_roofs *roofs, struct hn_error *err)
+enum hn_status hn_backend_live_roofs(struct hn_backend *backend, struct hn_roofs *roofs,
+                                     struct hn_error *err)
 {
+    struct hn_live *live = (struct hn_live *)backend;
     struct hn_message message;
     struct hn_gpu_result result;
     struct hn_image image;
@@ -423,16 +425,7 @@ static enum hn_status ask_roofs(struct hn_live *live, struct hn_roofs *roofs, st
         return hn_fail(err, HN_ERUN, "the GPU's worker ended while the roofs were measured");
     status = hn_roofs_from_json(json_object_get(result.message.json, "roofs"), roofs, err);
     hn_message_finish(&result.message);
-    return status;
-}
-
-enum hn_status hn_backend_live_roofs(struct hn_backend *backend, struct hn_roofs *roofs,
-                                     struct hn_error *err)
-{
-    struct hn_live *live = (struct hn_live *)backend;
-    enum hn_status status;
-    do
-        status = ask_roofs(live, roofs, err);
-    while (status != HN_OK && hn_live_succeed(live, status, err) == HN_OK);
-    return status;
+    return status == HN_OK || hn_live_succeed(live, status, err) != HN_OK
+               ? status
+               : hn_backend_live_roofs(backend, roofs, err);
 }

@@ -15,7 +15,6 @@
 struct hn_compile_host {
     struct hn_host *host;
     struct hn_host_view view;
-    bool answered; /* it has compiled something */
 };
 
 struct hn_compile_worker {

@@ -147,8 +147,6 @@ static enum hn_status take_message(struct hn_compile_staff *staff, struct hn_com
         status = hn_message_get_image(message, json, &worker->job->image, err);
     if (status == HN_OK && worker->host != NULL)
         status = check_image(&worker->job->image, err);
-    if (status == HN_OK && worker->host != NULL)
-        worker->host->answered = true;
     if (status == HN_OK)
         finish_job(worker);
     worker->compiled++;
@@ -196,32 +194,16 @@ static enum hn_status fail_start(const struct hn_compile_staff *staff,
                    staff->start_limit_ms / 1e3, output);
 }
 
-/* Of a host that answers and whose workers do not; NULL: there is none. Its first job is no reason
- * to say that a point is slow. */
-static const char *find_fault(const struct hn_compile_staff *staff,
-                              const struct hn_compile_worker *worker, double past_ms)
-{
-    const struct hn_compile_host *host = worker->host;
-    if (host == NULL || host->view.sends || worker->process.pid == 0)
-        return NULL;
-    if (!worker->process.greeted && past_ms > mute_limit_ms)
-        return "a compile worker there said nothing for 15 s";
-    bool late = worker->job != NULL && past_ms >= worker->job->timeout_ms;
-    return late && !host->answered && staff->host_count > 1
-               ? "it compiled nothing within the first --compile-timeout"
-               : NULL;
-}
-
 enum hn_status hn_compile_worker_enforce_limit(struct hn_compile_staff *staff,
                                                struct hn_compile_worker *worker,
                                                struct hn_error *err)
 {
     double past_ms = hn_now_ms() - worker->started_ms;
-    const char *fault = find_fault(staff, worker, past_ms);
-    if (fault != NULL) {
-        hn_host_fail(worker->host->host, true, fault);
-        return HN_OK;
-    }
+    bool mute = worker->host != NULL && worker->process.pid != 0 && !worker->process.greeted;
+    if (mute && worker->host->view.sends)
+        worker->started_ms = hn_now_ms();
+    else if (mute && past_ms > mute_limit_ms)
+        hn_host_fail(worker->host->host, true, "a compile worker there said nothing for 15 s");
     if (worker->process.pid != 0 && !worker->ready)
         return past_ms < staff->start_limit_ms ? HN_OK : fail_start(staff, worker, err);
     if (worker->job == NULL || past_ms < hn_compile_job_limit_ms(worker->job))

@@ -71,10 +71,6 @@ static size_t number_of(const struct hn_crews *crews, const struct hn_card *card
     return i;
 }
 
-/* --- cards that no crew has yet
- * ----------------------------------------------------------------------------------------------------
- */
-
 void hn_crews_refuse(struct hn_crews *crews, const struct hn_card *card, const char *reason)
 {
     size_t i = number_of(crews, card);
@@ -268,10 +264,6 @@ bool hn_crews_remain(const struct hn_crews *crews)
             return true;
     return false;
 }
-
-/* --- crews
- * ----------------------------------------------------------------------------------------------------
- */
 
 static void join(struct hn_crews *crews, struct hn_workers *crew, struct hn_card *card)
 {
