@@ -31,9 +31,10 @@ static void change(struct hn_message *message)
         json_object_set_new(record, "outcome", json_string("splendid"));
     if (strcmp(lie, "point") == 0 && record != NULL)
         json_object_set_new(record, "point", json_pack("{si}", "BLOCK", 4711));
-    if (strcmp(lie, "failed") == 0 && record != NULL) {
+    if ((strcmp(lie, "failed") == 0 || strcmp(lie, "interrupted") == 0) && record != NULL) {
         json_object_set_new(json, "type", json_string("failed"));
-        json_object_set_new(json, "status", json_integer(HN_ECONFIG));
+        json_object_set_new(json, "status",
+                            json_integer(lie[0] == 'f' ? HN_ECONFIG : HN_EINTERRUPTED));
         json_object_set_new(json, "message", json_string("the config is wrong"));
     }
     if (strcmp(lie, "cubin") == 0 && json_object_get(json, "image") != NULL)

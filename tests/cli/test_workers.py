@@ -253,6 +253,7 @@ class Liars(hosts.Workers):
         "record": ("outcome", "it measured none of the points"),
         "point": ("the GPU worker answers for another point", "it measured none of the points"),
         "failed": ("the config is wrong", "the config is wrong"),
+        "interrupted": ("the config is wrong", "the config is wrong"),
         "noise": ("noise", None),
         "race": ("the result of a race is incomplete", None),
         "roofs": ("the roofs have no 'copy_gb_per_s'", None),

@@ -177,7 +177,7 @@ static bool has_heir(struct hn_live *live)
 enum hn_status hn_live_succeed(struct hn_live *live, enum hn_status failed, struct hn_error *err)
 {
     struct hn_card *card = live->lead->card;
-    bool by_card = !live->ends && failed != HN_ENOMEM && card->host != NULL;
+    bool by_card = !live->ends && card->host != NULL;
     if (by_card && !is_lost(live->lead) && (has_heir(live) || live->workers->wakeup >= 0))
         snprintf(card->refusal, sizeof card->refusal, "%.390s", err->message);
     while (!live->ends && failed != HN_EINTERRUPTED && is_lost(live->lead)) {
