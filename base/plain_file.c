@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,31 +61,20 @@ FILE *hn_plain_file_stream(const char *path, const char **reason)
     return NULL;
 }
 
-static bool hash_open(int fd, struct hn_hash *hash)
-{
-    struct stat about;
-    if (fstat(fd, &about) != 0)
-        return false;
-    size_t size = (size_t)about.st_size;
-    void *bytes = size == 0 ? NULL : mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (bytes == MAP_FAILED)
-        return false;
-    *hash = hn_hash_bytes(size == 0 ? "" : bytes, size);
-    if (size > 0)
-        munmap(bytes, size);
-    return true;
-}
-
 bool hn_plain_file_hash(const char *path, struct hn_hash *hash, const char **reason)
 {
+    struct stat about;
+    uint64_t bytes = 0;
     int fd = hn_plain_file_open(path, reason);
     if (fd < 0)
         return false;
-    bool read = hash_open(fd, hash);
-    if (!read)
+    if (fstat(fd, &about) != 0 || !hn_hash_read(fd, hash, &bytes))
         *reason = strerror(errno);
+    else if (bytes != (uint64_t)about.st_size)
+        *reason = bytes < (uint64_t)about.st_size ? "it became shorter while it was read"
+                                                  : "it became longer while it was read";
     close(fd);
-    return read;
+    return *reason == NULL;
 }
 
 bool hn_plain_file_is(const char *path, const char *hash, const char **reason)

@@ -273,9 +273,9 @@ enum hn_status hn_gate_date(double seconds, struct hn_error *err)
     if (seconds >= 0 && seconds <= (double)now.tv_sec + DAY)
         return HN_OK;
     return hn_fail(err, HN_EFORMAT,
-                   "its date is %.17g seconds since 1970, which is in the future: is the clock of "
-                   "this machine right?",
-                   seconds);
+                   "its date is %.17g seconds since 1970, which is %s: is the clock of this "
+                   "machine right?",
+                   seconds, seconds < 0 ? "before all times" : "in the future");
 }
 
 enum hn_status hn_gate_json(const char *text, size_t size, struct hn_error *err)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -366,8 +367,8 @@ static void complete(struct hn_json_reader *reader, const struct hn_recording *r
     int failed = json_object_set_new(hone, "point", hn_build_finish(&point));
     if (json_is_object(timing) && json_object_get(timing, "median_us") == NULL &&
         json_is_number(time))
-        failed |=
-            json_object_set_new(timing, "median_us", json_real(json_number_value(time) * 1000));
+        failed |= json_object_set_new(timing, "median_us",
+                                      json_real(fmin(json_number_value(time) * 1000, DBL_MAX)));
     if (json_object_get(hone, "costs") == NULL)
         failed |= json_object_set_new(
             hone, "costs",

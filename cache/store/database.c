@@ -15,6 +15,7 @@
 #include "base/interrupt.h"
 #include "base/text.h"
 #include "cache/store/lock_wait.h"
+#include "cache/store/store_place.h"
 
 /* What a statement that reads may take inside SQLite: longer than it may wait for a lock. SQLite
  * asks each so many of its instructions whether to go on. */
@@ -106,6 +107,9 @@ static enum hn_status fail_sqlite(const struct hn_database *database, int code,
     case SQLITE_PERM:
         return hn_fail(err, HN_ERUN, "cache '%s' can not be written: it is read-only", path);
     case SQLITE_CANTOPEN:
+        /* Where it could not be made, SQLite looked for one to read. */
+        if (system == ENOENT && hn_place_is_read_only(path))
+            system = errno;
         return fail_open(path, system == 0 ? reason : strerror(system), err);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:

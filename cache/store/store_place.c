@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -120,4 +121,28 @@ enum hn_status hn_place_check(const char *path, bool empty_passes, struct hn_err
                        "it was not touched",
                        path);
     return HN_OK;
+}
+
+/* A group of the number of its user is that user's own: what most systems make for each. With an
+ * access control list the group's bits stand for all whom the list names. */
+static bool others_can_write(const char *path, const struct stat *about)
+{
+    bool is_of_user =
+        about->st_gid == about->st_uid && lgetxattr(path, "system.posix_acl_access", NULL, 0) <= 0;
+    return ((about->st_mode & S_IWGRP) != 0 && !is_of_user) || (about->st_mode & S_IWOTH) != 0;
+}
+
+bool hn_place_is_own(const char *path, bool leads_on, char *why, size_t size)
+{
+    struct stat about;
+    if (lstat(path, &about) != 0)
+        snprintf(why, size, "'%.400s' can not be looked at: %s", path, strerror(errno));
+    else if (S_ISLNK(about.st_mode))
+        snprintf(why, size, "'%.400s' is a link", path);
+    else if (about.st_uid != geteuid() && about.st_uid != 0)
+        snprintf(why, size, "'%.400s' belongs to user %u", path, (unsigned)about.st_uid);
+    else if (others_can_write(path, &about) && !(leads_on && (about.st_mode & S_ISVTX) != 0))
+        snprintf(why, size, "'%.400s' can be written by others (mode %04o)", path,
+                 (unsigned)(about.st_mode & 07777));
+    return why[0] == '\0';
 }

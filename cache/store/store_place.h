@@ -3,6 +3,7 @@
 #define HONE_CACHE_STORE_STORE_PLACE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/error.h"
 
@@ -25,5 +26,9 @@ bool hn_place_has_journal(const char *path);
 /* HN_ENOTFOUND when there is no such file, HN_EFORMAT when it is something else than an SQLite
  * database. An empty file passes when `empty_passes`. */
 enum hn_status hn_place_check(const char *path, bool empty_passes, struct hn_error *err);
+
+/* Whether it is no link, and nobody but the user and root owns it or can write to it; else why. leads_on: it is a folder on the way,
+ * where everybody may write if only owners rename (/tmp): the next part has to be the user's, too. why is "" before. */
+bool hn_place_is_own(const char *path, bool leads_on, char *why, size_t size);
 
 #endif

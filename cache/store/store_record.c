@@ -3,10 +3,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "cache/store/store_internal.h"
 #include "cache/store/store_newest.h"
+#include "cache/store/store_place.h"
 
 static enum hn_status visit_rows(struct hn_store *store, struct hn_statement *statement,
                                  const char *objective, hn_store_visit_record *visit, void *visitor,
@@ -35,6 +37,7 @@ static enum hn_status visit_one(struct hn_store *store, const struct hn_identity
 {
     int64_t task_id = 0;
     int64_t version_id = 0;
+    char why[640] = "", machine[65] = "";
     struct hn_statement *statement = NULL;
     enum hn_status status = hn_store_find_task(store, identity, &task_id, err);
     if (status == HN_OK)
@@ -49,8 +52,9 @@ static enum hn_status visit_one(struct hn_store *store, const struct hn_identity
                     "r", "s") ") AS place"
                               " FROM record r JOIN session s ON r.session_id = s.id"
                               " WHERE s.task_id = ? AND s.version_id = ? AND s.simulated = ?"
-                              " AND CASE ? WHEN 1 THEN s.source = '' WHEN 2 THEN s.source <> '' "
-                              "ELSE 1 END) "
+                              " AND CASE ? WHEN 1 THEN s.source = '' AND (r.outcome = 'ok' OR "
+                              "s.machine = ?)"
+                              " WHEN 2 THEN s.source <> '' ELSE 1 END) "
                               "WHERE place = 1)"
                               " ORDER BY id",
         &statement, err);
@@ -59,6 +63,12 @@ static enum hn_status visit_one(struct hn_store *store, const struct hn_identity
         hn_bind_integer(statement, version_id);
         hn_bind_integer(statement, simulated);
         hn_bind_integer(statement, whose);
+        /* Else it is NULL, which nothing is equal to. */
+        char *real = realpath(store->path, NULL);
+        if (real != NULL && hn_place_is_own(real, false, why, sizeof why) &&
+            gethostname(machine, sizeof machine - 1) == 0)
+            hn_bind_text(statement, machine);
+        free(real);
         status = visit_rows(store, statement, identity->objective, visit, visitor, err);
     }
     hn_statement_finish(statement);

@@ -9,7 +9,12 @@
 /* What hn_store_load gives, one by one. id: see hn_store_get; 0 for those of a base, which count as imported. The visitor may take the record
  * over and leave an initialised one; what is left is finished. */
 typedef enum hn_status hn_store_visit_record(void *visitor, int64_t id, struct hn_record *record, struct hn_error *err);
-enum hn_store_whose { HN_STORE_ALL, HN_STORE_OWN, HN_STORE_IMPORTED };
+enum hn_store_whose {
+    HN_STORE_ALL,
+    HN_STORE_OWN, /* not imported; of other machines, and in a file that others can write to, those that are ok: a failure that was
+                     made up would keep the best from being measured */
+    HN_STORE_IMPORTED
+};
 enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *identity,
                               const struct hn_version *version, bool simulated, enum hn_store_whose whose,
                               hn_store_visit_record *visit, void *visitor, struct hn_error *err);

@@ -325,8 +325,13 @@ static enum hn_status insert_session(struct hn_store *store, const struct hn_sto
     struct hn_statement *statement;
     struct hn_hash origin = new_origin();
     struct hn_origin own = {.imported = 0};
+    double started = session->started > 0 ? session->started : now();
     (void)gethostname(own.machine, sizeof own.machine - 1);
-    enum hn_status status =
+    /* By a clock before 1970 it would be damaged for whoever reads it. */
+    enum hn_status status = hn_gate_date(started, err);
+    if (status != HN_OK)
+        return status;
+    status =
         hn_database_prepare(store->database,
                             "INSERT INTO session VALUES(NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
                             " checksum(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9))",
@@ -336,7 +341,7 @@ static enum hn_status insert_session(struct hn_store *store, const struct hn_sto
     hn_bind_integer(statement, task_id);
     hn_bind_integer(statement, version_id);
     hn_bind_text(statement, session->origin == NULL ? origin.hex : session->origin);
-    hn_bind_real(statement, session->started > 0 ? session->started : now());
+    hn_bind_real(statement, started);
     hn_bind_text(statement, or_empty(session->command));
     hn_bind_integer(statement, session->simulated);
     hn_bind_text(statement, session->from == NULL ? own.machine : session->from->machine);

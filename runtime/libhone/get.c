@@ -135,6 +135,12 @@ static enum hone_status get(struct hone_cache *cache, const struct hn_lib_reques
 {
     struct hn_c_locale locale;
     enum hone_status status = HONE_OK;
+    /* A thread that the child has not may have held the lock. */
+    if (cache->process != getpid())
+        return hn_lib_fail(
+            err, HONE_UNSUPPORTED,
+            "hone_get: the cache was opened before this process was forked, and neither "
+            "its file nor CUDA can be used here: open it again");
     hn_c_locale_enter(&locale);
     pthread_mutex_lock(&cache->lock);
     *handle = request->options->separate ? NULL : hn_lib_recall(cache, hash, request);

@@ -124,8 +124,8 @@ enum hone_miss {
 
 /* Whose kernels are run: machine code and templates of a cache are somebody's programs. */
 enum hone_trust {
-    HONE_TRUST_OWN = 0, /* of caches and recordings that the user or root owns, in a folder of theirs, where neither others
-                           nor a group can write, but one of the user's own number; else HONE_UNTRUSTED */
+    HONE_TRUST_OWN = 0, /* of caches and recordings that the user or root owns, with what lies beside them and all folders
+                           above, where neither others nor a group can write, but one of the user's own number; else HONE_UNTRUSTED */
     HONE_TRUST_ANY = 1
 };
 
@@ -151,7 +151,8 @@ struct hone_kernel;
 
 /* The kernel of that name for a problem, all of whose values are given, in the current context. The first call for a
  * problem looks it up, loads the machine code or has it compiled (by `hone`, for 60 s and in 4 GiB at most); later ones with the same values give the same handle,
- * without a lock or an allocation. The handle belongs to the cache. options may be NULL. */
+ * without a lock or an allocation. The handle belongs to the cache. options may be NULL.
+ * HONE_UNSUPPORTED in a process that was forked after the cache was opened. */
 enum hone_status hone_get(struct hone_cache *cache, const char *kernel, const struct hone_value *problem,
                           size_t problem_count, const struct hone_options *options, struct hone_kernel **handle,
                           struct hone_error *err);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "cache/store/lookup.h"
 #include "runtime/device/driver.h"
@@ -54,6 +55,7 @@ struct hn_lib_slab {
 
 struct hone_cache {
     char *path;
+    pid_t process; /* that opened it */
     bool is_folder;
     struct hn_store *store; /* NULL for a folder */
     pthread_mutex_t lock;
@@ -106,7 +108,7 @@ enum hone_status hn_lib_recordings_read(struct hone_cache *cache, const char *ke
 enum hn_status hn_lib_recordings_find_plan(const struct hone_cache *cache, const struct hn_tuned *tuned,
                                            struct hn_stored_plan *stored, struct hn_error *err);
 
-/* Finds out whether others than the user can write to the cache. */
+/* Finds out whether others than the user can write to the cache, before it is opened; its path becomes one without links. */
 void hn_lib_look_for_strangers(struct hone_cache *cache);
 /* HONE_UNTRUSTED where the options do not take that. */
 enum hone_status hn_lib_trust(const struct hone_cache *cache, const struct hone_options *options,

@@ -124,17 +124,18 @@ static enum hone_status open_cache(const char *path, struct hone_cache **cache,
     made->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     made->info_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     made->tuned = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    made->process = getpid();
     made->path = hn_store_default_path(path);
     if (made->path == NULL) {
         free(made);
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
     }
+    hn_lib_look_for_strangers(made);
     enum hone_status status = open_path(made, err);
     if (status != HONE_OK) {
         hone_close(made);
         return status;
     }
-    hn_lib_look_for_strangers(made);
     read_capture(made);
     *cache = made;
     return HONE_OK;

@@ -1,49 +1,57 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cache/store/store_place.h"
 #include "runtime/libhone/kernel.h"
 
-/* Whose kernels run in the application: what lies where nobody but the user (or root) can write. */
+/* Whose kernels run in the application: what lies where nobody but the user (or root) can write.
+ *
+ * The cache's path is resolved first, then looked at from the root on, and opened last, as it was
+ * resolved. In a folder that nobody else can write to nobody else renames anything, so that each
+ * part that was found to be the user's stays what it was while the next ones are looked at. */
 
-/* A group of the number of its user is that user's own: what most systems make for each. */
-static bool others_can_write(const struct stat *about)
+/* From the root on. The last `strict` parts lie where nobody else makes anything. */
+static bool is_way_own(const char *path, int strict, char *why, size_t size)
 {
-    bool by_group = (about->st_mode & S_IWGRP) != 0 && about->st_gid != about->st_uid;
-    return by_group || (about->st_mode & S_IWOTH) != 0;
+    const char *slash = strrchr(path, '/');
+    if (path[1] != '\0') {
+        char *folder = strndup(path, slash == path ? 1 : (size_t)(slash - path));
+        if (folder == NULL)
+            snprintf(why, size, "out of memory");
+        else
+            is_way_own(folder, strict - 1, why, size);
+        free(folder);
+    }
+    return why[0] == '\0' && hn_place_is_own(path, strict <= 0, why, size);
 }
 
-static bool is_own(const char *path, char *why, size_t size)
+/* In a folder of recordings, or beside a cache, where it may not be. */
+static void check_file(const char *path, const char *name, char *why, size_t size)
 {
-    struct stat about;
-    if (stat(path, &about) != 0)
-        snprintf(why, size, "'%.400s' can not be looked at: %s", path, strerror(errno));
-    else if (about.st_uid != geteuid() && about.st_uid != 0)
-        snprintf(why, size, "'%.400s' belongs to user %u", path, (unsigned)about.st_uid);
-    else if (others_can_write(&about))
-        snprintf(why, size, "'%.400s' can be written by others (mode %04o)", path,
-                 (unsigned)(about.st_mode & 07777));
-    return why[0] == '\0';
+    char whole[PATH_MAX + NAME_MAX + 2];
+    snprintf(whole, sizeof whole, "%s%s", path, name);
+    if (why[0] == '\0' &&
+        (faccessat(AT_FDCWD, whole, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT))
+        hn_place_is_own(whole, false, why, size);
 }
 
 static void check_files(const char *folder, char *why, size_t size)
 {
     DIR *entries = opendir(folder);
     const struct dirent *entry;
-    while (entries != NULL && why[0] == '\0' && (entry = readdir(entries)) != NULL) {
-        char *path = NULL;
-        if (entry->d_name[0] == '.')
-            continue;
-        if (asprintf(&path, "%s/%s", folder, entry->d_name) < 0)
-            snprintf(why, size, "out of memory");
-        else
-            is_own(path, why, size);
-        free(path);
+    while (entries != NULL && (entry = readdir(entries)) != NULL) {
+        char name[sizeof entry->d_name + 1];
+        snprintf(name, sizeof name, "/%s", entry->d_name);
+        if (strcmp(name, "/.") != 0 && strcmp(name, "/..") != 0)
+            check_file(folder, name, why, size);
     }
     if (entries != NULL)
         closedir(entries);
@@ -53,17 +61,23 @@ void hn_lib_look_for_strangers(struct hone_cache *cache)
 {
     char *why = cache->strange;
     size_t size = sizeof cache->strange;
+    struct stat about;
     char *path = realpath(cache->path, NULL);
-    char *slash = path == NULL ? NULL : strrchr(path, '/');
-    if (slash == NULL) {
+    if (path == NULL || stat(path, &about) != 0) {
         snprintf(why, size, "'%.400s' can not be looked at: %s", cache->path, strerror(errno));
-    } else if (is_own(path, why, size) && cache->is_folder) {
-        check_files(path, why, size);
-    } else if (why[0] == '\0') {
-        slash[slash == path ? 1 : 0] = '\0';
-        is_own(path, why, size);
+        free(path);
+        return;
     }
-    free(path);
+    free(cache->path);
+    cache->path = path;
+    if (!is_way_own(path, S_ISDIR(about.st_mode) ? 1 : 2, why, size))
+        return;
+    if (S_ISDIR(about.st_mode))
+        check_files(path, why, size);
+    /* The log decides what is in the cache as much as the file does. */
+    for (const char *const *end = (const char *const[]){"-wal", "-shm", "-journal", NULL};
+         S_ISREG(about.st_mode) && *end != NULL; end++)
+        check_file(path, *end, why, size);
 }
 
 enum hone_status hn_lib_trust(const struct hone_cache *cache, const struct hone_options *options,

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -14,6 +15,7 @@ enum value {
     ATTACHED, /* a word, or one digit without '=' */
     TEXT,     /* anything, behind '=' or the option's letter */
     FOLDER,   /* the same */
+    THREADS,  /* =0 to =64 */
     PTXAS,    /* =option */
 };
 
@@ -60,7 +62,7 @@ static const struct option compiler[] = {
     {"diag-suppress", NULL, WORD},
     {"diag-warn", NULL, WORD},
     {"brief-diagnostics", "brief-diag", WORD},
-    {"split-compile", NULL, WORD},
+    {"split-compile", NULL, THREADS},
     {"frandom-seed", NULL, WORD},
     {"minimal", NULL, NONE},
     {NULL, NULL, NONE},
@@ -88,7 +90,7 @@ static const struct option assembler[] = {
     {"return-at-end", "ret-end", NONE},
     {"optimize-float-atomics", "opt-fp-atomics", NONE},
     {"legacy-bar-warp-wide-behavior", NULL, NONE},
-    {"split-compile", NULL, WORD},
+    {"split-compile", NULL, THREADS},
     {"device-debug", "g", NONE},
     {"generate-line-info", "lineinfo", NONE},
     {"suppress-debug-info", NULL, NONE},
@@ -162,6 +164,9 @@ static bool fits(const struct option *option, const char *rest)
         return *rest == '=' && is_word(value);
     case ATTACHED:
         return is_word(value);
+    case THREADS:
+        return *rest == '=' && strspn(value, "0123456789") == strlen(value) && strlen(value) <= 2 &&
+               *value != '\0' && atoi(value) <= 64;
     default:
         return is_text(value);
     }
@@ -188,6 +193,8 @@ static enum hn_status refuse(const char *text, const char *part, const struct op
                                              : "needs a value in the same text, as -DN=1";
     if (known != NULL && known->value == WORD && *rest == '=')
         why = "needs a value of letters, digits and _+-.,: alone";
+    if (known != NULL && known->value == THREADS)
+        why = "needs a number of threads from 0 (as there are cores) to 64";
     enum hn_status status = hn_fail(err, HN_ECONFIG, "option '%.300s': '%.300s' %s; allowed are %s",
                                     text, part, why, names.data != NULL ? names.data : "");
     hn_text_finish(&names);

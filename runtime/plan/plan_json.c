@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cache/record/front.h"
+#include "cache/record/gate.h"
 #include "runtime/plan/plan.h"
 
 enum { FORMAT = 3 };
@@ -120,6 +121,10 @@ static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct
     struct hn_json_reader reader = {.what = "plan", .err = err, .root = plan};
     read_format(&reader, json);
     hn_fields_read(&reader, &hn_plan_structure, json, plan);
+    /* Exports name it in comments and in #line. */
+    if (reader.status == HN_OK)
+        hn_json_take(&reader, hn_gate_line("the name of a template", plan->template_path,
+                                           HN_NAME_MOST, err));
     if (reader.status == HN_OK && hn_json_take(&reader, collect_names(plan, err)))
         check_names(&reader, plan);
     for (size_t i = 0; reader.status == HN_OK && i < plan->argument_count; i++)

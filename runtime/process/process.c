@@ -109,8 +109,11 @@ enum hn_status hn_process_start(struct hn_process *process, const char *program,
     }
     int channel = fcntl(ends[1], F_DUPFD_CLOEXEC, 10);
     close(ends[1]);
-    enum hn_status status = channel >= 0 ? spawn(process, program, role, channel, output[1], err)
-                                         : hn_fail(err, HN_ERUN, "fcntl: %s", strerror(errno));
+    enum hn_status status =
+        channel >= 0 ? spawn(process, program, role, channel, output[1], err)
+                     : hn_fail(err, HN_ERUN, "a worker process can not be started: %s",
+                               errno == EINVAL ? "too few descriptors are allowed (ulimit -n)"
+                                               : strerror(errno));
     if (channel >= 0)
         close(channel);
     close(output[1]);

@@ -44,6 +44,26 @@ class Tune(double.Case):
         self.assertEqual(self.read_events(), [])
         self.assertEqual(self.sql("SELECT count(*) FROM session"), [(1,)])
 
+    def test_failures_of_strangers_decide_nothing(self):
+        """All points but one are said to fail, in the cache of another machine, and in one that others can write to."""
+        self.tune(*EVERY)
+        worst, = self.sql("SELECT point FROM record WHERE outcome = 'ok' ORDER BY objective DESC LIMIT 1")[0]
+        for change, mode, reused in (("machine = 'elsewhere'", 0o600, 1), ("machine = machine", 0o606, 1), ("machine = machine", 0o600, 24)):
+            with self.subTest(change=change, mode=mode):
+                own = self.cache.read_bytes()
+                self.forge("UPDATE record SET outcome = 'compile_error', objective = NULL, verification = 0, final = 0, json = "
+                           "json_set(json_remove(json, '$.timing', '$.objective', '$.verification', '$.final', '$.metrics', '$.energy', '$.conditions',"
+                           " '$.launch_us', '$.resources', '$.verdict', '$.original', '$.repeats', '$.screened'), '$.outcome', 'compile_error',"
+                           " '$.message', 'made up') WHERE point <> ?", worst)
+                self.forge(f"UPDATE session SET {change}")
+                self.cache.chmod(mode)
+                result, = self.tune(*EVERY, "--full")
+                self.assertEqual(result["reused"], reused)
+                self.assertEqual(result["best"]["point"] == BEST, reused == 1)
+                for path in self.folder.glob("hone.db*"):
+                    path.unlink()
+                self.cache.write_bytes(own)
+
     def test_without_a_driver_it_says_so(self):
         empty = self.folder / "empty"
         empty.mkdir()

@@ -33,7 +33,7 @@ class Streams(Case):
         for words in (["--version"], ["--help"], ["space", self.config], ["space", self.config, "--json"],
                       ["tune", "--help"], ["cache", "list", "--usage"]):
             result = self.run_in_shell('"$@" >&-', *words)
-            self.assertEqual(result.stderr, b"hone: can not write to standard output: Bad file descriptor\n", words)
+            self.assertEqual(result.stderr, b"hone: can not write to standard output: it is closed\n", words)
             self.assertEqual(result.returncode, 1)
 
     def test_what_is_opened_is_never_a_standard_stream(self):
@@ -56,6 +56,23 @@ class Streams(Case):
             self.assertEqual(result.stderr.decode().splitlines()[-1:],
                              ["hone: can not write to standard output: No space left on device"], words)
             self.assertEqual(result.returncode, 1)
+
+    def test_reasons_of_the_system_are_said(self):
+        """Not what came of them: that SQLite found nothing to read, and that fcntl did not take a number."""
+        result = self.run_in_shell('ulimit -n 8; "$@"', "tune", self.config, "--quiet")
+        self.assertEqual(result.stderr, b"hone: a worker process can not be started: too few descriptors are allowed (ulimit -n)\n")
+        if os.geteuid() != 0:
+            self.skipTest("mounts and changes the user")
+        (self.folder / "theirs").mkdir(mode=0o755)
+        self.folder.chmod(0o755)
+        for line, reason in ((f"setpriv --reuid 65534 --clear-groups {hone.HONE} cache import saxpy.json --cache theirs/hone.db", "Permission denied"),
+                             ("mount -t tmpfs -o ro none theirs && \"$@\" cache import saxpy.json --cache theirs/hone.db", "Read-only file system")):
+            self.record_of_saxpy()
+            result = subprocess.run(["unshare", "-m", "sh", "-c", line, "sh", hone.HONE], cwd=self.folder, env=self.environment(),
+                                    capture_output=True, text=True, timeout=60)
+            if "mount" in result.stderr or "unshare" in result.stderr:
+                self.skipTest(result.stderr)
+            self.assertEqual(result.stderr, f"hone: cache 'theirs/hone.db' can not be opened: {reason}\n")
 
     def test_broken_pipes_are_errors(self):
         reader, writer = os.pipe()

@@ -43,6 +43,10 @@ class Strangers(hone.Case):
             with self.subTest(time=time):
                 self.refused("row '16,1': the time is ", change)
 
+    def test_a_time_that_overflows(self):
+        self.refused("row '16,1': ", lambda document: self.best(document).update(time=1e308))
+        self.assertNotIn("memory", self.hone("report", self.folder / "stranger.json", expect=1).stderr)
+
     def test_objective_that_is_not_the_time(self):
         self.refused("row '16,1': the objective (time) is -5, expected 2500",
                      lambda document: self.best(document)["hone"].update(objective=-5))
@@ -70,6 +74,14 @@ class Strangers(hone.Case):
         self.cache = own
         result = self.hone("cache", "import", other, expect=1)
         self.assertIn(f"cache '{other}': its date is 3976000000 seconds since 1970", result.stderr)
+
+    def test_a_template_whose_name_has_a_line_break(self):
+        """In a cache, whose rows somebody changed, and whose header would not compile."""
+        self.tune_simulated()
+        self.forge("UPDATE plan SET json = json_set(json, '$.template', 'a.cu' || char(10) || '#error b.cu')")
+        result = self.hone("export", "saxpy", expect=1)
+        self.assertIn("the name of a template has a control character (0x0a)", result.stderr)
+        self.assertEqual(result.stdout, "")
 
     def test_names(self):
         for name in ("k */ #error evil /*", "k\033[2J", "", "k" * 300):

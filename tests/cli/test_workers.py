@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import unittest
 
 import double
 import hone
@@ -241,6 +242,54 @@ class Cards(hosts.Workers):
         self.assertEqual({record["outcome"] for record in self.read_events()}, {"ok"})
         final, = [record for record in self.read_events() if record["final"]]
         self.assertEqual((final["card"][4:6], round(final["ratio"], 2)), ("d1", 1.1))
+
+
+@unittest.skipUnless(os.environ.get("HONE_LIAR"), "tests/cli/liar.c is not built here")
+class Liars(hosts.Workers):
+    """A host whose workers say what can not be, beside one that does not: it is left out by name, and the other does the work."""
+
+    # What the warning says of the host or its GPU, where it leads, and where it follows.
+    LIES = {
+        "record": ("outcome", "it measured none of the points"),
+        "point": ("the GPU worker answers for another point", "it measured none of the points"),
+        "failed": ("the config is wrong", "the config is wrong"),
+        "interrupted": ("the config is wrong", "the config is wrong"),
+        "noise": ("noise", None),
+        "race": ("the result of a race is incomplete", None),
+        "roofs": ("the roofs have no 'copy_gb_per_s'", None),
+        "cubin": ("not a valid cubin", "not a valid cubin"),
+        "frame": ("something beside Hone writes to its launcher's standard output", "something beside Hone writes"),
+        "silent": ("said nothing for 15 s", None),
+        "mute": (None, None),
+    }
+
+    def begin_beside(self, lie, leads):
+        folder = self.folder / f"{lie}{leads}"
+        folder.mkdir()
+        liar = {"run": f"env CUDA_VISIBLE_DEVICES=1 {os.environ['HONE_LIAR']} {lie}", "gpus": 1, "compile": 1}
+        honest = {"run": "env CUDA_VISIBLE_DEVICES=0", "gpus": 1, "compile": 1}
+        workers = self.list_hosts(*((liar, honest) if leads else (honest, liar))).rename(folder / "workers.yaml")
+        return self.start("tune", self.config, "--full", "--quiet", "--json", "--workers", workers, "--cache", folder / "hone.db",
+                          HONE_DOUBLE_COUNT="2", HONE_DOUBLE_WAIT_US="1000")
+
+    def test_who_lies_is_left_out(self):
+        points = self.cheap_config(6, 8, n=300000)
+        running = {(lie, leads): self.begin_beside(lie, leads) for lie in self.LIES for leads in (True, False)}
+        for (lie, leads), process in running.items():
+            with self.subTest(lie=lie, leads=leads):
+                output, errors = process.communicate(timeout=300)
+                self.assertEqual(process.returncode, 0, errors)
+                result, = json.loads(output)
+                self.assertEqual(result["outcomes"], {"ok": points})
+                expected = self.LIES[lie][0 if leads else 1]
+                if expected:
+                    self.assertRegex(errors, r"hone: warning: (GPU 0 of )?host \S+ was (left out|lost, and is not back|not used): ")
+                    self.assertIn(expected, errors)
+
+    def test_the_last_ends_the_tune(self):
+        self.cheap_config(2, 2)
+        workers = self.list_hosts({"run": f"{os.environ['HONE_LIAR']} record", "gpus": 1, "compile": 1})
+        self.assertIn("outcome", self.hone("tune", self.config, "--full", "--quiet", "--workers", workers, expect=1).stderr)
 
 
 class Faults(hosts.Workers):

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "library_plans.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { N = 65536 };
 
@@ -435,6 +442,12 @@ static void the_nearest_results_are_raced(void **state)
     hone_close(cache);
 }
 
+static void run_line(const char *line)
+{
+    if (system(line) != 0)
+        fail_msg("%s", line);
+}
+
 static void what_others_can_write_is_not_run(void **state)
 {
     (void)state;
@@ -458,6 +471,151 @@ static void what_others_can_write_is_not_run(void **state)
     options.trust = (enum hone_trust)7;
     expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_INVALID, &err,
                    "trust");
+    hone_close(cache);
+    /* SQLite made them with the mode that the cache had. */
+    run_line("rm -f $HONE_TEST_CACHE-wal $HONE_TEST_CACHE-shm");
+}
+
+enum { STRANGER = 65534 };
+
+/* What hone_get says of `scale` in a cache of which others may have a part. */
+static enum hone_status try_cache(const char *path, struct hone_error *err)
+{
+    struct hone_cache *cache = NULL;
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value n = hone_integer("n", N);
+    const struct hone_options options = {.on_miss = HONE_MISS_FAIL, .forbid_compile = 1};
+    enum hone_status status = hone_open(path, &cache, err);
+    if (status == HONE_OK)
+        status = hone_get(cache, "scale", &n, 1, &options, &kernel, err);
+    hone_close(cache);
+    return status;
+}
+
+/* Whatever others could put in the place of the cache or beside it, changed by a line of the shell
+ * and back again. */
+static void all_that_decides_is_looked_at(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        const char *back;
+        const char *path;
+        const char *message; /* NULL: it is run */
+    } cases[] = {
+        {"chmod 755 own", "true", "own/a/b/cache.db", NULL},
+        {"chmod 777 own", "chmod 755 own", "own/a/b/cache.db", "own' can be written by others"},
+        {"chmod 1777 own", "chmod 755 own", "own/a/b/cache.db", NULL},
+        {"chmod 1777 own/a/b", "chmod 755 own/a/b", "own/a/b/cache.db",
+         "b' can be written by others"},
+        {"touch own/a/b/cache.db-wal; chmod 666 own/a/b/cache.db-wal", "rm own/a/b/cache.db-wal",
+         "own/a/b/cache.db", "cache.db-wal' can be written by others (mode 0666)"},
+        {"touch own/a/b/cache.db-shm; chmod 622 own/a/b/cache.db-shm", "rm own/a/b/cache.db-shm",
+         "own/a/b/cache.db", "cache.db-shm' can be written by others (mode 0622)"},
+        {"ln -s ../own/a/b/cache.db own/link", "rm own/link", "own/link", NULL},
+        {"mkdir own/r; touch own/r/.x.json; chmod 666 own/r/.x.json", "rm -r own/r", "own/r",
+         ".x.json' can be written by others"},
+        {"mkdir own/r; ln -s nowhere own/r/x.json", "rm -r own/r", "own/r", "x.json' is a link"},
+        {"mkdir own/r; ln -s ../a/b/cache.db own/r/x.json", "rm -r own/r", "own/r",
+         "x.json' is a link"},
+        /* As root alone: */
+        {"chown 65534 own", "chown 0 own", "own/a/b/cache.db", "own' belongs to user 65534"},
+        {"chgrp 65534 own; chmod 775 own", "chgrp 0 own; chmod 755 own", "own/a/b/cache.db",
+         "own' can be written by others (mode 0775)"},
+        {"touch own/a/b/cache.db-wal; chown 65534 own/a/b/cache.db-wal", "rm own/a/b/cache.db-wal",
+         "own/a/b/cache.db", "cache.db-wal' belongs to user 65534"},
+    };
+    enum { FOR_ALL = 10 };
+    size_t count = geteuid() == 0 ? sizeof cases / sizeof cases[0] : FOR_ALL;
+    run_line("rm -rf own; mkdir -p own/a/b; chmod 755 own own/a own/a/b; "
+             "cp $HONE_TEST_CACHE own/a/b/cache.db; chmod 600 own/a/b/cache.db");
+    for (size_t i = 0; i < count; i++) {
+        struct hone_error err = {.message = ""};
+        run_line(cases[i].line);
+        enum hone_status status = try_cache(cases[i].path, &err);
+        run_line(cases[i].back);
+        if (cases[i].message != NULL)
+            expect_failure(status, HONE_UNTRUSTED, &err, cases[i].message);
+        else if (status == HONE_UNTRUSTED)
+            fail_msg("%s: %s", cases[i].line, err.message);
+    }
+}
+
+/* Two folders take turns at one name, as long as the parent lets them. */
+static void exchange(const char *name)
+{
+    if (setgid(STRANGER) != 0 || setuid(STRANGER) != 0 || chdir(name) != 0)
+        _exit(1);
+    for (;;)
+        if (symlink("evil", "next") != 0 || rename("next", "now") != 0 ||
+            symlink("../good", "next") != 0 || rename("next", "now") != 0)
+            _exit(1);
+}
+
+/* `scale` is in the stranger's cache alone. */
+static void a_place_that_is_exchanged_gives_no_kernel(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 400 };
+    if (geteuid() != 0 || getenv("HONE_TEST_OTHER") == NULL)
+        skip();
+    run_line("rm -rf race; mkdir -p race/good race/theirs/evil; chmod 755 . race race/good; "
+             "cp $HONE_TEST_OTHER race/good/cache.db; chmod 644 race/good/cache.db; "
+             "cp $HONE_TEST_CACHE race/theirs/evil/cache.db; ln -s evil race/theirs/now; "
+             "chown -hR 65534:65534 race/theirs");
+    pid_t child = fork();
+    if (child == 0)
+        exchange("race/theirs");
+    size_t theirs = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        struct hone_error err = {.message = ""};
+        enum hone_status status = try_cache("race/theirs/now/cache.db", &err);
+        theirs += status == HONE_OK;
+        if (status != HONE_UNTRUSTED && status != HONE_NOT_FOUND)
+            print_error("%s: %s\n", hone_status_name(status), err.message);
+    }
+    assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(theirs, 0);
+}
+
+static atomic_bool goes_on = true;
+
+/* Holds the cache's lock nearly always. */
+static void *get_again_and_again(void *cache)
+{
+    const struct hone_options options = {.separate = 1};
+    CHECK_CUDA(cuCtxSetCurrent(context));
+    for (int i = 0; atomic_load(&goes_on) && i < 2000; i++)
+        get_kernel(cache, "scale", "n", N, &options);
+    return NULL;
+}
+
+/* It has no thread that would give the lock back. */
+static void a_child_does_not_hang(void **state)
+{
+    (void)state;
+    enum { FORKS = 20 };
+    pthread_t thread;
+    struct hone_cache *cache = open_cache();
+    assert_int_equal(pthread_create(&thread, NULL, get_again_and_again, cache), 0);
+    for (int i = 0; i < FORKS; i++) {
+        int ended = 0;
+        pid_t child = fork();
+        if (child == 0) {
+            struct hone_kernel *kernel = NULL;
+            const struct hone_value n = hone_integer("n", N);
+            const struct hone_options options = {.separate = 1};
+            alarm(20);
+            enum hone_status status = hone_get(cache, "scale", &n, 1, &options, &kernel, NULL);
+            _exit(status == HONE_UNSUPPORTED || status == HONE_CUDA ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &ended, 0), child);
+        assert_int_equal(ended, 0);
+    }
+    atomic_store(&goes_on, false);
+    assert_int_equal(pthread_join(thread, NULL), 0);
     hone_close(cache);
 }
 
@@ -666,6 +824,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_problem_may_have_a_default_of_its_own),
         cmocka_unit_test(the_nearest_results_are_raced),
         cmocka_unit_test(what_others_can_write_is_not_run),
+        cmocka_unit_test(all_that_decides_is_looked_at),
+        cmocka_unit_test(a_child_does_not_hang),
+        cmocka_unit_test(a_place_that_is_exchanged_gives_no_kernel),
         cmocka_unit_test(a_folder_of_recordings_is_compiled),
         cmocka_unit_test(a_plan_of_another_signature_is_refused),
         cmocka_unit_test(a_shipped_recording_serves_another_size),

@@ -133,8 +133,9 @@ class Programs(Case):
         self.spoil(self.config, "kernel: scale", "kernel: growing")
         self.hone("tune", self.config, "-s", "BLOCK=128", "-s", "ITEMS=1", "--quiet")
         self.tune_raced()
+        self.hone("tune", "inputs.yaml", "-s", "BLOCK=128", "--cache", "other.db", "--quiet")
         self.check(PROGRAM, HONE_TEST_RECORDINGS=str(recordings), HONE_TEST_SHIPPED=str(SHIPPED),
-                   HONE_TEST_GROWING="1")
+                   HONE_TEST_OTHER=str(self.folder / "other.db"), HONE_TEST_GROWING="1")
 
     def tune_raced(self):
         """One point for each of three sizes."""

@@ -2,11 +2,13 @@
 #include "runtime/plan/data_file.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -173,12 +175,41 @@ static void a_hash_tells_contents(void **state)
     assert_string_equal(b.hex, hn_hash_string("").hex);
 }
 
+/* A child cuts the file off and lets it grow again while it is read, for as many rounds as show
+ * both to whoever reads without care. */
+static void a_file_that_shrinks_is_an_error(void **state)
+{
+    (void)state;
+    enum { BYTES = 16 << 20, ROUNDS = 300 };
+    char message[512];
+    struct hn_hash hash;
+    struct hn_error err = {.message = ""};
+    write_bytes("", 0);
+    pid_t child = fork();
+    for (; child == 0;)
+        if (truncate(path, BYTES) != 0 || truncate(path, 4096) != 0)
+            _exit(1);
+    snprintf(message, sizeof message, "data file %s: it became ", path);
+    for (int i = 0; i < ROUNDS; i++)
+        if (hn_data_file_hash(path, &hash, &err) != HN_OK)
+            assert_memory_equal(err.message, message, strlen(message));
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    /* Of files of the kernel's the size says more than can be read. */
+    assert_int_equal(hn_data_file_hash("/sys/kernel/uevent_seqnum", &hash, &err), HN_ECONFIG);
+    assert_string_equal(err.message, "data file /sys/kernel/uevent_seqnum: it became shorter while "
+                                     "it was read");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_bytes_are_elements), cmocka_unit_test(arrays_of_numpy_are_read),
-        cmocka_unit_test(other_arrays_are_refused), cmocka_unit_test(what_is_no_file_is_refused),
+        cmocka_unit_test(plain_bytes_are_elements),
+        cmocka_unit_test(arrays_of_numpy_are_read),
+        cmocka_unit_test(other_arrays_are_refused),
+        cmocka_unit_test(what_is_no_file_is_refused),
         cmocka_unit_test(a_hash_tells_contents),
+        cmocka_unit_test(a_file_that_shrinks_is_an_error),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

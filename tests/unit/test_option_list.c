@@ -51,6 +51,22 @@ static bool is_allowed(const char *text)
     return hn_option_check(text, NULL) == HN_OK;
 }
 
+/* 2000 of them kept a compiler busy until its time was up. */
+static void threads_have_a_bound(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    assert_true(is_allowed("--split-compile=0") && is_allowed("--split-compile=64"));
+    assert_true(is_allowed("-Xptxas=--split-compile=8"));
+    static const char *const texts[] = {
+        "--split-compile=2000", "--split-compile=65",          "--split-compile=",
+        "--split-compile=-1",   "-Xptxas=--split-compile=100", "--split-compile=8x"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        assert_int_equal(hn_option_check(texts[i], &err), HN_ECONFIG);
+        assert_non_null(strstr(err.message, "a number of threads from 0"));
+    }
+}
+
 static void allows_what_changes_the_code(void **state)
 {
     static const char *const texts[] = {
@@ -307,6 +323,7 @@ static void the_manual_lists_them_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_have_a_bound),
         cmocka_unit_test(allows_what_changes_the_code),
         cmocka_unit_test(refuses_what_does_more),
         cmocka_unit_test(says_what_was_found_and_what_is_allowed),

@@ -29,6 +29,39 @@ static void records_survive_closing(void **state)
     hn_store_close(store);
 }
 
+static bool clock_is_wrong;
+int __real_clock_gettime(clockid_t clock, struct timespec *time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+    int result = __real_clock_gettime(clock, time);
+    if (clock_is_wrong && clock == CLOCK_REALTIME)
+        time->tv_sec = -86400;
+    return result;
+}
+
+/* Nobody could read it again. */
+static void a_clock_before_1970_writes_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_identity identity;
+    struct hn_error err = {""};
+    int64_t id;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    make_identity(&identity, 1024);
+    const struct hn_store_session session = {.identity = &identity, .version = &version_1};
+    clock_is_wrong = true;
+    enum hn_status status = hn_store_begin(store, &session, &id, &err);
+    clock_is_wrong = false;
+    assert_int_equal(status, HN_EFORMAT);
+    assert_non_null(strstr(err.message, "is the clock of this machine right?"));
+    put(store, begin(store), 16, 1);
+    commit(store);
+    hn_identity_finish(&identity);
+    hn_store_close(store);
+}
+
 static void pending_is_due_within_50_ms(void **state)
 {
     struct fixture *fixture = *state;
@@ -421,6 +454,7 @@ static void committed_survives_kill_9(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_clock_before_1970_writes_nothing),
         TEST(records_survive_closing),
         TEST(pending_is_due_within_50_ms),
         TEST(the_last_record_of_a_point_reads_back),

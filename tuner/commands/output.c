@@ -73,13 +73,18 @@ static void put_filter(FILE **stream, struct filter *filter, int mode)
     *stream = filtered;
 }
 
+static const char *reason(void)
+{
+    return errno == EBADF ? "it is closed" : strerror(errno);
+}
+
 /* --help ends a program within argp. */
 static void check_output(int status, void *unused)
 {
     (void)unused;
     if (status != EXIT_SUCCESS || (fflush(stdout) == 0 && !ferror(stdout)))
         return;
-    fprintf(stderr, "hone: %s: %s\n", not_written, strerror(errno));
+    fprintf(stderr, "hone: %s: %s\n", not_written, reason());
     _exit(EXIT_FAILURE);
 }
 
@@ -99,7 +104,7 @@ void hn_output_init(void)
 enum hn_status hn_output_data(const void *bytes, size_t size, struct hn_error *err)
 {
     if (fflush(stdout) != 0 || !hn_text_write_all(STDOUT_FILENO, bytes, size))
-        return hn_fail(err, HN_ERUN, "%s: %s", not_written, strerror(errno));
+        return hn_fail(err, HN_ERUN, "%s: %s", not_written, reason());
     return HN_OK;
 }
 

@@ -64,10 +64,6 @@ struct spread {
     struct hn_error err;
 };
 
-/* --- a search in its thread
- * ----------------------------------------------------------------------------------------------------
- */
-
 static void *run_search(void *pointer)
 {
     struct running *running = pointer;
@@ -181,7 +177,8 @@ static void end_search(struct spread *spread, struct running *running)
         pthread_join(running->thread, NULL);
     hn_crew_end(spread->crews, running->crew, &lost);
     /* Another card takes it up where it was left. */
-    if (running->status == HN_ERUN && lost && hn_crews_remain(spread->crews)) {
+    if (running->status != HN_OK && running->status != HN_EINTERRUPTED && lost &&
+        hn_crews_remain(spread->crews)) {
         item->progress = WAITING;
         json_decref(search->json);
     } else if (running->status == HN_OK && search->later) {
@@ -210,10 +207,6 @@ static void end_searches(struct spread *spread)
         end_search(spread, running);
     }
 }
-
-/* --- which card does what
- * ----------------------------------------------------------------------------------------------------
- */
 
 /* The config names a limit of the device, which is the first model's. */
 static const char *find_other_limit(const struct spread *spread, const struct hn_card *card,

@@ -271,10 +271,6 @@ size_t hn_host_poll(struct hn_host *host, struct pollfd *fds)
     return count;
 }
 
-/* --- what others ask of a host
- * ----------------------------------------------------------------------------------------------------
- */
-
 static struct hn_host *of_place(const struct hn_place *place)
 {
     return (struct hn_host *)(uintptr_t)place;
@@ -341,6 +337,7 @@ void hn_host_look(struct hn_host *host, struct hn_host_view *view)
         .gpus = host->gpus_wanted >= 0 ? host->gpus_wanted : greeting->gpus,
         .compile = host->compile_wanted >= 0 ? host->compile_wanted : greeting->compile,
         .failures = host->failures,
+        .sends = hn_host_files_wait(host) || hn_bytes_size(&host->link.output) > 0,
     };
     snprintf(view->name, sizeof view->name, "%s",
              greeting->host[0] != '\0' ? greeting->host : name_of(host));

@@ -25,10 +25,6 @@ static void destroy(struct hn_backend *backend)
     free(live);
 }
 
-/* --- the loop
- * ----------------------------------------------------------------------------------------------------
- */
-
 static enum hn_status compile(struct hn_backend *backend, uint64_t ticket,
                               const struct hn_bindings *point, struct hn_error *err)
 {
@@ -106,11 +102,9 @@ static enum hn_status process_lead(struct hn_live *live, struct hn_backend_event
     struct hn_gpu_result result;
     struct hn_live_card *lead = live->lead;
     enum hn_status status = hn_gpu_client_process(lead->card->gpu, &result, err);
-    if (status != HN_OK && hn_live_promote(live))
-        return HN_OK;
     if (status == HN_OK && result.end != HN_GPU_NOTHING)
         status = hn_live_card_take(live, lead, &result, event, err);
-    return status;
+    return status == HN_OK ? HN_OK : hn_live_succeed(live, status, err);
 }
 
 /* One pass over all workers without blocking. */
@@ -156,7 +150,7 @@ enum hn_status hn_live_sleep(void *pointer, struct hn_error *err)
     struct hn_live *live = pointer;
     enum hn_status status = hn_interrupt_check(err);
     if (status == HN_OK && live->base.end_ms > 0 && hn_now_ms() >= live->base.end_ms)
-        return HN_EINTERRUPTED;
+        status = HN_EINTERRUPTED;
     if (status == HN_OK && live->base.meanwhile != NULL)
         status = live->base.meanwhile(live->base.owner, err);
     if (status == HN_OK)
@@ -167,6 +161,7 @@ enum hn_status hn_live_sleep(void *pointer, struct hn_error *err)
         status = hn_live_cards_move(live, err);
     if (status == HN_OK)
         sleep_on_workers(live, sleep_limit_ms);
+    live->ends = status != HN_OK;
     return status;
 }
 
@@ -207,7 +202,9 @@ static enum hn_status copy_rate(struct hn_backend *backend, double bytes, double
         status = hn_message_amount(&result.message, "gb_per_s", gb_per_s, err);
         hn_message_finish(&result.message);
     }
-    return status;
+    return status == HN_OK || hn_live_succeed(live, status, err) != HN_OK
+               ? status
+               : copy_rate(backend, bytes, gb_per_s, err);
 }
 
 static struct hn_health seen_health(const struct hn_workers *workers)

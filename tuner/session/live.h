@@ -56,6 +56,7 @@ struct hn_live {
     size_t card_count;
     struct hn_live_card *lead;
     bool prepared;
+    bool ends; /* what is done while a card is waited for failed: no fault of the card's */
     struct hn_message *kept; /* what every card is set up with */
     size_t kept_count;
     struct hn_message warm; /* the default point, with which cards warm up; json NULL: it is of no use */
@@ -100,8 +101,9 @@ struct hn_live_card *hn_live_card_idle(struct hn_live *live);
 bool hn_live_cards_quiet(const struct hn_live *live);
 /* Whoever is free next starts it; it is taken over. */
 enum hn_status hn_live_return(struct hn_live *live, struct hn_live_flight *flight, struct hn_error *err);
-/* The lead is lost for good: the next card that is ready leads. False: there is none, or it is not lost. */
-bool hn_live_promote(struct hn_live *live);
+/* The lead failed at something, or gave an answer of no use, which err says: where there is another card, that leads from now on
+ * (HN_OK), and the lead is left out; else what was failed with. */
+enum hn_status hn_live_succeed(struct hn_live *live, enum hn_status failed, struct hn_error *err);
 /* Fills in live->usages, and returns how many there are: none where all is of this process. */
 size_t hn_live_cards_usage(struct hn_live *live);
 /* Sets up the lead, waiting for the reply unless it is busy, and all others before their next request. */

@@ -42,10 +42,6 @@ void hn_live_cards_finish(struct hn_live *live)
     free(live->kept);
 }
 
-/* --- what was in hand
- * ----------------------------------------------------------------------------------------------------
- */
-
 enum hn_status hn_live_return(struct hn_live *live, struct hn_live_flight *flight,
                               struct hn_error *err)
 {
@@ -67,27 +63,86 @@ static enum hn_status give_back(struct hn_live *live, struct hn_live_card *card,
     return hn_live_return(live, &card->flight, err);
 }
 
-/* --- who leads
- * ----------------------------------------------------------------------------------------------------
- */
-
 static bool is_lost(const struct hn_live_card *card)
 {
     struct hn_host_view view;
     if (card->card->host == NULL)
         return false;
+    if (card->card->refusal[0] != '\0')
+        return true;
     hn_host_look(card->card->host, &view);
     return view.state == HN_HOST_OUT;
 }
 
-/* One that is there now rather than one that may be back. */
+/* Why a device can not measure beside the lead's; NULL: it can. */
+static const char *find_mismatch(const struct hn_live *live, const struct hn_live_card *card,
+                                 char text[400])
+{
+    const struct hn_device *device = &card->card->device;
+    const struct hn_device *lead = &live->base.device;
+    if (!hn_device_identity_equal(&device->identity, &lead->identity)) {
+        snprintf(text, 400,
+                 "it is another model (%.80s, and the first card is %.80s): tune it on "
+                 "its own, by a --workers that names such cards alone",
+                 device->identity.name, lead->identity.name);
+        return text;
+    }
+    if (strcmp(device->driver, lead->driver) != 0) {
+        snprintf(text, 400, "its driver is %.31s, and the first card's is %.31s", device->driver,
+                 lead->driver);
+        return text;
+    }
+    for (size_t i = 0; i < live->card_count; i++) {
+        const struct hn_live_card *other = &live->cards[i];
+        if (other == card || !other->card->known || other->state == HN_CARD_OUT ||
+            strcmp(other->card->device.uuid, device->uuid) != 0)
+            continue;
+        snprintf(text, 400, "it is named twice: it is a card of host %.63s too",
+                 other->card->host_name);
+        return text;
+    }
+    return NULL;
+}
+
+static enum hn_status give_setup(struct hn_live *live, struct hn_card *card, struct hn_error *err)
+{
+    struct hn_message context;
+    enum hn_status status = HN_OK;
+    hn_message_init(&context, "context");
+    if (!card->has_context)
+        status = hn_gpu_client_keep(card->gpu, &context, NULL, false, err);
+    hn_message_finish(&context);
+    card->has_context = status == HN_OK;
+    for (size_t i = 0; i < live->kept_count && status == HN_OK; i++)
+        status = hn_gpu_client_keep(card->gpu, &live->kept[i], NULL, false, err);
+    return status;
+}
+
+/* It is of no use for this problem; others take what it was at. */
+static enum hn_status give_up(struct hn_live *live, struct hn_live_card *card, const char *reason,
+                              struct hn_error *err)
+{
+    snprintf(card->card->refusal, sizeof card->card->refusal, "%.390s", reason);
+    card->state = HN_CARD_OUT;
+    hn_gpu_client_drop(card->card->gpu);
+    return card->evaluating ? give_back(live, card, err) : HN_OK;
+}
+
+/* One that is there now rather than one that may be back. Before the lead was prepared, one that is
+ * open and of its model. */
 static struct hn_live_card *find_successor(struct hn_live *live)
 {
+    char mismatch[400];
     struct hn_live_card *found = NULL;
     for (size_t i = 0; i < live->card_count; i++) {
         struct hn_live_card *card = &live->cards[i];
-        if (card == live->lead || card->state != HN_CARD_READY || is_lost(card))
+        bool open = card->state == HN_CARD_NEW && card->card->known && !live->prepared;
+        if (card == live->lead || (card->state != HN_CARD_READY && !open) || is_lost(card))
             continue;
+        if (open && find_mismatch(live, card, mismatch) != NULL) {
+            (void)give_up(live, card, mismatch, NULL);
+            continue;
+        }
         if (hn_gpu_client_reachable(card->card->gpu))
             return card;
         found = found != NULL ? found : card;
@@ -95,11 +150,12 @@ static struct hn_live_card *find_successor(struct hn_live *live)
     return found;
 }
 
-bool hn_live_promote(struct hn_live *live)
+static bool promote(struct hn_live *live)
 {
     struct hn_live_card *lost = live->lead;
     struct hn_live_card *next = is_lost(lost) ? find_successor(live) : NULL;
-    if (next == NULL || (lost->evaluating && give_back(live, lost, NULL) != HN_OK))
+    if (next == NULL || (lost->evaluating && give_back(live, lost, NULL) != HN_OK) ||
+        (!live->prepared && give_setup(live, next->card, NULL) != HN_OK))
         return false;
     hn_gpu_client_drop(lost->card->gpu);
     lost->state = HN_CARD_OUT;
@@ -111,20 +167,22 @@ bool hn_live_promote(struct hn_live *live)
 /* Whether one may still become a successor. */
 static bool has_heir(struct hn_live *live)
 {
-    for (size_t i = 0; live->prepared && i < live->card_count; i++)
+    for (size_t i = 0; i < live->card_count; i++)
         if (&live->cards[i] != live->lead && live->cards[i].state != HN_CARD_OUT &&
             !is_lost(&live->cards[i]))
             return true;
     return false;
 }
 
-/* The lead failed at something, which err says. HN_OK: another leads now; else what was failed
- * with. */
-static enum hn_status succeed(struct hn_live *live, enum hn_status failed, struct hn_error *err)
+enum hn_status hn_live_succeed(struct hn_live *live, enum hn_status failed, struct hn_error *err)
 {
-    while (failed != HN_EINTERRUPTED && is_lost(live->lead)) {
+    struct hn_card *card = live->lead->card;
+    bool by_card = !live->ends && card->host != NULL;
+    if (by_card && !is_lost(live->lead) && (has_heir(live) || live->workers->wakeup >= 0))
+        snprintf(card->refusal, sizeof card->refusal, "%.390s", err->message);
+    while (!live->ends && failed != HN_EINTERRUPTED && is_lost(live->lead)) {
         struct hn_error reason = {.message = ""};
-        if (hn_live_promote(live))
+        if (promote(live))
             return HN_OK;
         if (!has_heir(live))
             return failed;
@@ -136,10 +194,6 @@ static enum hn_status succeed(struct hn_live *live, enum hn_status failed, struc
     }
     return failed;
 }
-
-/* --- setting up
- * ----------------------------------------------------------------------------------------------------
- */
 
 /* Whether it has been given what is kept. */
 static bool is_set_up(const struct hn_live_card *card)
@@ -185,31 +239,7 @@ enum hn_status hn_live_set_up(struct hn_live *live, const struct hn_message *mes
         return hn_gpu_client_keep(lead, message, replaces, false, err);
     status = hn_gpu_client_setup(lead, message, replaces, NULL, err);
     /* Whoever leads then has it among what is kept. */
-    return status == HN_OK ? HN_OK : succeed(live, status, err);
-}
-
-static enum hn_status give_setup(struct hn_live *live, struct hn_card *card, struct hn_error *err)
-{
-    struct hn_message context;
-    enum hn_status status = HN_OK;
-    hn_message_init(&context, "context");
-    if (!card->has_context)
-        status = hn_gpu_client_keep(card->gpu, &context, NULL, false, err);
-    hn_message_finish(&context);
-    card->has_context = status == HN_OK;
-    for (size_t i = 0; i < live->kept_count && status == HN_OK; i++)
-        status = hn_gpu_client_keep(card->gpu, &live->kept[i], NULL, false, err);
-    return status;
-}
-
-/* It is of no use for this problem; others take what it was at. */
-static enum hn_status give_up(struct hn_live *live, struct hn_live_card *card, const char *reason,
-                              struct hn_error *err)
-{
-    snprintf(card->card->refusal, sizeof card->card->refusal, "%.390s", reason);
-    card->state = HN_CARD_OUT;
-    hn_gpu_client_drop(card->card->gpu);
-    return card->evaluating ? give_back(live, card, err) : HN_OK;
+    return status == HN_OK ? HN_OK : hn_live_succeed(live, status, err);
 }
 
 static bool is_free(const struct hn_live_card *card)
@@ -249,15 +279,11 @@ enum hn_status hn_live_ask(struct hn_live *live, struct hn_message *message, dou
             status = hn_gpu_client_request(lead, &copy, timeout_s, err);
         if (status == HN_OK)
             status = hn_gpu_client_wait(lead, result, err);
-        again = status != HN_OK && succeed(live, status, err) == HN_OK;
+        again = status != HN_OK && hn_live_succeed(live, status, err) == HN_OK;
     }
     hn_message_finish(message);
     return status;
 }
-
-/* --- a card other than the lead
- * ----------------------------------------------------------------------------------------------------
- */
 
 /* HN_EVENT_NONE: its ticket was given back. */
 static enum hn_status add_event(struct hn_live *live, struct hn_backend_event *event,
@@ -293,36 +319,6 @@ static enum hn_status ask(struct hn_live_card *card, const struct hn_message *me
     status = hn_gpu_client_request(card->card->gpu, &copy, timeout_s, err);
     hn_message_finish(&copy);
     return status;
-}
-
-/* Why a device can not measure beside the lead's; NULL: it can. */
-static const char *find_mismatch(const struct hn_live *live, const struct hn_live_card *card,
-                                 char text[400])
-{
-    const struct hn_device *device = &card->card->device;
-    const struct hn_device *lead = &live->base.device;
-    if (!hn_device_identity_equal(&device->identity, &lead->identity)) {
-        snprintf(text, 400,
-                 "it is another model (%.80s, and the first card is %.80s): tune it on "
-                 "its own, by a --workers that names such cards alone",
-                 device->identity.name, lead->identity.name);
-        return text;
-    }
-    if (strcmp(device->driver, lead->driver) != 0) {
-        snprintf(text, 400, "its driver is %.31s, and the first card's is %.31s", device->driver,
-                 lead->driver);
-        return text;
-    }
-    for (size_t i = 0; i < live->card_count; i++) {
-        const struct hn_live_card *other = &live->cards[i];
-        if (other == card || !other->card->known || other->state == HN_CARD_OUT ||
-            strcmp(other->card->device.uuid, device->uuid) != 0)
-            continue;
-        snprintf(text, 400, "it is named twice: it is a card of host %.63s too",
-                 other->card->host_name);
-        return text;
-    }
-    return NULL;
 }
 
 static enum hn_status follow(struct hn_live *live, struct hn_live_card *card, struct hn_error *err)
@@ -518,8 +514,9 @@ enum hn_status hn_live_cards_move(struct hn_live *live, struct hn_error *err)
         hn_gpu_client_drop(lead->card->gpu);
         status = give_back(live, lead, err);
     }
-    if (!hn_gpu_client_reachable(lead->card->gpu))
-        hn_live_promote(live);
+    /* Who waits for it sees that it is lost, and asks another. */
+    if (!hn_gpu_client_reachable(lead->card->gpu) && !hn_gpu_client_busy(lead->card->gpu))
+        promote(live);
     for (size_t i = 0; lead->card->known && status == HN_OK && i < live->card_count; i++)
         if (&live->cards[i] != live->lead && (looks_at_all || !is_quiet(&live->cards[i])))
             status = move_card(live, &live->cards[i], err);

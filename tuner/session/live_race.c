@@ -108,5 +108,7 @@ enum hn_status hn_live_race(struct hn_backend *backend, const struct hn_racer *r
         scale_race(live->lead, result);
     else
         hn_race_result_finish(result);
-    return status;
+    return status == HN_OK || hn_live_succeed(live, status, err) != HN_OK
+               ? status
+               : hn_live_race(backend, racers, count, result, err);
 }

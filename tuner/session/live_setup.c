@@ -271,6 +271,7 @@ static enum hn_status warm_up(struct hn_live *live, const struct hn_bindings *po
     json_object_set_new(message.json, "stays_warm", json_boolean(live->options.stays_warm));
     status = hn_live_add_variant(&message, point, image, err);
     /* For other cards. */
+    hn_message_finish(&live->warm);
     if (status == HN_OK && live->workers->hosts != NULL)
         status = hn_message_copy(&live->warm, &message, err);
     if (status == HN_OK)
@@ -337,7 +338,8 @@ static enum hn_status make_context(struct hn_live *live, struct hn_error *err)
     enum hn_status status = hn_gpu_client_setup(lead->gpu, &message, NULL, NULL, err);
     hn_message_finish(&message);
     lead->has_context = status == HN_OK;
-    return status;
+    /* Whoever leads then is given one with the rest. */
+    return status == HN_OK ? HN_OK : hn_live_succeed(live, status, err);
 }
 
 static enum hn_status try_default(struct hn_live *live, const struct hn_bindings *point,
@@ -350,8 +352,11 @@ static enum hn_status try_default(struct hn_live *live, const struct hn_bindings
     bool compiled = status == HN_OK && taken && image.outcome == HN_OUTCOME_OK;
     if (compiled)
         status = hn_task_check_default(live->base.task, point, &image, err);
-    if (compiled && status == HN_OK)
+    bool again = compiled && status == HN_OK;
+    while (again) {
         status = warm_up(live, point, &image, noise, err);
+        again = status != HN_OK && hn_live_succeed(live, status, err) == HN_OK;
+    }
     hn_image_finish(&image);
     return status;
 }
@@ -420,5 +425,7 @@ enum hn_status hn_backend_live_roofs(struct hn_backend *backend, struct hn_roofs
         return hn_fail(err, HN_ERUN, "the GPU's worker ended while the roofs were measured");
     status = hn_roofs_from_json(json_object_get(result.message.json, "roofs"), roofs, err);
     hn_message_finish(&result.message);
-    return status;
+    return status == HN_OK || hn_live_succeed(live, status, err) != HN_OK
+               ? status
+               : hn_backend_live_roofs(backend, roofs, err);
 }

@@ -2,10 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/compile/cubin.h"
 #include "tuner/workers/compile_pool_part.h"
 
 /* A worker may be killed from outside while it starts; one that ends each time has a reason. */
 static const int start_failures_most = 3;
+
+/* A worker says at once who it is. */
+static const double mute_limit_ms = 15e3;
 
 /* NVRTC 13.0 keeps some KiB of every program: 4 for a kernel of one line. A worker is replaced
  * after so many, which takes less than 1% of even their time. */
@@ -99,6 +103,22 @@ static enum hn_status take_ready(struct hn_compile_staff *staff, struct hn_compi
     return HN_OK;
 }
 
+/* A host may send anything in the place of machine code. */
+static enum hn_status check_image(struct hn_image *image, struct hn_error *err)
+{
+    struct hn_parameters parameters;
+    enum hn_status status = HN_OK;
+    bool compiled = image->outcome == HN_OUTCOME_OK;
+    for (size_t i = 0; compiled && status == HN_OK && i < image->entry_count; i++) {
+        status = hn_cubin_read_parameters(image->cubin, image->size, image->entries[i], &parameters,
+                                          err);
+        hn_parameters_finish(&parameters);
+    }
+    if (status != HN_OK)
+        hn_image_finish(image);
+    return status;
+}
+
 static enum hn_status take_message(struct hn_compile_staff *staff, struct hn_compile_worker *worker,
                                    struct hn_message *message, struct hn_error *err)
 {
@@ -125,6 +145,8 @@ static enum hn_status take_message(struct hn_compile_staff *staff, struct hn_com
     const json_t *json = json_object_get(message->json, "image");
     if (status == HN_OK)
         status = hn_message_get_image(message, json, &worker->job->image, err);
+    if (status == HN_OK && worker->host != NULL)
+        status = check_image(&worker->job->image, err);
     if (status == HN_OK)
         finish_job(worker);
     worker->compiled++;
@@ -177,6 +199,11 @@ enum hn_status hn_compile_worker_enforce_limit(struct hn_compile_staff *staff,
                                                struct hn_error *err)
 {
     double past_ms = hn_now_ms() - worker->started_ms;
+    bool mute = worker->host != NULL && worker->process.pid != 0 && !worker->process.greeted;
+    if (mute && worker->host->view.sends)
+        worker->started_ms = hn_now_ms();
+    else if (mute && past_ms > mute_limit_ms)
+        hn_host_fail(worker->host->host, true, "a compile worker there said nothing for 15 s");
     if (worker->process.pid != 0 && !worker->ready)
         return past_ms < staff->start_limit_ms ? HN_OK : fail_start(staff, worker, err);
     if (worker->job == NULL || past_ms < hn_compile_job_limit_ms(worker->job))

@@ -144,9 +144,10 @@ static enum hn_status serve(struct hn_compile_staff *staff, struct hn_compile_wo
     enum hn_status status = hn_compile_worker_listen(staff, worker, err);
     if (status == HN_OK)
         status = hn_compile_worker_enforce_limit(staff, worker, err);
-    /* What can not work at one host may at another. */
-    if (worker->host != NULL && status != HN_OK && status != HN_ECONFIG && status != HN_ENOMEM) {
-        hn_host_fail(worker->host->host, false, err->message);
+    /* What can not work at one host may at another. Who says what can not be is asked no more. */
+    bool may_differ = status != HN_ENOMEM && (status != HN_ECONFIG || staff->host_count > 1);
+    if (worker->host != NULL && status != HN_OK && may_differ) {
+        hn_host_fail(worker->host->host, status == HN_EFORMAT, err->message);
         return HN_OK;
     }
     if (status != HN_OK)

@@ -71,10 +71,6 @@ static size_t number_of(const struct hn_crews *crews, const struct hn_card *card
     return i;
 }
 
-/* --- cards that no crew has yet
- * ----------------------------------------------------------------------------------------------------
- */
-
 void hn_crews_refuse(struct hn_crews *crews, const struct hn_card *card, const char *reason)
 {
     size_t i = number_of(crews, card);
@@ -269,10 +265,6 @@ bool hn_crews_remain(const struct hn_crews *crews)
     return false;
 }
 
-/* --- crews
- * ----------------------------------------------------------------------------------------------------
- */
-
 static void join(struct hn_crews *crews, struct hn_workers *crew, struct hn_card *card)
 {
     crews->states[number_of(crews, card)] = CARD_AT_WORK;
@@ -343,7 +335,7 @@ void hn_crew_end(struct hn_crews *crews, struct hn_workers *crew, bool *lost)
 {
     struct hn_host_view view;
     size_t at = 0;
-    *lost = is_lost(crew->lead, &view);
+    *lost = is_lost(crew->lead, &view) || crew->lead->refusal[0] != '\0';
     (void)hn_workers_find_cards(crew, NULL);
     for (size_t i = 0; i < crew->card_count; i++) {
         const struct hn_card *card = crew->cards[i];

@@ -170,7 +170,7 @@ int hn_gpu_client_timeout_ms(const struct hn_gpu_client *client)
     if (!client->waiting)
         return client->requested ? 0 : -1;
     if (awaits_turn(client))
-        return -1;
+        return client->host != NULL ? HN_GPU_MUTE_MS / 10 : -1;
     double left = client->sent_ms + limit_ms(client) - hn_now_ms();
     return left > 0 ? (int)left + 1 : 0;
 }
@@ -343,7 +343,7 @@ static enum hn_status take_message(struct hn_gpu_client *client, struct hn_messa
         json_int_t code = json_integer_value(json_object_get(message->json, "status"));
         const char *text = json_string_value(json_object_get(message->json, "message"));
         return hn_fail(err,
-                       code > HN_OK && code <= HN_EINTERRUPTED ? (enum hn_status)code : HN_ERUN,
+                       code > HN_OK && code < HN_EINTERRUPTED ? (enum hn_status)code : HN_ERUN,
                        "%s", text != NULL ? text : "the GPU worker failed");
     }
     if (!client->waiting)
@@ -391,9 +391,30 @@ static enum hn_status listen_to(struct hn_gpu_client *client, struct hn_gpu_resu
     return HN_OK;
 }
 
+/* A worker says at once who it is, and that it begins or waits for its turn. Where a connection
+ * lives and its worker does not, nothing else would end the wait. */
+static enum hn_status check_mute(struct hn_gpu_client *client, struct hn_error *err)
+{
+    struct hn_host_view view;
+    bool said = client->process.greeted && (!awaits_turn(client) || client->holder[0] != '\0');
+    if (client->host == NULL || !client->waiting || said)
+        return HN_OK;
+    hn_host_look(client->host, &view);
+    if (view.sends)
+        client->sent_ms = hn_now_ms();
+    if (hn_now_ms() - client->sent_ms < HN_GPU_MUTE_MS)
+        return HN_OK;
+    hn_gpu_client_drop_worker(client);
+    return hn_fail(err, HN_ERUN, "the GPU's worker at host %s said nothing for %d s", view.name,
+                   HN_GPU_MUTE_MS / 1000);
+}
+
 static enum hn_status enforce_limit(struct hn_gpu_client *client, struct hn_gpu_result *result,
                                     struct hn_error *err)
 {
+    enum hn_status status = check_mute(client, err);
+    if (status != HN_OK)
+        return status;
     if (!client->waiting || awaits_turn(client) || hn_now_ms() - client->sent_ms < limit_ms(client))
         return HN_OK;
     bool in_setup = client->step < client->setup_count;

@@ -38,6 +38,8 @@ struct hn_gpu_client {
 
 /* Computing references may take long on a large machine; a hang still ends. */
 #define HN_GPU_SETUP_LIMIT_MS 120e3
+/* Of one at a host that has got all that was sent. */
+enum { HN_GPU_MUTE_MS = 15000 };
 
 /* Sends what is next: a setup message that this worker has not had, or the request. Starts a worker when there is
  * none. */
