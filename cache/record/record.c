@@ -19,6 +19,15 @@ int64_t hn_resources_shared_bytes(const struct hn_resources *resources)
     return (int64_t)resources->shared_bytes + resources->dynamic_shared_bytes;
 }
 
+void hn_timing_add_process(struct hn_timing *timing, const struct hn_timing *process)
+{
+    bool first = timing->processes++ == 0;
+    timing->fastest_us = fmin(first ? INFINITY : timing->fastest_us, process->median_us);
+    timing->slowest_us = fmax(timing->slowest_us, process->median_us);
+    timing->copy_gb_per_s = fmax(timing->copy_gb_per_s, process->copy_gb_per_s);
+    timing->clock_mhz = fmax(timing->clock_mhz, process->clock_mhz);
+}
+
 void hn_record_init(struct hn_record *record)
 {
     *record = (struct hn_record){.outcome = HN_OUTCOME_OK};

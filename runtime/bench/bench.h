@@ -37,8 +37,8 @@ enum hn_status hn_bench_set_reference(struct hn_bench *bench, const struct hn_bi
 enum hn_status hn_bench_reseed(struct hn_bench *bench, uint64_t seed, struct hn_error *err);
 
 /* Warms up to stable clocks with a variant that was verified (bounded, about a second), and measures the noise floor:
- * how far apart three measurements of the same variant lie, relative to the smallest. Called once a session. was_busy: the
- * device was at work less than a second ago, so that little is left to warm up. */
+ * how far apart three measurements of the same variant lie, relative to the smallest; NULL: it is known. Called once a
+ * process. was_busy: the device was at work less than a second ago, so that little is left to warm up. */
 enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings *point, const struct hn_image *image,
                                 bool was_busy, double *noise, struct hn_error *err);
 

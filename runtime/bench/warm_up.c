@@ -87,7 +87,6 @@ enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings
     struct hn_variant variant;
     struct hn_record record;
     hn_record_init(&record);
-    *noise = 0.0;
     enum hn_status status = hn_bench_prepare(bench, point, image, &variant, &record, err);
     if (status == HN_OK && record.outcome != HN_OUTCOME_OK)
         status = hn_fail(err, HN_ERUN, "can not warm up: %s: %s", hn_outcome_name(record.outcome),
@@ -95,7 +94,7 @@ enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings
     if (status == HN_OK) {
         struct hn_work work = hn_bench_work(bench, &variant);
         status = warm(bench, &work, was_busy, err);
-        if (status == HN_OK)
+        if (status == HN_OK && noise != NULL)
             status = measure_noise(bench, &work, noise, err);
     }
     hn_variant_finish(&variant);

@@ -34,5 +34,21 @@ class FalseAlarms(double.Case):
         self.assertRegex(text, r"^0 points of 0 tunes, 0 false alarms or failures, 1 tunes left out, \d+ s\n$")
 
 
+class TrustInReplays(double.Case):
+    """bench/replay/run.py counts verdicts: of kernels that nobody touched, and of some that were made slower."""
+
+    def trust(self, *arguments, expect):
+        command = [sys.executable, "-B", hone.SOURCE / "bench" / "replay" / "run.py", "--kernels", "1", "--replays", "2",
+                   "--sizes", "4000,8000", *arguments]
+        result = subprocess.run(command, env=self.environment(HONE=hone.HONE, HONE_DOUBLE=double.DOUBLE), text=True,
+                                capture_output=True, timeout=300)
+        self.assertEqual(result.returncode, expect, result.stdout + result.stderr)
+        return result.stdout
+
+    def test_counts(self):
+        self.assertRegex(self.trust(expect=0), r"2 replays: 0 SLOWER or WRONG, 0 of a slower machine; of 1 kernels made 8% slower 1 found; 0 left out or failed")
+        self.assertIn("made 3% slower 0 found", self.trust("--slower", "3", expect=1))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -12,6 +12,11 @@ INIT_MS = 500
 LONG_INIT_MS = 4000
 
 
+def first_phases(tuned):
+    """The first of each kind: the winner is measured in workers that open the device again."""
+    return {phase["what"]: phase for phase in reversed(tuned["time"]["phases"])}
+
+
 class Start(double.Case):
     def tune_guessing(self, devices, init_ms=INIT_MS):
         """The document of a tune where NVML says that the devices have these compute capabilities; the double's is 9.0."""
@@ -21,7 +26,7 @@ class Start(double.Case):
         tuned, = json.loads(result.stdout)
         self.assertEqual(tuned["compute_capability"], 90)
         self.assertEqual((tuned["points"], sum(tuned["outcomes"].values())), (6, 6))
-        return tuned, {phase["what"]: phase for phase in tuned["time"]["phases"]}
+        return tuned, first_phases(tuned)
 
     def test_compiles_before_the_device_is_known(self):
         tuned, phases = self.tune_guessing("90", LONG_INIT_MS)
@@ -38,7 +43,7 @@ class Start(double.Case):
         result = hone.Case.hone(self, *command, **self.own_folders(), HONE_DOUBLE_NVML="90",
                                 HONE_DOUBLE_INIT_MS=str(LONG_INIT_MS), LD_LIBRARY_PATH=f"{double.DOUBLE}/nvml:{double.DOUBLE}")
         tuned, = json.loads(result.stdout)
-        phases = {phase["what"]: phase for phase in tuned["time"]["phases"]}
+        phases = first_phases(tuned)
         self.assertEqual(sum(tuned["outcomes"].values()), 24)
         self.assertLess(phases["compile"]["from_s"], phases["open"]["to_s"])
         self.assertEqual(phases["compile"]["count"], 24 + 3)
@@ -91,8 +96,8 @@ class Start(double.Case):
         whats = [[phase["what"] for phase in tuned["time"]["phases"]] for tuned in (first, second)]
         self.assertIn("open", whats[0])
         self.assertIn("context", whats[0])
-        self.assertNotIn("open", whats[1])
-        self.assertNotIn("context", whats[1])
+        self.assertNotIn("open", whats[1][:whats[1].index("race")])
+        self.assertNotIn("context", whats[1][:whats[1].index("race")])
         self.assertEqual(whats[1][:2], ["bench", "reference"])
         self.assertNotIn("compile", whats[1], "n is no constant of the programs: they are those of the first")
 

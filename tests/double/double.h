@@ -20,6 +20,7 @@
  *   HONE_DOUBLE_NO_L2=1       nothing of the L2 cache can be set aside
  *   HONE_DOUBLE_CAPTURING=1   streams are being captured, as far as who asks is told; looked up when somebody asks
  *   HONE_DOUBLE_LATE=1        kernels of all but the first stream run as late as they may; there is no time then
+ *   HONE_DOUBLE_PACES=FILE    a line for each process, how much longer its kernels take; it takes the first one away
  * They are read by cuInit. */
 
 enum { DOUBLE_MAX_NAMES = 64, DOUBLE_MAX_TABLE = 16, DOUBLE_MAX_GLOBALS = 16 };
@@ -63,6 +64,7 @@ struct double_device {
     bool flushed;       /* the L2 cache holds nothing of the arguments */
     uint64_t cached;    /* the buffer that the last kernel read */
     double slowness;    /* how much longer this one takes than the first; 0: it does not */
+    double pace;        /* how much longer kernels take in this process; 0: they do not */
     uint64_t events;    /* counts what draws pseudo-random noise */
     long throttle;
     uint64_t spins;

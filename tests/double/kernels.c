@@ -95,7 +95,8 @@ static const struct {
 double double_noise(struct double_device *device)
 {
     uint64_t word = mix(++device->events);
-    return (device->slowness > 0 ? device->slowness : 1.0) +
+    return (device->slowness > 0 ? device->slowness : 1.0) *
+               (device->pace > 0 ? device->pace : 1.0) +
            0.002 * ((double)(word >> 11) * 0x1p-53 - 0.5);
 }
 

@@ -161,7 +161,8 @@ CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t byte
     if (!double_is_valid(to, bytes) || !double_is_valid(from, bytes))
         return CUDA_ERROR_INVALID_VALUE;
     memmove(at(to), at(from), bytes);
-    double_the_device()->now_us += 1.0 + 2.0 * (double)bytes / 4e6;
+    double slowness = double_the_device()->slowness;
+    double_the_device()->now_us += (1.0 + 2.0 * (double)bytes / 4e6) * slowness;
     return CUDA_SUCCESS;
 }
 

@@ -13,6 +13,7 @@ struct fate {
     enum hn_outcome measured;
     enum hn_outcome second; /* on the second seed */
     enum hn_outcome raced;
+    enum hn_outcome anew; /* in a process that begins anew */
     double us;
     int code;  /* points of the same code have the same machine code; 0: its own */
     int delay; /* waits that its compilation takes */
@@ -48,6 +49,7 @@ struct scripted {
 
     int prepared; /* counts of calls */
     int races;
+    int processes;
     int reseeds;
     int halts;
     uint64_t seed;

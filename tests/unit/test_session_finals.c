@@ -220,6 +220,41 @@ static void equals_have_one_order(void **state)
     }
 }
 
+/* Point 200 takes 100 us, also in the race. */
+static void the_best_is_measured_in_other_processes(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    make_grid(&grid, NULL);
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    const struct hn_timing *timing = &record_of(session, GRID_BEST)->timing;
+    assert_int_equal(timing->processes, 2);
+    assert_near(timing->fastest_us, 100, 1e-9);
+    assert_near(timing->slowest_us, 101, 1e-9);
+    assert_near(timing->copy_gb_per_s, 2000, 1e-9);
+    assert_near(timing->median_us, 100, 0.01);
+    assert_int_equal(record_of(session, 10)->timing.processes, 0);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
+static void who_fails_in_another_process_falls(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    make_grid(&grid, NULL);
+    grid.backend.fates[GRID_BEST].anew = HN_OUTCOME_WRONG_RESULT;
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    assert_int_equal(record_of(session, GRID_BEST)->outcome, HN_OUTCOME_WRONG_RESULT);
+    assert_int_not_equal(point_number(&hn_session_state(session)->best->point), GRID_BEST);
+    assert_int_equal(hn_session_state(session)->best->timing.processes, 2);
+    check_counts(session);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
 static void images_of_the_best_are_kept(void **state)
 {
     struct fixture *fixture = *state;
@@ -256,6 +291,8 @@ int main(void)
         cmocka_unit_test(times_stand_when_a_race_comes_to_no_end),
         cmocka_unit_test(everything_fails_on_the_second_seed),
         cmocka_unit_test(equals_have_one_order),
+        cmocka_unit_test(the_best_is_measured_in_other_processes),
+        cmocka_unit_test(who_fails_in_another_process_falls),
         TEST(images_of_the_best_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,7 +66,7 @@ struct hn_usage {
     size_t card_count;
 };
 
-/* Whatever blocks (prepare, reseed, race, copy_rate, a reference that evaluate needs) is HN_EINTERRUPTED, without a
+/* Whatever blocks (prepare, reseed, race, measure, copy_rate, a reference that evaluate needs) is HN_EINTERRUPTED, without a
  * message where it was the clock, once a signal came or end_ms has passed. */
 struct hn_backend_kind {
     void (*destroy)(struct hn_backend *backend);
@@ -93,6 +93,10 @@ struct hn_backend_kind {
     /* NULL: there is nothing to race (a recording says all there is). Blocks. */
     enum hn_status (*race)(struct hn_backend *backend, const struct hn_racer *racers, size_t count,
                            struct hn_race_result *result, struct hn_error *err);
+    /* Verifies and measures a variant; with `anew` in a worker process that begins anew, and stays, with a copy beside
+     * it that takes about as long (its rate into the timing; none of a pipeline). NULL: there is no worker. Blocks. */
+    enum hn_status (*measure)(struct hn_backend *backend, const struct hn_racer *variant, bool anew,
+                              struct hn_record *record, struct hn_error *err);
     /* GB/s (read + write) of a device-to-device memcpy of `bytes`; 0 where it can not be measured. */
     enum hn_status (*copy_rate)(struct hn_backend *backend, double bytes, double *gb_per_s, struct hn_error *err);
     /* Forgets all compilations and kills those under way; what the GPU is at goes on. NULL: there is nothing to kill. */

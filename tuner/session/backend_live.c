@@ -287,6 +287,7 @@ static const struct hn_backend_kind live_kind = {
     .wait = wait_event,
     .reseed = reseed,
     .race = hn_live_race,
+    .measure = hn_live_measure,
     .copy_rate = copy_rate,
     .halt = halt,
     .busy_ms = busy_ms,

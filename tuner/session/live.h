@@ -133,6 +133,8 @@ enum hn_status hn_live_sleep(void *live, struct hn_error *err);
 enum hn_status hn_live_prepare(struct hn_backend *backend, double *noise, struct hn_error *err);
 enum hn_status hn_live_race(struct hn_backend *backend, const struct hn_racer *racers, size_t count,
                             struct hn_race_result *result, struct hn_error *err);
+enum hn_status hn_live_measure(struct hn_backend *backend, const struct hn_racer *variant, bool anew,
+                               struct hn_record *record, struct hn_error *err);
 /* Makes sure that the bench has the reference for this point. */
 enum hn_status hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *point, struct hn_error *err);
 /* "point" and "image" of a message. */

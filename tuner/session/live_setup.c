@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -244,43 +245,74 @@ enum hn_status hn_live_ensure_reference(struct hn_live *live, const struct hn_bi
     return ensure_reference(live, point, false, err);
 }
 
+static enum hn_status evaluate(struct hn_live *live, const struct hn_bindings *point,
+                               const struct hn_image *image, const struct hn_bench_request *request,
+                               struct hn_record *record, struct hn_error *err)
+{
+    const struct hn_live_flight flight = {.point = *point};
+    struct hn_message message;
+    struct hn_gpu_result result;
+    enum hn_status status = hn_live_make_evaluation(point, image, request, &message, err);
+    if (status == HN_OK)
+        status = hn_live_ask(live, &message, 0, &result, err);
+    return status == HN_OK ? hn_live_read_record(&flight, &result, record, err) : status;
+}
+
 /* Verifies the default point and warms up with it. A default that fails is an outcome that the
- * search will meet; then the clocks warm up with the first variants instead. */
+ * search will meet; then the clocks warm up with the first variants instead. noise may be NULL. */
 static enum hn_status warm_up(struct hn_live *live, const struct hn_bindings *point,
                               const struct hn_image *image, double *noise, struct hn_error *err)
 {
     struct hn_message message;
     struct hn_gpu_result result;
     struct hn_record record;
-    enum hn_status status = hn_live_make_evaluation(
-        point, image, &(struct hn_bench_request){.verify = true}, &message, err);
-    if (status == HN_OK)
-        status = hn_live_ask(live, &message, 0, &result, err);
-    if (status != HN_OK || result.end != HN_GPU_REPLY)
-        return status;
     hn_record_init(&record);
-    status =
-        hn_record_from_json(json_object_get(result.message.json, "record"), NULL, &record, err);
+    enum hn_status status =
+        evaluate(live, point, image, &(struct hn_bench_request){.verify = true}, &record, err);
     bool fine = status == HN_OK && record.outcome == HN_OUTCOME_OK;
     hn_record_finish(&record);
-    hn_message_finish(&result.message);
     if (!fine)
         return status;
 
     hn_message_init(&message, "warm_up");
     json_object_set_new(message.json, "stays_warm", json_boolean(live->options.stays_warm));
+    json_object_set_new(message.json, "noise", json_boolean(noise != NULL));
     status = hn_live_add_variant(&message, point, image, err);
     /* For other cards. */
-    hn_message_finish(&live->warm);
-    if (status == HN_OK && live->workers->hosts != NULL)
+    if (status == HN_OK && live->workers->hosts != NULL && noise != NULL) {
+        hn_message_finish(&live->warm);
         status = hn_message_copy(&live->warm, &message, err);
+    }
     if (status == HN_OK)
         status = hn_live_ask(live, &message, 60, &result, err);
     if (status == HN_OK && result.end == HN_GPU_REPLY) {
-        status = hn_message_amount(&result.message, "noise", noise, err);
+        if (noise != NULL)
+            status = hn_message_amount(&result.message, "noise", noise, err);
         hn_message_finish(&result.message);
     }
     return status;
+}
+
+enum hn_status hn_live_measure(struct hn_backend *backend, const struct hn_racer *variant,
+                               bool anew, struct hn_record *record, struct hn_error *err)
+{
+    struct hn_live *live = (struct hn_live *)backend;
+    const struct hn_bench_request request = {.verify = true, .measure = true, .full = true};
+    enum hn_status status = hn_live_ensure_reference(live, variant->point, err);
+    if (anew)
+        hn_gpu_client_drop(live->lead->card->gpu);
+    if (status == HN_OK && anew)
+        status = warm_up(live, variant->point, variant->image, NULL, err);
+    if (status == HN_OK)
+        status = evaluate(live, variant->point, variant->image, &request, record, err);
+    if (status == HN_OK)
+        hn_live_card_scale(live->lead, record);
+    if (status != HN_OK || record->outcome != HN_OUTCOME_OK || !anew ||
+        backend->task->plan->pipeline != NULL)
+        return status;
+    /* A megabyte takes about a microsecond; powers of two, so that it is as much another time. */
+    double bytes = exp2(fmin(fmax(floor(log2(record->timing.median_us * 1e6)), 20), 28));
+    return backend->kind->copy_rate(backend, bytes, &record->timing.copy_gb_per_s, err);
 }
 
 static enum hn_status start_default(struct hn_live *live, const struct hn_bindings *point,

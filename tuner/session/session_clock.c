@@ -14,6 +14,7 @@ static const double race_most_ms = 1500;
 static const double expected_finalists = 8;
 static const double audit_launches = 14;
 static const double rest_ms = 500;
+static const double most_processes_ms = 1000; /* the best in other processes */
 /* With energy, two windows of each that is weighed, what comes before one, and the idle power. */
 static const double windows = 12;
 static const double window_rest_ms = 600;
@@ -41,6 +42,7 @@ static double finals_ms(const struct hn_session *session)
     double verify_ms = measured > 0 ? state->verify_s * 1e3 / (double)measured : 0;
     double race_ms = fmax(fmin(race_part * whole_ms, race_most_ms), race_least_ms);
     double wanted_ms = race_ms + (expected_finalists + audit_launches) * verify_ms + rest_ms;
+    wanted_ms += fmin(whole_ms / 20, most_processes_ms);
     if (session->options.energy_s > 0)
         wanted_ms += windows * (1e3 * session->options.energy_s + window_rest_ms) + idle_ms;
     if (hn_session_weighs(session))

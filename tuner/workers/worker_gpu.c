@@ -272,12 +272,14 @@ static enum hn_status warm_up(struct gpu *gpu, const struct hn_message *request,
     struct hn_image image;
     double noise = 0;
     bool was_busy = gpu->busy_ms > 0 && hn_now_ms() - gpu->busy_ms < still_warm_ms;
+    bool is_noise_known = json_is_false(json_object_get(request->json, "noise"));
     bool is_warm = was_busy && json_is_true(json_object_get(request->json, "stays_warm"));
     enum hn_status status = get_variant(request->json, request, &point, &image, err);
     if (status != HN_OK)
         return status;
     if (!is_warm)
-        status = hn_bench_warm_up(gpu->bench, &point, &image, was_busy, &noise, err);
+        status = hn_bench_warm_up(gpu->bench, &point, &image, was_busy,
+                                  is_noise_known ? NULL : &noise, err);
     gpu->busy_ms = hn_now_ms();
     hn_bindings_finish(&point);
     hn_image_finish(&image);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/commands/replay_judge.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* A median known to 0.51%, in one process. */
+static struct hn_timing alone(double us)
+{
+    return (struct hn_timing){
+        .median_us = us, .low_us = us * 0.9949, .high_us = us * 1.0051, .clock_mhz = 1980};
+}
+
+static struct hn_timing in_processes(double us, int count, double fastest_us, double slowest_us,
+                                     double copy_gb_per_s)
+{
+    struct hn_timing timing = alone(us);
+    timing.processes = count;
+    timing.fastest_us = fastest_us;
+    timing.slowest_us = slowest_us;
+    timing.copy_gb_per_s = copy_gb_per_s;
+    return timing;
+}
+
+static enum hn_replay_verdict judge(struct hn_timing was, struct hn_timing now)
+{
+    return hn_replay_judge_time(&was, &now, 0.05);
+}
+
+/* A record of one process says nothing of how much processes differ. */
+static void records_of_one_process_are_given_a_tenth(void **state)
+{
+    (void)state;
+    assert_int_equal(judge(alone(10.09), alone(10.70)), HN_REPLAY_HOLDS);
+    assert_int_equal(judge(alone(10.09), alone(11.00)), HN_REPLAY_HOLDS);
+    assert_int_equal(judge(alone(10.09), alone(11.20)), HN_REPLAY_SLOWER);
+    assert_int_equal(judge(in_processes(10.09, 1, 10.09, 10.09, 0), alone(11.00)), HN_REPLAY_HOLDS);
+}
+
+static void the_fastest_processes_are_compared(void **state)
+{
+    (void)state;
+    const struct hn_timing was = in_processes(10.09, 2, 10.08, 10.12, 2400);
+    /* One process finds it slower, which is no verdict yet; six that do are. */
+    assert_int_equal(judge(was, alone(10.70)), HN_REPLAY_SLOWER);
+    assert_int_equal(judge(was, in_processes(10.70, 2, 10.10, 10.70, 2400)), HN_REPLAY_HOLDS);
+    assert_int_equal(judge(was, in_processes(10.70, 6, 10.65, 10.81, 2400)), HN_REPLAY_SLOWER);
+    assert_int_equal(judge(was, in_processes(10.90, 6, 10.88, 10.99, 2390)), HN_REPLAY_SLOWER);
+    assert_int_equal(judge(was, alone(10.09)), HN_REPLAY_HOLDS);
+    assert_int_equal(judge(was, alone(9.00)), HN_REPLAY_HOLDS);
+}
+
+/* What processes differed by then is no slowdown now. */
+static void the_spread_of_the_record_is_allowed(void **state)
+{
+    (void)state;
+    const struct hn_timing was = in_processes(10.70, 2, 10.09, 10.70, 2400);
+    assert_int_equal(judge(was, in_processes(10.70, 6, 10.69, 10.72, 2400)), HN_REPLAY_HOLDS);
+    assert_int_equal(judge(was, in_processes(10.90, 6, 10.88, 11.50, 2400)), HN_REPLAY_SLOWER);
+    const struct hn_timing now = in_processes(16, 6, 15.9, 16, 2400);
+    assert_int_equal(hn_replay_judge_time(&was, &now, 0.6), HN_REPLAY_HOLDS);
+}
+
+/* Half an interval of 4% beside a limit of nothing. */
+static void intervals_have_to_be_apart(void **state)
+{
+    (void)state;
+    struct hn_timing was = in_processes(100, 2, 100, 100, 0);
+    struct hn_timing now = alone(103);
+    was.high_us = 102;
+    now.low_us = 101;
+    assert_int_equal(hn_replay_judge_time(&was, &now, 0), HN_REPLAY_HOLDS);
+    now.low_us = 102.5;
+    assert_int_equal(hn_replay_judge_time(&was, &now, 0), HN_REPLAY_SLOWER);
+    /* Recordings of others have none. */
+    was.high_us = 0;
+    assert_int_equal(hn_replay_judge_time(&was, &now, 0), HN_REPLAY_SLOWER);
+}
+
+static void what_the_machine_lost_is_not_the_kernels(void **state)
+{
+    (void)state;
+    const struct hn_timing was = in_processes(10.09, 2, 10.08, 10.12, 2400);
+    assert_int_equal(judge(was, in_processes(11.50, 6, 11.4, 11.6, 2100)), HN_REPLAY_MACHINE);
+    /* The copy explains 2% of 13%. */
+    assert_int_equal(judge(was, in_processes(11.50, 6, 11.4, 11.6, 2353)), HN_REPLAY_SLOWER);
+    /* A faster copy excuses nothing, and is held against nobody. */
+    assert_int_equal(judge(was, in_processes(10.50, 6, 10.5, 10.6, 2800)), HN_REPLAY_HOLDS);
+    struct hn_timing capped = in_processes(11.50, 6, 11.4, 11.6, 2400);
+    capped.clock_mhz = 1755;
+    assert_int_equal(judge(was, capped), HN_REPLAY_MACHINE);
+    capped.clock_mhz = 0;
+    assert_int_equal(judge(was, capped), HN_REPLAY_SLOWER);
+}
+
+static void processes_are_gathered(void **state)
+{
+    (void)state;
+    struct hn_timing timing = alone(10.09);
+    const struct hn_timing slow = {.median_us = 10.7, .copy_gb_per_s = 2400, .clock_mhz = 1990};
+    const struct hn_timing fast = {.median_us = 10.1, .copy_gb_per_s = 2300};
+    hn_timing_add_process(&timing, &slow);
+    assert_true(timing.processes == 1 && timing.fastest_us == 10.7 && timing.slowest_us == 10.7);
+    hn_timing_add_process(&timing, &fast);
+    assert_true(timing.processes == 2 && timing.fastest_us == 10.1 && timing.slowest_us == 10.7);
+    assert_true(timing.copy_gb_per_s == 2400 && timing.clock_mhz == 1990);
+    assert_true(timing.median_us == 10.09);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(records_of_one_process_are_given_a_tenth),
+        cmocka_unit_test(the_fastest_processes_are_compared),
+        cmocka_unit_test(the_spread_of_the_record_is_allowed),
+        cmocka_unit_test(intervals_have_to_be_apart),
+        cmocka_unit_test(what_the_machine_lost_is_not_the_kernels),
+        cmocka_unit_test(processes_are_gathered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
