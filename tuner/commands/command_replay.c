@@ -50,16 +50,6 @@ static const struct argp_option own_options[] = {
     {0},
 };
 
-static error_t add_path(struct replay *replay, const char *path)
-{
-    const char **grown = realloc(replay->paths, (replay->path_count + 1) * sizeof *grown);
-    if (grown == NULL)
-        return ENOMEM;
-    replay->paths = grown;
-    grown[replay->path_count++] = path;
-    return 0;
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct replay *replay = state->input;
@@ -82,7 +72,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         replay->held_out = hn_options_held_out(argument, state);
         return 0;
     case ARGP_KEY_ARG:
-        return add_path(replay, argument);
+        return hn_options_append(&replay->paths, &replay->path_count, argument);
     case ARGP_KEY_END:
         if (replay->path_count == 0)
             argp_error(state, "expected the path of a config");
@@ -310,12 +300,13 @@ static enum hn_status replay_problem(struct replay *replay, size_t problem, stru
     const struct hn_tuned *tuned = status == HN_OK ? find_tuned(replay, &task) : NULL;
     if (status == HN_OK && tuned == NULL) {
         struct hn_text text;
+        char line[HN_FOLLOW_UP_SIZE];
         hn_text_init(&text);
         hn_bindings_append(&text, task.problem);
-        status = hn_fail(err, HN_ENOTFOUND,
-                         "the cache holds no tuned %s for %s (%s); `hone tune %s` makes one",
-                         task.plan->kernel, text.data != NULL ? text.data : "this problem",
-                         task.identity.regime, replay->path);
+        status = hn_fail(
+            err, HN_ENOTFOUND, "the cache holds no tuned %s for %s (%s); `%s` makes one",
+            task.plan->kernel, text.data != NULL ? text.data : "this problem", task.identity.regime,
+            hn_follow_up(&replay->options, "tune", replay->path, line));
         hn_text_finish(&text);
     }
     if (status == HN_OK)
