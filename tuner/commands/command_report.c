@@ -149,6 +149,7 @@ static enum hn_status open_cache(struct input *input, struct hn_error *err)
     free(path);
     if (command->path == NULL)
         return hn_fail_memory(err);
+    input->report.cache = command->options.cache != NULL ? command->path : NULL;
     return command->store != NULL
                ? HN_OK
                : hn_cache_open(&command->options, HN_STORE_READ, &command->store, err);
