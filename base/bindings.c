@@ -195,12 +195,9 @@ static enum hn_status parse_pair(char *pair, struct hn_bindings *bindings, struc
     return status == HN_OK ? hn_bindings_set(bindings, pair, &value, err) : status;
 }
 
-enum hn_status hn_bindings_parse(const char *string, struct hn_bindings *bindings,
-                                 struct hn_error *err)
+enum hn_status hn_bindings_add(struct hn_bindings *bindings, const char *string,
+                               struct hn_error *err)
 {
-    hn_bindings_init(bindings);
-    if (*string == '\0')
-        return HN_OK;
     char *copy = strdup(string);
     if (copy == NULL)
         return hn_fail_memory(err);
@@ -211,6 +208,14 @@ enum hn_status hn_bindings_parse(const char *string, struct hn_bindings *binding
         status = parse_pair(pair, bindings, err);
     }
     free(copy);
+    return status;
+}
+
+enum hn_status hn_bindings_parse(const char *string, struct hn_bindings *bindings,
+                                 struct hn_error *err)
+{
+    hn_bindings_init(bindings);
+    enum hn_status status = *string == '\0' ? HN_OK : hn_bindings_add(bindings, string, err);
     if (status != HN_OK)
         hn_bindings_finish(bindings);
     return status;

@@ -36,5 +36,7 @@ void hn_bindings_append(struct hn_text *text, const struct hn_bindings *bindings
 char *hn_bindings_text(const struct hn_bindings *bindings);
 /* Reads that text, in any order; HN_ECONFIG with what was found. "" is the empty set. */
 enum hn_status hn_bindings_parse(const char *string, struct hn_bindings *bindings, struct hn_error *err);
+/* Reads it beside what is there: a name that is there already is an error too. */
+enum hn_status hn_bindings_add(struct hn_bindings *bindings, const char *string, struct hn_error *err);
 
 #endif

@@ -55,6 +55,20 @@ void hn_text_append_bytes(struct hn_text *text, const void *bytes, size_t size)
     text->data[text->length] = '\0';
 }
 
+void hn_text_append_word(struct hn_text *text, const char *word)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,=:/+-@%";
+    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
+        hn_text_append(text, word);
+        return;
+    }
+    hn_text_append(text, "'");
+    for (const char *c = word; *c != '\0'; c++)
+        hn_text_append_bytes(text, *c == '\'' ? "'\\''" : c, *c == '\'' ? 4 : 1);
+    hn_text_append(text, "'");
+}
+
 void hn_text_append(struct hn_text *text, const char *string)
 {
     hn_text_append_bytes(text, string, strlen(string));

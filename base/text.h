@@ -20,6 +20,8 @@ void hn_text_init(struct hn_text *text);
 void hn_text_finish(struct hn_text *text);
 void hn_text_append(struct hn_text *text, const char *string);
 void hn_text_append_bytes(struct hn_text *text, const void *bytes, size_t size);
+/* As a word of a shell's command line: in quotes where that needs any. */
+void hn_text_append_word(struct hn_text *text, const char *word);
 void hn_text_printf(struct hn_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Hands the string over to the caller (free it), "" when nothing was appended; NULL when an append failed. */
@@ -33,6 +35,12 @@ enum hn_status hn_text_write_file(const char *path, const void *data, size_t siz
 
 /* All of it, however many calls that takes; false with errno set. */
 bool hn_text_write_all(int fd, const void *data, size_t size);
+
+/* The ending of a noun of which there are so many. */
+static inline const char *hn_plural(unsigned long long count)
+{
+    return count == 1 ? "" : "s";
+}
 
 /* The word nearest to `word` by Levenshtein distance with swapped neighbours as one edit, or NULL when none is near
  * enough to be what was meant

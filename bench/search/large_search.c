@@ -154,14 +154,14 @@ static char *read_text(const char *path)
     return NULL;
 }
 
-static enum hn_status load(const char *config_path, const char *const *problem, size_t count,
+static enum hn_status load(const char *config_path, const struct hn_bindings *problem,
                            const char *text, struct bench *bench, struct hn_error *err)
 {
     struct hn_config *config = NULL;
     struct hn_expression *expression = NULL;
     enum hn_status status = hn_config_load(config_path, &config, err);
-    if (status == HN_OK && count > 0)
-        status = hn_config_set_problem(config, problem, count, err);
+    if (status == HN_OK && problem->count > 0)
+        status = hn_config_take_problem(config, problem, err);
     if (status == HN_OK)
         status = hn_config_space(config, 0, &bench->space, err);
     if (status == HN_OK)
@@ -180,27 +180,26 @@ static enum hn_status load(const char *config_path, const char *const *problem, 
 
 int main(int argc, char **argv)
 {
-    const char *problem[COUNTS_MOST];
-    size_t problem_count = 0;
-    for (; argc > 2 && strcmp(argv[1], "-p") == 0 && problem_count < COUNTS_MOST;
-         argc -= 2, argv += 2)
-        problem[problem_count++] = argv[2];
+    struct hn_bindings problem;
+    struct hn_error err = {""};
+    hn_bindings_init(&problem);
+    enum hn_status status = HN_OK;
+    for (; argc > 2 && strcmp(argv[1], "-p") == 0 && status == HN_OK; argc -= 2, argv += 2)
+        status = hn_bindings_add(&problem, argv[2], &err);
     if (argc < 7 || argc > 6 + COUNTS_MOST) {
         fprintf(stderr, "usage: bench_large_search [-p NAME=VALUE]... CONFIG EXPRESSION.txt "
                         "DEVIATION LOOK_AHEAD RUNS COUNT...\n");
         return 2;
     }
-    struct hn_error err = {""};
     struct bench bench = {.deviation = hn_c_strtod(argv[3], NULL),
                           .look_ahead = (unsigned)strtoul(argv[4], NULL, 10)};
     for (int i = 6; i < argc; i++)
         bench.counts[bench.count_count++] = strtoul(argv[i], NULL, 10);
     char *text = read_text(argv[2]);
-    enum hn_status status = HN_OK;
-    if (text == NULL)
+    if (status == HN_OK && text == NULL)
         status = hn_fail(&err, HN_EUSAGE, "%s: no expression there", argv[2]);
     if (status == HN_OK)
-        status = load(argv[1], problem, problem_count, text, &bench, &err);
+        status = load(argv[1], &problem, text, &bench, &err);
     if (status == HN_OK) {
         find_least(&bench);
         printf("%" PRIu64 " points, the least time %.6g\n", hn_space_size(bench.space),

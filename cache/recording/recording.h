@@ -33,4 +33,8 @@ enum hn_status hn_recording_save(const char *path, const struct hn_recording *re
 enum hn_status hn_recording_save_t4(const char *path, const struct hn_recording *recording, struct hn_error *err);
 void hn_recording_finish(struct hn_recording *recording);
 
+/* The text as a gzip stream; free *packed. */
+enum hn_status hn_gzip_pack(const char *text, size_t size, unsigned char **packed, size_t *count,
+                            struct hn_error *err);
+
 #endif

@@ -61,8 +61,8 @@ enum hn_status hn_gzip_read(const char *path, char **text, size_t *size, struct 
     return status == HN_OK && *text == NULL ? hn_fail_memory(err) : status;
 }
 
-static enum hn_status pack(const char *text, size_t size, unsigned char **packed, size_t *count,
-                           struct hn_error *err)
+enum hn_status hn_gzip_pack(const char *text, size_t size, unsigned char **packed, size_t *count,
+                            struct hn_error *err)
 {
     enum { GZIP_WRAPPER = 16, MEMORY_LEVEL = 8 };
     z_stream stream = {.next_in = (z_const Bytef *)(uintptr_t)text, .avail_in = (uInt)size};
@@ -91,7 +91,7 @@ enum hn_status hn_gzip_write(const char *path, const char *text, size_t size, st
         return hn_fail(err, HN_ERUN, "'%s' would have more than 256 MiB of text", path);
     unsigned char *packed;
     size_t count = 0;
-    enum hn_status status = pack(text, size, &packed, &count, err);
+    enum hn_status status = hn_gzip_pack(text, size, &packed, &count, err);
     if (status == HN_OK)
         status = hn_text_write_file(path, packed, count, err);
     free(packed);

@@ -126,7 +126,7 @@ class Browser:
 
     def open(self, path):
         self.call("Page.navigate", url=pathlib.Path(path).resolve().as_uri())
-        self.until("document.readyState === 'complete'")
+        self.until("document.readyState === 'complete' && 'drawn' in document.body.dataset")
 
     def evaluate(self, expression):
         """The value of a JavaScript expression."""

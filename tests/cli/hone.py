@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Drives the real `hone` as a user would: each test has a folder and a cache of its own."""
 
+import base64
+import gzip
 import itertools
 import json
 import os
@@ -31,6 +33,11 @@ def checksum(*values):
         elif value is not None:
             total = zlib.crc32((value.encode() if isinstance(value, str) else value) + b"\0", total)
     return total
+
+
+def report_document(page):
+    """The data of a page of `hone report`: gzip, as base64."""
+    return json.loads(gzip.decompress(base64.b64decode(page.split('id="data">')[1].split("</script>")[0])))
 
 
 class Case(unittest.TestCase):

@@ -30,6 +30,7 @@ class Compile(hone.Case):
     def test_logs_are_of_points(self):
         self.copy_config()
         text = self.compile("--all", "--log", "-s", "BLOCK=64", "-s", "ITEMS=1,2").stdout
+        self.assertRegex(text, r"\n  4 points: 4 ok\n")
         logs = [line for line in text.splitlines() if line.startswith("log of ")]
         self.assertEqual([line.split(":")[0] for line in logs], [
             f"log of {number}, BLOCK=64,ITEMS={items},LOAD={load}"

@@ -5,6 +5,7 @@ import json
 import unittest
 
 import double
+import hone
 
 CUPTI = f"{double.DOUBLE}/cupti/libcupti.so.13"
 # What 32 threads on 32 banks, all of them the same, would give.
@@ -44,7 +45,7 @@ class Counters(double.Case):
         self.assertIn("(counted: 80% of the warps wait for a load", " ".join(explained.split()))
         self.hone("report", "scale", "-o", self.folder / "page.html")
         page = (self.folder / "page.html").read_text()
-        (shown,) = json.loads(page.split('id="data">')[1].split("</script>")[0])["tunings"]
+        (shown,) = hone.report_document(page)["tunings"]
         self.assertEqual(shown["counted"]["levels"], {"DRAM": 6e6, "L2": 6e6, "L1": 6e6})
 
     def test_all_that_is_measured_is_counted_where_that_is_asked_for(self):

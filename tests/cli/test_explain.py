@@ -116,7 +116,7 @@ class Explain(hone.Case):
         advice = {n["kind"]: n["text"] for n in self.explained("--simulate", recording)["next"]}
         config = hone.DATA / "saxpy.yaml"
         self.assertEqual(advice["budget"], "measure more points in full: 4 were, 10 at least tell which parameters matter, and "
-                         f"the others were stopped early once they were slower: hone tune {config} -p SIZE=1048576 --full")
+                         f"the others were stopped early once they were slower: `hone tune {config} -p SIZE=1048576 --full`")
 
     def test_device_that_no_limits_are_known_of(self):
         other = {"name": "Radeon", "capability": 0, "sm_count": 60, "mig_profile": ""}
@@ -136,8 +136,8 @@ class Explain(hone.Case):
     def test_nothing_there(self):
         self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", self.record(), "--quiet")
         config = hone.DATA / "saxpy.yaml"
-        self.fails(3, f"hone: the cache holds no tuning of saxpy for this problem; `hone tune {config}` makes one, and "
-                   "`hone cache list` shows what there is", "explain", config, "-p", "SIZE=2048")
+        self.fails(3, f"hone: the cache holds no tuning of saxpy for this problem; `hone tune {config} -p SIZE=2048` makes one, "
+                   "and `hone cache list` shows what there is", "explain", config, "-p", "SIZE=2048")
         self.fails(3, f"hone: the cache holds no tuning of saxpy for this problem; `hone tune {config}` makes one, and "
                    "`hone cache list` shows what there is", "explain", config, "--device-name", "A100")
 

@@ -227,7 +227,7 @@ int main(void)
     def test_defaults_need_a_config(self):
         self.misused("--defaults: name the config that has them with --config", "export", "saxpy", "--defaults")
         self.misused("--defaults: json has results only; expected header, driver-header, source or cubin-header", "export", "saxpy",
-                     "--defaults", "--config", "saxpy.yaml", "--json")
+                     "--defaults", "--config", "saxpy.yaml", "--format", "json")
 
     @unittest.skipUnless(shutil.which("cmake"), "there is no cmake")
     def test_a_fresh_checkout_builds(self):

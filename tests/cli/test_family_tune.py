@@ -172,7 +172,7 @@ int main(void)
         self.assertEqual((quiet.stderr, len(said.splitlines())), ("", 4))
         self.assertRegex(said, r"\nthe default point there: [1-9][\d.]*% slower in the mean, \d+% at worst\n", "it is the best of no size")
         self.assertEqual(measured & set(self.pairs()), set())
-        self.assertRegex(said, r"^\d+ configurations for any size, chosen by a tree of \d+ nodes\nat 3 sizes that were not used: ")
+        self.assertRegex(said, r"^\d+ configurations? for any size, chosen by a tree of \d+ nodes?\nat 3 sizes that were not used: ")
         self.assertRegex(said, r"\nlearnt in \d+ s from \d+ sizes, \d+ of them tuned on their own, and \d+ times of a configuration at a size\n$")
         self.assertEqual(len(self.rules()), 2)
         self.assertEqual(self.hone("cache", "list").stdout.count("family of scale"), 1)
@@ -293,7 +293,7 @@ class Page(double.Case):
         self.write("scale.cu", kernel.replace("    ...\n", "    const int i = blockIdx.x * BLOCK + threadIdx.x;\n"
                                               "    if (i < count)\n        x[i] *= 2;\n}\n"))
         table = self.hone("compile", "--all", "--arch", "sm_90", "scale.yaml").stdout
-        self.assertEqual(len(re.findall(r"\bok\b", table)), 6)
+        self.assertIn("\n  6 points: 6 ok\n", table)
 
 
 class Refused(Case):

@@ -7,6 +7,7 @@ import subprocess
 import unittest
 
 import double
+import hone
 
 
 class Launches(double.Case):
@@ -173,7 +174,7 @@ class Launches(double.Case):
                 self.assertRegex(shown, r" 64\.0 KiB .* 65536(?m:$)")
                 self.assertRegex(shown, r" 1\.0 KiB .* 1024(?m:$)")
             page = self.hone("report", "attributes").stdout
-            tuning, = json.loads(page.split('id="data">')[1].split("</script>")[0])["tunings"]
+            tuning, = hone.report_document(page)["tunings"]
             self.assertEqual(sorted(tuning["columns"]["shared"]), [1024, 65536])
 
     def test_metric_arguments(self):

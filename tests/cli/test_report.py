@@ -23,7 +23,7 @@ class Report(hone.Case):
     def extract(self, page):
         self.assertTrue(page.startswith("<!doctype html>"))
         self.assertNotIn("@HONE", page)
-        return json.loads(page.split('id="data">')[1].split("</script>")[0])
+        return hone.report_document(page)
 
     def tuning(self, *arguments):
         tuning, = self.data(*arguments)["tunings"]

@@ -9,6 +9,7 @@ import sys
 import unittest
 
 import hone
+import terminal
 
 SPACES = hone.SOURCE / "tests" / "data" / "config" / "good"
 
@@ -23,6 +24,18 @@ class Space(hone.Case):
     def test_count_of_each_problem(self):
         self.assertEqual(self.lines(SPACES / "problem_list.yaml", "--count"),
                          ["4\tKIND=tall,M=64", "1\tKIND=wide,M=32"])
+
+    def test_a_terminal_sees_which_problem_is_counted(self):
+        screen = terminal.Terminal([hone.HONE, "space", str(SPACES / "problem_list.yaml"), "--count"], cwd=self.folder)
+        self.addCleanup(screen.close)
+        screen.read()
+        for said in "problem 1 of 2", "problem 2 of 2":
+            self.assertIn(said, screen.output)
+        self.assertEqual([line for line in screen.screen.lines() if line][-2:], ["4\tKIND=tall,M=64", "1\tKIND=wide,M=32"])
+
+    def test_one_point_is_one_point(self):
+        last = self.lines(SPACES / "space.yaml", "-s", "TILE=16", "-s", "UNROLL=1", "-s", "PAD=0")[-1]
+        self.assertRegex(last, r"^1 valid point of 1 ")
 
     def test_summary(self):
         lines = self.lines(SPACES / "space.yaml")
@@ -97,7 +110,8 @@ class Space(hone.Case):
             self.assertTrue(all(point[f"P{i}"] % point[f"P{i + 1}"] == 0 or point[f"P{i + 1}"] % point[f"P{i}"] == 0
                                 for i in range(11)), line)
         problem = json.loads(self.hone("space", path, "--json").stdout)["problems"][0]
-        self.assertEqual((problem["valid"], problem["numbered"], problem["estimated"]), (662878300.0, False, False))
+        self.assertEqual((problem["valid"], problem["numbered"], problem["estimated"]), (662878300, False, False))
+        self.assertIsInstance(problem["valid"], int)
         self.assertEqual(self.lines(path, "--count", "-s", "P0=7", "-s", "P1=7"), ["5804546"])
 
     def test_generated_spaces_have_their_counts(self):
@@ -115,6 +129,7 @@ class Space(hone.Case):
         self.assertEqual(document["parameters"][0], {"name": "TILE", "values": [8, 16, 32]})
         problem = document["problems"][0]
         self.assertEqual((problem["valid"], problem["cartesian"], problem["problem"]), (8, 9, {}))
+        self.assertIsInstance(problem["cartesian"], int)
         self.assertEqual(problem["points"], [{"PAD": 0, "TILE": 8, "UNROLL": 1}])
 
 

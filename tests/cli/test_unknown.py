@@ -133,7 +133,7 @@ class Figures(Unknown):
     def test_a_report(self):
         self.hone("cache", "import", self.kernel_tuner_file("ka"))
         page = self.hone("report", "ka").stdout
-        tuning, = json.loads(page.split('id="data">')[1].split("</script>")[0])["tunings"]
+        tuning, = hone.report_document(page)["tunings"]
         columns = tuning["columns"]
         self.assertEqual((tuning["regime"], columns["verification"], columns["registers"], columns["occupancy"],
                           columns["max_error"]), ("unknown", 3, None, None, None))

@@ -125,6 +125,32 @@ class Usage(hone.Case):
                    "exhaustive, random", "tune",
                    self.copy_config(), "--strategy", "exhaustiv")
 
+    def test_errors_are_documents_too(self):
+        """With --json: what went wrong stands on standard output as well, unless a result does."""
+        for command, code in (("tune", "nope.yaml"), 2), (("cache", "show", "nope"), 3), (("explain", self.copy_config()), 3), (("space", "a", "b"), 2):
+            with self.subTest(command):
+                result = self.hone(*command, "--json", expect=code)
+                error = json.loads(result.stdout)["error"]
+                self.assertEqual(error["code"], code)
+                if command[0] == "space":
+                    self.assertEqual(error["message"], "wrong usage; see standard error")
+                else:
+                    self.assertEqual(f"hone: {error['message']}\n", result.stderr)
+                self.assertEqual(self.hone(*command, expect=code).stdout, "")
+        self.write("none.cu", "this is no kernel")
+        self.spoil(self.copy_config(), "saxpy.cu", "none.cu")
+        results = json.loads(self.hone("compile", "saxpy.yaml", "--arch", "sm_90", "--json", expect=3).stdout)
+        self.assertEqual([row["outcome"] for row in results], ["compile_error"])
+
+    def test_several_assignments(self):
+        """-p takes lists as -s does, and points as they are printed; no value is dropped silently."""
+        config = hone.SOURCE / "tests" / "data" / "config" / "good" / "problem_list.yaml"
+        self.assertEqual(self.hone("space", config, "--count", "-p", "M=64,KIND=wide").stdout, "2\n")
+        for twice in ["-p", "M=64,M=32"], ["-p", "M=64", "-p", "KIND=wide,M=32"], ["-p", "M=64", "-p", "M=64"]:
+            self.misused("-p: 'M' is given twice", "space", config, *twice)
+        self.misused("-p: 'SIZE' is given twice", "export", "saxpy", "-p", "SIZE=1", "-p", "SIZE=2")
+        self.misused("-p: found 'M', expected NAME=VALUE", "space", config, "-p", "M")
+
     def test_names_of_assignments(self):
         config = self.copy_config()
         self.fails(2, "hone: -p: there is no problem value 'SIZ'; nearest is 'SIZE'", "space", config, "-p", "SIZ=3")

@@ -22,11 +22,21 @@ static const char *const memories[] = {"pageable",       "registered", "pinned",
 static const char *const orders[] = {"depth_first", "breadth_first"};
 enum { MEMORIES = 6, ORDERS = 2 };
 
+static enum hn_status set_size(struct hn_config *config, const char *size, struct hn_error *err)
+{
+    struct hn_bindings problem;
+    enum hn_status status = hn_bindings_parse(size, &problem, err);
+    if (status == HN_OK)
+        status = hn_config_take_problem(config, &problem, err);
+    hn_bindings_finish(&problem);
+    return status;
+}
+
 static void open_with(const char *size)
 {
     struct hn_error err = {.message = ""};
     bench_fixture_load(&smooth, "double/pipeline.yaml", capability);
-    if (hn_config_set_problem(smooth.config, &size, 1, &err) != HN_OK ||
+    if (set_size(smooth.config, size, &err) != HN_OK ||
         bench_fixture_open(&smooth, HN_COLD, &err) != HN_OK)
         fail_msg("%s", err.message);
 }
@@ -113,7 +123,7 @@ static void padded_inputs_arrive_before_they_are_read(void **state)
     const struct hn_bench_request request = {.verify = true, .measure = true, .full = true};
     (void)state;
     bench_fixture_load(&padded, "double/padded.yaml", capability);
-    if (hn_config_set_problem(padded.config, &size, 1, &err) != HN_OK ||
+    if (set_size(padded.config, size, &err) != HN_OK ||
         bench_fixture_open(&padded, HN_COLD, &err) != HN_OK)
         fail_msg("%s", err.message);
     for (size_t m = 0; m < MEMORIES; m++)

@@ -100,6 +100,22 @@ static void parse_says_what_was_found(void **state)
     }
 }
 
+static void adds_what_is_not_there_yet(void **state)
+{
+    (void)state;
+    struct hn_bindings bindings;
+    struct hn_error err;
+    hn_bindings_init(&bindings);
+    assert_int_equal(hn_bindings_add(&bindings, "B=2", &err), HN_OK);
+    assert_int_equal(hn_bindings_add(&bindings, "C=3,A=x", &err), HN_OK);
+    assert_int_equal(hn_bindings_add(&bindings, "B=2", &err), HN_ECONFIG);
+    assert_string_equal(err.message, "'B' is given twice");
+    char *text = text_of(&bindings);
+    assert_string_equal(text, "A=x,B=2,C=3");
+    free(text);
+    hn_bindings_finish(&bindings);
+}
+
 static void copies_and_merges(void **state)
 {
     (void)state;
@@ -126,6 +142,7 @@ int main(void)
         cmocka_unit_test(text_reads_back),
         cmocka_unit_test(parse_takes_any_order),
         cmocka_unit_test(parse_says_what_was_found),
+        cmocka_unit_test(adds_what_is_not_there_yet),
         cmocka_unit_test(copies_and_merges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

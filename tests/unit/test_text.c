@@ -182,6 +182,27 @@ static void finds_what_is_not_utf8(void **state)
     assert_ptr_equal(hn_text_find_not_utf8(later), later + 3);
 }
 
+static void words_of_a_shell(void **state)
+{
+    static const char *const words[][2] = {
+        {"configs/scale.yaml", "configs/scale.yaml"},
+        {"BLOCK=64,128", "BLOCK=64,128"},
+        {"", "''"},
+        {"a b", "'a b'"},
+        {"it's", "'it'\\''s'"},
+        {"$(rm)", "'$(rm)'"},
+        {"\xc3\xa9", "'\xc3\xa9'"},
+        {"~", "'~'"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        struct hn_text text = {0};
+        hn_text_append_word(&text, words[i][0]);
+        assert_string_equal(text.data, words[i][1]);
+        hn_text_finish(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,6 +215,7 @@ int main(void)
         cmocka_unit_test(devices_are_written_not_replaced),
         cmocka_unit_test(finds_the_nearest_word),
         cmocka_unit_test(knows_words),
+        cmocka_unit_test(words_of_a_shell),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -22,9 +22,9 @@ static void print_rule(const struct hn_stored_rule *stored)
     hn_format_regime(stored->identity.regime, regime);
     if (gmtime_r(&seconds, &parts) != NULL)
         (void)strftime(date, sizeof date, "%Y-%m-%d", &parts);
-    hn_text_printf(&text, "family of %s on %s, %s: %zu configurations for ",
+    hn_text_printf(&text, "family of %s on %s, %s: %zu configuration%s for ",
                    stored->identity.kernel, stored->identity.device.name, regime,
-                   stored->rule.configuration_count);
+                   stored->rule.configuration_count, hn_plural(stored->rule.configuration_count));
     hn_rule_append_values(&text, &stored->rule);
     hn_text_printf(&text, ", learnt %s%s%s\n  ", date, stored->simulated ? ", simulated" : "",
                    stored->stale ? ", stale" : "");

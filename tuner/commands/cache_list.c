@@ -123,10 +123,11 @@ enum hn_status hn_cache_select(const struct hn_cache_command *command, const cha
     hn_tuned_list_free(list);
     if (all == 0)
         return fail_not_found(command, kernel, err);
-    if (kernel == NULL)
-        return hn_fail(err, HN_ENOTFOUND, "none of the tunings fits; `hone cache list` shows them");
-    return hn_fail(err, HN_ENOTFOUND,
-                   "none of the tunings of '%s' fits; `hone cache list` shows them", kernel);
+    char line[HN_FOLLOW_UP_SIZE];
+    return hn_fail(err, HN_ENOTFOUND, "none of the tunings%s%s%s fits; `%s` shows them",
+                   kernel == NULL ? "" : " of '", kernel == NULL ? "" : kernel,
+                   kernel == NULL ? "" : "'",
+                   hn_follow_up(&command->options, "cache list", NULL, line));
 }
 
 json_t *hn_cache_device_to_json(const struct hn_device_identity *device)

@@ -261,17 +261,9 @@ static void print_view(const struct view *view)
     uint64_t counts[HN_OUTCOME_COUNT];
     print_heading(view);
     print_best(view);
-    printf("  %zu points:", view->records.count);
-    const char *separator = " ";
-    for (int i = 0; i < HN_OUTCOME_COUNT; i++) {
-        size_t count = count_outcome(view, (enum hn_outcome)i);
-        counts[i] = count;
-        if (count == 0)
-            continue;
-        printf("%s%zu %s", separator, count, hn_outcome_name((enum hn_outcome)i));
-        separator = ", ";
-    }
-    putchar('\n');
+    for (int i = 0; i < HN_OUTCOME_COUNT; i++)
+        counts[i] = count_outcome(view, (enum hn_outcome)i);
+    hn_outcomes_count(counts, stdout);
     print_conditions(view);
     hn_outcomes_explain(counts, stdout);
 }

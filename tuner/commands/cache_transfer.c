@@ -167,8 +167,9 @@ static enum hn_status export_one(const struct hn_cache_command *command,
         status = command->t4 ? hn_recording_save_t4(path, &recording, err)
                              : hn_recording_save(path, &recording, err);
     if (status == HN_OK && !command->options.quiet)
-        printf("%s: %zu points of %s on %s\n", path, recording.records.count,
-               tuned->identity.kernel, tuned->identity.device.name);
+        printf("%s: %zu point%s of %s on %s\n", path, recording.records.count,
+               hn_plural(recording.records.count), tuned->identity.kernel,
+               tuned->identity.device.name);
     hn_recording_finish(&recording);
     return status;
 }

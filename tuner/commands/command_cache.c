@@ -128,29 +128,6 @@ struct input {
     struct hn_cache_command *command;
 };
 
-static error_t add_argument(struct hn_cache_command *command, const char *argument)
-{
-    const char **grown =
-        realloc(command->arguments, (command->argument_count + 1) * sizeof *command->arguments);
-    if (grown == NULL)
-        return ENOMEM;
-    command->arguments = grown;
-    command->arguments[command->argument_count++] = argument;
-    return 0;
-}
-
-static void add_problem(struct hn_cache_command *command, const char *text,
-                        struct argp_state *state)
-{
-    struct hn_error err;
-    struct hn_bindings problem;
-    hn_bindings_init(&problem);
-    if (hn_bindings_parse(text, &problem, &err) != HN_OK ||
-        hn_bindings_merge(&command->problem, &problem, &err) != HN_OK)
-        argp_error(state, "-p: %s", err.message);
-    hn_bindings_finish(&problem);
-}
-
 static double parse_number(const char *name, const char *argument, struct argp_state *state)
 {
     char *end;
@@ -200,7 +177,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         input->command->threshold = parse_number("threshold", argument, state) / 100;
         return 0;
     case 'p':
-        add_problem(input->command, argument, state);
+        hn_options_add_problem(&input->command->problem, argument, state);
         return 0;
     case KEY_DEVICE_NAME:
         input->command->device_name = argument;
@@ -217,7 +194,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_ARG:
         if (input->command->argument_count == input->part->most)
             argp_error(state, "found '%s', expected no more arguments", argument);
-        return add_argument(input->command, argument);
+        return hn_options_append(&input->command->arguments, &input->command->argument_count,
+                                 argument);
     case ARGP_KEY_END:
         if (input->command->argument_count < input->part->least)
             argp_error(state, "too few arguments, expected %s", input->part->arguments);

@@ -302,6 +302,8 @@ static void print_batch(const struct batch *batch)
     uint64_t counts[HN_OUTCOME_COUNT] = {0};
     for (uint64_t i = 0; i < batch->count; i++)
         counts[batch->images[i].outcome]++;
+    if (batch->compile->all)
+        hn_outcomes_count(counts, stdout);
     hn_outcomes_explain(counts, stdout);
     for (uint64_t i = 0; i < batch->count; i++) {
         if (batch->images[i].message != NULL) {

@@ -20,7 +20,6 @@ struct explain {
     const char *path;
     const char *recording;   /* --simulate; NULL: the cache */
     const char *device_name; /* NULL: every device */
-    enum hn_regime regime;
     struct hn_options options;
     struct hn_config *config;
     struct hn_store *store; /* NULL: there is none, with a recording */
@@ -53,7 +52,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         explain->device_name = argument;
         return 0;
     case KEY_REGIME:
-        if (!hn_regime_parse(argument, &explain->regime))
+        if (!hn_regime_parse(argument, &explain->options.regime))
             argp_error(state, "--regime: found '%s', expected " HN_REGIMES_EXPECTED, argument);
         return 0;
     case KEY_COUNTERS:
@@ -98,6 +97,10 @@ static enum hn_status show(struct explain *explain, const struct hn_task *task,
         explain->store != NULL &&
         hn_store_get_roofs(explain->store, &task->identity.device, NULL, &roofs, &ignored) == HN_OK;
     const struct hn_edge_compiler compiler = {hn_try_compile, &explain->trial};
+    struct hn_options options = explain->options;
+    options.problem = *task->problem;
+    options.restriction_count = 0;
+    char lines[4][HN_FOLLOW_UP_SIZE];
     const struct hn_explain_input input = {
         .task = task,
         .records = records,
@@ -107,6 +110,10 @@ static enum hn_status show(struct explain *explain, const struct hn_task *task,
                                   !hn_version_same_source(&tuned->version, &task->version)),
         .origin = tuned->origin,
         .config = explain->path,
+        .tune = hn_follow_up(&options, "tune", explain->path, lines[0]),
+        .explain = hn_follow_up(&options, "explain", explain->path, lines[1]),
+        .run = hn_follow_up(&options, "run", explain->path, lines[2]),
+        .measure = hn_follow_up(&options, "device --measure", NULL, lines[3]),
         .compiler = &compiler,
     };
     enum hn_status status = hn_explain(&input, &explanation, err);
@@ -190,7 +197,8 @@ static enum hn_status show_cached(struct explain *explain, struct hn_task *task,
 static enum hn_status show_problem(struct explain *explain, size_t problem, struct hn_error *err)
 {
     struct hn_task task;
-    enum hn_status status = hn_task_make(explain->config, problem, explain->regime, &task, err);
+    enum hn_status status =
+        hn_task_make(explain->config, problem, explain->options.regime, &task, err);
     if (status != HN_OK)
         return status;
     status = explain->recording != NULL ? show_recording(explain, &task, err)
@@ -210,17 +218,19 @@ static enum hn_status execute(struct explain *explain, struct hn_error *err)
     explain->results = json_array();
     if (explain->options.counters) {
         hn_interrupt_install();
-        status = hn_explain_count(explain->config, explain->regime, explain->store, err);
+        status = hn_explain_count(explain->config, explain->options.regime, explain->store, err);
     }
     for (size_t i = 0; status == HN_OK && i < explain->config->problem_count; i++)
         status = show_problem(explain, i, err);
+    char lines[2][HN_FOLLOW_UP_SIZE];
     if (status == HN_OK && explain->found == 0)
         return hn_fail(err, HN_ENOTFOUND,
-                       "the cache holds no tuning of %s for %s; `hone tune %s` makes one, and "
-                       "`hone cache list` shows what there is",
+                       "the cache holds no tuning of %s for %s; `%s` makes one, and `%s` shows "
+                       "what there is",
                        explain->config->plan->kernel,
                        explain->config->problem_count > 1 ? "these problems" : "this problem",
-                       explain->path);
+                       hn_follow_up(&explain->options, "tune", explain->path, lines[0]),
+                       hn_follow_up(&explain->options, "cache list", NULL, lines[1]));
     if (status == HN_OK && explain->options.json)
         status = hn_output_json(explain->results, err);
     if (status == HN_OK && explain->explained == 0)
@@ -230,7 +240,7 @@ static enum hn_status execute(struct explain *explain, struct hn_error *err)
 
 static enum hn_status run(int argc, char **argv, struct hn_error *err)
 {
-    struct explain explain = {.regime = HN_COLD};
+    struct explain explain = {.path = NULL};
     const struct hn_command_line line = {
         .name = "explain",
         .arguments = "CONFIG",

@@ -109,30 +109,6 @@ static enum format parse_format(const char *name, struct argp_state *state)
     return FORMAT_HEADER;
 }
 
-static void add_recorded(struct arguments *arguments, const char *path, struct argp_state *state)
-{
-    const char **grown =
-        realloc(arguments->recorded, (arguments->recorded_count + 1) * sizeof *grown);
-    if (grown == NULL)
-        argp_failure(state, 1, 0, "out of memory");
-    arguments->recorded = grown;
-    arguments->recorded[arguments->recorded_count++] = path;
-}
-
-static void add_problem(struct hn_bindings *problem, const char *assignment,
-                        struct argp_state *state)
-{
-    struct hn_bindings one;
-    struct hn_error err = {""};
-    hn_bindings_init(&one);
-    enum hn_status status = hn_bindings_parse(assignment, &one, &err);
-    if (status == HN_OK)
-        status = hn_bindings_merge(problem, &one, &err);
-    hn_bindings_finish(&one);
-    if (status != HN_OK)
-        argp_error(state, "--problem: %s", err.message);
-}
-
 /* The default point is the config's, and no result that could be listed or kept as machine code. */
 static void check_defaults(const struct arguments *arguments, struct argp_state *state)
 {
@@ -166,7 +142,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         arguments->output = argument;
         return 0;
     case 'p':
-        add_problem(&arguments->problem, argument, state);
+        hn_options_add_problem(&arguments->problem, argument, state);
         return 0;
     case KEY_JSON:
         arguments->format = FORMAT_JSON;
@@ -198,8 +174,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         arguments->options.architecture = argument;
         return 0;
     case KEY_RECORDED:
-        add_recorded(arguments, argument, state);
-        return 0;
+        return hn_options_append(&arguments->recorded, &arguments->recorded_count, argument);
     case KEY_OBJECTIVE:
         arguments->by = read_objective(argument, state);
         return 0;
@@ -225,6 +200,26 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     default:
         return ARGP_ERR_UNKNOWN;
     }
+}
+
+/* HN_EUSAGE where what should be a kernel is a config. */
+static enum hn_status check_kernel(const struct arguments *arguments, struct hn_error *err)
+{
+    struct hn_config *config = NULL;
+    struct hn_error ignored;
+    const char *path = arguments->kernel;
+    if (access(path, R_OK) != 0 || hn_config_load(path, &config, &ignored) != HN_OK)
+        return HN_OK;
+    struct hn_options options = arguments->options;
+    options.problem = arguments->problem;
+    if (arguments->regime != NULL)
+        (void)hn_regime_parse(arguments->regime, &options.regime);
+    char line[HN_FOLLOW_UP_SIZE];
+    hn_fail(err, HN_EUSAGE, "export takes the kernel's name, and '%s' is the config of '%s': `%s`",
+            path, config->plan->kernel,
+            hn_follow_up(&options, "export", config->plan->kernel, line));
+    hn_config_destroy(config);
+    return HN_EUSAGE;
 }
 
 /* The GPU of this machine, where there is one; that there is none is no error here. */
@@ -453,6 +448,8 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     };
     hn_options_init(options);
     enum hn_status status = hn_options_parse(&line, argc, argv, options);
+    if (status == HN_OK)
+        status = check_kernel(&arguments, err);
     if (status != HN_OK)
         goto finish_options;
     struct hn_store *store = NULL;

@@ -153,12 +153,13 @@ static enum hn_status tell(const struct init *init)
 {
     struct hn_config *config = NULL;
     struct hn_error wrong = {""};
+    char line[HN_FOLLOW_UP_SIZE];
     bool valid = hn_config_load(init->output, &config, &wrong) == HN_OK;
     if (config != NULL)
         hn_config_destroy(config);
     if (!init->options.quiet)
-        printf("wrote %s\nnext: look at its lines marked TODO, then `hone space %s`\n",
-               init->output, init->output);
+        printf("wrote %s\nnext: look at its lines marked TODO, then `%s`\n", init->output,
+               hn_follow_up(&init->options, "space", init->output, line));
     if (!valid)
         fprintf(stderr, "hone: warning: as it stands it is no config: %s\n", wrong.message);
     return HN_OK;

@@ -72,8 +72,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         replay->held_out = hn_options_held_out(argument, state);
         return 0;
     case ARGP_KEY_ARG:
-        replay->paths[replay->path_count++] = argument;
-        return 0;
+        return hn_options_append(&replay->paths, &replay->path_count, argument);
     case ARGP_KEY_END:
         if (replay->path_count == 0)
             argp_error(state, "expected the path of a config");
@@ -298,12 +297,13 @@ static enum hn_status replay_problem(struct replay *replay, size_t problem, stru
     const struct hn_tuned *tuned = status == HN_OK ? find_tuned(replay, &task) : NULL;
     if (status == HN_OK && tuned == NULL) {
         struct hn_text text;
+        char line[HN_FOLLOW_UP_SIZE];
         hn_text_init(&text);
         hn_bindings_append(&text, task.problem);
-        status = hn_fail(err, HN_ENOTFOUND,
-                         "the cache holds no tuned %s for %s (%s); `hone tune %s` makes one",
-                         task.plan->kernel, text.data != NULL ? text.data : "this problem",
-                         task.identity.regime, replay->paths[0]);
+        status = hn_fail(
+            err, HN_ENOTFOUND, "the cache holds no tuned %s for %s (%s); `%s` makes one",
+            task.plan->kernel, text.data != NULL ? text.data : "this problem", task.identity.regime,
+            hn_follow_up(&replay->options, "tune", replay->paths[0], line));
         hn_text_finish(&text);
     }
     if (status == HN_OK)
@@ -372,9 +372,6 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
         .parse = parse,
         .input = &replay,
     };
-    replay.paths = calloc((size_t)argc, sizeof *replay.paths);
-    if (replay.paths == NULL)
-        return hn_fail_memory(err);
     hn_options_init(&replay.options);
     enum hn_status status = hn_options_parse(&line, argc, argv, &replay.options);
     if (status == HN_OK)

@@ -50,27 +50,6 @@ static const struct argp_option own_options[] = {
     {0},
 };
 
-static error_t add(struct list *list, const char *item)
-{
-    const char **grown = realloc(list->items, (list->count + 1) * sizeof *list->items);
-    if (grown == NULL)
-        return ENOMEM;
-    list->items = grown;
-    list->items[list->count++] = item;
-    return 0;
-}
-
-static void add_problem(struct input *input, const char *text, struct argp_state *state)
-{
-    struct hn_error err;
-    struct hn_bindings problem;
-    hn_bindings_init(&problem);
-    if (hn_bindings_parse(text, &problem, &err) != HN_OK ||
-        hn_bindings_merge(&input->command.problem, &problem, &err) != HN_OK)
-        argp_error(state, "--problem: %s", err.message);
-    hn_bindings_finish(&problem);
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct input *input = state->input;
@@ -79,7 +58,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         input->output = argument;
         return 0;
     case 'p':
-        add_problem(input, argument, state);
+        hn_options_add_problem(&input->command.problem, argument, state);
         return 0;
     case KEY_DEVICE_NAME:
         input->command.device_name = argument;
@@ -88,7 +67,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         input->command.versions = true;
         return 0;
     case KEY_CONFIG:
-        return add(&input->configs, argument);
+        return hn_options_append(&input->configs.items, &input->configs.count, argument);
     case KEY_ROOFS:
         input->roofs = argument;
         return 0;
@@ -96,7 +75,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         input->quiet = true;
         return 0;
     case ARGP_KEY_ARG:
-        return add(&input->names, argument);
+        return hn_options_append(&input->names.items, &input->names.count, argument);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -170,6 +149,7 @@ static enum hn_status open_cache(struct input *input, struct hn_error *err)
     free(path);
     if (command->path == NULL)
         return hn_fail_memory(err);
+    input->report.cache = command->options.cache != NULL ? command->path : NULL;
     return command->store != NULL
                ? HN_OK
                : hn_cache_open(&command->options, HN_STORE_READ, &command->store, err);

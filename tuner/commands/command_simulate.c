@@ -92,16 +92,6 @@ static uint64_t read_number(const char *option, const char *text, uint64_t least
     return number;
 }
 
-static error_t add_path(const char ***paths, size_t *count, const char *path)
-{
-    const char **grown = realloc(*paths, (*count + 1) * sizeof *grown);
-    if (grown == NULL)
-        return ENOMEM;
-    grown[(*count)++] = path;
-    *paths = grown;
-    return 0;
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct simulate *simulate = state->input;
@@ -126,7 +116,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         simulate->batch.evaluations = read_number("--evaluations", argument, 1, UINT32_MAX, state);
         return 0;
     case KEY_PRIOR:
-        return add_path(&simulate->priors, &simulate->prior_count, argument);
+        return hn_options_append(&simulate->priors, &simulate->prior_count, argument);
     case KEY_ESTIMATE:
         simulate->estimate = argument;
         return 0;
@@ -143,7 +133,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         simulate->batch.jobs = read_number("--jobs", argument, 1, JOBS_MOST, state);
         return 0;
     case ARGP_KEY_ARG:
-        return add_path(&simulate->paths, &simulate->path_count, argument);
+        return hn_options_append(&simulate->paths, &simulate->path_count, argument);
     case ARGP_KEY_END:
         if (simulate->path_count == 0)
             argp_error(state, "expected the path of a recorded tuning");

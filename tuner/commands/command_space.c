@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/permutation.h"
@@ -28,6 +29,7 @@ struct arguments {
     enum mode mode;
     uint64_t points; /* to list or sample */
     uint64_t seed;
+    bool quiet;
 };
 
 /* One problem's space, built. */
@@ -56,9 +58,8 @@ static const struct argp_option own_options[] = {
 
 static uint64_t read_number(const char *option, const char *text, struct argp_state *state)
 {
-    char *end = NULL;
-    uint64_t number = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0')
+    uint64_t number = 0;
+    if (!hn_options_read_count(text, &number))
         argp_error(state, "%s: found '%s', expected a whole number from 0", option, text);
     return number;
 }
@@ -271,10 +272,10 @@ static void print_summary(const struct view *view, const char *problem)
         print_parameters(view->config);
     if (problem[0] != '\0')
         printf("%s: ", problem);
-    printf(cartesian < 1e15      ? "%s valid points of %.0f"
-           : isfinite(cartesian) ? "%s valid points of %.4g"
-                                 : "%s valid points of more than 1e+308",
-           hn_space_count_text(view->task.space, count), cartesian);
+    printf(cartesian < 1e15      ? "%s valid point%s of %.0f"
+           : isfinite(cartesian) ? "%s valid point%s of %.4g"
+                                 : "%s valid point%s of more than 1e+308",
+           hn_space_count_text(view->task.space, count), valid == 1 ? "" : "s", cartesian);
     if (isfinite(cartesian))
         printf(" (%.3g%%)", 100.0 * valid / cartesian);
     printf(", %s in %.1f ms\n",
@@ -331,6 +332,12 @@ static json_t *parameters_json(const struct hn_config *config)
     return parameters;
 }
 
+/* Beyond 2^53 doubles are no counts any more. */
+static json_t *count_to_json(double count)
+{
+    return count < 0x1p53 ? json_integer((json_int_t)count) : json_real(fmin(count, DBL_MAX));
+}
+
 static enum hn_status add_view(const struct view *view, const struct arguments *arguments,
                                json_t *problems, struct hn_error *err)
 {
@@ -338,12 +345,10 @@ static enum hn_status add_view(const struct view *view, const struct arguments *
     double valid = hn_space_valid(view->task.space, &exact);
     bool enumerated = hn_space_enumerated(view->task.space);
     json_t *object =
-        json_pack("{s:o, s:o, s:b, s:b, s:f, s:f}", "problem",
+        json_pack("{s:o, s:o, s:b, s:b, s:o, s:f}", "problem",
                   hn_bindings_to_json(&view->config->problems[view->problem]), "valid",
-                  enumerated ? json_integer((json_int_t)hn_space_size(view->task.space))
-                             : json_real(fmin(valid, DBL_MAX)),
-                  "numbered", enumerated, "estimated", !exact, "cartesian",
-                  fmin(hn_space_cartesian(view->task.space), DBL_MAX), "build_ms", view->build_ms);
+                  count_to_json(valid), "numbered", enumerated, "estimated", !exact, "cartesian",
+                  count_to_json(hn_space_cartesian(view->task.space)), "build_ms", view->build_ms);
     if (object == NULL || json_array_append_new(problems, object) != 0)
         return hn_fail_memory(err);
     if (view->tried > 0)
@@ -359,6 +364,18 @@ static enum hn_status add_view(const struct view *view, const struct arguments *
     return visit_points(view, arguments, add_point, points, err);
 }
 
+/* Which problem is counted; of none the line goes. Some take a second. */
+static void show_progress(const struct arguments *arguments, size_t problem, size_t count)
+{
+    if (arguments->quiet || !isatty(STDERR_FILENO))
+        return;
+    if (count == 0)
+        dprintf(STDERR_FILENO, "\r\033[K");
+    else
+        dprintf(STDERR_FILENO, "\rfinding the valid points of problem %zu of %zu", problem + 1,
+                count);
+}
+
 static enum hn_status show_problems(const struct hn_config *config,
                                     const struct arguments *arguments, json_t *problems,
                                     struct hn_error *err)
@@ -368,8 +385,10 @@ static enum hn_status show_problems(const struct hn_config *config,
         struct view view = {.config = config, .problem = i};
         bool has_kernel = config->plan->template_path != NULL;
         double start = hn_now_ms();
+        show_progress(arguments, i, config->problem_count);
         status = has_kernel ? hn_task_make_sources(config, i, &view.task, err)
                             : hn_config_space(config, i, &view.task.space, err);
+        show_progress(arguments, 0, 0);
         if (status != HN_OK)
             break;
         view.build_ms = hn_now_ms() - start;
@@ -380,6 +399,7 @@ static enum hn_status show_problems(const struct hn_config *config,
                                       : print_view(&view, arguments, err);
         hn_task_finish(&view.task);
         free(view.example);
+        fflush(stdout);
     }
     return status;
 }
@@ -420,6 +440,7 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     };
     hn_options_init(&options);
     enum hn_status status = hn_options_parse(&line, argc, argv, &options);
+    arguments.quiet = options.quiet;
     if (status == HN_OK)
         status = hn_options_config(&options, arguments.path, &config, err);
     if (status == HN_OK)

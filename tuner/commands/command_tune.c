@@ -91,22 +91,12 @@ static double read_percent(const char *argument, struct argp_state *state)
     return percent;
 }
 
-static error_t add_expected(struct tune *tune, const char *argument)
-{
-    const char **grown = realloc(tune->expected, (tune->expected_count + 1) * sizeof *grown);
-    if (grown == NULL)
-        return ENOMEM;
-    tune->expected = grown;
-    grown[tune->expected_count++] = argument;
-    return 0;
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct tune *tune = state->input;
     switch (key) {
     case KEY_REFERENCE:
-        return add_expected(tune, argument);
+        return hn_options_append(&tune->expected, &tune->expected_count, argument);
     case KEY_CAPTURE:
         tune->capture_path = argument;
         return 0;
@@ -360,10 +350,11 @@ static enum hn_status check_family(const struct tune *tune, struct hn_error *err
 static void print_next(const struct tune *tune)
 {
     const char *kernel = tune->config->plan->kernel;
-    if (tune->options.quiet)
-        return;
-    fprintf(stderr, "\nnext: hone export %s -o %s_tuned.h\n      hone explain %s\n", kernel, kernel,
-            tune->path);
+    char lines[2][HN_FOLLOW_UP_SIZE];
+    if (!tune->options.quiet)
+        fprintf(stderr, "\nnext: %s -o %s_tuned.h\n      %s\n",
+                hn_follow_up(&tune->options, "export", kernel, lines[0]), kernel,
+                hn_follow_up(&tune->options, "explain", tune->path, lines[1]));
 }
 
 /* No password: it is kept and shown. */
@@ -373,8 +364,10 @@ static void append_argument(struct hn_text *text, const char *argument)
     uri = uri != NULL ? uri : strstr(argument, "postgres://");
     char *shown = uri != NULL ? hn_cache_shown(uri) : NULL;
     hn_text_append(text, " ");
-    hn_text_append_bytes(text, argument, uri == NULL ? strlen(argument) : (size_t)(uri - argument));
-    hn_text_append(text, shown == NULL ? "" : shown);
+    if (shown == NULL)
+        hn_text_append_word(text, argument);
+    else
+        hn_text_printf(text, "%.*s%s", (int)(uri - argument), argument, shown);
     free(shown);
 }
 

@@ -92,9 +92,12 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
 
 int main(int argc, char **argv)
 {
-    struct hn_error err = {""};
+    static struct hn_error err = {""};
     hn_output_init();
     argp_err_exit_status = hn_exit_code(HN_EUSAGE);
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            hn_output_promise_json(err.message);
 
     enum hn_status status = run(argc, argv, &err);
     if (status != HN_OK && err.message[0] != '\0')

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/c_locale.h"
 #include "runtime/device/driver.h"
@@ -40,7 +41,8 @@ enum { GROUPS = 10, JOBS_MOST = 4096 };
 
 static const struct argp_option space_options[] = {
     {0, 0, 0, 0, "Space:", 2},
-    {"problem", 'p', "NAME=VALUE", 0, "Set a problem value; may be repeated", 2},
+    {"problem", 'p', "NAME=VALUE", 0,
+     "Set a problem value (several as NAME=VALUE,NAME=VALUE); may be repeated", 2},
     {"set", 's', "NAME=V,V,...", 0,
      "Restrict a parameter to these of its values (several as NAME=V,NAME=V); may be repeated", 2},
     {0},
@@ -148,12 +150,12 @@ void hn_options_init(struct hn_options *options)
 
 void hn_options_finish(struct hn_options *options)
 {
-    free(options->problems);
+    hn_bindings_finish(&options->problem);
     free(options->restrictions);
     hn_options_init(options);
 }
 
-static error_t append(const char ***strings, size_t *count, const char *string)
+error_t hn_options_append(const char ***strings, size_t *count, const char *string)
 {
     const char **grown = realloc(*strings, (*count + 1) * sizeof *grown);
     if (grown == NULL)
@@ -208,6 +210,14 @@ double hn_options_energy(const char *argument, struct argp_state *state)
     if (end == argument || *end != '\0' || !(seconds >= 0.2 && seconds <= 5))
         argp_error(state, "--energy: found '%s', expected seconds from 0.2 to 5", argument);
     return seconds;
+}
+
+void hn_options_add_problem(struct hn_bindings *problem, const char *argument,
+                            struct argp_state *state)
+{
+    struct hn_error err;
+    if (hn_bindings_add(problem, argument, &err) != HN_OK)
+        argp_error(state, "-p: %s", err.message);
 }
 
 static void set_budget(struct hn_options *options, const char *text, struct argp_state *state)
@@ -326,9 +336,10 @@ static error_t parse_shared(int key, char *argument, struct argp_state *state)
         return 0;
     switch (key) {
     case 'p':
-        return append(&options->problems, &options->problem_count, argument);
+        hn_options_add_problem(&options->problem, argument, state);
+        return 0;
     case 's':
-        return append(&options->restrictions, &options->restriction_count, argument);
+        return hn_options_append(&options->restrictions, &options->restriction_count, argument);
     case KEY_BUDGET:
         set_budget(options, argument, state);
         return 0;
@@ -384,14 +395,44 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
     return error;
 }
 
+/* What --help ends with. */
+static const char *const examples[][2] = {
+    {"tune", "hone tune scale.yaml --budget 60s"},
+    {"tune", "hone tune scale.yaml -p n=65536 -s BLOCK=128,256 --full"},
+    {"run", "hone run scale.yaml -p n=65536 -s BLOCK=256,ITEMS=4"},
+    {"space", "hone space scale.yaml --sample 5"},
+    {"inputs", "hone inputs scale.yaml -p n=65536 -o inputs"},
+    {"compile", "hone compile scale.yaml --all --arch sm_90"},
+    {"explain", "hone explain scale.yaml"},
+    {"export", "hone export scale -o scale_tuned.h"},
+    {"export", "hone export scale --format json"},
+    {"replay", "hone replay scale.yaml --max-slowdown 5%"},
+    {"report", "hone report scale -o scale.html"},
+    {"simulate", "hone simulate recorded/scale.json --strategy all"},
+    {"device", "hone device --measure"},
+    {"init", "hone init scale.cu"},
+    {"cache list", "hone cache list"},
+    {"cache show", "hone cache show scale"},
+    {"cache export", "hone cache export scale recorded/"},
+    {"cache import", "hone cache import recorded/scale.json"},
+    {"cache merge", "hone cache merge colleague.db"},
+    {"cache diff", "hone cache diff before.db"},
+    {"cache prune", "hone cache prune --stale"},
+    {"cache check", "hone cache check"},
+};
+
 static char *help_text(const struct hn_command_line *line)
 {
-    char *text = NULL;
-    const char *details = line->details;
-    if (asprintf(&text, "%s%s%s", line->summary, details == NULL ? "" : "\v",
-                 details == NULL ? "" : details) < 0)
-        return NULL;
-    return text;
+    struct hn_text text = {0};
+    const char *lead = line->details == NULL ? "Example:\n" : "\n\nExample:\n";
+    hn_text_printf(&text, "%s\v%s", line->summary, line->details == NULL ? "" : line->details);
+    for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
+        if (strcmp(examples[i][0], line->name) != 0)
+            continue;
+        hn_text_printf(&text, "%s  %s\n", lead, examples[i][1]);
+        lead = "";
+    }
+    return hn_text_take(&text);
 }
 
 /* argp shows argv[0] as the program: "hone tune". */
@@ -467,44 +508,37 @@ static enum hn_status find_device(void *context, struct hn_device *device, struc
     return status;
 }
 
-/* The numbers of -p, which are looked at again once it is known what the config has. */
-static enum hn_status given_problem(const struct hn_options *options, struct hn_bindings *problem,
-                                    struct hn_error *err)
+/* That the path can be a config's: no source, nor a kernel's name or a config's without its place.
+ */
+static enum hn_status check_path(const char *path, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < options->problem_count && status == HN_OK; i++) {
-        const char *equals = strchr(options->problems[i], '=');
-        struct hn_value value = {.type = HN_WORD};
-        if (equals == NULL || hn_value_parse(equals + 1, &value, NULL) != HN_OK ||
-            value.type == HN_WORD)
-            continue;
-        char *name = strndup(options->problems[i], (size_t)(equals - options->problems[i]));
-        status = name == NULL ? hn_fail_memory(err) : hn_bindings_set(problem, name, &value, err);
-        free(name);
+    static const char *const places[] = {"%s.yaml", "configs/%s", "configs/%s.yaml"};
+    const char *ending = strrchr(path, '.');
+    bool is_source = ending != NULL && (strcmp(ending, ".cu") == 0 || strcmp(ending, ".cuh") == 0);
+    bool is_there = access(path, F_OK) == 0;
+    char line[HN_FOLLOW_UP_SIZE];
+    if (is_there && is_source)
+        return hn_fail(err, HN_ECONFIG, "'%s' is a CUDA source: `%s` drafts a config for it", path,
+                       hn_follow_up(&(struct hn_options){0}, "init", path, line));
+    for (size_t i = 0; !is_there && i < sizeof places / sizeof places[0]; i++) {
+        char other[256];
+        if (snprintf(other, sizeof other, places[i], path) < (int)sizeof other &&
+            access(other, F_OK) == 0)
+            return hn_fail(err, HN_ECONFIG, "'%s' is no file; did you mean %s?", path, other);
     }
-    return status;
-}
-
-static enum hn_status load_config(const struct hn_options *options, const char *path,
-                                  struct hn_config **config, struct hn_error *err)
-{
-    struct hn_bindings problem;
-    hn_bindings_init(&problem);
-    const struct hn_config_for use = {&problem, find_device, (void *)(uintptr_t)options};
-    enum hn_status status = given_problem(options, &problem, err);
-    if (status == HN_OK)
-        status = hn_config_load_for(path, &use, config, err);
-    hn_bindings_finish(&problem);
-    return status;
+    return HN_OK;
 }
 
 enum hn_status hn_options_config(const struct hn_options *options, const char *path,
                                  struct hn_config **config, struct hn_error *err)
 {
-    enum hn_status status = load_config(options, path, config, err);
+    const struct hn_config_for use = {&options->problem, find_device, (void *)(uintptr_t)options};
+    enum hn_status status = check_path(path, err);
+    if (status == HN_OK)
+        status = hn_config_load_for(path, &use, config, err);
     if (status != HN_OK)
         return status;
-    status = hn_config_set_problem(*config, options->problems, options->problem_count, err);
+    status = hn_config_take_problem(*config, &options->problem, err);
     for (size_t i = 0; i < options->restriction_count && status == HN_OK; i++)
         status = hn_config_restrict(*config, options->restrictions[i], err);
     if (status != HN_OK) {

@@ -12,8 +12,7 @@
 /* The options that commands share, parsed by glibc's argp: a command's own parser names hn_options_argp among its
  * children and gives this struct as the child's input. Strings are borrowed from argv. */
 struct hn_options {
-    const char **problems; /* -p, in order */
-    size_t problem_count;
+    struct hn_bindings problem; /* -p */
     const char **restrictions; /* -s */
     size_t restriction_count;
     const char *strategy;
@@ -80,6 +79,18 @@ enum hn_status hn_options_parse(const struct hn_command_line *line, int argc, ch
 enum hn_status hn_options_config(const struct hn_options *options, const char *path, struct hn_config **config,
                                  struct hn_error *err);
 
+/* follow_up.c: a command ("tune") that is printed for the user to run next, on a config or kernel (may be NULL). It runs as it is
+ * printed: it is quoted for a shell, and has of the options that this command was given those that the other takes, too. Returns
+ * line. */
+enum { HN_FOLLOW_UP_SIZE = 2048 };
+const char *hn_follow_up(const struct hn_options *options, const char *command, const char *subject,
+                         char line[HN_FOLLOW_UP_SIZE]);
+
+/* Adds a string to a list, for the parser of an option that may be repeated. */
+error_t hn_options_append(const char ***strings, size_t *count, const char *string);
+
+/* -p: adds "NAME=VALUE,...". argp_error where it is none, or where a name has a value already. */
+void hn_options_add_problem(struct hn_bindings *problem, const char *argument, struct argp_state *state);
 /* A whole number from 0; false for anything else. */
 bool hn_options_read_count(const char *text, uint64_t *count);
 /* What --held-out says; argp_error for what it can not. */

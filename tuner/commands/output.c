@@ -78,10 +78,24 @@ static const char *reason(void)
     return errno == EBADF ? "it is closed" : strerror(errno);
 }
 
-/* --help ends a program within argp. */
+/* NULL: no document is promised, or one was begun. */
+static const char *promised;
+
+void hn_output_promise_json(const char *message)
+{
+    promised = message;
+}
+
+/* --help and wrong usage end a program within argp. */
 static void check_output(int status, void *unused)
 {
     (void)unused;
+    if (status != EXIT_SUCCESS && promised != NULL) {
+        const char *message = promised[0] != '\0' ? promised : "wrong usage; see standard error";
+        json_t *error = json_pack("{s:{s:i, s:s}}", "error", "code", status, "message", message);
+        (void)hn_output_json(error, NULL);
+        json_decref(error);
+    }
     if (status != EXIT_SUCCESS || (fflush(stdout) == 0 && !ferror(stdout)))
         return;
     fprintf(stderr, "hone: %s: %s\n", not_written, reason());
@@ -103,6 +117,7 @@ void hn_output_init(void)
 
 enum hn_status hn_output_data(const void *bytes, size_t size, struct hn_error *err)
 {
+    promised = NULL;
     if (fflush(stdout) != 0 || !hn_text_write_all(STDOUT_FILENO, bytes, size))
         return hn_fail(err, HN_ERUN, "%s: %s", not_written, reason());
     return HN_OK;

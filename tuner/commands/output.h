@@ -16,6 +16,10 @@
  * would exit with 0, from wherever, exits with 1 and a message where not all text could be written to standard output. */
 void hn_output_init(void);
 
+/* With --json a program that ends with another exit code than 0, and has written nothing, writes {"error": {"code", "message"}}.
+ * The message is read then; "" where standard error alone says what is wrong. */
+void hn_output_promise_json(const char *message);
+
 /* HN_ERUN where standard output takes no more. */
 enum hn_status hn_output_data(const void *bytes, size_t size, struct hn_error *err);
 /* Indented, with a newline at the end. document may be NULL: what jansson could not make of the results. */

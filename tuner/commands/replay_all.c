@@ -231,11 +231,14 @@ static enum hn_status finish_report(const struct replay_all *replay, struct hn_e
                looked_at, looked_at == 1 ? "" : "s", replay->raced, replay->current,
                replay->passed);
     }
+    char line[HN_FOLLOW_UP_SIZE];
     if (replay->raced + replay->current == 0)
-        return hn_fail(err, HN_ERUN,
-                       "there is nothing to replay: the cache has no tuning of these configs that "
-                       "was measured on this device; `hone cache list` shows what it has, `hone "
-                       "tune CONFIG` makes one");
+        return hn_fail(
+            err, HN_ERUN,
+            "there is nothing to replay: the cache has no tuning of these configs that "
+            "was measured on this device; `%s` shows what it has, `hone tune CONFIG` makes "
+            "one",
+            hn_follow_up(replay->options, "cache list", NULL, line));
     if (replay->lost == 0)
         return status;
     return hn_fail(err, HN_EREPLAY, "%zu tuning%s: none of the best points works any longer",

@@ -28,7 +28,7 @@ static enum hn_status start(struct replay_family *replay, struct hn_error *err)
     enum hn_status status = hn_options_config(options, replay->source.path, &replay->config, err);
     if (status == HN_OK)
         status = hn_family_source_check(&replay->source, replay->config, err);
-    if (status == HN_OK && options->problem_count > 0)
+    if (status == HN_OK && options->problem.count > 0)
         status =
             hn_fail(err, HN_EUSAGE,
                     "--family draws sizes of the family's: it can not be given with --problem");
@@ -103,13 +103,16 @@ static enum hn_status judge(const struct replay_family *replay,
             "nothing could be measured: the family has no size that is not in the cache, "
             "or --budget is too short for one point");
     enum hn_status status = report(replay, found, err);
+    char line[HN_FOLLOW_UP_SIZE];
     if (status == HN_OK && !holds(replay, found))
-        status = hn_fail(err, HN_EREPLAY,
-                         "the replay does not hold: found %.1f%% slower than tuned in the mean, at "
-                         "least %.1f%% by the spread of these sizes, expected the promised %.1f%% "
-                         "and at most %g%% more; `hone tune --family %s` learns it again",
-                         100 * found->found.loss.mean, 100 * found->found.low, 100 * promised,
-                         100 * replay->max_slowdown, replay->source.path);
+        status = hn_fail(
+            err, HN_EREPLAY,
+            "the replay does not hold: found %.1f%% slower than tuned in the mean, at "
+            "least %.1f%% by the spread of these sizes, expected the promised %.1f%% "
+            "and at most %g%% more; `%s` learns it again",
+            100 * found->found.loss.mean, 100 * found->found.low, 100 * promised,
+            100 * replay->max_slowdown,
+            hn_follow_up(replay->source.options, "tune --family", replay->source.path, line));
     return status;
 }
 

@@ -16,7 +16,7 @@ static const char *find_meaningless(const struct hn_options *options,
         const char *name;
     } all[] = {{options->simulate != NULL, "--simulate"},
                {single->captures, "--capture"},
-               {options->problem_count > 0, "--problem"},
+               {options->problem.count > 0, "--problem"},
                {single->expects, "--reference"},
                {options->full, "--full"},
                {options->has_stop_chance, "--stop-chance"},
@@ -51,13 +51,14 @@ static void print_family(const struct hn_family_outcome *outcome)
     hn_rule_append_loss(&loss, &outcome->rule);
     hn_text_append(&loss, "\n");
     hn_held_out_append_default(&loss, &outcome->untuned);
-    printf("%zu configurations for any size, chosen by a tree of %zu nodes\n"
+    printf("%zu configuration%s for any size, chosen by a tree of %zu node%s\n"
            "%s\n"
-           "learnt in %.0f s from %zu sizes, %zu of them tuned on their own, and %zu times of a "
+           "learnt in %.0f s from %zu size%s, %zu of them tuned on their own, and %zu time%s of a "
            "configuration at a size\n",
-           outcome->rule.configuration_count, outcome->rule.node_count,
-           loss.data != NULL ? loss.data : "", outcome->elapsed_s, outcome->sizes, outcome->tuned,
-           outcome->cells);
+           outcome->rule.configuration_count, hn_plural(outcome->rule.configuration_count),
+           outcome->rule.node_count, hn_plural(outcome->rule.node_count),
+           loss.data != NULL ? loss.data : "", outcome->elapsed_s, outcome->sizes,
+           hn_plural(outcome->sizes), outcome->tuned, outcome->cells, hn_plural(outcome->cells));
     hn_text_finish(&loss);
 }
 

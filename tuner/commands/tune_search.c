@@ -99,7 +99,8 @@ static void print_start(const struct hn_tune_search *search, const struct hn_tas
             search->label[0] != '\0' ? " " : "", search->label, task->identity.device.name,
             search->place);
     if (state->points != UINT64_MAX)
-        fprintf(stderr, ": %llu points", (unsigned long long)state->points);
+        fprintf(stderr, ": %llu point%s", (unsigned long long)state->points,
+                hn_plural(state->points));
     if (state->sources > 0)
         fprintf(stderr, "; %u earlier tuning%s of it lead%s the search", state->sources,
                 state->sources > 1 ? "s" : "", state->sources > 1 ? "" : "s");

@@ -83,11 +83,8 @@ enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_e
 /* That data files hold what a problem asks for. HN_ECONFIG. */
 enum hn_status hn_config_check_data(const struct hn_config *config, size_t problem, struct hn_error *err);
 
-/* -p NAME=VALUE ... and -s NAME=VALUE,...: replaces problem values in all problems (dropping repeats), or restricts a
+/* -p NAME=VALUE,... and -s NAME=VALUE,...: replaces problem values in all problems (dropping repeats), or restricts a
  * parameter to these values of its list ("A=1,2,B=4" restricts two), which comes after. HN_EUSAGE names what is there. */
-enum hn_status hn_config_set_problem(struct hn_config *config, const char *const *assignments, size_t count,
-                                     struct hn_error *err);
-/* The same of a whole problem. */
 enum hn_status hn_config_take_problem(struct hn_config *config, const struct hn_bindings *problem, struct hn_error *err);
 enum hn_status hn_config_restrict(struct hn_config *config, const char *assignment, struct hn_error *err);
 

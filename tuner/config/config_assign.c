@@ -81,60 +81,28 @@ static void drop_repeats(struct hn_config *config)
     config->problem_count = kept;
 }
 
-static enum hn_status set_problem(struct hn_config *config, const char *name, const char *text,
-                                  struct hn_error *err)
+static enum hn_status set_problem(struct hn_config *config, const char *name,
+                                  const struct hn_value *value, struct hn_error *err)
 {
-    struct hn_value value;
-    struct hn_error reason = {""};
     if (hn_bindings_get(&config->problems[0], name) == NULL)
         return fail_name("-p", name, "problem value", config->plan->problem,
                          config->plan->problem_count, err);
-    if (hn_value_parse(text, &value, &reason) != HN_OK)
-        return hn_fail(err, HN_EUSAGE, "-p %s: %s", name, reason.message);
-    enum hn_status status = check_problem_value(config, name, &value, err);
-    if (status == HN_OK && value.type == HN_WORD)
-        status = add_word(config->plan, name, value.word, err);
+    enum hn_status status = check_problem_value(config, name, value, err);
+    if (status == HN_OK && value->type == HN_WORD)
+        status = add_word(config->plan, name, value->word, err);
     for (size_t i = 0; i < config->problem_count && status == HN_OK; i++)
-        status = hn_bindings_set(&config->problems[i], name, &value, err);
+        status = hn_bindings_set(&config->problems[i], name, value, err);
     if (status == HN_OK)
         drop_repeats(config);
     return status;
-}
-
-static enum hn_status assign(struct hn_config *config, const char *assignment, struct hn_error *err)
-{
-    char *value = NULL;
-    char *name = strdup(assignment);
-    if (name == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status =
-        split(name, &value) ? set_problem(config, name, value, err)
-                            : hn_fail(err, HN_EUSAGE, "-p: found '%s', expected NAME=VALUE", name);
-    free(name);
-    return status;
-}
-
-enum hn_status hn_config_set_problem(struct hn_config *config, const char *const *assignments,
-                                     size_t count, struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < count && status == HN_OK; i++)
-        status = assign(config, assignments[i], err);
-    return status == HN_OK ? hn_config_compute(config, err) : status;
 }
 
 enum hn_status hn_config_take_problem(struct hn_config *config, const struct hn_bindings *problem,
                                       struct hn_error *err)
 {
     enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < problem->count; i++) {
-        struct hn_text text;
-        hn_text_init(&text);
-        hn_value_append(&text, &problem->values[i]);
-        status = text.failed ? hn_fail_memory(err)
-                             : set_problem(config, problem->names[i], text.data, err);
-        hn_text_finish(&text);
-    }
+    for (size_t i = 0; status == HN_OK && i < problem->count; i++)
+        status = set_problem(config, problem->names[i], &problem->values[i], err);
     return status == HN_OK ? hn_config_compute(config, err) : status;
 }
 

@@ -91,7 +91,7 @@ static const char *const remedies[HN_WARNING_COUNT] = {
     [HN_WARNING_SETMAXNREG] =
         "give the kernel __launch_bounds__ with its threads and 1: without the 1 the compiler "
         "ignores setmaxnreg",
-    [HN_WARNING_OTHER] = "read what the compiler says of the best: `hone compile --log`",
+    [HN_WARNING_OTHER] = "read what the compiler says of the best: `hone compile CONFIG --log`",
 };
 
 static void advise_warnings(struct hn_explanation *explanation, const char *command)
@@ -120,7 +120,7 @@ static void advise_counted(struct hn_explanation *explanation)
 }
 
 /* What a roof leaves to be gained, or that none explains the time. */
-static void advise_bound(struct hn_explanation *explanation, const char *command)
+static void advise_bound(const struct hn_explain_input *input, struct hn_explanation *explanation)
 {
     const struct hn_bounds *bounds = &explanation->bounds;
     if (bounds->bound == NULL)
@@ -158,15 +158,15 @@ static void advise_bound(struct hn_explanation *explanation, const char *command
     if (!point.failed)
         add(explanation, "profile",
             "the nearest roof (%s) explains %.0f%% of the time; counters say what the rest is: "
-            "hone "
-            "explain --counters %s, or ncu hone run %s -s %s",
-            bounds->bound, bounds->share * 100, command, command,
+            "`%s --counters`, or `ncu %s -s %s`",
+            bounds->bound, bounds->share * 100, input->explain, input->run,
             point.data != NULL ? point.data : "");
     hn_text_finish(&point);
 }
 
 /* What was stopped early is known by a lower bound only. */
-static void advise_measuring(struct hn_explanation *explanation, const char *command)
+static void advise_measuring(const struct hn_explain_input *input,
+                             struct hn_explanation *explanation)
 {
     const struct hn_evidence *evidence = &explanation->evidence;
     size_t full = evidence->count - evidence->bounded;
@@ -174,14 +174,14 @@ static void advise_measuring(struct hn_explanation *explanation, const char *com
     if (full >= HN_EFFECTS_LEAST)
         return;
     add(explanation, "budget",
-        "measure more points in full: %zu were, %d at least tell which parameters matter%s: hone "
-        "tune %s --full%s",
+        "measure more points in full: %zu were, %d at least tell which parameters matter%s: `%s "
+        "--full%s`",
         full, HN_EFFECTS_LEAST,
         evidence->bounded > 0 ? ", and the others were stopped early once they were slower" : "",
-        command, small ? "" : " --strategy random --budget 100");
+        input->tune, small ? "" : " --strategy random --budget 100");
 }
 
-static void advise_budget(struct hn_explanation *explanation, const char *command)
+static void advise_budget(const struct hn_explain_input *input, struct hn_explanation *explanation)
 {
     const struct hn_effects *effects = &explanation->effects;
     struct hn_bindings point;
@@ -200,18 +200,18 @@ static void advise_budget(struct hn_explanation *explanation, const char *comman
     if (effects->explained < 0.5)
         add(explanation, "budget",
             "measure more points: what was measured explains %.0f%% of the variance of points the "
-            "forest has not seen, too little to judge %s: `hone tune %s --stop-chance 0`",
-            fmax(effects->explained, 0) * 100, among, command);
+            "forest has not seen, too little to judge %s: `%s --stop-chance 0`",
+            fmax(effects->explained, 0) * 100, among, input->tune);
     else if (effects->promise < 1.02)
         add(explanation, "budget",
             "more budget may pay: the forest expects the best of %s to take %.2f times as long "
-            "as the best so far (%s): `hone tune %s --stop-chance 0`",
-            among, effects->promise, text.data, command);
+            "as the best so far (%s): `%s --stop-chance 0`",
+            among, effects->promise, text.data, input->tune);
     else
         add(explanation, "budget",
             "more budget promises little: the forest expects the best of %s to take %.2f times "
-            "as long as the best so far; `hone tune %s` states the chance",
-            among, effects->promise, command);
+            "as long as the best so far; `%s` states the chance",
+            among, effects->promise, input->tune);
     hn_text_finish(&text);
     hn_bindings_finish(&point);
 }
@@ -295,40 +295,22 @@ static enum hn_status advise_constraints(struct hn_explanation *explanation, str
     return HN_OK;
 }
 
-/* "config.yaml -p K=32": what a command has to be given to work on this problem. */
-static char *arguments_of(const struct hn_explain_input *input)
-{
-    const struct hn_bindings *problem = input->task->problem;
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_text_append(&text, input->config);
-    for (size_t i = 0; i < problem->count; i++) {
-        hn_text_printf(&text, " -p %s=", problem->names[i]);
-        hn_value_append(&text, &problem->values[i]);
-    }
-    return hn_text_take(&text);
-}
-
 enum hn_status hn_explain_advise(const struct hn_explain_input *input,
                                  struct hn_explanation *explanation, struct hn_error *err)
 {
-    char *command = arguments_of(input);
     explanation->advice = calloc(MOST_ADVICE, sizeof *explanation->advice);
-    if (explanation->advice == NULL || command == NULL) {
-        free(command);
+    if (explanation->advice == NULL)
         return hn_fail_memory(err);
-    }
     if (explanation->evidence.best != SIZE_MAX) {
         advise_widening(explanation);
         advise_counted(explanation);
         advise_spills(explanation);
         advise_warnings(explanation, input->config);
         advise_grid(explanation);
-        advise_bound(explanation, command);
-        advise_measuring(explanation, command);
-        advise_budget(explanation, command);
+        advise_bound(input, explanation);
+        advise_measuring(input, explanation);
+        advise_budget(input, explanation);
         advise_dropping(explanation);
     }
-    free(command);
     return advise_constraints(explanation, err);
 }

@@ -59,6 +59,7 @@ enum hn_status hn_explain(const struct hn_explain_input *input, struct hn_explan
     *explanation = (struct hn_explanation){
         .task = input->task,
         .roofs = input->roofs,
+        .measure = input->measure,
         .simulated = input->simulated,
         .stale = input->stale,
         .origin = input->origin,

@@ -25,6 +25,7 @@ struct hn_explanation {
     const struct hn_task *task; /* with the device and version of the records */
     struct hn_device device;
     const struct hn_roofs *roofs; /* NULL: not known */
+    const char *measure; /* the command that measures them */
     bool simulated;
     bool stale;
     struct hn_origin origin; /* of the tuning */
@@ -48,7 +49,8 @@ struct hn_explain_input {
     bool simulated;
     bool stale; /* the template or the config have changed since */
     struct hn_origin origin; /* of the tuning */
-    const char *config; /* its path, for commands that are shown */
+    const char *config; /* its path */
+    const char *tune, *explain, *run, *measure; /* commands on it that are shown */
     const struct hn_edge_compiler *compiler; /* NULL: what is advised was not compiled */
 };
 

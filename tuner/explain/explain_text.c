@@ -41,8 +41,8 @@ static void print_title(const struct hn_explanation *explanation, FILE *file)
         fprintf(file, ", %zu failed", evidence->failed);
     fputc('\n', file);
     if (evidence->foreign > 0)
-        fprintf(file, "  %zu records are no points of the space as it is now, and are left out\n",
-                evidence->foreign);
+        fprintf(file, "  %zu record%s not of the space as it is now, and left out\n",
+                evidence->foreign, evidence->foreign == 1 ? " is" : "s are");
     if (explanation->stale)
         fputs("  stale: template, options or plan have changed since they were measured\n", file);
 }
@@ -327,8 +327,8 @@ static void print_roof(const struct hn_explanation *explanation, FILE *file)
         fprintf(file, "  roofs: %s\n", text.data != NULL ? text.data : "");
         hn_text_finish(&text);
     } else if (explanation->roofs == NULL) {
-        fputs("  the device's roofs are not in the cache: `hone device --measure` measures them\n",
-              file);
+        fprintf(file, "  the device's roofs are not in the cache: `%s` measures them\n",
+                explanation->measure);
     }
 }
 

@@ -446,7 +446,8 @@ static void write_family(struct hn_export_writer *writer)
     const struct hn_stored_rule *stored = export->family->stored;
     const struct hn_rule *rule = &stored->rule;
     struct hn_text *text = writer->text;
-    hn_text_printf(text, "  family     %zu configurations for ", rule->configuration_count);
+    hn_text_printf(text, "  family     %zu configuration%s for ", rule->configuration_count,
+                   hn_plural(rule->configuration_count));
     hn_rule_append_values(text, rule);
     hn_text_printf(text, "\n             chosen by a rule learnt on %s, ",
                    stored->identity.device.name);

@@ -170,8 +170,8 @@ static void say_tuned(const struct tuning *tuning, size_t size, double each_s)
         say(tuning, "%4.0f s  tuned %s: nothing was measured within %.0f s", elapsed_s(tuning),
             text, each_s);
     else if (text != NULL)
-        say(tuning, "%4.0f s  tuned %s: best %.4g us, %zu configurations known", elapsed_s(tuning),
-            text, best_us, matrix->point_count);
+        say(tuning, "%4.0f s  tuned %s: best %.4g us, %zu configuration%s known", elapsed_s(tuning),
+            text, best_us, matrix->point_count, hn_plural(matrix->point_count));
     free(text);
 }
 
@@ -304,9 +304,10 @@ static enum hn_status recall(struct tuning *tuning, struct hn_error *err)
     size_t times = tuning->measuring.cell_count;
     enum hn_status status = hn_recall(&tuning->measuring, err);
     if (status == HN_OK && tuning->measuring.cell_count > times)
-        say(tuning, "%4.0f s  from the cache: %zu sizes, %zu configurations, %zu times",
-            elapsed_s(tuning), matrix->size_count - sizes, matrix->point_count - points,
-            tuning->measuring.cell_count - times);
+        say(tuning, "%4.0f s  from the cache: %zu size%s, %zu configuration%s, %zu time%s",
+            elapsed_s(tuning), matrix->size_count - sizes, hn_plural(matrix->size_count - sizes),
+            matrix->point_count - points, hn_plural(matrix->point_count - points),
+            tuning->measuring.cell_count - times, hn_plural(tuning->measuring.cell_count - times));
     return status;
 }
 

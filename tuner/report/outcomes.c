@@ -4,6 +4,23 @@
 #include "base/text.h"
 #include "tuner/report/terminal.h"
 
+void hn_outcomes_count(const uint64_t counts[HN_OUTCOME_COUNT], FILE *file)
+{
+    unsigned long long all = 0;
+    const char *separator = ": ";
+    for (int i = 0; i < HN_OUTCOME_COUNT; i++)
+        all += counts[i];
+    fprintf(file, "  %llu point%s", all, hn_plural(all));
+    for (int i = 0; i < HN_OUTCOME_COUNT; i++) {
+        if (counts[i] == 0)
+            continue;
+        fprintf(file, "%s%llu %s", separator, (unsigned long long)counts[i],
+                hn_outcome_name((enum hn_outcome)i));
+        separator = ", ";
+    }
+    fputc('\n', file);
+}
+
 void hn_outcomes_explain(const uint64_t counts[HN_OUTCOME_COUNT], FILE *file)
 {
     struct hn_text text;

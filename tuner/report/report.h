@@ -42,6 +42,7 @@ struct hn_report_tuning {
 struct hn_report {
     struct hn_report_tuning *tunings;
     size_t count;
+    const char *cache; /* for command lines; borrowed; NULL: the default */
 };
 
 void hn_report_init(struct hn_report *report);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_builder.h"
 #include "tuner/report/report.h"
 
 /* Of how many of the best the samples are kept, and how many of each; and how much room messages
@@ -12,16 +13,7 @@ enum { SAMPLED_RECORDS = 12, SAMPLES = 200, MESSAGE_BYTES = 600, MESSAGES_BYTES 
 
 json_t *hn_report_string(const char *string)
 {
-    json_t *json = string == NULL ? json_null() : json_string(string);
-    if (json != NULL)
-        return json;
-    char *ascii = strdup(string);
-    for (char *c = ascii; c != NULL && *c != '\0'; c++)
-        if ((*c & 0x80) != 0)
-            *c = '?';
-    json = ascii == NULL ? NULL : json_string(ascii);
-    free(ascii);
-    return json;
+    return string == NULL ? json_null() : hn_string_to_json(string);
 }
 
 json_t *hn_report_value(const struct hn_value *value)
@@ -66,44 +58,15 @@ static double tenths(double value)
     return round(value * 10) / 10;
 }
 
-typedef json_t *figure(const struct hn_record *record);
+/* Takes the value over. */
+static int append_to(json_t *columns, const char *name, json_t *value)
+{
+    json_t *column = json_object_get(columns, name);
+    if (column == NULL)
+        json_object_set_new(columns, name, column = json_array());
+    return json_array_append_new(column, value);
+}
 
-static json_t *outcome(const struct hn_record *r)
-{
-    return json_integer(r->outcome);
-}
-static json_t *median(const struct hn_record *r)
-{
-    return known(has_time(r), r->timing.median_us);
-}
-static json_t *low(const struct hn_record *r)
-{
-    return known(has_time(r), r->timing.low_us);
-}
-static json_t *high(const struct hn_record *r)
-{
-    return known(has_time(r), r->timing.high_us);
-}
-static json_t * final(const struct hn_record *r)
-{
-    return json_integer(r->final);
-}
-static json_t *unstable(const struct hn_record *r)
-{
-    return json_integer(has_time(r) && r->timing.unstable);
-}
-static json_t *sample_count(const struct hn_record *r)
-{
-    return known(has_time(r), (double)r->timing.sample_count);
-}
-static json_t *batch(const struct hn_record *r)
-{
-    return known(has_time(r), r->timing.batch);
-}
-static json_t *clock_mhz(const struct hn_record *r)
-{
-    return known(has_time(r) && r->timing.clock_mhz > 0, round(r->timing.clock_mhz));
-}
 static json_t *conditions(const struct hn_record *r)
 {
     struct hn_text text;
@@ -113,48 +76,7 @@ static json_t *conditions(const struct hn_record *r)
     hn_text_finish(&text);
     return line;
 }
-static json_t *joules(const struct hn_record *r)
-{
-    return known(r->energy.windows > 0, r->energy.joules);
-}
-static json_t *watts(const struct hn_record *r)
-{
-    return known(r->energy.windows > 0, tenths(r->energy.power_w));
-}
-/* How much longer its card takes than the first of several. */
-static json_t *ratio(const struct hn_record *r)
-{
-    return known(r->ratio > 0, r->ratio);
-}
-static json_t *verification(const struct hn_record *r)
-{
-    return json_integer(r->verdict.kind);
-}
-static json_t *max_error(const struct hn_record *r)
-{
-    return known(was_compared(r), r->verdict.max_error);
-}
-static json_t *tolerance(const struct hn_record *r)
-{
-    return known(was_compared(r), r->verdict.tolerance);
-}
-static json_t *registers(const struct hn_record *r)
-{
-    return known(r->resources.known, r->resources.registers);
-}
-static json_t *shared(const struct hn_record *r)
-{
-    return known(r->resources.known, (double)hn_resources_shared_bytes(&r->resources));
-}
-static json_t *spills(const struct hn_record *r)
-{
-    return known(r->resources.known,
-                 r->resources.spill_store_bytes + r->resources.spill_load_bytes);
-}
-static json_t *occupancy(const struct hn_record *r)
-{
-    return known(r->resources.known, r->resources.occupancy);
-}
+
 static json_t *warnings(const struct hn_record *r)
 {
     struct hn_text text;
@@ -164,43 +86,50 @@ static json_t *warnings(const struct hn_record *r)
     hn_text_finish(&text);
     return list;
 }
-static json_t *compile_ms(const struct hn_record *r)
-{
-    return number(tenths(r->costs.compile_ms));
-}
-static json_t *run_ms(const struct hn_record *r)
-{
-    return number(tenths(r->costs.verify_ms + r->costs.measure_ms));
-}
 
-static const struct {
-    const char *name;
-    figure *of;
-} figures[] = {
-    {"outcome", outcome},
-    {"time", median},
-    {"low", low},
-    {"high", high},
-    {"final", final},
-    {"unstable", unstable},
-    {"samples", sample_count},
-    {"batch", batch},
-    {"clock", clock_mhz},
-    {"conditions", conditions},
-    {"joules", joules},
-    {"watts", watts},
-    {"ratio", ratio},
-    {"verification", verification},
-    {"max_error", max_error},
-    {"tolerance", tolerance},
-    {"registers", registers},
-    {"shared", shared},
-    {"spills", spills},
-    {"occupancy", occupancy},
-    {"warnings", warnings},
-    {"compile_ms", compile_ms},
-    {"run_ms", run_ms},
-};
+enum { FIGURES = 21 };
+
+/* Appends what each column has of a record to it. */
+static int append_figures(const struct hn_record *r, json_t *columns)
+{
+    const struct hn_timing *timing = &r->timing;
+    const struct hn_resources *used = &r->resources;
+    const bool timed = has_time(r);
+    const bool compared = was_compared(r);
+    const bool weighed = r->energy.windows > 0;
+    const struct {
+        const char *name;
+        bool is_known;
+        double value;
+    } figures[FIGURES] = {
+        {"outcome", true, r->outcome},
+        {"time", timed, timing->median_us},
+        {"low", timed, timing->low_us},
+        {"high", timed, timing->high_us},
+        {"final", true, r->final},
+        {"unstable", true, timed && timing->unstable},
+        {"samples", timed, (double)timing->sample_count},
+        {"batch", timed, timing->batch},
+        {"clock", timed && timing->clock_mhz > 0, round(timing->clock_mhz)},
+        {"joules", weighed, r->energy.joules},
+        {"watts", weighed, tenths(r->energy.power_w)},
+        {"ratio", r->ratio > 0, r->ratio}, /* how much longer its card takes than the first */
+        {"verification", true, r->verdict.kind},
+        {"max_error", compared, r->verdict.max_error},
+        {"tolerance", compared, r->verdict.tolerance},
+        {"registers", used->known, used->registers},
+        {"shared", used->known, (double)hn_resources_shared_bytes(used)},
+        {"spills", used->known, used->spill_store_bytes + used->spill_load_bytes},
+        {"occupancy", used->known, used->occupancy},
+        {"compile_ms", true, tenths(r->costs.compile_ms)},
+        {"run_ms", true, tenths(r->costs.verify_ms + r->costs.measure_ms)},
+    };
+    int failed = 0;
+    for (size_t i = 0; i < FIGURES; i++)
+        failed |= append_to(columns, figures[i].name, known(figures[i].is_known, figures[i].value));
+    failed |= append_to(columns, "conditions", conditions(r));
+    return append_to(columns, "warnings", warnings(r)) | failed;
+}
 
 /* Takes the column over. One that is the same for all is written once. */
 static int set_column(json_t *columns, const char *name, json_t *column)
@@ -225,12 +154,13 @@ static const struct hn_record *record_at(const struct hn_report_tuning *tuning, 
 static int add_figures(const struct hn_report_tuning *tuning, json_t *columns)
 {
     int failed = 0;
-    for (size_t f = 0; f < sizeof figures / sizeof *figures; f++) {
-        json_t *column = json_array();
-        for (size_t i = 0; i < tuning->records.count; i++)
-            failed |= json_array_append_new(column, figures[f].of(record_at(tuning, i)));
-        failed |= set_column(columns, figures[f].name, column);
-    }
+    void *next;
+    const char *name;
+    json_t *column;
+    for (size_t i = 0; i < tuning->records.count; i++)
+        failed |= append_figures(record_at(tuning, i), columns);
+    json_object_foreach_safe(columns, next, name, column) failed |=
+        set_column(columns, name, json_incref(column));
     return failed;
 }
 

@@ -154,8 +154,8 @@ json_t *hn_report_to_json(const struct hn_report *report)
             return NULL;
         }
     }
-    return json_pack("{s:i, s:s, s:I, s:i, s:o, s:o, s:o}", "format", 1, "hone", HONE_VERSION,
+    return json_pack("{s:i, s:s, s:I, s:i, s:o, s:o, s:o, s:o}", "format", 1, "hone", HONE_VERSION,
                      "generated", (json_int_t)time(NULL), "protocol", HN_MEASURING_PROTOCOL,
                      "outcomes", names_of_outcomes(), "meanings", meanings_of_outcomes(), "tunings",
-                     tunings);
+                     tunings, "cache", hn_report_string(report->cache));
 }

@@ -139,7 +139,8 @@ static enum hn_status describe_family(struct hn_report_tuning *tuning, struct hn
             strcmp(stored->identity.regime, own->regime) != 0 ||
             strcmp(stored->identity.objective, own->objective) != 0)
             continue;
-        hn_text_printf(&text, "%zu configurations for ", stored->rule.configuration_count);
+        hn_text_printf(&text, "%zu configuration%s for ", stored->rule.configuration_count,
+                       hn_plural(stored->rule.configuration_count));
         hn_rule_append_values(&text, &stored->rule);
         hn_text_append(&text, "; ");
         hn_rule_append_loss(&text, &stored->rule);

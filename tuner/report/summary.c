@@ -368,8 +368,8 @@ static void print_cards(const struct hn_usage *usage, FILE *file)
         const struct hn_card_usage *card = &usage->cards[i];
         if (card->card[0] == '\0')
             continue;
-        fprintf(file, "  %s %s: %llu points", card->host, card->card,
-                (unsigned long long)card->measured);
+        fprintf(file, "  %s %s: %llu point%s", card->host, card->card,
+                (unsigned long long)card->measured, hn_plural(card->measured));
         if (card->ratio != 1)
             fprintf(file, "; its times are %.2f of the first card's, and divided by that",
                     card->ratio);

@@ -68,9 +68,11 @@ size_t hn_terminal_take_line(const char *text, size_t columns)
     size_t taken = 0;
     if (hn_terminal_width(text, length) <= columns)
         return length;
+    bool in_command = false; /* which has to run as it is printed */
     for (size_t i = 1; i < length; i++) {
+        in_command = in_command != (text[i - 1] == '`');
         bool breaks = text[i] == ' ' || text[i - 1] == ',';
-        if (!breaks)
+        if (!breaks || in_command)
             continue;
         if (taken > 0 && hn_terminal_width(text, i) > columns)
             break;

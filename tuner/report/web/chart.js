@@ -67,6 +67,14 @@ export function label(plot, parent, text, places, {name = null, size = 11, weigh
   return element;
 }
 
+/** No label is written over the line between two points, drawn so thick. */
+export function keepFree(plot, [x1, y1], [x2, y2], half) {
+  const length = Math.hypot(x2 - x1, y2 - y1) || 1;
+  const [across, down] = [(x2 - x1) / length * half, (y2 - y1) / length * half];
+  plot.labels.push([[x1 - across + down, y1 - down - across], [x2 + across + down, y2 + down - across],
+    [x2 + across - down, y2 + down + across], [x1 - across - down, y1 - down + across]]);
+}
+
 /** Grid, ticks and labels with units. */
 export function axes(plot, x, y, xLabel, yLabel) {
   const {left, right, top, bottom} = plot.area;
@@ -134,6 +142,7 @@ export function drawPoints(parent, tuning, points, selected, bound = "up") {
 
 /** The text stands above the ring, or beside and below it, where that is more likely to be free. */
 export function ring(plot, {x, y}, text, below = false) {
+  keepFree(plot, [x, y], [x, y], 6);
   const group = svg("g", {class: "best"}, svg("circle", {cx: x, cy: y, r: 6}));
   const above = [{x: x - 6, y: y - 11, anchor: "start"}, {x: x + 6, y: y - 11, anchor: "end"}];
   const under = [{x: x + 11, y: y + 17, anchor: "start"}, {x: x - 11, y: y + 17, anchor: "end"}];

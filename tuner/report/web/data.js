@@ -24,10 +24,21 @@ class Tuning {
     this.high = this.column("high");
     this.cost = this.timed ? this.time : this.metric(this.objectiveName);
     this.varying = this.parameters.map((_, p) => p).filter(p => this.parameters[p].values.length > 1);
-    this.ranked = this.records(i => this.isValid(i)).sort((a, b) => this.compare(a, b));
-    this.rank = new Array(this.count).fill(null);
-    this.ranked.forEach((record, place) => { this.rank[record] = place + 1; });
+    this.rankRecords();
     this.hasRace = this.column("final").some(final => final === 1);
+  }
+
+  /** The valid ones by their cost, the best first where others cost as much. A duplicate has the place of what it is a duplicate of, so that ranks
+   * count different variants. */
+  rankRecords() {
+    const original = this.column("original");
+    const own = i => (this.outcome[i] === "duplicate" && original[i] !== null && this.isValid(original[i]) ? original[i] : i);
+    const order = (a, b) => (a === b ? 0 : this.compare(a, b) || (b === this.best) - (a === this.best) || a - b);
+    this.ranked = this.records(i => this.isValid(i)).sort((a, b) => order(own(a), own(b)) || (a !== own(a)) - (b !== own(b)) || a - b);
+    this.rank = new Array(this.count).fill(null);
+    this.ranks = 0;
+    for (const i of this.ranked) this.rank[i] = own(i) === i ? ++this.ranks : this.rank[own(i)];
+    this.samples.sort((a, b) => this.rank[a.record] - this.rank[b.record]);
   }
 
   /** A column of figures; null where a record has none. */
@@ -232,6 +243,7 @@ class Tuning {
   get exportCommand() {
     const words = ["hone", "export", this.kernel, ...this.problemWords];
     if (this.recorded) words.push("--recorded", this.source);
+    else if (this.cachePath !== null) words.push("--cache", this.cachePath);
     if (this.config !== null) words.push("--config", this.config);
     words.push("--device-name", this.device.name);
     if (!["cold", "unknown"].includes(this.regime)) words.push("--regime", this.regime);
@@ -271,13 +283,18 @@ function compareTunings(kernels, a, b) {
   return 0;
 }
 
-/** The tunings in order; the one that was given first is shown first. */
-export function loadTunings(text) {
-  const document = JSON.parse(text);
+/** The document, which is packed: gzip, as base64. */
+export async function unpack(text) {
+  const bytes = Uint8Array.from(atob(text), character => character.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}
+
+/** The tunings in order, of which the first is shown first. */
+export function loadTunings(document) {
   const kernels = [...new Set(document.tunings.map(({kernel}) => kernel))];
   const sorted = [...document.tunings].sort((a, b) => compareTunings(kernels, a, b));
-  const tunings = sorted.map((raw, number) => new Tuning(raw, document.outcomes, number));
-  return {...document, tunings, first: tunings[sorted.indexOf(document.tunings[0])]};
+  const tunings = sorted.map((raw, number) => new Tuning({...raw, cachePath: document.cache}, document.outcomes, number));
+  return {...document, tunings};
 }
 
 /** The value below which the given part of a sorted list lies. */

@@ -2,7 +2,7 @@
 // Puts the page together.
 import {html, byId, replace, announce} from "./dom.js";
 import {date, plural} from "./format.js";
-import {loadTunings} from "./data.js";
+import {loadTunings, unpack} from "./data.js";
 import {state, watch, showTuning, setFilter, clearFilters, isFiltered, refresh} from "./state.js";
 import {summaryView, overviewView} from "./view_summary.js";
 import {rooflineView} from "./view_roofline.js";
@@ -59,8 +59,8 @@ function followWidth() {
   });
 }
 
-function start() {
-  state.report = loadTunings(byId("data").textContent);
+async function start() {
+  state.report = loadTunings(await unpack(byId("data").textContent));
   chooseTheme();
   chooseTuning();
   watch("selection", showFilters);
@@ -68,8 +68,12 @@ function start() {
     parallelView, scatterView, outcomesView, acrossView, compareView, recordsView]) view();
   replace(byId("footer"), `Written by Hone ${state.report.hone} on ${date(state.report.generated, true)}. `,
     "Times are medians with 95% intervals by order statistics; “≥” marks lower bounds of variants that were stopped early.");
-  showTuning(state.report.first);
+  showTuning(state.report.tunings[0]);
   followWidth();
+  document.body.dataset.drawn = "";
 }
 
-start();
+start().catch(error => {
+  replace(byId("main"), html("p", {class: "banner"}, `This page can not be drawn here: ${error.message}. It needs a browser of 2023 or later.`));
+  throw error;
+});

@@ -16,7 +16,7 @@ function rows(tuning, i) {
   const list = [
     ["outcome", [tuning.outcome[i], ...tuning.remarks(i).filter(remark => remark !== tuning.outcome[i])].join(", ")],
     ["message", tuning.message(i)],
-    ["rank", tuning.rank[i] === null ? "" : `${tuning.rank[i]} of ${tuning.ranked.length}`],
+    ["rank", tuning.rank[i] === null ? "" : `${tuning.rank[i]} of ${tuning.ranks}`],
     ["time", timed ? `${bound}${time(get("time"))} ${spread(get("low"), get("time"), get("high"))}` : ""],
     ["95% interval", timed ? `${time(get("low"))} to ${time(get("high"))}` : ""],
     ["samples", timed ? `${get("samples")}${launches}${clock}` : ""],

@@ -7,6 +7,9 @@ import {state, watch} from "./state.js";
 import {scale, extent, costAxis} from "./scale.js";
 import {frame, axes, label, fit, textWidth, legend} from "./chart.js";
 
+/** Fewer measured points for each parameter than this say little of any. */
+const POINTS_A_PARAMETER = 10;
+
 /** Lower bounds count as they are, but for the best: what was stopped early is not known to have reached anything. */
 function summarise(tuning, records) {
   const sorted = records.map(i => tuning.cost[i]).sort((a, b) => a - b);
@@ -94,6 +97,18 @@ function rowsOf(tuning, effects) {
     group.best !== null ? `${figure(tuning.ratio(group.best), 3)}×` : "–"]));
 }
 
+/** Why shares may not be those of the whole space: a search draws near the best more often than elsewhere, or there is little to go by. */
+function caveat(tuning, shown) {
+  const full = [...shown].filter(i => tuning.isValid(i)).length;
+  const all = tuning.varying.reduce((product, p) => product * tuning.parameters[p].values.length, 1);
+  if (full < shown.size) {
+    return `Hints only: a search chose these ${plural(shown.size, "point")}, more of them near the best than elsewhere, and ` +
+      `measured ${full} of them in full; the others count as the lower bounds at which they were stopped.`;
+  }
+  return full < POINTS_A_PARAMETER * tuning.varying.length && full < all / 2
+    ? `Hints only: ${plural(full, "point")} of ${plural(tuning.varying.length, "parameter")} tell little.` : null;
+}
+
 function draw(body, tuning) {
   const effects = byEffect(tuning);
   replace(body);
@@ -103,6 +118,8 @@ function draw(body, tuning) {
   }
   const shown = effects.flatMap(({groups}) => groups.flatMap(group => group.records));
   const domain = extent(shown.map(i => tuning.cost[i]), "log");
+  const doubt = caveat(tuning, new Set(shown));
+  if (doubt !== null) body.append(html("p", {class: "banner", role: "note"}, doubt));
   const grid = html("div", {class: "panels"});
   body.append(grid);
   for (const effect of effects) drawPanel(grid, tuning, effect, domain);

@@ -39,7 +39,7 @@ function row(tuning, name, i, first, worst) {
   return html("tr", {}, html("th", {scope: "row"}, name), bar(tuning, i, worst), html("td", {class: "figure"}, tuning.costText(i)),
     html("td", {class: "figure"}, tuning.spreadText(i)),
     html("td", {class: "figure"}, tuning.merit ? tuning.rateText(tuning.merit, i) : NONE),
-    html("td", {class: "figure"}, `${figure(gain, 3)}×`));
+    html("td", {class: "figure"}, Number.isNaN(gain) ? NONE : `${figure(gain, 3)}×`));
 }
 
 function draw(body, tuning) {
@@ -48,11 +48,18 @@ function draw(body, tuning) {
     body.append(html("p", {class: "empty"}, "No ladder is known of this kernel: hone report --config names the config that has it."));
     return;
   }
+  const known = tuning.ladder.map((step, k) => [step, k]).filter(([step]) => step.record !== null);
+  if (known.length === 0) {
+    const names = new Set(tuning.parameters.map(({name}) => name));
+    const others = [...new Set(tuning.ladder.flatMap(({set}) => Object.keys(set)))].filter(name => !names.has(name));
+    const why = others.length > 0 ? `the config has parameters that this tuning does not: ${others.join(", ")}` : "they are not in this space, or were not measured";
+    body.append(html("p", {class: "empty"}, `None of the ${plural(tuning.ladder.length, "step")} of the ladder is known here: ${why}.`));
+    return;
+  }
   const shared = sharedNames(tuning.ladder);
   const measured = tuning.ladder.map(step => step.record).filter(i => i !== null && tuning.cost[i] !== null);
   const first = measured.length > 0 ? tuning.cost[measured[0]] : null;
   const worst = Math.max(...measured.map(i => tuning.cost[i]), tuning.best === null ? 0 : tuning.cost[tuning.best]);
-  const known = tuning.ladder.map((step, k) => [step, k]).filter(([step]) => step.record !== null);
   const rows = known.map(([step, k]) => row(tuning, `${k + 1}. ${stepText(step, shared)}`, step.record, first, worst));
   if (tuning.best !== null) rows.push(row(tuning, bestText(tuning), tuning.best, first, worst));
   const heading = (text, figures) => html("th", {scope: "col", class: figures ? "figure" : null}, text);

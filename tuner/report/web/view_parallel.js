@@ -206,7 +206,7 @@ function build(body, tuning) {
   axes.forEach((axis, k) => drawAxis(axis, xs[k], context));
   legend(body, [["winner", "the best"], ["shade0", "fastest sixth"], ["shade3", "in between"], ["shade5", "slowest sixth"]]);
   body.append(tableAlternative(() => ["The best points", [">#", ...axes.map(axis => axis.name)],
-    tuning.ranked.slice(0, 50).map((i, k) => [String(k + 1), ...axes.map(axis => (axis.at(i) === null ? "–" : axis.text(axis.at(i))))])]));
+    tuning.ranked.slice(0, 50).map(i => [String(tuning.rank[i]), ...axes.map(axis => (axis.at(i) === null ? "–" : axis.text(axis.at(i))))])]));
   return context;
 }
 

@@ -5,7 +5,7 @@ import {figure, time, NONE} from "./format.js";
 import {state, watch} from "./state.js";
 import {scale, extent} from "./scale.js";
 import {countedBlock, levelsOf} from "./counted.js";
-import {frame, axes, label, drawPoints, marks, ring, inspect, describeRecord, pointLegend} from "./chart.js";
+import {frame, axes, label, keepFree, drawPoints, marks, ring, inspect, describeRecord, pointLegend} from "./chart.js";
 
 /** How the tuning says its work: both bytes and flops give an intensity; one alone an amount. */
 function kindOfWork(tuning) {
@@ -71,6 +71,16 @@ function drawRoofs(plot, x, y, lines) {
     const shown = steps.filter(step => line.at(step) >= y.domain[0]);
     const path = shown.map((step, k) => `${k === 0 ? "M" : "L"}${x(step).toFixed(1)} ${y(line.at(step)).toFixed(1)}`).join("");
     plot.root.append(svg("path", {d: path, class: `roof ${line.name}`}));
+    shown.slice(1).forEach((step, k) => keepFree(plot, [x(shown[k]), y(line.at(shown[k]))], [x(step), y(line.at(step))], 1));
+  }
+}
+
+/** Labels stand beside points, not on them: a stretch of a column where there are any is kept free. */
+function keepPoints(plot, pixels) {
+  const cells = new Set(pixels.map(found => `${Math.round(found.x / 6)} ${Math.round(found.y / 6)}`));
+  for (const cell of cells) {
+    const [across, down] = cell.split(" ").map(at => at * 6);
+    keepFree(plot, [across, down], [across, down], 3);
   }
 }
 
@@ -113,8 +123,8 @@ function drawOthers(plot, others, x, y) {
   const group = svg("g", {});
   marks(plot.root, points, "dash", "other");
   for (const {x: across, y: down, text} of points) {
-    label(plot, group, text, [{x: across, y: down - 6}, {x: across, y: down + 14}, {x: across + 10, y: down + 4, anchor: "start"},
-      {x: across - 10, y: down + 4, anchor: "end"}], {name: "halo"});
+    label(plot, group, text, [{x: across + 11, y: down + 4, anchor: "start"}, {x: across, y: down + 14}, {x: across, y: down - 6},
+      {x: across - 11, y: down + 4, anchor: "end"}], {name: "halo"});
   }
   plot.root.append(group);
 }
@@ -172,6 +182,8 @@ function draw(body, tuning) {
   const pixels = places.map(toPixels);
   const best = pixels.find(({i}) => i === tuning.best);
   drawPoints(plot.root, tuning, pixels, state.selected, "down");
+  keepPoints(plot, pixels);
+  for (const other of others) keepFree(plot, [x(other.x) - 7, y(other.y)], [x(other.x) + 7, y(other.y)], 1);
   if (best) ring(plot, best, `best ${tuning.costText(tuning.best)}`, true);
   nameRoofs(plot, x, y, lines, kind, tuning);
   drawOthers(plot, others, x, y); 
@@ -180,7 +192,7 @@ function draw(body, tuning) {
   body.append(verdict(tuning) ?? "", countedBlock(tuning) ?? "");
   body.append(tableAlternative(() => ["The best points and their place under the roofs",
     [">#", tuning.timed ? ">time" : `>${tuning.objectiveName}`, `>${KINDS[kind].yLabel}`, `>${KINDS[kind].xText}`, ">of roof", "~point"],
-    tuning.ranked.slice(0, 50).map((i, k) => [String(k + 1), tuning.costText(i), figure(place(tuning, kind, i)?.y ?? NaN),
+    tuning.ranked.slice(0, 50).map(i => [String(tuning.rank[i]), tuning.costText(i), figure(place(tuning, kind, i)?.y ?? NaN),
       figure(place(tuning, kind, i)?.x ?? NaN), tuning.roofText(i) ?? NONE, tuning.pointText(i)])]));
 }
 

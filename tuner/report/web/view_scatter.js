@@ -118,7 +118,7 @@ function draw(host, tuning) {
   inspect(plot, points, i => [said(i).join(", "), ...describeRecord(tuning, i)]);
   legend(host, entries);
   host.append(tableAlternative(() => ["The best points in these columns", [">#", ...[x, y, colour].filter(column => column).map(column => column.name), "~point"],
-    tuning.ranked.filter(usable).slice(0, 50).map((i, k) => [String(k + 1), ...[x, y, colour].filter(column => column).map(column =>
+    tuning.ranked.filter(usable).slice(0, 50).map(i => [String(tuning.rank[i]), ...[x, y, colour].filter(column => column).map(column =>
       (column.at(i) === null ? "–" : column.text(column.at(i)))), tuning.pointText(i)])]));
 }
 

@@ -157,7 +157,7 @@ function topTable(tuning) {
   const merit = tuning.merit !== tuning.objectiveName ? tuning.merit : null;
   const best = tuning.ranked.filter(i => tuning.outcome[i] === "ok").slice(0, TOP);
   const [differing, shared] = tuning.split(best);
-  const rows = best.map((i, place) => [String(place + 1), tuning.costText(i),
+  const rows = best.map(i => [String(tuning.rank[i]), tuning.costText(i),
     ...(tuning.timed ? [] : [time(tuning.time[i])]), tuning.spreadText(i), ...(merit ? [tuning.rateText(merit, i)] : []), tuning.roofText(i),
     String(tuning.column("registers")[i] ?? NONE), bytes(tuning.column("shared")[i] ?? NaN),
     percent(tuning.column("occupancy")[i] ?? NaN), ...differing.map(p => tuning.value(p, i)), tuning.remarks(i).join(", ")]);
@@ -172,7 +172,8 @@ export function summaryView() {
   watch("tuning", tuning => {
     document.title = `${tuning.kernel} – Hone report`;
     replace(body, warnings(tuning), figures(tuning),
-      html("div", {class: "columns"}, bestPoint(tuning), provenance(tuning)), pipelineParts(tuning), topTable(tuning), energyTable(tuning));
+      html("div", {class: "columns best-point"}, bestPoint(tuning), provenance(tuning),
+        html("div", {class: "wide-part"}, pipelineParts(tuning), topTable(tuning), energyTable(tuning))));
   });
 }
 
