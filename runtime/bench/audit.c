@@ -13,24 +13,19 @@ static const double TOLERATED = 0.03;
 enum { MOST_BEFORE = 32 };
 static const double MOST_BEFORE_US = 5e3;
 
-/* What a launch finds. */
-struct leg {
-    const struct hn_work *work;
-    struct hn_variant *variant;
-    size_t batch; /* of a cold short launch, each over a set of its own */
-    uint64_t seed;
-    bool again;
-    bool memory;   /* more and more launches come in front */
-    size_t before; /* launches on the same inputs, in front of the one that is timed again */
-};
+size_t hn_audit_before(double launch_us, size_t pairs)
+{
+    double most = fmin(MOST_BEFORE, MOST_BEFORE_US / fmax(launch_us, 1.0));
+    return (size_t)fmin(most, ldexp(1.0, (int)pairs) - 1.0);
+}
 
-static enum hn_status set_inputs(const struct leg *leg, struct hn_error *err)
+static enum hn_status set_inputs(const struct hn_audit_leg *leg, struct hn_error *err)
 {
     enum hn_status status = hn_arena_refill(leg->variant->arena, leg->seed, err);
     return status == HN_OK ? hn_variant_restore(leg->variant, err) : status;
 }
 
-static enum hn_status show_inputs(const struct leg *leg, struct hn_error *err)
+static enum hn_status show_inputs(const struct hn_audit_leg *leg, struct hn_error *err)
 {
     struct hn_context *context = leg->variant->arena->context;
     enum hn_status status = HN_OK;
@@ -47,7 +42,7 @@ static enum hn_status show_inputs(const struct leg *leg, struct hn_error *err)
 static enum hn_status prepare_leg(void *subject, size_t sets, enum hn_outputs_before before,
                                   struct hn_error *err)
 {
-    const struct leg *leg = subject;
+    const struct hn_audit_leg *leg = subject;
     struct hn_arena *arena = leg->variant->arena;
     (void)sets;
     (void)before;
@@ -69,29 +64,30 @@ static enum hn_status prepare_leg(void *subject, size_t sets, enum hn_outputs_be
 
 static enum hn_status launch_leg(void *subject, size_t set, struct hn_error *err)
 {
-    const struct leg *leg = subject;
+    const struct hn_audit_leg *leg = subject;
     return leg->work->launch(leg->work->subject, set, err);
 }
 
-static enum hn_status take_pair(struct hn_sampler *sampler, struct leg *leg, double *fresh_us,
-                                double *again_us, struct hn_error *err)
+enum hn_status hn_audit_take(struct hn_sampler *sampler, struct hn_audit_leg *leg, bool again,
+                             double *time_us, struct hn_error *err)
 {
     struct hn_work work = *leg->work;
+    struct hn_sample sample = {0};
     work.subject = leg;
     work.prepare = prepare_leg;
     work.launch = launch_leg;
-    struct hn_sample fresh, again;
+    leg->again = again;
+    enum hn_status status = hn_sampler_take(sampler, &work, leg->batch, 1, 0, &sample, err);
+    *time_us = sample.time_us;
+    return status;
+}
+
+static enum hn_status take_pair(struct hn_sampler *sampler, struct hn_audit_leg *leg,
+                                double *fresh_us, double *again_us, struct hn_error *err)
+{
     leg->seed = hn_random_next(&sampler->arena->secret);
-    leg->again = false;
-    enum hn_status status = hn_sampler_take(sampler, &work, leg->batch, 1, 0, &fresh, err);
-    leg->again = true;
-    if (status == HN_OK)
-        status = hn_sampler_take(sampler, &work, leg->batch, 1, 0, &again, err);
-    if (status != HN_OK)
-        return status;
-    *fresh_us = fresh.time_us;
-    *again_us = again.time_us;
-    return HN_OK;
+    enum hn_status status = hn_audit_take(sampler, leg, false, fresh_us, err);
+    return status == HN_OK ? hn_audit_take(sampler, leg, true, again_us, err) : status;
 }
 
 enum hn_audit_verdict hn_audit_judge(const double *fresh_us, const double *again_us, size_t pairs,
@@ -114,9 +110,9 @@ enum hn_audit_verdict hn_audit_judge(const double *fresh_us, const double *again
 
 /* Only all the pairs tell that it differs: few may do so by chance where the device is disturbed.
  */
-static enum hn_status compare_launches(struct hn_sampler *sampler, struct leg *leg, bool *differs,
-                                       double *fresh_median_us, double *again_median_us,
-                                       struct hn_error *err)
+static enum hn_status compare_launches(struct hn_sampler *sampler, struct hn_audit_leg *leg,
+                                       bool *differs, double *fresh_median_us,
+                                       double *again_median_us, struct hn_error *err)
 {
     double fresh_us[MOST_PAIRS] = {0.0}, again_us[MOST_PAIRS];
     double difference_us = 0.0;
@@ -125,13 +121,13 @@ static enum hn_status compare_launches(struct hn_sampler *sampler, struct leg *l
     /* The first launch of a module is slower, whatever it finds. */
     enum hn_status status = take_pair(sampler, leg, &fresh_us[0], &again_us[0], err);
     bool is_long = fresh_us[0] >= LONG_US;
-    double most_before = fmin(MOST_BEFORE, MOST_BEFORE_US / fmax(fresh_us[0], 1.0));
+    double first_us = fresh_us[0];
     size_t least = is_long ? LEAST_LONG_PAIRS : LEAST_PAIRS;
     size_t most = is_long ? MOST_LONG_PAIRS : MOST_PAIRS;
     size_t pairs = 0;
     while (status == HN_OK && pairs < most) {
         if (leg->memory)
-            leg->before = (size_t)fmin(most_before, ldexp(1.0, (int)pairs) - 1.0);
+            leg->before = hn_audit_before(first_us, pairs);
         status = take_pair(sampler, leg, &fresh_us[pairs], &again_us[pairs], err);
         pairs += status == HN_OK;
         if (pairs >= least)
@@ -146,7 +142,7 @@ static enum hn_status compare_launches(struct hn_sampler *sampler, struct leg *l
 }
 
 /* What is no chance is found again. */
-static enum hn_status take_pairs(struct hn_sampler *sampler, struct leg *leg,
+static enum hn_status take_pairs(struct hn_sampler *sampler, struct hn_audit_leg *leg,
                                  struct hn_record *record, struct hn_error *err)
 {
     double fresh_us = 0, again_us = 0;
@@ -171,9 +167,10 @@ static enum hn_status cover_sets(struct hn_arena *arena, size_t sets, uint64_t s
 
 /* What launches may write in their sets is covered by what was there before: then nothing differs.
  */
-static enum hn_status look_beside_buffers(struct hn_sampler *sampler, const struct leg *leg,
-                                          size_t batch, uint64_t seed, uint64_t before,
-                                          struct hn_record *record, struct hn_error *err)
+static enum hn_status look_beside_buffers(struct hn_sampler *sampler,
+                                          const struct hn_audit_leg *leg, size_t batch,
+                                          uint64_t seed, uint64_t before, struct hn_record *record,
+                                          struct hn_error *err)
 {
     struct hn_sample sample;
     uint64_t after = 0;
@@ -193,7 +190,7 @@ static enum hn_status look_beside_buffers(struct hn_sampler *sampler, const stru
 }
 
 /* Behind a batch, so that it has seen the sets. */
-static enum hn_status look_into_sets(struct hn_sampler *sampler, struct leg *leg,
+static enum hn_status look_into_sets(struct hn_sampler *sampler, struct hn_audit_leg *leg,
                                      struct hn_record *record, struct hn_error *err)
 {
     struct hn_arena *arena = sampler->arena;
@@ -229,7 +226,7 @@ enum hn_status hn_audit(struct hn_sampler *sampler, const struct hn_work *work,
                         struct hn_variant *variant, bool memory, struct hn_record *record,
                         struct hn_error *err)
 {
-    struct leg leg = {.work = work, .variant = variant, .memory = memory || work->issued};
+    struct hn_audit_leg leg = {.work = work, .variant = variant, .memory = memory || work->issued};
     struct hn_arena *arena = sampler->arena;
     double estimate_us = 0.0;
     const enum hn_regime regime = sampler->regime;

@@ -25,6 +25,21 @@
 enum hn_status hn_audit(struct hn_sampler *sampler, const struct hn_work *work, struct hn_variant *variant,
                         bool memory, struct hn_record *record, struct hn_error *err);
 
+/* One of its launches: what it finds. */
+struct hn_audit_leg {
+    const struct hn_work *work;
+    struct hn_variant *variant;
+    size_t batch; /* of a cold short launch, each over a set of its own */
+    uint64_t seed;
+    bool again;
+    bool memory;   /* more and more launches come in front */
+    size_t before; /* launches on the same inputs, in front of the one that is timed again */
+};
+enum hn_status hn_audit_take(struct hn_sampler *sampler, struct hn_audit_leg *leg, bool again, double *time_us,
+                             struct hn_error *err);
+/* How many launches come in front where more and more do, so long as one takes, behind so many pairs. */
+size_t hn_audit_before(double launch_us, size_t pairs);
+
 /* How the pairs look so far: the times in microseconds of launches that had everything to do, and of those that need
  * not. *difference: the median of new less again. */
 enum hn_audit_verdict { HN_AUDIT_ALIKE, HN_AUDIT_DOUBT, HN_AUDIT_DIFFERS };

@@ -4,6 +4,7 @@
 
 #include "runtime/bench/bench.h"
 #include "runtime/bench/measure.h"
+#include "runtime/bench/trial.h"
 #include "runtime/bench/verify.h"
 #include "runtime/counters/profiler.h"
 #include "runtime/device/energy_meter.h"
@@ -73,6 +74,11 @@ enum hn_status hn_bench_measure_parts(struct hn_bench *bench, const struct hn_im
  * Where there are no counters to be had, record->message says in one line why. Nothing is timed or compared. */
 enum hn_status hn_bench_count(struct hn_bench *bench, struct hn_variant *variant, struct hn_record *record,
                               struct hn_error *err);
+
+/* Takes all rounds of the trial of a variant that is placed and was not launched before (trial.h): of this kind, and like an audit
+ * with `memory`. What the driver says of the variant goes to record. */
+enum hn_status hn_bench_try(struct hn_bench *bench, struct hn_variant *variant, enum hn_trial_kind kind, bool memory,
+                            struct hn_trial *trial, struct hn_record *record, struct hn_error *err);
 
 struct hn_work hn_bench_work(const struct hn_bench *bench, struct hn_variant *variant);
 
