@@ -42,12 +42,11 @@ static void print_times(const char *key, const double *times_us, size_t count)
     printf("]");
 }
 
-static void print_trial(const struct hn_trial *trial)
+static void print_trial(struct hn_trial *trial)
 {
-    int leg;
     printf("{\"kind\":\"%s\",\"slack_us\":[%.3f,%.3f],\"verdict\":%d,\"times_ns\":[",
-           trial->kind == HN_TRIAL_CHECKED ? "checked" : "again", trial->slack_us[0],
-           trial->slack_us[1], (int)hn_trial_judge(trial, &leg));
+           trial->kind == HN_SUSPICION_CHECKED ? "checked" : "again", trial->slack_us[0],
+           trial->slack_us[1], (int)hn_trial_judge(trial));
     for (int side = 0; side < HN_TRIAL_SIDES; side++) {
         for (int l = 0; l < trial->legs; l++)
             print_times(l == 0 ? "[" : ",", trial->times_us[side][l], trial->rounds);
@@ -57,7 +56,7 @@ static void print_trial(const struct hn_trial *trial)
 
 /* A variant as a process that has just begun finds it. */
 static void take_trials(struct bench_fixture *fixture, const struct hn_image *image,
-                        enum hn_trial_kind kind, double seconds)
+                        enum hn_suspicion kind, double seconds)
 {
     struct hn_bench *bench = fixture->bench;
     struct hn_error err = {.message = ""};
@@ -70,7 +69,7 @@ static void take_trials(struct bench_fixture *fixture, const struct hn_image *im
         record.outcome = HN_OUTCOME_OK;
         must(hn_bindings_copy(&record.point, &fixture->config->plan->defaults, &err), &err);
         must(hn_bench_prepare(bench, &record.point, image, &variant, &record, &err), &err);
-        must(hn_bench_try(bench, &variant, kind, false, &trial, &record, &err), &err);
+        must(hn_bench_try(bench, &variant, kind, false, true, &trial, &record, &err), &err);
         print_trial(&trial);
         hn_variant_finish(&variant);
         hn_record_finish(&record);
@@ -130,8 +129,8 @@ static void record(const char *config, const char *problem, enum hn_regime regim
     printf("{\"kind\":\"kernel\",\"config\":\"%s\",\"problem\":\"%s\",\"regime\":\"%s\","
            "\"device\":\"%s\"}\n",
            config, problem, hn_regime_name(regime), fixture.device.identity.name);
-    take_trials(&fixture, &image, HN_TRIAL_CHECKED, 0.5 * seconds);
-    take_trials(&fixture, &image, HN_TRIAL_AGAIN, 0.4 * seconds);
+    take_trials(&fixture, &image, HN_SUSPICION_CHECKED, 0.5 * seconds);
+    take_trials(&fixture, &image, HN_SUSPICION_AGAIN, 0.4 * seconds);
     take_singles(&fixture, &image);
     fflush(stdout);
     free(point);

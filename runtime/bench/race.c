@@ -204,7 +204,7 @@ static enum hn_status suspect(struct race *race, size_t c, size_t rounds, struct
                                     others, &runner->compared_us, err);
     status = hn_bench_settle(bench, &runner->variant, status, runner->record, err);
     if (status == HN_OK && is_running(runner) && runner->compared_us > 0.0)
-        hn_measure_accuse(runner->compared_us, hn_median(others_us, others), runner->record);
+        runner->record->suspicion = HN_SUSPICION_CHECKED;
     free(others_us);
     return status;
 }
