@@ -40,16 +40,16 @@ enum { HN_VERIFICATION_COUNT = HN_NOT_RECORDED + 1 };
 /* They are written to caches and files: never change one. */
 extern const char *const hn_verification_names[HN_VERIFICATION_COUNT];
 
-/* Whether times said that it does less where it is not checked, and what a trial of its own said then (runtime/bench/trial.h):
- * CHECKED and AGAIN, the kinds of trials, are for who has yet to hold it. Who is guilty is a wrong result. */
+/* Whether times said that it does less where it is not checked, and how the trial ended (runtime/bench/trial.h). From CHECKED on
+ * it has yet to be held, or the outcome says that it was guilty. They are written to caches and files: never change a name. */
 enum hn_suspicion {
     HN_SUSPICION_NONE,
-    HN_SUSPICION_CHECKED,
-    HN_SUSPICION_AGAIN,
     HN_SUSPICION_ACQUITTED,
     HN_SUSPICION_CHECK_FAILED, /* the control looked guilty, too */
+    HN_SUSPICION_CHECKED,      /* in launches that may be compared */
+    HN_SUSPICION_AGAIN,        /* on inputs that it has seen */
 };
-enum { HN_SUSPICION_COUNT = HN_SUSPICION_CHECK_FAILED + 1 };
+enum { HN_SUSPICION_COUNT = HN_SUSPICION_AGAIN + 1 };
 extern const char *const hn_suspicion_names[HN_SUSPICION_COUNT];
 
 /* The comparison with the reference: passes if max_error <= tolerance, tolerance = absolute + relative * max|r|. */

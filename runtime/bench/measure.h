@@ -106,13 +106,9 @@ enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work
                           struct hn_measured *measured, struct hn_error *err);
 
 /* A variant that finds out, by whatever means, which launches are compared, and does its work only in those, is slower in
- * them. The least of several times is hardly above the median of as many others by chance: from this time on (us) it makes
- * a variant suspect. Sorts the times of the others. slack_us: hn_sampler_slack_us. */
-double hn_measure_suspicious_us(double *others_us, size_t count, double slack_us);
-/* Suspects where the least of the compared launches took so much longer than others (us, sorted); takes more of them then.
- * *compared_us is the least, or 0 where nothing is held against the variant: the rest is for a trial. */
-enum hn_status hn_measure_suspect(struct hn_sampler *sampler, const struct hn_work *work, size_t batch, double *others_us,
-                                  size_t others, double *compared_us, struct hn_error *err);
+ * them. The least of several times is hardly above the median of others by chance: where it is by more than 5% and the slack of
+ * samples, a trial has to tell. Sorts the others. */
+bool hn_measure_is_suspicious(double compared_us, double *others_us, size_t others, double slack_us);
 
 /* What there is to beat at `clock_mhz`: a time that was taken at a higher clock is held against a lower one as if it
  * scaled with it. */

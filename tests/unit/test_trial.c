@@ -134,7 +134,10 @@ static void compared_launches_may_be_a_little_slower(void **state)
 {
     double others[] = {10.4, 10.0, 10.1, 10.2, 10.3, 10.5};
     (void)state;
-    assert_true(fabs(hn_measure_suspicious_us(others, 6, 0.1) - (1.05 * 10.5 + 0.1)) < 1e-9);
+    assert_false(hn_measure_is_suspicious(1.05 * 10.5 + 0.09, others, 6, 0.1));
+    assert_true(hn_measure_is_suspicious(1.05 * 10.5 + 0.11, others, 6, 0.1));
+    /* Two others tell nothing. */
+    assert_false(hn_measure_is_suspicious(100.0, others, 2, 0.1));
 }
 
 /* --- simulation

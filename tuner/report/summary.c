@@ -394,20 +394,16 @@ static void print_health(const struct hn_health *health, const struct hn_record 
                 health->other_processes, health->other_processes > 1 ? "es" : "", health->process);
 }
 
-/* What the check for work that is left out took for it. */
 static void print_trials(const unsigned *trials, FILE *file)
 {
-    if (trials == NULL)
-        return;
-    if (trials[HN_SUSPICION_ACQUITTED] > 0)
-        fprintf(file, "  %u suspected of leaving work out, and acquitted beside a control\n",
+    if (trials != NULL && trials[HN_SUSPICION_ACQUITTED] > 0)
+        fprintf(file, "  suspected of leaving work out, and acquitted: %u\n",
                 trials[HN_SUSPICION_ACQUITTED]);
-    if (trials[HN_SUSPICION_CHECK_FAILED] > 0)
+    if (trials != NULL && trials[HN_SUSPICION_CHECK_FAILED] > 0)
         fprintf(file,
-                "  warning: the check for work that is left out failed %u time%s: what leaves "
-                "nothing out looked guilty, too, or it came to no end; nobody is accused\n",
-                trials[HN_SUSPICION_CHECK_FAILED],
-                trials[HN_SUSPICION_CHECK_FAILED] > 1 ? "s" : "");
+                "  warning: the check for work that is left out failed for %u: its control looked "
+                "guilty as well, or it came to no end; nobody is accused\n",
+                trials[HN_SUSPICION_CHECK_FAILED]);
 }
 
 static void print_unweighed(const struct hn_session_state *state, FILE *file)

@@ -174,9 +174,8 @@ enum hn_status hn_live_card_take(struct hn_live *live, struct hn_live_card *card
     *event = (struct hn_backend_event){.kind = HN_EVENT_EVALUATED, .ticket = flight->ticket};
     enum hn_status status = hn_live_read_record(flight, result, &event->record, err);
     bool tried = flight->request.trial != HN_SUSPICION_NONE;
-    bool suspect = event->record.suspicion == HN_SUSPICION_CHECKED ||
-                   event->record.suspicion == HN_SUSPICION_AGAIN;
-    if (status == HN_OK && suspect && !tried && event->record.outcome == HN_OUTCOME_OK) {
+    if (status == HN_OK && !tried && event->record.suspicion >= HN_SUSPICION_CHECKED &&
+        event->record.outcome == HN_OUTCOME_OK) {
         event->kind = HN_EVENT_NONE;
         return begin_trial(live, card, &event->record, err);
     }
