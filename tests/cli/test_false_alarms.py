@@ -21,7 +21,8 @@ class FalseAlarms(double.Case):
     def test_right_points(self):
         records = self.folder / "records.json"
         text = self.alarms("--points", 3, "--json", records, self.config, expect=0)
-        self.assertRegex(text, r"^3 points of 1 tunes, 0 false alarms or failures, 0 tunes left out, \d+ s\n$")
+        self.assertRegex(text, r"^3 points of 1 tunes, 0 false alarms or failures, 0 tunes left out, \d+ s\n"
+                         r"3 honest variants, 0 suspected, 0 accused, 0 checks failed\n$")
         tune, = json.loads(records.read_text())
         self.assertEqual({record["outcome"] for record in tune["records"]}, {"ok"})
 
@@ -32,7 +33,12 @@ class FalseAlarms(double.Case):
 
     def test_nothing_is_no_success(self):
         text = self.alarms("--within", 0, self.config, expect=1)
-        self.assertRegex(text, r"^0 points of 0 tunes, 0 false alarms or failures, 1 tunes left out, \d+ s\n$")
+        self.assertRegex(text, r"^0 points of 0 tunes, 0 false alarms or failures, 1 tunes left out, \d+ s\n"
+                         r"0 honest variants, 0 suspected, 0 accused, 0 checks failed\n$")
+
+    def test_enough(self):
+        text = self.alarms("--points", 3, "--enough", 3, "--jobs", 1, self.config, self.config, expect=0)
+        self.assertRegex(text, r"(?m)^3 honest variants, ")
 
 
 class Suspects(double.Case):
