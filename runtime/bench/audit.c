@@ -79,8 +79,9 @@ enum hn_status hn_bench_audit(struct hn_bench *bench, struct hn_variant *variant
     if (status == HN_OK)
         status =
             hn_bench_try(bench, variant, HN_SUSPICION_AGAIN, memory, false, &trial, record, err);
-    if (status == HN_OK && hn_trial_judge(&trial) == HN_SUSPICION_AGAIN)
-        record->suspicion = HN_SUSPICION_AGAIN;
+    /* Nobody had suspected it. */
+    if (record->suspicion == HN_SUSPICION_ACQUITTED)
+        record->suspicion = HN_SUSPICION_NONE;
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK && batch > 1)
         status = look_into_sets(&bench->sampler, &work, variant, batch, record, err);
     variant->compared_set = 0;

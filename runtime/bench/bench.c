@@ -315,18 +315,6 @@ static enum hn_status compare_sample(void *pointer, bool *right, struct hn_error
     return status;
 }
 
-/* Who is guilty beside the measurement has to be so beside a control, too. */
-static enum hn_status try_suspect(struct hn_bench *bench, struct hn_variant *variant,
-                                  struct hn_record *record, struct hn_error *err)
-{
-    struct hn_trial trial;
-    enum hn_status status =
-        hn_bench_try(bench, variant, HN_SUSPICION_CHECKED, false, false, &trial, record, err);
-    if (status == HN_OK)
-        record->suspicion = hn_trial_judge(&trial);
-    return status;
-}
-
 static enum hn_status decide(struct hn_bench *bench, struct hn_variant *variant,
                              enum hn_suspicion kind, struct hn_record *record, struct hn_error *err)
 {
@@ -340,10 +328,7 @@ static enum hn_status decide(struct hn_bench *bench, struct hn_variant *variant,
     enum hn_status status = hn_bench_try(bench, variant, kind, true, true, &trial, record, err);
     if (status == HN_OK)
         status = hn_arena_fill(&bench->arena, bench->arena.seed, err);
-    if (status != HN_OK || record->outcome != HN_OUTCOME_OK)
-        return status;
-    record->suspicion = hn_trial_judge(&trial);
-    if (record->suspicion == kind)
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && record->suspicion == kind)
         hn_record_fail(record, HN_OUTCOME_WRONG_RESULT, texts[kind], trial.whole_us,
                        trial.spared_us);
     return status;
@@ -356,6 +341,7 @@ static enum hn_status measure(struct hn_bench *bench, struct hn_variant *variant
 {
     struct judge judge = {variant, outputs, record};
     struct hn_measured measured;
+    struct hn_trial trial;
     struct hn_work work = hn_bench_work(bench, variant);
     work.compare = compare_sample;
     work.judge = &judge;
@@ -364,7 +350,8 @@ static enum hn_status measure(struct hn_bench *bench, struct hn_variant *variant
     /* What can not win need not be compared again: that would cost as much as the samples. */
     bench->unchecked = measured.stop == HN_STOP_SLOWER && measured.launched;
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK && measured.suspect)
-        status = try_suspect(bench, variant, record, err);
+        status =
+            hn_bench_try(bench, variant, HN_SUSPICION_CHECKED, false, false, &trial, record, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK && measured.stop == HN_STOP_SLOWER)
         hn_record_fail(
             record, HN_OUTCOME_SLOWER,

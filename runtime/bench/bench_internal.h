@@ -75,10 +75,10 @@ enum hn_status hn_bench_measure_parts(struct hn_bench *bench, const struct hn_im
 enum hn_status hn_bench_count(struct hn_bench *bench, struct hn_variant *variant, struct hn_record *record,
                               struct hn_error *err);
 
-/* Holds a trial of a verified variant (trial.h), of kind AGAIN with more and more launches on the same inputs in between where
- * `memory` says so, and of pipelines. Decides: beside a control, all rounds; else it ends once nothing is left to be seen. 48 rounds,
- * of long launches fewer, but 11. Short cold launches are taken in batches, deployed ones as warm. Inputs have to be
- * filled again then (hn_arena_fill); those that come from files stay as they are. */
+/* Holds a trial of a verified variant (trial.h); what it says goes to record->suspicion. Of kind AGAIN more and more launches on
+ * the same inputs come in between where `memory` says so, and of pipelines. Decides: beside a control, all rounds; else it ends
+ * once nothing is left to be seen. 48 rounds, of long launches fewer, but 11. Short cold launches are taken in batches, deployed
+ * ones as warm. Inputs have to be filled again then (hn_arena_fill); those that come from files stay as they are. */
 enum hn_status hn_bench_try(struct hn_bench *bench, struct hn_variant *variant, enum hn_suspicion kind, bool memory, bool decides,
                             struct hn_trial *trial, struct hn_record *record, struct hn_error *err);
 

@@ -182,5 +182,7 @@ enum hn_status hn_bench_try(struct hn_bench *bench, struct hn_variant *variant,
     hn_variant_finish(&reference);
     variant->compared_set = 0;
     bench->sampler.regime = regime;
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
+        record->suspicion = hn_trial_judge(trial);
     return status;
 }
