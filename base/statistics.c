@@ -25,7 +25,7 @@ double hn_median(double *values, size_t count)
     return median_of_sorted(values, count);
 }
 
-size_t hn_interval_rank(size_t count)
+size_t hn_interval_rank(size_t count, double outside)
 {
     double n = (double)count;
     /* 2^-n leaves the range of a double near 1,000; the normal approximation is exact to a rank
@@ -37,7 +37,7 @@ size_t hn_interval_rank(size_t count)
     double probability = exp2(-n);
     double tail = probability;
     size_t rank = 0;
-    while (2.0 * tail <= 0.05) {
+    while (2.0 * tail <= outside) {
         rank++;
         probability *= (n - (double)rank + 1.0) / (double)rank;
         tail += probability;
@@ -49,9 +49,14 @@ size_t hn_interval_rank(size_t count)
 
 struct hn_interval hn_interval_of(double *values, size_t count)
 {
+    return hn_interval_at(values, count, 0.05);
+}
+
+struct hn_interval hn_interval_at(double *values, size_t count, double outside)
+{
     struct hn_interval interval;
     interval.median = hn_median(values, count);
-    size_t rank = hn_interval_rank(count);
+    size_t rank = hn_interval_rank(count, outside);
     interval.low = values[rank];
     interval.high = values[count - 1 - rank];
     return interval;

@@ -14,13 +14,14 @@ struct hn_interval {
 /* The median of unsorted values, which it sorts. 0 when there are none. */
 double hn_median(double *values, size_t count);
 
-/* How many values to leave out at each end of a sorted sample so that the rest holds the median of whatever
- * distribution it came from with a probability of at least 95%: 1 - 2 P(B <= k - 1) for B binomial(n, 1/2). 0 where
- * even the smallest and the largest value hold it with less (n < 6). */
-size_t hn_interval_rank(size_t count);
+/* How many values to leave out at each end of a sorted sample so that the median of whatever distribution it came from
+ * lies outside of the rest with at most this probability: 2 P(B <= k - 1) for B binomial(n, 1/2). 0 where it is more even
+ * for the smallest and the largest value (at 5%: n < 6). Of more than 1,000 values always 5%. */
+size_t hn_interval_rank(size_t count, double outside);
 
-/* The interval of the median by order statistics. Sorts the values. count is at least 1. */
+/* The interval of the median by order statistics, 95% unless `outside` says another. Sorts the values. count is at least 1. */
 struct hn_interval hn_interval_of(double *values, size_t count);
+struct hn_interval hn_interval_at(double *values, size_t count, double outside);
 
 /* Widens an interval to at least `resolution` around its median. */
 struct hn_interval hn_interval_widen(struct hn_interval interval, double resolution);

@@ -14,6 +14,14 @@ const char *const hn_verification_names[HN_VERIFICATION_COUNT] = {
     [HN_NOT_RECORDED] = "not recorded",
 };
 
+const char *const hn_suspicion_names[HN_SUSPICION_COUNT] = {
+    [HN_SUSPICION_NONE] = "none",
+    [HN_SUSPICION_CHECKED] = "checked",
+    [HN_SUSPICION_AGAIN] = "again",
+    [HN_SUSPICION_ACQUITTED] = "acquitted",
+    [HN_SUSPICION_CHECK_FAILED] = "check failed",
+};
+
 int64_t hn_resources_shared_bytes(const struct hn_resources *resources)
 {
     return (int64_t)resources->shared_bytes + resources->dynamic_shared_bytes;

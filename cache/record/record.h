@@ -40,6 +40,18 @@ enum { HN_VERIFICATION_COUNT = HN_NOT_RECORDED + 1 };
 /* They are written to caches and files: never change one. */
 extern const char *const hn_verification_names[HN_VERIFICATION_COUNT];
 
+/* Whether times said that it does less where it is not checked, and how the trial ended (runtime/bench/trial.h). From CHECKED on
+ * it has yet to be held, or the outcome says that it was guilty. They are written to caches and files: never change a name. */
+enum hn_suspicion {
+    HN_SUSPICION_NONE,
+    HN_SUSPICION_ACQUITTED,
+    HN_SUSPICION_CHECK_FAILED, /* the control looked guilty, too */
+    HN_SUSPICION_CHECKED,      /* in launches that may be compared */
+    HN_SUSPICION_AGAIN,        /* on inputs that it has seen */
+};
+enum { HN_SUSPICION_COUNT = HN_SUSPICION_AGAIN + 1 };
+extern const char *const hn_suspicion_names[HN_SUSPICION_COUNT];
+
 /* The comparison with the reference: passes if max_error <= tolerance, tolerance = absolute + relative * max|r|. */
 struct hn_verdict {
     enum hn_verification kind;
@@ -98,6 +110,7 @@ struct hn_record {
     struct hn_bindings point; /* parameters only, not the problem */
     enum hn_outcome outcome;
     char *message;      /* what went wrong, or which point it duplicates; NULL when there is nothing to say */
+    enum hn_suspicion suspicion;
     char *original;     /* canonical text of the point that this one duplicates, or that censored it; else NULL */
     char code_hash[33]; /* of the launched machine code with its launch; "" when not compiled */
     struct hn_resources resources;

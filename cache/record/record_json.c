@@ -128,6 +128,11 @@ static bool has_energy(const void *record)
     return ((const struct hn_record *)record)->energy.windows != 0;
 }
 
+static bool is_suspected(const void *record)
+{
+    return ((const struct hn_record *)record)->suspicion != HN_SUSPICION_NONE;
+}
+
 static void clean(char *text)
 {
     if (text != NULL)
@@ -158,6 +163,9 @@ static const struct hn_field record_fields[] = {
     {IF_ANY(hn_record, active_clusters, HN_FIELD_COUNT)},
     {IF_ANY(hn_record, message, HN_FIELD_STRING)},
     {IF_ANY(hn_record, original, HN_FIELD_STRING)},
+    {.key = "suspicion",
+     HN_CHOICE(hn_record, suspicion, hn_suspicion_names),
+     .told = is_suspected},
     {.key = "resources",
      HN_STRUCT(hn_record, resources, hn_resources_structure),
      .told = is_compiled},

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/bench/audit.h"
 #include "runtime/bench/bench_internal.h"
 #include "runtime/bench/energy.h"
 #include "runtime/bench/pipeline_run.h"
@@ -317,17 +316,23 @@ static enum hn_status compare_sample(void *pointer, bool *right, struct hn_error
     return status;
 }
 
-static void note_end(const struct hn_measured *measured, const struct hn_bench_request *request,
-                     struct hn_record *record)
+static enum hn_status decide(struct hn_bench *bench, struct hn_variant *variant,
+                             enum hn_suspicion kind, struct hn_record *record, struct hn_error *err)
 {
-    if (measured->stop == HN_STOP_SLOWER)
-        hn_record_fail(
-            record, HN_OUTCOME_SLOWER,
-            "stopped after %zu sample%s: not under %.4g us, and %.4g us is there to beat",
-            record->timing.sample_count, record->timing.sample_count == 1 ? "" : "s",
-            record->timing.low_us, request->censor_us);
-    else if (measured->compared_us > 0.0)
-        hn_measure_accuse(measured->compared_us, measured->others_us, record);
+    static const char *const texts[] = {
+        [HN_SUSPICION_CHECKED] = "launches whose results were compared took %.4g us, the others "
+                                 "%.4g us: it does less where it is not checked",
+        [HN_SUSPICION_AGAIN] = "a launch on new inputs takes %.4g us, one on the same inputs again "
+                               "%.4g us: it does not do all of its work in every launch",
+    };
+    struct hn_trial trial;
+    enum hn_status status = hn_bench_try(bench, variant, kind, true, true, &trial, record, err);
+    if (status == HN_OK)
+        status = hn_arena_fill(&bench->arena, bench->arena.seed, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && record->suspicion == kind)
+        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT, texts[kind], trial.whole_us,
+                       trial.spared_us);
+    return status;
 }
 
 static enum hn_status measure(struct hn_bench *bench, struct hn_variant *variant,
@@ -337,6 +342,7 @@ static enum hn_status measure(struct hn_bench *bench, struct hn_variant *variant
 {
     struct judge judge = {variant, outputs, record};
     struct hn_measured measured;
+    struct hn_trial trial;
     struct hn_work work = hn_bench_work(bench, variant);
     work.compare = compare_sample;
     work.judge = &judge;
@@ -344,8 +350,15 @@ static enum hn_status measure(struct hn_bench *bench, struct hn_variant *variant
         hn_measure(&bench->sampler, &work, request, first, &record->timing, &measured, err);
     /* What can not win need not be compared again: that would cost as much as the samples. */
     bench->unchecked = measured.stop == HN_STOP_SLOWER && measured.launched;
-    if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
-        note_end(&measured, request, record);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && measured.suspect)
+        status =
+            hn_bench_try(bench, variant, HN_SUSPICION_CHECKED, false, false, &trial, record, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && measured.stop == HN_STOP_SLOWER)
+        hn_record_fail(
+            record, HN_OUTCOME_SLOWER,
+            "stopped after %zu sample%s: not under %.4g us, and %.4g us is there to beat",
+            record->timing.sample_count, record->timing.sample_count == 1 ? "" : "s",
+            record->timing.low_us, request->censor_us);
     if (status != HN_OK ||
         (record->outcome != HN_OUTCOME_OK && record->outcome != HN_OUTCOME_SLOWER))
         return status;
@@ -383,10 +396,8 @@ static enum hn_status check(struct hn_bench *bench, struct hn_variant *variant,
 {
     enum hn_status status = HN_OK;
     /* On inputs that it has not seen, before those whose results are known. */
-    if (request->audit) {
-        struct hn_work work = hn_bench_work(bench, variant);
-        status = hn_audit(&bench->sampler, &work, variant, request->audit_memory, record, err);
-    }
+    if (request->audit)
+        status = hn_bench_audit(bench, variant, request->audit_memory, record, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK &&
         (request->verify || (outputs == &bench->own_outputs && compares(request))))
         status = verify(bench, variant, outputs, first, record, err);
@@ -416,6 +427,8 @@ static enum hn_status run(struct hn_bench *bench, struct hn_variant *variant,
     struct hn_outputs *outputs = NULL;
     struct hn_sample first = {0};
     double started_ms = hn_now_ms();
+    if (request->trial != HN_SUSPICION_NONE)
+        return decide(bench, variant, request->trial, record, err);
     enum hn_status status = hn_bench_find_outputs(bench, &record->point, &outputs, err);
     if (status == HN_OK)
         status = check(bench, variant, outputs, request, &first, record, err);

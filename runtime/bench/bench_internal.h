@@ -4,6 +4,7 @@
 
 #include "runtime/bench/bench.h"
 #include "runtime/bench/measure.h"
+#include "runtime/bench/trial.h"
 #include "runtime/bench/verify.h"
 #include "runtime/counters/profiler.h"
 #include "runtime/device/energy_meter.h"
@@ -72,6 +73,19 @@ enum hn_status hn_bench_measure_parts(struct hn_bench *bench, const struct hn_im
 /* Of a variant that was verified: what the GPU counts of its launch, each from the state that a sample begins with, into record->counters.
  * Where there are no counters to be had, record->message says in one line why. Nothing is timed or compared. */
 enum hn_status hn_bench_count(struct hn_bench *bench, struct hn_variant *variant, struct hn_record *record,
+                              struct hn_error *err);
+
+/* Holds a trial of a verified variant (trial.h); what it says goes to record->suspicion. Of kind AGAIN more and more launches on
+ * the same inputs come in between where `memory` says so, and of pipelines. Decides: beside a control, all rounds; else it ends
+ * once nothing is left to be seen. 48 rounds, of long launches fewer, but 11. Short cold launches are taken in batches, deployed
+ * ones as warm. Inputs have to be filled again then (hn_arena_fill); those that come from files stay as they are. */
+enum hn_status hn_bench_try(struct hn_bench *bench, struct hn_variant *variant, enum hn_suspicion kind, bool memory, bool decides,
+                            struct hn_trial *trial, struct hn_record *record, struct hn_error *err);
+
+/* Of a verified variant: a trial of kind AGAIN, whose suspicion goes to record. It is a wrong result, too, when a launch on the
+ * first set of the arguments writes into others, as one does that works ahead for those that follow in a batch; and out of bounds
+ * what launches on others write there but into outputs and scratch (not where a counter is zeroed as part of a launch). */
+enum hn_status hn_bench_audit(struct hn_bench *bench, struct hn_variant *variant, bool memory, struct hn_record *record,
                               struct hn_error *err);
 
 struct hn_work hn_bench_work(const struct hn_bench *bench, struct hn_variant *variant);

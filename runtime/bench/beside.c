@@ -52,6 +52,8 @@ enum hn_status hn_beside_judge(const double *variant_us, const double *reference
 static bool take_outcome(struct hn_record *record, const struct hn_record *raced)
 {
     record->verdict.launches += raced->verdict.launches;
+    if (raced->suspicion != HN_SUSPICION_NONE)
+        record->suspicion = raced->suspicion;
     if (raced->outcome == HN_OUTCOME_OK)
         return true;
     hn_record_fail(record, raced->outcome, "%s (beside the reference)",

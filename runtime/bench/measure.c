@@ -19,12 +19,9 @@ static const double STREAM_TARGET = 0.01;
 static const double STREAM_BUDGET_MS = 100.0;
 /* Of the groups before the last, one in so many is compared. */
 static const uint64_t COMPARED_ONE_IN = 8;
-/* Compared launches that are slower than all others by this make a variant suspect; then so many
- * more are taken. */
+/* Compared launches that are slower than all others by this make a variant suspect. */
 static const double SUSPICIOUS = 1.05;
-enum { ENOUGH_TO_SUSPECT = 3, COMPARED_AGAIN = 6 };
-/* What comes before a cold launch, whatever it is, does not slow an honest one by so much. */
-static const double GUILTY = 1.5;
+enum { ENOUGH_TO_SUSPECT = 3 };
 /* Where samples disagree, so many in a row are compared: who leaves out every second launch has to
  * leave out one of them. */
 enum { COMPARED_OF_UNSTABLE = 4 };
@@ -266,99 +263,29 @@ static enum hn_status sample_until(struct hn_sampler *sampler, const struct hn_w
     return status;
 }
 
-/* The times of those samples that were compared, or of the others. */
-static size_t select_times(const struct measurement *m, bool compared, double *times_us)
+bool hn_measure_is_suspicious(double compared_us, double *others_us, size_t others, double slack_us)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < m->taken_count; i++)
-        if (m->taken[i].compared == compared)
-            times_us[count++] = m->taken[i].time_us;
-    return count;
-}
-
-double hn_measure_suspicious_us(double *others_us, size_t count, double slack_us)
-{
-    return SUSPICIOUS * hn_interval_of(others_us, count).high + slack_us;
-}
-
-bool hn_measure_is_guilty(double compared_us, double *rewritten_us, size_t count, double others_us,
-                          double slack_us)
-{
-    return compared_us > hn_measure_suspicious_us(rewritten_us, count, slack_us) ||
-           hn_median(rewritten_us, count) > GUILTY * others_us + slack_us;
-}
-
-static enum hn_status take_alone(struct hn_sampler *sampler, const struct hn_work *work,
-                                 size_t batch, size_t compared, double *time_us,
-                                 struct hn_error *err)
-{
-    struct hn_sample sample = {0};
-    enum hn_status status = hn_sampler_take(sampler, work, batch, 1, compared, &sample, err);
-    *time_us = sample.time_us;
-    return status;
-}
-
-enum hn_status hn_measure_suspect(struct hn_sampler *sampler, const struct hn_work *work,
-                                  size_t batch, double *others_us, size_t others,
-                                  double *compared_us, struct hn_error *err)
-{
-    double slack_us = hn_sampler_slack_us(sampler, batch);
-    double rewritten_us[COMPARED_AGAIN] = {0.0};
-    double time_us = 0.0;
-    struct hn_work even = *work;
-    enum hn_status status = HN_OK;
-    even.rewritten = true;
-    double limit_us = others < ENOUGH_TO_SUSPECT
-                          ? INFINITY
-                          : hn_measure_suspicious_us(others_us, others, slack_us);
-    for (size_t i = 0; i < COMPARED_AGAIN && status == HN_OK && *compared_us > limit_us; i++) {
-        status = take_alone(sampler, work, batch, 1, &time_us, err);
-        *compared_us = fmin(*compared_us, time_us);
-    }
-    bool suspect = *compared_us > limit_us;
-    for (size_t i = 0; i < COMPARED_AGAIN && status == HN_OK && suspect; i++) {
-        status = take_alone(sampler, &even, batch, 0, &rewritten_us[i], err);
-        if (status == HN_OK)
-            status = take_alone(sampler, &even, batch, 1, &time_us, err);
-        *compared_us = fmin(*compared_us, time_us);
-    }
-    if (status == HN_OK &&
-        !(suspect && hn_measure_is_guilty(*compared_us, rewritten_us, COMPARED_AGAIN,
-                                          hn_median(others_us, others), slack_us)))
-        *compared_us = 0.0;
-    return status;
-}
-
-void hn_measure_accuse(double compared_us, double others_us, struct hn_record *record)
-{
-    hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
-                   "launches whose results were compared took at least %.4g us, the others %.4g "
-                   "us: it does less where it is not checked",
-                   compared_us, others_us);
+    return others >= ENOUGH_TO_SUSPECT && isfinite(compared_us) &&
+           compared_us > SUSPICIOUS * hn_interval_of(others_us, others).high + slack_us;
 }
 
 /* A warm launch may be slower only because poison took its place in the cache: there it is the race
  * that finds this out. A pipeline's may be because pages of managed memory went another way: there
  * it is the audit. */
-static enum hn_status suspect(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
-                              const struct measurement *m, struct hn_measured *measured,
-                              struct hn_error *err)
+static bool is_suspect(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
+                       const struct measurement *m)
 {
-    double times_us[MAX_TAKEN];
     double others_us[MAX_TAKEN];
-    size_t others = select_times(m, false, others_us);
     double least_us = INFINITY;
-    if (work->compare == NULL || work->issued || sampler->regime != HN_COLD)
-        return HN_OK;
-    for (size_t i = select_times(m, true, times_us); i-- > 0;)
-        least_us = fmin(least_us, times_us[i]);
-    enum hn_status status =
-        hn_measure_suspect(sampler, work, batch, others_us, others, &least_us, err);
-    if (status != HN_OK || least_us == 0.0)
-        return status;
-    measured->compared_us = least_us;
-    measured->others_us = hn_median(others_us, others);
-    return HN_OK;
+    size_t others = 0;
+    for (size_t i = 0; i < m->taken_count; i++)
+        if (m->taken[i].compared)
+            least_us = fmin(least_us, m->taken[i].time_us);
+        else
+            others_us[others++] = m->taken[i].time_us;
+    return work->compare != NULL && !work->issued && sampler->regime == HN_COLD &&
+           hn_measure_is_suspicious(least_us, others_us, others,
+                                    hn_sampler_slack_us(sampler, batch));
 }
 
 /* In a stream the host's pace is in the time, which changes by about as much from one tenth of a
@@ -398,7 +325,7 @@ enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work
     measured->launched =
         m->taken_count > 1 || first.time_us != first_us || !keeps_estimate(&rule, batch, first_us);
     if (status == HN_OK && !measured->wrong && measured->stop != HN_STOP_SLOWER)
-        status = suspect(sampler, work, batch, m, measured, err);
+        measured->suspect = is_suspect(sampler, work, batch, m);
     if (status == HN_OK)
         status =
             fill_timing(m, &rule, batch, measured->stop, device_clock_mhz(sampler), timing, err);

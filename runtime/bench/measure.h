@@ -10,7 +10,7 @@
 
 /* How a sample finds the outputs that it will write. Rewritten: their bytes are written again as they are; to caches that
  * is what poison is, to what looks at them nothing has changed. */
-enum hn_outputs_before { HN_OUTPUTS_LEFT, HN_OUTPUTS_REWRITTEN, HN_OUTPUTS_POISONED };
+enum hn_outputs_before { HN_OUTPUTS_POISONED, HN_OUTPUTS_REWRITTEN, HN_OUTPUTS_LEFT };
 
 /* What is timed. A sample is: prepare; flush the L2 cache (cold); spin; event; `batch` launches; event. Where launching is
  * in the time, the device waits for the host after the spin, and some launches come before the first event. */
@@ -24,6 +24,7 @@ struct hn_work {
     enum hn_status (*replay)(void *subject, size_t launches, struct hn_error *err);
     /* Queues so many launches on the first set one behind the other, with nothing in between; NULL: they are launched one by one. */
     enum hn_status (*row)(void *subject, size_t launches, struct hn_error *err);
+    enum hn_outputs_before compared; /* how samples that are to be compared find outputs; in a trial as if they were */
     bool rewritten;    /* outputs of samples that are not compared are rewritten; else left */
     bool issued;       /* what issuing a launch costs belongs to its time: samples are taken one by one, with nothing before
                           the launch that would hide it, and the host's clock is read beside the events */
@@ -93,10 +94,7 @@ struct hn_measured {
     enum hn_stop stop;
     bool launched; /* not where the launch timed before it already showed the variant to be slower */
     bool wrong;    /* a launch that was compared was wrong */
-    /* 0, or where every launch over poisoned outputs took clearly longer than the others: the least of the former, and the
-     * median of the latter. What was timed is then not what was compared. */
-    double compared_us;
-    double others_us;
+    bool suspect;  /* every launch over poisoned outputs took clearly longer than the others */
 };
 
 /* Samples until the rule of stopping.h says that it is enough. first: a launch timed before (that of the verification),
@@ -108,19 +106,9 @@ enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work
                           struct hn_measured *measured, struct hn_error *err);
 
 /* A variant that finds out, by whatever means, which launches are compared, and does its work only in those, is slower in
- * them. The least of several times is hardly above the median of as many others by chance: from this time on (us) it makes
- * a variant suspect. Sorts the times of the others. slack_us: hn_sampler_slack_us. */
-double hn_measure_suspicious_us(double *others_us, size_t count, double slack_us);
-/* Whether a suspect is guilty, by launches over outputs that were rewritten as they were: to caches and clocks these are as
- * the compared ones, so that an honest variant takes as long in them. One that is much slower in both than where nothing came
- * before is guilty as well: it looks at what came before. Sorts the times of the rewritten. */
-bool hn_measure_is_guilty(double compared_us, double *rewritten_us, size_t count, double others_us, double slack_us);
-/* Suspects where the least of the compared launches took so much longer than others (us, sorted), takes more of them, then
- * some over rewritten outputs. *compared_us is the least then, or 0 where nothing is held against the variant. */
-enum hn_status hn_measure_suspect(struct hn_sampler *sampler, const struct hn_work *work, size_t batch, double *others_us,
-                                  size_t others, double *compared_us, struct hn_error *err);
-/* The message of a guilty one. */
-void hn_measure_accuse(double compared_us, double others_us, struct hn_record *record);
+ * them. The least of several times is hardly above the median of others by chance: where it is by more than 5% and the slack of
+ * samples, a trial has to tell. Sorts the others. */
+bool hn_measure_is_suspicious(double compared_us, double *others_us, size_t others, double slack_us);
 
 /* What there is to beat at `clock_mhz`: a time that was taken at a higher clock is held against a lower one as if it
  * scaled with it. */

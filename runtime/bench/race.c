@@ -187,35 +187,17 @@ static enum hn_status run_last_laps(struct race *race, struct hn_error *err)
 }
 
 /* Whether compared laps took longer than those on inputs that were as new. */
-static enum hn_status suspect(struct race *race, size_t c, size_t rounds, struct hn_error *err)
+static void suspect(struct race *race, size_t c, size_t rounds)
 {
-    struct hn_bench *bench = race->bench;
     struct runner *runner = &race->runners[c];
-    double *others_us = calloc(rounds + 1, sizeof *others_us);
+    double others_us[HN_RACE_MOST_ROUNDS];
     size_t others = 0;
-    if (others_us == NULL)
-        return hn_fail_memory(err);
     for (size_t r = 0; r < rounds; r++)
         if (r != race->compared_round)
             others_us[others++] = race->samples[c * (size_t)race->rules->max_rounds + r];
-    enum hn_status status = hn_variant_place(&runner->variant, runner->record, err);
-    if (status == HN_OK && is_running(runner))
-        status = hn_measure_suspect(&bench->sampler, &runner->work, runner->batch, others_us,
-                                    others, &runner->compared_us, err);
-    status = hn_bench_settle(bench, &runner->variant, status, runner->record, err);
-    if (status == HN_OK && is_running(runner) && runner->compared_us > 0.0)
-        hn_measure_accuse(runner->compared_us, hn_median(others_us, others), runner->record);
-    free(others_us);
-    return status;
-}
-
-static enum hn_status suspect_all(struct race *race, size_t rounds, struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    for (size_t c = 0; c < race->count && status == HN_OK && !race->bench->context.dead; c++)
-        if (is_running(&race->runners[c]) && !race->runners[c].work.issued)
-            status = suspect(race, c, rounds, err);
-    return status;
+    if (hn_measure_is_suspicious(runner->compared_us, others_us, others,
+                                 hn_sampler_slack_us(&race->bench->sampler, runner->batch)))
+        runner->record->suspicion = HN_SUSPICION_CHECKED;
 }
 
 static enum hn_status run_race(struct race *race, const struct hn_bench_candidate *candidates,
@@ -237,8 +219,9 @@ static enum hn_status run_race(struct race *race, const struct hn_bench_candidat
         status = run_rounds(race, done, err);
     if (status == HN_OK && !bench->context.dead)
         status = run_last_laps(race, err);
-    if (status == HN_OK)
-        status = suspect_all(race, (size_t)*done, err);
+    for (size_t i = 0; i < race->count && status == HN_OK && !bench->context.dead; i++)
+        if (is_running(&race->runners[i]) && !race->runners[i].work.issued)
+            suspect(race, i, (size_t)*done);
     if (status == HN_OK)
         take_host_times(race->runners, race->count, *done);
     return status;

@@ -7,6 +7,7 @@ static const struct hn_field request_fields[] = {
     {.key = "full", .kind = HN_FIELD_FLAG, HN_AT(hn_bench_request, full)},
     {.key = "audit", .kind = HN_FIELD_FLAG, HN_AT(hn_bench_request, audit)},
     {.key = "audit_memory", .kind = HN_FIELD_FLAG, HN_AT(hn_bench_request, audit_memory)},
+    {.key = "trial", HN_CHOICE(hn_bench_request, trial, hn_suspicion_names)},
     {.key = "repeat_ms", .kind = HN_FIELD_AMOUNT, HN_AT(hn_bench_request, repeat_ms)},
     {.key = "energy_s", .kind = HN_FIELD_AMOUNT, HN_AT(hn_bench_request, energy_s)},
     {.key = "parts", .kind = HN_FIELD_FLAG, HN_AT(hn_bench_request, parts)},

@@ -2,7 +2,7 @@
 #ifndef HONE_RUNTIME_BENCH_REQUEST_H
 #define HONE_RUNTIME_BENCH_REQUEST_H
 
-#include "base/fields.h"
+#include "cache/record/record.h"
 
 /* What is asked of a bench. The structures say how it travels to the process that has the GPU. */
 
@@ -15,6 +15,7 @@ struct hn_bench_request {
     bool audit;       /* whether it does all of its work in every launch: runtime/bench/audit.h */
     bool audit_memory; /* of an audit: between the launches of a pair come more and more on the same inputs, for who
                         * remembers what he has often seen. Of a pipeline always */
+    enum hn_suspicion trial; /* holds the trial that decides, beside a control (runtime/bench/trial.h); in a process of its own */
     double repeat_ms; /* launch and compare it again and again for so long, HN_MOST_REPEATS times at most; 0: not */
     double energy_s; /* what launches of it consume, in a window of so many seconds; 0: not asked for */
     bool parts;       /* of a plan with a pipeline, what its parts take alone; nothing for others */

@@ -200,7 +200,7 @@ static enum hn_status queue_before(struct hn_sampler *sampler, const struct hn_w
                                    struct hn_error *err)
 {
     struct hn_arena *arena = sampler->arena;
-    enum hn_outputs_before before = compared          ? HN_OUTPUTS_POISONED
+    enum hn_outputs_before before = compared          ? work->compared
                                     : work->rewritten ? HN_OUTPUTS_REWRITTEN
                                                       : HN_OUTPUTS_LEFT;
     enum hn_status status = hn_sampler_prepare(sampler, work, sets, before, err);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""scripts/false-alarms: points that are right pass, those that are not are named, and nothing passes unseen."""
+"""scripts/false-alarms: points that are right pass, those that are not are named, and nothing passes unseen. And what is slow
+behind poison, whatever it does, is suspected and not accused."""
 
 import json
 import subprocess
@@ -20,7 +21,8 @@ class FalseAlarms(double.Case):
     def test_right_points(self):
         records = self.folder / "records.json"
         text = self.alarms("--points", 3, "--json", records, self.config, expect=0)
-        self.assertRegex(text, r"^3 points of 1 tunes, 0 false alarms or failures, 0 tunes left out, \d+ s\n$")
+        self.assertRegex(text, r"^3 points of 1 tunes, 0 false alarms or failures, 0 tunes left out, \d+ s\n"
+                         r"3 honest variants, 0 suspected, 0 accused, 0 checks failed\n$")
         tune, = json.loads(records.read_text())
         self.assertEqual({record["outcome"] for record in tune["records"]}, {"ok"})
 
@@ -31,7 +33,41 @@ class FalseAlarms(double.Case):
 
     def test_nothing_is_no_success(self):
         text = self.alarms("--within", 0, self.config, expect=1)
-        self.assertRegex(text, r"^0 points of 0 tunes, 0 false alarms or failures, 1 tunes left out, \d+ s\n$")
+        self.assertRegex(text, r"^0 points of 0 tunes, 0 false alarms or failures, 1 tunes left out, \d+ s\n"
+                         r"0 honest variants, 0 suspected, 0 accused, 0 checks failed\n$")
+
+    def test_enough(self):
+        text = self.alarms("--points", 3, "--enough", 3, "--jobs", 1, self.config, self.config, expect=0)
+        self.assertRegex(text, r"(?m)^3 honest variants, ")
+
+
+class Suspects(double.Case):
+    """Launches of a sample whose outputs were poisoned take 40 us longer, and the kernel 30 us."""
+
+    def check(self, suspicion, line, *arguments, **settings):
+        point = [word for value in ("CLUSTER=1", "COOPERATIVE=false", "SHARED=1024", "CARVEOUT=-1") for word in ("-s", value)]
+        words = ("tune", self.folder / "attributes.yaml", "-p", "n=600000", *point, "--full", *arguments)
+        self.assertRegex(self.hone(*words, HONE_DOUBLE_POISON_US="40", **settings).stdout, f"(?m)^  {line}$")
+        # What became of it is in the cache.
+        tuning, = json.loads(self.hone(*words, "--json", "--quiet").stdout)
+        self.assertEqual(tuning["outcomes"], {"ok": 1})
+        self.assertAlmostEqual(tuning["best"]["timing"]["median_us"], 30, delta=1)
+        self.assertEqual(tuning["best"]["suspicion"], suspicion)
+
+    FAILED = "warning: the check for work that is left out failed for [1-9]: its control looked guilty as well, or it came to no end; " \
+        "nobody is accused"
+
+    def test_slow_in_one_process(self):
+        """What does not happen again in another process is noise."""
+        self.check("acquitted", "suspected of leaving work out, and acquitted: [1-9]", HONE_DOUBLE_POISON_ONCE=str(self.folder / "once"))
+
+    def test_slow_everywhere(self):
+        """What happens to the control, too, is the check's failure."""
+        self.check("check failed", self.FAILED)
+
+    def test_slow_in_the_race(self):
+        """Warm launches are compared with others in the race alone."""
+        self.check("check failed", self.FAILED, "--regime", "warm")
 
 
 class TrustInReplays(double.Case):

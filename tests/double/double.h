@@ -14,6 +14,8 @@
  *   HONE_DOUBLE_FAIL=N        the N-th call of the driver fails, with CUDA_ERROR_UNKNOWN or
  *   HONE_DOUBLE_ERROR=CODE    this result
  *   HONE_DOUBLE_THROTTLE=N    every N-th spin finds the SM clock at half of its maximum
+ *   HONE_DOUBLE_POISON_US=N   launches of a sample before which outputs were poisoned take so much longer each, whatever the kernel
+ *   HONE_DOUBLE_POISON_ONCE=FILE  only in the first process that launches behind poison, which makes that file
  *   HONE_DOUBLE_STRICT=1      releasing a context that still has memory, modules, events or graphs in it aborts
  *   HONE_DOUBLE_COUNT=N       how many devices there are (1)
  *   HONE_DOUBLE_NAME=NAME     what they are called
@@ -68,6 +70,8 @@ struct double_device {
     uint64_t events;    /* counts what draws pseudo-random noise */
     long throttle;
     uint64_t spins;
+    bool poisoned;      /* since the last sample */
+    bool after_poison;  /* the sample that is being taken comes behind poison */
     size_t set_aside;   /* of the L2 cache, for what persists */
     uint64_t persisting; /* the buffer that the last launch with a window made persist */
 };
@@ -128,6 +132,8 @@ CUresult double_fault_run(struct double_device *device, struct double_function *
 
 /* A factor between 0.999 and 1.001 that looks random and is the same in every run. */
 double double_noise(struct double_device *device);
+/* How much longer launches take behind poison. */
+double double_poison_us(void);
 
 /* False for what the double does not know. */
 bool double_attribute(CUdevice_attribute attribute, int *value);

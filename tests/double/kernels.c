@@ -116,6 +116,8 @@ static CUresult spin(struct double_device *device, void **parameters)
     stamp[0] = nanoseconds * (slow ? 990 : 1980) / 1000;
     stamp[1] = nanoseconds;
     device->now_us += (double)nanoseconds * 1e-3;
+    device->after_poison = device->poisoned;
+    device->poisoned = false;
     return CUDA_SUCCESS;
 }
 
@@ -278,6 +280,8 @@ CUresult double_kernel_run(struct double_device *device, struct double_function 
 {
     const char *name = function->name;
     function->launches++;
+    device->poisoned = device->poisoned || strcmp(name, "hone_poison") == 0;
+    device->now_us += device->after_poison ? double_poison_us() : 0.0;
     for (size_t i = 0; i < sizeof support_kernels / sizeof support_kernels[0]; i++)
         if (strcmp(name, support_kernels[i].name) == 0)
             return run_support(device, i, geometry, parameters);

@@ -37,16 +37,16 @@ static void rank_follows_the_binomial(void **state)
     } cases[] = {{1, 0},  {5, 0},  {6, 0},  {8, 0},   {9, 1},    {11, 1},   {12, 2},
                  {20, 5}, {25, 7}, {30, 9}, {50, 17}, {100, 39}, {200, 85}, {1000, 468}};
     for (size_t i = 0; i < COUNT(cases); i++)
-        if (hn_interval_rank(cases[i].count) != cases[i].rank)
+        if (hn_interval_rank(cases[i].count, 0.05) != cases[i].rank)
             fail_msg("rank of %zu: found %zu, expected %zu", cases[i].count,
-                     hn_interval_rank(cases[i].count), cases[i].rank);
+                     hn_interval_rank(cases[i].count, 0.05), cases[i].rank);
 }
 
 static void rank_is_continuous_where_the_approximation_begins(void **state)
 {
     (void)state;
-    size_t exact = hn_interval_rank(1000);
-    size_t approximate = hn_interval_rank(1002);
+    size_t exact = hn_interval_rank(1000, 0.05);
+    size_t approximate = hn_interval_rank(1002, 0.05);
     assert_true(approximate >= exact && approximate <= exact + 2);
 }
 

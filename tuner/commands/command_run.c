@@ -179,6 +179,8 @@ static enum hn_status work(struct once *once, const struct hn_task *task, struct
     const struct hn_bench_request request = {
         .verify = true, .measure = !once->verify_only, .full = true, .parts = !once->verify_only};
     enum hn_status status = hn_bench_evaluate(bench, image, &request, record, err);
+    if (status == HN_OK)
+        status = hn_run_try(bench, image, record, err);
     if (status == HN_OK && record->timing.sample_count > 0 && record->outcome == HN_OUTCOME_OK)
         status = hn_metrics_evaluate(task->plan, task->problem, record, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK && is_judged(once))

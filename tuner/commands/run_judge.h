@@ -10,4 +10,8 @@
 enum hn_status hn_run_judge(struct hn_bench *bench, const struct hn_plan *plan, const struct hn_image *image,
                             struct hn_record *record, struct hn_beside *beside, struct hn_error *err);
 
+/* Holds the trial of a suspect in this process (runtime/bench/trial.h), and puts into the record how it ended. */
+enum hn_status hn_run_try(struct hn_bench *bench, const struct hn_image *image, struct hn_record *record,
+                          struct hn_error *err);
+
 #endif

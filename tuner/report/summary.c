@@ -394,6 +394,18 @@ static void print_health(const struct hn_health *health, const struct hn_record 
                 health->other_processes, health->other_processes > 1 ? "es" : "", health->process);
 }
 
+static void print_trials(const unsigned *trials, FILE *file)
+{
+    if (trials != NULL && trials[HN_SUSPICION_ACQUITTED] > 0)
+        fprintf(file, "  suspected of leaving work out, and acquitted: %u\n",
+                trials[HN_SUSPICION_ACQUITTED]);
+    if (trials != NULL && trials[HN_SUSPICION_CHECK_FAILED] > 0)
+        fprintf(file,
+                "  warning: the check for work that is left out failed for %u: its control looked "
+                "guilty as well, or it came to no end; nobody is accused\n",
+                trials[HN_SUSPICION_CHECK_FAILED]);
+}
+
 static void print_unweighed(const struct hn_session_state *state, FILE *file)
 {
     if (state->power_points > 0)
@@ -561,6 +573,7 @@ enum hn_status hn_summary_print(const struct hn_session *session, const struct h
         hn_waits_print(session, text);
         print_cards(&state->usage, text);
         print_health(&state->usage.health, state->best, text);
+        print_trials(state->usage.trials, text);
     }
     hn_sentences_close(&sentences);
     hn_ranking_finish(&ranking);

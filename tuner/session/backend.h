@@ -60,6 +60,7 @@ struct hn_usage {
     bool cores_busy;       /* all that compile have something to do */
     const char *holder; /* who else has the GPU while it is waited for: "process 4711 has it since 12:03:04"; NULL: none */
     struct hn_health health;
+    const unsigned *trials; /* of suspects, how many ended in each hn_suspicion; NULL: there are none */
     const struct hn_timeline *on_gpu;    /* what the GPU worker did when; NULL: not known */
     const struct hn_timeline *compiling; /* one span */
     const struct hn_card_usage *cards; /* with --workers */

@@ -231,6 +231,7 @@ static void read_usage(const struct hn_live *live, struct hn_usage *usage)
         .working_s = hn_meter_total_ms(&workers->working, now) / 1e3,
         .holder = hn_gpu_client_holder(workers->lead->gpu),
         .health = seen_health(workers),
+        .trials = live->trials,
         .on_gpu = &workers->on_gpu,
         .compiling = &workers->compiling,
     };

@@ -180,7 +180,7 @@ enum hn_status hn_finals_check(struct hn_finals *finals, size_t i,
                                struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    const struct hn_flight *flight = hn_finals_flight(finals, i);
+    struct hn_flight *flight = hn_finals_flight(finals, i);
     struct hn_backend_event event;
     verdict->outcome = HN_OUTCOME_SKIPPED;
     if (flight->image.cubin == NULL) {
@@ -194,6 +194,8 @@ enum hn_status hn_finals_check(struct hn_finals *finals, size_t i,
         status = wait_for(finals, HN_EVENT_EVALUATED, &event, err);
     if (status == HN_OK && event.kind == HN_EVENT_EVALUATED)
         *verdict = event.record;
+    if (verdict->suspicion != HN_SUSPICION_NONE)
+        flight->record.suspicion = verdict->suspicion;
     return status;
 }
 
@@ -301,19 +303,22 @@ static bool is_doubtful(const struct hn_finals *finals, const struct hn_race_res
            race_median(result, i) > credible_slowdown(finals, result, i) * searched->timing.high_us;
 }
 
-/* Or else the device was, or what ran between: the audit tells these apart. */
+/* Or else the device was, or what ran between: the audit tells these apart, as a trial does what
+ * compared laps were slower by. */
 static enum hn_status doubt_search(struct hn_finals *finals, struct hn_race_result *result,
                                    struct hn_error *err)
 {
-    const struct hn_bench_request request = {.audit = true, .audit_memory = true};
     bool doubtful[HN_FINALIST_LIMIT];
     enum hn_status status = HN_OK;
     for (size_t i = 0; i < result->count; i++)
-        doubtful[i] = is_doubtful(finals, result, i);
+        doubtful[i] =
+            is_doubtful(finals, result, i) || result->records[i].suspicion != HN_SUSPICION_NONE;
     for (size_t i = 0; status == HN_OK && i < result->count; i++) {
         if (!doubtful[i] || hn_session_is_over(finals->session))
             continue;
         struct hn_record verdict;
+        struct hn_bench_request request = {.trial = result->records[i].suspicion};
+        request.audit = request.audit_memory = request.trial == HN_SUSPICION_NONE;
         hn_record_init(&verdict);
         status = hn_finals_check(finals, i, &request, &verdict, err);
         if (status == HN_OK && verdict.outcome != HN_OUTCOME_OK &&

@@ -20,12 +20,13 @@ enum hn_live_card_state {
     HN_CARD_OUT, /* of no use for this problem */
 };
 
-/* A point on its way through a card; message is empty where there is one card alone. */
+/* A point on its way through a card. */
 struct hn_live_flight {
     uint64_t ticket;
     struct hn_bindings point;
     struct hn_bench_request request; /* as of the first card */
     struct hn_message message;
+    struct hn_record suspect; /* while its trial is held: what it will be if it is acquitted */
 };
 
 struct hn_live_card {
@@ -76,6 +77,7 @@ struct hn_live {
     double looked_ms;             /* when all cards and hosts were looked at */
     char **references;            /* texts of the depends values that have a reference */
     size_t reference_count;
+    unsigned trials[HN_SUSPICION_COUNT]; /* how they ended */
     struct hn_usage before; /* what the workers had done for other problems */
     double started_ms;
 };

@@ -418,7 +418,7 @@ static enum hn_status take_result(struct hn_live *live, struct hn_live_card *car
     case HN_CARD_READY:
         if (hn_live_card_take(live, card, result, &event, &reason) != HN_OK)
             return give_up(live, card, reason.message, err);
-        return add_event(live, &event, err);
+        return event.kind == HN_EVENT_NONE ? HN_OK : add_event(live, &event, err);
     case HN_CARD_NEW:
     case HN_CARD_OUT:
         break;

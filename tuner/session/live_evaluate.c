@@ -11,6 +11,7 @@ void hn_live_flight_finish(struct hn_live_flight *flight)
 {
     hn_bindings_finish(&flight->point);
     hn_message_finish(&flight->message);
+    hn_record_finish(&flight->suspect);
     *flight = (struct hn_live_flight){.ticket = 0};
     hn_bindings_init(&flight->point);
 }
@@ -28,7 +29,9 @@ static void set_request(const struct hn_live_card *card, struct hn_live_flight *
  * launches that were under way when its seconds were over. */
 static double limit_s(const struct hn_workers *workers, const struct hn_bench_request *request)
 {
-    const double idle_s = 5;
+    const double idle_s = 5, trial_s = 300;
+    if (request->trial != HN_SUSPICION_NONE)
+        return trial_s;
     return request->energy_s > 0 ? 2 * workers->run_timeout_s + request->energy_s + idle_s : 0;
 }
 
@@ -36,15 +39,12 @@ enum hn_status hn_live_card_evaluate(struct hn_live *live, struct hn_live_card *
                                      struct hn_live_flight *flight, struct hn_error *err)
 {
     struct hn_message sent;
-    enum hn_status status = HN_OK;
     set_request(card, flight);
-    /* Somebody else may have to do it. */
-    if (live->workers->hosts != NULL) {
-        status = hn_message_copy(&sent, &flight->message, err);
-    } else {
-        sent = flight->message;
-        flight->message = (struct hn_message){0};
-    }
+    /* In a process that has launched nothing of it. */
+    if (flight->request.trial != HN_SUSPICION_NONE)
+        hn_gpu_client_drop(card->card->gpu);
+    /* Somebody else may have to do it, or this card once more. */
+    enum hn_status status = hn_message_copy(&sent, &flight->message, err);
     if (status == HN_OK)
         status = hn_gpu_client_request(card->card->gpu, &sent,
                                        limit_s(live->workers, &flight->request), err);
@@ -116,8 +116,8 @@ static enum hn_status keep_anchor(struct hn_live *live, struct hn_live_flight *f
                                   const struct hn_record *record, struct hn_error *err)
 {
     struct hn_live_anchor *anchor = &live->anchors[live->anchor_count];
-    bool suits = record->outcome == HN_OUTCOME_OK && flight->request.measure &&
-                 record->timing.median_us > 0 && flight->message.json != NULL;
+    bool suits = live->workers->hosts != NULL && record->outcome == HN_OUTCOME_OK &&
+                 flight->request.measure && record->timing.median_us > 0;
     live->lead_finished++;
     if (!suits || live->anchor_count == HN_ANCHORS || live->lead->ratio != 1)
         return HN_OK;
@@ -131,6 +131,41 @@ static enum hn_status keep_anchor(struct hn_live *live, struct hn_live_flight *f
     return HN_OK;
 }
 
+/* The record waits for what the trial says. */
+static enum hn_status begin_trial(struct hn_live *live, struct hn_live_card *card,
+                                  struct hn_record *record, struct hn_error *err)
+{
+    struct hn_live_flight flight = card->flight;
+    flight.suspect = *record;
+    flight.request = (struct hn_bench_request){.trial = record->suspicion};
+    card->flight = (struct hn_live_flight){.ticket = 0};
+    hn_record_init(record);
+    enum hn_status status = hn_live_card_evaluate(live, card, &flight, err);
+    hn_live_flight_finish(&flight);
+    return status;
+}
+
+/* Where the trial came to no end, it was the check that failed. */
+static void end_trial(struct hn_live *live, struct hn_live_flight *flight, struct hn_record *record)
+{
+    struct hn_record verdict = *record;
+    if (verdict.outcome == HN_OUTCOME_RUN_TIMEOUT || verdict.outcome == HN_OUTCOME_WORKER_CRASH) {
+        verdict.outcome = HN_OUTCOME_OK;
+        verdict.suspicion = HN_SUSPICION_CHECK_FAILED;
+    }
+    live->trials[verdict.suspicion]++;
+    *record = verdict;
+    if (flight->suspect.suspicion == HN_SUSPICION_NONE)
+        return;
+    *record = flight->suspect;
+    flight->suspect = (struct hn_record){.outcome = HN_OUTCOME_OK};
+    record->suspicion = verdict.suspicion;
+    if (verdict.outcome != HN_OUTCOME_OK)
+        hn_record_fail(record, verdict.outcome, "%s",
+                       verdict.message != NULL ? verdict.message : "failed");
+    hn_record_finish(&verdict);
+}
+
 enum hn_status hn_live_card_take(struct hn_live *live, struct hn_live_card *card,
                                  struct hn_gpu_result *result, struct hn_backend_event *event,
                                  struct hn_error *err)
@@ -138,7 +173,15 @@ enum hn_status hn_live_card_take(struct hn_live *live, struct hn_live_card *card
     struct hn_live_flight *flight = &card->flight;
     *event = (struct hn_backend_event){.kind = HN_EVENT_EVALUATED, .ticket = flight->ticket};
     enum hn_status status = hn_live_read_record(flight, result, &event->record, err);
-    if (status == HN_OK && card == live->lead)
+    bool tried = flight->request.trial != HN_SUSPICION_NONE;
+    if (status == HN_OK && !tried && event->record.suspicion >= HN_SUSPICION_CHECKED &&
+        event->record.outcome == HN_OUTCOME_OK) {
+        event->kind = HN_EVENT_NONE;
+        return begin_trial(live, card, &event->record, err);
+    }
+    if (status == HN_OK && tried)
+        end_trial(live, flight, &event->record);
+    else if (status == HN_OK && card == live->lead)
         status = keep_anchor(live, flight, &event->record, err);
     if (status != HN_OK) {
         hn_record_finish(&event->record);
