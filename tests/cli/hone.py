@@ -35,6 +35,11 @@ def checksum(*values):
     return total
 
 
+def report_text(path):
+    """What a page of `hone report` holds, as compact JSON."""
+    return json.dumps(report_document(pathlib.Path(path).read_text()), separators=(",", ":"))
+
+
 def report_document(page):
     """The data of a page of `hone report`: gzip, as base64."""
     return json.loads(gzip.decompress(base64.b64decode(page.split('id="data">')[1].split("</script>")[0])))

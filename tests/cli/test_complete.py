@@ -132,7 +132,7 @@ class Stale(double.Case):
                 ("report recording", ["report", "recorded/", "--config", self.config, "-o", "recorded.html"])):
             result = self.hone(*command, COLUMNS="")
             said[name] = result.stdout + result.stderr
-        said["report"], said["report recording"] = ((self.folder / name).read_text() for name in ("page.html", "recorded.html"))
+        said["report"], said["report recording"] = (hone.report_text(self.folder / name) for name in ("page.html", "recorded.html"))
         said["header"] = (self.folder / "scale.h").read_text()
         return said
 
@@ -157,7 +157,7 @@ class Stale(double.Case):
     def test_without_a_config_nothing_is_known_of_it(self):
         """The page of a recording says that nobody looked; a config that is gone is no other one."""
         self.hone("report", "recorded/", "-o", "page.html")
-        self.assertIn('"config":null', (self.folder / "page.html").read_text())
+        self.assertIn('"config":null', hone.report_text(self.folder / "page.html"))
         self.spoil(self.folder / "scale.cu", "\n", "\n\n")
         self.config.unlink()
         self.assertNotIn("stale", self.hone("cache", "list").stdout)

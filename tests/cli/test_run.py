@@ -101,9 +101,9 @@ class Verdict(double.Case):
         self.assert_no_speedup(problem, "no times were asked for (--verify-only)")
 
     def test_what_can_not_be_judged(self):
-        """No document, and the exit code of a run that failed."""
+        """An error in place of the document, and the exit code of a run that failed."""
         result = self.hone("run", self.config, "--json", expect=1, HONE_DOUBLE_MEMORY="700000")
-        self.assertEqual(result.stdout, "")
+        self.assertEqual(list(json.loads(result.stdout)), ["error"])
         result = self.hone("run", self.config, "--json", "--seed", "some", expect=2)
         self.assertIn("--seed: found 'some', expected a whole number from 0", result.stderr)
 

@@ -12,6 +12,7 @@ import time
 import unittest
 
 import double
+import hone
 import postgres
 
 KILLS = int(os.environ.get("HONE_KILLS", "2"))
@@ -490,7 +491,8 @@ class Passwords(Case):
                     result = self.hone(*command, XDG_CACHE_HOME=str(self.folder / f"m{i}"),
                                        expect=2 if "--config" in command else 0)
                     self.hide(result.stdout, result.stderr)
-                for path in [*self.folder.glob("*.html"), *self.folder.glob("own*.db*"), *self.folder.glob("m?/hone/*"), self.events]:
+                self.hide(hone.report_text(report))
+                for path in [*self.folder.glob("own*.db*"), *self.folder.glob("m?/hone/*"), self.events]:
                     self.hide(path.read_bytes().decode(errors="replace"))
                 command, = self.query("SELECT command FROM hone.session")
                 self.assertIn(f" --cache=postgresql://hone@/{self.database}?host=", command)
