@@ -342,8 +342,7 @@ static enum hn_status take_message(struct hn_gpu_client *client, struct hn_messa
     if (strcmp(type, "failed") == 0) {
         json_int_t code = json_integer_value(json_object_get(message->json, "status"));
         const char *text = json_string_value(json_object_get(message->json, "message"));
-        return hn_fail(err,
-                       code > HN_OK && code < HN_EINTERRUPTED ? (enum hn_status)code : HN_ERUN,
+        return hn_fail(err, code > HN_OK && code < HN_EINTERRUPTED ? (enum hn_status)code : HN_ERUN,
                        "%s", text != NULL ? text : "the GPU worker failed");
     }
     if (!client->waiting)
