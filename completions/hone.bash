@@ -76,7 +76,7 @@ _hone_command() {
 _hone_value() {
     case $1 in
     --strategy)
-        _hone_words "auto model genetic differential_evolution simulated_annealing particle_swarm tabu_greywolf exhaustive random"
+        _hone_words "auto model genetic exhaustive random"
         ;;
     --regime) _hone_words "cold warm stream graph graph10" ;;
     --format)
