@@ -102,7 +102,7 @@ _hone_value() {
         _hone_set nospace
         ;;
     --budget | --stop-chance | --seed | --device | --run-timeout | --compile-timeout | --jobs | --device-name | --prefix | \
-        --max-slowdown | --list | --sample | --runs | --look-ahead | --older-than | --threshold | --entry | --for) ;;
+        --max-slowdown | --list | --sample | --runs | --look-ahead | --older-than | --threshold | --entry) ;;
     *)
         _hone_options "${command[@]}" | grep -qxe "$1=" || return 1
         _hone_files

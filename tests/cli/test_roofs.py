@@ -2,7 +2,6 @@
 """What a device can do at best: measured once, kept in the cache, and what times are set against."""
 
 import json
-import signal
 import sqlite3
 import unittest
 
@@ -37,21 +36,6 @@ class Roofs(double.Case):
     def with_nvml(self, *arguments, **settings):
         return hone.Case.hone(self, *arguments, **self.own_folders(), HONE_DOUBLE_NVML="90",
                               LD_LIBRARY_PATH=f"{double.DOUBLE}/nvml:{double.DOUBLE}", **settings)
-
-    def test_watched(self):
-        line = r"\d\d:\d\d:\d\d  GPU 0  SM at 1500 MHz, memory at 3201 MHz, 412 W, 54 °C; held down by the power cap\n"
-        self.assertRegex(self.with_nvml("device", "--watch", "--for", "1.5", HONE_DOUBLE_HELD="4").stdout, f"^{line}{line}$")
-        seen = json.loads(self.with_nvml("device", "--watch", "--for", "1", "--json").stdout)
-        self.assertEqual((seen["sm_mhz"], seen["power_w"], "held_down_by" in seen), (1980, 412.5, False))
-        self.assertIn("NVML", self.hone("device", "--watch", expect=1).stderr)
-        self.assertIn("--watch", self.hone("device", "--for", "1", expect=2).stderr)
-
-    def test_a_watch_ends_at_a_signal(self):
-        process = self.start("device", "--watch", HONE_DOUBLE_NVML="90",
-                             LD_LIBRARY_PATH=f"{double.DOUBLE}/nvml:{double.DOUBLE}")
-        self.assertIn("GPU 0", process.stdout.readline())
-        process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(10), 130)
 
     def test_records_say_what_held_the_clocks_down(self):
         command = ["tune", self.config, "--quiet", "-s", "ITEMS=1,2"]
