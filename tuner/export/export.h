@@ -86,8 +86,6 @@ enum hn_status hn_export_driver_header(const struct hn_export *export, struct hn
                                        struct hn_error *err);
 enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *text,
                               struct hn_error *err);
-enum hn_status hn_export_csv(const struct hn_export *export, struct hn_text *text,
-                             struct hn_error *err);
 enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *text,
                                 struct hn_error *err);
 
