@@ -83,7 +83,7 @@ _hone_value() {
         if [[ ${words[1]} == cache ]]; then
             _hone_words "recording t4"
         else
-            _hone_words "header driver-header json source cubin cubin-header"
+            _hone_words "header json source cubin cubin-header"
         fi
         ;;
     --objective) _hone_words "time energy energy_delay" ;;

@@ -194,7 +194,6 @@ int main(void)
 """)
         self.compile("main.c")
         self.assertTrue(self.hone(*defaults, "--format", "source").stdout.startswith("// saxpy, NOT TUNED: "))
-        self.assertIn("NOT TUNED", self.hone(*defaults, "--format", "driver-header").stdout)
         self.assertIn("name it with --arch", self.hone(*defaults, "--format", "cubin-header", expect=2).stderr)
 
     def test_defaults_of_a_family(self):
@@ -218,7 +217,7 @@ int main(void)
 
     def test_defaults_need_a_config(self):
         self.misused("--defaults: name the config that has them with --config", "export", "saxpy", "--defaults")
-        self.misused("--defaults: json has results only; expected header, driver-header, source or cubin-header", "export", "saxpy",
+        self.misused("--defaults: json has results only; expected header, source or cubin-header", "export", "saxpy",
                      "--defaults", "--config", "saxpy.yaml", "--json")
 
     @unittest.skipUnless(shutil.which("cmake"), "there is no cmake")
