@@ -273,7 +273,6 @@ static enum hn_status dispatch(struct hn_session *session, size_t number, struct
         .verify = true,
         .measure = true,
         .full = session->options.full || ticket->full || !(by_time || weighs),
-        .counters = session->options.count_all && session->state.no_counters[0] == '\0',
         .censor_us = censor != NULL ? censor->median_us * (weighs ? frugal : 1) : 0,
         .censor_clock_mhz = censor != NULL ? (double)censor->clock_mhz : 0,
     };
