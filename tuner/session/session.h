@@ -51,8 +51,6 @@ struct hn_waits {
 /* Where the session stands, for the progress line and the summary. */
 struct hn_session_state {
     bool planned;      /* the space is built and there is a strategy: before, points and sources are not known */
-    size_t power_points;  /* where energy is the objective, whose power was measured so that that of the others is estimated by it; */
-    double power_error;   /* how far off it is of each of them by the others, in the mean */
     bool unweighed;    /* energy was asked for, and there is no counter, or launches can not follow one another */
     uint64_t points;   /* of the space; UINT64_MAX: too many to be numbered */
     char points_text[HN_SPACE_COUNT_TEXT];
