@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # hone_tuned_header(<target> KERNEL <name> [CACHE <file>] [DEVICE_NAME <name>] [PROBLEM <NAME=VALUE>...]
 #                   [PREFIX <prefix>] [OUTPUT <file>] [CONFIG <file>] [RECORDED <file or folder>...]
-#                   [FORMAT header|driver-header|cubin-header] [ARCH <sm_90>...])
+#                   [FORMAT header|cubin-header] [ARCH <sm_90>...])
 # Writes <name>_tuned.h (or OUTPUT) from Hone's cache at build time and puts its folder on the target's include path.
 # With CACHE it is written again whenever that file changes; with RECORDED the results are those of recorded tunings, and
 # CONFIG is the config that they were made with; the header is written again when one of them changes. FORMAT cubin-header

@@ -76,14 +76,14 @@ _hone_command() {
 _hone_value() {
     case $1 in
     --strategy)
-        _hone_words "auto model genetic differential_evolution simulated_annealing particle_swarm tabu_greywolf exhaustive random"
+        _hone_words "auto model genetic exhaustive random"
         ;;
     --regime) _hone_words "cold warm stream graph graph10" ;;
     --format)
         if [[ ${words[1]} == cache ]]; then
             _hone_words "recording t4"
         else
-            _hone_words "header driver-header json csv source cubin cubin-header"
+            _hone_words "header json source cubin cubin-header"
         fi
         ;;
     --objective) _hone_words "time energy energy_delay" ;;
@@ -102,7 +102,7 @@ _hone_value() {
         _hone_set nospace
         ;;
     --budget | --stop-chance | --seed | --device | --run-timeout | --compile-timeout | --jobs | --device-name | --prefix | \
-        --max-slowdown | --list | --sample | --runs | --look-ahead | --older-than | --threshold | --entry | --for) ;;
+        --max-slowdown | --list | --sample | --runs | --look-ahead | --older-than | --threshold | --entry) ;;
     *)
         _hone_options "${command[@]}" | grep -qxe "$1=" || return 1
         _hone_files

@@ -14,7 +14,7 @@ double hn_front_cost(const struct hn_record *record, enum hn_front_by by);
 /* The objectives "energy" and "energy_delay"; false for any other name. */
 bool hn_front_parse(const char *objective, enum hn_front_by *by);
 /* What is compared where that is a tuning's objective: joules, or joules times seconds, of a launch. Of a record whose energy was
- * not measured, what its estimated power makes of its time; NAN where there is neither. */
+ * not measured, what the most that the GPU may draw makes of its time; NAN where there is neither. */
 double hn_front_objective(const struct hn_record *record, enum hn_front_by by);
 
 /* Of two whose energy was measured, the first of which is the better one by it: whether they can not be told apart, by what

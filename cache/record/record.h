@@ -120,7 +120,7 @@ struct hn_record {
     struct hn_staging staging;
     struct hn_conditions conditions; /* of what was measured; none in records that older versions made */
     struct hn_energy energy; /* of finalists, where it was asked for */
-    double estimated_w; /* where energy is the objective: the power that was reckoned with before it was measured; else 0 */
+    double estimated_w; /* where energy is the objective, until it is measured: what the GPU may draw; else 0 */
     struct hn_bindings metrics; /* name = number, as evaluated; time is not among them */
     struct hn_bindings counters; /* name = number, as cache/record/counters.h has them; empty: not counted */
     double objective;           /* the value that is compared: lower is better, whatever the direction */

@@ -121,7 +121,7 @@ class Completions(hone.Case):
             formats = self.offered(shell, "export", "--format", "")
             for name in formats:
                 self.assertIn(name, self.hone("export", "--help").stdout)
-            self.assertEqual(len(formats), 7)
+            self.assertEqual(len(formats), 5)
             self.assertEqual(self.offered(shell, "cache", "export", "--format", ""), ["recording", "t4"])
 
     def test_names_of_the_config(self):

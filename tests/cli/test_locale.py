@@ -91,7 +91,7 @@ class Commands(double.Case):
             ["init", "scale.cu", "-o", "-"], ["tune", self.config, "--simulate", "scale.json.gz", "--json"],
             ["space", self.config, "--list=all"], ["inputs", self.config, "-o", "inputs", "--json"],
             ["compile", self.config, "-s", "BLOCK=256", "-s", "FACTOR=0.25"], ["explain", self.config], ["export", "scale"],
-            ["export", "scale", "--format", "csv"], ["export", "scale", "--format", "json"],
+            ["export", "scale", "--format", "json"],
             ["report", "-o", "-"],
             ["simulate", "scale.json.gz", "--runs", "3"], ["cache", "list"], ["cache", "show", "scale"],
             ["cache", "check"], ["device"], ["help", "tune"]]

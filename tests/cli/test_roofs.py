@@ -2,7 +2,6 @@
 """What a device can do at best: measured once, kept in the cache, and what times are set against."""
 
 import json
-import signal
 import sqlite3
 import unittest
 
@@ -38,21 +37,6 @@ class Roofs(double.Case):
         return hone.Case.hone(self, *arguments, **self.own_folders(), HONE_DOUBLE_NVML="90",
                               LD_LIBRARY_PATH=f"{double.DOUBLE}/nvml:{double.DOUBLE}", **settings)
 
-    def test_watched(self):
-        line = r"\d\d:\d\d:\d\d  GPU 0  SM at 1500 MHz, memory at 3201 MHz, 412 W, 54 °C; held down by the power cap\n"
-        self.assertRegex(self.with_nvml("device", "--watch", "--for", "1.5", HONE_DOUBLE_HELD="4").stdout, f"^{line}{line}$")
-        seen = json.loads(self.with_nvml("device", "--watch", "--for", "1", "--json").stdout)
-        self.assertEqual((seen["sm_mhz"], seen["power_w"], "held_down_by" in seen), (1980, 412.5, False))
-        self.assertIn("NVML", self.hone("device", "--watch", expect=1).stderr)
-        self.assertIn("--watch", self.hone("device", "--for", "1", expect=2).stderr)
-
-    def test_a_watch_ends_at_a_signal(self):
-        process = self.start("device", "--watch", HONE_DOUBLE_NVML="90",
-                             LD_LIBRARY_PATH=f"{double.DOUBLE}/nvml:{double.DOUBLE}")
-        self.assertIn("GPU 0", process.stdout.readline())
-        process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(10), 130)
-
     def test_records_say_what_held_the_clocks_down(self):
         command = ["tune", self.config, "--quiet", "-s", "ITEMS=1,2"]
         printed = self.with_nvml(*command, HONE_DOUBLE_HELD="4").stdout
@@ -87,28 +71,33 @@ class Roofs(double.Case):
             self.assertRegex(header, r"energy     0\.02\d+ J a launch, at (39|40|41)\d W")
 
     def test_energy_as_the_objective(self):
-        """Blocks of 256 are the fastest, and take 356 W; those of 32 take 132 W and no half as long again."""
-        text = self.config.read_text()
+        """Blocks of 256 are the fastest, and take 356 W; those of 128 take 228 W and 5% longer; those of 32 do not come near."""
+        text = self.config.read_text().replace("ITEMS: 1", "ITEMS: 4").replace(
+            "arguments:\n", 'constraints: ["ITEMS == 2 if BLOCK == 256 else ITEMS == 4"]\narguments:\n', 1)
+        space = ("-s", "ITEMS=2,4", "-s", "BLOCK=32,128,256")
         self.config.write_text(text.replace("kernel: scale\n", "kernel: scale\nobjective: energy\n"))
-        tuned, = json.loads(self.with_nvml("tune", self.config, "--quiet", "-s", "ITEMS=4", "-s", "BLOCK=32,256",
-                                           "--energy=0.2", "--json", HONE_DOUBLE_POWER_BY_BLOCK="1").stdout)
-        best, second = tuned["records"][:2]
+        tuned, = json.loads(self.with_nvml("tune", self.config, "--quiet", *space, "--energy=0.2", "--json",
+                                           HONE_DOUBLE_POWER_BY_BLOCK="1").stdout)
+        best, second, slow = tuned["records"]
         self.assertEqual(tuned["front"], [0, 1])
         self.assertEqual((tuned["objective"], best["point"]["BLOCK"], second["point"]["BLOCK"], tuned["tied"]),
-                         ("energy minimize", 32, 256, 1))
-        for record, watts in (best, 132), (second, 356):
+                         ("energy minimize", 128, 256, 1))
+        for record, watts in (best, 228), (second, 356):
             self.assertEqual((record["objective"], record["final"]), (record["energy"]["joules"], True))
             self.assertAlmostEqual(record["energy"]["power_w"] / watts, 1, delta=0.3)
-        # Half a second of each is estimated from; a busy machine reads the counter when it can.
-        self.assertLess(0, best["estimated_w"])
-        self.assertLess(best["estimated_w"], second["estimated_w"])
+        self.assertEqual(best["estimated_w"], second["estimated_w"], "what the GPU may draw at most")
+        self.assertEqual((slow["point"]["BLOCK"], "energy" in slow), (32, False))
         self.assertGreater(best["timing"]["median_us"], second["timing"]["median_us"])
+        again, = json.loads(self.with_nvml("tune", self.config, "--quiet", *space, "--energy=0.2", "--json",
+                                           HONE_DOUBLE_POWER_BY_BLOCK="1").stdout)
+        self.assertEqual([record["energy"] for record in again["records"][:2]], [best["energy"], second["energy"]],
+                         "these finals count")
         self.assertIn("objective  energy minimize", self.hone("export", "scale").stdout)
         self.assertRegex(self.hone("cache", "show", "scale").stdout, "objective energy minimize")
         self.config.write_text(text)
-        self.hone("tune", self.config, "--quiet", "-s", "ITEMS=4", "-s", "BLOCK=32,256")
+        self.hone("tune", self.config, "--quiet", *space)
         self.assertIn("BLOCK=256", self.hone("export", "scale").stdout)
-        self.assertIn("BLOCK=32,", self.hone("export", "scale", "--objective", "energy").stdout)
+        self.assertIn("BLOCK=128,", self.hone("export", "scale", "--objective", "energy").stdout)
 
     def test_energy_of_a_slow_kernel(self):
         """Launches of two seconds: one is a sample, and one by one they fill a window."""

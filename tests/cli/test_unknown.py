@@ -115,9 +115,6 @@ class Figures(Unknown):
         self.assertEqual((configuration["regime"], configuration["verification"], configuration["resources"]),
                          ("unknown", "not recorded", None))
         self.assertEqual((configuration["device"]["capability"], configuration["max_error"]), (None, None))
-        heading, row = self.hone("export", "ka", "--format", "csv").stdout.splitlines()
-        cells = dict(zip(heading.split(","), row.split(",")))
-        self.assertEqual((cells["regime"], cells["capability"], cells["verification"]), ("unknown", "", "not recorded"))
 
     def test_an_explanation(self):
         """Found whatever the regime that is asked for."""

@@ -109,7 +109,7 @@ static void export_all(struct hn_store *store)
 {
     static enum hn_status (*const formats[])(const struct hn_export *, struct hn_text *,
                                              struct hn_error *) = {hn_export_header, hn_export_json,
-                                                                   hn_export_csv, hn_export_source};
+                                                                   hn_export_source};
     struct hn_export export;
     struct hn_bindings problem;
     struct hn_error err = {""};

@@ -254,7 +254,6 @@ static bool try(const struct subject *subject, const char *text)
     RUN("cache", "diff", stranger, "--cache", own);
     RUN("cache", "export", kernel, output, "--cache", own);
     RUN("export", kernel, "--format", "json", "--cache", own);
-    RUN("export", kernel, "--format", "csv", "--cache", own);
     look_at_report(RUN("report", kernel, "--cache", own, "-q", "-o", output));
     use_library(subject, own);
     return true;

@@ -52,7 +52,7 @@ static void the_front_is_what_nobody_beats_in_both(void **state)
     assert_true(isinf(hn_front_cost(&records[5], HN_FRONT_TIME)));
 }
 
-static void an_objective_is_estimated_until_it_is_measured(void **state)
+static void an_objective_is_reckoned_until_it_is_measured(void **state)
 {
     struct hn_record record = {.timing = {.median_us = 1e6}};
     struct hn_record other = {.objective = 101.9, .energy = {.windows = 2, .spread = 0.01}};
@@ -83,7 +83,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_are_averaged),
         cmocka_unit_test(the_front_is_what_nobody_beats_in_both),
-        cmocka_unit_test(an_objective_is_estimated_until_it_is_measured),
+        cmocka_unit_test(an_objective_is_reckoned_until_it_is_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <jansson.h>
-#include <unistd.h>
 
 #include "tests/unit/export_fixture.h"
 
@@ -30,46 +29,6 @@ static void test_json(void **state)
     assert_false(simulated);
     json_decref(json);
     free(text);
-}
-
-static void test_csv(void **state)
-{
-    const struct fixture *fixture = *state;
-    fill_cache(fixture->path, matmuls, MATMULS);
-    char *text = export_as(fixture->path, "matmul", "ODD", "", hn_export_csv);
-    const char *expected =
-        "kernel,device,capability,sm_count,regime,objective,B_LAYOUT,K,M,N,ASYNC_BYTES,CORNER_TURN,"
-        "LOAD,MAX_REGISTERS,"
-        "PAD,SYNC,TILE_WIDTH,UNROLL,VARIANT,time_us,low_us,high_us,gflops,verification,simulated,"
-        "stale,date,origin\n"
-        "matmul,\"ODD \"\"GPU\"\"?\?/ */ "
-        "\\\",80,108,cold,time,column,4096,64,64,0,0,ldg,0,0,warp,16,4,tile_a,5.5,";
-    assert_memory_equal(text, expected, strlen(expected));
-    size_t lines = 0;
-    for (const char *c = text; *c != '\0'; c++)
-        lines += *c == '\n';
-    assert_int_equal(lines, 5);
-    free(text);
-}
-
-/* A spreadsheet must not compute what a device calls itself. */
-static void cells_of_csv_are_no_formulas(void **state)
-{
-    static const char *const names[] = {"=HYPERLINK(A1)", "+1", "-1+1", "@SUM(A1)"};
-    const struct fixture *fixture = *state;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char expected[64];
-        struct hn_device_identity device = {.capability = 90, .sm_count = 132};
-        snprintf(device.name, sizeof device.name, "%s", names[i]);
-        struct result result = matmuls[0];
-        result.device = &device;
-        unlink(fixture->path);
-        fill_cache(fixture->path, &result, 1);
-        char *text = export_as(fixture->path, "matmul", NULL, "", hn_export_csv);
-        snprintf(expected, sizeof expected, "\nmatmul,\"'%s\",90,132,cold,time,row,", names[i]);
-        assert_non_null(strstr(text, expected));
-        free(text);
-    }
 }
 
 static void assert_fails(const char *path, const char *kernel, const char *device,
@@ -112,8 +71,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_json),
-        TEST(test_csv),
-        TEST(cells_of_csv_are_no_formulas),
         TEST(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/c_locale.h"
 #include "base/text.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/compile/nvrtc.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/device_hosts.h"
 #include "tuner/commands/device_roofs.h"
-#include "tuner/commands/device_watch.h"
 #include "tuner/commands/open_cache.h"
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
@@ -18,13 +15,11 @@
 
 extern const struct hn_command hn_command_device;
 
-enum { KEY_MEASURE = 1, KEY_WATCH, KEY_FOR };
+enum { KEY_MEASURE = 1 };
 
 struct show {
     struct hn_options options;
     bool measure;
-    bool watch;
-    double watch_s; /* 0: until a signal comes */
     struct hn_driver driver;
     struct hn_store *store; /* NULL: there is no cache */
     json_t *devices;        /* NULL: text */
@@ -35,11 +30,6 @@ static const struct argp_option own_options[] = {
      "Measure what each can do at best (bandwidth of copies and of the L2 cache, FP32, launches) "
      "and keep it in the cache",
      1},
-    {"watch", KEY_WATCH, 0, 0,
-     "Print a line a second for each GPU: clocks, power, temperature, and what holds the clocks "
-     "down",
-     1},
-    {"for", KEY_FOR, "SECONDS", 0, "Of --watch: end after so many", 1},
     {0},
 };
 
@@ -48,17 +38,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct show *show = state->input;
     if (key == KEY_MEASURE) {
         show->measure = true;
-        return 0;
-    }
-    if (key == KEY_WATCH) {
-        show->watch = true;
-        return 0;
-    }
-    if (key == KEY_FOR) {
-        char *end;
-        show->watch_s = hn_c_strtod(argument, &end);
-        if (end == argument || *end != '\0' || !(show->watch_s > 0))
-            argp_error(state, "--for: found '%s', expected seconds", argument);
         return 0;
     }
     if (key != ARGP_KEY_ARG)
@@ -280,18 +259,6 @@ static enum hn_status show_hosts(struct show *show, struct hn_error *err)
     return status == HN_OK ? written : status;
 }
 
-static enum hn_status watch(struct show *show, struct hn_error *err)
-{
-    if (show->measure || show->options.workers != NULL)
-        return hn_fail(err, HN_EUSAGE, "--watch goes with neither --measure nor --workers");
-    enum hn_status status = hn_driver_open(&show->driver, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_device_watch(&show->driver, show->watch_s, show->options.json, err);
-    hn_driver_close(&show->driver);
-    return status;
-}
-
 static enum hn_status run(int argc, char **argv, struct hn_error *err)
 {
     struct show show = {.measure = false};
@@ -309,11 +276,7 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     };
     hn_options_init(&show.options);
     enum hn_status status = hn_options_parse(&line, argc, argv, &show.options);
-    if (status == HN_OK && show.watch_s > 0 && !show.watch)
-        status = hn_fail(err, HN_EUSAGE, "--for says how long to --watch, which was not asked for");
-    if (status == HN_OK && show.watch) {
-        status = watch(&show, err);
-    } else if (status == HN_OK && show.options.workers != NULL) {
+    if (status == HN_OK && show.options.workers != NULL) {
         status = show_hosts(&show, err);
     } else if (status == HN_OK && show.options.json) {
         status = show_json(&show, err);

@@ -30,16 +30,13 @@ enum {
 
 enum format {
     FORMAT_HEADER,
-    FORMAT_DRIVER_HEADER,
     FORMAT_JSON,
-    FORMAT_CSV,
     FORMAT_SOURCE,
     FORMAT_CUBIN,
     FORMAT_CUBIN_HEADER,
     FORMAT_COUNT
 };
-static const char *const format_names[] = {"header", "driver-header", "json",        "csv",
-                                           "source", "cubin",         "cubin-header"};
+static const char *const format_names[] = {"header", "json", "source", "cubin", "cubin-header"};
 
 struct arguments {
     const char *kernel;
@@ -61,8 +58,8 @@ struct arguments {
 
 static const struct argp_option own_options[] = {
     {"output", 'o', "FILE", 0, "Write to FILE instead of standard output", 1},
-    {"format", KEY_FORMAT, "FORMAT", 0,
-     "header (the default), driver-header, json, csv, source, cubin or cubin-header", 1},
+    {"format", KEY_FORMAT, "FORMAT", 0, "header (the default), json, source, cubin or cubin-header",
+     1},
     {"defaults", KEY_DEFAULTS, 0, 0,
      "Where nothing was tuned yet, the default point of --config, with a warning", 1},
     {"no-family", KEY_NO_FAMILY, 0, 0,
@@ -102,7 +99,7 @@ static enum format parse_format(const char *name, struct argp_state *state)
     }
     const char *nearest = hn_text_nearest(name, format_names, FORMAT_COUNT);
     argp_error(state,
-               "--format: found '%s', expected header, driver-header, json, csv, source, cubin or "
+               "--format: found '%s', expected header, json, source, cubin or "
                "cubin-header%s%s%s",
                name, nearest == NULL ? "" : "; nearest is '", nearest == NULL ? "" : nearest,
                nearest == NULL ? "" : "'");
@@ -114,10 +111,9 @@ static void check_defaults(const struct arguments *arguments, struct argp_state 
 {
     if (arguments->config == NULL)
         argp_error(state, "--defaults: name the config that has them with --config");
-    if (arguments->format == FORMAT_JSON || arguments->format == FORMAT_CSV ||
-        arguments->format == FORMAT_CUBIN)
+    if (arguments->format == FORMAT_JSON || arguments->format == FORMAT_CUBIN)
         argp_error(state,
-                   "--defaults: %s has results only; expected header, driver-header, source or "
+                   "--defaults: %s has results only; expected header, source or "
                    "cubin-header",
                    format_names[arguments->format]);
 }
@@ -280,12 +276,8 @@ static enum hn_status make(struct hn_store *store, const struct hn_export *expor
                            struct hn_error *err)
 {
     switch (arguments->format) {
-    case FORMAT_DRIVER_HEADER:
-        return hn_export_driver_header(export, out, err);
     case FORMAT_JSON:
         return hn_export_json(export, out, err);
-    case FORMAT_CSV:
-        return hn_export_csv(export, out, err);
     case FORMAT_SOURCE:
         return hn_export_source(export, out, err);
     case FORMAT_CUBIN:
@@ -301,11 +293,10 @@ static enum hn_status make(struct hn_store *store, const struct hn_export *expor
 static void say_more(const struct hn_export *export, enum format format)
 {
     size_t more = export->result_count - 1;
-    bool header =
-        format == FORMAT_HEADER || format == FORMAT_DRIVER_HEADER || format == FORMAT_CUBIN_HEADER;
+    bool header = format == FORMAT_HEADER || format == FORMAT_CUBIN_HEADER;
     if (more == 0)
         return;
-    if (format == FORMAT_JSON || format == FORMAT_CSV)
+    if (format == FORMAT_JSON)
         fprintf(stderr, "  and %zu more result%s\n", more, more == 1 ? "" : "s");
     else if (!header)
         fprintf(stderr, "  without %zu more result%s, which -p and --device-name choose\n", more,
@@ -439,7 +430,7 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
                    "machine code.",
         .details = "The header serves C11 and CUDA C++: prefixed constants, the launch geometry as "
                    "functions of the "
-                   "problem, and a choice among several devices and problems. json and csv list "
+                   "problem, and a choice among several devices and problems. json lists "
                    "all configurations.",
         .groups = HN_OPTIONS_CACHE | HN_OPTIONS_COMPILE,
         .own = own_options,
@@ -470,6 +461,6 @@ finish_options:
 const struct hn_command hn_command_export = {
     .name = "export",
     .arguments = "NAME",
-    .summary = "write the best as a C header, json, csv, source or cubin",
+    .summary = "write the best as a C header, json, source or cubin",
     .run = run,
 };

@@ -72,10 +72,8 @@ static const struct argp_option own_options[] = {
     {"held-out", KEY_HELD_OUT, "COUNT", 0,
      "Of a family: sizes that are tuned each on its own at the end, to measure what the rule loses",
      1},
-    {"counters", KEY_COUNTERS, "all", OPTION_ARG_OPTIONAL,
-     "Read what the GPU counts of the finalists' launches: bytes, conflicts, stalls; or of every "
-     "variant's that is measured",
-     1},
+    {"counters", KEY_COUNTERS, 0, 0,
+     "Read what the GPU counts of the finalists' launches: bytes, conflicts, stalls", 1},
     {"energy", KEY_ENERGY, "SECONDS", OPTION_ARG_OPTIONAL,
      "Measure what the fastest consume, in two windows of so many seconds each (default 2)", 1},
     {0},
@@ -101,10 +99,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         tune->capture_path = argument;
         return 0;
     case KEY_COUNTERS:
-        if (argument != NULL && strcmp(argument, "all") != 0)
-            argp_error(state, "--counters: found '%s', expected all, or nothing", argument);
         tune->options.counters = true;
-        tune->options.counters_of_all = argument != NULL;
         return 0;
     case KEY_FAMILY:
         tune->family = true;

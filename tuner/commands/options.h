@@ -23,7 +23,6 @@ struct hn_options {
     bool has_stop_chance;  /* it was given */
     bool full;
     bool counters; /* --counters, of the commands that have it */
-    bool counters_of_all; /* --counters=all */
     const char *device;
     const char *workers; /* --workers; NULL: here */
     bool install;        /* --install */

@@ -198,7 +198,6 @@ static enum hn_status tune_in_turn(struct hn_tune_search *search, struct hn_task
         .stop_chance = search->options->stop_chance,
         .full = search->options->full,
         .counters = search->options->counters,
-        .count_all = search->options->counters_of_all,
         .retry_failed = search->options->retry_failed,
         .energy_s = search->energy_s,
         .race_within = search->energy_s > 0 ? HN_WEIGHED_WITHIN : 0,

@@ -309,7 +309,7 @@ enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_err
     return hn_fail(err, HN_ENOTFOUND,
                    "there is no plan and template of '%s' (older recordings and what was imported "
                    "from them have none): name its config with --config, run 'hone tune CONFIG' on "
-                   "this cache, or export json or csv",
+                   "this cache, or export json",
                    export->kernel);
 }
 

@@ -37,8 +37,7 @@ struct hn_export {
     struct hn_config *config; /* that was named; NULL: none */
     char template_hash[33]; /* of the template that goes with the plan */
     bool untuned; /* there are no results: in their place is the default point, without a device and a time */
-    bool driver; /* the header has the part for programs of the driver */
-    const struct hn_export_images *images; /* that are embedded; NULL: none */
+    const struct hn_export_images *images; /* that are embedded, with a launch by the driver; NULL: none */
 };
 
 struct hn_export_request {
@@ -81,13 +80,8 @@ void hn_export_append_date(struct hn_text *text, double time);
 /* The formats. Each appends the whole file. */
 enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *text,
                                 struct hn_error *err);
-/* With what programs of the driver need beside it. HN_ECONFIG of a pipeline. */
-enum hn_status hn_export_driver_header(const struct hn_export *export, struct hn_text *text,
-                                       struct hn_error *err);
 enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *text,
                               struct hn_error *err);
-enum hn_status hn_export_csv(const struct hn_export *export, struct hn_text *text,
-                             struct hn_error *err);
 enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *text,
                                 struct hn_error *err);
 

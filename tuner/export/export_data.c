@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
-#include <string.h>
 
 #include "cache/record/record_json.h"
 #include "tuner/export/export.h"
 
-/* json and csv: the same facts, for other programs. Their version is raised when a field changes
- * its meaning. */
+/* The results for other programs. The version is raised when a field changes its meaning. */
 enum { EXPORT_VERSION = 1 };
 
 /* 0: the file that it was imported from does not say it. */
@@ -91,92 +89,5 @@ enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *te
     hn_text_append(text, dump);
     hn_text_append(text, "\n");
     free(dump);
-    return text->failed ? hn_fail_memory(err) : HN_OK;
-}
-
-/* Quoted where the text needs it (RFC 4180). A spreadsheet takes what begins as a formula for one,
- * but not behind a '. */
-static void append_cell(struct hn_text *text, const char *cell)
-{
-    bool formula = cell[0] != '\0' && strchr("=+-@\t\r", cell[0]) != NULL;
-    if (!formula && strpbrk(cell, ",\"\r\n") == NULL) {
-        hn_text_append(text, cell);
-        return;
-    }
-    hn_text_append(text, formula ? "\"'" : "\"");
-    for (const char *c = cell; *c != '\0'; c++)
-        hn_text_append(text, *c == '"' ? "\"\"" : (const char[]){*c, '\0'});
-    hn_text_append(text, "\"");
-}
-
-static void append_names(struct hn_text *text, const struct hn_bindings *bindings)
-{
-    for (size_t i = 0; i < bindings->count; i++) {
-        hn_text_append(text, ",");
-        append_cell(text, bindings->names[i]);
-    }
-}
-
-/* The values under the names of the first row. */
-static void append_values(struct hn_text *text, const struct hn_bindings *names,
-                          const struct hn_bindings *values)
-{
-    for (size_t i = 0; i < names->count; i++) {
-        const struct hn_value *value = hn_bindings_get(values, names->names[i]);
-        hn_text_append(text, ",");
-        if (value != NULL && value->type == HN_WORD)
-            append_cell(text, value->word);
-        else if (value != NULL)
-            hn_value_append(text, value);
-    }
-}
-
-static void append_known(struct hn_text *text, int value)
-{
-    hn_text_append(text, ",");
-    if (value > 0)
-        hn_text_printf(text, "%d", value);
-}
-
-static void append_line(const struct hn_tuned *first, const struct hn_tuned *tuned,
-                        struct hn_text *text)
-{
-    const struct hn_record *best = &tuned->best;
-    append_cell(text, tuned->identity.kernel);
-    hn_text_append(text, ",");
-    append_cell(text, tuned->identity.device.name);
-    append_known(text, tuned->identity.device.capability);
-    append_known(text, tuned->identity.device.sm_count);
-    hn_text_append(text, ",");
-    append_cell(text, tuned->identity.regime);
-    hn_text_append(text, ",");
-    append_cell(text, tuned->identity.objective);
-    append_values(text, &first->identity.problem, &tuned->identity.problem);
-    append_values(text, &first->best.point, &best->point);
-    hn_text_printf(text, ",%.17g,%.17g,%.17g", best->timing.median_us, best->timing.low_us,
-                   best->timing.high_us);
-    append_values(text, &first->best.metrics, &best->metrics);
-    hn_text_printf(text, ",%s,%s,%s,", hn_verification_names[best->verdict.kind],
-                   tuned->simulated ? "true" : "false", tuned->stale ? "true" : "false");
-    hn_export_append_date(text, best->time);
-    hn_text_append(text, ",");
-    char *origin = hn_origin_text(&tuned->origin);
-    append_cell(text, origin == NULL ? "" : origin);
-    free(origin);
-    hn_text_append(text, "\n");
-}
-
-enum hn_status hn_export_csv(const struct hn_export *export, struct hn_text *text,
-                             struct hn_error *err)
-{
-    const struct hn_tuned *first = export->results[0];
-    hn_text_append(text, "kernel,device,capability,sm_count,regime,objective");
-    append_names(text, &first->identity.problem);
-    append_names(text, &first->best.point);
-    hn_text_append(text, ",time_us,low_us,high_us");
-    append_names(text, &first->best.metrics);
-    hn_text_append(text, ",verification,simulated,stale,date,origin\n");
-    for (size_t i = 0; i < export->result_count; i++)
-        append_line(first, export->results[i], text);
     return text->failed ? hn_fail_memory(err) : HN_OK;
 }

@@ -8,22 +8,7 @@
 #include "tuner/export/export_parts.h"
 #include "tuner/export/export_skeleton_parts.h"
 
-/* The part of the header for programs that use the driver: what they compile, and a launch of the
- * whole plan. */
-
-/* "{"a", NULL}" with a NULL behind the last. */
-static void append_strings(const char *const *strings, size_t count, struct hn_text *text)
-{
-    hn_text_append(text, "{");
-    for (size_t i = 0; i < count; i++) {
-        hn_export_append_literal(text, strings[i]);
-        hn_text_append(text, ", ");
-    }
-    hn_text_append(text, "NULL}");
-}
-
-/* Columns of the table of options, which end with NULL. */
-HN_EXPORT_COUNT(options, export->plan->option_count + 1)
+/* The part of a header with machine code that launches the whole plan with the driver. */
 
 enum hn_status hn_export_find_entries(const struct hn_export *export, size_t config,
                                       char *const *launched, const char **entries,
@@ -48,32 +33,6 @@ enum hn_status hn_export_find_entries(const struct hn_export *export, size_t con
     }
     free(values);
     return status;
-}
-
-static void write_codes(struct hn_export_writer *writer)
-{
-    const struct hn_export *export = writer->export;
-    const char **entries = calloc(export->plan->step_count, sizeof *entries);
-    if (entries == NULL)
-        hn_export_note(writer, hn_fail_memory(writer->err));
-    for (size_t i = 0; i < export->body_count && writer->status == HN_OK; i++) {
-        struct hn_source source;
-        hn_export_note(writer,
-                       hn_export_make_source(export, export->configs[i], &source, writer->err));
-        if (writer->status != HN_OK)
-            break;
-        hn_export_note(writer,
-                       hn_export_find_entries(export, i, source.entries, entries, writer->err));
-        hn_text_append(writer->text, "    {\"");
-        hn_export_append_own_defines(writer, i);
-        hn_text_append(writer->text, "\", ");
-        append_strings((const char *const *)source.options, source.option_count, writer->text);
-        hn_text_append(writer->text, ",\n     ");
-        append_strings(entries, export->plan->step_count, writer->text);
-        hn_text_append(writer->text, "},\n");
-        hn_source_finish(&source);
-    }
-    free(entries);
 }
 
 /* The contents of an argument are where the caller has them. */
@@ -234,29 +193,14 @@ static void write_windows(struct hn_export_writer *writer)
     }
 }
 
-/* Programs with embedded machine code compile nothing. */
-HN_EXPORT_COUNT(compiles, export->images == NULL)
-
 static void write_driver(struct hn_export_writer *writer)
 {
-    if (writer->export->driver)
+    if (writer->export->images != NULL)
         hn_export_fill(writer, hn_export_driver_skeleton);
-}
-
-enum hn_status hn_export_driver_header(const struct hn_export *export, struct hn_text *text,
-                                       struct hn_error *err)
-{
-    struct hn_export with_driver = *export;
-    with_driver.driver = true;
-    enum hn_status status = hn_export_refuse_pipeline(export, err);
-    return status == HN_OK ? hn_export_header(&with_driver, text, err) : status;
 }
 
 const struct hn_export_part hn_export_driver_parts[] = {
     {"driver_part", .write = write_driver},
-    {"compiles", .count = count_compiles},
-    {"most_options", .count = count_options},
-    {"code_rows", .write = write_codes},
     {"launch_parameters", .write = write_parameters},
     {"launch_arguments", .write = write_arguments},
     {"most_arguments", .count = count_most_arguments},

@@ -85,7 +85,6 @@ enum hn_status hn_export_embedded(const struct hn_export *export,
 {
     struct hn_export with_images = *export;
     with_images.images = images;
-    with_images.driver = true;
     enum hn_status status = hn_export_refuse_pipeline(export, err);
     if (status != HN_OK)
         return status;

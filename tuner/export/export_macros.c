@@ -246,88 +246,6 @@ static void write_unapply(struct hn_export_writer *writer)
         hn_text_printf(writer->text, "#undef %.*s\n", (int)definition.name_length, definition.name);
 }
 
-/* The problem value that the line defines, which is then the caller's; or NULL. A type is the
- * configuration's. */
-static const char *find_problem(const struct hn_plan *plan, const struct definition *definition)
-{
-    for (size_t i = 0; i < plan->problem_count; i++) {
-        const struct hn_word_list *list = hn_plan_find_words(plan, plan->problem[i]);
-        if (strlen(plan->problem[i]) == definition->name_length &&
-            memcmp(plan->problem[i], definition->name, definition->name_length) == 0)
-            return list != NULL && list->types ? NULL : plan->problem[i];
-    }
-    return NULL;
-}
-
-/* As the inside of a string literal, the definitions that all configurations have ("#define K
- * (%lld)\n" of a problem value), or those that they do not. */
-static void write_quoted(const struct hn_export_writer *writer, size_t config, bool shared)
-{
-    static const char line_break[] = "\"\n                    \"";
-    const struct hn_export *export = writer->export;
-    const char *line = writer->preludes[config];
-    struct definition definition;
-    while (next_definition(&line, &definition)) {
-        const char *problem = find_problem(export->plan, &definition);
-        bool in_all =
-            problem != NULL || is_shared(writer->preludes, export->body_count, &definition);
-        if (in_all != shared)
-            continue;
-        if (problem != NULL)
-            hn_export_append_wrapped(writer->text, line_break, "#define %s (%s)\\n", problem,
-                                     hn_export_problem_is_real(export, problem) ? "%#.17g"
-                                                                                : "%lld");
-        else
-            hn_export_append_wrapped(writer->text, line_break, "#define %.*s %.*s\\n",
-                                     (int)definition.name_length, definition.name,
-                                     (int)definition.value_length, definition.value);
-    }
-}
-
-void hn_export_append_own_defines(struct hn_export_writer *writer, size_t config)
-{
-    write_quoted(writer, config, false);
-}
-
-static void write_format(struct hn_export_writer *writer)
-{
-    write_quoted(writer, find_prelude(writer->export, true), true);
-}
-
-static void write_thawed_format(struct hn_export_writer *writer)
-{
-    write_quoted(writer, find_prelude(writer->export, false), true);
-}
-
-/* What the format takes: problem values in the order of their definitions. */
-static void append_values(const struct hn_export_writer *writer, size_t config)
-{
-    const char *line = writer->preludes[config];
-    struct definition definition;
-    while (next_definition(&line, &definition)) {
-        const char *problem = find_problem(writer->export->plan, &definition);
-        if (problem != NULL)
-            hn_text_printf(writer->text, ", %sproblem.%s",
-                           hn_export_problem_is_real(writer->export, problem) ? "" : "(long long)",
-                           problem);
-    }
-}
-
-static void write_values(struct hn_export_writer *writer)
-{
-    append_values(writer, find_prelude(writer->export, true));
-}
-
-static void write_thawed_values(struct hn_export_writer *writer)
-{
-    append_values(writer, find_prelude(writer->export, false));
-}
-
-static void write_thawed(struct hn_export_writer *writer)
-{
-    hn_export_append_thawed(writer->export, writer->text);
-}
-
 void hn_export_append_problem(const struct hn_export *export, const struct hn_tuned *tuned,
                               struct hn_text *text)
 {
@@ -392,7 +310,6 @@ HN_EXPORT_COUNT(configs, export->count)
 HN_EXPORT_COUNT(last, export->count - 1)
 HN_EXPORT_COUNT(bodies, export->body_count)
 HN_EXPORT_COUNT(fallback, export->fallback != NULL)
-HN_EXPORT_COUNT(thawed, hn_export_find_freezing(export, false) >= 0)
 
 const struct hn_export_part hn_export_macro_parts[] = {
     {"config_count", .count = count_configs},
@@ -404,11 +321,6 @@ const struct hn_export_part hn_export_macro_parts[] = {
     {"config_rows", .write = write_rows},
     {"problem_names", .write = write_problem_names},
     {"tuned_problem", .write = write_tuned_problem},
-    {"prelude_format", .write = write_format},
-    {"prelude_arguments", .write = write_values},
-    {"thawed", .count = count_thawed, .write = write_thawed},
-    {"thawed_format", .write = write_thawed_format},
-    {"thawed_arguments", .write = write_thawed_values},
     {"apply", .write = write_apply},
     {"unapply", .write = write_unapply},
     {0},

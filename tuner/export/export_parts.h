@@ -56,8 +56,6 @@ void hn_export_append_problem(const struct hn_export *export, const struct hn_tu
 /* The row of a result, or of what could be one, in a table of the header. */
 void hn_export_append_row(const struct hn_export *export, const struct hn_tuned *tuned, size_t config,
                           struct hn_text *text);
-/* The #defines of a configuration that not all have, as the inside of a string literal. */
-void hn_export_append_own_defines(struct hn_export_writer *writer, size_t config);
 /* A string as a C literal (NULL: as NULL), and a time with a point or an exponent. */
 void hn_export_append_literal(struct hn_text *text, const char *string);
 void hn_export_append_time(struct hn_text *text, double time_us);
@@ -71,8 +69,6 @@ bool hn_export_is_given(const struct hn_argument *argument);
 const char *hn_export_template(const struct hn_export *export);
 /* The first configuration at whose point the values of `freeze` are constants, or are not; -1: none. */
 int hn_export_find_freezing(const struct hn_export *export, bool frozen);
-/* "(config == 1 || config == 3)": whether it is one at whose point they are not. */
-void hn_export_append_thawed(const struct hn_export *export, struct hn_text *text);
 /* The kernel of each step of a configuration, of those launched for its problem; NULL where it has no such step. Room
  * for all steps; borrowed. */
 enum hn_status hn_export_find_entries(const struct hn_export *export, size_t config, char *const *launched,

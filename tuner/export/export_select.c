@@ -100,7 +100,8 @@ int hn_export_find_freezing(const struct hn_export *export, bool frozen)
     return -1;
 }
 
-void hn_export_append_thawed(const struct hn_export *export, struct hn_text *text)
+/* "(config == 1 || config == 3)": whether it is one at whose point they are not. */
+static void append_thawed(const struct hn_export *export, struct hn_text *text)
 {
     const char *before = "(";
     for (size_t i = 0; i < export->body_count; i++)
@@ -125,7 +126,7 @@ static void write_frozen(struct hn_export_writer *writer)
     append_agreement(export, NUMBERS, "", line_break, &numbers);
     if (numbers.length > 0) {
         hn_text_append(writer->text, " &&\n           (");
-        hn_export_append_thawed(export, writer->text);
+        append_thawed(export, writer->text);
         hn_text_printf(writer->text, " ||\n            (%s))", numbers.data);
     }
     writer->text->failed = writer->text->failed || numbers.failed;

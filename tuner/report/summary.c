@@ -408,12 +408,6 @@ static void print_trials(const unsigned *trials, FILE *file)
 
 static void print_unweighed(const struct hn_session_state *state, FILE *file)
 {
-    if (state->power_points > 0)
-        fprintf(
-            file,
-            "  the finalists were chosen by the power of %zu points, by which that of each other "
-            "one is estimated to ±%.1f%%\n",
-            state->power_points, 100 * state->power_error);
     if (state->unweighed)
         fputs("  energy was not measured: NVML has no energy counter of this GPU, or the launches "
               "of this plan can not "

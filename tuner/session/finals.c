@@ -23,19 +23,7 @@ static const double most_slowed_alone = 1.3;
 static const int processes_most = 2;
 static const double process_ms = 400;
 
-enum hn_status hn_finals_gather(struct hn_finals *finals, struct hn_error *err)
-{
-    struct hn_session *session = finals->session;
-    enum hn_status status =
-        hn_session_pick_finalists(session, finals->held, &finals->held_count, err);
-    if (status == HN_OK)
-        status = hn_finals_hold(finals, err);
-    for (size_t i = 0; status == HN_OK && hn_session_weighs(session) && i < finals->count; i++)
-        status = hn_finals_reckon(session, finals->numbers[i], err);
-    return status;
-}
-
-enum hn_status hn_finals_hold(struct hn_finals *finals, struct hn_error *err)
+static enum hn_status take_hold(struct hn_finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     enum hn_status status = HN_OK;
@@ -49,7 +37,15 @@ enum hn_status hn_finals_hold(struct hn_finals *finals, struct hn_error *err)
     return status;
 }
 
-void hn_finals_let_go(struct hn_finals *finals)
+enum hn_status hn_finals_gather(struct hn_finals *finals, struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    enum hn_status status =
+        hn_session_pick_finalists(session, finals->held, &finals->held_count, err);
+    return status == HN_OK ? take_hold(finals, err) : status;
+}
+
+static void let_go(struct hn_finals *finals)
 {
     for (size_t i = 0; i < finals->held_count; i++) {
         struct hn_flight *flight = finals->session->tickets.items[finals->held[i]].flight;
@@ -579,15 +575,13 @@ enum hn_status hn_session_finals(struct hn_session *session, bool *again, struct
     if (status == HN_OK && settled && session->options.counters)
         status = hn_finals_count_again(&finals, err);
     if (status == HN_OK && !settled)
-        status = hn_finals_estimate(session, again, err);
-    if (status == HN_OK && !settled && !*again)
         status = hn_finals_gather(&finals, err);
-    if (status == HN_OK && !settled && !*again && finals.count > 0)
+    if (status == HN_OK && !settled && finals.count > 0)
         status = hold(&finals, again, err);
     /* The finals leave the second seed's inputs behind. */
     if (status == HN_OK && *again && !hn_session_is_over(session))
         status = session->backend->kind->reseed(session->backend, session->options.seed, err);
-    hn_finals_let_go(&finals);
+    let_go(&finals);
     /* Finals that were cut short may have made finalists fall. */
     if (status != HN_OK && status != HN_EINTERRUPTED)
         return status;

@@ -21,6 +21,14 @@ static size_t limit_of(const struct hn_session *session)
     return hn_session_weighs(session) ? HN_WEIGHED_LIMIT : HN_FINALIST_LIMIT;
 }
 
+/* What decides who becomes a finalist. Energy is measured of the finalists only, so that where it
+ * is the objective those come near the best who are as fast. */
+static double merit_of(const struct hn_session *session, size_t number)
+{
+    const struct hn_result *result = result_at(session, number);
+    return hn_session_weighs(session) ? result->median_us : result->objective;
+}
+
 int hn_session_compare(const void *a, const void *b, void *pointer)
 {
     const struct hn_session *session = pointer;
@@ -47,18 +55,25 @@ static double noise_of(const struct hn_session *session)
 
 /* Whether a result's interval overlaps the best's, widened by the noise floor. Objectives other
  * than time scale with the relative width of the time's interval. */
-static bool overlaps(const struct hn_result *result, const struct hn_record *best, double noise)
+static bool overlaps(const struct hn_session *session, size_t number, double merit,
+                     const struct hn_timing *timing)
 {
-    double reach =
-        (best->timing.high_us / best->timing.median_us - 1) + (1 - (double)result->low) + noise;
-    return fabs(result->objective - best->objective) <= reach * fabs(best->objective);
+    double low = result_at(session, number)->low;
+    double reach = (timing->high_us / timing->median_us - 1) + (1 - low) + noise_of(session);
+    return fabs(merit_of(session, number) - merit) <= reach * fabs(merit);
 }
 
 /* Whether who asked for the session wants it to race with the best. */
-static bool is_within(const struct hn_session *session, const struct hn_result *result, double best)
+static bool is_within(const struct hn_session *session, size_t number, double merit)
 {
     return session->options.race_within > 0 &&
-           result->objective - best <= session->options.race_within * fabs(best);
+           merit_of(session, number) - merit <= session->options.race_within * fabs(merit);
+}
+
+static bool is_before(const struct hn_session *session, size_t a, size_t b)
+{
+    double own = merit_of(session, a), other = merit_of(session, b);
+    return own != other ? own < other : hn_session_compare(&a, &b, (void *)session) < 0;
 }
 
 /* The best of all that are ok, in order. */
@@ -72,7 +87,7 @@ static size_t pick_best(struct hn_session *session, size_t *numbers)
             ticket->result.outcome != HN_OUTCOME_OK)
             continue;
         size_t place = count;
-        while (place > 0 && hn_session_compare(&i, &numbers[place - 1], session) < 0)
+        while (place > 0 && is_before(session, i, numbers[place - 1]))
             place--;
         if (place == limit)
             continue;
@@ -115,8 +130,8 @@ enum hn_status hn_session_pick_finalists(struct hn_session *session, size_t *num
     enum hn_status status = hn_session_record(session, numbers[0], &best, err);
     *count = status == HN_OK;
     while (status == HN_OK && *count < found &&
-           (overlaps(result_at(session, numbers[*count]), &best, noise_of(session)) ||
-            is_within(session, result_at(session, numbers[*count]), best.objective)))
+           (overlaps(session, numbers[*count], merit_of(session, numbers[0]), &best.timing) ||
+            is_within(session, numbers[*count], merit_of(session, numbers[0]))))
         ++*count;
     if (status == HN_OK)
         *count = invite_winner(session, numbers, *count);
@@ -161,7 +176,7 @@ static enum hn_status find_raced(struct hn_session *session, size_t *best, doubl
         if (status != HN_OK)
             return status;
         *time = fmax(*time, own_time);
-        if (*best == SIZE_MAX || result->objective < result_at(session, *best)->objective)
+        if (*best == SIZE_MAX || merit_of(session, i) < merit_of(session, *best))
             *best = i;
     }
     return HN_OK;
@@ -170,19 +185,20 @@ static enum hn_status find_raced(struct hn_session *session, size_t *best, doubl
 /* Whether a point was measured after the race, or is so much better than the best of it that it
  * belongs into one. A race shifts times a little, so that one that it left out may be better now.
  */
-static enum hn_status challenges(struct hn_session *session, size_t number,
-                                 const struct hn_record *raced, double race_time, bool *challenges,
-                                 struct hn_error *err)
+static enum hn_status challenges(struct hn_session *session, size_t number, size_t raced,
+                                 double race_time, bool *challenges, struct hn_error *err)
 {
     const struct hn_result *result = result_at(session, number);
-    double lead = (raced->objective - result->objective) / fabs(raced->objective);
-    double shift = race_shift + raced->timing.resolution_us / raced->timing.median_us;
+    const struct hn_timing *timing = &session->tickets.items[raced].flight->record.timing;
+    double merit = merit_of(session, raced);
+    double lead = (merit - merit_of(session, number)) / fabs(merit);
+    double shift = race_shift + timing->resolution_us / timing->median_us;
     double time = 0;
     *challenges = false;
     if (result->outcome != HN_OUTCOME_OK || result->final)
         return HN_OK;
-    *challenges = is_within(session, result, raced->objective) && has_room(session);
-    if (*challenges || (lead < 0 && !overlaps(result, raced, noise_of(session))))
+    *challenges = is_within(session, number, merit) && has_room(session);
+    if (*challenges || (lead < 0 && !overlaps(session, number, merit, timing)))
         return HN_OK;
     enum hn_status status = read_time(session, number, &time, err);
     *challenges = time >= race_time || lead > shift;
@@ -203,8 +219,7 @@ enum hn_status hn_session_is_settled(struct hn_session *session, bool *settled,
         return status;
     status = hn_session_recall(session, raced, err);
     for (size_t i = 0; status == HN_OK && !challenged && i < session->tickets.count; i++)
-        status = challenges(session, i, &session->tickets.items[raced].flight->record, time,
-                            &challenged, err);
+        status = challenges(session, i, raced, time, &challenged, err);
     if (status == HN_OK && raced != session->best)
         hn_session_release(session, raced);
     *settled = !challenged;

@@ -22,9 +22,6 @@ static inline struct hn_flight *hn_finals_flight(const struct hn_finals *finals,
 /* So many are weighed, the best of them. */
 #define HN_WEIGHED_LIMIT 6
 
-/* Holds those of `held` in flight, and makes them the field; and the other way round. */
-enum hn_status hn_finals_hold(struct hn_finals *finals, struct hn_error *err);
-void hn_finals_let_go(struct hn_finals *finals);
 /* Finds them and holds them in flight. */
 enum hn_status hn_finals_gather(struct hn_finals *finals, struct hn_error *err);
 /* The best first. */
@@ -38,12 +35,6 @@ enum hn_status hn_finals_check(struct hn_finals *finals, size_t i, const struct 
 /* A finalist loses its ok; `where` is the end of its message. */
 enum hn_status hn_finals_fall(struct hn_finals *finals, size_t i, const struct hn_record *verdict, const char *where, bool *again,
                               struct hn_error *err);
-
-/* Where energy is the objective: measures the power of a few, once, and by it estimates what all that may be finalists
- * consume. */
-enum hn_status hn_finals_estimate(struct hn_session *session, bool *again, struct hn_error *err);
-/* What one in flight consumes by that estimate, into its record and its result. */
-enum hn_status hn_finals_reckon(struct hn_session *session, size_t number, struct hn_error *err);
 
 /* With --counters: reads what the GPU counts of the best finalists' launches, into their records. Behind all that is timed,
  * since counting slows launches. Why it can not be done is told once, in the session's state. */

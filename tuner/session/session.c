@@ -11,9 +11,6 @@
 #include "tuner/session/knowledge.h"
 
 static const double watch_interval_ms = 100;
-/* Where energy is the objective, what takes this many times as long as the best can not win: it
- * would have to run at so much less power. */
-static const double frugal = 1.5;
 /* So often is looked whether the space is built. */
 static const int building_interval_ms = 5;
 
@@ -273,8 +270,9 @@ static enum hn_status dispatch(struct hn_session *session, size_t number, struct
         .verify = true,
         .measure = true,
         .full = session->options.full || ticket->full || !(by_time || weighs),
-        .counters = session->options.count_all && session->state.no_counters[0] == '\0',
-        .censor_us = censor != NULL ? censor->median_us * (weighs ? frugal : 1) : 0,
+        .censor_us = censor != NULL
+                         ? censor->median_us * (weighs ? 1 + session->options.race_within : 1)
+                         : 0,
         .censor_clock_mhz = censor != NULL ? (double)censor->clock_mhz : 0,
     };
     ticket->state = HN_TICKET_EVALUATING;

@@ -30,7 +30,6 @@ struct hn_session_options {
     const struct hn_bindings *first; /* that are valid are evaluated before anything else, the ladder too, which is a seed then and stopped early; borrowed */
     size_t first_count;
     bool counters;      /* of the best finalists it is also read what the GPU counts of a launch */
-    bool count_all;     /* the same of each that is measured to the end, behind its time */
     bool hasty;         /* points that can not be the best are stopped early */
     double energy_s;    /* what launches of the finalists consume, in two windows of so many seconds; 0: not asked for */
     double race_within; /* results within this share of the best take part in the race as well as who can not be told from it */
@@ -52,8 +51,6 @@ struct hn_waits {
 /* Where the session stands, for the progress line and the summary. */
 struct hn_session_state {
     bool planned;      /* the space is built and there is a strategy: before, points and sources are not known */
-    size_t power_points;  /* where energy is the objective, whose power was measured so that that of the others is estimated by it; */
-    double power_error;   /* how far off it is of each of them by the others, in the mean */
     bool unweighed;    /* energy was asked for, and there is no counter, or launches can not follow one another */
     uint64_t points;   /* of the space; UINT64_MAX: too many to be numbered */
     char points_text[HN_SPACE_COUNT_TEXT];

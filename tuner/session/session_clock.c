@@ -19,8 +19,6 @@ static const double most_processes_ms = 1000; /* the best in other processes */
 static const double windows = 12;
 static const double window_rest_ms = 600;
 static const double idle_ms = 2000;
-/* And where it is the objective, the power of a few points. */
-static const double power_ms = HN_POWER_POINTS * 1100.0;
 
 /* Of the finals' time so much is left to them when what is compiled was measured. */
 static const double finals_kept = 0.7;
@@ -45,8 +43,6 @@ static double finals_ms(const struct hn_session *session)
     wanted_ms += fmin(whole_ms / 20, most_processes_ms);
     if (session->options.energy_s > 0)
         wanted_ms += windows * (1e3 * session->options.energy_s + window_rest_ms) + idle_ms;
-    if (hn_session_weighs(session))
-        wanted_ms += power_ms;
     return session->backend->kind->race != NULL ? fmin(wanted_ms, whole_ms / 2) : 0;
 }
 

@@ -3,7 +3,6 @@
 #define HONE_TUNER_SESSION_SESSION_INTERNAL_H
 
 #include "tuner/session/points.h"
-#include "tuner/session/power_model.h"
 #include "tuner/session/session.h"
 #include "tuner/session/session_cached.h"
 #include "tuner/session/session_memory.h"
@@ -16,13 +15,6 @@
 /* Images of so many of the best are kept for the final race. */
 #define HN_KEPT_CLOSE 24
 
-/* The power that was measured of a point. */
-enum { HN_POWER_POINTS = 6 };
-struct hn_session_power {
-    size_t ticket;
-    double watts;
-};
-
 struct hn_session {
     struct hn_backend *backend;
     struct hn_task *task;
@@ -34,10 +26,6 @@ struct hn_session {
     struct hn_schedule schedule; /* of the strategy's tickets, where it needs feedback */
     double held_ms;              /* in which what compiles may get old enough that more can be told; INFINITY: nothing is waited for so */
     struct hn_session_state state;
-    /* Where energy is the objective, the power of a few points, and what is made of it; no samples: nothing was measured yet. */
-    struct hn_session_power powers[HN_POWER_POINTS];
-    size_t power_count;
-    struct hn_power_model power;
     hn_session_watch *watch;
     void *watcher;
     double started_ms;

@@ -311,18 +311,6 @@ void hn_session_reopen(struct hn_ticket *ticket)
     ticket->flight->compiling_since_ms = hn_now_ms();
 }
 
-/* Where counters were asked for and are not there, the record has why: that is told once. */
-static void take_obstacle(struct hn_session *session, struct hn_record *record)
-{
-    struct hn_session_state *state = &session->state;
-    if (!session->options.count_all || record->outcome != HN_OUTCOME_OK ||
-        record->counters.count > 0 || record->message == NULL)
-        return;
-    snprintf(state->no_counters, sizeof state->no_counters, "%s", record->message);
-    free(record->message);
-    record->message = NULL;
-}
-
 static enum hn_status take_evaluated(struct hn_session *session, struct hn_backend_event *event,
                                      struct hn_error *err)
 {
@@ -334,7 +322,6 @@ static enum hn_status take_evaluated(struct hn_session *session, struct hn_backe
     hn_record_finish(&flight->record);
     flight->record = *record;
     record = &flight->record;
-    take_obstacle(session, record);
     enum hn_status status = HN_OK;
     if (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER)
         status = hn_metrics_evaluate(session->task->plan, session->task->problem, record, err);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/strategy/moves.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,7 +91,7 @@ uint16_t hn_move_value(struct hn_trail *trail, size_t i, uint16_t value, bool ne
     return (uint16_t)(other < value ? other : other + 1);
 }
 
-bool hn_move_change(struct hn_trail *trail, const uint16_t *from, bool near, uint16_t *choice)
+bool hn_move_change(struct hn_trail *trail, const uint16_t *from, uint16_t *choice)
 {
     size_t width = trail->width;
     uint16_t changed[width + 1];
@@ -101,7 +100,7 @@ bool hn_move_change(struct hn_trail *trail, const uint16_t *from, bool near, uin
         if (hn_space_value_count(trail->space, i) < 2)
             continue;
         memcpy(changed, from, width * sizeof *changed);
-        changed[i] = hn_move_value(trail, i, from[i], near);
+        changed[i] = hn_move_value(trail, i, from[i], false);
         if (!hn_space_contains(trail->space, changed) && !repair_one(trail, changed))
             continue;
         if (is_new(trail, changed)) {
@@ -133,20 +132,5 @@ bool hn_move_renew(struct hn_trail *trail, uint16_t *choice)
 {
     return is_new(trail, choice) || hn_move_step(trail, choice, HN_ADJACENT, choice) ||
            hn_move_step(trail, choice, HN_HAMMING, choice) ||
-           hn_move_change(trail, choice, false, choice) || hn_move_sample(trail, choice);
-}
-
-uint16_t hn_move_round(struct hn_trail *trail, size_t i, double at)
-{
-    double last = (double)(hn_space_value_count(trail->space, i) - 1);
-    double value = floor(at + hn_random_unit(&trail->random));
-    return (uint16_t)fmin(fmax(value, 0), last);
-}
-
-bool hn_move_accepts(struct hn_trail *trail, double worse, double temperature)
-{
-    if (worse <= 0)
-        return true;
-    return isfinite(worse) && temperature > 0 &&
-           hn_random_unit(&trail->random) < exp(-worse / temperature);
+           hn_move_change(trail, choice, choice) || hn_move_sample(trail, choice);
 }

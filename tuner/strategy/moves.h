@@ -23,18 +23,10 @@ uint16_t hn_move_value(struct hn_trail *trail, size_t i, uint16_t value, bool ne
 
 /* From the valid point `from` to a new one by a change of one parameter and, where that is not valid, of another one:
  * for parameters that depend on each other (A * B == 64). Tries a few times only. */
-bool hn_move_change(struct hn_trail *trail, const uint16_t *from, bool near, uint16_t *choice);
+bool hn_move_change(struct hn_trail *trail, const uint16_t *from, uint16_t *choice);
 
 /* Makes the valid `choice` new: as it is when it is; else a new neighbour (adjacent before any other); else a random
  * point. */
 bool hn_move_renew(struct hn_trail *trail, uint16_t *choice);
-
-/* The value of parameter i nearest to `at`, a place between values: one of the two beside it, the nearer one the more
- * often. */
-uint16_t hn_move_round(struct hn_trail *trail, size_t i, double at);
-
-/* Whether to take a point that is worse by so much (INFINITY: it failed): always when it is no worse, else by the rule
- * of Metropolis et al. (1953). */
-bool hn_move_accepts(struct hn_trail *trail, double worse, double temperature);
 
 #endif

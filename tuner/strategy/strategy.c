@@ -8,17 +8,10 @@ extern const struct hn_strategy_kind hn_strategy_random;
 extern const struct hn_strategy_kind hn_strategy_model;
 extern const struct hn_strategy_kind hn_strategy_auto;
 extern const struct hn_strategy_kind hn_strategy_genetic;
-extern const struct hn_strategy_kind hn_strategy_differential;
-extern const struct hn_strategy_kind hn_strategy_annealing;
-extern const struct hn_strategy_kind hn_strategy_swarm;
-extern const struct hn_strategy_kind hn_strategy_wolves;
 
 const struct hn_strategy_kind *const hn_strategy_kinds[] = {
-    &hn_strategy_auto,      &hn_strategy_model,
-    &hn_strategy_genetic,   &hn_strategy_differential,
-    &hn_strategy_annealing, &hn_strategy_swarm,
-    &hn_strategy_wolves,    &hn_strategy_exhaustive,
-    &hn_strategy_random,    NULL,
+    &hn_strategy_auto,       &hn_strategy_model,  &hn_strategy_genetic,
+    &hn_strategy_exhaustive, &hn_strategy_random, NULL,
 };
 
 const struct hn_strategy_kind *hn_strategy_find(const char *name)

@@ -1,37 +1,215 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "tuner/strategy/population.h"
+#include "tuner/strategy/moves.h"
+#include "tuner/strategy/seeds.h"
 
 extern const struct hn_strategy_kind hn_strategy_genetic;
 
 /* A genetic algorithm (Holland, "Adaptation in Natural and Artificial Systems", 1975),
  * steady-state: a child of two good members takes each parameter from either, now and then another
- * value, and replaces the worst member when it is better. */
+ * value, and replaces the worst member when it is better. A population is founded from the best of
+ * some points that are spread over the space, bred until it no longer improves, and followed by
+ * another. With look-ahead it takes a while to hear of founders: until then breeding goes on with
+ * what is there. */
 
-enum { MEMBERS = 8 };
+enum {
+    MEMBERS = 8,
+    LEAST_PARENTS = 4,
+    FOUNDERS = 16, /* at least, of which the best become members */
+    SEEDS = 4,     /* of them at most from earlier searches */
+    DRAWS = 64,    /* for each of the others */
+    KEPT_OFF = 32, /* founders from which the next one keeps its distance */
+    CHILDREN_A_PARAMETER = 5,
+    LEAST_PATIENCE = 20,
+};
 static const double pressure = 4;    /* the better members are parents more often; 1: all alike */
 static const double mutations = 0.3; /* expected in a child */
 static const double small_change = 0.5; /* share of mutations that go to an adjacent value */
 
+enum { CHILD, FOUNDER }; /* tags of tickets */
+
 struct hn_strategy {
-    struct hn_population population;
+    struct hn_trail trail;
+    uint32_t members[MEMBERS]; /* points that did not fail, best first; none before generation 1 */
+    size_t count;
+    unsigned generation; /* counts the populations */
+    uint64_t first;      /* the population's first child has at least this ticket */
+    uint64_t informed;   /* the first ticket that knew of the last improvement */
+    size_t failures;     /* tickets from then on that did not improve */
+    size_t patience;     /* as many of them end the population: about as the best has neighbours */
+    bool founding;
+    uint32_t founders[MEMBERS]; /* the best of the next population, best first */
+    size_t founder_count;
+    size_t founders_proposed;
+    size_t founders_told;
+    uint16_t *seeds; /* points that are founders first */
+    size_t seed_count;
+    size_t free;   /* parameters with more than one value */
+    double *spans; /* how far apart a parameter's values are, from one to the next */
 };
 
-static size_t choose_parent(struct hn_population *population)
+static enum hn_status init_seeds(struct hn_strategy *strategy, const struct hn_search *search)
 {
-    double unit = hn_random_unit(&population->trail.random);
-    return (size_t)((double)population->count * (1 - pow(1 - unit, 1 / pressure)));
+    size_t width = strategy->trail.width;
+    strategy->spans = calloc(width + 1, sizeof *strategy->spans);
+    strategy->seeds = calloc(SEEDS * width + 1, sizeof *strategy->seeds);
+    if (strategy->spans == NULL || strategy->seeds == NULL)
+        return HN_ENOMEM;
+    for (size_t i = 0; i < width; i++) {
+        size_t values = hn_space_value_count(search->space, i);
+        strategy->free += values > 1;
+        bool is_word = hn_space_value(search->space, i, 0)->type == HN_WORD;
+        strategy->spans[i] = is_word ? INFINITY : 1.0 / (double)(values > 1 ? values - 1 : 1);
+    }
+    strategy->patience = CHILDREN_A_PARAMETER * strategy->free;
+    if (strategy->patience < LEAST_PATIENCE)
+        strategy->patience = LEAST_PATIENCE;
+    strategy->seed_count = hn_seeds(search, SEEDS, strategy->seeds);
+    return HN_OK;
 }
 
-static void cross(struct hn_population *population, const uint16_t *a, const uint16_t *b,
+static enum hn_status init(struct hn_strategy *strategy, const struct hn_search *search,
+                           struct hn_error *err)
+{
+    *strategy = (struct hn_strategy){.founding = true};
+    enum hn_status status = hn_trail_init(&strategy->trail, search, err);
+    if (status != HN_OK)
+        return status;
+    return init_seeds(strategy, search) == HN_OK ? HN_OK : hn_fail_memory(err);
+}
+
+static void destroy(struct hn_strategy *strategy)
+{
+    if (strategy == NULL)
+        return;
+    free(strategy->seeds);
+    free(strategy->spans);
+    hn_trail_finish(&strategy->trail);
+    free(strategy);
+}
+
+static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
+                             struct hn_error *err)
+{
+    *strategy = calloc(1, sizeof **strategy);
+    if (*strategy == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = init(*strategy, search, err);
+    if (status != HN_OK)
+        destroy(*strategy);
+    return status;
+}
+
+static void adopt(struct hn_strategy *strategy, uint64_t ticket)
+{
+    memcpy(strategy->members, strategy->founders, sizeof strategy->members);
+    strategy->count = strategy->founder_count;
+    strategy->generation++;
+    strategy->first = ticket;
+    strategy->informed = ticket;
+    strategy->failures = 0;
+    strategy->founding = false;
+}
+
+/* Whether this ticket is to be a founder's. */
+static bool is_founding(struct hn_strategy *strategy, uint64_t ticket)
+{
+    if (!strategy->founding)
+        return false;
+    if (strategy->founders_proposed < FOUNDERS)
+        return true;
+    /* The first population has nothing to breed from meanwhile and does not wait for the rest. */
+    bool is_first = strategy->generation == 0;
+    bool all_told = strategy->founders_told == strategy->founders_proposed;
+    if (strategy->founder_count >= LEAST_PARENTS && (all_told || is_first)) {
+        adopt(strategy, ticket);
+        return false;
+    }
+    return all_told || is_first;
+}
+
+/* Squared distance, with the values of each parameter spread over 0 to 1; any two words are 1
+ * apart. */
+static double distance(const struct hn_strategy *strategy, const uint16_t *a, const uint16_t *b)
+{
+    double sum = 0;
+    for (size_t i = 0; i < strategy->trail.width; i++) {
+        if (a[i] == b[i])
+            continue;
+        double apart = fmin(1, abs(a[i] - b[i]) * strategy->spans[i]);
+        sum += apart * apart;
+    }
+    return sum;
+}
+
+/* The distance to the nearest of the last founders, or less than `enough` if it is not more. */
+static double isolation(const struct hn_strategy *strategy, const uint16_t *choice, double enough)
+{
+    const struct hn_trail *trail = &strategy->trail;
+    size_t others = strategy->founders_proposed;
+    if (others > KEPT_OFF)
+        others = KEPT_OFF;
+    if (others > trail->count)
+        others = trail->count;
+    double nearest = INFINITY;
+    for (size_t i = 0; i < others && nearest > enough; i++) {
+        uint32_t other = (uint32_t)(trail->count - 1 - i);
+        nearest = fmin(nearest, distance(strategy, choice, hn_trail_point(trail, other)));
+    }
+    return nearest;
+}
+
+/* Of some random points the one that is farthest from the founders so far (a maximin design:
+ * Johnson, Moore and Ylvisaker 1990). */
+static void spread(struct hn_strategy *strategy, uint16_t *choice)
+{
+    uint16_t drawn[strategy->trail.width + 1];
+    double farthest = -1;
+    for (int i = 0; i < DRAWS && farthest < INFINITY; i++) {
+        bool is_new = hn_move_sample(&strategy->trail, drawn);
+        double alone = isolation(strategy, drawn, farthest);
+        if (alone > farthest) {
+            farthest = alone;
+            memcpy(choice, drawn, strategy->trail.width * sizeof *choice);
+        }
+        if (!is_new)
+            break;
+    }
+}
+
+static bool found(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
+{
+    size_t width = strategy->trail.width;
+    if (strategy->seed_count > 0)
+        memcpy(choice, strategy->seeds + --strategy->seed_count * width, width * sizeof *choice);
+    else
+        spread(strategy, choice);
+    strategy->founders_proposed++;
+    return hn_trail_add(&strategy->trail, ticket, choice, FOUNDER);
+}
+
+static const uint16_t *member(const struct hn_strategy *strategy, size_t position)
+{
+    return hn_trail_point(&strategy->trail, strategy->members[position]);
+}
+
+static size_t choose_parent(struct hn_strategy *strategy)
+{
+    double unit = hn_random_unit(&strategy->trail.random);
+    return (size_t)((double)strategy->count * (1 - pow(1 - unit, 1 / pressure)));
+}
+
+static void cross(struct hn_strategy *strategy, const uint16_t *a, const uint16_t *b,
                   uint16_t *child)
 {
-    struct hn_trail *trail = &population->trail;
+    struct hn_trail *trail = &strategy->trail;
     for (size_t i = 0; i < trail->width; i++) {
         child[i] = hn_random_below(&trail->random, 2) == 0 ? a[i] : b[i];
         size_t values = hn_space_value_count(trail->space, i);
-        if (values > 1 && hn_random_unit(&trail->random) * (double)population->free < mutations)
+        if (values > 1 && hn_random_unit(&trail->random) * (double)strategy->free < mutations)
             child[i] =
                 hn_move_value(trail, i, child[i], hn_random_unit(&trail->random) < small_change);
     }
@@ -39,28 +217,107 @@ static void cross(struct hn_population *population, const uint16_t *a, const uin
 
 static bool breed(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
 {
-    struct hn_population *population = &strategy->population;
-    size_t a = choose_parent(population);
-    size_t b = choose_parent(population);
+    size_t a = choose_parent(strategy);
+    size_t b = choose_parent(strategy);
     while (b == a)
-        b = choose_parent(population);
-    const uint16_t *parent = hn_population_point(population, a);
-    cross(population, parent, hn_population_point(population, b), choice);
-    return hn_population_bear(population, ticket, parent, choice, 0);
+        b = choose_parent(strategy);
+    cross(strategy, member(strategy, a), member(strategy, b), choice);
+    hn_move_repair(&strategy->trail, member(strategy, a), choice);
+    hn_move_renew(&strategy->trail, choice);
+    return hn_trail_add(&strategy->trail, ticket, choice, CHILD);
 }
 
-static void settle(struct hn_strategy *strategy, uint64_t ticket, uint32_t child)
+static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
 {
-    (void)ticket;
-    hn_population_admit(&strategy->population, child);
+    if (hn_trail_is_complete(&strategy->trail))
+        return false;
+    return is_founding(strategy, ticket) ? found(strategy, ticket, choice)
+                                         : breed(strategy, ticket, choice);
 }
 
-static const struct hn_population_way way = {.breed = breed, .settle = settle};
-
-static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
-                             struct hn_error *err)
+static size_t position_of(const uint32_t *points, size_t count, uint32_t point)
 {
-    return hn_population_create(search, sizeof **strategy, MEMBERS, &way, strategy, err);
+    size_t i = 0;
+    while (i < count && points[i] != point)
+        i++;
+    return i;
+}
+
+/* Where there is room, or instead of the worst where it is better. Points are kept best first. */
+static void take_in(const struct hn_strategy *strategy, uint32_t *points, size_t *count,
+                    uint32_t point)
+{
+    const double *costs = strategy->trail.costs;
+    if (isinf(costs[point]) || position_of(points, *count, point) < *count)
+        return;
+    if (*count < MEMBERS)
+        ++*count;
+    else if (costs[point] >= costs[points[*count - 1]])
+        return;
+    size_t i = *count - 1;
+    for (; i > 0 && costs[points[i - 1]] > costs[point]; i--)
+        points[i] = points[i - 1];
+    points[i] = point;
+}
+
+/* Of each child: whether it was better than the best before it. */
+static void judge(struct hn_strategy *strategy, uint64_t ticket, bool improved)
+{
+    if (improved) {
+        strategy->informed = strategy->trail.ticket_count;
+        strategy->failures = 0;
+        return;
+    }
+    if (strategy->founding || ticket < strategy->informed ||
+        ++strategy->failures < strategy->patience)
+        return;
+    strategy->founding = true;
+    strategy->founders_proposed = 0;
+    strategy->founders_told = 0;
+    strategy->founder_count = 0;
+}
+
+static double best_cost(const struct hn_strategy *strategy)
+{
+    return strategy->trail.costs[strategy->members[0]];
+}
+
+static void admit(struct hn_strategy *strategy, uint32_t point)
+{
+    take_in(strategy, strategy->members, &strategy->count, point);
+}
+
+static void tell_founder(struct hn_strategy *strategy, uint32_t point)
+{
+    if (strategy->founding) {
+        strategy->founders_told++;
+        take_in(strategy, strategy->founders, &strategy->founder_count, point);
+        return;
+    }
+    /* The first population does not wait for all of its founders: the rest join it. */
+    double best = best_cost(strategy);
+    admit(strategy, point);
+    if (best_cost(strategy) < best)
+        judge(strategy, 0, true);
+}
+
+static void finished(struct hn_strategy *strategy, uint64_t ticket,
+                     const struct hn_observation *observation)
+{
+    struct hn_trail *trail = &strategy->trail;
+    uint32_t point = hn_trail_tell(trail, ticket, observation);
+    if (point == HN_TRAIL_NONE)
+        return;
+    if (trail->tickets[ticket].tag == FOUNDER) {
+        tell_founder(strategy, point);
+        return;
+    }
+    /* A child of an earlier population tells nothing of this one. */
+    if (ticket < strategy->first)
+        return;
+    bool improved = trail->costs[point] < best_cost(strategy);
+    admit(strategy, point);
+    judge(strategy, ticket, improved);
 }
 
 const struct hn_strategy_kind hn_strategy_genetic = {
@@ -69,7 +326,7 @@ const struct hn_strategy_kind hn_strategy_genetic = {
     .needs_feedback = true,
     .uses_priors = true,
     .create = create,
-    .destroy = hn_population_destroy,
-    .propose = hn_population_propose,
-    .finished = hn_population_finished,
+    .destroy = destroy,
+    .propose = propose,
+    .finished = finished,
 };

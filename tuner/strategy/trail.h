@@ -5,7 +5,7 @@
 #include "tuner/strategy/strategy.h"
 
 /* What a strategy proposed and what it was told of it: the distinct points with their costs, found by value, and for
- * each ticket its point and a number of the strategy's own (`tag`: the particle, the parent, …). Owns its copies. */
+ * each ticket its point and a number of the strategy's own (`tag`). Owns its copies. */
 struct hn_trail {
     const struct hn_space *space;
     size_t width;            /* parameters of a point */

@@ -170,7 +170,7 @@ static enum hn_status find_data(struct gpu *gpu, const json_t *wanted, struct hn
     return status;
 }
 
-/* Until the power of some points is known, all are reckoned with what the GPU may draw at most. */
+/* Until its energy is measured, a point is reckoned with what the GPU may draw at most. */
 static enum hn_status prepare_energy(struct gpu *gpu, struct hn_error *err)
 {
     enum hn_front_by by;

@@ -188,8 +188,8 @@ class Tuning:
         return ["--device-name", self.device, *_command.space_options(self.problem, None), *self._cache]
 
     def header(self, prefix: Optional[str] = None, format: str = "header") -> str:
-        """The text of the C header for this problem: `hone export`. format: "header", "driver-header", "cubin-header", "source",
-        "json" or "csv"."""
+        """The text of the C header for this problem: `hone export`. format: "header", "cubin-header", "source"
+        or "json"."""
         words = ["export", self.kernel, "--format", format, "--regime", self.regime, *_command.options(prefix=prefix), *self._chosen()]
         if not self.simulated:
             return _command.run(words)
