@@ -135,12 +135,6 @@ static enum hone_status get(struct hone_cache *cache, const struct hn_lib_reques
 {
     struct hn_c_locale locale;
     enum hone_status status = HONE_OK;
-    /* A thread that the child has not may have held the lock. */
-    if (cache->process != getpid())
-        return hn_lib_fail(
-            err, HONE_UNSUPPORTED,
-            "hone_get: the cache was opened before this process was forked, and neither "
-            "its file nor CUDA can be used here: open it again");
     hn_c_locale_enter(&locale);
     pthread_mutex_lock(&cache->lock);
     *handle = request->options->separate ? NULL : hn_lib_recall(cache, hash, request);
@@ -172,6 +166,12 @@ enum hone_status hone_get(struct hone_cache *cache, const char *kernel,
                                      .problem = problem,
                                      .problem_count = problem_count,
                                      .options = options == NULL ? &defaults : options};
+    /* A thread that the child has not may have held a lock, here or in the driver. */
+    if (cache->forks != hn_lib_forks())
+        return hn_lib_fail(
+            err, HONE_UNSUPPORTED,
+            "hone_get: the cache was opened before this process was forked, and neither "
+            "its file nor CUDA can be used here: open it again");
     enum hone_status status = check(&request, err);
     if (status == HONE_OK)
         status = find_context(cache, &request.context, err);

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <unistd.h>
 
 #include "cache/store/lookup.h"
 #include "runtime/device/driver.h"
@@ -55,7 +54,7 @@ struct hn_lib_slab {
 
 struct hone_cache {
     char *path;
-    pid_t process; /* that opened it */
+    unsigned forks; /* hn_lib_forks() when it was opened */
     bool is_folder;
     struct hn_store *store; /* NULL for a folder */
     pthread_mutex_t lock;
@@ -77,6 +76,9 @@ struct hone_cache {
     long capture_launches; /* of each handle */
     atomic_long captures;
 };
+
+/* How often this process came about by a fork since a cache was first opened in it or in one before it. */
+unsigned hn_lib_forks(void);
 
 /* Fails with a message; err may be NULL. Never the driver's doing. */
 enum hone_status hn_lib_fail(struct hone_error *err, enum hone_status status, const char *format, ...)

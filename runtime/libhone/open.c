@@ -115,6 +115,24 @@ static enum hone_status open_path(struct hone_cache *cache, struct hone_error *e
                        &reason);
 }
 
+static pthread_once_t watched = PTHREAD_ONCE_INIT;
+static unsigned forks;
+
+static void count_fork(void)
+{
+    forks++;
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, count_fork);
+}
+
+unsigned hn_lib_forks(void)
+{
+    return forks;
+}
+
 static enum hone_status open_cache(const char *path, struct hone_cache **cache,
                                    struct hone_error *err)
 {
@@ -124,7 +142,8 @@ static enum hone_status open_cache(const char *path, struct hone_cache **cache,
     made->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     made->info_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     made->tuned = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-    made->process = getpid();
+    pthread_once(&watched, watch_forks);
+    made->forks = hn_lib_forks();
     made->path = hn_store_default_path(path);
     if (made->path == NULL) {
         free(made);
