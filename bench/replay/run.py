@@ -5,8 +5,8 @@
     bench/replay/run.py [--kernels N] [--replays N] [--slower PERCENT] [--jobs J] [--within SECONDS] [--json FILE]
 
 Exit code 1 when a kernel that nobody touched is called slower or wrong, when less than 95% of those made slower are found, or when
-not all was within the time. Every launch is one wave of blocks that end with a spin of SPIN cycles, 0 at first, so that a kernel
-is made slower by as much as is asked for."""
+not all was within the time. Every launch is one wave of blocks that begin with a spin of SPIN cycles, 0 at first, so that a kernel
+is made slower by as much as is asked for: behind the work it would hide behind the last stores."""
 
 import argparse
 import concurrent.futures
@@ -48,11 +48,11 @@ __device__ float polynomial(float x, float a)
 
 extern "C" __global__ void __launch_bounds__(BLOCK) scale(const float *__restrict__ x, float *__restrict__ y, float a, int n)
 {
-    for (int i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += gridDim.x * BLOCK)
-        y[i] = VALUE;
     const long long end = clock64() + SPIN;
     while (SPIN > 0 && clock64() < end)
         ;
+    for (int i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += gridDim.x * BLOCK)
+        y[i] = VALUE;
 }
 """
 CONFIG = """\

@@ -160,7 +160,9 @@ class Cheats(hone.Case):
 
     def test_cold_with_early_stops(self):
         """As a user tunes: nothing is asked of what is stopped early but that it does not win."""
-        tuning = self.tune("cheats", {"first_launch", "done", "now_and_then"}, "-p", f"n={LONG}")
+        # An error in one of 100 launches may pass a GPU's audit of some hundred (docs/reliability.md); the double's is in one of 8.
+        cheats = {"first_launch", "done"} | ({"now_and_then"} if DOUBLE else set())
+        tuning = self.tune("cheats", cheats, "-p", f"n={LONG}")
         self.assertEqual(tuning["best"]["point"]["CHEAT"], "none")
 
     def test_warm(self):

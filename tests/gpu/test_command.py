@@ -130,7 +130,8 @@ class Failures(hone.Case):
     def test_buffers_larger_than_memory(self):
         for command in ("run", "tune"):
             with self.subTest(command):
-                result = self.hone(command, SAXPY, "-p", "SIZE=40000000000", expect=1)
+                result = self.hone(command, hone.SOURCE / "configs" / "copy.yaml", "-p",
+                                   "SIZE=40000000000,PATTERN=plain,SIDE=load,OFFSET=0,STRIDE=1", expect=1)
                 self.assertIn("the buffers do not fit: ", result.stderr)
 
 

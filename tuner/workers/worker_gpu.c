@@ -278,7 +278,8 @@ static enum hn_status warm_up(struct gpu *gpu, const struct hn_message *request,
     if (status != HN_OK)
         return status;
     if (!is_warm)
-        status = hn_bench_warm_up(gpu->bench, &point, &image, was_busy,
+        /* Where the noise is known another process was at work a moment ago. */
+        status = hn_bench_warm_up(gpu->bench, &point, &image, was_busy || is_noise_known,
                                   is_noise_known ? NULL : &noise, err);
     gpu->busy_ms = hn_now_ms();
     hn_bindings_finish(&point);
