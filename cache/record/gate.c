@@ -185,8 +185,9 @@ static enum hn_status gate_timing(const struct hn_record *record, bool timed, st
                        "host time, resolution or clock is %g us, %g us, %g MHz, expected numbers "
                        "that are not negative",
                        timing->host_us, timing->resolution_us, timing->clock_mhz);
-    if (timing->processes > 0 && !(is_time(timing->fastest_us) && is_time(timing->slowest_us) &&
-                                   timing->fastest_us <= timing->slowest_us))
+    if (timing->processes > 0 &&
+        !(is_time(timing->fastest_us) && is_time(timing->slowest_us) &&
+          timing->fastest_us <= timing->middle_us && timing->middle_us <= timing->slowest_us))
         return hn_fail(err, HN_EFORMAT,
                        "the times of %d processes are %g to %g us, expected 0.001 us to a year",
                        timing->processes, timing->fastest_us, timing->slowest_us);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/statistics.h"
+
 const char *const hn_verification_names[HN_VERIFICATION_COUNT] = {
     [HN_UNVERIFIED] = "unverified",
     [HN_SELF_VERIFIED] = "self-verified",
@@ -27,11 +29,13 @@ int64_t hn_resources_shared_bytes(const struct hn_resources *resources)
     return (int64_t)resources->shared_bytes + resources->dynamic_shared_bytes;
 }
 
-void hn_timing_add_process(struct hn_timing *timing, const struct hn_timing *process)
+void hn_timing_add_process(struct hn_timing *timing, const struct hn_timing *process,
+                           double *medians_us)
 {
-    bool first = timing->processes++ == 0;
-    timing->fastest_us = fmin(first ? INFINITY : timing->fastest_us, process->median_us);
-    timing->slowest_us = fmax(timing->slowest_us, process->median_us);
+    medians_us[timing->processes++] = process->median_us;
+    timing->middle_us = hn_median(medians_us, (size_t)timing->processes);
+    timing->fastest_us = medians_us[0];
+    timing->slowest_us = medians_us[timing->processes - 1];
     timing->copy_gb_per_s = fmax(timing->copy_gb_per_s, process->copy_gb_per_s);
     timing->clock_mhz = fmax(timing->clock_mhz, process->clock_mhz);
 }

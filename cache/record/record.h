@@ -77,10 +77,11 @@ struct hn_timing {
     bool unstable;        /* the interval did not get narrow enough, or too many samples were dropped */
     double *samples_us;   /* in the order taken; NULL when not kept */
     size_t sample_count;
-    /* Measured again in processes that began anew: how many, the medians of the fastest and of the slowest, and the rate
-     * of the best copy beside them; clock_mhz is the highest of all then. 0: it was not, or by an older version. */
+    /* Measured again in processes that began anew: how many, the least, the median and the greatest of their medians, and
+     * the rate of the best copy beside them; clock_mhz is the highest of all then. 0: it was not, or by an older version. */
     int processes;
     double fastest_us;
+    double middle_us;
     double slowest_us;
     double copy_gb_per_s;
 };
@@ -137,8 +138,8 @@ struct hn_record {
 /* What a block has of shared memory, static and dynamic. */
 int64_t hn_resources_shared_bytes(const struct hn_resources *resources);
 
-/* What another process has measured. */
-void hn_timing_add_process(struct hn_timing *timing, const struct hn_timing *process);
+/* What another process has measured. The medians of those before are in `medians_us`, which is sorted and has room for one more. */
+void hn_timing_add_process(struct hn_timing *timing, const struct hn_timing *process, double *medians_us);
 
 void hn_record_init(struct hn_record *record);
 void hn_record_finish(struct hn_record *record);

@@ -66,6 +66,7 @@ static const struct hn_field timing_fields[] = {
     {IF_ANY(hn_timing, host_us, HN_FIELD_REAL)},
     {IF_ANY(hn_timing, processes, HN_FIELD_COUNT)},
     {IF_ANY(hn_timing, fastest_us, HN_FIELD_REAL)},
+    {IF_ANY(hn_timing, middle_us, HN_FIELD_REAL)},
     {IF_ANY(hn_timing, slowest_us, HN_FIELD_REAL)},
     {IF_ANY(hn_timing, copy_gb_per_s, HN_FIELD_AMOUNT)},
     {.key = "samples_us",

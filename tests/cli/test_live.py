@@ -357,7 +357,7 @@ class Replay(double.Case):
     def divide_recorded_times(self, divisor):
         for number, text in self.sql("SELECT id, json FROM record"):
             record = json.loads(text)
-            for key in {"median_us", "low_us", "high_us", "fastest_us", "slowest_us"} & set(record["timing"]):
+            for key in {"median_us", "low_us", "high_us", "fastest_us", "middle_us", "slowest_us"} & set(record["timing"]):
                 record["timing"][key] /= divisor
             record["objective"] /= divisor
             self.forge("UPDATE record SET json = ?, objective = ? WHERE id = ?", json.dumps(record), record["objective"], number)
@@ -379,31 +379,31 @@ class Replay(double.Case):
 
     def test_one_slow_process_is_no_verdict(self):
         verdict, recorded, now = self.replayed(**self.paces(1.2))
-        self.assertEqual((verdict, recorded["processes"], now["processes"]), ("holds", 2, 2))
-        self.assertLess(now["fastest_us"], 1.01 * recorded["fastest_us"])
+        self.assertEqual((verdict, recorded["processes"], now["processes"]), ("holds", 2, 7))
+        self.assertLess(now["middle_us"], 1.01 * recorded["middle_us"])
         self.assertGreater(now["median_us"], 1.19 * recorded["median_us"])
-        self.assertEqual(self.replayed(**self.paces(1.2, 1.2, 1.2, 1.2, 1.2))[0], "holds")
+        self.assertEqual(self.replayed(**self.paces(1.2, 1.2, 1.2))[0], "holds")
 
-    def test_slower_in_each_process(self):
-        result = self.replay(expect=4, **self.paces(*6 * [1.08]))
-        self.assertRegex(result.stdout, r"then      2 processes: \S+ to \S+ us, copy \d+ GB/s, SM 1980 MHz\n"
-                                        r"  again     6 processes: \S+ to \S+ us, copy \d+ GB/s, SM 1980 MHz\n")
+    def test_slower_in_most_processes(self):
+        result = self.replay(expect=4, **self.paces(1.08, 0.9, *5 * [1.08]))
+        self.assertRegex(result.stdout, r"then      2 processes: \S+ us \(\S+ to \S+\), copy \d+ GB/s, SM 1980 MHz\n"
+                                        r"  again     7 processes: \S+ us \(\S+ to \S+\), copy \d+ GB/s, SM 1980 MHz\n")
         self.assertIn("verdict   SLOWER", result.stdout)
-        self.assertIn("in every process", result.stderr)
+        self.assertIn("in most processes", result.stderr)
 
     def test_a_slower_machine_is_not_the_kernel(self):
         result = self.replay(HONE_DOUBLE_SLOWNESS="1.2")
         self.assertIn("verdict   the machine is slower", result.stdout)
-        self.assertRegex(result.stdout, "again     6 processes: ")
-        self.assertEqual(self.replayed(expect=4, **self.paces(*6 * [1.2]), HONE_DOUBLE_SLOWNESS="1.1")[0], "SLOWER")
+        self.assertRegex(result.stdout, "again     7 processes: ")
+        self.assertEqual(self.replayed(expect=4, **self.paces(*7 * [1.2]), HONE_DOUBLE_SLOWNESS="1.1")[0], "SLOWER")
 
     def test_records_of_one_process(self):
         """As older versions made them: processes may differ by a tenth."""
-        self.forge_timing(lambda timing: [timing.pop(key) for key in ("processes", "fastest_us", "slowest_us", "copy_gb_per_s")])
-        verdict, recorded, now = self.replayed(**self.paces(1.07))
-        self.assertEqual(verdict, "holds")
-        self.assertNotIn("processes", {**recorded, **now})
-        self.assertEqual(self.replayed(expect=4, **self.paces(*6 * [1.2]))[0], "SLOWER")
+        self.forge_timing(lambda timing: [timing.pop(key) for key in ("processes", "fastest_us", "middle_us", "slowest_us", "copy_gb_per_s")])
+        verdict, recorded, now = self.replayed(**self.paces(*7 * [1.07]))
+        self.assertEqual((verdict, now["processes"]), ("holds", 7))
+        self.assertNotIn("processes", recorded)
+        self.assertEqual(self.replayed(expect=4, **self.paces(*7 * [1.2]))[0], "SLOWER")
 
     def test_another_device(self):
         self.divide_recorded_times(2)

@@ -34,7 +34,7 @@ static void make_record(struct hn_record *record)
     record->verdict =
         (struct hn_verdict){HN_SELF_VERIFIED, 1e-300, 1.0 / 3, 7.25, 2, 57, 5000000000, 3};
     record->timing = (struct hn_timing){2674.1 / 3, 890,  900, 0.5, 3,   1,   1980, 2700,
-                                        true,       NULL, 3,   2,   889, 910, 2400};
+                                        true,       NULL, 3,   2,   889, 899, 910,  2400};
     record->timing.samples_us = calloc(3, sizeof(double));
     assert_non_null(record->timing.samples_us);
     for (int i = 0; i < 3; i++)
@@ -55,7 +55,8 @@ static void assert_timing_equal(const struct hn_timing *a, const struct hn_timin
     assert_true(a->batch == b->batch && a->dropped == b->dropped && a->clock_mhz == b->clock_mhz &&
                 a->unstable == b->unstable && a->host_us == b->host_us);
     assert_true(a->processes == b->processes && a->fastest_us == b->fastest_us &&
-                a->slowest_us == b->slowest_us && a->copy_gb_per_s == b->copy_gb_per_s);
+                a->middle_us == b->middle_us && a->slowest_us == b->slowest_us &&
+                a->copy_gb_per_s == b->copy_gb_per_s);
     assert_int_equal(a->sample_count, b->sample_count);
     for (size_t i = 0; i < a->sample_count; i++)
         assert_true(a->samples_us[i] == b->samples_us[i]);

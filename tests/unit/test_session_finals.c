@@ -231,6 +231,7 @@ static void the_best_is_measured_in_other_processes(void **state)
     const struct hn_timing *timing = &record_of(session, GRID_BEST)->timing;
     assert_int_equal(timing->processes, 2);
     assert_near(timing->fastest_us, 100, 1e-9);
+    assert_near(timing->middle_us, 100.5, 1e-9);
     assert_near(timing->slowest_us, 101, 1e-9);
     assert_near(timing->copy_gb_per_s, 2000, 1e-9);
     assert_near(timing->median_us, 100, 0.01);

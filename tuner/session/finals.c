@@ -19,8 +19,10 @@ static const double repeat_share = 0.01;
  * beyond this a variant may have been faster in the search because it knew its inputs. */
 static const double most_slowed = 1.1;
 static const double most_slowed_alone = 1.3;
-/* The best is measured in so many more processes, each where there is so much time. */
-static const int processes_most = 2;
+/* The best is measured in so many more processes, in the most where two differ by so much; each
+ * where there is so much time. */
+enum { PROCESSES_LEAST = 2, PROCESSES_MOST = 5 };
+static const double processes_alike = 1.02;
 static const double process_ms = 400;
 
 static enum hn_status take_hold(struct hn_finals *finals, struct hn_error *err)
@@ -258,7 +260,7 @@ static enum hn_status take_timing(struct hn_record *record, const double *sample
     timing->high_us = interval.high;
     timing->host_us = raced->timing.host_us;
     timing->processes = 0;
-    timing->fastest_us = timing->slowest_us = timing->copy_gb_per_s = 0;
+    timing->fastest_us = timing->middle_us = timing->slowest_us = timing->copy_gb_per_s = 0;
     record->conditions = raced->conditions;
     memcpy(record->host, raced->host, sizeof record->host);
     memcpy(record->card, raced->card, sizeof record->card);
@@ -385,6 +387,12 @@ static enum hn_status race(struct hn_finals *finals, bool *again, struct hn_erro
     return status;
 }
 
+static bool are_enough(const struct hn_timing *timing)
+{
+    bool alike = timing->slowest_us <= processes_alike * timing->fastest_us;
+    return timing->processes >= (alike ? PROCESSES_LEAST : PROCESSES_MOST);
+}
+
 /* The best again in processes that begin anew: none can tell of itself how much they differ. A tune
  * without time for one, or where none comes up, does without; one that fails is the verdict. */
 static enum hn_status measure_processes(struct hn_finals *finals, struct hn_record *verdict,
@@ -393,17 +401,18 @@ static enum hn_status measure_processes(struct hn_finals *finals, struct hn_reco
     struct hn_backend *backend = finals->session->backend;
     struct hn_flight *flight = hn_finals_flight(finals, 0);
     const struct hn_racer best = {&flight->record.point, &flight->image};
+    struct hn_timing *timing = &flight->record.timing;
+    double medians_us[PROCESSES_MOST];
     enum hn_status status = HN_OK;
     if (backend->kind->measure == NULL)
         return HN_OK;
     hn_session_show(finals->session, "measuring the best in other processes");
-    for (int i = 0; status == HN_OK && verdict->outcome == HN_OUTCOME_OK && i < processes_most &&
-                    hn_session_left_ms(finals->session) > process_ms;
-         i++) {
+    while (status == HN_OK && verdict->outcome == HN_OUTCOME_OK && !are_enough(timing) &&
+           hn_session_left_ms(finals->session) > process_ms) {
         hn_record_finish(verdict);
         status = backend->kind->measure(backend, &best, true, verdict, err);
         if (status == HN_OK && verdict->outcome == HN_OUTCOME_OK)
-            hn_timing_add_process(&flight->record.timing, &verdict->timing);
+            hn_timing_add_process(timing, &verdict->timing, medians_us);
     }
     return status == HN_ERUN || hn_session_left_ms(finals->session) <= 0 ? HN_OK : status;
 }

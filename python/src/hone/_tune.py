@@ -61,7 +61,8 @@ def tune(config: Config, *, problem: Optional[Mapping[str, Value]] = None, restr
             with shown(progress) as tell:
                 found = _command.document(words, tell)
         except CommandError as failure:
-            failure.result = _result(json.loads(failure.result), place, settled) if failure.code == 3 and failure.result else None
+            document = json.loads(failure.result) if failure.code == 3 and failure.result else None
+            failure.result = _result(document, place, settled) if isinstance(document, list) else None
             raise
     return _result(found, place, settled)
 
