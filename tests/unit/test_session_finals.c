@@ -237,6 +237,10 @@ static void the_best_is_measured_in_other_processes(void **state)
     assert_near(timing->median_us, 100, 0.01);
     assert_int_equal(record_of(session, 10)->timing.processes, 0);
     hn_session_destroy(session);
+    options.brief = true;
+    session = run_session(&grid, NULL, &options);
+    assert_int_equal(record_of(session, GRID_BEST)->timing.processes, 0);
+    hn_session_destroy(session);
     finish_grid(&grid);
 }
 

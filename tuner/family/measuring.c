@@ -145,6 +145,7 @@ static enum hn_status run_session(struct hn_measuring *measuring, struct hn_task
         .first_count = errand->first_count,
         .race_within = errand->races,
         .hasty = errand->hasty,
+        .brief = true,
     };
     if (status == HN_OK) {
         snprintf(measuring->nvrtc, sizeof measuring->nvrtc, "%s", task->version.nvrtc);

@@ -404,7 +404,7 @@ static enum hn_status measure_processes(struct hn_finals *finals, struct hn_reco
     struct hn_timing *timing = &flight->record.timing;
     double medians_us[PROCESSES_MOST];
     enum hn_status status = HN_OK;
-    if (backend->kind->measure == NULL)
+    if (backend->kind->measure == NULL || finals->session->options.brief)
         return HN_OK;
     hn_session_show(finals->session, "measuring the best in other processes");
     while (status == HN_OK && verdict->outcome == HN_OUTCOME_OK && !are_enough(timing) &&

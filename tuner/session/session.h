@@ -30,6 +30,7 @@ struct hn_session_options {
     const struct hn_bindings *first; /* that are valid are evaluated before anything else, the ladder too, which is a seed then and stopped early; borrowed */
     size_t first_count;
     bool counters;      /* of the best finalists it is also read what the GPU counts of a launch */
+    bool brief;         /* one of many: the best is not measured in other processes, since nobody replays it */
     bool hasty;         /* points that can not be the best are stopped early */
     double energy_s;    /* what launches of the finalists consume, in two windows of so many seconds; 0: not asked for */
     double race_within; /* results within this share of the best take part in the race as well as who can not be told from it */

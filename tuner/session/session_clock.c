@@ -40,7 +40,7 @@ static double finals_ms(const struct hn_session *session)
     double verify_ms = measured > 0 ? state->verify_s * 1e3 / (double)measured : 0;
     double race_ms = fmax(fmin(race_part * whole_ms, race_most_ms), race_least_ms);
     double wanted_ms = race_ms + (expected_finalists + audit_launches) * verify_ms + rest_ms;
-    wanted_ms += fmin(whole_ms / 20, most_processes_ms);
+    wanted_ms += session->options.brief ? 0 : fmin(whole_ms / 20, most_processes_ms);
     if (session->options.energy_s > 0)
         wanted_ms += windows * (1e3 * session->options.energy_s + window_rest_ms) + idle_ms;
     return session->backend->kind->race != NULL ? fmin(wanted_ms, whole_ms / 2) : 0;
