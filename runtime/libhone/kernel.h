@@ -120,10 +120,6 @@ void hn_lib_slots_place(struct hone_kernel *kernel);
 enum hone_status hn_lib_symbols_find(struct hone_kernel *kernel, const struct hn_value *values,
                                      struct hone_error *err);
 
-/* The bytes of a scalar argument's value. */
-enum hn_status hn_lib_scalar(const struct hn_argument *argument, const struct hn_value *values, uint64_t *bits,
-                             struct hn_error *err);
-
 /* The stream's scratch memory, allocated when it has none yet. Not to be called with the lock held. */
 enum hone_status hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream, CUdeviceptr *address,
                                       struct hone_error *err);

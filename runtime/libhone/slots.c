@@ -9,28 +9,6 @@ _Static_assert(HONE_FLOAT8_E4M3 - HONE_INT8 == HN_FLOAT8_E4M3 - HN_INT8,
 
 enum { ALIGNMENT = 512 };
 
-enum hn_status hn_lib_scalar(const struct hn_argument *argument, const struct hn_value *values,
-                             uint64_t *bits, struct hn_error *err)
-{
-    *bits = 0;
-    if (hn_element_is_real(argument->element)) {
-        double real = 0;
-        enum hn_status status = hn_expression_number(argument->value, values, &real, err);
-        hn_element_encode(real, argument->element, bits);
-        return status;
-    }
-    int64_t integer = 0;
-    int64_t low = 0;
-    int64_t high = 0;
-    enum hn_status status = hn_expression_integer(argument->value, values, &integer, err);
-    hn_element_range(argument->element, &low, &high);
-    if (status == HN_OK && (integer < low || integer > high))
-        return hn_fail(err, HN_EVALUE, "argument '%s' is %lld, which %s can not hold",
-                       argument->name, (long long)integer, hn_element_name(argument->element));
-    memcpy(bits, &integer, hn_element_size(argument->element)); /* little endian */
-    return status;
-}
-
 static enum hn_status make_scalar(const struct hn_argument *argument, const struct hn_value *values,
                                   struct hn_lib_slot *slot, struct hn_error *err)
 {
@@ -38,7 +16,7 @@ static enum hn_status make_scalar(const struct hn_argument *argument, const stru
     slot->value_bytes = (uint32_t)hn_element_size(argument->element);
     bool constant = hn_expression_slots(argument->value) == 0;
     slot->need = constant || !slot->taken ? HONE_OPTIONAL : HONE_FIXED;
-    return hn_lib_scalar(argument, values, &slot->preset, err);
+    return hn_argument_evaluate_scalar(argument, values, &slot->preset, err);
 }
 
 /* The contents of an input as one structure. */

@@ -19,7 +19,7 @@ static enum hone_status set_value(struct hone_kernel *kernel, const struct hn_ar
     uint64_t bits = 0;
     struct hn_error reason = {""};
     enum hone_status status =
-        hn_lib_take(err, hn_lib_scalar(symbol, values, &bits, &reason), &reason);
+        hn_lib_take(err, hn_argument_evaluate_scalar(symbol, values, &bits, &reason), &reason);
     if (status != HONE_OK)
         return status;
     return hn_lib_cuda(

@@ -142,6 +142,7 @@ enum hn_status hn_argument_evaluate_scalar(const struct hn_argument *argument,
                                            const struct hn_value *values, uint64_t *scalar,
                                            struct hn_error *err)
 {
+    *scalar = 0;
     if (hn_element_is_real(argument->element)) {
         double real = 0.0;
         enum hn_status status = hn_expression_number(argument->value, values, &real, err);
@@ -158,7 +159,7 @@ enum hn_status hn_argument_evaluate_scalar(const struct hn_argument *argument,
     if (integer < low || integer > high)
         return hn_fail(err, HN_EVALUE, "argument '%s' is %lld, which %s can not hold",
                        argument->name, (long long)integer, hn_element_name(argument->element));
-    memcpy(scalar, &integer, sizeof integer); /* little endian: the low bytes come first */
+    memcpy(scalar, &integer, hn_element_size(argument->element)); /* little endian */
     return HN_OK;
 }
 
