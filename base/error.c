@@ -7,6 +7,7 @@
 enum hn_status hn_fail(struct hn_error *err, enum hn_status status, const char *format, ...)
 {
     if (err != NULL) {
+        err->status = status;
         va_list arguments;
         va_start(arguments, format);
         vsnprintf(err->message, sizeof err->message, format, arguments);

@@ -2,6 +2,8 @@
 #ifndef HONE_BASE_ERROR_H
 #define HONE_BASE_ERROR_H
 
+#include <stdbool.h>
+
 /* How a call ended. Only what ends a command is a status; a variant that fails is data (enum hn_outcome). */
 enum hn_status {
     HN_OK,
@@ -16,19 +18,30 @@ enum hn_status {
     HN_EINTERRUPTED, /* a signal ended the command */
 };
 
-/* One message, set where the failure is first detected and never rewritten on the way up. Mostly one line; a table
- * may follow it. */
+/* The first failure of a run of steps: its status, and one message that is never rewritten on the way up. Mostly one line; a table
+ * may follow it.
+ *
+ * A function that returns a status begins afresh: it leaves its failure in err, whatever stood there before. A function that
+ * returns no status and takes an err is sticky: it does nothing where err has failed, so that ten steps need one check. A function
+ * of the first kind that calls some of the second begins with hn_error_init and ends with `return err->status`. */
 struct hn_error {
     char message[4096];
+    enum hn_status status;
 };
 
-/* Without a message yet, where it would cost too much to fill all of it with zeros. */
+/* Nothing has failed yet. Leaves the message's bytes as they are: filling them with zeros would cost too much. */
 static inline void hn_error_init(struct hn_error *err)
 {
+    err->status = HN_OK;
     err->message[0] = '\0';
 }
 
-/* Formats the message into err, which may be NULL, and returns status. */
+static inline bool hn_failed(const struct hn_error *err)
+{
+    return err->status != HN_OK;
+}
+
+/* Puts status and message into err, which may be NULL, and returns status. */
 enum hn_status hn_fail(struct hn_error *err, enum hn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -43,7 +43,7 @@ static void do_tasks(struct work *work)
 {
     const struct hn_parallel *parallel = work->parallel;
     while (!atomic_load(&work->failed)) {
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         size_t task = atomic_fetch_add(&work->next, 1);
         if (task >= parallel->count)
             return;

@@ -185,7 +185,7 @@ static enum hn_status check_corners(const struct hn_rule *rule,
 static enum hn_status complete_feature(const struct hn_rule *rule, const struct hn_scope *scope,
                                        struct hn_rule_feature *feature, struct hn_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     enum hn_status status = HN_OK;
     if (feature->text == NULL)
         return hn_fail(err, HN_ECONFIG, "rule: a feature has no text");

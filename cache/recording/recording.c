@@ -88,7 +88,7 @@ static enum hn_status read_rows(const json_t *cache, struct hn_recording *record
     enum hn_status status = seen == NULL ? hn_fail_memory(err) : HN_OK;
     json_object_foreach((json_t *)(uintptr_t)cache, key, row)
     {
-        struct hn_error reason = {""};
+        struct hn_error reason = {0};
         if (status != HN_OK)
             break;
         struct hn_record *record = &recording->records.items[recording->records.count++];
@@ -127,7 +127,7 @@ enum hn_status hn_recording_load(const char *path, struct hn_recording *recordin
     char *text;
     size_t size;
     json_t *root = NULL;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     *recording = (struct hn_recording){.from_hone = false};
     hn_identity_init(&recording->identity);
     enum hn_status status = hn_gzip_read(path, &text, &size, err);

@@ -117,7 +117,7 @@ enum hn_status hn_recording_parse(const char *text, size_t size, bool samples, j
                                   struct hn_error *err)
 {
     struct hn_text relaxed;
-    struct hn_error original = {""};
+    struct hn_error original = {0};
     enum hn_status gate = hn_gate_json(text, size, err);
     if (gate != HN_OK)
         return gate;

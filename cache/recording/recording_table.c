@@ -224,7 +224,7 @@ static enum hn_status read_rows(const struct hn_recording *header, json_t *cache
         return hn_fail_memory(err);
     json_object_foreach(cache, key, json)
     {
-        struct hn_error reason = {""};
+        struct hn_error reason = {0};
         enum hn_status status = read_row(header, json, table, &reason);
         if (status != HN_OK)
             return hn_fail(err, status, "row '%.200s': %.1000s", key, reason.message);
@@ -281,7 +281,7 @@ enum hn_status hn_recording_table_load(const char *path, struct hn_recording_tab
     char *text;
     size_t size;
     json_t *root = NULL;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     *table = (struct hn_recording_table){.row_count = 0};
     enum hn_status status = hn_gzip_read(path, &text, &size, err);
     if (status != HN_OK)

@@ -22,7 +22,7 @@ static enum hn_status check_rows(struct hn_store *store, const char *title, cons
     if (status == HN_OK)
         status = hn_statement_step(statement, &row, err);
     while (status == HN_OK && row) {
-        struct hn_error finding = {""};
+        struct hn_error finding = {0};
         enum hn_status found = look(store, statement, &finding);
         if (found != HN_OK)
             hn_text_printf(report, "%s%s\n", title, finding.message);

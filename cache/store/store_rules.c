@@ -71,7 +71,7 @@ enum hn_status hn_store_read_rule(const struct hn_store *store, struct hn_statem
                                   struct hn_rule *rule, struct hn_error *err)
 {
     json_error_t error;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     const char *text = hn_column_text(statement, 0);
     enum hn_status status = hn_store_expect_intact(store, statement, 1, "a rule of a family", err);
     if (status == HN_OK)

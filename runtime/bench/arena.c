@@ -86,7 +86,7 @@ static enum hn_status resolve_fill(const struct hn_plan *plan, size_t i,
 {
     const struct hn_argument *argument = &plan->arguments[i];
     const double *numbers = buffer->recipe.fill.numbers;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     enum hn_status status = hn_recipe_make(plan, i, values, &buffer->recipe, &reason);
     if (status != HN_OK)
         return hn_fail(err, status == HN_EVALUE ? HN_ECONFIG : status,

@@ -211,7 +211,7 @@ static enum hn_status write_capture(struct capture *capture, CUstream stream, co
 enum hone_status hn_lib_capture(struct hone_kernel *kernel, CUstream stream, const uint64_t *values,
                                 struct hone_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     if (atomic_fetch_add(&kernel->captured, 1) >= kernel->cache->capture_launches)
         return HONE_OK;
     struct capture capture = {.kernel = kernel,

@@ -98,7 +98,7 @@ static enum hn_status listen(struct child *child, struct hn_error *err)
     hn_process_drain(&child->process);
     while (status == HN_OK && !child->done) {
         struct hn_message message;
-        struct hn_error lost = {""};
+        struct hn_error lost = {0};
         switch (hn_channel_receive(&child->process.channel, false, &message, &lost)) {
         case HN_RECEIVED_NOTHING:
             return HN_OK;

@@ -45,7 +45,7 @@ static enum hone_status find_device(struct hone_cache *cache, CUcontext context,
     if (made == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
     made->context = context;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     if (hn_driver_device(&cache->driver, handle, &made->device, &reason) != HN_OK) {
         free(made);
         return hn_lib_fail(err, HONE_CUDA, "%.1000s", reason.message);
@@ -490,7 +490,7 @@ static enum hn_status add_limit(struct search *search, size_t limit, struct hn_e
 static enum hone_status complete(struct search *search, const struct hn_bindings *names,
                                  struct hone_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < HN_DEVICE_LIMITS; i++)
         if (lacks_limit(search, names, i))

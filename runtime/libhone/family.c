@@ -86,7 +86,7 @@ enum hone_status hn_lib_family_get(struct hone_cache *cache, const char *kernel,
     for (*family = cache->families; *family != NULL; *family = (*family)->next)
         if (strcmp((*family)->kernel, kernel) == 0)
             return HONE_OK;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     struct hn_lib_family *made = calloc(1, sizeof *made);
     enum hn_status status =
         made == NULL ? hn_fail_memory(&reason) : fill(cache, kernel, made, &reason);
@@ -139,7 +139,7 @@ struct hn_lib_rule *hn_lib_family_find(const struct hn_lib_family *family,
 static enum hone_status read_known(struct hone_cache *cache, struct hn_lib_rule *rule,
                                    struct hone_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     const struct hn_identity *identity = &rule->stored->identity;
     enum hn_status status = hn_known_problems_read(cache->store, identity->kernel,
                                                    identity->signature, &rule->known, &reason);

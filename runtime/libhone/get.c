@@ -48,7 +48,7 @@ static enum hone_status check(const struct hn_lib_request *request, struct hone_
 
 static enum hone_status load_driver(struct hone_cache *cache, struct hone_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     enum hn_status status = HN_OK;
     pthread_mutex_lock(&cache->lock);
     if (!atomic_load(&cache->has_driver)) {

@@ -247,7 +247,7 @@ static enum hn_status make_image(struct hone_cache *cache, const struct hn_lib_c
 enum hone_status hn_lib_image_get(struct hone_cache *cache, const struct hn_lib_choice *choice,
                                   struct hn_image *image, bool *compiled, struct hone_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     *compiled = false;
     if (read_kept(cache, choice, image))
         return HONE_OK;

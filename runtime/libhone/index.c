@@ -54,7 +54,7 @@ void hn_lib_index_finish(struct hn_lib_index *index)
 static enum hone_status read_list(struct hone_cache *cache, struct hn_lib_index *index,
                                   struct hone_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     if (cache->is_folder)
         return hn_lib_recordings_read(cache, index->kernel, &index->list, err);
     return hn_lib_take(
@@ -65,7 +65,7 @@ static enum hone_status read_list(struct hone_cache *cache, struct hn_lib_index 
 static enum hone_status fill(struct hone_cache *cache, const char *kernel,
                              struct hn_lib_index *index, struct hone_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     index->kernel = strdup(kernel);
     if (index->kernel == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
@@ -136,7 +136,7 @@ enum hone_status hn_lib_index_list_problem(struct hone_cache *cache, const char 
                                            const struct hn_bindings *problem,
                                            struct hn_tuned_list *list, struct hone_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     *list = (struct hn_tuned_list){.items = NULL};
     if (cache->store == NULL)
         return HONE_OK;

@@ -133,7 +133,7 @@ static enum hone_status fit_clusters(struct hone_kernel *kernel, size_t index,
     struct hn_launch_step *launch = &kernel->launch.steps[index];
     struct hn_value *values = NULL;
     struct hn_record record;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     int clusters = 0;
     if (!hn_plan_asks_clusters(plan, launch->step))
         return HONE_OK;
@@ -193,7 +193,7 @@ static enum hone_status check_arguments(const struct hone_kernel *kernel,
                                         const struct hn_image *image, const struct hn_value *values,
                                         struct hone_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     enum hn_status status =
         hn_signature_check(kernel->plan->plan, values, &kernel->launch, image, &reason);
     if (status == HN_ECONFIG || status == HN_EFORMAT)

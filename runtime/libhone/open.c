@@ -79,7 +79,7 @@ enum hone_status hn_lib_cuda(const struct hone_cache *cache, CUresult result, co
 {
     if (result == CUDA_SUCCESS)
         return HONE_OK;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     (void)hn_driver_check(&cache->driver, result, what, &reason);
     (void)hn_lib_fail(err, HONE_CUDA, "%.1000s", reason.message);
     if (err != NULL)
@@ -100,7 +100,7 @@ static void read_capture(struct hone_cache *cache)
 static enum hone_status open_path(struct hone_cache *cache, struct hone_error *err)
 {
     struct stat about;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     if (hn_store_is_server(cache->path))
         return hn_lib_fail(err, HONE_BAD_FILE,
                            "libhone reads files, and 'postgresql://…' is a server: `hone cache "

@@ -78,7 +78,7 @@ enum hone_status hn_lib_plan_add(struct hone_cache *cache, const struct hn_versi
                                  struct hn_stored_plan *stored, const struct hn_lib_plan **plan,
                                  struct hone_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     struct hn_lib_plan *made = calloc(1, sizeof *made);
     enum hn_status status =
         made == NULL ? hn_fail_memory(&reason) : read_plan(made, stored, &reason);
@@ -101,7 +101,7 @@ enum hone_status hn_lib_plan_get(struct hone_cache *cache, const struct hn_tuned
 {
     const char *kernel = tuned->identity.kernel;
     const struct hn_version *version = &tuned->version;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     struct hn_stored_plan stored = {.json = NULL};
     for (*plan = cache->plans; *plan != NULL; *plan = (*plan)->next)
         if (hn_version_equal(&(*plan)->version, version) &&

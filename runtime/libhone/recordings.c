@@ -6,7 +6,7 @@
 enum hone_status hn_lib_recordings_read(struct hone_cache *cache, const char *kernel,
                                         struct hn_tuned_list *list, struct hone_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     return hn_lib_take(err, hn_recording_list(cache->path, kernel, list, &reason), &reason);
 }
 

@@ -58,7 +58,7 @@ enum hone_status hn_lib_module_add(struct hone_cache *cache, const struct hn_lib
                                    struct hn_image *image, struct hn_lib_module **module,
                                    struct hone_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     struct hn_lib_module *made = calloc(1, sizeof *made);
     if (made == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");

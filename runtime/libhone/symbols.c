@@ -17,7 +17,7 @@ static enum hone_status set_value(struct hone_kernel *kernel, const struct hn_ar
                                   struct hone_error *err)
 {
     uint64_t bits = 0;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     enum hone_status status =
         hn_lib_take(err, hn_argument_evaluate_scalar(symbol, values, &bits, &reason), &reason);
     if (status != HONE_OK)
@@ -32,7 +32,7 @@ static enum hone_status add_symbol(struct hone_kernel *kernel, size_t index,
                                    const struct hn_value *values, CUdeviceptr address,
                                    uint64_t room, struct hone_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     const struct hn_plan *plan = kernel->plan->plan;
     const struct hn_argument *symbol = &plan->arguments[index];
     const struct hn_argument *source = &plan->arguments[hn_plan_source(plan, index)];
@@ -87,7 +87,7 @@ enum hone_status hn_lib_symbols_find(struct hone_kernel *kernel, const struct hn
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
     for (size_t i = 0; status == HONE_OK && i < plan->argument_count; i++) {
         bool applies = false;
-        struct hn_error reason = {""};
+        struct hn_error reason = {0};
         if (plan->arguments[i].role != HN_ROLE_SYMBOL)
             continue;
         status = hn_lib_take(

@@ -21,7 +21,7 @@ static void require_message(enum hn_status status, const struct hn_error *err)
 
 static void look_at_record(const struct hn_record *record, const char *objective)
 {
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     fuzz_require(hn_gate_record(record, objective, &err) == HN_OK, err.message);
 }
 
@@ -29,7 +29,7 @@ static void look_at_plan(struct hn_store *store, const struct hn_tuned *tuned)
 {
     struct hn_stored_plan stored;
     struct hn_plan *plan = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     enum hn_status status =
         hn_store_get_plan(store, tuned->identity.kernel, &tuned->version, &stored, &err);
     require_message(status, &err);
@@ -48,7 +48,7 @@ static void look_at_image(struct hn_store *store, const struct hn_tuned *tuned)
     void *cubin = NULL;
     size_t size = 0;
     char *entry = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     enum hn_status status = hn_store_get_image(store, &tuned->identity, &tuned->version,
                                                &tuned->best.point, &cubin, &size, &entry, &err);
     require_message(status, &err);
@@ -60,7 +60,7 @@ static void look_at_tuned(struct hn_store *store, const struct hn_tuned *tuned)
 {
     struct hn_records records;
     struct hn_roofs roofs;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     char *command = NULL;
     fuzz_require(hn_gate_identity(&tuned->identity, &err) == HN_OK &&
                      hn_gate_version(&tuned->version, &err) == HN_OK,
@@ -86,7 +86,7 @@ static void look_at_all(struct hn_store *store)
                                                                  hn_store_list_versions};
     for (size_t i = 0; i < 2; i++) {
         struct hn_tuned_list list;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         require_message(lists[i](store, i == 0 ? NULL : "idle", &list, &err), &err);
         for (size_t j = 0; j < list.count; j++)
             look_at_tuned(store, &list.items[j]);
@@ -112,7 +112,7 @@ static void export_all(struct hn_store *store)
                                                                    hn_export_source};
     struct hn_export export;
     struct hn_bindings problem;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     hn_bindings_init(&problem);
     const struct hn_export_request request = {.kernel = "idle", .problem = &problem};
     enum hn_status status = hn_export_open(store, &request, &export, &err);
@@ -131,7 +131,7 @@ static void export_all(struct hn_store *store)
 static bool is_whole(struct hn_store *store)
 {
     struct hn_text report;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     hn_text_init(&report);
     enum hn_status status = hn_store_check(store, &report, &err);
     require_message(status, &err);
@@ -146,7 +146,7 @@ static const char *make_own(void)
     static char *empty;
     static size_t size;
     struct hn_store *store;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (empty == NULL) {
         const char *path = fuzz_write_file("own.db", (const uint8_t *)"", 0);
         fuzz_require(hn_store_open(path, HN_STORE_WRITE, &store, &err) == HN_OK, err.message);
@@ -161,7 +161,7 @@ static void take_over(struct hn_store *from)
 {
     struct hn_store *store;
     struct hn_store_merged merged;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     const char *path = make_own();
     fuzz_require(hn_store_open(path, HN_STORE_WRITE, &store, &err) == HN_OK, err.message);
     enum hn_status status = hn_store_merge(store, from, true, &merged, &err);
@@ -173,7 +173,7 @@ static void take_over(struct hn_store *from)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hn_store *store;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     const char *path = fuzz_hostile_cache(data, size);
     enum hn_status status = hn_store_open(path, HN_STORE_READ, &store, &err);
     require_message(status, &err);

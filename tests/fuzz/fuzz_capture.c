@@ -25,7 +25,7 @@ static const char config_text[] =
 static struct hn_config *load_config(void)
 {
     struct hn_config *config = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     const char *path =
         fuzz_write_file("config.yaml", (const uint8_t *)config_text, strlen(config_text));
     fuzz_require(hn_config_load(path, &config, &err) == HN_OK, err.message);
@@ -63,7 +63,7 @@ static const char *write_capture(const uint8_t *data, size_t size)
 static void send_plan(const struct hn_plan *plan)
 {
     struct hn_plan *again = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     json_t *json = hn_plan_to_json(plan);
     fuzz_require(json != NULL, "a plan has a JSON text");
     fuzz_require(hn_plan_from_json(json, &again, &err) == HN_OK, err.message);
@@ -74,7 +74,7 @@ static void send_plan(const struct hn_plan *plan)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hn_capture *capture = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     const char *path = write_capture(data, size);
     if (access("/dev/shm", W_OK) == 0)
         (void)setenv("TMPDIR", "/dev/shm", 1);

@@ -21,7 +21,7 @@ static char *plan_text(const struct hn_plan *plan)
 static void store_plan(const struct hn_plan *plan)
 {
     struct hn_plan *again = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     char *text = plan_text(plan);
     json_t *json = json_loads(text, 0, NULL);
     fuzz_require(json != NULL, "a plan's text is JSON");
@@ -40,7 +40,7 @@ static void store_plan(const struct hn_plan *plan)
 static void use_space(const struct hn_config *config, const struct hn_space *space)
 {
     struct hn_bindings point;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     uint16_t *choice = calloc(hn_space_parameter_count(space) + 1, sizeof *choice);
     fuzz_require(choice != NULL, "there is memory");
     struct hn_random random = hn_random_seeded(1);
@@ -71,7 +71,7 @@ static void use_family(const struct hn_family *family)
     uint64_t at = 0;
     for (int i = 0; i < 4; i++) {
         struct hn_bindings problem;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         enum hn_status status = hn_family_draw(family, 1, &at, &problem, &err);
         fuzz_require(status == HN_OK || err.message[0] != '\0', "a failure has a message");
         if (status != HN_OK)
@@ -84,7 +84,7 @@ static void use_family(const struct hn_family *family)
 static void use_config(const struct hn_config *config)
 {
     struct hn_space *space = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (config->plan->template_path != NULL)
         store_plan(config->plan);
     if (config->family != NULL)
@@ -99,7 +99,7 @@ static void use_config(const struct hn_config *config)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hn_config *config = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     const char *path = fuzz_write_file("config.yaml", data, size);
     if (hn_config_load(path, &config, &err) == HN_OK)
         use_config(config);

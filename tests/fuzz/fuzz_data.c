@@ -8,7 +8,7 @@
 static void use_type(const char *path, enum hn_element element, uint64_t count)
 {
     struct hn_data_file file;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     char bytes[8];
     if (hn_data_file_open(path, element, count, &file, &err) != HN_OK) {
         fuzz_require(err.message[0] != '\0', "a failure has a message");
@@ -23,7 +23,7 @@ static void use_type(const char *path, enum hn_element element, uint64_t count)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *path = fuzz_write_file("data.npy", data, size);
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     for (int element = 0; element < HN_ELEMENT_COUNT; element++) {
         use_type(path, (enum hn_element)element, 6);
         use_type(path, (enum hn_element)element, size / hn_element_size((enum hn_element)element));

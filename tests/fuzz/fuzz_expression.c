@@ -31,7 +31,7 @@ static const struct hn_value *row(size_t index, struct hn_value values[NAMES])
 static void evaluate(const struct hn_expression *expression)
 {
     struct hn_value values[NAMES];
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     int64_t integer;
     double number;
     for (size_t i = 0; i < ROWS; i++) {
@@ -75,7 +75,7 @@ static void write_c(const struct hn_expression *expression, bool folded)
 static void use_expression(const char *string)
 {
     struct hn_expression *expression = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_expression_parse(string, &expression, &err) != HN_OK) {
         fuzz_require(err.message[0] != '\0', "a failure has a message");
         return;

@@ -32,7 +32,7 @@ static void use_plan(const json_t *json)
     struct hn_plan *again = NULL;
     struct hn_value *values = NULL;
     struct hn_bindings problem;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_plan_from_json(json, &plan, &err) != HN_OK) {
         fuzz_require(err.message[0] != '\0', "a failure has a message");
         return;
@@ -59,7 +59,7 @@ static void use_record(const json_t *json)
 {
     struct hn_record record;
     struct hn_record again;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     hn_record_init(&record);
     if (hn_record_from_json(json, NULL, &record, &err) == HN_OK) {
         json_t *stored = hn_record_to_json(&record);
@@ -79,7 +79,7 @@ static void use_device(const json_t *json)
 {
     struct hn_device device;
     struct hn_device again;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_device_from_json(json, &device, &err) != HN_OK) {
         fuzz_require(err.message[0] != '\0', "a failure has a message");
         return;
@@ -93,7 +93,7 @@ static void use_device(const json_t *json)
 static void ask_rule(const struct hn_rule *rule, bool highest)
 {
     struct hn_bindings problem;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     bool sure;
     hn_bindings_init(&problem);
     for (size_t i = 0; i < rule->value_count; i++) {
@@ -114,7 +114,7 @@ static void ask_rule(const struct hn_rule *rule, bool highest)
 static void use_rule(const json_t *json)
 {
     struct hn_rule rule, again;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     hn_rule_init(&rule);
     hn_rule_init(&again);
     if (hn_rule_from_json(json, &rule, &err) == HN_OK) {

@@ -13,7 +13,7 @@
 static void read_greeting(const uint8_t *data, size_t size)
 {
     struct hn_greeting greeting;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     size_t before = 0;
     size_t length = 0;
     char text[256];

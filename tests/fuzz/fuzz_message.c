@@ -15,7 +15,7 @@
 static void use_image(const struct hn_message *message, const json_t *json)
 {
     struct hn_image image;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_message_get_image(message, json, &image, &err) != HN_OK) {
         fuzz_require(err.message[0] != '\0', "a failure has a message");
         return;
@@ -47,7 +47,7 @@ static void send_again(const struct hn_message *message)
     char *frame = NULL;
     size_t size = 0;
     struct hn_message again;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     fuzz_require(hn_message_encode(message, &frame, &size, &err) == HN_OK, err.message);
     fuzz_require(hn_message_decode(frame + 4, size - 4, &again, &err) == HN_OK, err.message);
     fuzz_require(again.blob_count == message->blob_count, "no attachment is lost");
@@ -74,7 +74,7 @@ static void receive_all(const uint8_t *data, size_t size)
     int ends[2];
     struct hn_channel channel;
     struct hn_message message;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     fuzz_require(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "there is a socket pair");
     /* What does not fit into the socket is cut off. */
     (void)!send(ends[1], data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -89,7 +89,7 @@ static void receive_all(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hn_message message;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     receive_all(data, size);
     if (hn_message_decode(data, size, &message, &err) == HN_OK)
         use_message(&message);

@@ -122,7 +122,7 @@ static void check(const char *option)
     struct hn_template template = {.path = "k.cu", .text = ""};
     struct hn_bindings problem;
     struct hn_source source;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     hn_bindings_init(&problem);
     if (hn_option_check(option, &err) == HN_OK)
         look_at_allowed(option);

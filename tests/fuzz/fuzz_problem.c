@@ -27,7 +27,7 @@ static void check_config(const char *text)
 {
     struct hn_yaml *yaml = NULL;
     struct hn_config *config = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     const char *path = fuzz_write_file("config.yaml", (const uint8_t *)text, strlen(text));
     if (hn_yaml_load(path, &yaml, &err) == HN_OK)
         check_keys(yaml);
@@ -43,7 +43,7 @@ static void check_config(const char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct hn_import_place place = {"problem.json", ".", "../problems/"};
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     json_t *root;
     char *text = NULL;
     if (hn_import_load(fuzz_write_file("problem.json", data, size), &root, &err) != HN_OK) {

@@ -12,7 +12,7 @@ static void save_and_load(const struct hn_recording *recording)
 {
     static const uint8_t nothing[1] = {0};
     struct hn_recording again;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     const char *path = fuzz_write_file("saved.json", nothing, 0);
     if (hn_recording_save(path, recording, &err) != HN_OK)
         return;
@@ -25,7 +25,7 @@ static void save_and_load(const struct hn_recording *recording)
 static void load_table(const char *path, bool recording)
 {
     struct hn_recording_table table;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     enum hn_status status = hn_recording_table_load(path, &table, &err);
     fuzz_require(status == HN_OK || err.message[0] != '\0', "a failure has a message");
     fuzz_require(status == HN_OK || !recording || strstr(err.message, "a row for each point") ||
@@ -38,7 +38,7 @@ static void load_table(const char *path, bool recording)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hn_recording recording;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     const char *path = fuzz_write_file("recording", data, size);
     if (hn_recording_load(path, &recording, &err) != HN_OK) {
         fuzz_require(err.message[0] != '\0', "a failure has a message");

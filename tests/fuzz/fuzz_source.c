@@ -14,7 +14,7 @@ static void draft_kernel(const struct hn_source_text *source, const struct hn_ke
 {
     struct hn_macros macros;
     struct hn_draft draft;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     fuzz_require(kernel->body <= kernel->end && kernel->end <= source->length,
                  "a body is part of its source");
     fuzz_require(hn_macros_find(source, &macros, &err) == HN_OK, "there is memory");
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hn_source_text source;
     struct hn_kernels kernels;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     char *text = strndup((const char *)data, size);
     fuzz_require(text != NULL, "there is memory");
     fuzz_require(hn_source_text_make("kernel.cu", text, &source, &err) == HN_OK, "there is memory");

@@ -30,7 +30,7 @@ static struct {
 static void put_session(struct hn_store *store, const struct hn_recording *recording,
                         const struct hn_origin *from, const void *cubin, size_t size)
 {
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     int64_t id = 0;
     struct hn_store_file files[4];
     for (size_t i = 0; i < recording->plan.file_count && i < 4; i++)
@@ -58,7 +58,7 @@ static void fill(const char *path)
 {
     struct hn_recording recording;
     struct hn_store *store = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     char *cubin = NULL;
     size_t size = 0;
     const struct hn_origin from = {"node7", "idle.json", 1763697600};
@@ -150,7 +150,7 @@ static void set_schema(sqlite3 *handle, char *const *from, char *const *to)
 static void make_base(void)
 {
     static const uint8_t nothing[1] = {0};
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     const char *path = fuzz_write_file("base.db", nothing, 0);
     fill(path);
     fuzz_require(sqlite3_open(path, &base.handle) == SQLITE_OK &&

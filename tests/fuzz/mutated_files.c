@@ -39,7 +39,7 @@ struct subject {
 static char *shorten(const char *path)
 {
     struct hn_recording recording;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     char *text = NULL;
     fuzz_require(hn_recording_load(path, &recording, &err) == HN_OK, err.message);
     while (recording.records.count > ROWS)
@@ -67,7 +67,7 @@ static const struct hn_record *find_worst(const struct hn_recording *recording)
 static void measure_here(struct subject *subject)
 {
     struct hn_store *store;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     int64_t id = 0;
     const struct hn_recording *recording = &subject->recording;
     const struct hn_store_session session = {.identity = &recording->identity,
@@ -136,7 +136,7 @@ static int run(bool must, const char *const *words)
     int argc = 0;
     size_t command = 0;
     struct shown shown;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     for (; words[argc] != NULL; argc++)
         argv[argc] = (char *)(uintptr_t)words[argc];
     while (strcmp(hn_commands[command]->name, words[0]) != 0)
@@ -196,7 +196,7 @@ static void require_own_first(const struct subject *subject)
 {
     struct hn_store *store;
     struct hn_tuned_list list;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     size_t own = 0;
     bool found = false;
     const struct hn_identity *identity = &subject->recording.identity;
@@ -221,7 +221,7 @@ static void require_own_first(const struct subject *subject)
 static void look_at_report(int code)
 {
     char *page = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     size_t ends = 0;
     if (code != 0)
         return;
@@ -237,7 +237,7 @@ static bool try(const struct subject *subject, const char *text)
 {
     const char *kernel = subject->recording.identity.kernel;
     const char *stranger = path_of_stranger, *own = path_of_own, *output = path_of_output;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     fuzz_require(hn_text_write_file(stranger, text, strlen(text), &err) == HN_OK &&
                      hn_text_write_file(own, subject->cache, subject->cache_size, &err) == HN_OK,
                  err.message);
@@ -263,7 +263,7 @@ static void try_recording(const char *path, size_t count, struct fuzz_random *ra
 {
     size_t taken = 0;
     struct subject subject = {.text = shorten(path)};
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     fuzz_require(hn_recording_load(path_of_stranger, &subject.recording, &err) == HN_OK,
                  err.message);
     measure_here(&subject);

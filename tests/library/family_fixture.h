@@ -18,7 +18,7 @@ static inline void store_ok(enum hn_status status, const struct hn_error *err)
 static inline void keep_image(struct hn_store *store, int64_t session, const struct hn_tuned *tuned,
                               const struct hn_bindings *point)
 {
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     void *cubin = NULL;
     char *entry = NULL;
     size_t size = 0;
@@ -32,7 +32,7 @@ static inline void keep_image(struct hn_store *store, int64_t session, const str
 static inline void learn(struct hn_store *store, const struct hn_tuned *tuned, const struct hn_rule *rule,
                          size_t images, const struct hn_device_identity *device)
 {
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_identity identity = tuned->identity;
     struct hn_stored_plan stored;
     struct hn_store_file files[8];
@@ -58,7 +58,7 @@ static inline void learn_on(const char *kernel, const char *text, size_t images,
     struct hn_store *store;
     struct hn_tuned_list list;
     struct hn_rule rule;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     read_rule(text, &rule);
     store_ok(hn_store_open(getenv("HONE_TEST_CACHE"), HN_STORE_WRITE, &store, &err), &err);
     store_ok(hn_store_list(store, kernel, &list, &err), &err);

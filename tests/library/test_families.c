@@ -244,7 +244,7 @@ static void a_rule_of_another_device_comes_after_what_was_tuned_here(void **stat
     (void)state;
     struct hone_cache *cache = NULL;
     struct hn_database *database;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hone_error reason = {.message = ""};
     char path[512], command[1200];
     snprintf(path, sizeof path, "%s.other", getenv("HONE_TEST_CACHE"));

@@ -21,7 +21,7 @@ static void find_points(void)
     struct hn_store *store;
     struct hn_tuned_list list;
     struct hn_records records;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     double slow_us = 0;
     store_ok(hn_store_open(getenv("HONE_TEST_CACHE"), HN_STORE_READ, &store, &err), &err);
     store_ok(hn_store_list(store, "scale", &list, &err), &err);

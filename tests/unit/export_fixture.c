@@ -46,7 +46,7 @@ static int64_t begin_result(struct hn_store *store, const struct result *result)
 {
     char path[512];
     struct hn_template template;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     snprintf(path, sizeof path, "%s/%s.cu",
              strcmp(result->kernel, "matmul") == 0 ? HONE_SOURCE_DIR "/templates"
                                                    : HONE_TEST_DATA "/templates",
@@ -99,7 +99,7 @@ static void put_result(struct hn_store *store, const struct result *result)
     record.objective = result->time_us;
     record.verdict = (struct hn_verdict){HN_VERIFIED, 1e-6, 1e-5, 1, 2, 0, 0, 0};
     record.time = 1770000000; /* 2026-02-02 */
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_store_put(store, session, &record, &err) != HN_OK)
         fail_msg("%s", err.message);
     hn_record_finish(&record);
@@ -133,7 +133,7 @@ char *export_as(const char *path, const char *kernel, const char *device, const 
                                          struct hn_error *))
 {
     struct hn_export export;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_text text = {0};
     if (open_export(path, kernel, device, problem, &export, &err) != HN_OK ||
         format(&export, &text, &err) != HN_OK)

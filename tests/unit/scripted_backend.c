@@ -302,7 +302,7 @@ static const struct hn_backend_kind scripted_kind = {
 
 void make_grid(struct grid *grid, const char *restriction)
 {
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct scripted *backend = &grid->backend;
     *grid = (struct grid){0};
     if (hn_config_load(HONE_TEST_DATA "/session/grid.yaml", &grid->config, &err) != HN_OK ||
@@ -350,7 +350,7 @@ const struct hn_record *keep_record(const struct hn_session *session, size_t tic
 {
     assert_true(read_count < sizeof read_records / sizeof *read_records);
     struct hn_record *record = &read_records[read_count++];
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_session_record(session, ticket, record, &err) != HN_OK)
         fail_msg("%s", err.message);
     return record;
@@ -387,7 +387,7 @@ struct hn_session *run_session(struct grid *grid, struct hn_store *store,
                                const struct hn_session_options *options)
 {
     struct hn_session *session;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     grid->backend.seed = grid->backend.first_seed = options->seed;
     if (hn_session_create(&grid->backend.base, store, options, &session, &err) != HN_OK ||
         hn_session_run(session, NULL, NULL, &err) != HN_OK)

@@ -46,7 +46,7 @@ static inline int tear_down(void **state)
 static inline struct hn_store *open_store(const char *path, enum hn_store_mode mode)
 {
     struct hn_store *store;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_store_open(path, mode, &store, &err) != HN_OK)
         fail_msg("%s", err.message);
     return store;
@@ -77,7 +77,7 @@ static inline int64_t begin_at(struct hn_store *store, const struct hn_version *
                                bool simulated, double started)
 {
     struct hn_identity identity;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     int64_t id = 0;
     make_identity(&identity, m);
     struct hn_store_session session = {.identity = &identity,
@@ -129,7 +129,7 @@ static inline void put_outcome(struct hn_store *store, int64_t session, int tile
 
 static inline void commit(struct hn_store *store)
 {
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_store_commit(store, &err) != HN_OK)
         fail_msg("%s", err.message);
 }
@@ -139,7 +139,7 @@ static inline struct hn_records load_of(struct hn_store *store, const struct hn_
 {
     struct hn_identity identity;
     struct hn_records records;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     make_identity(&identity, 4096);
     if (hn_store_load(store, &identity, version, simulated, &records, &err) != HN_OK)
         fail_msg("%s", err.message);
@@ -170,7 +170,7 @@ static inline void assert_refused(const char *path, enum hn_store_mode mode,
                                   enum hn_status expected, const char *part)
 {
     struct hn_store *store;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     assert_int_equal(hn_store_open(path, mode, &store, &err), expected);
     assert_null(store);
     if (strstr(err.message, part) == NULL)
@@ -184,7 +184,7 @@ static inline void assert_refused(const char *path, enum hn_store_mode mode,
 static inline void run_sql(const char *path, const char *sql)
 {
     struct hn_database *database;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_database_open(path, HN_DATABASE_WRITE, &database, &err) != HN_OK ||
         hn_database_run(database, sql, &err) != HN_OK)
         fail_msg("%s", err.message);

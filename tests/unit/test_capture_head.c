@@ -30,7 +30,7 @@ static void a_whole_one_is_read(void **state)
 {
     (void)state;
     json_t *head;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     enum hn_status status = read_capture(good, &head, &err);
     assert_string_equal(err.message, "");
     assert_int_equal(status, HN_OK);
@@ -73,7 +73,7 @@ static void a_hostile_one_is_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hn_text text;
         json_t *head;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         const char *at = strstr(good, cases[i].was);
         assert_non_null(at);
         hn_text_init(&text);

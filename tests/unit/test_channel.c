@@ -54,7 +54,7 @@ static void put(const struct pair *pair, const char *bytes, size_t size)
 static void expect_message(struct pair *pair, const char *type)
 {
     struct hn_message message;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_channel_receive(&pair->channel, false, &message, &err) != HN_RECEIVED_MESSAGE)
         fail_msg("no message '%s': %s", type, err.message);
     assert_string_equal(hn_message_type(&message), type);
@@ -65,7 +65,7 @@ static void expect_message(struct pair *pair, const char *type)
 static void expect_closed(struct pair *pair, const char *reason)
 {
     struct hn_message message;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     assert_int_equal(hn_channel_receive(&pair->channel, false, &message, &err), HN_RECEIVED_CLOSED);
     if (strstr(err.message, reason) == NULL)
         fail_msg("'%s' does not say '%s'", err.message, reason);
@@ -205,7 +205,7 @@ static void sending_to_a_closed_end_fails(void **state)
     (void)state;
     struct pair pair;
     struct hn_message message;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     make_pair(&pair);
     close(pair.other);
     pair.other = -1;

@@ -228,7 +228,7 @@ static void a_reference_may_be_files(void **state)
     assert_int_equal(reference->files[1].argument, 1);
     assert_ends(reference->files[1].file, "/config/good/data/c-{N}.npy");
     assert_ends(config->plan->arguments[0].fill.file, "/config/good/a-{N}.npy");
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_plan *again = NULL;
     json_t *json = hn_plan_to_json(config->plan);
     assert_int_equal(hn_plan_from_json(json, &again, &err), HN_OK);
@@ -273,7 +273,7 @@ static void a_space_alone_is_enough(void **state)
     (void)state;
     struct hn_config *config = load("good/space.yaml");
     struct hn_space *space = build(config, 0);
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     assert_null(config->plan->template_path);
     assert_int_equal(config->problem_count, 1);
     assert_int_equal(hn_space_size(space), 8);
@@ -298,7 +298,7 @@ static void what_is_left_out_has_a_default(void **state)
     assert_int_equal(config->look_ahead, HN_LOOK_AHEAD);
     assert_null(config->prior);
     assert_bindings(&plan->defaults, "TILE=8");
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     assert_int_equal(hn_config_check_files(config, &err), HN_ECONFIG);
     assert_string_equal(err.message, "good/least.yaml: template /nowhere/product.cu can not be "
                                      "read: No such file or directory");
@@ -367,7 +367,7 @@ static void a_partial_point_is_completed(void **state)
     hn_bindings_finish(&whole);
     hn_bindings_finish(&partial);
 
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     partial = point("VARIANT=simple,FUSE=true");
     hn_bindings_init(&whole);
     assert_int_equal(hn_config_complete(config, space, &partial, &whole, &err), HN_ECONFIG);
@@ -501,7 +501,7 @@ static void wrong_assignments_say_what_is_there(void **state)
     };
     struct hn_config *config = load("good/full.yaml");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         enum hn_status status = cases[i].problem
                                     ? set_problem(config, cases[i].assignment, &err)
                                     : hn_config_restrict(config, cases[i].assignment, &err);
@@ -534,7 +534,7 @@ static void check_bad(const char *yaml)
     char *expected = NULL;
     assert_int_equal(hn_text_read_file(path, 1 << 16, &expected, NULL, NULL), HN_OK);
     expected[strcspn(expected, "\n")] = '\0';
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     load_bad(yaml, &err);
     assert_string_equal(err.message, expected);
     free(expected);

@@ -133,7 +133,7 @@ static void what_is_always_frozen_can_not_be_thawed(void **state)
     (void)state;
     static const char *const paths[] = {"frozen_always.yaml", "frozen_by_two.yaml"};
     for (size_t i = 0; i < 2; i++) {
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         struct hn_config *config = load(paths[i]);
         assert_int_equal(hn_config_thaw(config, &err), HN_ECONFIG);
         assert_non_null(strstr(err.message, "'freeze' makes M a constant of the program"));
@@ -169,7 +169,7 @@ static void where_none_of_the_kept_is_valid_is_no_space(void **state)
     (void)state;
     struct hn_config *config = load("frozen.yaml");
     struct hn_space *space = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     keep(config, "FROZEN=0,TILE=16,WORD=4", "FROZEN=0,TILE=8,WORD=4");
     take_problem(config, "M=6,N=64,S=3");
     assert_int_equal(hn_config_space(config, 0, &space, &err), HN_ENOTFOUND);

@@ -51,7 +51,7 @@ static void a_default_point_is_never_far_from_the_best(void **state)
     for (size_t i = 0; i < files.gl_pathc; i++) {
         char path[1024];
         struct hn_recording recording;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         assert_int_equal(hn_recording_load(files.gl_pathv[i], &recording, &err), HN_OK);
         const char *kernel = recording.identity.kernel;
         if (strcmp(kernel, last) != 0) {

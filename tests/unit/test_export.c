@@ -35,7 +35,7 @@ static void assert_fails(const char *path, const char *kernel, const char *devic
                          const char *problem, enum hn_status expected, const char *message)
 {
     struct hn_export export;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     assert_int_equal(open_export(path, kernel, device, problem, &export, &err), expected);
     hn_export_finish(&export);
     assert_string_equal(err.message, message);
@@ -59,7 +59,7 @@ static void test_errors(void **state)
         fixture->path, "matmul", "A100", "K=32", HN_ENOTFOUND,
         "'matmul' was not tuned on 'A100', or that names several; cached are: NVIDIA H200");
     struct hn_export export;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     assert_int_equal(open_export(fixture->path, "matmul", NULL, "K=7", &export, &err),
                      HN_ENOTFOUND);
     hn_export_finish(&export);

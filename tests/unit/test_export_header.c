@@ -6,7 +6,7 @@
 static void write_file(const struct fixture *fixture, const char *name, const char *text)
 {
     char path[160];
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     snprintf(path, sizeof path, "%s/%s", fixture->folder, name);
     if (hn_text_write_file(path, text, strlen(text), &err) != HN_OK)
         fail_msg("%s", err.message);
@@ -281,7 +281,7 @@ static void test_reserved_name(void **state)
     fill_cache(fixture->path, matmuls, 1);
     struct hn_export export;
     struct hn_text text = {0};
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     assert_int_equal(open_export(fixture->path, "matmul", NULL, "", &export, &err), HN_OK);
     struct hn_value value = hn_integer(1);
     assert_int_equal(hn_bindings_set((struct hn_bindings *)&export.configs[0]->best.point, "CONFIG",

@@ -130,7 +130,7 @@ enum { INPUTS = sizeof inputs / sizeof inputs[0] };
 static struct hn_expression *parse(const char *text)
 {
     struct hn_expression *expression = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_expression_parse(text, &expression, &err) != HN_OK ||
         hn_expression_bind(expression, &scope, &err) != HN_OK)
         fail_msg("%s: %s", text, err.message);
@@ -145,7 +145,7 @@ static char *write_program(void)
     bool needs_math;
     for (size_t i = 0; i < CASES; i++) {
         struct hn_expression *expression = parse(cases[i]);
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         bool real = false;
         struct hn_text code = {0};
         if (hn_expression_append_c(expression, slots, "t", &real, &code, &err) != HN_OK)
@@ -187,7 +187,7 @@ static void check_line(const char *expression_text, size_t input, const char *li
                                            hn_word(load_words[inputs[input].load - 1]),
                                            tile,
                                            mode};
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_value value;
     enum hn_status status = hn_expression_evaluate(expression, values, &value, &err);
     hn_expression_destroy(expression);
@@ -262,7 +262,7 @@ static void check_refused(const char *expression_text, enum hn_status expected, 
 {
     struct hn_expression *expression = parse(expression_text);
     struct hn_text code = {0};
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     assert_int_equal(hn_expression_append_c(expression, slots, "t", NULL, &code, &err), expected);
     assert_non_null(strstr(err.message, message));
     hn_text_finish(&code);

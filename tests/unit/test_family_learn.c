@@ -45,7 +45,7 @@ struct fixture {
 static int set_up(void **state)
 {
     static struct fixture fixture;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_config_load(HONE_TEST_DATA "/family/tiles.yaml", &fixture.config, &err) != HN_OK ||
         hn_device_for_architecture("sm_90", &fixture.device, &err) != HN_OK) {
         print_error("%s\n", err.message);
@@ -193,7 +193,7 @@ static void a_rule_chooses_well_at_sizes_that_it_has_not_seen(void **state)
 {
     struct fixture *fixture = *state;
     struct hn_learnt learnt;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     const struct hn_learn_options options = {.seed = 5, .samples = 3000, .wanted = 4};
     double mean, worst;
     add_points(fixture);

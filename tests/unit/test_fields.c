@@ -204,7 +204,7 @@ static void always_is_written_and_needed_is_demanded(void **state)
     };
     for (size_t i = 2; i < sizeof empty / sizeof *empty; i++) {
         struct thing thing;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         char expected[64];
         both[0] = fields[i];
         both[0].always = true;
@@ -269,7 +269,7 @@ static void nonsense_is_refused_and_what_was_read_can_be_freed(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct thing thing;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         assert_int_equal(read_thing(&structure, cases[i][0], &thing, &err), HN_EFORMAT);
         assert_string_equal(err.message, cases[i][1]);
         hn_fields_finish(&structure, &thing);

@@ -42,7 +42,7 @@ static void times_are_what_times_can_be(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hn_record record;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         make_record(&record, 16, cases[i].median_us);
         record.timing.low_us = cases[i].low_us;
         record.timing.high_us = cases[i].high_us;
@@ -73,7 +73,7 @@ static void objectives_follow_from_what_was_measured(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hn_record record;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         struct hn_value gflops = hn_real(3.5);
         make_record(&record, 16, 71);
         assert_int_equal(hn_bindings_set(&record.metrics, "gflops", &gflops, NULL), HN_OK);
@@ -86,7 +86,7 @@ static void objectives_follow_from_what_was_measured(void **state)
 static void the_rest_of_a_record_is_in_range(void **state)
 {
     (void)state;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_record record;
     double sample = 0;
     make_record(&record, 16, 7);
@@ -152,7 +152,7 @@ static void identities_are_of_words_and_lines(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hn_identity identity;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         make_identity(&identity, 4096);
         char **parts[] = {&identity.kernel, &identity.signature, &identity.regime,
                           &identity.objective};
@@ -168,7 +168,7 @@ static void identities_are_of_words_and_lines(void **state)
 static void versions_are_of_hashes_and_lines(void **state)
 {
     (void)state;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_version version = version_1;
     assert_int_equal(hn_gate_version(&version, &err), HN_OK);
     strcpy(version.plan_hash, "../../etc");
@@ -181,7 +181,7 @@ static void versions_are_of_hashes_and_lines(void **state)
 static void dates_may_differ_by_a_day(void **state)
 {
     (void)state;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     double now = (double)time(NULL);
     assert_int_equal(hn_gate_date(0, &err), HN_OK);
     assert_int_equal(hn_gate_date(now + 23 * 3600, &err), HN_OK);
@@ -193,7 +193,7 @@ static void dates_may_differ_by_a_day(void **state)
 static void moments_have_a_calendar_date(void **state)
 {
     (void)state;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     assert_int_equal(hn_gate_moment("imported", 0, &err), HN_OK);
     assert_int_equal(hn_gate_moment("imported", 253402300799, &err), HN_OK);
     assert_says(hn_gate_moment("imported", 253402300801, &err), &err, "at most 253402300799");
@@ -212,7 +212,7 @@ static void control_characters_of_logs_are_replaced(void **state)
 static void json_is_weighed_before_it_is_parsed(void **state)
 {
     (void)state;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     static char text[16000002];
     memset(text, ',', sizeof text);
     assert_int_equal(hn_gate_json(text, 8000000, &err), HN_OK);

@@ -136,7 +136,7 @@ static void launches_are_those_that_are_made_one_by_one(void **state)
 {
     (void)state;
     struct hn_config *config;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     int programs = 0, valid = 0;
     if (hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &err) != HN_OK)
         fail_msg("%s", err.message);
@@ -172,7 +172,7 @@ static void shipped_kernels_are_programs(void **state)
     };
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         struct hn_config *config;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         struct hn_bindings low, high, one;
         char path[512];
         snprintf(path, sizeof path, "%s/configs/%s.yaml", HONE_SOURCE_DIR, kernels[i][0]);

@@ -68,7 +68,7 @@ static void a_body_cut_short_is_refused(void **state)
     int whole = 0;
     for (size_t length = 0; length < size; length++) {
         struct hn_message message;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         unsigned char *part = malloc(length > 0 ? length : 1);
         assert_non_null(part);
         memcpy(part, body, length);
@@ -91,7 +91,7 @@ static void a_body_cut_short_is_refused(void **state)
 static void expect_refused(const char *text, const char *reason)
 {
     struct hn_message message;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     unsigned char body[256] = {(unsigned char)strlen(text)};
     memcpy(body + 4, text, strlen(text));
     assert_int_equal(hn_message_decode(body, 4 + strlen(text), &message, &err), HN_EFORMAT);
@@ -130,7 +130,7 @@ static void a_message_beyond_the_limit_is_not_sent(void **state)
 {
     (void)state;
     struct hn_message message;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     char *frame;
     size_t size;
     void *data = calloc(HN_MESSAGE_LIMIT, 1);
@@ -258,7 +258,7 @@ static void a_damaged_image_is_refused(void **state)
     for (size_t i = 0; i < 4 + 8; i++) {
         struct hn_message message;
         struct hn_image read;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         hn_message_init(&message, "compiled");
         assert_int_equal(hn_message_add_image(&message, "image", &image, NULL), HN_OK);
         json_t *json = json_object_get(message.json, "image");
@@ -283,7 +283,7 @@ static void a_cubin_that_is_not_attached_is_refused(void **state)
     for (int number = -1; number <= 1; number += 2) {
         struct hn_message message;
         struct hn_image read;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         hn_message_init(&message, "compiled");
         assert_int_equal(hn_message_add_image(&message, "image", &image, NULL), HN_OK);
         json_t *json = json_object_get(message.json, "image");
@@ -319,7 +319,7 @@ static void a_hostile_image_is_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hn_message message;
         struct hn_image read;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         hn_message_init(&message, "compiled");
         assert_int_equal(hn_message_add_image(&message, "image", &image, NULL), HN_OK);
         json_t *json = json_object_get(message.json, "image");
@@ -341,7 +341,7 @@ static void what_a_worker_says_passes_the_gate(void **state)
 {
     (void)state;
     struct hn_message message;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     double amount = 7;
     hn_message_init(&message, "done");
     json_object_set_new(message.json, "noise", json_real(-0.5));
@@ -369,7 +369,7 @@ static void what_would_fill_the_memory_is_not_parsed(void **state)
     (void)state;
     enum { SIZE = 9000000 };
     struct hn_message message;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     unsigned char *body = malloc(4 + SIZE);
     assert_non_null(body);
     memset(body + 4, '[', SIZE);

@@ -18,7 +18,7 @@ static enum hn_status count_up(void *context, size_t task, struct hn_error *err)
 static void tasks_are_done_once_each(void **state)
 {
     int counts[300] = {0};
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     (void)state;
     const struct hn_parallel parallel = {
         .count = 150, .jobs = 7, .run = count_up, .context = counts};
@@ -30,7 +30,7 @@ static void tasks_are_done_once_each(void **state)
 static void the_first_failure_counts(void **state)
 {
     int counts[300] = {0};
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     (void)state;
     const struct hn_parallel parallel = {
         .count = 300, .jobs = 2, .run = count_up, .context = counts};

@@ -75,7 +75,7 @@ static struct hn_plan *read_small(void)
 {
     json_t *json = parse(small);
     struct hn_plan *plan = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     enum hn_status status = hn_plan_from_json(json, &plan, &err);
     assert_string_equal(err.message, "");
     assert_int_equal(status, HN_OK);
@@ -157,7 +157,7 @@ static void a_missing_value_is_the_default(void **state)
     struct hn_plan *plan = read_small();
     struct hn_bindings problem, point;
     struct hn_value *values = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     parse_bindings("M=3,N=100", &problem);
     parse_bindings("LOAD=ldg", &point);
     assert_int_equal(hn_plan_values(plan, &problem, &point, &values, NULL), HN_OK);
@@ -325,7 +325,7 @@ static void what_is_no_plan_is_refused(void **state)
     for (size_t i = 0; i < sizeof no_plans / sizeof no_plans[0]; i++) {
         json_t *json = changed(no_plans[i][0], no_plans[i][1]);
         struct hn_plan *plan = NULL;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         assert_int_equal(hn_plan_from_json(json, &plan, &err), HN_EFORMAT);
         assert_string_equal(err.message, no_plans[i][2]);
         assert_null(plan);

@@ -42,14 +42,14 @@ static int remove_folder(void **state)
 
 static void load(const char *from, struct hn_recording *recording)
 {
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_recording_load(from, recording, &err) != HN_OK)
         fail_msg("%s", err.message);
 }
 
 static void save(const char *to, const struct hn_recording *recording)
 {
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_recording_save(to, recording, &err) != HN_OK)
         fail_msg("%s", err.message);
 }
@@ -324,7 +324,7 @@ static void unfinished_file_of_kernel_tuner(void **state)
 static void assert_refused(const char *text, const char *part)
 {
     struct hn_recording recording;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     assert_int_equal(hn_text_write_file(path, text, strlen(text), NULL), HN_OK);
     assert_int_equal(hn_recording_load(path, &recording, &err), HN_EFORMAT);
     if (strstr(err.message, part) == NULL)
@@ -430,7 +430,7 @@ static void damaged_gzip_is_refused(void **state)
 {
     (void)state;
     struct hn_recording recording;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct stat info;
     make_recording(&recording);
     save(packed, &recording);
@@ -459,7 +459,7 @@ static void point_that_does_not_fit_is_not_saved(void **state)
 {
     (void)state;
     struct hn_recording recording;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     make_recording(&recording);
     set(&recording.records.items[2].point, "EXTRA", hn_integer(1));
     assert_int_equal(hn_recording_save(path, &recording, &err), HN_ECONFIG);

@@ -21,7 +21,7 @@ static void folder_gives_the_results_of_a_kernel(void **state)
 {
     (void)state;
     struct hn_tuned_list list = {0};
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     assert_int_equal(hn_recording_list(RECORDED, "matmul", &list, &err), HN_OK);
     assert_int_equal(list.count, 2);
     for (size_t i = 0; i < list.count; i++) {
@@ -67,7 +67,7 @@ static void what_is_not_asked_for(void **state)
 {
     (void)state;
     struct hn_tuned_list list = {0};
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     assert_int_equal(hn_recording_list(ONE, "matmu", &list, &err), HN_OK);
     assert_int_equal(hn_recording_list(ONE, "matmul_aat", &list, &err), HN_OK);
     assert_int_equal(list.count, 0);

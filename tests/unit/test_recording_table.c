@@ -6,7 +6,7 @@
 
 static void load_table(const char *text, struct hn_recording_table *table)
 {
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     write_text(text);
     if (hn_recording_table_load(path, table, &err) != HN_OK)
         fail_msg("%s", err.message);
@@ -88,7 +88,7 @@ static void a_table_of_an_unfinished_file_ends_with_its_last_row(void **state)
 static void fails(const char *text, const char *message)
 {
     struct hn_recorded recorded;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     char expected[512];
     write_text(text);
     snprintf(expected, sizeof expected, "'%s': %s", path, message);

@@ -40,7 +40,7 @@ static void the_newest_of_a_driver_is_kept(void **state)
     struct hn_roofs second = make_roofs("580.1", 200);
     struct hn_roofs other = make_roofs("590.2", 150);
     struct hn_roofs found;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     second.copy_gb_per_s = 4100;
     second.tensor.pipes[HN_PIPE_BF16] = (struct hn_tensor_roof){700e3, 1600};
     second.tensor.power_limit_w = 700;
@@ -79,7 +79,7 @@ static void json_is_exact_both_ways(void **state)
                                           "launch_us",     "measured",    "driver"};
     struct hn_roofs roofs = make_roofs("580.1", 1.0 / 3);
     struct hn_roofs found;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     for (int i = 0; i < HN_PIPE_COUNT; i++)
         roofs.tensor.pipes[i] = (struct hn_tensor_roof){1000.0 / (i + 3), 1600};
     roofs.tensor.power_limit_w = 700;
@@ -87,7 +87,7 @@ static void json_is_exact_both_ways(void **state)
     assert_int_equal(hn_roofs_from_json(json, &found, NULL), HN_OK);
     assert_same(&found, &roofs);
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         char message[64];
         json_t *wrong = json_copy(json);
         json_object_set_new(wrong, members[i], json_false());
@@ -123,7 +123,7 @@ static void a_device_is_measured(void **state)
     struct hn_driver driver;
     struct hn_device device;
     struct hn_roofs roofs;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_driver_open(&driver, &err) != HN_OK ||
         hn_driver_device(&driver, 0, &device, &err) != HN_OK ||
         hn_device_measure_roofs(&driver, &device, &roofs, &err) != HN_OK)
@@ -151,7 +151,7 @@ static void a_program_that_does_not_fit_is_refused(void **state)
     struct hn_context context;
     struct hn_roofs roofs;
     struct hn_image image;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     hn_image_init(&image);
     image.outcome = HN_OUTCOME_COMPILE_ERROR;
     assert_int_equal(hn_driver_open(&driver, NULL), HN_OK);

@@ -215,7 +215,7 @@ static void what_is_no_rule_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         struct hn_rule rule;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         char *text = replace(rule_text, broken[i].part, broken[i].with);
         json_t *json = parse_quoted(text);
         hn_rule_init(&rule);

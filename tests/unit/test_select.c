@@ -115,7 +115,7 @@ static void test_one_answer(void **state)
 {
     const struct fixture *fixture = *state;
     struct hn_config *config;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &err) != HN_OK)
         fail_msg("%s", err.message);
     struct judge judge = {.plan = config->plan};

@@ -244,7 +244,7 @@ static void put_rule(const char *path, const struct hn_rule *rule, int number)
 
 static void write_header(const struct fixture *fixture, struct hn_export *export)
 {
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_bindings any;
     struct hn_text header = {0};
     hn_bindings_init(&any);
@@ -263,7 +263,7 @@ static void test_rules(void **state)
 {
     const struct fixture *fixture = *state;
     struct hn_config *config;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &err) != HN_OK)
         fail_msg("%s", err.message);
     struct judge judge = {.plan = config->plan};

@@ -63,7 +63,7 @@ static void a_row_reads_as_it_was_written(void **state)
 {
     struct hn_session_row row;
     struct hn_identity identity;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     json_t *json = row_of(*state);
     assert_int_equal(hn_session_row_read(json, &row, &err), HN_OK);
     make_identity(&identity, 4096);
@@ -85,7 +85,7 @@ static void a_changed_row_is_refused(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (int missing = 0; missing < 2; missing++) {
             struct hn_session_row row;
-            struct hn_error err = {""};
+            struct hn_error err = {0};
             json_t *json = row_of(*state);
             json_object_set_new(json, texts[i], missing ? json_null() : json_string("K=1"));
             assert_int_equal(hn_session_row_read(json, &row, &err), HN_EFORMAT);

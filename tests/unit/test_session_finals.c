@@ -117,7 +117,7 @@ static void a_fall_is_made_good_by_the_next_session(void **state)
     struct grid grid;
     struct hn_session *session;
     struct hn_session_options options = exhaustive();
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     make_liar(&grid);
     grid.backend.fail_seeded = true;

@@ -193,7 +193,7 @@ static void a_run_failure_keeps_what_was_finished(void **state)
     struct grid grid;
     struct hn_session *session;
     struct hn_session_options options = exhaustive();
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     make_grid(&grid, NULL);
     grid.backend.fail_at = 100;
@@ -435,7 +435,7 @@ static void a_record_that_is_gone_is_said(void **state)
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     struct hn_session_options options = exhaustive();
     struct hn_record record;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct grid grid;
     size_t lost = 0;
     make_grid(&grid, NULL);

@@ -49,7 +49,7 @@ static bool is_listed(const struct hn_config *config, const struct hn_bindings *
 static void load_config(struct shipped *shipped)
 {
     char path[1024];
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     const struct hn_bindings *problem = &shipped->recording.identity.problem;
     bool is_rule = shipped->recording.rule != NULL;
     snprintf(path, sizeof path, HONE_SOURCE_DIR "/configs/%s.yaml",
@@ -67,7 +67,7 @@ static void compare_version(struct shipped *shipped)
 {
     struct hn_config_kept kept;
     struct hn_text text = {0};
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     const struct hn_version *was = &shipped->recording.version;
     if (hn_config_keep(shipped->config, &shipped->config->problems[0], &kept, &err) != HN_OK)
         fail_msg("%s: %s", shipped->path, err.message);
@@ -105,7 +105,7 @@ static bool is_point(const struct shipped *shipped, const struct hn_space *space
 static void compare_points(struct shipped *shipped)
 {
     struct hn_space *space = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     const struct hn_rule *rule = shipped->recording.rule;
     const struct hn_records *records = &shipped->recording.records;
     const struct hn_bindings *foreign = NULL;
@@ -131,7 +131,7 @@ static void compare_points(struct shipped *shipped)
 
 static size_t look_at(const char *path)
 {
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct shipped shipped = {.path = path};
     if (hn_recording_load(path, &shipped.recording, &err) != HN_OK)
         fail_msg("%s: %s", path, err.message);
@@ -174,7 +174,7 @@ static void roofs_are_whole_and_of_the_same_device(void **state)
     json_error_t where;
     struct hn_roofs roofs;
     struct hn_recording recording;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     json_t *document = json_load_file(RECORDED "roofs.json", 0, &where);
     json_t *device = json_array_get(json_object_get(document, "devices"), 0);
     json_t *said = json_object_get(device, "roofs");

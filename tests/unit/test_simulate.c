@@ -9,7 +9,7 @@
 static void load_line(int count, struct hn_recorded *recorded)
 {
     struct hn_text text;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     hn_text_init(&text);
     hn_text_append(&text, "{\"kernel_name\": \"k\", \"tune_params_keys\": [\"X\"], "
                           "\"tune_params\": {\"X\": [0]}, \"cache\": {\n");
@@ -29,7 +29,7 @@ static void load_line(int count, struct hn_recorded *recorded)
 
 static void load_recorded(const char *text, const char *name, struct hn_recorded *recorded)
 {
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     write_text(text);
     if (hn_recorded_load(path, recorded, &err) != HN_OK)
         fail_msg("%s", err.message);
@@ -180,7 +180,7 @@ static const struct hn_strategy_kind scripted = {
 static void play_script(const struct hn_recorded *recorded, unsigned look_ahead,
                         uint64_t budget_count, double budget_ms, struct hn_run *run)
 {
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     const struct hn_run_options options = {.recorded = recorded,
                                            .strategy = &scripted,
                                            .look_ahead = look_ahead,
@@ -267,7 +267,7 @@ static void an_exhausted_space_ends_a_run(void **state)
 {
     struct hn_recorded recorded;
     struct hn_run run;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     (void)state;
     load_line(16, &recorded);
     const struct hn_run_options options = {.recorded = &recorded,
@@ -287,7 +287,7 @@ static void a_point_outside_ends_the_run(void **state)
     static const uint16_t outside[] = {77};
     struct hn_recorded recorded;
     struct hn_run run;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     (void)state;
     load_line(16, &recorded);
     play.script = outside;

@@ -40,7 +40,7 @@ static void save_recording(const struct grid *grid, const char *path, int missin
                            const char *kernel, int n, const char *regime)
 {
     struct hn_value value = hn_integer(n);
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_recording recording = {
         .from_hone = true, .version = grid->task.version, .date = strdup("2025-11-21T04:00:00Z")};
     assert_int_equal(hn_identity_copy(&recording.identity, &grid->task.identity, NULL), HN_OK);
@@ -83,7 +83,7 @@ static struct hn_session_options exhaustive(void)
 static void run_simulated(struct grid *grid, const char *path, struct hn_store *store,
                           struct hn_backend **backend, struct hn_session **session)
 {
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_session_options options = exhaustive();
     if (hn_backend_simulated(&grid->task, path, backend, &err) != HN_OK ||
         hn_session_create(*backend, store, &options, session, &err) != HN_OK ||
@@ -176,7 +176,7 @@ static void expect_refusal(struct grid *grid, const char *path, enum hn_status s
                            const char *format, ...)
 {
     struct hn_backend *backend = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     char expected[1024];
     va_list arguments;
     va_start(arguments, format);
@@ -256,7 +256,7 @@ static void a_missing_or_broken_file_is_said(void **state)
     struct fixture *fixture = *state;
     struct grid grid;
     struct hn_backend *backend = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     make_grid(&grid, NULL);
     const char *path = in_folder(fixture, "none.json");
     assert_int_equal(hn_backend_simulated(&grid.task, path, &backend, &err), HN_ERUN);

@@ -59,7 +59,7 @@ static void points_have_estimates(void **state)
     (void)state;
     struct hn_space *space = small_space();
     struct hn_value n = hn_integer(64);
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_expression *good, *bad;
     assert_int_equal(hn_expression_parse("(N / TILE - 2) * (3 if LOAD == ldg else 1)", &good, NULL),
                      HN_OK);

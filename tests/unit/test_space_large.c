@@ -260,7 +260,7 @@ static void what_was_begun_can_be_let_go(void **state)
 static void a_thread_says_that_there_is_no_point(void **state)
 {
     (void)state;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_space *space = hn_space_create();
     add_range(space, "A", 1, 20);
     add_range(space, "B", 1, 20);
@@ -492,7 +492,7 @@ static void products_that_may_overflow_end(void **state)
     unsigned long long steps[2];
     for (int i = 0; i < 2; i++) {
         struct hn_space *space = hn_space_create();
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         for (int p = 0; p < 4; p++) {
             char name[16];
             snprintf(name, sizeof name, "P%d", p);

@@ -203,7 +203,7 @@ static void check_open(struct random_space *made, int64_t count)
 
 static void compare(struct random_space *made, size_t *seen)
 {
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     enum hn_status status = hn_space_build(made->space, &err);
     int64_t count = check_points(made, status == HN_OK);
     enum hn_status expected = count < 0 ? HN_ECONFIG : count == 0 ? HN_ENOTFOUND : HN_OK;

@@ -46,7 +46,7 @@ static void a_clock_before_1970_writes_nothing(void **state)
 {
     struct fixture *fixture = *state;
     struct hn_identity identity;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     int64_t id;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     make_identity(&identity, 1024);
@@ -96,7 +96,7 @@ static void the_last_record_of_a_point_reads_back(void **state)
     struct fixture *fixture = *state;
     struct hn_record wanted;
     struct hn_record record;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     int64_t session = begin(store);
     put(store, begin(store), 16, 1);
@@ -139,7 +139,7 @@ static void records_are_visited_one_by_one(void **state)
 {
     struct fixture *fixture = *state;
     struct hn_identity identity;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct visited visited = {.store = open_store(fixture->path, HN_STORE_WRITE)};
     int64_t session = begin(visited.store);
     for (int i = 1; i <= 3; i++)

@@ -118,7 +118,7 @@ static void altered_rows_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof alterations / sizeof *alterations; i++) {
         struct hn_tuned_list list;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
         put(store, begin(store), 16, 7);
         hn_store_close(store);
@@ -218,7 +218,7 @@ static void reading_ends_in_time(void **state)
 {
     struct fixture *fixture = *state;
     struct hn_database *database;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     int64_t value;
     hn_store_close(open_store(fixture->path, HN_STORE_WRITE));
     assert_int_equal(hn_database_open(fixture->path, HN_DATABASE_READ, &database, NULL), HN_OK);
@@ -238,7 +238,7 @@ static void overwritten_pages_are_reported(void **state)
 {
     struct fixture *fixture = *state;
     struct hn_text report;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     int64_t session = begin(store);
     for (int i = 0; i < 100; i++)
@@ -380,7 +380,7 @@ static void read_only_folder_opens_immutable(void **state)
 /* A limit on the size of files fails writes as a full disk does. */
 static void fill_disk(const struct fixture *fixture)
 {
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     int64_t session = begin(store);
     put(store, session, 1, 7);
@@ -441,7 +441,7 @@ static void a_cache_that_can_not_be_rescued_says_so(void **state)
 {
     struct fixture *fixture = *state;
     char command[400];
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     put(store, begin(store), 16, 1);
     snprintf(command, sizeof command, "rm -r '%s' && touch '%s'", fixture->folder, fixture->folder);
@@ -478,7 +478,7 @@ static void full_disk_loses_nothing_committed(void **state)
 static void failed_commit_keeps_what_is_pending(void **state)
 {
     struct fixture *fixture = *state;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     int64_t session = begin(store);
     run_sql(fixture->path, "ALTER TABLE record RENAME TO hidden");

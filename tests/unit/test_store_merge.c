@@ -70,7 +70,7 @@ static void merge_is_all_or_nothing(void **state)
     struct fixture *fixture = *state;
     char other[128];
     struct hn_store_merged merged;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     snprintf(other, sizeof other, "%s/other.db", fixture->folder);
     struct hn_store *from = open_store(other, HN_STORE_WRITE);
     put(from, begin(from), 16, 7);

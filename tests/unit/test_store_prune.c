@@ -29,7 +29,7 @@ static struct hn_store *fill(const struct fixture *fixture)
 static struct hn_pruned prune(struct hn_store *store, const struct hn_prune *what)
 {
     struct hn_pruned pruned;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_store_prune(store, what, &pruned, &err) != HN_OK)
         fail_msg("%s", err.message);
     return pruned;

@@ -13,7 +13,7 @@ static int64_t learn(struct hn_store *store, const struct hn_version *version, s
 {
     struct hn_identity identity;
     struct hn_rule rule;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     int64_t id = 0;
     make_identity(&identity, 0);
     hn_bindings_finish(&identity.problem);
@@ -38,7 +38,7 @@ static int64_t learn(struct hn_store *store, const struct hn_version *version, s
 static struct hn_stored_rules rules_of(struct hn_store *store, const char *kernel)
 {
     struct hn_stored_rules rules;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     if (hn_store_get_rules(store, kernel, &rules, &err) != HN_OK)
         fail_msg("%s", err.message);
     return rules;
@@ -245,7 +245,7 @@ static void which_problems_have_sessions_is_known(void **state)
     struct fixture *fixture = *state;
     struct hn_known_problems known;
     struct hn_identity identity;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     int64_t id;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     for (int m = 1; m <= PROBLEMS; m++) {

@@ -49,7 +49,7 @@ static void all_that_a_plan_uses_is_compiled(void **state)
     assert_int_equal(glob(HONE_SOURCE_DIR "/configs/*.yaml", 0, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         struct hn_config *config;
-        struct hn_error err = {""};
+        struct hn_error err = {0};
         if (hn_config_load(found.gl_pathv[i], &config, &err) != HN_OK)
             fail_msg("%s", err.message);
         check_plan(config->plan);

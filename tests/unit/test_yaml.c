@@ -31,7 +31,7 @@ static int tear_down(void **state)
 static struct hn_yaml *load(const char *text)
 {
     struct hn_yaml *root = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     assert_int_equal(hn_text_write_file(file, text, strlen(text), NULL), HN_OK);
     enum hn_status status = hn_yaml_load(file, &root, &err);
     assert_string_equal(err.message, "");
@@ -42,7 +42,7 @@ static struct hn_yaml *load(const char *text)
 static void refuse(const char *text, size_t size, const char *message)
 {
     struct hn_yaml *root = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     assert_int_equal(hn_text_write_file(file, text, size, NULL), HN_OK);
     assert_int_equal(hn_yaml_load(file, &root, &err), HN_ECONFIG);
     assert_string_equal(err.message, message);
@@ -167,7 +167,7 @@ static void a_missing_file_is_named(void **state)
 {
     (void)state;
     struct hn_yaml *root = NULL;
-    struct hn_error err = {""};
+    struct hn_error err = {0};
     assert_int_equal(hn_yaml_load("missing.yaml", &root, &err), HN_ECONFIG);
     assert_non_null(strstr(err.message, "missing.yaml"));
     assert_null(root);

@@ -257,7 +257,7 @@ static enum hn_status import_recording(const struct hn_cache_command *command, c
     imported->kernel_tuner = !recording.from_hone;
     imported->completed =
         status == HN_OK && command->read != NULL && fits_config(command, path, &recording, &kept);
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     if (status == HN_OK) {
         status = add_recording(command, path, &recording, &kept, imported, &reason);
         if (status == HN_EFORMAT)

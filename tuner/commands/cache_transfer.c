@@ -313,7 +313,7 @@ static enum hn_status export_families(const struct hn_cache_command *command, co
 enum hn_status hn_cache_export(const struct hn_cache_command *command, struct hn_error *err)
 {
     struct hn_tuned_list list = {.items = NULL};
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     size_t families = 0;
     const char *file = command->arguments[1];
     bool folder = is_folder(file);

@@ -152,7 +152,7 @@ static char *template_path(const struct init *init)
 static enum hn_status tell(const struct init *init)
 {
     struct hn_config *config = NULL;
-    struct hn_error wrong = {""};
+    struct hn_error wrong = {0};
     char line[HN_FOLLOW_UP_SIZE];
     bool valid = hn_config_load(init->output, &config, &wrong) == HN_OK;
     if (config != NULL)

@@ -92,7 +92,7 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
 
 int main(int argc, char **argv)
 {
-    static struct hn_error err = {""};
+    static struct hn_error err = {0};
     hn_output_init();
     argp_err_exit_status = hn_exit_code(HN_EUSAGE);
     for (int i = 1; i < argc; i++)

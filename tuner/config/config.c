@@ -270,7 +270,7 @@ static enum hn_status check_data(const struct hn_config *config, const struct hn
                                  struct hn_error *err)
 {
     struct hn_data_file file;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     char *path = NULL;
     int64_t count = 0;
     enum hn_status status = hn_expression_integer(argument->count, values, &count, &reason);

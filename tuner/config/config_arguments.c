@@ -388,7 +388,7 @@ static void check_results(struct hn_config_reader *reader, const struct hn_yaml 
 
 static void name_pitches(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     if (reader->status != HN_OK)
         return;
     enum hn_status status = hn_plan_name_pitches(reader->config->plan, &reason);

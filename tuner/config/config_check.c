@@ -10,7 +10,7 @@
 static void bind_all(struct hn_config_reader *reader)
 {
     const struct hn_expression *failed = NULL;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     if (reader->status != HN_OK)
         return;
     enum hn_status status = hn_plan_bind(reader->config->plan, &failed, &reason);
@@ -172,7 +172,7 @@ static void fail_trial(const struct trial *trial, const struct hn_expression *ex
 static void try_integer(const struct trial *trial, const struct hn_expression *expression,
                         int64_t least, int64_t most)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     int64_t result = 0;
     if (expression == NULL)
         return;
@@ -190,7 +190,7 @@ static void try_integer(const struct trial *trial, const struct hn_expression *e
 static void try_number(const struct trial *trial, const struct hn_expression *expression,
                        double least)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     double result = 0;
     if (expression == NULL)
         return;
@@ -206,7 +206,7 @@ static void try_number(const struct trial *trial, const struct hn_expression *ex
 /* That the expression, when there is one, has a value there. */
 static void try_condition(const struct trial *trial, const struct hn_expression *expression)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     struct hn_value result;
     if (expression != NULL &&
         hn_expression_evaluate(expression, trial->values, &result, &reason) != HN_OK)
@@ -215,7 +215,7 @@ static void try_condition(const struct trial *trial, const struct hn_expression 
 
 static void try_window(const struct trial *trial, const struct hn_window_plan *plan)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     struct hn_l2_window window;
     try_integer(trial, plan->parts[HN_WINDOW_BYTES], 0, INT32_MAX);
     try_integer(trial, plan->parts[HN_WINDOW_SET_ASIDE], 0, INT32_MAX);
@@ -228,7 +228,7 @@ static void try_window(const struct trial *trial, const struct hn_window_plan *p
 static void try_tensor(const struct trial *trial, const struct hn_argument *argument)
 {
     const struct hn_plan *plan = trial->reader->config->plan;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     struct hn_tensor tensor;
     if (argument->role == HN_ROLE_TENSOR_MAP && trial->reader->status == HN_OK &&
         hn_argument_evaluate_tensor(argument, hn_plan_find_argument(plan, argument->from),
@@ -238,7 +238,7 @@ static void try_tensor(const struct trial *trial, const struct hn_argument *argu
 
 static void try_step(const struct trial *trial, const struct hn_step *step)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     bool applies = false;
     if (hn_step_applies(step, trial->values, &applies, &reason) != HN_OK)
         fail_trial(trial, step->condition, reason.message);
@@ -269,7 +269,7 @@ static void try_compare(const struct trial *trial, const struct hn_compare *comp
 static void try_buffer(const struct trial *trial, const struct hn_argument *argument)
 {
     struct hn_config_reader *reader = trial->reader;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     uint64_t align;
     try_integer(trial, argument->count, 1, INT64_MAX / (int64_t)hn_argument_bytes(argument));
     if (hn_argument_evaluate_align(argument, trial->values, &align, &reason) != HN_OK)
@@ -291,7 +291,7 @@ static void try_scalar(const struct trial *trial, const struct hn_argument *argu
 
 static void try_argument(const struct trial *trial, const struct hn_argument *argument)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     bool applies = false;
     if (hn_argument_applies(argument, trial->values, &applies, &reason) != HN_OK)
         fail_trial(trial, argument->condition, reason.message);
@@ -336,7 +336,7 @@ static void try_problem(struct hn_config_reader *reader, size_t problem)
 {
     const struct hn_config *config = reader->config;
     struct trial trial = {.reader = reader};
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     if (find_broken(reader, problem, &config->plan->defaults) != NULL || reader->status != HN_OK)
         return;
     trial.where = hn_config_describe_default(reader, problem);

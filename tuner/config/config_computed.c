@@ -53,7 +53,7 @@ bool hn_config_is_computed(const struct hn_config_reader *reader, const struct h
 static void read_item(struct hn_config_reader *reader, const struct hn_yaml *node,
                       const struct hn_scope *scope, struct hn_config_recipe *recipe)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     struct hn_expression **item = &recipe->items[recipe->count++];
     hn_config_read_expression(reader, node, item);
     if (reader->status == HN_OK && hn_text_is_word(node->text) && !is_expression(reader, node))
@@ -150,7 +150,7 @@ static enum hn_status evaluate(const struct hn_config *config, size_t problem,
     for (size_t i = 0; status == HN_OK && i < plan->problem_count; i++)
         values[i] = *hn_bindings_get(&config->problems[problem], plan->problem[i]);
     for (size_t i = 0; status == HN_OK && i < recipe->count; i++) {
-        struct hn_error reason = {""};
+        struct hn_error reason = {0};
         status = hn_expression_integer(recipe->items[i], values, &items[i], &reason);
         if (status != HN_OK)
             status = hn_fail(err, HN_ECONFIG, "%s: in '%s': %s", recipe->where,

@@ -67,7 +67,7 @@ int64_t hn_config_find_limit(struct hn_config_reader *reader, size_t limit, stru
 static int64_t find_value(struct hn_config_reader *reader, const struct hn_yaml *node, size_t limit)
 {
     const char *name = hn_device_limit_names[limit];
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     if (reader->use == NULL)
         return nominal[limit];
     int64_t value = hn_config_find_limit(reader, limit, &reason);

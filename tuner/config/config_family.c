@@ -149,7 +149,7 @@ static struct hn_scope make_scope(struct hn_config_reader *reader, const struct 
 static void read_condition(struct hn_config_reader *reader, const struct hn_yaml *node,
                            const struct hn_scope *scope, struct hn_config_constraint *condition)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     hn_config_note_place(reader, node, &condition->where);
     hn_config_read_expression(reader, node, &condition->expression);
     hn_config_copy(reader, node->text, &condition->text);

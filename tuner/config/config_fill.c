@@ -34,7 +34,7 @@ static void read_number(struct hn_config_reader *reader, const struct hn_yaml *n
                         const char *text, size_t length, struct hn_fill *fill, int index)
 {
     char *end = NULL;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     size_t blanks = strspn(text, " ");
     blanks = blanks < length ? blanks : length;
     char *number = strndup(text + blanks, length - blanks);
@@ -161,7 +161,7 @@ void hn_config_check_fill(struct hn_config_reader *reader, const struct hn_argum
     const struct hn_yaml *node = fill_node(reader, argument->name);
     const struct hn_fill *fill = &argument->fill;
     struct hn_recipe recipe;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     enum hn_status status =
         hn_recipe_make(plan, (size_t)(argument - plan->arguments), values, &recipe, &reason);
     if (status == HN_OK)

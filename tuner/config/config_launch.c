@@ -101,7 +101,7 @@ void hn_config_read_launch(struct hn_config_reader *reader)
 static void read_option_text(struct hn_config_reader *reader, const struct hn_yaml *node,
                              struct hn_option *option)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     if (node == NULL ||
         !hn_config_expect(reader, node->kind == HN_YAML_SCALAR && node->text[0] == '-', node,
                           "a compile option such as \"--use_fast_math\""))

@@ -98,7 +98,7 @@ static void read_one(struct hn_config_reader *reader, const struct hn_yaml *node
 {
     struct hn_config_let *let = &reader->lets[reader->let_count];
     struct hn_expression *expression = NULL;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     struct hn_text text;
     check_free(reader, node->key, scope->words, scope->word_count);
     hn_config_read_expression(reader, node, &expression);

@@ -286,7 +286,7 @@ void hn_config_try_pipeline(struct hn_config_reader *reader, size_t problem, con
 {
     const struct hn_config *config = reader->config;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "pipeline");
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     struct hn_launch launch;
     if (config->plan->pipeline == NULL || reader->status != HN_OK)
         return;

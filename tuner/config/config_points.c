@@ -144,7 +144,7 @@ static enum hn_status test_constraint(const struct hn_config_constraint *constra
                                       struct hn_error *err)
 {
     struct hn_value result;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     enum hn_status status =
         hn_expression_evaluate(constraint->expression, values, &result, &reason);
     if (status == HN_OK)

@@ -22,7 +22,7 @@ static void take_limits(struct hn_config_reader *reader)
     struct hn_config *config = reader->config;
     for (size_t i = 0; i < HN_DEVICE_LIMITS && reader->status == HN_OK; i++) {
         const char *name = hn_device_limit_names[i];
-        struct hn_error reason = {""};
+        struct hn_error reason = {0};
         if (has_name(config->plan, name) ||
             !hn_config_mentions(hn_expression_text(config->prior), name))
             continue;
@@ -38,7 +38,7 @@ static void bind(struct hn_config_reader *reader, const struct hn_yaml *node)
     struct hn_config *config = reader->config;
     const struct hn_plan *plan = config->plan;
     const struct hn_bindings *limits = &config->prior_limits;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     size_t word_count = 0;
     const char **words = hn_config_words(reader, &word_count);
     const char **names =
@@ -62,7 +62,7 @@ static void try_default(struct hn_config_reader *reader, const struct hn_yaml *n
     const struct hn_config *config = reader->config;
     const struct hn_plan *plan = config->plan;
     const struct hn_bindings *limits = &config->prior_limits;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     struct hn_value *own = NULL;
     double estimate = 0;
     if (plan->defaults.count == 0 || reader->status != HN_OK)

@@ -232,7 +232,7 @@ const struct hn_yaml *hn_config_place(const struct hn_config_reader *reader,
 void hn_config_read_expression(struct hn_config_reader *reader, const struct hn_yaml *node,
                                struct hn_expression **to)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     if (node == NULL ||
         !hn_config_expect(
             reader, node->kind == HN_YAML_SCALAR && !is_nothing(node) && node->text[0] != '\0',

@@ -115,7 +115,7 @@ static void read_size(struct hn_config_reader *reader, const struct hn_yaml *nod
                       struct size_list *list)
 {
     struct hn_bindings given;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     hn_bindings_init(&given);
     hn_config_expect_kind(reader, node, HN_YAML_MAPPING, "a mapping of names to values");
     for (const struct hn_yaml *child = hn_config_first(reader, node); child != NULL;
@@ -187,7 +187,7 @@ static void read_lines(struct hn_config_reader *reader, const struct hn_yaml *no
     bool first = true;
     for (char *line = text; line != NULL && reader->status == HN_OK; number++) {
         char *end = strchr(line, '\n');
-        struct hn_error reason = {""};
+        struct hn_error reason = {0};
         if (end != NULL)
             *end++ = '\0';
         line[strcspn(line, "#")] = '\0';
@@ -210,7 +210,7 @@ static void read_lines(struct hn_config_reader *reader, const struct hn_yaml *no
 static void read_file(struct hn_config_reader *reader, const struct hn_yaml *node,
                       struct size_list *list)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     char *path = NULL;
     char *text = NULL;
     hn_config_read_path(reader, node, "the path of a file, one size a line", &path);

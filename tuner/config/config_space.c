@@ -373,7 +373,7 @@ static void bind_constraint(struct hn_config_reader *reader, const struct hn_yam
                             const struct hn_scope *scope,
                             const struct hn_config_constraint *constraint)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     if (reader->status == HN_OK)
         hn_config_take_in(reader, node, constraint->text,
                           hn_expression_bind(constraint->expression, scope, &reason), &reason);
@@ -384,7 +384,7 @@ void hn_config_add_constraint(struct hn_config_reader *reader, const struct hn_y
 {
     const struct hn_plan *plan = reader->config->plan;
     const struct hn_scope scope = {(const char *const *)plan->names, plan->name_count, NULL, 0};
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     struct hn_config_constraint *constraint = next_constraint(reader, node);
     hn_config_copy(reader, text, &constraint->text);
     hn_config_take_in(reader, node, text,

@@ -31,7 +31,7 @@ struct hn_value hn_config_read_value(struct hn_config_reader *reader, const stru
 {
     static const char expected[] = "an integer, a real, a boolean or a word";
     struct hn_value value = hn_integer(0);
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     if (reader->status != HN_OK ||
         !hn_config_expect(reader, node->kind == HN_YAML_SCALAR && node->text[0] != '\0', node,
                           expected))

@@ -101,7 +101,7 @@ static enum hn_status fail_where(const struct hn_config_constraint *broken,
 static enum hn_status check(const struct hn_family *family, const struct hn_bindings *problem,
                             struct hn_value *values, struct hn_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     for (size_t i = 0; i < family->value_count; i++) {
         const struct hn_value *given = hn_bindings_get(problem, family->values[i].name);
         if (given == NULL)
@@ -209,7 +209,7 @@ static enum hn_status draw(const struct hn_family *family, uint64_t seed, uint64
                            struct hn_value *values, struct hn_error *err)
 {
     const struct hn_config_constraint *broken = NULL;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     for (int tries = 0; tries < TRIES_MOST; tries++) {
         place_values(family, seed, (*at)++, values);
         broken = find_broken(family, values, NULL);

@@ -117,7 +117,7 @@ static void write_unreadable(struct hn_import *import, const json_t *json)
 {
     struct hn_import none = {.parameter_count = 0};
     struct hn_import_parameter parameter;
-    struct hn_error reason = {"found the name twice"};
+    struct hn_error reason = {"found the name twice", HN_ECONFIG};
     const char *name = hn_import_text(json, "Name");
     const char *values = hn_import_text(json, "Values");
     if (read_parameter(&none, json, &parameter, &reason) == HN_OK)
@@ -266,7 +266,7 @@ static void write_defaults(struct hn_import *import)
 
 static void write_condition(struct hn_import *import, const char *condition)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     bool holds = hn_import_holds(import, condition, true, &reason);
     hn_text_append(&import->text, holds ? "  - " : "  # TODO: ");
     if (holds)

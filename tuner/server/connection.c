@@ -215,7 +215,7 @@ static enum hn_status parse(const struct hn_connection *connection, const struct
                             json_t **rows, struct hn_error *err)
 {
     const struct hn_libpq *pq = connection->pq;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     json_error_t place = {.text = ""};
     if (pq->PQntuples(result) != 1)
         return hn_fail(err, HN_EFORMAT, "%s: found %d answers, expected one", connection->name,

@@ -44,7 +44,7 @@ static enum hn_status refuse(struct incoming *incoming, const char *reason, stru
 static enum hn_status read_record(struct incoming *incoming, const json_t *row,
                                   struct hn_record *record, struct hn_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     json_error_t place;
     const char *text = text_of(row, "json");
     const json_int_t position = json_integer_value(json_object_get(row, "position"));
@@ -164,7 +164,7 @@ static enum hn_status fetch_plan_and_add(struct incoming *incoming,
 {
     json_t *rows;
     json_t *parsed = NULL;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     struct hn_store_plan plan = {NULL, NULL, 0};
     const char *const values[] = {row->plan};
     if (row->plan == NULL)
@@ -196,7 +196,7 @@ static enum hn_status fetch_session(struct incoming *incoming, int64_t *records,
 {
     json_t *rows;
     struct hn_session_row row = {.origin = NULL};
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     const char *const values[] = {incoming->origin};
     enum hn_status status =
         hn_connection_read(incoming->fetching->connection,
@@ -223,7 +223,7 @@ static enum hn_status fetch_rule(struct incoming *incoming, struct hn_error *err
 {
     json_t *rows;
     struct hn_rule rule;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     int64_t id = 0;
     const char *const values[] = {incoming->origin};
     enum hn_status status =
@@ -326,7 +326,7 @@ static enum hn_status fetch_images(const struct hn_fetching *fetching, double en
         kernel, 1, &places, err);
     for (size_t i = 0; status == HN_OK && !fetched->left && i < json_array_size(places); i++) {
         json_t *rows;
-        struct hn_error reason = {""};
+        struct hn_error reason = {0};
         const json_t *place = json_array_get(places, i);
         const char *const values[] = {text_of(place, "subject"), text_of(place, "point"),
                                       text_of(place, "origin")};
@@ -384,7 +384,7 @@ static enum hn_status fetch_roofs(const struct hn_fetching *fetching, struct hn_
         " fp32_gflops, launch_us FROM hone.roof ORDER BY random() LIMIT 500",
         NULL, 0, &rows, err);
     for (size_t i = 0; status == HN_OK && i < json_array_size(rows); i++) {
-        struct hn_error reason = {""};
+        struct hn_error reason = {0};
         status = count_refused(take_roof(fetching->store, json_array_get(rows, i), &reason),
                                &reason, fetched, err);
     }
@@ -402,7 +402,7 @@ static enum hn_status fetch_one(const struct hn_fetching *fetching, const json_t
                                 const struct hn_store_extents *all, struct hn_fetched *fetched,
                                 struct hn_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     const char *origin = text_of(theirs, "origin");
     const struct hn_store_extent *own =
         all->count == 0

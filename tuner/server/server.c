@@ -90,7 +90,7 @@ static enum hn_status connect_to(struct hn_server *server, double wait_ms, struc
 static enum hn_status open_first(struct hn_server *server, struct hn_error *err)
 {
     struct hn_server_id id;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     enum hn_status status = hn_libpq_open(&server->pq, err);
     if (status != HN_OK)
         return status;
@@ -171,7 +171,7 @@ enum hn_status hn_server_sync(struct hn_server *server, struct hn_store *store,
                               const struct hn_sync *sync, struct hn_fetched *fetched,
                               struct hn_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     enum hn_status status = HN_OK;
     *fetched = (struct hn_fetched){.sessions = 0};
     pthread_mutex_lock(&server->lock);
@@ -226,7 +226,7 @@ static enum hn_status send_news(struct hn_server *server, bool everything, struc
 /* What the thread does at each of its turns; `last`: its last one. */
 static void take_turn(struct hn_server *server, bool last)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     bool back = false;
     if (server->connection == NULL && (last || hn_now_ms() >= server->retry_at_ms)) {
         if (connect_to(server, short_patience_ms, &reason) != HN_OK)
@@ -363,7 +363,7 @@ static enum hn_status claim_now(struct hn_server *server, const struct hn_server
                                 struct hn_server_claim **claim, enum hn_claim_state *state,
                                 struct hn_claim_holder *holder, struct hn_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     *claim = find_or_make(server, wish, err);
     if (*claim == NULL)
         return HN_ENOMEM;
@@ -399,7 +399,7 @@ enum hn_status hn_server_claim(struct hn_server *server, const struct hn_server_
 /* With the lock. */
 static bool release(struct hn_server *server, struct hn_server_claim *claim, bool finished)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     enum hn_status status = HN_OK;
     /* Whoever waits for it finds the records when it is released. */
     if (server->connection != NULL)

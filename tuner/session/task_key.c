@@ -305,7 +305,7 @@ enum hn_status hn_task_complete_image(const struct hn_task *task, const struct h
     image->resources.occupancy = occupancy_of(&launch, device, &image->resources);
     hn_launch_note_shared(&launch, &image->resources);
     check_fit(&launch, device, image);
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     status = check_arguments(task, &launch, point, image, &reason);
     if (status == HN_ECONFIG) {
         refuse(image, HN_OUTCOME_INVALID_LAUNCH, reason.message);
@@ -322,7 +322,7 @@ enum hn_status hn_task_check_default(const struct hn_task *task, const struct hn
                                      const struct hn_image *image, struct hn_error *err)
 {
     struct hn_launch launch;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     enum hn_status status = hn_launch_make(task->plan, task->problem, point, &launch, err);
     if (status != HN_OK)
         return status == HN_EVALUE ? HN_OK : status;

@@ -49,7 +49,7 @@ static enum hn_status load_one(void *context, size_t task, struct hn_error *err)
 {
     const struct progress *progress = context;
     struct hn_batch *batch = progress->batch;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     enum hn_status status = hn_recorded_load(progress->paths[task], &batch->spaces[task], err);
     if (status != HN_OK)
         return status;
@@ -97,7 +97,7 @@ static enum hn_status make_priors(void *context, size_t task, struct hn_error *e
 enum hn_status hn_batch_set_estimate(struct hn_batch *batch, const char *text, struct hn_error *err)
 {
     struct hn_expression *expression = NULL;
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     enum hn_status status = hn_expression_parse(text, &expression, &reason);
     if (status != HN_OK)
         return hn_fail(err, HN_EUSAGE, "--estimate '%s': %.3000s", text, reason.message);

@@ -74,7 +74,7 @@ static enum hn_status index_rows(struct hn_recorded *recorded, struct hn_error *
 enum hn_status hn_recorded_load(const char *path, struct hn_recorded *recorded,
                                 struct hn_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     *recorded = (struct hn_recorded){.name = space_name(path)};
     if (recorded->name == NULL)
         return hn_fail_memory(err);

@@ -71,7 +71,7 @@ enum hn_status hn_space_fail_constraint(const struct hn_space_demands *demands, 
     if (values == NULL)
         return hn_fail_memory(err);
     set_values(space, choice, values);
-    struct hn_error reason = {""};
+    struct hn_error reason = {0};
     struct hn_value result;
     hn_expression_evaluate(constraint->expression, values, &result, &reason);
     free(values);

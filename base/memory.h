@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_BASE_MEMORY_H
+#define HONE_BASE_MEMORY_H
+
+#include <stddef.h>
+
+/* Memory without a check behind each call: where there is none, the process ends with one line on stderr. For the tuner and the
+ * bench. Rooms that libhone links return HN_ENOMEM instead, since their process belongs to somebody else. */
+
+/* Zeroed; never NULL, also of no bytes. */
+void *hn_need(size_t count, size_t size);
+/* realloc: what is added is not zeroed. */
+void *hn_need_more(void *items, size_t count, size_t size);
+/* strdup; NULL for NULL. */
+char *hn_need_copy(const char *string);
+/* Room for one more item at items[count] of an array that grows; returns the array. Start with NULL, *capacity 0. */
+void *hn_need_room(void *items, size_t *capacity, size_t count, size_t size);
+
+/* For json_t, texts and all that says by NULL that memory ended: hands it through. */
+void *hn_needed(void *pointer);
+
+#endif
