@@ -90,9 +90,9 @@ _hone_value() {
     --arch) _hone_words "sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_103 sm_110 sm_120" ;;
     --config) _hone_files .yaml .yml ;;
     --cache) _hone_files .db ;;
-    --simulate | --recorded | --prior | --roofs) _hone_files .json .json.gz ;;
+    --simulate | --recorded | --roofs) _hone_files .json .json.gz ;;
     --sources) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
-    --output | -o | --events | --traces) _hone_files ;;
+    --output | -o | --events) _hone_files ;;
     --set | -s)
         _hone_words "$(_hone_names parameters)"
         _hone_set nospace
@@ -102,7 +102,7 @@ _hone_value() {
         _hone_set nospace
         ;;
     --budget | --stop-chance | --seed | --device | --run-timeout | --compile-timeout | --jobs | --device-name | --prefix | \
-        --max-slowdown | --list | --sample | --runs | --look-ahead | --older-than | --threshold | --entry) ;;
+        --max-slowdown | --list | --sample | --look-ahead | --older-than | --threshold | --entry) ;;
     *)
         _hone_options "${command[@]}" | grep -qxe "$1=" || return 1
         _hone_files
@@ -115,7 +115,6 @@ _hone_operand() {
     case ${words[1]} in
     tune | run | space | inputs | compile | explain | replay) _hone_files .yaml .yml ;;
     init) _hone_files .cu .cuh .json ;;
-    simulate) _hone_files .json .json.gz ;;
     export) _hone_words "$(_hone_kernels)" ;;
     report)
         _hone_files .json .json.gz

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """How often a point better by 2% existed where a strategy stated a chance of it.
 
-    hone simulate FILE... --strategy auto --chances --traces TRACES.jsonl.gz
+    build/bench/search/bench_simulate FILE... --strategy auto --chances --traces TRACES.jsonl.gz
     bench/search/calibration.py --spaces DIR TRACES.jsonl.gz
 
 The stated chances fall into tenths; of each: how many, their mean, and the share of them at which a point better by 2% than

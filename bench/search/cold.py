@@ -3,7 +3,7 @@
 """What a launch says of a point before anything is compiled, and what a search gains by it in its first 60 evaluations.
 
     bench/search/cold.py learn FILE...                    # rank correlations, and what other kernels teach
-    bench/search/cold.py simulate [--runs N] FILE...      # with estimates of each kind as the prior; needs hone
+    bench/search/cold.py simulate [--runs N] FILE...      # with estimates of each kind as the prior; needs bench_simulate
 
 A point's launch is that of its step of most threads: threads a block, lanes of the first dimension in a warp, blocks, dynamic
 shared memory, and from these the share of a multiprocessor's threads that can be resident and the waves of the grid. Recordings
@@ -18,7 +18,6 @@ import json
 import math
 import os
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -46,11 +45,9 @@ FOREIGN["conv-"] = {**FOREIGN["conv6"], "shared_bytes": FOREIGN["conv6"]["shared
 BINS = {"threads": (48, 96, 192, 384, 768), "occupancy": (0.15, 0.3, 0.45, 0.6, 0.8, 0.95), "waves": (0.5, 1.0, 2.0, 8.0), "lanes": (8, 16, 31)}
 
 
-def find_hone():
-    for place in (os.environ.get("HONE"), HERE.parent.parent / "build" / "tuner" / "hone", shutil.which("hone")):
-        if place and os.access(place, os.X_OK):
-            return str(place)
-    sys.exit("hone was not found: set HONE to it, or build it")
+def find_program():
+    program = Path(os.environ.get("HONE_BUILD", HERE.parent.parent / "build")) / "bench" / "search" / "bench_simulate"
+    return program if os.access(program, os.X_OK) else sys.exit(f"{program} was not found: build Hone with its tests")
 
 
 class Names(dict):
@@ -223,10 +220,10 @@ def learn(arguments, spaces):
         print(f"  {figure}: " + ", ".join(f"{'up to ' + str(end) if end else 'more'} {math.exp(value):.2f}" for end, value in zip((*BINS[figure], None), values)))
 
 
-def play(hone, space, estimate, runs, look_ahead):
+def play(program, space, estimate, runs, look_ahead):
     with tempfile.TemporaryDirectory() as folder:
         traces = Path(folder) / "traces.jsonl.gz"
-        command = [hone, "simulate", space.path, "--strategy", "auto", "--look-ahead", look_ahead, "--runs", runs, "--quiet", "--traces", traces]
+        command = [program, space.path, "--strategy", "auto", "--look-ahead", look_ahead, "--runs", runs, "--quiet", "--traces", traces]
         result = subprocess.run([str(word) for word in command + (["--estimate", estimate] if estimate else [])], capture_output=True, text=True)
         if result.returncode != 0:
             sys.exit(f"{space.name}: {result.stderr}\n{estimate}")
@@ -236,14 +233,14 @@ def play(hone, space, estimate, runs, look_ahead):
 
 
 def simulate(arguments, spaces):
-    hone = find_hone()
+    program = find_program()
     kinds = {"without": lambda space: None, "formula": formula,
              "taught": lambda space: table_expression(space, teach([other for other in spaces if other.family != space.family]))}
     sums = {kind: {} for kind in kinds}
     print(f"after {', '.join(map(str, AFTER))} evaluations, over the optimum")
     for space in spaces:
         for kind, make in kinds.items():
-            row = play(hone, space, make(space), arguments.runs, arguments.look_ahead)
+            row = play(program, space, make(space), arguments.runs, arguments.look_ahead)
             sums[kind].setdefault(space.family, []).append(row)
             print(f"  {space.name[:43]:44}{kind:10}" + " ".join(f"{math.exp(value):.3f}" for value in row), flush=True)
     for kind, families in sums.items():

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """How good the best point is after the first evaluations of searches.
 
-    hone simulate FILE... --traces TRACES.jsonl.gz
+    build/bench/search/bench_simulate FILE... --traces TRACES.jsonl.gz
     bench/search/early.py --spaces DIR... -- TRACES.jsonl.gz...
 
 Prints, for each file of traces and each space, its time over the optimum's after so many evaluations: the geometric mean over the runs,

@@ -3,7 +3,7 @@
 """Makes a whole space of a config out of a recorded search of it, to simulate long searches on.
 
     bench/search/large.py make CONFIG RECORDING OUT.json.gz [-p NAME=VALUE]... [-s NAME=V,...]... [--deviation SHARE]
-    hone simulate OUT.json.gz --strategy auto --cores 16 --look-ahead 128 --evaluations 16000 --runs 5 --traces TRACES.jsonl.gz
+    build/bench/search/bench_simulate OUT.json.gz --strategy auto --cores 16 --look-ahead 128 --evaluations 16000 --runs 5 --traces TRACES.jsonl.gz
     bench/search/large.py tell OUT.json.gz TRACES.jsonl.gz --seconds 30 1200
 
 Every valid point gets the run time and the compile time that extremely randomised trees, fitted to the logarithms of what was

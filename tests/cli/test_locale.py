@@ -95,7 +95,7 @@ class Commands(double.Case):
             ["compile", self.config, "-s", "BLOCK=256", "-s", "FACTOR=0.25"], ["explain", self.config], ["export", "scale"],
             ["export", "scale", "--format", "json"],
             ["report", "-o", "-"],
-            ["simulate", "scale.json.gz", "--runs", "3"], ["cache", "list"], ["cache", "show", "scale"],
+            ["cache", "list"], ["cache", "show", "scale"],
             ["cache", "check"], ["device"], ["help", "tune"]]
         listed = re.findall(r"^  (\w+) ", self.hone("--help").stdout, re.M)
         measuring = [["run", self.config, "-s", "BLOCK=256", "-s", "FACTOR=0.5"],

@@ -501,7 +501,7 @@ class Passwords(Case):
 
     def test_no_password_is_in_an_error(self):
         self.cheap_config(6, 4)
-        for command in ("report", "tune", "simulate", "cache list", "export scale --recorded"):
+        for command in ("report", "tune", "cache list", "export scale --recorded"):
             error = self.hone(*command.split(), self.uris()[0], expect=2).stderr
             self.assertIn("found a server's URI, which --cache and --base take", error)
             self.hide(error)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""`hone simulate`: search strategies against recorded tunings."""
+"""bench_simulate: search strategies against recorded tunings."""
 
 import functools
 import gzip
 import json
 import math
+import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -14,6 +16,7 @@ import unittest
 
 import hone
 
+PROGRAM = pathlib.Path(os.environ.get("HONE_BUILD", hone.SOURCE / "build")) / "bench" / "search" / "bench_simulate"
 SCORER = hone.SOURCE / "bench" / "search" / "score.py"
 SPACES = hone.SOURCE / "bench" / "search" / "spaces"
 CONV6 = SPACES / "conv6-a6000.json.gz"
@@ -41,13 +44,28 @@ def evaluated(path):
 
 
 class Simulate(hone.Case):
+    def simulate(self, *arguments, expect=0, **environment):
+        """Runs the program; the exit code must be `expect`."""
+        result = subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, env=dict(os.environ, COLUMNS="80") | environment,
+                                text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=300)
+        self.assertEqual(result.returncode, expect, f"{arguments}: {result.stdout}{result.stderr}")
+        return result
+
+    def fails(self, expect, message, *arguments):
+        result = self.simulate(*arguments, expect=expect)
+        self.assertEqual((result.stderr, result.stdout), (message + "\n", ""))
+
+    def misused(self, message, *arguments):
+        self.fails(2, f"bench_simulate: {message}\nTry `bench_simulate --help' or `bench_simulate --usage' for more information.",
+                   *arguments)
+
     def traces(self, *arguments, name="traces.jsonl"):
         path = self.folder / name
-        self.hone("simulate", *arguments, "--traces", path, "-q")
+        self.simulate(*arguments, "--traces", path, "-q")
         return path
 
     def scores(self, *arguments):
-        return json.loads(self.hone("simulate", *arguments, "--json", "-q").stdout)
+        return json.loads(self.simulate(*arguments, "--json", "-q").stdout)
 
     def test_traces(self):
         path = self.traces(CONV6, UNFINISHED, "--strategy", "random,exhaustive", "--runs", 3, name="t.jsonl.gz")
@@ -104,7 +122,7 @@ class Simulate(hone.Case):
         self.write("unfinished.json", "\n".join(rows))
         spaces = [self.folder / name for name in ("conv6-a6000.json.gz", "matmul.json.gz", "unfinished.json")]
         traces = self.folder / "t.jsonl.gz"
-        ours = json.loads(self.hone("simulate", *spaces, "--strategy", "random,exhaustive", "--runs", 60, "--traces",
+        ours = json.loads(self.simulate(*spaces, "--strategy", "random,exhaustive", "--runs", 60, "--traces",
                                     traces, "--json").stdout)
         scored = self.folder / "scores.json"
         subprocess.run([python, "-B", SCORER, "score", "--spaces", self.folder, traces, "--json", scored], check=True,
@@ -134,7 +152,7 @@ class Simulate(hone.Case):
         self.assertAlmostEqual(ours["high"], high, delta=within)
 
     def test_table(self):
-        lines = self.hone("simulate", CONV6, UNFINISHED, "--strategy", "random", "--runs", 30, "-q", COLUMNS="").stdout.splitlines()
+        lines = self.simulate(CONV6, UNFINISHED, "--strategy", "random", "--runs", 30, "-q", COLUMNS="").stdout.splitlines()
         document = self.scores(CONV6, UNFINISHED, "--strategy", "random", "--runs", 30)
         self.assertEqual(lines[0], "random: 30 runs a space, look-ahead 1")
         self.assertEqual(lines[1].split()[:4], ["space", "time", "95%", "evaluations"])
@@ -158,7 +176,7 @@ class Simulate(hone.Case):
         self.assertGreater(one / eight, 6)
         self.assertLess(one / eight, 9)
         self.assertIsNone(self.scores(*words)["strategies"][0]["median_s"])
-        self.assertIn("to 5%, s", self.hone("simulate", *words, "--cores", 8, "-q").stdout)
+        self.assertIn("to 5%, s", self.simulate(*words, "--cores", 8, "-q").stdout)
 
     def test_evaluations(self):
         """No run ends before, and each result has its time by the clock."""
@@ -187,45 +205,45 @@ class Simulate(hone.Case):
         guided = evaluated(self.traces(CONV6, "--runs", 3, "--estimate", estimate))
         keys = list(json.loads(gzip.open(CONV6).read())["cache"])
         self.assertEqual({tuple(keys[row].split(",")[:2]) for *_, rows in guided for row in rows[:2]}, {("64", "2")})
-        finished = self.hone("simulate", CONV6, "--estimate", "block_size", expect=2)
+        finished = self.simulate(CONV6, "--estimate", "block_size", expect=2)
         self.assertIn("--estimate 'block_size', of conv6-a6000: unknown name 'block_size'; nearest is 'block_size_", finished.stderr)
 
     def test_interrupted(self):
         path = self.folder / "t.jsonl"
-        process = subprocess.Popen([hone.HONE, "simulate", CONV6, "--strategy", "random", "--runs", "1000000",
+        process = subprocess.Popen([PROGRAM, CONV6, "--strategy", "random", "--runs", "1000000",
                                     "--traces", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         time.sleep(1)
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, stderr)
         self.assertEqual(stdout, "")
-        self.assertIn(f"hone: interrupted: '{path}' holds the runs that were finished\n", stderr)
+        self.assertIn(f"bench_simulate: interrupted: '{path}' holds the runs that were finished\n", stderr)
         self.assertTrue(all(len(trace["evals"]) > 100 for trace in read_traces(path)[:100]))
 
     def test_wrong_usage(self):
-        self.misused("expected the path of a recorded tuning", "simulate")
-        self.misused("--runs: found '0', expected a whole number from 1 to 1000000", "simulate", CONV6, "--runs", "0")
-        self.misused("--look-ahead: found 'x', expected a whole number from 1 to 65536", "simulate", CONV6,
+        self.misused("expected the path of a recorded tuning")
+        self.misused("--runs: found '0', expected a whole number from 1 to 1000000", CONV6, "--runs", "0")
+        self.misused("--look-ahead: found 'x', expected a whole number from 1 to 65536", CONV6,
                      "--look-ahead", "x")
-        result = self.hone("simulate", CONV6, "--strategy", "randon", expect=2)
-        self.assertTrue(result.stderr.startswith("hone: unknown strategy 'randon'; nearest is random; there are: "))
+        result = self.simulate(CONV6, "--strategy", "randon", expect=2)
+        self.assertTrue(result.stderr.startswith("bench_simulate: unknown strategy 'randon'; nearest is random; there are: "))
 
     def test_no_events(self):
-        self.misused("unrecognized option '--events'", "simulate", CONV6, "--events", self.folder / "e")
+        self.misused("unrecognized option '--events'", CONV6, "--events", self.folder / "e")
 
     def test_wrong_files(self):
         missing = self.folder / "missing.json"
-        self.fails(1, f"hone: '{missing}' can not be read: No such file or directory", "simulate", missing)
+        self.fails(1, f"bench_simulate: '{missing}' can not be read: No such file or directory", missing)
         other = self.write("other.json", "{}")
-        self.fails(1, f"hone: '{other}': it is neither a recording of Hone nor a cache file of Kernel Tuner: there is "
-                   "no 'cache' in it", "simulate", other)
+        self.fails(1, f"bench_simulate: '{other}': it is neither a recording of Hone nor a cache file of Kernel Tuner: there is "
+                   "no 'cache' in it", other)
         failed = self.write("failed.json", '{"tune_params": {"X": [1]}, "cache": {"1": {"X": 1, "time": "InvalidConfig"}}}')
-        self.fails(3, f"hone: '{failed}': none of the 1 recorded points has a time", "simulate", failed)
+        self.fails(3, f"bench_simulate: '{failed}': none of the 1 recorded points has a time", failed)
         (self.folder / "d").mkdir()
         twin = shutil.copy(UNFINISHED, self.folder / "d")
-        self.fails(2, f"hone: '{UNFINISHED}' and '{twin}' are both named 'unfinished', by which traces tell spaces "
-                   "apart: rename one", "simulate", UNFINISHED, twin)
-        self.fails(1, f"hone: '{self.folder}/no/t.jsonl' can not be written: No such file or directory", "simulate",
+        self.fails(2, f"bench_simulate: '{UNFINISHED}' and '{twin}' are both named 'unfinished', by which traces tell spaces "
+                   "apart: rename one", UNFINISHED, twin)
+        self.fails(1, f"bench_simulate: '{self.folder}/no/t.jsonl' can not be written: No such file or directory",
                    CONV6, "--runs", 100000, "--traces", self.folder / "no" / "t.jsonl")
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/interpolate.h"
+#include "bench/search/simulate/interpolate.h"
 
 #include <math.h>
 #include <setjmp.h>

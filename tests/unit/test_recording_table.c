@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/recording/recording_table.h"
 
+#include "bench/search/simulate/recorded.h"
 #include "file_fixture.h"
-#include "tuner/simulate/recorded.h"
 
 static void load_table(const char *text, struct hn_recording_table *table)
 {

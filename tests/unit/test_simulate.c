@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/run.h"
+#include "bench/search/simulate/run.h"
 
+#include "bench/search/simulate/machine_clock.h"
+#include "bench/search/simulate/scale.h"
 #include "file_fixture.h"
-#include "tuner/simulate/machine_clock.h"
-#include "tuner/simulate/scale.h"
 
 /* Points 0 .. count-1 of one parameter; every fourth fails to compile; times fall, costs are 10. */
 static void load_line(int count, struct hn_recorded *recorded)

@@ -8,7 +8,6 @@
 
 extern const struct hn_command hn_command_tune;
 extern const struct hn_command hn_command_run;
-extern const struct hn_command hn_command_simulate;
 extern const struct hn_command hn_command_space;
 extern const struct hn_command hn_command_inputs;
 extern const struct hn_command hn_command_compile;
@@ -22,11 +21,13 @@ extern const struct hn_command hn_command_device;
 extern const struct hn_command hn_command_worker;
 
 const struct hn_command *const hn_commands[] = {
-    &hn_command_init,    &hn_command_tune,     &hn_command_run,
-    &hn_command_space,   &hn_command_inputs,   &hn_command_compile,
-    &hn_command_explain, &hn_command_export,   &hn_command_replay,
-    &hn_command_report,  &hn_command_simulate, &hn_command_cache,
-    &hn_command_device,  &hn_command_worker,   NULL,
+    &hn_command_init,    &hn_command_tune,
+    &hn_command_run,     &hn_command_space,
+    &hn_command_inputs,  &hn_command_compile,
+    &hn_command_explain, &hn_command_export,
+    &hn_command_replay,  &hn_command_report,
+    &hn_command_cache,   &hn_command_device,
+    &hn_command_worker,  NULL,
 };
 
 int hn_exit_code(enum hn_status status)

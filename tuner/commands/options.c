@@ -408,7 +408,6 @@ static const char *const examples[][2] = {
     {"export", "hone export scale --format json"},
     {"replay", "hone replay scale.yaml --max-slowdown 5%"},
     {"report", "hone report scale -o scale.html"},
-    {"simulate", "hone simulate recorded/scale.json --strategy all"},
     {"device", "hone device --measure"},
     {"init", "hone init scale.cu"},
     {"cache list", "hone cache list"},

@@ -15,8 +15,8 @@ from ._errors import CommandError, Error, LibraryError
 from ._family import Family, Loss, tune_family
 from ._reference import Inputs
 from ._results import PerProblem, Point, Report, Result, Tuning
-from ._tune import Space, Spaces, simulate, space, tune
+from ._tune import Space, Spaces, space, tune
 
 __all__ = ["Argument", "Cache", "CommandError", "Error", "Family", "Info", "Inputs", "Kernel", "LibraryError", "Loss", "PerProblem", "Point",
-           "Report", "Result", "Space", "Spaces", "Tuning", "simulate", "space", "tune", "tune_family", "use_device"]
+           "Report", "Result", "Space", "Spaces", "Tuning", "space", "tune", "tune_family", "use_device"]
 __version__ = "0.1.0"

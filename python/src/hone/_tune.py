@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tuning, and what needs no GPU: spaces and simulated searches."""
+"""Tuning, and what needs no GPU: spaces."""
 
 from __future__ import annotations
 
@@ -130,22 +130,3 @@ def space(config: Config, *, problem: Optional[Mapping[str, Value]] = None, rest
     parameters = {parameter["name"]: parameter["values"] for parameter in found["parameters"]}
     return Spaces([Space(found["kernel"], one["problem"], parameters, one["valid"], one["numbered"], one["estimated"], _points(one))
                    for one in found["problems"]])
-
-
-def simulate(recordings: Union[Path, Sequence[Path]], *, strategy: Union[None, str, Sequence[str]] = None, runs: Optional[int] = None,
-             seed: Optional[int] = None, look_ahead: Optional[int] = None, jobs: Optional[int] = None,
-             prior: Sequence[Path] = ()) -> dict[str, Any]:
-    """Runs search strategies against recorded tunings: `hone simulate`. Needs no GPU.
-
-    recordings: files of Hone or of Kernel Tuner, plain or .gz.
-    strategy: a name, several, or "all"; without it the one of `tune`.
-    Returns the scores as docs/formats.md#scores describes them: {"strategies": [{"strategy": ..., "time": {"score": ...}, ...}]}.
-    """
-    files = [recordings] if isinstance(recordings, (str, os.PathLike)) else list(recordings)
-    names = strategy if strategy is None or isinstance(strategy, str) else ",".join(strategy)
-    words = ["simulate", *(os.fspath(file) for file in files), "--quiet",
-             *_command.options(strategy=names, runs=runs, seed=seed, look_ahead=look_ahead, jobs=jobs)]
-    for file in prior:
-        words += ["--prior", os.fspath(file)]
-    found: dict[str, Any] = _command.document(words)
-    return found

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,14 +8,10 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "base/parallel.h"
 #include "base/text.h"
-#include "tuner/commands/command.h"
-#include "tuner/commands/options.h"
-#include "tuner/commands/output.h"
-#include "tuner/simulate/report.h"
-
-extern const struct hn_command hn_command_simulate;
+#include "bench/search/simulate/report.h"
 
 enum {
     KEY_STRATEGY = 1,
@@ -28,7 +25,8 @@ enum {
     KEY_EVALUATIONS,
     KEY_PRIOR,
     KEY_ESTIMATE,
-    KEY_JOBS
+    KEY_JOBS,
+    KEY_JSON
 };
 enum { RUNS_MOST = 1000000, LOOK_AHEAD_MOST = 65536, JOBS_MOST = 1024 };
 
@@ -63,6 +61,8 @@ static const struct argp_option own_options[] = {
      1},
     {"score", KEY_SCORE, 0, 0, "Print the scores; the default when there is no --traces", 1},
     {"jobs", KEY_JOBS, "N", 0, "Threads (default: as many as there are cores)", 1},
+    {"json", KEY_JSON, 0, 0, "The scores as one JSON document", 1},
+    {"quiet", 'q', 0, 0, "No progress, only scores and errors", 1},
     {0},
 };
 
@@ -75,8 +75,8 @@ struct simulate {
     const char *traces;
     const char *estimate;
     bool score;
+    bool json;
     struct hn_batch batch;
-    struct hn_options options;
 };
 
 static uint64_t read_number(const char *option, const char *text, uint64_t least, uint64_t most,
@@ -90,6 +90,12 @@ static uint64_t read_number(const char *option, const char *text, uint64_t least
         argp_error(state, "%s: found '%s', expected a whole number from %llu to %llu", option, text,
                    (unsigned long long)least, (unsigned long long)most);
     return number;
+}
+
+static void append(const char ***strings, size_t *count, const char *string)
+{
+    *strings = hn_need_more(*strings, *count + 1, sizeof **strings);
+    (*strings)[(*count)++] = string;
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -116,7 +122,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         simulate->batch.evaluations = read_number("--evaluations", argument, 1, UINT32_MAX, state);
         return 0;
     case KEY_PRIOR:
-        return hn_options_append(&simulate->priors, &simulate->prior_count, argument);
+        append(&simulate->priors, &simulate->prior_count, argument);
+        return 0;
     case KEY_ESTIMATE:
         simulate->estimate = argument;
         return 0;
@@ -132,8 +139,15 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_JOBS:
         simulate->batch.jobs = read_number("--jobs", argument, 1, JOBS_MOST, state);
         return 0;
+    case KEY_JSON:
+        simulate->json = true;
+        return 0;
+    case 'q':
+        simulate->batch.quiet = true;
+        return 0;
     case ARGP_KEY_ARG:
-        return hn_options_append(&simulate->paths, &simulate->path_count, argument);
+        append(&simulate->paths, &simulate->path_count, argument);
+        return 0;
     case ARGP_KEY_END:
         if (simulate->path_count == 0)
             argp_error(state, "expected the path of a recorded tuning");
@@ -162,40 +176,36 @@ static enum hn_status fail_unknown(const char *name, struct hn_error *err)
     return status;
 }
 
-static enum hn_status add_strategy(struct hn_batch *batch, const struct hn_strategy_kind *kind,
-                                   struct hn_error *err)
+static void add_strategy(struct hn_batch *batch, const struct hn_strategy_kind *kind)
 {
     for (size_t i = 0; i < batch->strategy_count; i++)
         if (batch->strategies[i] == kind)
-            return HN_OK;
-    const struct hn_strategy_kind **grown =
-        realloc(batch->strategies, (batch->strategy_count + 1) * sizeof *grown);
-    if (grown == NULL)
-        return hn_fail_memory(err);
-    batch->strategies = grown;
+            return;
+    batch->strategies =
+        hn_need_more(batch->strategies, batch->strategy_count + 1, sizeof *batch->strategies);
     batch->strategies[batch->strategy_count++] = kind;
-    return HN_OK;
 }
 
 static enum hn_status choose_strategies(struct simulate *simulate, struct hn_error *err)
 {
     struct hn_batch *batch = &simulate->batch;
     enum hn_status status = HN_OK;
+    bool all = simulate->strategies != NULL && strcmp(simulate->strategies, "all") == 0;
     if (simulate->strategies == NULL)
-        return add_strategy(batch, hn_strategy_kinds[0], err);
-    if (strcmp(simulate->strategies, "all") == 0) {
-        for (size_t i = 0; status == HN_OK && hn_strategy_kinds[i] != NULL; i++)
-            status = add_strategy(batch, hn_strategy_kinds[i], err);
-        return status;
-    }
-    char *names = strdup(simulate->strategies);
-    if (names == NULL)
-        return hn_fail_memory(err);
+        add_strategy(batch, hn_strategy_kinds[0]);
+    for (size_t i = 0; all && hn_strategy_kinds[i] != NULL; i++)
+        add_strategy(batch, hn_strategy_kinds[i]);
+    if (simulate->strategies == NULL || all)
+        return HN_OK;
+    char *names = hn_need_copy(simulate->strategies);
     char *rest = names;
     for (char *name = strsep(&rest, ","); status == HN_OK && name != NULL;
          name = strsep(&rest, ",")) {
         const struct hn_strategy_kind *kind = hn_strategy_find(name);
-        status = kind != NULL ? add_strategy(batch, kind, err) : fail_unknown(name, err);
+        if (kind != NULL)
+            add_strategy(batch, kind);
+        else
+            status = fail_unknown(name, err);
     }
     free(names);
     return status;
@@ -204,15 +214,14 @@ static enum hn_status choose_strategies(struct simulate *simulate, struct hn_err
 static enum hn_status show_scores(const struct simulate *simulate, struct hn_error *err)
 {
     const struct hn_batch *batch = &simulate->batch;
-    struct hn_score *scores = calloc(batch->strategy_count * batch->space_count, sizeof *scores);
-    if (scores == NULL)
-        return hn_fail_memory(err);
+    struct hn_score *scores = hn_need(batch->strategy_count * batch->space_count, sizeof *scores);
     enum hn_status status = hn_batch_score(batch, scores, err);
-    if (status == HN_OK && !simulate->options.json)
+    if (status == HN_OK && !simulate->json)
         status = hn_scores_print(batch, scores, stdout, err);
-    if (status == HN_OK && simulate->options.json) {
-        json_t *json = hn_scores_to_json(batch, scores);
-        status = hn_output_json(json, err);
+    if (status == HN_OK && simulate->json) {
+        json_t *json = hn_needed(hn_scores_to_json(batch, scores));
+        json_dumpf(json, stdout, JSON_INDENT(1));
+        putchar('\n');
         json_decref(json);
     }
     free(scores);
@@ -236,9 +245,8 @@ static enum hn_status write_traces(const struct simulate *simulate, enum hn_stat
 static enum hn_status check_traces(const char *path, struct hn_error *err)
 {
     const char *slash = strrchr(path, '/');
-    char *folder = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
-    if (folder == NULL)
-        return hn_fail_memory(err);
+    char *folder =
+        hn_needed(slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1));
     bool fits = access(folder, W_OK | X_OK) == 0;
     free(folder);
     return fits ? HN_OK
@@ -263,7 +271,7 @@ static enum hn_status simulate_all(struct simulate *simulate, struct hn_error *e
         return status;
     status = write_traces(simulate, hn_batch_run(batch, err), err);
     double run_ms = hn_now_ms();
-    if (status == HN_OK && (simulate->score || simulate->traces == NULL || simulate->options.json))
+    if (status == HN_OK && (simulate->score || simulate->traces == NULL || simulate->json))
         status = show_scores(simulate, err);
     if (status == HN_OK && !batch->quiet)
         fprintf(stderr, "%zu runs in %.1f s, loading took %.1f s\n",
@@ -272,38 +280,44 @@ static enum hn_status simulate_all(struct simulate *simulate, struct hn_error *e
     return status;
 }
 
-static enum hn_status run(int argc, char **argv, struct hn_error *err)
+static int exit_code(enum hn_status status)
 {
+    switch (status) {
+    case HN_OK:
+        return 0;
+    case HN_EUSAGE:
+        return 2;
+    case HN_ENOTFOUND:
+        return 3;
+    case HN_EINTERRUPTED:
+        return 128 + hn_interrupted();
+    default:
+        return 1;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static struct hn_error err;
     struct simulate simulate = {
         .batch = {.run_count = 100, .seed = 1, .look_ahead = 1, .jobs = hn_parallel_cores()}};
-    const struct hn_command_line line = {
-        .name = "simulate",
-        .arguments = "FILE...",
-        .summary = "Runs search strategies against recorded tunings; needs no GPU.",
-        .details =
-            "A FILE is a cache file of Kernel Tuner or a recording of Hone, .gz too. Each run "
-            "goes on until the budget of the autotuning methodology is used up.",
-        .groups = HN_OPTIONS_OUTPUT,
-        .own = own_options,
-        .parse = parse,
-        .input = &simulate,
-    };
-    hn_options_init(&simulate.options);
+    const struct argp argp = {
+        .options = own_options,
+        .parser = parse,
+        .args_doc = "FILE...",
+        .doc = "Runs search strategies against recorded tunings; needs no GPU.\v"
+               "A FILE is a cache file of Kernel Tuner or a recording of Hone, .gz too. Each run "
+               "goes on until the budget of the autotuning methodology is used up."};
+    argv[0] = program_invocation_short_name;
+    argp_err_exit_status = exit_code(HN_EUSAGE);
     hn_interrupt_install();
-    enum hn_status status = hn_options_parse(&line, argc, argv, &simulate.options);
-    simulate.batch.quiet = simulate.options.quiet;
-    if (status == HN_OK)
-        status = simulate_all(&simulate, err);
+    enum hn_status status = argp_parse(&argp, argc, argv, 0, NULL, &simulate) == 0
+                                ? simulate_all(&simulate, &err)
+                                : HN_EUSAGE;
+    if (status != HN_OK && err.message[0] != '\0')
+        fprintf(stderr, "%s: %s\n", program_invocation_short_name, err.message);
     hn_batch_finish(&simulate.batch);
     free(simulate.paths);
     free(simulate.priors);
-    hn_options_finish(&simulate.options);
-    return status;
+    return exit_code(status);
 }
-
-const struct hn_command hn_command_simulate = {
-    .name = "simulate",
-    .arguments = "FILE...",
-    .summary = "run search strategies against recorded tunings; needs no GPU",
-    .run = run,
-};

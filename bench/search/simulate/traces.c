@@ -4,8 +4,8 @@
 #include <zlib.h>
 
 #include "base/text.h"
+#include "bench/search/simulate/batch.h"
 #include "cache/recording/recording_parts.h"
-#include "tuner/simulate/batch.h"
 
 /* Quotes and escapes; a trailing part of a broken UTF-8 sequence is the file system's business. */
 static void append_string(struct hn_text *text, const char *string)

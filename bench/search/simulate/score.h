@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_TUNER_SIMULATE_SCORE_H
-#define HONE_TUNER_SIMULATE_SCORE_H
+#ifndef HONE_BENCH_SIMULATE_SCORE_H
+#define HONE_BENCH_SIMULATE_SCORE_H
 
-#include "tuner/simulate/run.h"
-#include "tuner/simulate/scale.h"
+#include "bench/search/simulate/run.h"
+#include "bench/search/simulate/scale.h"
 
 /* How well the runs of one strategy did on one space, by its scale: 0 as random search, 1 the optimum at once. Intervals
  * are 95% percentile bootstraps over the runs. Same definitions as bench/search/score.py. */

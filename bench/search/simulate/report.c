@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/report.h"
+#include "bench/search/simulate/report.h"
 
 #include <math.h>
 

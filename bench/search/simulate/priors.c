@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/priors.h"
+#include "bench/search/simulate/priors.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

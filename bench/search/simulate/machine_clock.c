@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/machine_clock.h"
+#include "bench/search/simulate/machine_clock.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/batch.h"
+#include "bench/search/simulate/batch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_TUNER_SIMULATE_RUN_H
-#define HONE_TUNER_SIMULATE_RUN_H
+#ifndef HONE_BENCH_SIMULATE_RUN_H
+#define HONE_BENCH_SIMULATE_RUN_H
 
-#include "tuner/simulate/priors.h"
+#include "bench/search/simulate/priors.h"
 
 /* One strategy, once, against one recorded space. A session's rules hold: tickets are numbered, and the strategy
  * is told of them as schedule.h says. What was recorded is the measurement. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/recorded.h"
+#include "bench/search/simulate/recorded.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/score.h"
+#include "bench/search/simulate/score.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_TUNER_SIMULATE_BATCH_H
-#define HONE_TUNER_SIMULATE_BATCH_H
+#ifndef HONE_BENCH_SIMULATE_BATCH_H
+#define HONE_BENCH_SIMULATE_BATCH_H
 
-#include "tuner/simulate/score.h"
+#include "bench/search/simulate/score.h"
 
 /* Many runs on several threads: every strategy on every recorded space, each so often. A run shares nothing with
  * another that changes, and has a seed of its own (of the batch's seed, space, strategy and number), so that the results

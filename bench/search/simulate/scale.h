@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_TUNER_SIMULATE_SCALE_H
-#define HONE_TUNER_SIMULATE_SCALE_H
+#ifndef HONE_BENCH_SIMULATE_SCALE_H
+#define HONE_BENCH_SIMULATE_SCALE_H
 
 #include "cache/recording/recording_table.h"
 

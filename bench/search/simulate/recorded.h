@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_TUNER_SIMULATE_RECORDED_H
-#define HONE_TUNER_SIMULATE_RECORDED_H
+#ifndef HONE_BENCH_SIMULATE_RECORDED_H
+#define HONE_BENCH_SIMULATE_RECORDED_H
 
 #include "cache/recording/recording_table.h"
 #include "tuner/strategy/strategy.h"

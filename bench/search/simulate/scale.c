@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/scale.h"
+#include "bench/search/simulate/scale.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/simulate/interpolate.h"
+#include "bench/search/simulate/interpolate.h"
 
 /* The window that is judged: from where random search has come this part of the way from the
  * median to the optimum, to where it has come that part. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/run.h"
+#include "bench/search/simulate/run.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/interrupt.h"
-#include "tuner/simulate/machine_clock.h"
+#include "bench/search/simulate/machine_clock.h"
 #include "tuner/strategy/telling.h"
 
 /* From the first to 16 * 1.2^64 evaluations. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_TUNER_SIMULATE_REPORT_H
-#define HONE_TUNER_SIMULATE_REPORT_H
+#ifndef HONE_BENCH_SIMULATE_REPORT_H
+#define HONE_BENCH_SIMULATE_REPORT_H
 
 #include <jansson.h>
 #include <stdio.h>
 
-#include "tuner/simulate/batch.h"
+#include "bench/search/simulate/batch.h"
 
 /* The scores of a batch ([strategy][space]) for people: a table a strategy. */
 enum hn_status hn_scores_print(const struct hn_batch *batch, const struct hn_score *scores, FILE *file,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_TUNER_SIMULATE_PRIORS_H
-#define HONE_TUNER_SIMULATE_PRIORS_H
+#ifndef HONE_BENCH_SIMULATE_PRIORS_H
+#define HONE_BENCH_SIMULATE_PRIORS_H
 
-#include "tuner/simulate/recorded.h"
+#include "bench/search/simulate/recorded.h"
 
 /* What earlier tunings tell of a space: the rows of other recordings that are points of it. Read-only once made. */
 struct hn_priors {
