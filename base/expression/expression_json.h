@@ -3,9 +3,9 @@
 #define HONE_BASE_EXPRESSION_EXPRESSION_JSON_H
 
 #include "base/expression/expression.h"
-#include "base/fields.h"
+#include "base/schema.h"
 
-/* Expressions as strings of a JSON document, and as members of structs (base/fields.h). */
+/* Expressions as strings of a JSON document, and as members of structs (base/schema.h). */
 
 /* One that must be there. */
 void hn_json_expression(struct hn_json_reader *reader, const json_t *json, const char *key, struct hn_expression **to);

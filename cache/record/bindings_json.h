@@ -3,7 +3,7 @@
 #define HONE_CACHE_RECORD_BINDINGS_JSON_H
 
 #include "base/bindings.h"
-#include "base/fields.h"
+#include "base/schema.h"
 
 /* Values, and names with values, as JSON. Words are JSON strings; a real always reads back as a real ({"real": "nan"} for
  * what JSON can not say). Reading trusts nothing (HN_EFORMAT). */

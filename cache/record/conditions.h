@@ -2,7 +2,7 @@
 #ifndef HONE_CACHE_RECORD_CONDITIONS_H
 #define HONE_CACHE_RECORD_CONDITIONS_H
 
-#include "base/fields.h"
+#include "base/schema.h"
 #include "base/text.h"
 
 /* What NVML said of a GPU at the end of a measurement, or less than a tenth of a second before. 0: it did not say. */

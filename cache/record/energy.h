@@ -2,7 +2,7 @@
 #ifndef HONE_CACHE_RECORD_ENERGY_H
 #define HONE_CACHE_RECORD_ENERGY_H
 
-#include "base/fields.h"
+#include "base/schema.h"
 
 /* What launches of a variant cost, one behind the other for some seconds, by the GPU's own counter. */
 struct hn_energy {

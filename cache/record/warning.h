@@ -2,7 +2,7 @@
 #ifndef HONE_CACHE_RECORD_WARNING_H
 #define HONE_CACHE_RECORD_WARNING_H
 
-#include "base/fields.h"
+#include "base/schema.h"
 #include "base/text.h"
 
 /* What the device's compiler says that costs speed: X(identifier, name, meaning). The names are written to caches and

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "base/json_reader.h"
+#include "base/schema.h"
 #include "base/text.h"
 #include "cache/recording/recording.h"
 

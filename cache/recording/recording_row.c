@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/c_locale.h"
-#include "base/json_builder.h"
+#include "base/schema.h"
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"
 #include "cache/recording/recording_parts.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/store/tensor_roofs.h"
 
-#include "base/json_reader.h"
+#include "base/schema.h"
 
 const char *const hn_tensor_pipe_names[HN_PIPE_COUNT] = {
 #define X(identifier, key, name, bytes) name,

@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "base/bindings.h"
-#include "base/fields.h"
+#include "base/schema.h"
 #include "base/hash.h"
 #include "cache/record/warning.h"
 #include "runtime/plan/argument.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fields.h"
+#include "base/schema.h"
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"
 #include "runtime/process/message.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/fields.h"
+#include "base/schema.h"
 
 #include <math.h>
 #include <setjmp.h>

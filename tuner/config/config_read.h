@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_CONFIG_CONFIG_READ_H
 #define HONE_TUNER_CONFIG_CONFIG_READ_H
 
-#include "base/fields.h"
+#include "base/schema.h"
 #include "tuner/config/config.h"
 #include "tuner/config/yaml.h"
 

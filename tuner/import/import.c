@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/ascii.h"
-#include "base/json_reader.h"
+#include "base/schema.h"
 #include "tuner/import/import_part.h"
 #include "tuner/init/source_text.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_builder.h"
+#include "base/schema.h"
 #include "tuner/report/report.h"
 
 /* Of how many of the best the samples are kept, and how many of each; and how much room messages

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_builder.h"
+#include "base/schema.h"
 #include "base/text.h"
 #include "cache/store/store_roofs.h"
 #include "tuner/server/session_row.h"

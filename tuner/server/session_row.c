@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fields.h"
+#include "base/schema.h"
 #include "base/text.h"
 #include "cache/record/gate.h"
 

@@ -1,10 +1,232 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/fields.h"
+#include "base/schema.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/text.h"
+
+/* Reading a value. */
+
+bool hn_json_expect(struct hn_json_reader *reader, bool holds, const char *key,
+                    const char *expected)
+{
+    if (reader->status == HN_OK && !holds)
+        reader->status =
+            hn_fail(reader->err, HN_EFORMAT, "%s: '%s' is not %s", reader->what, key, expected);
+    return reader->status == HN_OK;
+}
+
+const char *hn_json_type_name(const json_t *json)
+{
+    static const char *const names[] = {
+        [JSON_OBJECT] = "an object",   [JSON_ARRAY] = "an array", [JSON_STRING] = "a string",
+        [JSON_INTEGER] = "an integer", [JSON_REAL] = "a real",    [JSON_TRUE] = "true",
+        [JSON_FALSE] = "false",        [JSON_NULL] = "null",
+    };
+    return json == NULL ? "nothing" : names[json_typeof(json)];
+}
+
+bool hn_json_take(struct hn_json_reader *reader, enum hn_status status)
+{
+    if (reader->status == HN_OK)
+        reader->status = status == HN_ECONFIG ? HN_EFORMAT : status;
+    return reader->status == HN_OK;
+}
+
+static void copy(struct hn_json_reader *reader, const json_t *json, char **to)
+{
+    *to = strdup(json_string_value(json));
+    if (*to == NULL)
+        reader->status = hn_fail_memory(reader->err);
+}
+
+void hn_json_text(struct hn_json_reader *reader, const json_t *json, const char *key, char **to)
+{
+    if (hn_json_expect(reader, json_is_string(json) && json_string_length(json) > 0, key,
+                       "a string"))
+        copy(reader, json, to);
+}
+
+void hn_json_word(struct hn_json_reader *reader, const json_t *json, const char *key, char **to)
+{
+    if (hn_json_expect(reader, json_is_string(json) && hn_text_is_word(json_string_value(json)),
+                       key, "a name"))
+        copy(reader, json, to);
+}
+
+void hn_json_index(struct hn_json_reader *reader, const json_t *json, const char *key, size_t *to)
+{
+    if (hn_json_expect(reader, json_is_integer(json) && json_integer_value(json) >= 0, key,
+                       "a number from 0 on"))
+        *to = (size_t)json_integer_value(json);
+}
+
+static void read_string(struct hn_json_reader *reader, const json_t *json, const char *key,
+                        char **to)
+{
+    if (hn_json_expect(reader, json_is_string(json), key, "a string"))
+        copy(reader, json, to);
+}
+
+void hn_json_chars(struct hn_json_reader *reader, const json_t *json, const char *key, size_t most,
+                   char *to)
+{
+    char expected[64];
+    snprintf(expected, sizeof expected, "a string of at most %zu bytes", most);
+    if (hn_json_expect(reader, json_is_string(json) && json_string_length(json) <= most, key,
+                       expected))
+        strcpy(to, json_string_value(json));
+}
+
+static void read_hash(struct hn_json_reader *reader, const json_t *json, const char *key,
+                      char to[33])
+{
+    size_t length = json_string_length(json);
+    if (hn_json_expect(reader,
+                       json_is_string(json) && (length == 0 || length == 32) &&
+                           strspn(json_string_value(json), "0123456789abcdef") == length,
+                       key, "a hash of 32 hexadecimal digits"))
+        strcpy(to, json_string_value(json));
+}
+
+void hn_json_count(struct hn_json_reader *reader, const json_t *json, const char *key, int most,
+                   int *to)
+{
+    char expected[64];
+    json_int_t count = json_integer_value(json);
+    snprintf(expected, sizeof expected, "an integer of 0 to %d", most);
+    if (hn_json_expect(reader, json_is_integer(json) && count >= 0 && count <= most, key, expected))
+        *to = (int)count;
+}
+
+bool hn_real_from_json(const json_t *json, double *real)
+{
+    if (json_is_number(json)) {
+        *real = json_number_value(json);
+        return true;
+    }
+    const char *word = json_string_value(json_object_get(json, "real"));
+    if (word == NULL || json_object_size(json) != 1)
+        return false;
+    if (strcmp(word, "nan") == 0)
+        *real = NAN;
+    else if (strcmp(word, "inf") == 0)
+        *real = INFINITY;
+    else if (strcmp(word, "-inf") == 0)
+        *real = -INFINITY;
+    else
+        return false;
+    return true;
+}
+
+static void read_real(struct hn_json_reader *reader, const json_t *json, const char *key,
+                      double *to)
+{
+    double real = 0;
+    if (hn_json_expect(reader, hn_real_from_json(json, &real), key, "a number"))
+        *to = real;
+}
+
+void hn_json_amount(struct hn_json_reader *reader, const json_t *json, const char *key, double *to)
+{
+    double amount = json_number_value(json);
+    if (hn_json_expect(reader, json_is_number(json) && isfinite(amount) && amount >= 0, key,
+                       "a number from 0 on"))
+        *to = amount;
+}
+
+void hn_json_finite(struct hn_json_reader *reader, const json_t *json, const char *key, double *to)
+{
+    if (hn_json_expect(reader, json_is_number(json) && isfinite(json_number_value(json)), key,
+                       "a number"))
+        *to = json_number_value(json);
+}
+
+void hn_json_choice(struct hn_json_reader *reader, const json_t *json, const char *key,
+                    const char *const *names, int count, int *to)
+{
+    const char *name = json_string_value(json);
+    for (int i = 0; name != NULL && i < count; i++) {
+        if (strcmp(names[i], name) == 0) {
+            *to = i;
+            return;
+        }
+    }
+    struct hn_text list;
+    hn_text_init(&list);
+    for (int i = 0; i < count; i++)
+        hn_text_printf(&list, "%s%s", i == 0 ? "one of " : ", ", names[i]);
+    hn_json_expect(reader, false, key, list.data == NULL ? "a known word" : list.data);
+    hn_text_finish(&list);
+}
+
+/* Writing one. */
+
+struct hn_builder hn_build_object(void)
+{
+    json_t *json = json_object();
+    return (struct hn_builder){json, json == NULL};
+}
+
+struct hn_builder hn_build_array(void)
+{
+    json_t *json = json_array();
+    return (struct hn_builder){json, json == NULL};
+}
+
+json_t *hn_build_finish(struct hn_builder *builder)
+{
+    if (!builder->failed)
+        return builder->json;
+    json_decref(builder->json);
+    return NULL;
+}
+
+void hn_build_set(struct hn_builder *object, const char *key, json_t *value)
+{
+    if (json_object_set_new(object->json, key, value) != 0)
+        object->failed = true;
+}
+
+void hn_build_append(struct hn_builder *array, json_t *value)
+{
+    if (json_array_append_new(array->json, value) != 0)
+        array->failed = true;
+}
+
+void hn_build_string(struct hn_builder *object, const char *key, const char *string)
+{
+    if (string != NULL)
+        hn_build_set(object, key, json_string(string));
+}
+
+json_t *hn_real_to_json(double real)
+{
+    if (isfinite(real))
+        return json_real(real);
+    return json_pack("{s:s}", "real", isnan(real) ? "nan" : real > 0 ? "inf" : "-inf");
+}
+
+json_t *hn_string_to_json(const char *string)
+{
+    json_t *json = json_string(string);
+    char *ascii = json == NULL ? strdup(string) : NULL;
+    if (ascii == NULL)
+        return json;
+    for (char *c = ascii; *c != '\0'; c++) {
+        if ((*c & 0x80) != 0)
+            *c = '?';
+    }
+    json = json_string(ascii);
+    free(ascii);
+    return json;
+}
+
+/* The members of a struct. */
 
 void *hn_field_member(const struct hn_field *field, const void *owner)
 {
@@ -102,13 +324,13 @@ static void read_value(struct hn_json_reader *reader, const struct hn_field *fie
         break;
     case HN_FIELD_STRING:
         if (field->needed || !json_is_null(json))
-            hn_json_string(reader, json, field->key, member);
+            read_string(reader, json, field->key, member);
         break;
     case HN_FIELD_CHARS:
         hn_json_chars(reader, json, field->key, field->most, member);
         break;
     case HN_FIELD_HASH:
-        hn_json_hash(reader, json, field->key, member);
+        read_hash(reader, json, field->key, member);
         break;
     case HN_FIELD_INDEX:
         hn_json_index(reader, json, field->key, member);
@@ -118,7 +340,7 @@ static void read_value(struct hn_json_reader *reader, const struct hn_field *fie
                       member);
         break;
     case HN_FIELD_REAL:
-        hn_json_real(reader, json, field->key, member);
+        read_real(reader, json, field->key, member);
         break;
     case HN_FIELD_AMOUNT:
         hn_json_amount(reader, json, field->key, member);

@@ -1,13 +1,66 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_BASE_FIELDS_H
-#define HONE_BASE_FIELDS_H
+#ifndef HONE_BASE_SCHEMA_H
+#define HONE_BASE_SCHEMA_H
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/json_builder.h"
-#include "base/json_reader.h"
+#include "base/error.h"
+
+/* Reading JSON that nobody vouches for. A reader keeps the first failure, and what is read after it does nothing, so that
+ * a sequence of reads is a sequence of lines. */
+struct hn_json_reader {
+    const char *what; /* begins messages: "plan" */
+    enum hn_status status;
+    struct hn_error *err;
+    const void *root; /* for those that need to know what they are a part of; may be NULL */
+};
+
+/* "<what>: '<key>' is not <expected>" where `holds` is false, with HN_EFORMAT. Returns whether all is well so far. */
+bool hn_json_expect(struct hn_json_reader *reader, bool holds, const char *key, const char *expected);
+/* What it is, for messages: "an object"; "nothing" for NULL. */
+const char *hn_json_type_name(const json_t *json);
+/* Takes a call's status, which HN_ECONFIG stands for HN_EFORMAT in. Returns whether all is well so far. */
+bool hn_json_take(struct hn_json_reader *reader, enum hn_status status);
+
+/* Copies the value into *to. */
+void hn_json_text(struct hn_json_reader *reader, const json_t *json, const char *key, char **to);
+void hn_json_word(struct hn_json_reader *reader, const json_t *json, const char *key, char **to);
+void hn_json_index(struct hn_json_reader *reader, const json_t *json, const char *key, size_t *to);
+/* At most `most` bytes, and the NUL. */
+void hn_json_chars(struct hn_json_reader *reader, const json_t *json, const char *key, size_t most, char *to);
+void hn_json_count(struct hn_json_reader *reader, const json_t *json, const char *key, int most, int *to);
+/* A number, or as hn_real_to_json writes it. */
+bool hn_real_from_json(const json_t *json, double *real);
+/* Finite and not negative. */
+void hn_json_amount(struct hn_json_reader *reader, const json_t *json, const char *key, double *to);
+void hn_json_finite(struct hn_json_reader *reader, const json_t *json, const char *key, double *to);
+/* The place of the value in a table of names. */
+void hn_json_choice(struct hn_json_reader *reader, const json_t *json, const char *key, const char *const *names,
+                    int count, int *to);
+
+/* An object or array that is being filled; `failed` once, it stays so. */
+struct hn_builder {
+    json_t *json;
+    bool failed;
+};
+
+struct hn_builder hn_build_object(void);
+struct hn_builder hn_build_array(void);
+/* What was built, the caller's; NULL when something of it failed. */
+json_t *hn_build_finish(struct hn_builder *builder);
+
+/* Each takes the value; NULL fails. */
+void hn_build_set(struct hn_builder *object, const char *key, json_t *value);
+void hn_build_append(struct hn_builder *array, json_t *value);
+/* NULL leaves the key out. */
+void hn_build_string(struct hn_builder *object, const char *key, const char *string);
+
+/* A number; {"real": "nan"}, "inf" or "-inf" for what JSON can not say. */
+json_t *hn_real_to_json(double real);
+/* Compiler logs may hold any bytes, JSON holds UTF-8 only: of a string that is not UTF-8, '?' for all that is not ASCII. */
+json_t *hn_string_to_json(const char *string);
 
 /* The members of a struct, spelled once: a table says where each lies, what it is called in JSON and what it holds, and
  * reading, writing, freeing and walking go by the table. A new key costs a row. */
