@@ -1,95 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/expression/expression_tree.h"
+#include "base/expression/expression.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/expression/expression_internal.h"
 #include "base/text.h"
-
-static const char *const operator_texts[] = {
-    [HN_OPERATOR_NONE] = "", [HN_POSITIVE] = "+",   [HN_NEGATIVE] = "-",
-    [HN_INVERT] = "~",       [HN_NOT] = "not",      [HN_BIT_OR] = "|",
-    [HN_BIT_XOR] = "^",      [HN_BIT_AND] = "&",    [HN_SHIFT_LEFT] = "<<",
-    [HN_SHIFT_RIGHT] = ">>", [HN_ADD] = "+",        [HN_SUBTRACT] = "-",
-    [HN_MULTIPLY] = "*",     [HN_DIVIDE] = "/",     [HN_FLOOR_DIVIDE] = "//",
-    [HN_MODULO] = "%",       [HN_POWER] = "**",     [HN_LESS] = "<",
-    [HN_LESS_EQUAL] = "<=",  [HN_GREATER] = ">",    [HN_GREATER_EQUAL] = ">=",
-    [HN_EQUAL] = "==",       [HN_NOT_EQUAL] = "!=", [HN_IN] = "in",
-    [HN_NOT_IN] = "not in",
-};
-
-static const char *const function_names[] = {
-    [HN_FUNCTION_NONE] = "",
-    [HN_MIN] = "min",
-    [HN_MAX] = "max",
-    [HN_ABS] = "abs",
-    [HN_CEIL_DIV] = "ceil_div",
-    [HN_LOG2] = "log2",
-    [HN_IS_POWER_OF_2] = "is_power_of_2",
-    [HN_SIZEOF] = "sizeof",
-};
-
-const char *hn_operator_text(enum hn_operator operation)
-{
-    return operator_texts[operation];
-}
-
-const char *hn_function_name(enum hn_function function)
-{
-    return function_names[function];
-}
 
 void hn_expression_destroy(struct hn_expression *expression)
 {
     if (expression == NULL)
         return;
-    free(expression->nodes);
-    free(expression->strings);
-    free(expression->text);
-    free(expression->place);
+    if (!expression->borrows) {
+        free(expression->strings);
+        free(expression->text);
+        free(expression->place);
+    }
+    free(expression->list);
     free(expression);
-}
-
-/* The same place in the copy. */
-static struct hn_node *copied_node(const struct hn_expression *from, struct hn_expression *copy,
-                                   const struct hn_node *node)
-{
-    return node == NULL ? NULL : copy->nodes + (node - from->nodes);
-}
-
-static const char *copied_string(const struct hn_expression *from, const struct hn_expression *copy,
-                                 const char *string)
-{
-    return string == NULL ? NULL : copy->strings + (string - from->strings);
 }
 
 enum hn_status hn_expression_copy(const struct hn_expression *expression,
                                   struct hn_expression **copy, struct hn_error *err)
 {
-    struct hn_expression *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return hn_fail_memory(err);
-    *made = *expression;
-    made->text = strdup(expression->text);
-    made->place = expression->place != NULL ? strdup(expression->place) : NULL;
-    made->strings = malloc(expression->string_size);
-    made->nodes = malloc((expression->node_count + 1) * sizeof *made->nodes);
-    if (made->text == NULL || made->strings == NULL || made->nodes == NULL) {
-        hn_expression_destroy(made);
-        return hn_fail_memory(err);
-    }
-    memcpy(made->strings, expression->strings, expression->string_size);
-    memcpy(made->nodes, expression->nodes, expression->node_count * sizeof *made->nodes);
-    made->root = copied_node(expression, made, expression->root);
-    for (size_t i = 0; i < made->node_count; i++) {
-        struct hn_node *node = &made->nodes[i];
-        node->child = copied_node(expression, made, node->child);
-        node->next = copied_node(expression, made, node->next);
-        node->name = copied_string(expression, made, node->name);
-        if (node->constant.type == HN_WORD)
-            node->constant.word = copied_string(expression, made, node->constant.word);
-    }
-    *copy = made;
+    enum hn_status status = hn_expression_parse(expression->text, copy, err);
+    if (status != HN_OK)
+        return status;
+    for (int i = 0; i < expression->count; i++)
+        (*copy)->list[i].slot = expression->list[i].slot;
+    if (expression->place != NULL)
+        hn_expression_set_place(*copy, expression->place);
     return HN_OK;
 }
 
@@ -106,29 +47,16 @@ void hn_expression_set_place(struct hn_expression *expression, const char *place
 
 static bool find_word(const char *const *words, size_t count, const char *word, size_t *index)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(words[i], word) == 0) {
-            *index = i;
+    for (*index = 0; *index < count; ++*index)
+        if (strcmp(words[*index], word) == 0)
             return true;
-        }
-    }
     return false;
-}
-
-static void append_known(struct hn_text *text, const struct hn_scope *scope)
-{
-    enum { SHOWN = 12 };
-    for (size_t i = 0; i < scope->name_count && i < SHOWN; i++)
-        hn_text_printf(text, "%s%s", i == 0 ? "; known are " : ", ", scope->names[i]);
-    if (scope->name_count > SHOWN)
-        hn_text_append(text, ", ...");
-    if (scope->name_count == 0)
-        hn_text_append(text, "; no names are known here");
 }
 
 static enum hn_status fail_unknown(const char *name, const struct hn_scope *scope,
                                    struct hn_error *err)
 {
+    enum { SHOWN = 12 };
     const char *near[2] = {
         hn_text_nearest(name, scope->names, scope->name_count),
         hn_text_nearest(name, scope->words, scope->word_count),
@@ -141,63 +69,341 @@ static enum hn_status fail_unknown(const char *name, const struct hn_scope *scop
 
     struct hn_text known;
     hn_text_init(&known);
-    append_known(&known, scope);
+    for (size_t i = 0; i < scope->name_count && i < SHOWN; i++)
+        hn_text_printf(&known, "%s%s", i == 0 ? "; known are " : ", ", scope->names[i]);
+    if (scope->name_count > SHOWN)
+        hn_text_append(&known, ", ...");
+    if (scope->name_count == 0)
+        hn_text_append(&known, "; no names are known here");
     hn_fail(err, HN_ECONFIG, "unknown name '%s'%s", name, known.failed ? "" : known.data);
     hn_text_finish(&known);
     return HN_ECONFIG;
 }
 
 /* sizeof(float32): a type is no name of the configuration, but stands for itself here. */
-static bool is_type_argument(const struct hn_expression *expression, const struct hn_node *name)
+static bool is_type_argument(const struct hn_expression *expression, int name)
 {
-    if (hn_type_bytes(name->name) == 0)
-        return false;
-    for (size_t i = 0; i < expression->node_count; i++) {
-        const struct hn_node *node = &expression->nodes[i];
-        if (node->kind == HN_NODE_CALL && node->function == HN_SIZEOF && node->child == name)
-            return true;
-    }
+    for (int i = name + 1; i < expression->count; i++)
+        if (expression->list[i].code == HN_OP_SIZEOF && expression->list[i].operand[0] == name)
+            return hn_type_bytes(expression->list[name].constant.word) > 0;
     return false;
 }
 
 enum hn_status hn_expression_bind(struct hn_expression *expression, const struct hn_scope *scope,
                                   struct hn_error *err)
 {
-    for (size_t i = 0; i < expression->node_count; i++) {
-        struct hn_node *node = &expression->nodes[i];
+    for (int i = 0; i < expression->count; i++) {
+        struct hn_operation *operation = &expression->list[i];
+        const char *name = operation->constant.word;
         size_t index;
-        if (node->kind != HN_NODE_NAME)
+        if (operation->code != HN_OP_NAME)
             continue;
-        if (find_word(scope->names, scope->name_count, node->name, &index)) {
-            node->slot = (int)index;
-        } else if (find_word(scope->words, scope->word_count, node->name, &index) ||
-                   is_type_argument(expression, node)) {
-            node->slot = HN_SLOT_WORD;
-            node->constant = hn_word(node->name);
-        } else {
-            return fail_unknown(node->name, scope, err);
-        }
+        if (find_word(scope->names, scope->name_count, name, &index))
+            operation->slot = (int)index;
+        else if (find_word(scope->words, scope->word_count, name, &index) ||
+                 is_type_argument(expression, i))
+            operation->slot = HN_SLOT_WORD;
+        else
+            return fail_unknown(name, scope, err);
     }
     return HN_OK;
 }
 
 bool hn_expression_uses(const struct hn_expression *expression, size_t slot)
 {
-    for (size_t i = 0; i < expression->node_count; i++) {
-        const struct hn_node *node = &expression->nodes[i];
-        if (node->kind == HN_NODE_NAME && node->slot >= 0 && (size_t)node->slot == slot)
+    for (int i = 0; i < expression->count; i++)
+        if (expression->list[i].slot >= 0 && (size_t)expression->list[i].slot == slot)
             return true;
-    }
     return false;
 }
 
 size_t hn_expression_slots(const struct hn_expression *expression)
 {
     size_t slots = 0;
-    for (size_t i = 0; i < expression->node_count; i++) {
-        const struct hn_node *node = &expression->nodes[i];
-        if (node->kind == HN_NODE_NAME && node->slot >= 0 && (size_t)node->slot >= slots)
-            slots = (size_t)node->slot + 1;
-    }
+    for (int i = 0; i < expression->count; i++)
+        if (expression->list[i].slot >= 0 && (size_t)expression->list[i].slot >= slots)
+            slots = (size_t)expression->list[i].slot + 1;
     return slots;
+}
+
+void hn_expression_mark_slots(const struct hn_expression *expression, uint64_t *slots)
+{
+    for (int i = 0; i < expression->count; i++) {
+        int slot = expression->list[i].slot;
+        if (slot >= 0)
+            slots[slot / 64] |= (uint64_t)1 << (slot % 64);
+    }
+}
+
+struct hn_expression *hn_expression_part(const struct hn_expression *whole, int root)
+{
+    struct hn_expression *part = malloc(sizeof *part);
+    /* by operation: 0 where it is not needed, else its place in the part, from 1 */
+    int *places = calloc((size_t)root + 1, sizeof *places);
+    if (part == NULL || places == NULL)
+        goto fail;
+    *part = *whole;
+    part->borrows = true;
+    part->count = 0;
+    places[root] = 1;
+    for (int i = root; i >= 0; i--) {
+        const struct hn_operation *operation = &whole->list[i];
+        int operands = hn_operation_forms[operation->code].operands;
+        if (operation->code == HN_OP_SKIP_IF || operation->code == HN_OP_SKIP_UNLESS)
+            places[i] = operation->operand[1] <= root ? places[operation->operand[1]] : 0;
+        for (int j = 0; j < operands && places[i] != 0; j++)
+            places[operation->operand[j]] = 1;
+        part->count += places[i];
+    }
+    part->list = malloc((size_t)part->count * sizeof *part->list);
+    if (part->list == NULL)
+        goto fail;
+    int count = 0;
+    for (int i = 0; i <= root; i++)
+        if (places[i] != 0)
+            places[i] = ++count;
+    for (int i = 0; i <= root; i++) {
+        if (places[i] == 0)
+            continue;
+        struct hn_operation *operation = &part->list[places[i] - 1];
+        *operation = whole->list[i];
+        for (int j = 0; j < 3; j++) {
+            int place = operation->operand[j] <= root ? places[operation->operand[j]] : 0;
+            operation->operand[j] = place > 0 ? place - 1 : 0;
+        }
+    }
+    free(places);
+    return part;
+
+fail:
+    free(places);
+    free(part);
+    return NULL;
+}
+
+/* The conditions that an operation demands: both operands of an `and` or of the links of a chain
+ * do. */
+static enum hn_status add_conjuncts(struct hn_conjuncts *conjuncts,
+                                    const struct hn_expression *expression, int root,
+                                    struct hn_conjunct *conjunct, struct hn_error *err)
+{
+    const struct hn_operation *operation = &expression->list[root];
+    if (operation->code == HN_OP_AND || operation->code == HN_OP_CHAIN) {
+        enum hn_status status =
+            add_conjuncts(conjuncts, expression, operation->operand[0], conjunct, err);
+        return status != HN_OK
+                   ? status
+                   : add_conjuncts(conjuncts, expression, operation->operand[1], conjunct, err);
+    }
+    if (conjuncts->count == conjuncts->capacity) {
+        size_t capacity = conjuncts->capacity == 0 ? 32 : 2 * conjuncts->capacity;
+        struct hn_conjunct *items = realloc(conjuncts->items, capacity * sizeof *items);
+        if (items == NULL)
+            return hn_fail_memory(err);
+        conjuncts->items = items;
+        conjuncts->capacity = capacity;
+    }
+    conjunct->expression = hn_expression_part(expression, root);
+    if (conjunct->expression == NULL)
+        return hn_fail_memory(err);
+    conjuncts->items[conjuncts->count++] = *conjunct;
+    return HN_OK;
+}
+
+enum hn_status hn_conjuncts_add(struct hn_conjuncts *conjuncts,
+                                const struct hn_expression *expression, size_t source,
+                                struct hn_error *err)
+{
+    struct hn_conjunct conjunct = {NULL, source};
+    return add_conjuncts(conjuncts, expression, expression->count - 1, &conjunct, err);
+}
+
+void hn_conjuncts_finish(struct hn_conjuncts *conjuncts)
+{
+    for (size_t i = 0; i < conjuncts->count; i++)
+        hn_expression_destroy(conjuncts->items[i].expression);
+    free(conjuncts->items);
+    *conjuncts = (struct hn_conjuncts){0};
+}
+
+bool hn_value_truth(const struct hn_value *value)
+{
+    switch (value->type) {
+    case HN_INTEGER:
+        return value->integer != 0;
+    case HN_REAL:
+        return value->real != 0;
+    case HN_BOOLEAN:
+        return value->boolean;
+    case HN_WORD:
+        break;
+    }
+    return value->word[0] != '\0';
+}
+
+static void append_operand(struct hn_text *text, const struct hn_value *value)
+{
+    const char *quote = value->type == HN_WORD ? "'" : "";
+    hn_text_append(text, quote);
+    hn_value_append(text, value);
+    hn_text_append(text, quote);
+}
+
+/* Where the expression was written, for a message to begin with: place and separator. */
+#define PLACE(expression)                                                                          \
+    (expression)->place != NULL ? (expression)->place : "", (expression)->place != NULL ? ": " : ""
+
+/* "'A % B == 0', column 3: 7 % 0: division by zero", or "... log2(0): expected a positive number"
+ */
+static enum hn_status fail_operation(const struct hn_expression *expression,
+                                     const struct hn_operation *operation, const struct hn_value *a,
+                                     const struct hn_value *b, const char *reason,
+                                     struct hn_error *err)
+{
+    if (err == NULL)
+        return HN_EVALUE;
+    struct hn_text text;
+    const char *name = hn_operation_forms[operation->code].text;
+    bool is_call = operation->code >= HN_OP_MIN;
+    bool is_unary = hn_operation_forms[operation->code].operands == 1;
+    hn_text_init(&text);
+    if (is_call || is_unary)
+        hn_text_printf(&text, "%s%s", name, is_call ? "(" : "");
+    append_operand(&text, a);
+    if (!is_unary) {
+        hn_text_printf(&text, is_call ? ", " : " %s ", name);
+        append_operand(&text, b);
+    }
+    hn_text_append(&text, is_call ? ")" : "");
+    hn_fail(err, HN_EVALUE, "%s%s'%s', column %u: %s: %s", PLACE(expression), expression->text,
+            operation->column, text.failed ? "" : text.data, reason);
+    hn_text_finish(&text);
+    return HN_EVALUE;
+}
+
+/* cells[i] becomes the value of operation i. */
+static enum hn_status run(const struct hn_expression *expression, const struct hn_value *values,
+                          struct hn_value *cells, struct hn_error *err)
+{
+    for (int i = 0; i < expression->count; i++) {
+        const struct hn_operation *operation = &expression->list[i];
+        const struct hn_value *a = &cells[operation->operand[0]];
+        const struct hn_value *b = &cells[operation->operand[1]];
+        const char *reason;
+        switch (operation->code) {
+        case HN_OP_CONSTANT:
+            cells[i] = operation->constant;
+            break;
+        case HN_OP_NAME:
+            if (operation->slot == HN_SLOT_UNBOUND)
+                return hn_fail(err, HN_EVALUE, "'%s', column %u: '%s' is not bound",
+                               expression->text, operation->column, operation->constant.word);
+            cells[i] = operation->slot >= 0 ? values[operation->slot] : operation->constant;
+            break;
+        case HN_OP_SKIP_UNLESS:
+        case HN_OP_SKIP_IF:
+            if (hn_value_truth(a) == (operation->code == HN_OP_SKIP_IF))
+                i = operation->operand[1] - 1;
+            break;
+        case HN_OP_AND:
+            cells[i] = hn_value_truth(a) ? *b : *a;
+            break;
+        case HN_OP_OR:
+            cells[i] = hn_value_truth(a) ? *a : *b;
+            break;
+        case HN_OP_SELECT:
+            cells[i] = hn_value_truth(a) ? *b : cells[operation->operand[2]];
+            break;
+        case HN_OP_CHAIN:
+        case HN_OP_ALL:
+            cells[i] = hn_boolean(a->boolean && b->boolean);
+            break;
+        case HN_OP_ANY:
+            cells[i] = hn_boolean(a->boolean || b->boolean);
+            break;
+        case HN_OP_NEVER:
+        case HN_OP_ALWAYS:
+            cells[i] = hn_boolean(operation->code == HN_OP_ALWAYS);
+            break;
+        default:
+            reason = hn_apply(operation->code, a, b, &cells[i]);
+            if (reason != NULL)
+                return fail_operation(expression, operation, a, b, reason, err);
+            break;
+        }
+    }
+    return HN_OK;
+}
+
+enum hn_status hn_expression_evaluate(const struct hn_expression *expression,
+                                      const struct hn_value *values, struct hn_value *result,
+                                      struct hn_error *err)
+{
+    enum { FEW = 128 };
+    struct hn_value few[FEW];
+    struct hn_value *cells = few;
+    if (expression->count > FEW)
+        cells = malloc((size_t)expression->count * sizeof *cells);
+    if (cells == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = run(expression, values, cells, err);
+    if (status == HN_OK)
+        *result = cells[expression->count - 1];
+    if (cells != few)
+        free(cells);
+    return status;
+}
+
+enum hn_truth hn_expression_truth(const struct hn_expression *expression,
+                                  const struct hn_value *values)
+{
+    struct hn_value result;
+    if (hn_expression_evaluate(expression, values, &result, NULL) != HN_OK)
+        return HN_NO_VALUE;
+    return hn_value_truth(&result) ? HN_TRUE : HN_FALSE;
+}
+
+static enum hn_status fail_result(const struct hn_expression *expression,
+                                  const struct hn_value *value, const char *expected,
+                                  struct hn_error *err)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    append_operand(&text, value);
+    hn_fail(err, HN_EVALUE, "%s%s'%s' gives %s, expected %s", PLACE(expression), expression->text,
+            text.failed ? "" : text.data, expected);
+    hn_text_finish(&text);
+    return HN_EVALUE;
+}
+
+enum hn_status hn_expression_integer(const struct hn_expression *expression,
+                                     const struct hn_value *values, int64_t *result,
+                                     struct hn_error *err)
+{
+    struct hn_value value;
+    enum hn_status status = hn_expression_evaluate(expression, values, &value, err);
+    if (status != HN_OK)
+        return status;
+    if (value.type == HN_INTEGER || value.type == HN_BOOLEAN) {
+        *result = value.type == HN_INTEGER ? value.integer : value.boolean;
+        return HN_OK;
+    }
+    if (value.type == HN_WORD || value.real != floor(value.real) || !(fabs(value.real) < 0x1p63))
+        return fail_result(expression, &value, "an integer", err);
+    *result = (int64_t)value.real;
+    return HN_OK;
+}
+
+enum hn_status hn_expression_number(const struct hn_expression *expression,
+                                    const struct hn_value *values, double *result,
+                                    struct hn_error *err)
+{
+    struct hn_value value;
+    enum hn_status status = hn_expression_evaluate(expression, values, &value, err);
+    if (status != HN_OK)
+        return status;
+    if (value.type == HN_WORD)
+        return fail_result(expression, &value, "a number", err);
+    *result = hn_value_number(&value);
+    return HN_OK;
 }

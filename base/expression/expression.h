@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/value.h"
 
@@ -17,7 +18,7 @@
  * is an error (HN_EVALUE), as is division by zero and arithmetic on strings.
  *
  * Life: parse once; bind once to a scope, which gives each name a slot or makes it a word; evaluate often. Evaluation
- * does not allocate and is safe from several threads. */
+ * is safe from several threads, and allocates for more than 128 operations only. */
 struct hn_expression;
 
 /* HN_ECONFIG with what was found, what was expected and the column, as "column 7: found ')', expected a value".
@@ -48,6 +49,8 @@ enum hn_status hn_expression_bind(struct hn_expression *expression, const struct
 bool hn_expression_uses(const struct hn_expression *expression, size_t slot);
 /* The highest slot used plus one; 0 for a constant. */
 size_t hn_expression_slots(const struct hn_expression *expression);
+/* Sets the bit of every slot that occurs. */
+void hn_expression_mark_slots(const struct hn_expression *expression, uint64_t *slots);
 
 /* values[i] is the value of slot i. HN_EVALUE with the reason; err may be NULL, which costs no formatting. */
 enum hn_status hn_expression_evaluate(const struct hn_expression *expression, const struct hn_value *values,
@@ -56,6 +59,10 @@ enum hn_status hn_expression_evaluate(const struct hn_expression *expression, co
 /* Python's truth of a value: 0, 0.0, False and '' are false. */
 bool hn_value_truth(const struct hn_value *value);
 
+/* As hn_expression_evaluate, and then the truth of the value. */
+enum hn_truth { HN_NO_VALUE = -1, HN_FALSE = 0, HN_TRUE = 1 };
+enum hn_truth hn_expression_truth(const struct hn_expression *expression, const struct hn_value *values);
+
 /* Evaluates and demands an integral result (a real with an integral value is taken); HN_EVALUE names the expression
  * and what came out. */
 enum hn_status hn_expression_integer(const struct hn_expression *expression, const struct hn_value *values,
@@ -63,6 +70,25 @@ enum hn_status hn_expression_integer(const struct hn_expression *expression, con
 /* Evaluates and demands a number. */
 enum hn_status hn_expression_number(const struct hn_expression *expression, const struct hn_value *values,
                                     double *result, struct hn_error *err);
+
+/* The conditions that bound expressions demand, one after another: the operands of their outermost `and`, and the links of a chained
+ * comparison (a < b < c is a < b, then b < c). Where each in its order either holds or ends the evaluation, the expressions do the
+ * same, with the same errors. Start with all zero. */
+struct hn_conjunct {
+    struct hn_expression *expression; /* part of the one that was given */
+    size_t source;                    /* as given for the expression */
+};
+
+struct hn_conjuncts {
+    struct hn_conjunct *items;
+    size_t count;
+    size_t capacity;
+};
+
+/* Appends those of a bound expression, which outlives them. HN_ENOMEM. */
+enum hn_status hn_conjuncts_add(struct hn_conjuncts *conjuncts, const struct hn_expression *expression, size_t source,
+                                struct hn_error *err);
+void hn_conjuncts_finish(struct hn_conjuncts *conjuncts);
 
 /* Bytes of a type known to sizeof, by its name in CUDA C++ or in a config; 0 when it is unknown. */
 int64_t hn_type_bytes(const char *type);

@@ -1,416 +1,620 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/expression/expression_c.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "base/expression/expression_c_generator.h"
-#include "base/expression/expression_tree.h"
+#include "base/ascii.h"
+#include "base/expression/expression_internal.h"
 
 /* Of C for one expression. */
 enum { CODE_BYTES = 65536 };
 
-enum hn_status hn_c_fail_value(const struct hn_c_generator *generator, const struct hn_node *node,
-                               const char *reason)
-{
-    return hn_fail(generator->err, HN_EVALUE, "'%s', column %zu: %s", generator->expression->text,
-                   node->column, reason);
-}
-
-enum hn_status hn_c_fail_form(const struct hn_c_generator *generator, const struct hn_node *node,
-                              const char *reason)
-{
-    return hn_fail(generator->err, HN_ECONFIG, "'%s', column %zu: can not be written as C: %s",
-                   generator->expression->text, node->column, reason);
-}
-
-static enum hn_status generate_name(const struct hn_c_generator *generator,
-                                    const struct hn_node *node, struct hn_c_part *part)
-{
-    if (node->slot == HN_SLOT_UNBOUND)
-        return hn_c_fail_value(generator, node, "the name is not bound");
-    if (node->slot == HN_SLOT_WORD) {
-        hn_c_part_set_constant(part, &node->constant);
-        return HN_OK;
-    }
-    const struct hn_c_slot *slot = &generator->slots[node->slot];
-    if (slot->constant != NULL) {
-        hn_c_part_set_constant(part, slot->constant);
-        return HN_OK;
-    }
-    part->kind = slot->words != NULL ? HN_PART_WORD : slot->real ? HN_PART_REAL : HN_PART_INTEGER;
-    part->slot = slot;
-    hn_text_append(&part->code, slot->name);
-    return HN_OK;
-}
-
-static enum hn_status generate_unary(const struct hn_c_generator *generator,
-                                     const struct hn_node *node, struct hn_c_part *part)
-{
-    struct hn_c_part a = {0};
-    enum hn_status status = hn_c_generate(generator, node->child, node->operation == HN_NOT, &a);
-    if (status != HN_OK)
-        goto done;
-    if (a.kind == HN_PART_CONSTANT) {
-        struct hn_value value;
-        const char *reason = hn_apply_unary(node->operation, &a.value, &value);
-        if (reason != NULL)
-            status = hn_c_fail_value(generator, node, reason);
-        else
-            hn_c_part_set_constant(part, &value);
-        goto done;
-    }
-    if (node->operation == HN_NOT) {
-        part->kind = HN_PART_CHOICE;
-        hn_text_append(&part->code, "(!");
-        hn_c_part_append_condition(&part->code, &a);
-        hn_text_append(&part->code, ")");
-        goto done;
-    }
-    if (hn_c_part_is_word(&a) || (hn_c_part_is_real(&a) && node->operation == HN_INVERT)) {
-        status = hn_c_fail_form(generator, node, "a word or real where a number is needed");
-        goto done;
-    }
-    part->kind = hn_c_part_is_real(&a) ? HN_PART_REAL : HN_PART_INTEGER;
-    hn_text_printf(&part->code, "(%s",
-                   node->operation == HN_POSITIVE   ? "+"
-                   : node->operation == HN_NEGATIVE ? "-"
-                                                    : "~");
-    hn_c_part_append_number(&part->code, &a, false, true);
-    hn_text_append(&part->code, ")");
-done:
-    hn_c_part_finish(&a);
-    return status;
-}
-
-/* How a binary operator is written: infix, or a call of a helper. NULL: there is none for these
- * types. */
-static const struct {
-    const char *infix;
-    const char *integer_call;
-    const char *real_call;
-    bool on_reals;
-} binaries[] = {
-    [HN_BIT_OR] = {"|", NULL, NULL, false},
-    [HN_BIT_XOR] = {"^", NULL, NULL, false},
-    [HN_BIT_AND] = {"&", NULL, NULL, false},
-    [HN_SHIFT_LEFT] = {NULL, "shift_left", NULL, false},
-    [HN_SHIFT_RIGHT] = {NULL, "shift_right", NULL, false},
-    [HN_ADD] = {"+", NULL, NULL, true},
-    [HN_SUBTRACT] = {"-", NULL, NULL, true},
-    [HN_MULTIPLY] = {"*", NULL, NULL, true},
-    [HN_DIVIDE] = {"/", NULL, NULL, true},
-    [HN_FLOOR_DIVIDE] = {NULL, "floor_div", "floor_div_real", true},
-    [HN_MODULO] = {NULL, "modulo", "modulo_real", true},
-    [HN_POWER] = {NULL, "power", "power_real", true},
+enum part_kind {
+    CONSTANT, /* value */
+    CHOICE,   /* code gives an int that is 0 or 1 */
+    INTEGER,  /* code gives an int64_t, or an int where narrow */
+    REAL,     /* code gives a double */
+    WORD,     /* code gives the number of one of the slot's words */
 };
 
-static enum hn_status combine(const struct hn_c_generator *generator, const struct hn_node *node,
-                              const struct hn_c_part *a, const struct hn_c_part *b,
-                              struct hn_c_part *part)
+/* An operation in C. Owns code. */
+struct part {
+    enum part_kind kind;
+    bool narrow;
+    bool as_condition; /* only its truth is wanted */
+    struct hn_value value;
+    const struct hn_c_slot *slot;
+    struct hn_text code;
+};
+
+struct generator {
+    const struct hn_expression *expression;
+    const struct hn_c_slot *slots;
+    const char *prefix;
+    struct part *parts; /* by operation */
+    enum hn_status status;
+    struct hn_error *err;
+};
+
+/* A constant part has no value. */
+static void fail_value(struct generator *generator, const struct hn_operation *operation,
+                       const char *reason)
 {
-    enum hn_operator operation = node->operation;
-    if (a->kind == HN_PART_CONSTANT && b->kind == HN_PART_CONSTANT) {
-        struct hn_value value;
-        const char *reason = hn_apply_binary(operation, &a->value, &b->value, &value);
-        if (reason != NULL)
-            return hn_c_fail_value(generator, node, reason);
-        hn_c_part_set_constant(part, &value);
-        return HN_OK;
-    }
-    bool real = hn_c_part_is_real(a) || hn_c_part_is_real(b) || operation == HN_DIVIDE;
-    if (operation == HN_POWER && hn_c_part_is_negative(b))
-        real = true;
-    if (hn_c_part_is_word(a) || hn_c_part_is_word(b) || (real && !binaries[operation].on_reals))
-        return hn_c_fail_form(generator, node, "a word or real where a number is needed");
-    enum hn_c_part_kind kind = real ? HN_PART_REAL : HN_PART_INTEGER;
-    if (binaries[operation].infix != NULL)
-        hn_c_part_set_infix(binaries[operation].infix, kind, a, b, real, part);
-    else
-        hn_c_part_set_call(generator->prefix,
-                           real ? binaries[operation].real_call : binaries[operation].integer_call,
-                           kind, a, b, real, part);
-    return HN_OK;
+    generator->status = hn_fail(generator->err, HN_EVALUE, "'%s', column %u: %s",
+                                generator->expression->text, operation->column, reason);
 }
 
-static enum hn_status generate_binary(const struct hn_c_generator *generator,
-                                      const struct hn_node *node, struct hn_c_part *part)
+/* C can not say it. */
+static void fail_form(struct generator *generator, const struct hn_operation *operation,
+                      const char *reason)
 {
-    struct hn_c_part a = {0};
-    struct hn_c_part b = {0};
-    enum hn_status status = hn_c_generate(generator, node->child, false, &a);
-    if (status == HN_OK)
-        status = hn_c_generate(generator, node->child->next, false, &b);
-    if (status == HN_OK)
-        status = combine(generator, node, &a, &b, part);
-    hn_c_part_finish(&a);
-    hn_c_part_finish(&b);
-    return status;
+    generator->status =
+        hn_fail(generator->err, HN_ECONFIG, "'%s', column %u: can not be written as C: %s",
+                generator->expression->text, operation->column, reason);
+}
+
+static void set_constant(struct part *part, struct hn_value value)
+{
+    part->kind = CONSTANT;
+    part->value = value;
+}
+
+static bool is_word(const struct part *part)
+{
+    return part->kind == WORD || (part->kind == CONSTANT && part->value.type == HN_WORD);
+}
+
+static bool is_real(const struct part *part)
+{
+    return part->kind == REAL || (part->kind == CONSTANT && part->value.type == HN_REAL);
+}
+
+static void append_integer(struct hn_text *text, int64_t integer)
+{
+    if (integer == INT64_MIN)
+        hn_text_append(text, "(-INT64_C(9223372036854775807) - 1)");
+    else if (integer >= INT32_MIN + 1 && integer <= INT32_MAX)
+        hn_text_printf(text, integer < 0 ? "(%" PRId64 ")" : "%" PRId64, integer);
+    else
+        hn_text_printf(text, integer < 0 ? "(-INT64_C(%" PRId64 "))" : "INT64_C(%" PRId64 ")",
+                       integer < 0 ? -integer : integer);
+}
+
+/* The part as a number; as a double where `real`. widen: what C has as an int becomes an int64_t,
+ * because int arithmetic overflows sooner. */
+static void append_number(struct hn_text *text, const struct part *part, bool real, bool widen)
+{
+    if (part->kind != CONSTANT) {
+        if (real && part->kind != REAL)
+            hn_text_append(text, "(double)");
+        else if (widen && (part->kind == CHOICE || part->narrow))
+            hn_text_append(text, "(int64_t)");
+        hn_text_append(text, part->code.failed ? "" : part->code.data);
+        text->failed = text->failed || part->code.failed;
+        return;
+    }
+    if (!real && part->value.type != HN_REAL) {
+        append_integer(text,
+                       part->value.type == HN_BOOLEAN ? part->value.boolean : part->value.integer);
+        return;
+    }
+    struct hn_value number = hn_real(hn_value_number(&part->value));
+    bool negative = number.real < 0;
+    hn_text_append(text, negative ? "(" : "");
+    hn_value_append(text, &number);
+    hn_text_append(text, negative ? ")" : "");
+}
+
+/* The truth of the part, as a C condition. */
+static void append_condition(struct hn_text *text, const struct part *part)
+{
+    if (part->kind == CONSTANT || part->kind == WORD) {
+        bool truth = part->kind == WORD || hn_value_truth(&part->value);
+        hn_text_append(text, truth ? "1" : "0");
+        return;
+    }
+    if (part->kind == CHOICE)
+        append_number(text, part, false, false);
+    else
+        hn_text_printf(text, "(%s != 0)", part->code.failed ? "" : part->code.data);
+    text->failed = text->failed || part->code.failed;
+}
+
+/* Takes the code of another part. */
+static void move(struct part *to, struct part *from)
+{
+    to->kind = from->kind;
+    to->narrow = from->narrow;
+    to->value = from->value;
+    to->slot = from->slot;
+    to->code = from->code;
+    from->code = (struct hn_text){0};
+}
+
+/* "(a operation b)" with an operator, "prefix_helper(a, b)" else; b NULL: of one operand. */
+static void set_operation(const struct generator *generator, const char *name, enum part_kind kind,
+                          const struct part *a, const struct part *b, bool real, struct part *part)
+{
+    bool helper = hn_is_letter(*name);
+    bool widen = !helper && kind == INTEGER;
+    part->kind = kind;
+    if (helper)
+        hn_text_printf(&part->code, "%s_%s%s", generator->prefix, name,
+                       real && strcmp(name, "log2") != 0 ? "_real" : "");
+    hn_text_append(&part->code, "(");
+    if (b == NULL && !helper)
+        hn_text_append(&part->code, name);
+    append_number(&part->code, a, real, widen);
+    if (b != NULL) {
+        hn_text_printf(&part->code, helper ? ", " : " %s ", name);
+        append_number(&part->code, b, real, widen);
+    }
+    hn_text_append(&part->code, ")");
+}
+
+static void set_both(const char *operation, const struct part *a, const struct part *b,
+                     struct part *part)
+{
+    part->kind = CHOICE;
+    hn_text_append(&part->code, "(");
+    append_condition(&part->code, a);
+    hn_text_printf(&part->code, " %s ", operation);
+    append_condition(&part->code, b);
+    hn_text_append(&part->code, ")");
+}
+
+/* Joins two conditions, without constants. */
+static void join(const char *operation, bool decides, struct part *a, struct part *b,
+                 struct part *part)
+{
+    if (a->kind == CONSTANT)
+        move(part, hn_value_truth(&a->value) == decides ? a : b);
+    else if (b->kind == CONSTANT)
+        move(part, hn_value_truth(&b->value) == decides ? b : a);
+    else
+        set_both(operation, a, b, part);
 }
 
 /* "(condition ? a : b)", of the wider of both types. */
-static enum hn_status set_conditional(const struct hn_c_generator *generator,
-                                      const struct hn_node *node, const struct hn_c_part *condition,
-                                      const struct hn_c_part *a, const struct hn_c_part *b,
-                                      struct hn_c_part *part)
+static void set_conditional(struct generator *generator, const struct hn_operation *operation,
+                            const struct part *condition, const struct part *a,
+                            const struct part *b, struct part *part)
 {
-    if (hn_c_part_is_word(a) || hn_c_part_is_word(b))
-        return hn_c_fail_form(generator, node, "a word is not a number");
-    bool real = hn_c_part_is_real(a) || hn_c_part_is_real(b);
-    *part = (struct hn_c_part){.kind = real ? HN_PART_REAL : HN_PART_INTEGER};
+    if (is_word(a) || is_word(b)) {
+        fail_form(generator, operation, "a word is not a number");
+        return;
+    }
+    bool real = is_real(a) || is_real(b);
+    part->kind = real ? REAL : INTEGER;
     hn_text_append(&part->code, "(");
-    hn_c_part_append_condition(&part->code, condition);
+    append_condition(&part->code, condition);
     hn_text_append(&part->code, " ? ");
-    hn_c_part_append_number(&part->code, a, real, true);
+    append_number(&part->code, a, real, true);
     hn_text_append(&part->code, " : ");
-    hn_c_part_append_number(&part->code, b, real, true);
+    append_number(&part->code, b, real, true);
     hn_text_append(&part->code, ")");
-    part->narrow = a->kind == HN_PART_CONSTANT && b->kind == HN_PART_CONSTANT;
-    return HN_OK;
+    part->narrow = !real && a->kind == CONSTANT && b->kind == CONSTANT;
 }
 
-static enum hn_status generate_logical(const struct hn_c_generator *generator,
-                                       const struct hn_node *node, bool as_condition,
-                                       struct hn_c_part *part)
+static void set_name(struct generator *generator, const struct hn_operation *operation,
+                     struct part *part)
 {
-    bool is_or = node->kind == HN_NODE_OR;
-    struct hn_c_part a = {0};
-    struct hn_c_part b = {0};
-    enum hn_status status = hn_c_generate(generator, node->child, as_condition, &a);
-    if (status == HN_OK && a.kind == HN_PART_CONSTANT) {
-        if (hn_value_truth(&a.value) == is_or)
-            hn_c_part_set_constant(part, &a.value);
-        else
-            status = hn_c_generate(generator, node->child->next, as_condition, part);
-        goto done;
+    if (operation->slot == HN_SLOT_UNBOUND) {
+        fail_value(generator, operation, "the name is not bound");
+        return;
     }
-    if (status == HN_OK)
-        status = hn_c_generate(generator, node->child->next, as_condition, &b);
-    if (status != HN_OK)
-        goto done;
-    if (as_condition) {
-        *part = a;
-        a.code = (struct hn_text){0};
-        hn_c_part_join(is_or ? "||" : "&&", is_or, part, &b);
-    } else if (a.kind == HN_PART_CHOICE && b.kind == HN_PART_CHOICE)
-        hn_c_part_set_both(is_or ? "||" : "&&", &a, &b, part);
+    const struct hn_c_slot *slot = operation->slot < 0 ? NULL : &generator->slots[operation->slot];
+    if (slot == NULL || slot->constant != NULL) {
+        set_constant(part, slot == NULL ? operation->constant : *slot->constant);
+        return;
+    }
+    part->kind = slot->words != NULL ? WORD : slot->real ? REAL : INTEGER;
+    part->slot = slot;
+    hn_text_append(&part->code, slot->name);
+}
+
+static void set_logical(struct generator *generator, const struct hn_operation *operation,
+                        struct part *a, struct part *b, struct part *part)
+{
+    bool is_or = operation->code == HN_OP_OR;
+    const char *name = is_or ? "||" : "&&";
+    if (a->kind == CONSTANT)
+        move(part, hn_value_truth(&a->value) == is_or ? a : b);
+    else if (part->as_condition)
+        join(name, is_or, a, b, part);
+    else if (a->kind == CHOICE && b->kind == CHOICE)
+        set_both(name, a, b, part);
     else
-        status = is_or ? set_conditional(generator, node, &a, &a, &b, part)
-                       : set_conditional(generator, node, &a, &b, &a, part);
-done:
-    hn_c_part_finish(&a);
-    hn_c_part_finish(&b);
-    return status;
+        set_conditional(generator, operation, a, is_or ? a : b, is_or ? b : a, part);
 }
 
-static enum hn_status generate_conditional(const struct hn_c_generator *generator,
-                                           const struct hn_node *node, bool as_condition,
-                                           struct hn_c_part *part)
+/* The number of a word of the slot, from 1; 0 when it has no such word. */
+static size_t word_number(const struct hn_c_slot *slot, const char *word)
 {
-    const struct hn_node *yes = node->child->next;
-    struct hn_c_part condition = {0};
-    struct hn_c_part a = {0};
-    struct hn_c_part b = {0};
-    enum hn_status status = hn_c_generate(generator, node->child, true, &condition);
-    if (status == HN_OK && condition.kind == HN_PART_CONSTANT) {
-        status = hn_c_generate(generator, hn_value_truth(&condition.value) ? yes : yes->next,
-                               as_condition, part);
-        goto done;
+    for (size_t i = 0; i < slot->word_count; i++)
+        if (strcmp(slot->words[i], word) == 0)
+            return i + 1;
+    return 0;
+}
+
+/* Words compare as their numbers; only for equality, and only where the numbers mean the same. */
+static void compare_words(struct generator *generator, const struct hn_operation *operation,
+                          const struct part *a, const struct part *b, struct part *part)
+{
+    const struct part *slot = a->kind == WORD ? a : b;
+    const struct part *other = slot == a ? b : a;
+    if (operation->code != HN_OP_EQUAL && operation->code != HN_OP_NOT_EQUAL) {
+        fail_form(generator, operation, "words have no order in C");
+        return;
     }
-    if (status == HN_OK)
-        status = hn_c_generate(generator, yes, false, &a);
-    if (status == HN_OK)
-        status = hn_c_generate(generator, yes->next, false, &b);
-    if (status == HN_OK)
-        status = set_conditional(generator, node, &condition, &a, &b, part);
-done:
-    hn_c_part_finish(&condition);
-    hn_c_part_finish(&a);
-    hn_c_part_finish(&b);
-    return status;
-}
-
-/* min and max of two; more are folded from the left. */
-static enum hn_status extreme(const struct hn_c_generator *generator, const struct hn_node *node,
-                              const struct hn_c_part *next, struct hn_c_part *best)
-{
-    if (next->kind == HN_PART_CONSTANT && best->kind == HN_PART_CONSTANT) {
-        const char *reason = hn_apply_extreme(node->function, &next->value, &best->value);
-        return reason == NULL ? HN_OK : hn_c_fail_value(generator, node, reason);
+    if (other->kind == WORD && other->slot->words != slot->slot->words) {
+        fail_form(generator, operation, "two names with different words are compared");
+        return;
     }
-    if (hn_c_part_is_word(next) || hn_c_part_is_word(best))
-        return hn_c_fail_form(generator, node, "words have no order in C");
-    bool real = hn_c_part_is_real(next) || hn_c_part_is_real(best);
-    struct hn_c_part part;
-    hn_c_part_set_call(generator->prefix,
-                       node->function == HN_MIN ? (real ? "min_real" : "min")
-                                                : (real ? "max_real" : "max"),
-                       real ? HN_PART_REAL : HN_PART_INTEGER, best, next, real, &part);
-    hn_c_part_finish(best);
-    *best = part;
-    return HN_OK;
-}
-
-static enum hn_status generate_extreme(const struct hn_c_generator *generator,
-                                       const struct hn_node *node, struct hn_c_part *part)
-{
-    enum hn_status status = hn_c_generate(generator, node->child, false, part);
-    for (const struct hn_node *child = node->child->next; child != NULL && status == HN_OK;
-         child = child->next) {
-        struct hn_c_part next = {0};
-        status = hn_c_generate(generator, child, false, &next);
-        if (status == HN_OK)
-            status = extreme(generator, node, &next, part);
-        hn_c_part_finish(&next);
+    size_t number = 0;
+    if (other->kind == CONSTANT && other->value.type == HN_WORD)
+        number = word_number(slot->slot, other->value.word);
+    if (other->kind != WORD && number == 0) {
+        set_constant(part, hn_boolean(operation->code == HN_OP_NOT_EQUAL));
+        return;
     }
-    return status;
+    part->kind = CHOICE;
+    hn_text_printf(&part->code, "(%s %s ", slot->slot->name,
+                   hn_operation_forms[operation->code].text);
+    if (other->kind == WORD)
+        hn_text_printf(&part->code, "%s)", other->slot->name);
+    else
+        hn_text_printf(&part->code, "%zu)", number);
 }
 
-static enum hn_status call(const struct hn_c_generator *generator, const struct hn_node *node,
-                           const struct hn_c_part *a, const struct hn_c_part *b,
-                           struct hn_c_part *part)
+static void set_comparison(struct generator *generator, const struct hn_operation *operation,
+                           const struct part *a, const struct part *b, struct part *part)
 {
-    if (hn_c_part_is_word(a) || (b != NULL && hn_c_part_is_word(b)))
-        return hn_c_fail_form(generator, node, "a word where a number is needed");
-    bool real = hn_c_part_is_real(a) || (b != NULL && hn_c_part_is_real(b));
-    enum hn_c_part_kind kind = real ? HN_PART_REAL : HN_PART_INTEGER;
-    switch (node->function) {
-    case HN_ABS:
-        hn_c_part_set_call(generator->prefix, real ? "abs_real" : "abs", kind, a, NULL, real, part);
-        return HN_OK;
-    case HN_CEIL_DIV:
-        hn_c_part_set_call(generator->prefix, real ? "ceil_div_real" : "ceil_div", kind, a, b, real,
-                           part);
-        return HN_OK;
-    case HN_LOG2:
-        hn_c_part_set_call(generator->prefix, "log2", HN_PART_REAL, a, NULL, true, part);
-        return HN_OK;
-    case HN_IS_POWER_OF_2:
-        hn_c_part_set_call(generator->prefix, real ? "is_power_of_2_real" : "is_power_of_2",
-                           HN_PART_CHOICE, a, NULL, real, part);
-        return HN_OK;
-    default:
-        return hn_c_fail_form(generator, node, "sizeof needs the name of a type");
-    }
+    bool equality = operation->code == HN_OP_EQUAL || operation->code == HN_OP_NOT_EQUAL;
+    if (a->kind == WORD || b->kind == WORD)
+        compare_words(generator, operation, a, b, part);
+    else if (!is_word(a) && !is_word(b))
+        set_operation(generator, hn_operation_forms[operation->code].in_c, CHOICE, a, b,
+                      is_real(a) || is_real(b), part);
+    else if (equality)
+        set_constant(part, hn_boolean(operation->code == HN_OP_NOT_EQUAL));
+    else
+        fail_value(generator, operation, "a word and a number have no order");
 }
 
-static enum hn_status generate_call(const struct hn_c_generator *generator,
-                                    const struct hn_node *node, struct hn_c_part *part)
+/* b NULL: of one operand. */
+static void set_arithmetic(struct generator *generator, const struct hn_operation *operation,
+                           const struct part *a, const struct part *b, struct part *part)
 {
-    if (node->function == HN_MIN || node->function == HN_MAX)
-        return generate_extreme(generator, node, part);
-    struct hn_c_part a = {0};
-    struct hn_c_part b = {0};
-    const struct hn_node *second = node->child->next;
-    enum hn_status status = hn_c_generate(generator, node->child, false, &a);
-    if (status == HN_OK && second != NULL)
-        status = hn_c_generate(generator, second, false, &b);
-    if (status != HN_OK)
-        goto done;
-    if (a.kind == HN_PART_CONSTANT && (second == NULL || b.kind == HN_PART_CONSTANT)) {
-        struct hn_value value;
-        const char *reason =
-            hn_apply_function(node->function, &a.value, second == NULL ? NULL : &b.value, &value);
-        if (reason != NULL)
-            status = hn_c_fail_value(generator, node, reason);
+    enum hn_code code = operation->code;
+    bool real = is_real(a) || (b != NULL && is_real(b)) || code == HN_OP_DIVIDE ||
+                code == HN_OP_LOG2 ||
+                (code == HN_OP_POWER && b->kind == CONSTANT && b->value.type == HN_INTEGER &&
+                 b->value.integer < 0);
+    bool of_integers = code == HN_OP_INVERT || (code >= HN_OP_BIT_OR && code <= HN_OP_SHIFT_RIGHT);
+    if (is_word(a) || (b != NULL && is_word(b)) || (real && of_integers))
+        fail_form(generator, operation,
+                  code == HN_OP_MIN || code == HN_OP_MAX ? "words have no order in C"
+                  : code > HN_OP_MAX                     ? "a word where a number is needed"
+                                     : "a word or real where a number is needed");
+    else if (code == HN_OP_SIZEOF)
+        fail_form(generator, operation, "sizeof needs the name of a type");
+    else
+        set_operation(generator, hn_operation_forms[code].in_c,
+                      code == HN_OP_IS_POWER_OF_2 ? CHOICE
+                      : real                      ? REAL
+                                                  : INTEGER,
+                      a, b, real, part);
+}
+
+static void generate(struct generator *generator, const struct hn_operation *operation,
+                     struct part *part)
+{
+    struct part *a = &generator->parts[operation->operand[0]];
+    struct part *b = &generator->parts[operation->operand[1]];
+    enum hn_code code = operation->code;
+    bool is_binary = hn_operation_forms[code].operands == 2;
+    switch (code) {
+    case HN_OP_CONSTANT:
+        set_constant(part, operation->constant);
+        return;
+    case HN_OP_NAME:
+        set_name(generator, operation, part);
+        return;
+    case HN_OP_AND:
+    case HN_OP_OR:
+        set_logical(generator, operation, a, b, part);
+        return;
+    case HN_OP_CHAIN:
+    case HN_OP_ALL:
+        join("&&", false, a, b, part);
+        return;
+    case HN_OP_ANY:
+        join("||", true, a, b, part);
+        return;
+    case HN_OP_NEVER:
+    case HN_OP_ALWAYS:
+        set_constant(part, hn_boolean(code == HN_OP_ALWAYS));
+        return;
+    case HN_OP_SELECT: {
+        struct part *c = &generator->parts[operation->operand[2]];
+        if (a->kind == CONSTANT)
+            move(part, hn_value_truth(&a->value) ? b : c);
         else
-            hn_c_part_set_constant(part, &value);
-        goto done;
+            set_conditional(generator, operation, a, b, c, part);
+        return;
     }
-    status = call(generator, node, &a, second == NULL ? NULL : &b, part);
-done:
-    hn_c_part_finish(&a);
-    hn_c_part_finish(&b);
-    return status;
-}
-
-static enum hn_status generate_node(const struct hn_c_generator *generator,
-                                    const struct hn_node *node, bool as_condition,
-                                    struct hn_c_part *part)
-{
-    switch (node->kind) {
-    case HN_NODE_CONSTANT:
-        hn_c_part_set_constant(part, &node->constant);
-        return HN_OK;
-    case HN_NODE_NAME:
-        return generate_name(generator, node, part);
-    case HN_NODE_UNARY:
-        return generate_unary(generator, node, part);
-    case HN_NODE_BINARY:
-        return generate_binary(generator, node, part);
-    case HN_NODE_AND:
-    case HN_NODE_OR:
-        return generate_logical(generator, node, as_condition, part);
-    case HN_NODE_COMPARE:
-        return hn_c_generate_compare(generator, node, part);
-    case HN_NODE_CONDITIONAL:
-        return generate_conditional(generator, node, as_condition, part);
-    case HN_NODE_CALL:
-        return generate_call(generator, node, part);
-    case HN_NODE_LIST:
+    default:
         break;
     }
-    return hn_c_fail_form(generator, node, "a list has no value");
-}
-
-/* An operand that the C needs twice is written twice: nested, that doubles with every level. */
-enum hn_status hn_c_generate(const struct hn_c_generator *generator, const struct hn_node *node,
-                             bool as_condition, struct hn_c_part *part)
-{
-    enum hn_status status = generate_node(generator, node, as_condition, part);
-    if (status == HN_OK && part->code.length > CODE_BYTES)
-        return hn_c_fail_form(generator, node, "too long; nest less");
-    return status;
-}
-
-static bool is_integral(double real)
-{
-    return real == floor(real) && fabs(real) < 0x1p63;
-}
-
-static enum hn_status append_result(const struct hn_c_generator *generator,
-                                    const struct hn_c_part *part, bool *real, struct hn_text *text)
-{
-    if (real != NULL)
-        *real = hn_c_part_is_real(part);
-    if (real == NULL && part->kind == HN_PART_REAL) {
-        hn_text_printf(text, "%s_integer(", generator->prefix);
-        hn_c_part_append_number(text, part, true, false);
-        hn_text_append(text, ")");
-    } else if (real == NULL && hn_c_part_is_real(part)) {
-        if (!is_integral(part->value.real))
-            return hn_c_fail_value(generator, generator->expression->root, "not an integer");
-        const struct hn_c_part whole = {.value = hn_integer((int64_t)part->value.real)};
-        hn_c_part_append_number(text, &whole, false, false);
+    if (a->kind == CONSTANT && (!is_binary || b->kind == CONSTANT)) {
+        struct hn_value value;
+        const char *reason = hn_apply(code, &a->value, &b->value, &value);
+        if (reason != NULL)
+            fail_value(generator, operation, reason);
+        else
+            set_constant(part, value);
+    } else if (code == HN_OP_NOT) {
+        part->kind = CHOICE;
+        hn_text_append(&part->code, "(!");
+        append_condition(&part->code, a);
+        hn_text_append(&part->code, ")");
+    } else if (code >= HN_OP_LESS && code <= HN_OP_NOT_EQUAL) {
+        set_comparison(generator, operation, a, b, part);
     } else {
-        hn_c_part_append_number(text, part, hn_c_part_is_real(part), false);
+        set_arithmetic(generator, operation, a, is_binary ? b : NULL, part);
     }
-    return HN_OK;
+}
+
+/* Marks of which operations from `first` to `root` only the truth is wanted. */
+static void mark_conditions(struct generator *generator, int first, int root, bool as_condition)
+{
+    generator->parts[root].as_condition = as_condition;
+    for (int i = root; i >= first; i--) {
+        const struct hn_operation *operation = &generator->expression->list[i];
+        enum hn_code code = operation->code;
+        bool same = code == HN_OP_AND || code == HN_OP_OR;
+        bool truth = code == HN_OP_NOT || code == HN_OP_SELECT;
+        for (int j = 0; j < hn_operation_forms[code].operands; j++)
+            generator->parts[operation->operand[j]].as_condition =
+                same || (code == HN_OP_SELECT && j > 0) ? generator->parts[i].as_condition : truth;
+    }
+}
+
+/* The parts of all operations that count: what a constant decides is left out. The last one is the
+ * result. */
+static struct part *generate_all(struct generator *generator, bool as_condition)
+{
+    const struct hn_expression *expression = generator->expression;
+    int root = expression->count - 1;
+    generator->parts = calloc((size_t)root + 1, sizeof *generator->parts);
+    if (generator->parts == NULL) {
+        generator->status = hn_fail_memory(generator->err);
+        return NULL;
+    }
+    mark_conditions(generator, 0, root, as_condition);
+    for (int i = 0; i <= root && generator->status == HN_OK; i++) {
+        const struct hn_operation *operation = &expression->list[i];
+        bool skips_if = operation->code == HN_OP_SKIP_IF;
+        if (!skips_if && operation->code != HN_OP_SKIP_UNLESS) {
+            struct part *part = &generator->parts[i];
+            generate(generator, operation, part);
+            /* An operand that the C needs twice is written twice: nested, that doubles with every
+             * level. */
+            if (generator->status == HN_OK && part->code.length > CODE_BYTES)
+                fail_form(generator, operation, "too long; nest less");
+            /* the operands of comparisons may be those of others, too */
+            bool shares = operation->code >= HN_OP_LESS && operation->code <= HN_OP_NOT_EQUAL;
+            for (int j = 0; j < hn_operation_forms[operation->code].operands && !shares; j++)
+                hn_text_finish(&generator->parts[operation->operand[j]].code);
+            continue;
+        }
+        const struct part *condition = &generator->parts[operation->operand[0]];
+        int target = operation->operand[1];
+        enum hn_code after = expression->list[target].code;
+        if (condition->kind != CONSTANT) {
+            /* what is chosen at run time is chosen as a value */
+            if (after == HN_OP_SKIP_IF || after == HN_OP_SELECT)
+                mark_conditions(generator, i + 1, target - 1, false);
+        } else if (hn_value_truth(&condition->value) == skips_if) {
+            i = target - 1;
+        }
+    }
+    return &generator->parts[root];
+}
+
+static void finish_all(struct generator *generator)
+{
+    for (int i = 0; i < generator->expression->count && generator->parts != NULL; i++)
+        hn_text_finish(&generator->parts[i].code);
+    free(generator->parts);
+}
+
+static void append_result(struct generator *generator, const struct part *part, bool *real,
+                          struct hn_text *text)
+{
+    const struct hn_operation *root =
+        &generator->expression->list[generator->expression->count - 1];
+    if (real != NULL)
+        *real = is_real(part);
+    if (real == NULL && part->kind == REAL) {
+        hn_text_printf(text, "%s_integer(", generator->prefix);
+        append_number(text, part, true, false);
+        hn_text_append(text, ")");
+    } else if (real == NULL && is_real(part)) {
+        double number = part->value.real;
+        const struct part whole = {.value =
+                                       hn_integer(fabs(number) < 0x1p63 ? (int64_t)number : 0)};
+        if (number == floor(number) && fabs(number) < 0x1p63)
+            append_number(text, &whole, false, false);
+        else
+            fail_value(generator, root, "not an integer");
+    } else {
+        append_number(text, part, is_real(part), false);
+    }
 }
 
 enum hn_status hn_expression_append_c(const struct hn_expression *expression,
                                       const struct hn_c_slot *slots, const char *prefix, bool *real,
                                       struct hn_text *text, struct hn_error *err)
 {
-    const struct hn_c_generator generator = {expression, slots, prefix, err};
-    struct hn_c_part part = {0};
-    enum hn_status status = hn_c_generate(&generator, expression->root, false, &part);
-    if (status == HN_OK && hn_c_part_is_word(&part))
-        status = hn_c_fail_form(&generator, expression->root, "a word is not a number");
-    if (status == HN_OK)
-        status = append_result(&generator, &part, real, text);
-    hn_c_part_finish(&part);
-    return status;
+    struct generator generator = {expression, slots, prefix, NULL, HN_OK, err};
+    const struct part *part = generate_all(&generator, false);
+    if (generator.status == HN_OK && is_word(part))
+        fail_form(&generator, &expression->list[expression->count - 1], "a word is not a number");
+    if (generator.status == HN_OK)
+        append_result(&generator, part, real, text);
+    finish_all(&generator);
+    return generator.status;
 }
 
 enum hn_status hn_expression_append_c_condition(const struct hn_expression *expression,
                                                 const struct hn_c_slot *slots, const char *prefix,
                                                 struct hn_text *text, struct hn_error *err)
 {
-    const struct hn_c_generator generator = {expression, slots, prefix, err};
-    struct hn_c_part part = {0};
-    enum hn_status status = hn_c_generate(&generator, expression->root, true, &part);
-    if (status == HN_OK)
-        hn_c_part_append_condition(text, &part);
-    hn_c_part_finish(&part);
-    return status;
+    struct generator generator = {expression, slots, prefix, NULL, HN_OK, err};
+    const struct part *part = generate_all(&generator, true);
+    if (generator.status == HN_OK)
+        append_condition(text, part);
+    finish_all(&generator);
+    return generator.status;
+}
+
+/* '@' stands for the prefix. A helper comes after those that it calls. The reals follow the
+ * evaluator's own formulas (expression_operations.c), so that both round alike. */
+static const struct helper {
+    const char *name;
+    bool math;
+    const char *code;
+} helpers[] = {
+    {"floor_div", false,
+     "int64_t @_floor_div(int64_t a, int64_t b)\n"
+     "{\n"
+     "    int64_t away = b != 0 && b != -1 && a % b != 0 && (a % b < 0) != (b < 0);\n"
+     "    return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b - away;\n"
+     "}\n"},
+    {"modulo", false,
+     "int64_t @_modulo(int64_t a, int64_t b)\n"
+     "{\n"
+     "    return b == 0 || b == -1 ? 0 : a % b + (a % b != 0 && (a % b < 0) != (b < 0) ? b : 0);\n"
+     "}\n"},
+    {"ceil_div", false,
+     "int64_t @_ceil_div(int64_t a, int64_t b)\n"
+     "{\n"
+     "    int64_t away = b != 0 && b != -1 && a % b != 0 && (a % b < 0) == (b < 0);\n"
+     "    return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b + away;\n"
+     "}\n"},
+    {"power", false,
+     "int64_t @_power(int64_t base, int64_t exponent)\n"
+     "{\n"
+     "    uint64_t power = 1, square = (uint64_t)base;\n"
+     "    for (; exponent > 0; exponent >>= 1) {\n"
+     "        power *= (exponent & 1) != 0 ? square : 1;\n"
+     "        square *= square;\n"
+     "    }\n"
+     "    return (int64_t)power;\n"
+     "}\n"},
+    {"shift_left", false,
+     "int64_t @_shift_left(int64_t a, int64_t count)\n"
+     "{\n"
+     "    return count < 0 || count > 63 ? 0 : (int64_t)((uint64_t)a << count);\n"
+     "}\n"},
+    {"shift_right", false,
+     "int64_t @_shift_right(int64_t a, int64_t count)\n"
+     "{\n"
+     "    return count < 0 ? 0 : a >> (count > 63 ? 63 : count);\n"
+     "}\n"},
+    {"min", false, "int64_t @_min(int64_t a, int64_t b)\n{\n    return b < a ? b : a;\n}\n"},
+    {"max", false, "int64_t @_max(int64_t a, int64_t b)\n{\n    return b > a ? b : a;\n}\n"},
+    {"abs", false,
+     "int64_t @_abs(int64_t a)\n{\n    return a < 0 ? (int64_t)(0 - (uint64_t)a) : a;\n}\n"},
+    {"is_power_of_2", false,
+     "int @_is_power_of_2(int64_t n)\n{\n    return n > 0 && (n & (n - 1)) == 0;\n}\n"},
+    {"min_real", false, "double @_min_real(double a, double b)\n{\n    return b < a ? b : a;\n}\n"},
+    {"max_real", false, "double @_max_real(double a, double b)\n{\n    return b > a ? b : a;\n}\n"},
+    {"abs_real", true, "double @_abs_real(double a)\n{\n    return fabs(a);\n}\n"},
+    {"modulo_real", true,
+     "double @_modulo_real(double a, double b)\n"
+     "{\n"
+     "    double remainder = fmod(a, b);\n"
+     "    return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;\n"
+     "}\n"},
+    {"floor_div_real", true,
+     "double @_floor_div_real(double a, double b)\n"
+     "{\n"
+     "    double remainder = fmod(a, b);\n"
+     "    double quotient = (a - remainder) / b;\n"
+     "    return round(remainder != 0 && (remainder < 0) != (b < 0) ? quotient - 1 : quotient);\n"
+     "}\n"},
+    {"ceil_div_real", true,
+     "double @_ceil_div_real(double a, double b)\n"
+     "{\n"
+     "    return @_floor_div_real(a, b) + (fmod(a, b) != 0 ? 1 : 0);\n"
+     "}\n"},
+    {"is_power_of_2_real", true,
+     "int @_is_power_of_2_real(double n)\n"
+     "{\n"
+     "    int exponent;\n"
+     "    return n >= 1 && frexp(n, &exponent) == 0.5;\n"
+     "}\n"},
+    {"power_real", true,
+     "double @_power_real(double base, double exponent)\n{\n    return pow(base, exponent);\n}\n"},
+    {"log2", true, "double @_log2(double a)\n{\n    return log2(a);\n}\n"},
+    {"integer", false,
+     "int64_t @_integer(double a)\n"
+     "{\n"
+     "    return a > -9.2e18 && a < 9.2e18 ? (int64_t)a : 0;\n"
+     "}\n"},
+    {"whole", false, /* a size that is not whole is none */
+     "int64_t @_whole(double a)\n"
+     "{\n"
+     "    int64_t whole = a >= -9e18 && a <= 9e18 ? (int64_t)a : -1;\n"
+     "    return a > (double)whole || a < (double)whole ? -1 : whole;\n"
+     "}\n"},
+};
+
+enum { HELPER_COUNT = sizeof helpers / sizeof helpers[0] };
+
+static bool calls(const char *code, const char *prefix, const char *name)
+{
+    struct hn_text call = {0};
+    hn_text_printf(&call, "%s_%s(", prefix, name);
+    bool found = !call.failed && strstr(code, call.data) != NULL;
+    hn_text_finish(&call);
+    return found;
+}
+
+static void append_helper(struct hn_text *text, const char *code, const char *prefix)
+{
+    hn_text_append(text, "static inline ");
+    while (*code != '\0') {
+        size_t length = strcspn(code, "@");
+        hn_text_append_bytes(text, code, length);
+        code += length;
+        if (*code == '@') {
+            hn_text_append(text, prefix);
+            code++;
+        }
+    }
+    hn_text_append(text, "\n");
+}
+
+void hn_expression_append_c_helpers(const char *code, const char *prefix, struct hn_text *text,
+                                    bool *needs_math)
+{
+    bool needed[HELPER_COUNT] = {false};
+    *needs_math = false;
+    for (size_t i = HELPER_COUNT; i-- > 0;) {
+        needed[i] = calls(code, prefix, helpers[i].name);
+        for (size_t user = i + 1; user < HELPER_COUNT && !needed[i]; user++)
+            needed[i] = needed[user] && calls(helpers[user].code, "@", helpers[i].name);
+        *needs_math = *needs_math || (needed[i] && helpers[i].math);
+    }
+    for (size_t i = 0; i < HELPER_COUNT; i++) {
+        if (needed[i])
+            append_helper(text, helpers[i].code, prefix);
+    }
 }

@@ -1,30 +1,271 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/expression/expression_lexer.h"
-#include "base/expression/expression_tree.h"
+#include "base/ascii.h"
+#include "base/c_locale.h"
+#include "base/expression/expression_internal.h"
 
-/* Parentheses, unary operators and the like call the parser again; chains (a + b + c) grow the tree
- * without that. Both are bounded, since evaluation recurses over the tree. */
+enum token_kind {
+    TOKEN_END,
+    TOKEN_NUMBER, /* value */
+    TOKEN_STRING, /* start and length are those of the text between the quotes */
+    TOKEN_NAME,
+    TOKEN_MARK, /* a keyword, an operator or a bracket */
+};
+
+struct token {
+    enum token_kind kind;
+    const char *start;
+    size_t length;
+    size_t column; /* from 1 */
+    struct hn_value value;
+};
+
+/* Longer ones before their beginnings. */
+static const char *const marks[] = {"**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+",
+                                    "-",  "*",  "/",  "%",  "|",  "^",  "&",  "~",  "<",
+                                    ">",  "(",  ")",  "[",  "]",  ",",  NULL};
+static const char *const keywords[] = {"and", "or", "not", "in", "if", "else", NULL};
+
+/* What C programmers write, and what it is called here. */
+static const struct {
+    const char *found;
+    const char *expected;
+} habits[] = {
+    {"&&", "'and'"}, {"||", "'or'"}, {"=", "'=='"}, {"!", "'not'"}, {"?", "'a if c else b'"},
+};
+
+static bool is_name_start(char c)
+{
+    return hn_is_letter(c) || c == '_';
+}
+
+static bool is_name_part(char c)
+{
+    return is_name_start(c) || hn_is_digit(c);
+}
+
+static size_t name_length(const char *start)
+{
+    size_t length = 0;
+    while (is_name_part(start[length]))
+        length++;
+    return length;
+}
+
+static bool is_listed(const char *const *list, const char *start, size_t length)
+{
+    for (; *list != NULL; list++) {
+        if (strlen(*list) == length && strncmp(*list, start, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void read_name(struct token *token)
+{
+    static const char *const yes[] = {"True", "true", NULL};
+    static const char *const no[] = {"False", "false", NULL};
+    token->length = name_length(token->start);
+    bool is_true = is_listed(yes, token->start, token->length);
+    token->kind = TOKEN_NAME;
+    if (is_listed(keywords, token->start, token->length)) {
+        token->kind = TOKEN_MARK;
+    } else if (is_true || is_listed(no, token->start, token->length)) {
+        token->kind = TOKEN_NUMBER;
+        token->value = hn_boolean(is_true);
+    }
+}
+
+/* Everything that can belong to a number, so that "12abc" is one wrong number and not two tokens.
+ */
+static size_t number_length(const char *start)
+{
+    bool hexadecimal = start[0] == '0' && (start[1] == 'x' || start[1] == 'X');
+    size_t length = 0;
+    while (is_name_part(start[length]) || start[length] == '.') {
+        bool exponent = !hexadecimal && (start[length] == 'e' || start[length] == 'E');
+        length++;
+        if (exponent && (start[length] == '+' || start[length] == '-'))
+            length++;
+    }
+    return length;
+}
+
+static int number_base(const char *digits)
+{
+    if (digits[0] != '0' || digits[1] == '\0')
+        return 10;
+    switch (hn_lower(digits[1])) {
+    case 'x':
+        return 16;
+    case 'o':
+        return 8;
+    case 'b':
+        return 2;
+    default:
+        return 10;
+    }
+}
+
+/* Copies without Python's single '_' between digits; false when one stands elsewhere. */
+static bool copy_digits(char *to, const char *from, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (from[i] != '_') {
+            *to++ = from[i];
+        } else if (i == 0 || !hn_is_hex_digit(from[i - 1]) || i + 1 == length ||
+                   !hn_is_hex_digit(from[i + 1])) {
+            return false;
+        }
+    }
+    *to = '\0';
+    return true;
+}
+
+static bool is_zero(const char *digits)
+{
+    return strspn(digits, "0") == strlen(digits);
+}
+
+static void read_number(struct token *token, struct hn_error *err)
+{
+    char digits[512];
+    char *end = NULL;
+    token->kind = TOKEN_NUMBER;
+    token->length = number_length(token->start);
+    int shown = token->length < 60 ? (int)token->length : 60;
+    bool formed = token->length < sizeof digits && copy_digits(digits, token->start, token->length);
+    int base = formed ? number_base(digits) : 10;
+    if (formed && base == 10 && strpbrk(digits, ".eE") != NULL) {
+        token->value = hn_real(hn_c_strtod(digits, &end));
+        if (isinf(token->value.real)) {
+            hn_fail(err, HN_ECONFIG, "column %zu: number %.*s is beyond a double", token->column,
+                    shown, token->start);
+            return;
+        }
+    } else if (formed) {
+        const char *first = base == 10 ? digits : digits + 2;
+        /* "08" is an error in Python, and octal in C: neither is what was meant. strtoll would
+         * take a sign, spaces or a second 0x. */
+        formed = !(base == 10 && digits[0] == '0' && !is_zero(digits)) && *first != '\0' &&
+                 first[strspn(first, "0123456789abcdefABCDEF")] == '\0';
+        errno = 0;
+        token->value = hn_integer(formed ? strtoll(first, &end, base) : 0);
+        if (formed && errno == ERANGE) {
+            hn_fail(err, HN_ECONFIG, "column %zu: integer %.*s is beyond 64 bits", token->column,
+                    shown, token->start);
+            return;
+        }
+    }
+    if (!formed || *end != '\0')
+        hn_fail(err, HN_ECONFIG, "column %zu: found '%.*s', expected a number", token->column,
+                shown, token->start);
+}
+
+static void read_string(struct token *token, const char **end, struct hn_error *err)
+{
+    char quote[2] = {*token->start, '\0'};
+    token->kind = TOKEN_STRING;
+    token->start++;
+    token->length = strcspn(token->start, quote);
+    *end = token->start + token->length + 1;
+    if (token->start[token->length] == '\0')
+        hn_fail(err, HN_ECONFIG, "column %zu: the string that begins here has no closing %s",
+                token->column, quote);
+    else if (memchr(token->start, '\\', token->length) != NULL)
+        hn_fail(err, HN_ECONFIG, "column %zu: found '\\' in a string, which has no escapes",
+                token->column);
+}
+
+static void fail_mark(const struct token *token, struct hn_error *err)
+{
+    const char *start = token->start;
+    for (size_t i = 0; i < sizeof habits / sizeof habits[0]; i++) {
+        if (strncmp(start, habits[i].found, strlen(habits[i].found)) == 0) {
+            hn_fail(err, HN_ECONFIG, "column %zu: found '%s', expected %s", token->column,
+                    habits[i].found, habits[i].expected);
+            return;
+        }
+    }
+    /* the whole of a UTF-8 character */
+    int length = 1;
+    while (((unsigned char)start[length] & 0xc0) == 0x80)
+        length++;
+    hn_fail(err, HN_ECONFIG, "column %zu: found '%.*s', expected a value or an operator",
+            token->column, length, start);
+}
+
+static void read_mark(struct token *token, struct hn_error *err)
+{
+    bool habit = strncmp(token->start, "&&", 2) == 0 || strncmp(token->start, "||", 2) == 0;
+    for (size_t i = 0; !habit && marks[i] != NULL; i++) {
+        size_t length = strlen(marks[i]);
+        if (strncmp(token->start, marks[i], length) == 0) {
+            token->kind = TOKEN_MARK;
+            token->length = length;
+            return;
+        }
+    }
+    fail_mark(token, err);
+}
+
+/* The tokens of text, the last of which is TOKEN_END; the caller frees them. NULL: out of memory.
+ */
+static struct token *read_tokens(const char *text, size_t *count, struct hn_error *err)
+{
+    /* every token but the last takes at least one character */
+    struct token *tokens = calloc(strlen(text) + 1, sizeof *tokens);
+    const char *next = text;
+    for (*count = 0; tokens != NULL && !hn_failed(err); ++*count) {
+        struct token *token = &tokens[*count];
+        next += strspn(next, " \t\r\n");
+        token->start = next;
+        token->column = (size_t)(next - text) + 1;
+        if (*next == '\0')
+            break;
+        const char *end = NULL;
+        if (is_name_start(*next))
+            read_name(token);
+        else if (hn_is_digit(*next) || (*next == '.' && hn_is_digit(next[1])))
+            read_number(token, err);
+        else if (*next == '\'' || *next == '"')
+            read_string(token, &end, err);
+        else
+            read_mark(token, err);
+        next = end != NULL ? end : token->start + token->length;
+    }
+    return tokens;
+}
+
+/* Parentheses, unary operators and the like call the parser again; chains (a + b + c) do not. Both
+ * are bounded, since terms recurse over what they are made of. */
 enum { NESTING_LIMIT = 200, HEIGHT_LIMIT = 1000, LENGTH_LIMIT = 65536 };
 
-/* A failed step returns NULL with err set; failed is its status. */
+/* Where a step has failed, the next token is the last one, so that all steps end, and none says
+ * more. A step returns the place of its operation in the list. */
 struct parser {
-    struct hn_expression *expression;
-    const struct hn_token *token; /* the next one */
-    char *string;                 /* where the next string is put */
-    unsigned nesting;
-    enum hn_status failed;
+    struct hn_operation *list;
+    int count;
+    const struct token *token; /* the next one */
+    const struct token *last;
+    char *string; /* where the next string is put */
+    int nesting;
     struct hn_error *err;
 };
 
-static struct hn_node *parse_expression(struct parser *parser);
-static struct hn_node *parse_unary(struct parser *parser);
+static int parse_expression(struct parser *parser);
+static int parse_unary(struct parser *parser);
 
-static bool is_mark(const struct hn_token *token, const char *mark)
+static bool is_mark(const struct token *token, const char *mark)
 {
-    return token->kind == HN_TOKEN_MARK && strlen(mark) == token->length &&
+    return token->kind == TOKEN_MARK && strlen(mark) == token->length &&
            strncmp(token->start, mark, token->length) == 0;
 }
 
@@ -36,71 +277,88 @@ static bool take_mark(struct parser *parser, const char *mark)
     return true;
 }
 
-static struct hn_node *fail_expected(struct parser *parser, const char *expected)
+__attribute__((format(printf, 3, 4))) static void fail_at(struct parser *parser, size_t column,
+                                                          const char *format, ...)
 {
-    const struct hn_token *token = parser->token;
-    if (token->kind == HN_TOKEN_END)
-        parser->failed = hn_fail(parser->err, HN_ECONFIG,
-                                 "column %zu: found the end of the expression, expected %s",
-                                 token->column, expected);
+    char problem[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(problem, sizeof problem, format, arguments);
+    va_end(arguments);
+    if (!hn_failed(parser->err))
+        hn_fail(parser->err, HN_ECONFIG, "column %zu: %s", column, problem);
+    parser->token = parser->last;
+}
+
+static void fail_here(struct parser *parser, const char *problem)
+{
+    fail_at(parser, parser->token->column, "%s", problem);
+}
+
+static void fail_expected(struct parser *parser, const char *expected)
+{
+    const struct token *token = parser->token;
+    if (token->kind == TOKEN_END)
+        fail_at(parser, token->column, "found the end of the expression, expected %s", expected);
     else
-        parser->failed =
-            hn_fail(parser->err, HN_ECONFIG, "column %zu: found '%.*s', expected %s", token->column,
-                    token->length < 60 ? (int)token->length : 60, token->start, expected);
-    return NULL;
+        fail_at(parser, token->column, "found '%.*s', expected %s",
+                token->length < 60 ? (int)token->length : 60, token->start, expected);
 }
 
-static struct hn_node *fail_here(struct parser *parser, const char *problem)
+/* There are at most twice as many operations as tokens. */
+static int emit(struct parser *parser, enum hn_code code, const struct token *token, int a, int b,
+                int c)
 {
-    parser->failed =
-        hn_fail(parser->err, HN_ECONFIG, "column %zu: %s", parser->token->column, problem);
-    return NULL;
-}
-
-/* There are at most as many nodes as tokens. */
-static struct hn_node *new_node(struct parser *parser, enum hn_node_kind kind,
-                                const struct hn_token *token)
-{
-    struct hn_node *node = &parser->expression->nodes[parser->expression->node_count++];
-    *node = (struct hn_node){
-        .kind = kind, .column = token->column, .height = 1, .slot = HN_SLOT_UNBOUND};
-    return node;
-}
-
-/* False when child is NULL, or when the tree gets too high. */
-static bool add_child(struct parser *parser, struct hn_node *node, struct hn_node *child)
-{
-    if (child == NULL)
-        return false;
-    struct hn_node **end = &node->child;
-    while (*end != NULL)
-        end = &(*end)->next;
-    *end = child;
-    node->child_count++;
-    if (child->height >= node->height)
-        node->height = child->height + 1;
-    if (node->height > HEIGHT_LIMIT) {
-        fail_here(parser, "more than 1000 operators in a row");
-        return false;
+    struct hn_operation operation = {.code = code,
+                                     .operand = {a, b, c},
+                                     .slot = HN_SLOT_UNBOUND,
+                                     .column = (unsigned)token->column,
+                                     .height = 1};
+    /* an element more of a list, an argument more or a link more is no operator in a row */
+    bool folds = code == HN_OP_CHAIN || code == HN_OP_ANY || code == HN_OP_ALL ||
+                 code == HN_OP_MIN || code == HN_OP_MAX;
+    for (int i = 0; i < hn_operation_forms[code].operands; i++) {
+        unsigned height = parser->list[operation.operand[i]].height + !folds;
+        operation.height = height > operation.height ? height : operation.height;
     }
-    return true;
+    if (operation.height > HEIGHT_LIMIT)
+        fail_here(parser, "more than 1000 operators in a row");
+    if (hn_failed(parser->err))
+        return 0;
+    parser->list[parser->count] = operation;
+    return parser->count++;
 }
 
-static bool enter(struct parser *parser)
+/* The place where the evaluation goes on is known when what may be skipped has been parsed: the
+ * next operation then. */
+static int emit_skip(struct parser *parser, enum hn_code code, const struct token *token,
+                     int condition)
 {
-    if (++parser->nesting <= NESTING_LIMIT)
-        return true;
-    fail_here(parser, "nested deeper than 200");
-    return false;
+    return emit(parser, code, token, condition, 0, 0);
 }
 
-static struct hn_node *leave(struct parser *parser, struct hn_node *node)
+static void end_skip(struct parser *parser, int skip)
 {
-    parser->nesting--;
-    return node;
+    if (!hn_failed(parser->err))
+        parser->list[skip].operand[1] = parser->count;
 }
 
-static const char *keep_string(struct parser *parser, const struct hn_token *token)
+static void enter(struct parser *parser)
+{
+    if (++parser->nesting > NESTING_LIMIT)
+        fail_here(parser, "nested deeper than 200");
+}
+
+static int emit_constant(struct parser *parser, enum hn_code code, const struct token *token,
+                         struct hn_value value)
+{
+    int made = emit(parser, code, token, 0, 0, 0);
+    if (!hn_failed(parser->err))
+        parser->list[made].constant = value;
+    return made;
+}
+
+static const char *keep_string(struct parser *parser, const struct token *token)
 {
     char *string = parser->string;
     memcpy(string, token->start, token->length);
@@ -109,383 +367,358 @@ static const char *keep_string(struct parser *parser, const struct hn_token *tok
     return string;
 }
 
-static bool take_closing(struct parser *parser, const char *mark, const char *expected)
+static void take_closing(struct parser *parser, const char *mark, const char *expected)
 {
     if (take_mark(parser, mark))
-        return true;
-    if (parser->token->kind != HN_TOKEN_END) {
+        return;
+    if (parser->token->kind != TOKEN_END)
         fail_expected(parser, expected);
-        return false;
-    }
-    fail_here(parser, *mark == ')' ? "missing ')'" : "missing ']'");
-    return false;
+    else
+        fail_here(parser, *mark == ')' ? "missing ')'" : "missing ']'");
 }
 
-/* Expressions up to the closing mark; a comma may follow the last one. */
-static bool parse_elements(struct parser *parser, struct hn_node *node, const char *closing)
+/* Whether another expression stands before the closing mark: between them are commas, and one may
+ * follow the last. */
+static bool goes_on(struct parser *parser, const char *closing, bool first)
 {
-    const char *expected = *closing == ')' ? "',' or ')'" : "',' or ']'";
-    while (!take_mark(parser, closing)) {
-        if (!add_child(parser, node, parse_expression(parser)))
-            return false;
-        if (take_mark(parser, ","))
-            continue;
-        return take_closing(parser, closing, expected);
+    if (!first && !take_mark(parser, ",")) {
+        take_closing(parser, closing, *closing == ')' ? "',' or ')'" : "',' or ']'");
+        return false;
     }
-    return true;
+    return !hn_failed(parser->err) && !take_mark(parser, closing);
 }
 
 static const struct {
-    enum hn_function function;
-    size_t least;
-    size_t most;
+    enum hn_code code;
+    int least;
+    int most;
     const char *arguments;
 } functions[] = {
-    {HN_MIN, 2, SIZE_MAX, "2 or more arguments"},
-    {HN_MAX, 2, SIZE_MAX, "2 or more arguments"},
-    {HN_ABS, 1, 1, "1 argument"},
-    {HN_CEIL_DIV, 2, 2, "2 arguments"},
-    {HN_LOG2, 1, 1, "1 argument"},
-    {HN_IS_POWER_OF_2, 1, 1, "1 argument"},
-    {HN_SIZEOF, 1, 1, "1 argument"},
+    {HN_OP_MIN, 2, INT_MAX, "2 or more arguments"},
+    {HN_OP_MAX, 2, INT_MAX, "2 or more arguments"},
+    {HN_OP_ABS, 1, 1, "1 argument"},
+    {HN_OP_CEIL_DIV, 2, 2, "2 arguments"},
+    {HN_OP_LOG2, 1, 1, "1 argument"},
+    {HN_OP_IS_POWER_OF_2, 1, 1, "1 argument"},
+    {HN_OP_SIZEOF, 1, 1, "1 argument"},
 };
 enum { FUNCTION_COUNT = sizeof functions / sizeof functions[0] };
 
-static struct hn_node *fail_function(struct parser *parser, const struct hn_token *token,
-                                     const char *name)
+static void fail_function(struct parser *parser, const struct token *token, const char *name)
 {
     const char *names[FUNCTION_COUNT];
     for (size_t i = 0; i < FUNCTION_COUNT; i++)
-        names[i] = hn_function_name(functions[i].function);
+        names[i] = hn_operation_forms[functions[i].code].text;
     const char *nearest = hn_text_nearest(name, names, FUNCTION_COUNT);
     if (nearest != NULL)
-        parser->failed =
-            hn_fail(parser->err, HN_ECONFIG, "column %zu: unknown function '%s'; nearest is '%s'",
-                    token->column, name, nearest);
+        fail_at(parser, token->column, "unknown function '%s'; nearest is '%s'", name, nearest);
     else
-        parser->failed = hn_fail(parser->err, HN_ECONFIG,
-                                 "column %zu: unknown function '%s'; known are min, max, abs, "
-                                 "ceil_div, log2, is_power_of_2, sizeof",
-                                 token->column, name);
-    return NULL;
+        fail_at(parser, token->column,
+                "unknown function '%s'; known are min, max, abs, ceil_div, log2, is_power_of_2, "
+                "sizeof",
+                name);
 }
 
-static struct hn_node *parse_call(struct parser *parser, const struct hn_token *token)
+static int parse_call(struct parser *parser, const struct token *token)
 {
     const char *name = keep_string(parser, token);
     size_t i = 0;
-    while (i < FUNCTION_COUNT && strcmp(hn_function_name(functions[i].function), name) != 0)
+    while (i < FUNCTION_COUNT && strcmp(hn_operation_forms[functions[i].code].text, name) != 0)
         i++;
-    if (i == FUNCTION_COUNT)
-        return fail_function(parser, token, name);
-
-    struct hn_node *node = new_node(parser, HN_NODE_CALL, token);
-    node->function = functions[i].function;
-    node->name = name;
-    if (!parse_elements(parser, node, ")"))
-        return NULL;
-    if (node->child_count < functions[i].least || node->child_count > functions[i].most) {
-        parser->failed = hn_fail(parser->err, HN_ECONFIG, "column %zu: %s takes %s, found %zu",
-                                 token->column, name, functions[i].arguments, node->child_count);
-        return NULL;
+    if (i == FUNCTION_COUNT) {
+        fail_function(parser, token, name);
+        return 0;
     }
-    return node;
+    enum hn_code code = functions[i].code;
+    bool folds = functions[i].most == INT_MAX;
+    int arguments[2] = {0, 0};
+    int count = 0;
+    while (goes_on(parser, ")", count == 0)) {
+        int argument = parse_expression(parser);
+        if (folds && count > 0)
+            arguments[0] = emit(parser, code, token, arguments[0], argument, 0);
+        else if (count < 2)
+            arguments[count] = argument;
+        count++;
+    }
+    if (count < functions[i].least || count > functions[i].most)
+        fail_at(parser, token->column, "%s takes %s, found %d", name, functions[i].arguments,
+                count);
+    return folds ? arguments[0] : emit(parser, code, token, arguments[0], arguments[1], 0);
 }
 
-static struct hn_node *parse_parentheses(struct parser *parser)
+static int parse_parentheses(struct parser *parser)
 {
-    struct hn_node *node = parse_expression(parser);
-    if (node == NULL)
-        return NULL;
+    int value = parse_expression(parser);
     if (is_mark(parser->token, ","))
-        return fail_here(parser, "found ',' in parentheses; a tuple can only follow 'in'");
-    return take_closing(parser, ")", "an operator or ')'") ? node : NULL;
+        fail_here(parser, "found ',' in parentheses; a tuple can only follow 'in'");
+    take_closing(parser, ")", "an operator or ')'");
+    return value;
 }
 
-static struct hn_node *parse_primary(struct parser *parser)
+static int parse_primary(struct parser *parser)
 {
-    const struct hn_token *token = parser->token;
-    struct hn_node *node;
+    const struct token *token = parser->token;
     switch (token->kind) {
-    case HN_TOKEN_NUMBER:
+    case TOKEN_NUMBER:
         parser->token++;
-        node = new_node(parser, HN_NODE_CONSTANT, token);
-        node->constant = token->value;
-        return node;
-    case HN_TOKEN_STRING:
+        return emit_constant(parser, HN_OP_CONSTANT, token, token->value);
+    case TOKEN_STRING:
         parser->token++;
-        node = new_node(parser, HN_NODE_CONSTANT, token);
-        node->constant = hn_word(keep_string(parser, token));
-        return node;
-    case HN_TOKEN_NAME:
+        return emit_constant(parser, HN_OP_CONSTANT, token, hn_word(keep_string(parser, token)));
+    case TOKEN_NAME:
         parser->token++;
         if (take_mark(parser, "("))
             return parse_call(parser, token);
-        node = new_node(parser, HN_NODE_NAME, token);
-        node->name = keep_string(parser, token);
-        return node;
-    case HN_TOKEN_MARK:
+        return emit_constant(parser, HN_OP_NAME, token, hn_word(keep_string(parser, token)));
+    default:
         if (take_mark(parser, "("))
             return parse_parentheses(parser);
         if (is_mark(token, "["))
-            return fail_here(parser, "found '[', expected a value; a list can only follow 'in'");
-        break;
-    case HN_TOKEN_END:
-        break;
+            fail_here(parser, "found '[', expected a value; a list can only follow 'in'");
+        fail_expected(parser, "a value");
+        return 0;
     }
-    return fail_expected(parser, "a value");
-}
-
-static struct hn_node *new_binary(struct parser *parser, const struct hn_token *token,
-                                  enum hn_operator operation, struct hn_node *left,
-                                  struct hn_node *right)
-{
-    if (right == NULL)
-        return NULL;
-    struct hn_node *node = new_node(parser, HN_NODE_BINARY, token);
-    node->operation = operation;
-    bool added = add_child(parser, node, left) && add_child(parser, node, right);
-    return added ? node : NULL;
 }
 
 /* ** binds tighter than a sign on its left, and less tight than one on its right: -2 ** -1 is -(2
  * ** (-1)). */
-static struct hn_node *parse_power(struct parser *parser)
+static int parse_power(struct parser *parser)
 {
-    struct hn_node *left = parse_primary(parser);
-    const struct hn_token *token = parser->token;
-    if (left == NULL || !take_mark(parser, "**"))
+    int left = parse_primary(parser);
+    const struct token *token = parser->token;
+    if (!take_mark(parser, "**"))
         return left;
-    if (!enter(parser))
-        return NULL;
-    return leave(parser, new_binary(parser, token, HN_POWER, left, parse_unary(parser)));
+    enter(parser);
+    int right = parse_unary(parser);
+    parser->nesting--;
+    return emit(parser, HN_OP_POWER, token, left, right, 0);
 }
 
-static struct hn_node *new_unary(struct parser *parser, const struct hn_token *token,
-                                 enum hn_operator operation, struct hn_node *operand)
+static int parse_unary(struct parser *parser)
 {
-    if (operand == NULL)
-        return NULL;
-    struct hn_node *node = new_node(parser, HN_NODE_UNARY, token);
-    node->operation = operation;
-    return add_child(parser, node, operand) ? node : NULL;
+    const struct token *token = parser->token;
+    enum hn_code code = take_mark(parser, "+")   ? HN_OP_POSITIVE
+                        : take_mark(parser, "-") ? HN_OP_NEGATIVE
+                        : take_mark(parser, "~") ? HN_OP_INVERT
+                                                 : HN_OP_COUNT;
+    if (code == HN_OP_COUNT)
+        return parse_power(parser);
+    enter(parser);
+    int operand = parse_unary(parser);
+    parser->nesting--;
+    return emit(parser, code, token, operand, 0, 0);
 }
 
-static struct hn_node *parse_unary(struct parser *parser)
+/* The left-associative operator at the next token, at least as tight as level. */
+static enum hn_code find_binary(const struct parser *parser, int level)
 {
-    static const enum hn_operator operators[] = {HN_POSITIVE, HN_NEGATIVE, HN_INVERT};
-    const struct hn_token *token = parser->token;
-    for (size_t i = 0; i < 3; i++) {
-        if (!take_mark(parser, hn_operator_text(operators[i])))
-            continue;
-        if (!enter(parser))
-            return NULL;
-        return leave(parser, new_unary(parser, token, operators[i], parse_unary(parser)));
-    }
-    return parse_power(parser);
+    for (int code = HN_OP_BIT_OR; code < HN_OP_POWER; code++)
+        if (hn_operation_forms[code].level >= level &&
+            is_mark(parser->token, hn_operation_forms[code].text))
+            return (enum hn_code)code;
+    return HN_OP_COUNT;
 }
 
-/* Left-associative operators, the loosest first. */
-static const struct {
-    enum hn_operator operation;
-    unsigned level;
-} binary_operators[] = {
-    {HN_BIT_OR, 0},      {HN_BIT_XOR, 1},      {HN_BIT_AND, 2},  {HN_SHIFT_LEFT, 3},
-    {HN_SHIFT_RIGHT, 3}, {HN_ADD, 4},          {HN_SUBTRACT, 4}, {HN_MULTIPLY, 5},
-    {HN_DIVIDE, 5},      {HN_FLOOR_DIVIDE, 5}, {HN_MODULO, 5},
-};
-enum { BINARY_COUNT = sizeof binary_operators / sizeof binary_operators[0] };
-
-/* The operator at the next token, at least as tight as level. */
-static bool find_binary(const struct parser *parser, unsigned level, size_t *found)
+static int parse_binary(struct parser *parser, int level)
 {
-    for (size_t i = 0; i < BINARY_COUNT; i++) {
-        if (binary_operators[i].level >= level &&
-            is_mark(parser->token, hn_operator_text(binary_operators[i].operation))) {
-            *found = i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static struct hn_node *parse_binary(struct parser *parser, unsigned level)
-{
-    struct hn_node *left = parse_unary(parser);
-    size_t i;
-    while (left != NULL && find_binary(parser, level, &i)) {
-        const struct hn_token *token = parser->token++;
-        struct hn_node *right = parse_binary(parser, binary_operators[i].level + 1);
-        left = new_binary(parser, token, binary_operators[i].operation, left, right);
+    int left = parse_unary(parser);
+    enum hn_code code;
+    while ((code = find_binary(parser, level)) != HN_OP_COUNT) {
+        const struct token *token = parser->token++;
+        int right = parse_binary(parser, hn_operation_forms[code].level + 1);
+        left = emit(parser, code, token, left, right, 0);
     }
     return left;
 }
 
-static enum hn_operator take_comparison(struct parser *parser)
+/* HN_OP_ANY for `in`, HN_OP_ALL for `not in`, HN_OP_COUNT where no comparison follows. */
+static enum hn_code take_comparison(struct parser *parser)
 {
-    static const enum hn_operator operators[] = {
-        HN_LESS, HN_LESS_EQUAL, HN_GREATER, HN_GREATER_EQUAL, HN_EQUAL, HN_NOT_EQUAL, HN_IN};
-    for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
-        if (take_mark(parser, hn_operator_text(operators[i])))
-            return operators[i];
-    }
-    if (is_mark(parser->token, "not") && is_mark(parser->token + 1, "in")) {
-        parser->token += 2;
-        return HN_NOT_IN;
-    }
-    return HN_OPERATOR_NONE;
+    for (int code = HN_OP_LESS; code <= HN_OP_NOT_EQUAL; code++)
+        if (take_mark(parser, hn_operation_forms[code].text))
+            return (enum hn_code)code;
+    if (take_mark(parser, "in"))
+        return HN_OP_ANY;
+    if (!is_mark(parser->token, "not") || !is_mark(parser->token + 1, "in"))
+        return HN_OP_COUNT;
+    parser->token += 2;
+    return HN_OP_ALL;
 }
 
-/* In a tuple the comma makes the difference: (1) is a number. */
-static struct hn_node *parse_tuple(struct parser *parser, struct hn_node *list)
+/* Whether left is equal to an element of the list that follows, or (HN_OP_ALL) to none. */
+static int parse_membership(struct parser *parser, enum hn_code code, int left)
 {
-    if (take_mark(parser, ")"))
-        return list;
-    if (!add_child(parser, list, parse_expression(parser)))
-        return NULL;
-    if (is_mark(parser->token, ")"))
-        return fail_here(parser, "found one value in parentheses after 'in', expected a list as "
-                                 "[1, 2] or (1, 2)");
-    if (!take_mark(parser, ","))
-        return take_closing(parser, ")", "',' or ')'") ? list : NULL;
-    return parse_elements(parser, list, ")") ? list : NULL;
-}
-
-static struct hn_node *parse_list(struct parser *parser)
-{
-    const struct hn_token *token = parser->token;
+    const struct token *token = parser->token;
     bool brackets = take_mark(parser, "[");
-    if (!brackets && !take_mark(parser, "("))
-        return fail_expected(parser, "a list as [1, 2] or (1, 2)");
-    struct hn_node *list = new_node(parser, HN_NODE_LIST, token);
-    if (!brackets)
-        return parse_tuple(parser, list);
-    return parse_elements(parser, list, "]") ? list : NULL;
-}
-
-static struct hn_node *parse_comparison(struct parser *parser)
-{
-    struct hn_node *first = parse_binary(parser, 0);
-    const struct hn_token *token = parser->token;
-    enum hn_operator comparison = first == NULL ? HN_OPERATOR_NONE : take_comparison(parser);
-    if (comparison == HN_OPERATOR_NONE)
-        return first;
-    struct hn_node *node = new_node(parser, HN_NODE_COMPARE, token);
-    if (!add_child(parser, node, first))
-        return NULL;
-    bool after_list = false;
-    while (comparison != HN_OPERATOR_NONE) {
-        if (after_list)
-            return fail_here(parser, "a list can not be compared");
-        after_list = comparison == HN_IN || comparison == HN_NOT_IN;
-        struct hn_node *operand = after_list ? parse_list(parser) : parse_binary(parser, 0);
-        if (!add_child(parser, node, operand))
-            return NULL;
-        operand->comparison = comparison;
-        comparison = take_comparison(parser);
+    if (!brackets && !take_mark(parser, "(")) {
+        fail_expected(parser, "a list as [1, 2] or (1, 2)");
+        return 0;
     }
-    return node;
+    int joined = -1;
+    while (goes_on(parser, brackets ? "]" : ")", joined < 0)) {
+        int element = parse_expression(parser);
+        int link = emit(parser, code == HN_OP_ANY ? HN_OP_EQUAL : HN_OP_NOT_EQUAL, token, left,
+                        element, 0);
+        /* in a tuple the comma makes the difference: (1) is a number */
+        if (!brackets && joined < 0 && is_mark(parser->token, ")"))
+            fail_here(parser, "found one value in parentheses after 'in', expected a list as "
+                              "[1, 2] or (1, 2)");
+        joined = joined < 0 ? link : emit(parser, code, token, joined, link, 0);
+    }
+    if (joined < 0)
+        return emit(parser, code == HN_OP_ANY ? HN_OP_NEVER : HN_OP_ALWAYS, token, left, 0, 0);
+    return joined;
 }
 
-static struct hn_node *parse_not(struct parser *parser)
+static int parse_comparison(struct parser *parser)
 {
-    const struct hn_token *token = parser->token;
+    int left = parse_binary(parser, 0);
+    const struct token *token = parser->token;
+    enum hn_code code = take_comparison(parser);
+    int chain = left;
+    for (bool first = true; code != HN_OP_COUNT; first = false) {
+        int skip = first ? 0 : emit_skip(parser, HN_OP_SKIP_UNLESS, token, chain);
+        bool listed = code == HN_OP_ANY || code == HN_OP_ALL;
+        int right = listed ? parse_membership(parser, code, left) : parse_binary(parser, 0);
+        int link = listed ? right : emit(parser, code, token, left, right, 0);
+        if (!first)
+            end_skip(parser, skip);
+        chain = first ? link : emit(parser, HN_OP_CHAIN, token, chain, link, 0);
+        left = right;
+        code = take_comparison(parser);
+        if (listed && code != HN_OP_COUNT)
+            fail_here(parser, "a list can not be compared");
+    }
+    return chain;
+}
+
+static int parse_not(struct parser *parser)
+{
+    const struct token *token = parser->token;
     if (!take_mark(parser, "not"))
         return parse_comparison(parser);
-    if (!enter(parser))
-        return NULL;
-    return leave(parser, new_unary(parser, token, HN_NOT, parse_not(parser)));
+    enter(parser);
+    int operand = parse_not(parser);
+    parser->nesting--;
+    return emit(parser, HN_OP_NOT, token, operand, 0, 0);
 }
 
-static struct hn_node *parse_logical(struct parser *parser, enum hn_node_kind kind)
+static int parse_logical(struct parser *parser, enum hn_code code)
 {
-    bool is_or = kind == HN_NODE_OR;
-    struct hn_node *left = is_or ? parse_logical(parser, HN_NODE_AND) : parse_not(parser);
+    bool is_or = code == HN_OP_OR;
+    int left = is_or ? parse_logical(parser, HN_OP_AND) : parse_not(parser);
     for (;;) {
-        const struct hn_token *token = parser->token;
-        if (left == NULL || !take_mark(parser, is_or ? "or" : "and"))
+        const struct token *token = parser->token;
+        if (!take_mark(parser, is_or ? "or" : "and"))
             return left;
-        struct hn_node *right = is_or ? parse_logical(parser, HN_NODE_AND) : parse_not(parser);
-        if (right == NULL)
-            return NULL;
-        struct hn_node *node = new_node(parser, kind, token);
-        if (!add_child(parser, node, left) || !add_child(parser, node, right))
-            return NULL;
-        left = node;
+        int skip = emit_skip(parser, is_or ? HN_OP_SKIP_IF : HN_OP_SKIP_UNLESS, token, left);
+        int right = is_or ? parse_logical(parser, HN_OP_AND) : parse_not(parser);
+        end_skip(parser, skip);
+        left = emit(parser, code, token, left, right, 0);
     }
 }
 
-static struct hn_node *parse_conditional(struct parser *parser)
+/* Moves operations by some places together with the places that they name. */
+static void shift(struct hn_operation *list, int first, int end, int places)
 {
-    struct hn_node *value = parse_logical(parser, HN_NODE_OR);
-    const struct hn_token *token = parser->token;
-    if (value == NULL || !take_mark(parser, "if"))
+    for (int i = first; i < end; i++) {
+        bool skips = list[i].code == HN_OP_SKIP_IF || list[i].code == HN_OP_SKIP_UNLESS;
+        for (int j = 0; j < (skips ? 2 : hn_operation_forms[list[i].code].operands); j++)
+            list[i].operand[j] += places;
+    }
+}
+
+/* `a if c else b`: a is parsed before c, and evaluated after it, so that they change places. */
+static int parse_conditional(struct parser *parser)
+{
+    int first = parser->count;
+    int value = parse_logical(parser, HN_OP_OR);
+    int second = parser->count;
+    const struct token *token = parser->token;
+    if (!take_mark(parser, "if"))
         return value;
-    struct hn_node *node = new_node(parser, HN_NODE_CONDITIONAL, token);
-    if (!add_child(parser, node, parse_logical(parser, HN_NODE_OR)) ||
-        !add_child(parser, node, value))
-        return NULL;
+    int condition = parse_logical(parser, HN_OP_OR);
+    int skip = emit_skip(parser, HN_OP_SKIP_UNLESS, token, condition);
     if (!take_mark(parser, "else"))
-        return fail_expected(parser, "'else'");
-    return add_child(parser, node, parse_expression(parser)) ? node : NULL;
+        fail_expected(parser, "'else'");
+    if (hn_failed(parser->err))
+        return 0;
+    struct hn_operation *list = parser->list;
+    int before = second - first;
+    int after = parser->count - second;
+    memcpy(list + parser->count, list + first, (size_t)before * sizeof *list);
+    memmove(list + first, list + second, (size_t)(after + before) * sizeof *list);
+    shift(list, first, first + after, -before);
+    shift(list, first + after, parser->count, after);
+    condition -= before;
+    skip -= before;
+    value += after;
+
+    end_skip(parser, skip);
+    skip = emit_skip(parser, HN_OP_SKIP_IF, token, condition);
+    int other = parse_expression(parser);
+    end_skip(parser, skip);
+    return emit(parser, HN_OP_SELECT, token, condition, value, other);
 }
 
-static struct hn_node *parse_expression(struct parser *parser)
+static int parse_expression(struct parser *parser)
 {
-    if (!enter(parser))
-        return NULL;
-    return leave(parser, parse_conditional(parser));
+    enter(parser);
+    int value = parse_conditional(parser);
+    parser->nesting--;
+    return value;
 }
 
-static struct hn_node *parse_whole(struct parser *parser)
+static void parse_tokens(struct hn_expression *expression, const struct token *tokens, size_t count,
+                         struct hn_error *err)
 {
-    struct hn_node *root = parse_expression(parser);
-    if (root == NULL || parser->token->kind == HN_TOKEN_END)
-        return root;
-    if (is_mark(parser->token, ")"))
-        return fail_here(parser, "found ')' without '('");
-    return fail_expected(parser, "an operator or the end of the expression");
-}
-
-static enum hn_status parse_tokens(struct hn_expression *expression, const struct hn_token *tokens,
-                                   size_t count, struct hn_error *err)
-{
-    size_t length = strlen(expression->text);
-    expression->nodes = calloc(count + 1, sizeof *expression->nodes);
-    expression->string_size = length + count + 1;
-    expression->strings = malloc(expression->string_size);
-    if (expression->nodes == NULL || expression->strings == NULL)
-        return hn_fail_memory(err);
-    struct parser parser = {
-        .expression = expression, .token = tokens, .string = expression->strings, .err = err};
-    expression->root = parse_whole(&parser);
-    return expression->root == NULL ? parser.failed : HN_OK;
+    /* half of them for operations that change places */
+    expression->list = calloc(4 * count + 4, sizeof *expression->list);
+    expression->strings = malloc(strlen(expression->text) + count + 1);
+    if (expression->list == NULL || expression->strings == NULL) {
+        hn_fail_memory(err);
+        return;
+    }
+    struct parser parser = {.list = expression->list,
+                            .token = tokens,
+                            .last = tokens + count,
+                            .string = expression->strings,
+                            .err = err};
+    parse_expression(&parser);
+    if (is_mark(parser.token, ")"))
+        fail_here(&parser, "found ')' without '('");
+    if (parser.token->kind != TOKEN_END)
+        fail_expected(&parser, "an operator or the end of the expression");
+    expression->count = parser.count;
+    struct hn_operation *list =
+        realloc(expression->list, (size_t)(parser.count + 1) * sizeof *list);
+    expression->list = list != NULL ? list : expression->list;
 }
 
 enum hn_status hn_expression_parse(const char *text, struct hn_expression **expression,
-                                   struct hn_error *err)
+                                   struct hn_error *given)
 {
+    struct hn_error own;
+    struct hn_error *err = given != NULL ? given : &own;
+    hn_error_init(err);
     *expression = NULL;
     if (strlen(text) > LENGTH_LIMIT)
         return hn_fail(err, HN_ECONFIG, "column %d: an expression has at most %d characters",
                        LENGTH_LIMIT, LENGTH_LIMIT);
-    struct hn_token *tokens;
     size_t count;
-    enum hn_status status = hn_expression_tokens(text, &tokens, &count, err);
-    if (status != HN_OK)
-        return status;
-
+    struct token *tokens = read_tokens(text, &count, err);
     struct hn_expression *parsed = calloc(1, sizeof *parsed);
     if (parsed != NULL)
         parsed->text = strdup(text);
-    if (parsed == NULL || parsed->text == NULL)
-        status = hn_fail_memory(err);
-    else
-        status = parse_tokens(parsed, tokens, count, err);
+    if (tokens == NULL || parsed == NULL || parsed->text == NULL)
+        hn_fail_memory(err);
+    else if (!hn_failed(err))
+        parse_tokens(parsed, tokens, count, err);
     free(tokens);
-    if (status != HN_OK) {
+    if (hn_failed(err)) {
         hn_expression_destroy(parsed);
-        return status;
+        return err->status;
     }
     *expression = parsed;
     return HN_OK;

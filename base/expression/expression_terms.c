@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/expression/expression_terms_part.h"
+#include "base/expression/expression_internal.h"
 
 enum hn_status hn_terms_init(struct hn_terms *terms, const struct hn_domain *domains,
                              size_t slot_count, struct hn_error *err)
@@ -129,16 +129,21 @@ static int intern(struct hn_terms *terms, const struct hn_term *term)
     return (int)terms->count++;
 }
 
+/* A term without operands; slot -1: it depends on none. */
+static int make_leaf(struct hn_terms *terms, struct hn_term *term)
+{
+    memset(term->operand, -1, sizeof term->operand);
+    memset(terms->scratch, 0, terms->slot_words * sizeof *terms->scratch);
+    if (term->slot >= 0)
+        terms->scratch[term->slot / 64] |= (uint64_t)1 << (term->slot % 64);
+    return intern(terms, term);
+}
+
 static int make_constant(struct hn_terms *terms, bool real, union hn_cell cell)
 {
-    struct hn_term term = {.operation = HN_TERM_CONSTANT,
-                           .real = real,
-                           .slot = -1,
-                           .operand = {-1, -1, -1},
-                           .low = cell,
-                           .high = cell};
-    memset(terms->scratch, 0, terms->slot_words * sizeof *terms->scratch);
-    return intern(terms, &term);
+    struct hn_term term = {
+        .operation = HN_TERM_CONSTANT, .real = real, .slot = -1, .low = cell, .high = cell};
+    return make_leaf(terms, &term);
 }
 
 int hn_terms_constant(struct hn_terms *terms, int64_t integer)
@@ -173,7 +178,9 @@ static void bound_table(struct hn_term *term, size_t count)
     }
 }
 
-int hn_terms_table(struct hn_terms *terms, size_t slot, bool real, const union hn_cell *cells)
+/* The term that has cells[i] at position i of the slot: a constant where they are all the same.
+ * Copies. */
+static int make_table(struct hn_terms *terms, size_t slot, bool real, const union hn_cell *cells)
 {
     size_t count = terms->domains[slot].count;
     size_t same = 1;
@@ -181,15 +188,10 @@ int hn_terms_table(struct hn_terms *terms, size_t slot, bool real, const union h
         same++;
     if (same == count)
         return make_constant(terms, real, cells[0]);
-    struct hn_term term = {.operation = HN_TERM_TABLE,
-                           .real = real,
-                           .slot = (int)slot,
-                           .operand = {-1, -1, -1},
-                           .table = cells};
+    struct hn_term term = {
+        .operation = HN_TERM_TABLE, .real = real, .slot = (int)slot, .table = cells};
     bound_table(&term, count);
-    memset(terms->scratch, 0, terms->slot_words * sizeof *terms->scratch);
-    terms->scratch[slot / 64] |= (uint64_t)1 << (slot % 64);
-    return intern(terms, &term);
+    return make_leaf(terms, &term);
 }
 
 int hn_terms_slot(struct hn_terms *terms, size_t slot)
@@ -197,19 +199,11 @@ int hn_terms_slot(struct hn_terms *terms, size_t slot)
     const struct hn_value *ends = terms->domains[slot].values;
     struct hn_term term = {.operation = HN_TERM_SLOT,
                            .slot = (int)slot,
-                           .operand = {-1, -1, -1},
                            .low.integer = ends[0].integer,
                            .high.integer = ends[1].integer};
     if (ends[0].integer == ends[1].integer)
         return hn_terms_constant(terms, ends[0].integer);
-    memset(terms->scratch, 0, terms->slot_words * sizeof *terms->scratch);
-    terms->scratch[slot / 64] |= (uint64_t)1 << (slot % 64);
-    return intern(terms, &term);
-}
-
-static bool gives_real(const struct hn_terms *terms, enum hn_term_operation operation, int b)
-{
-    return operation == HN_TERM_SELECT ? terms->items[b].real : operation >= HN_TERM_REAL_ADD;
+    return make_leaf(terms, &term);
 }
 
 /* The term of the operation where an operand that is a constant, or the bounds, decide it; -1: they
@@ -263,7 +257,7 @@ static int tabulate(struct hn_terms *terms, size_t slot, bool real,
     for (size_t i = 0; i < count; i++)
         cells[i] = hn_cell_apply(operation, cell_at(terms, operands[0], i),
                                  cell_at(terms, operands[1], i), cell_at(terms, operands[2], i));
-    int made = hn_terms_table(terms, slot, real, cells);
+    int made = make_table(terms, slot, real, cells);
     free(cells);
     return made;
 }
@@ -283,12 +277,21 @@ static bool is_unary(const struct hn_terms *terms, const int *operands, int *slo
     return true;
 }
 
-static int make_new(struct hn_terms *terms, enum hn_term_operation operation, const int *operands)
+int hn_terms_make(struct hn_terms *terms, enum hn_term_operation operation, int a, int b, int c)
 {
+    const struct hn_term_form *form = &hn_term_forms[operation];
+    int operands[3] = {a, b, c};
+    for (int i = 0; i < form->operands; i++)
+        if (operands[i] < 0)
+            return -1;
+    int simple = simplify(terms, operation, a, b, c);
+    if (simple >= 0)
+        return simple;
     struct hn_term term = {.operation = operation,
-                           .real = gives_real(terms, operation, operands[1]),
+                           .real = operation == HN_TERM_SELECT ? terms->items[b].real
+                                                               : operation >= HN_TERM_REAL_ADD,
                            .slot = -1,
-                           .operand = {operands[0], operands[1], operands[2]}};
+                           .operand = {a, b, c}};
     const struct hn_term *known[3] = {NULL, NULL, NULL};
     memset(terms->scratch, 0, terms->slot_words * sizeof *terms->scratch);
     for (size_t i = 0; i < 3 && operands[i] >= 0; i++) {
@@ -296,57 +299,21 @@ static int make_new(struct hn_terms *terms, enum hn_term_operation operation, co
         for (size_t word = 0; word < terms->slot_words; word++)
             terms->scratch[word] |= known[i]->slots[word];
     }
-    if (!hn_term_bound(&term, known[0], known[1], known[2]))
+    /* the bounds must allow it where all are known, too: tables of one slot can overflow */
+    if (operation == HN_TERM_SELECT ? !form->bound(&term, known[1], known[2])
+                                    : !form->bound(&term, known[0], known[1]))
         return -1;
-    if (!term.real && term.low.integer == term.high.integer)
-        return hn_terms_constant(terms, term.low.integer);
-    return intern(terms, &term);
-}
-
-static size_t operand_count(enum hn_term_operation operation)
-{
-    switch (operation) {
-    case HN_TERM_NEGATE:
-    case HN_TERM_INVERT:
-    case HN_TERM_ABSOLUTE:
-    case HN_TERM_IS_POWER_OF_2:
-    case HN_TERM_NOT:
-    case HN_TERM_REAL_NEGATE:
-    case HN_TERM_REAL_ABSOLUTE:
-    case HN_TERM_TO_REAL:
-        return 1;
-    case HN_TERM_SELECT:
-        return 3;
-    default:
-        return 2;
-    }
-}
-
-int hn_terms_make(struct hn_terms *terms, enum hn_term_operation operation, int a, int b, int c)
-{
-    int operands[3] = {a, b, c};
-    for (size_t i = 0; i < operand_count(operation); i++) {
-        if (operands[i] < 0)
-            return -1;
-    }
-    int simple = simplify(terms, operation, a, b, c);
-    if (simple >= 0)
-        return simple;
     int slot;
-    bool real = gives_real(terms, operation, b);
     if (is_unary(terms, operands, &slot)) {
-        /* the bounds must allow it: tables of one slot can overflow too */
-        struct hn_term term = {.operation = operation, .real = real};
-        if (!hn_term_bound(&term, &terms->items[a], b < 0 ? NULL : &terms->items[b],
-                           c < 0 ? NULL : &terms->items[c]))
-            return -1;
         if (slot >= 0)
-            return tabulate(terms, (size_t)slot, real, operation, operands);
-        return make_constant(terms, real,
+            return tabulate(terms, (size_t)slot, term.real, operation, operands);
+        return make_constant(terms, term.real,
                              hn_cell_apply(operation, cell_at(terms, a, 0), cell_at(terms, b, 0),
                                            cell_at(terms, c, 0)));
     }
-    return make_new(terms, operation, operands);
+    if (!term.real && term.low.integer == term.high.integer)
+        return hn_terms_constant(terms, term.low.integer);
+    return intern(terms, &term);
 }
 
 struct hn_instruction hn_terms_instruction(const struct hn_terms *terms, int term)
@@ -367,4 +334,397 @@ void hn_terms_set_constants(const struct hn_terms *terms, union hn_cell *cells)
         if (terms->items[i].operation == HN_TERM_CONSTANT)
             cells[i] = terms->items[i].low;
     }
+}
+
+enum term_type { TYPE_INTEGER, TYPE_REAL, TYPE_WORD };
+
+/* An operation of an expression. value -1: terms can not say. fails: 1 where it has no value; value
+ * is anything there. */
+struct term_part {
+    int value;
+    int fails;
+    enum term_type type;
+};
+
+enum { FEW = 128 }; /* cells that need no allocation */
+
+static int compare_strings(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* All words of the domains, sorted, so that a word's rank has its order. */
+static bool sort_words(struct hn_terms *terms)
+{
+    if (terms->words != NULL)
+        return true;
+    size_t count = 0;
+    for (size_t i = 0; i < terms->slot_count; i++)
+        count += terms->domains[i].count;
+    terms->words = malloc((count + 1) * sizeof *terms->words);
+    if (terms->words == NULL) {
+        terms->out_of_memory = true;
+        return false;
+    }
+    for (size_t i = 0; i < terms->slot_count; i++) {
+        for (size_t j = 0; j < terms->domains[i].count; j++) {
+            const struct hn_value *value = &terms->domains[i].values[j];
+            if (value->type == HN_WORD)
+                terms->words[terms->word_count++] = value->word;
+        }
+    }
+    qsort(terms->words, terms->word_count, sizeof *terms->words, compare_strings);
+    return true;
+}
+
+/* Equal words have the same rank; -1 for one that no domain has. */
+static int64_t rank_of(const struct hn_terms *terms, const char *word)
+{
+    size_t low = 0;
+    size_t high = terms->word_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(terms->words[middle], word) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < terms->word_count && strcmp(terms->words[low], word) == 0 ? (int64_t)low : -1;
+}
+
+static bool cell_of(const struct hn_terms *terms, const struct hn_value *value, bool truth,
+                    enum term_type *type, union hn_cell *cell)
+{
+    *type = TYPE_INTEGER;
+    if (truth) {
+        cell->integer = hn_value_truth(value);
+        return true;
+    }
+    switch (value->type) {
+    case HN_INTEGER:
+        cell->integer = value->integer;
+        return true;
+    case HN_BOOLEAN:
+        cell->integer = value->boolean;
+        return true;
+    case HN_REAL:
+        *type = TYPE_REAL;
+        cell->real = value->real;
+        return true;
+    default:
+        *type = TYPE_WORD;
+        cell->integer = rank_of(terms, value->word);
+        return cell->integer >= 0;
+    }
+}
+
+/* The values of an expression that depends on one slot by the evaluator, or their truth; false
+ * where they have no common type, or there is none. */
+static bool evaluate_all(struct hn_terms *terms, const struct hn_expression *expression, int slot,
+                         size_t count, bool truth, enum term_type *type, union hn_cell *cells,
+                         union hn_cell *fails)
+{
+    bool typed = false;
+    for (size_t i = 0; i < count; i++) {
+        struct hn_value value;
+        enum term_type found;
+        if (slot >= 0)
+            terms->values[slot] = terms->domains[slot].values[i];
+        fails[i].integer = hn_expression_evaluate(expression, terms->values, &value, NULL) != HN_OK;
+        cells[i].integer = 0;
+        if (fails[i].integer)
+            continue;
+        if (value.type == HN_WORD && !truth && !sort_words(terms))
+            return false;
+        if (!cell_of(terms, &value, truth, &found, &cells[i]) || (typed && found != *type))
+            return false;
+        *type = found;
+        typed = true;
+    }
+    return typed;
+}
+
+/* How an expression becomes terms: each operation that depends on several slots is one, and its
+ * operands that depend on one at most are tables. */
+struct work {
+    enum {
+        UNUSED,
+        VALUE,
+        TRUTH
+    } need;   /* of the operation: nothing, its value, or only its truth */
+    int slot; /* that it depends on, or one of the following */
+    struct term_part part;
+};
+enum { NO_SLOT = -1, SEVERAL_SLOTS = -2 };
+
+static struct term_part tabulate_operation(struct hn_terms *terms,
+                                           const struct hn_expression *expression, int root,
+                                           const struct work *work)
+{
+    struct term_part part = {-1, -1, TYPE_INTEGER};
+    union hn_cell few[FEW];
+    size_t count = work->slot >= 0 ? terms->domains[work->slot].count : 1;
+    union hn_cell *cells = 2 * count <= FEW ? few : malloc(2 * count * sizeof *cells);
+    struct hn_expression *own = hn_expression_part(expression, root);
+    terms->out_of_memory = terms->out_of_memory || cells == NULL || own == NULL;
+    if (!terms->out_of_memory && evaluate_all(terms, own, work->slot, count, work->need == TRUTH,
+                                              &part.type, cells, cells + count)) {
+        bool real = part.type == TYPE_REAL;
+        part.value = work->slot >= 0 ? make_table(terms, (size_t)work->slot, real, cells)
+                                     : make_constant(terms, real, cells[0]);
+        part.fails = work->slot >= 0 ? make_table(terms, (size_t)work->slot, false, cells + count)
+                                     : make_constant(terms, false, cells[count]);
+    }
+    hn_expression_destroy(own);
+    if (cells != few)
+        free(cells);
+    return part;
+}
+
+static const struct term_part unsaid = {-1, -1, TYPE_INTEGER};
+
+static int both(struct hn_terms *terms, int a, int b)
+{
+    return hn_terms_make(terms, HN_TERM_AND, a, b, -1);
+}
+
+static int either(struct hn_terms *terms, int a, int b)
+{
+    return hn_terms_make(terms, HN_TERM_OR, a, b, -1);
+}
+
+static int negation(struct hn_terms *terms, int a)
+{
+    return hn_terms_make(terms, HN_TERM_NOT, a, -1, -1);
+}
+
+static struct term_part truth_of(struct hn_terms *terms, struct term_part part)
+{
+    if (part.value < 0 || part.type == TYPE_WORD)
+        return unsaid;
+    const struct hn_term *term = &terms->items[part.value];
+    if (part.type == TYPE_INTEGER && term->low.integer >= 0 && term->high.integer <= 1)
+        return part;
+    bool real = part.type == TYPE_REAL;
+    int zero = real ? hn_terms_constant_real(terms, 0) : hn_terms_constant(terms, 0);
+    enum hn_term_operation equal = real ? HN_TERM_REAL_EQUAL : HN_TERM_EQUAL;
+    part.value = negation(terms, hn_terms_make(terms, equal, part.value, zero, -1));
+    part.type = TYPE_INTEGER;
+    return part;
+}
+
+/* A part as a real. */
+static int to_real(struct hn_terms *terms, struct term_part part)
+{
+    if (part.value < 0 || part.type == TYPE_REAL)
+        return part.value;
+    return hn_terms_make(terms, HN_TERM_TO_REAL, part.value, -1, -1);
+}
+
+/* Whether no rounding can occur. */
+static bool is_exact_real(const struct hn_terms *terms, struct term_part part)
+{
+    static const int64_t most = (int64_t)1 << 53;
+    return part.value < 0 || part.type == TYPE_REAL ||
+           (terms->items[part.value].low.integer >= -most &&
+            terms->items[part.value].high.integer <= most);
+}
+
+static int compare(struct hn_terms *terms, enum hn_code code, struct term_part a,
+                   struct term_part b)
+{
+    if (code == HN_OP_NOT_EQUAL)
+        return negation(terms, compare(terms, HN_OP_EQUAL, a, b));
+    if (code == HN_OP_GREATER || code == HN_OP_GREATER_EQUAL)
+        return compare(terms, code == HN_OP_GREATER ? HN_OP_LESS : HN_OP_LESS_EQUAL, b, a);
+    if ((a.type == TYPE_WORD) != (b.type == TYPE_WORD))
+        return code == HN_OP_EQUAL ? hn_terms_constant(terms, 0) : -1;
+    const int *operations = hn_operation_forms[code].term;
+    if (a.type != TYPE_REAL && b.type != TYPE_REAL)
+        return hn_terms_make(terms, (enum hn_term_operation)operations[0], a.value, b.value, -1);
+    if (!is_exact_real(terms, a) || !is_exact_real(terms, b))
+        return -1;
+    return hn_terms_make(terms, (enum hn_term_operation)operations[1], to_real(terms, a),
+                         to_real(terms, b), -1);
+}
+
+/* `and`, `or` and chains, where the second operand counts only as far as the first one goes on. */
+static struct term_part logical(struct hn_terms *terms, enum hn_code code, bool truth,
+                                struct term_part a, struct term_part b)
+{
+    struct term_part first = truth_of(terms, a);
+    if (first.value < 0 || a.type != b.type)
+        return unsaid;
+    bool is_and = code != HN_OP_OR;
+    int goes_on = is_and ? first.value : negation(terms, first.value);
+    struct term_part result = {-1, either(terms, a.fails, both(terms, goes_on, b.fails)), a.type};
+    if (truth || code == HN_OP_CHAIN)
+        result.value = is_and ? both(terms, a.value, b.value) : either(terms, a.value, b.value);
+    else
+        result.value = hn_terms_make(terms, HN_TERM_SELECT, goes_on, b.value, a.value);
+    return result;
+}
+
+static struct term_part select_part(struct hn_terms *terms, struct term_part condition,
+                                    struct term_part a, struct term_part b)
+{
+    if (a.type != b.type)
+        return unsaid;
+    int fails = hn_terms_make(terms, HN_TERM_SELECT, condition.value, a.fails, b.fails);
+    return (struct term_part){
+        hn_terms_make(terms, HN_TERM_SELECT, condition.value, a.value, b.value),
+        either(terms, condition.fails, fails), a.type};
+}
+
+/* b NULL: of one operand. */
+static struct term_part arithmetic(struct hn_terms *terms, enum hn_code code, struct term_part a,
+                                   const struct term_part *second)
+{
+    struct term_part b = second != NULL ? *second : a;
+    bool real = a.type == TYPE_REAL || b.type == TYPE_REAL;
+    enum hn_term_operation operation = (enum hn_term_operation)hn_operation_forms[code].term[real];
+    bool extreme = code == HN_OP_MIN || code == HN_OP_MAX;
+    if (a.type == TYPE_WORD || b.type == TYPE_WORD || operation == HN_TERM_CONSTANT ||
+        (extreme && a.type != b.type))
+        return unsaid;
+    if (real) {
+        a.value = to_real(terms, a);
+        b.value = to_real(terms, b);
+    }
+    struct term_part result = {
+        hn_terms_make(terms, operation, a.value, second != NULL ? b.value : -1, -1), a.fails,
+        operation >= HN_TERM_REAL_ADD ? TYPE_REAL : TYPE_INTEGER};
+    if (second != NULL)
+        result.fails = either(terms, a.fails, b.fails);
+    if (code == HN_OP_DIVIDE || code == HN_OP_FLOOR_DIVIDE || code == HN_OP_MODULO ||
+        code == HN_OP_CEIL_DIV) {
+        int zero = real ? hn_terms_constant_real(terms, 0) : hn_terms_constant(terms, 0);
+        int is_zero =
+            hn_terms_make(terms, real ? HN_TERM_REAL_EQUAL : HN_TERM_EQUAL, b.value, zero, -1);
+        result.fails = either(terms, result.fails, is_zero);
+    }
+    return result;
+}
+
+/* An operation that depends on several slots, or on one of any integer. */
+static struct term_part make_part(struct hn_terms *terms, const struct hn_operation *operation,
+                                  const struct work *work, bool truth)
+{
+    const struct term_part *operands[3] = {NULL, NULL, NULL};
+    for (int i = 0; i < hn_operation_forms[operation->code].operands; i++) {
+        operands[i] = &work[operation->operand[i]].part;
+        if (operands[i]->value < 0)
+            return unsaid;
+    }
+    enum hn_code code = operation->code;
+    struct term_part part = operands[0] == NULL ? unsaid : *operands[0];
+    switch (code) {
+    case HN_OP_NAME:
+        return (struct term_part){hn_terms_slot(terms, (size_t)operation->slot),
+                                  hn_terms_constant(terms, 0), TYPE_INTEGER};
+    case HN_OP_AND:
+    case HN_OP_OR:
+    case HN_OP_CHAIN:
+        return logical(terms, code, truth, part, *operands[1]);
+    case HN_OP_SELECT:
+        return select_part(terms, part, *operands[1], *operands[2]);
+    case HN_OP_ANY:
+    case HN_OP_ALL:
+        part.value = code == HN_OP_ANY ? either(terms, part.value, operands[1]->value)
+                                       : both(terms, part.value, operands[1]->value);
+        part.fails = either(terms, part.fails, operands[1]->fails);
+        return part;
+    case HN_OP_NEVER:
+    case HN_OP_ALWAYS:
+        return (struct term_part){hn_terms_constant(terms, code == HN_OP_ALWAYS), part.fails,
+                                  TYPE_INTEGER};
+    case HN_OP_NOT:
+        part.value = negation(terms, part.value);
+        return part;
+    case HN_OP_POSITIVE:
+        return part.type == TYPE_WORD ? unsaid : part;
+    case HN_OP_LESS:
+    case HN_OP_LESS_EQUAL:
+    case HN_OP_GREATER:
+    case HN_OP_GREATER_EQUAL:
+    case HN_OP_EQUAL:
+    case HN_OP_NOT_EQUAL:
+        return (struct term_part){compare(terms, code, part, *operands[1]),
+                                  either(terms, part.fails, operands[1]->fails), TYPE_INTEGER};
+    default:
+        return arithmetic(terms, code, part, operands[1]);
+    }
+}
+
+/* The slot that an operation depends on: those with one value do not count. */
+static int find_slot(const struct hn_terms *terms, const struct hn_operation *operation,
+                     const struct work *work)
+{
+    int slot = NO_SLOT;
+    if (operation->slot >= 0 && terms->domains[operation->slot].count != 1)
+        slot = terms->domains[operation->slot].count == 0 ? SEVERAL_SLOTS : operation->slot;
+    for (int i = 0; i < hn_operation_forms[operation->code].operands; i++) {
+        int other = work[operation->operand[i]].slot;
+        slot = slot == NO_SLOT || slot == other ? other : other == NO_SLOT ? slot : SEVERAL_SLOTS;
+    }
+    return slot;
+}
+
+/* Which operands an operation needs, and what of them. */
+static void need_operands(const struct hn_operation *operation, struct work *work, int need)
+{
+    enum hn_code code = operation->code;
+    for (int i = 0; i < hn_operation_forms[code].operands; i++) {
+        bool same = code == HN_OP_AND || code == HN_OP_OR || (code == HN_OP_SELECT && i > 0);
+        bool truth = code == HN_OP_NOT || code == HN_OP_SELECT;
+        work[operation->operand[i]].need = same ? need : truth ? TRUTH : VALUE;
+    }
+}
+
+static struct term_part add(struct hn_terms *terms, const struct hn_expression *expression,
+                            bool truth)
+{
+    int count = expression->count;
+    struct work *work = calloc((size_t)count, sizeof *work);
+    if (work == NULL) {
+        terms->out_of_memory = true;
+        return unsaid;
+    }
+    for (int i = 0; i < count; i++)
+        work[i] = (struct work){UNUSED, find_slot(terms, &expression->list[i], work), unsaid};
+    work[count - 1].need = truth ? TRUTH : VALUE;
+    for (int i = count; i-- > 0;)
+        if (work[i].need != UNUSED && work[i].slot == SEVERAL_SLOTS)
+            need_operands(&expression->list[i], work, work[i].need);
+    for (int i = 0; i < count; i++) {
+        bool wants_truth = work[i].need == TRUTH;
+        if (work[i].need == UNUSED)
+            continue;
+        if (work[i].slot != SEVERAL_SLOTS)
+            work[i].part = tabulate_operation(terms, expression, i, &work[i]);
+        else
+            work[i].part = make_part(terms, &expression->list[i], work, wants_truth);
+        if (wants_truth && work[i].slot == SEVERAL_SLOTS)
+            work[i].part = truth_of(terms, work[i].part);
+    }
+    struct term_part part = work[count - 1].part;
+    free(work);
+    return part;
+}
+
+struct hn_condition hn_terms_add_condition(struct hn_terms *terms,
+                                           const struct hn_expression *condition)
+{
+    struct term_part part = add(terms, condition, true);
+    if (part.value < 0 || part.fails < 0)
+        return (struct hn_condition){-1, -1};
+    int holds = both(terms, part.value, negation(terms, part.fails));
+    return (struct hn_condition){holds, holds < 0 ? -1 : part.fails};
+}
+
+struct hn_number hn_terms_add_number(struct hn_terms *terms, const struct hn_expression *expression)
+{
+    struct term_part part = add(terms, expression, false);
+    bool known = part.value >= 0 && part.fails >= 0 && part.type == TYPE_INTEGER;
+    return known ? (struct hn_number){part.value, part.fails} : (struct hn_number){-1, -1};
 }

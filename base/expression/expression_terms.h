@@ -2,26 +2,18 @@
 #ifndef HONE_BASE_EXPRESSION_EXPRESSION_TERMS_H
 #define HONE_BASE_EXPRESSION_EXPRESSION_TERMS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/blocks.h"
-#include "base/expression/expression_conjunct.h"
-#include "base/expression/expression_instruction.h"
+#include "base/expression/expression.h"
+#include "base/expression/expression_cells.h"
 
 /* Conditions over slots of which each has a known list of values, or is a whole number within bounds, taken apart into typed terms that are evaluated in
  * about a nanosecond each, with the value that the evaluator gives. A term is an int64 (booleans are 0 and 1), or a
  * double. Equal terms are one term, what depends on one slot only is a table, what is known is a constant, and no term
  * can overflow: its bounds are known. Where an operation has no value (division by zero) its term is 0, and another
  * term says so. Terms are numbered from 0, operands before what they are used in. */
-
-struct hn_term {
-    enum hn_term_operation operation;
-    bool real;
-    int slot;               /* of a table */
-    int operand[3];         /* -1: none */
-    union hn_cell low;      /* inclusive bounds; of a real that may be infinite or NaN both infinite */
-    union hn_cell high;
-    const union hn_cell *table;
-    const uint64_t *slots;  /* bits of those it depends on */
-};
 
 /* The values that a slot may have. One with a single value is a constant. count 0: any integer from values[0] to values[1], which
  * whoever runs instructions puts into the cell of hn_terms_slot; hn_terms_possible and its like want lists. */
@@ -61,15 +53,14 @@ enum hn_status hn_terms_init(struct hn_terms *terms, const struct hn_domain *dom
                              struct hn_error *err);
 void hn_terms_finish(struct hn_terms *terms);
 
-/* holds: 1 where the conjunct holds; fails: 1 where it has no value. Both -1 where terms can not say (or memory is out,
+/* holds: 1 where the condition holds; fails: 1 where it has no value. Both -1 where terms can not say (or memory is out,
  * which terms then tells): the evaluator has to. */
 struct hn_condition {
     int holds;
     int fails;
 };
-struct hn_condition hn_terms_add(struct hn_terms *terms, const struct hn_conjunct *conjunct);
-/* The same of an expression as a whole, and what it gives where that is an integer: any number where it fails, which is 1 then. */
-struct hn_condition hn_terms_add_condition(struct hn_terms *terms, const struct hn_expression *expression);
+struct hn_condition hn_terms_add_condition(struct hn_terms *terms, const struct hn_expression *condition);
+/* The value of an expression that is an integer: any number where it fails, which is 1 then. */
 struct hn_number {
     int value;
     int fails;
@@ -81,6 +72,7 @@ int hn_terms_slot(struct hn_terms *terms, size_t slot);
 /* The operation as a term, simplified; -1 where an operand is, where it might overflow, and when memory is out. */
 int hn_terms_make(struct hn_terms *terms, enum hn_term_operation operation, int a, int b, int c);
 int hn_terms_constant(struct hn_terms *terms, int64_t integer);
+int hn_terms_constant_real(struct hn_terms *terms, double real);
 static inline bool hn_terms_is(const struct hn_terms *terms, int term, int64_t integer)
 {
     return term >= 0 && terms->items[term].operation == HN_TERM_CONSTANT && !terms->items[term].real &&

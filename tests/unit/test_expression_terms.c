@@ -95,7 +95,7 @@ static enum hn_truth truth_of(struct fixture *fixture)
 {
     for (size_t i = 0; i < fixture->parameter_count; i++)
         fixture->current[i] = fixture->domains[i].values[fixture->positions[i]];
-    return hn_conjunct_evaluate(fixture->conjunct, fixture->current);
+    return hn_expression_truth(fixture->conjunct->expression, fixture->current);
 }
 
 static void check_values(struct fixture *fixture)
@@ -162,7 +162,7 @@ static void check_arranged(struct fixture *fixture)
 static bool check_conjunct(struct fixture *fixture, const struct hn_conjunct *conjunct)
 {
     fixture->conjunct = conjunct;
-    fixture->condition = hn_terms_add(&fixture->terms, conjunct);
+    fixture->condition = hn_terms_add_condition(&fixture->terms, conjunct->expression);
     assert_false(fixture->terms.out_of_memory);
     if (fixture->condition.holds < 0)
         return false;

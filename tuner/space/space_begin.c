@@ -134,6 +134,6 @@ bool hn_space_admits(const struct hn_space *space, const uint16_t *choice)
         values[space->parameter_count + i] = space->constants[i].value;
     bool holds = true;
     for (size_t i = 0; i < demands->conjuncts.count && holds; i++)
-        holds = hn_conjunct_evaluate(&demands->conjuncts.items[i], values) == HN_TRUE;
+        holds = hn_expression_truth(demands->conjuncts.items[i].expression, values) == HN_TRUE;
     return holds;
 }

@@ -180,7 +180,7 @@ static bool checks_hold(const struct hn_space_open *open, const struct hn_value 
         const struct hn_space_check *check = &problem->checks[open->checks[i]];
         const struct hn_conjunct *conjunct = &problem->demands->conjuncts.items[check->conjunct];
         if (hn_has_slot(check->slots, parameter) == depend &&
-            hn_conjunct_evaluate(conjunct, values) != HN_TRUE)
+            hn_expression_truth(conjunct->expression, values) != HN_TRUE)
             return false;
     }
     return true;

@@ -47,8 +47,8 @@ static bool passes(struct guess *guess, const struct hn_space_check *check)
 {
     const struct hn_space_problem *problem = guess->problem;
     if (check->term < 0)
-        return hn_conjunct_evaluate(&problem->demands->conjuncts.items[check->conjunct],
-                                    guess->current) == (check->failing ? HN_NO_VALUE : HN_TRUE);
+        return hn_expression_truth(problem->demands->conjuncts.items[check->conjunct].expression,
+                                   guess->current) == (check->failing ? HN_NO_VALUE : HN_TRUE);
     for (size_t i = 0; i < guess->gatherer.count; i++) {
         struct hn_instruction instruction =
             hn_terms_instruction(&problem->terms, guess->gatherer.found[i]);

@@ -104,8 +104,8 @@ enum hn_status hn_space_demands_init(struct hn_space_demands *demands, struct hn
         return status;
     }
     for (size_t i = 0; i < demands->conjuncts.count; i++)
-        hn_conjunct_mark_slots(&demands->conjuncts.items[i],
-                               demands->slots + i * demands->slot_words);
+        hn_expression_mark_slots(demands->conjuncts.items[i].expression,
+                                 demands->slots + i * demands->slot_words);
     return HN_OK;
 }
 
@@ -233,8 +233,8 @@ static void filter(struct hn_space_problem *problem, size_t conjunct, size_t slo
     size_t kept = 0;
     for (size_t i = 0; i < domain->count; i++) {
         problem->current[slot] = values[i];
-        enum hn_truth truth =
-            hn_conjunct_evaluate(&problem->demands->conjuncts.items[conjunct], problem->current);
+        enum hn_truth truth = hn_expression_truth(
+            problem->demands->conjuncts.items[conjunct].expression, problem->current);
         failed = failed || truth == HN_NO_VALUE;
         if (truth != wanted)
             continue;
@@ -253,8 +253,8 @@ static void filter(struct hn_space_problem *problem, size_t conjunct, size_t slo
 static void decide(struct hn_space_problem *problem, size_t conjunct)
 {
     enum hn_truth wanted = conjunct == problem->failing ? HN_NO_VALUE : HN_TRUE;
-    enum hn_truth truth =
-        hn_conjunct_evaluate(&problem->demands->conjuncts.items[conjunct], problem->current);
+    enum hn_truth truth = hn_expression_truth(
+        problem->demands->conjuncts.items[conjunct].expression, problem->current);
     problem->may_fail[conjunct] =
         truth == HN_NO_VALUE || relied_on(problem, conjunct) > conjunct + 1;
     problem->empty = problem->empty || truth != wanted;
@@ -312,7 +312,7 @@ static enum hn_status add_check(struct hn_space_problem *problem, size_t conjunc
     struct hn_terms *terms = &problem->terms;
     bool failing = conjunct == problem->failing;
     struct hn_condition condition =
-        hn_terms_add(terms, &problem->demands->conjuncts.items[conjunct]);
+        hn_terms_add_condition(terms, problem->demands->conjuncts.items[conjunct].expression);
     if (terms->out_of_memory)
         return hn_fail_memory(err);
     struct hn_space_check check = {.conjunct = conjunct,

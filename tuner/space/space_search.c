@@ -64,8 +64,8 @@ static bool passes(struct hn_space_search *search, const struct hn_space_level *
     search->current[level->parameter] = level->values[position];
     const struct hn_conjuncts *conjuncts = &search->plan->problem->demands->conjuncts;
     enum hn_truth wanted = step->check->failing ? HN_NO_VALUE : HN_TRUE;
-    return hn_conjunct_evaluate(&conjuncts->items[step->check->conjunct], search->current) ==
-           wanted;
+    return hn_expression_truth(conjuncts->items[step->check->conjunct].expression,
+                               search->current) == wanted;
 }
 
 static uint64_t cost_of(const struct hn_space_step *step)

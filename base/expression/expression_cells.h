@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_BASE_EXPRESSION_EXPRESSION_INSTRUCTION_H
-#define HONE_BASE_EXPRESSION_EXPRESSION_INSTRUCTION_H
+#ifndef HONE_BASE_EXPRESSION_EXPRESSION_CELLS_H
+#define HONE_BASE_EXPRESSION_EXPRESSION_CELLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* What terms (expression_terms.h) are computed with: typed operations on cells that hold an int64 (booleans are 0 and
+/* Terms are computed with typed operations on cells that hold an int64 (booleans are 0 and
  * 1) or a double. They are total: where an operation has no value (division by zero) it gives 0. */
 
 union hn_cell {
@@ -63,6 +64,7 @@ enum hn_term_operation {
     HN_TERM_TRUE_DIVIDE,
     /* the second operand where the first one is 1, else the third */
     HN_TERM_SELECT,
+    HN_TERM_COUNT,
 };
 
 /* One operation on cells, for the constants among the terms and for the tables; a table's operation is not one. */
@@ -79,5 +81,35 @@ struct hn_instruction {
 /* In order; positions[slot] is that of the slot's value. */
 void hn_instructions_run(const struct hn_instruction *instructions, size_t count, const uint16_t *positions,
                          union hn_cell *cells);
+
+struct hn_term {
+    enum hn_term_operation operation;
+    bool real;
+    int slot;               /* of a table */
+    int operand[3];         /* -1: none */
+    union hn_cell low;      /* inclusive bounds; of a real that may be infinite or NaN both infinite */
+    union hn_cell high;
+    const union hn_cell *table;
+    const uint64_t *slots;  /* bits of those it depends on */
+};
+
+/* How a term's operation behaves. */
+struct hn_term_form {
+    int operands;
+    int slope[2];  /* it rises (1) or falls (-1) with an operand, all else equal; 0: neither is known */
+    bool positive; /* only where no operand is negative, and the one that it falls with is positive */
+    /* The bounds of the result from those of its operands, into term->low and high. False: it might overflow, or has no value for some
+     * operands within their bounds (a shift by a negative number). Division by zero gives 0. */
+    bool (*bound)(struct hn_term *term, const struct hn_term *a, const struct hn_term *b);
+};
+extern const struct hn_term_form hn_term_forms[HN_TERM_COUNT];
+
+/* 1 or 0 where the bounds decide a comparison, else -1. */
+int hn_term_decided(enum hn_term_operation operation, const struct hn_term *a, const struct hn_term *b);
+
+static inline bool hn_term_is_finite(const struct hn_term *term)
+{
+    return __builtin_isfinite(term->low.real) && __builtin_isfinite(term->high.real);
+}
 
 #endif
