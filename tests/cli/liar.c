@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/process/message.h"
-#include "tuner/hosts/greeting.h"
-#include "tuner/hosts/link.h"
+#include "tuner/hosts/launching.h"
 
 /* A host that lies: `liar LIE AGENT...` starts the agent, hands on what goes both ways, and changes
  * what workers there say. */
@@ -61,9 +60,10 @@ static void tell(uint32_t worker, const char *frame, size_t size)
     bool speaks = strcmp(lie, "silent") != 0 || !opened[worker % 4096];
     opened[worker % 4096] |= json_object_get(message.json, "device") != NULL;
     change(&message);
-    if (hn_message_encode(&message, &changed, &size, NULL) != HN_OK ||
-        (speaks && !hn_link_put(&hone, HN_LINK_DATA, worker, changed, size)))
+    if (hn_message_encode(&message, &changed, &size, NULL) != HN_OK)
         exit(3);
+    if (speaks)
+        hn_link_put(&hone, HN_LINK_DATA, worker, changed, size);
     free(changed);
     hn_message_finish(&message);
 }

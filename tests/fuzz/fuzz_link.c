@@ -38,9 +38,9 @@ static void take_all(struct hn_host *host)
     struct hn_link_frame frame;
     while (hn_link_next(&host->link, &frame) == HN_LINK_FRAME) {
         fuzz_require(frame.size <= (size_t)HN_LINK_NAMES * HN_PIECE_MOST, "a frame is bounded");
-        fuzz_require(hn_host_worker_take(host, &frame), "there is memory for a frame");
+        hn_host_worker_take(host, &frame);
     }
-    fuzz_require(hn_host_workers_move(host), "there is memory for its workers");
+    hn_host_workers_move(host);
 }
 
 static void relay(const uint8_t *data, size_t size)
@@ -69,7 +69,8 @@ static void relay(const uint8_t *data, size_t size)
         processes[i].pid = 0;
         hn_process_kill(&processes[i]);
     }
-    fuzz_require(hn_host_workers_move(&host) && host.workers == NULL, "none is left");
+    hn_host_workers_move(&host);
+    fuzz_require(host.workers == NULL, "none is left");
     hn_link_finish(&host.link);
 }
 

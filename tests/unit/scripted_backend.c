@@ -49,7 +49,8 @@ static void start(struct scripted *scripted, const struct hn_backend_event *even
 }
 
 static enum hn_status compile(struct hn_backend *backend, uint64_t ticket,
-                              const struct hn_bindings *point, struct hn_error *err)
+                              const struct hn_bindings *point, double patience_ms,
+                              struct hn_error *err)
 {
     struct scripted *scripted = scripted_of(backend);
     struct hn_backend_event event = {.kind = HN_EVENT_COMPILED, .ticket = ticket};
@@ -64,7 +65,12 @@ static enum hn_status compile(struct hn_backend *backend, uint64_t ticket,
     event.image.resources.registers = number;
     event.image.resources.known = true;
     event.image.compile_ms = fate->compile_ms > 0 ? fate->compile_ms : 10;
-    if (fate->compiled == HN_OUTCOME_OK) {
+    if (event.image.compile_ms > patience_ms) {
+        event.image.outcome = HN_OUTCOME_COMPILE_STOPPED;
+        event.image.resources = (struct hn_resources){.known = false};
+        event.image.message = strdup("it takes too long");
+        event.image.compile_ms = patience_ms;
+    } else if (fate->compiled == HN_OUTCOME_OK) {
         event.image.cubin = strdup("cubin");
         event.image.size = 5;
     } else {
@@ -77,23 +83,6 @@ static enum hn_status compile(struct hn_backend *backend, uint64_t ticket,
     else
         start(scripted, &event, number, fate->delay);
     return HN_OK;
-}
-
-/* What would take longer has been stopped. */
-static void limit(struct hn_backend *backend, uint64_t ticket, double patience_ms)
-{
-    struct scripted *scripted = scripted_of(backend);
-    for (size_t i = 0; i < scripted->queue_count; i++) {
-        struct hn_backend_event *event = &scripted->queue[i].event;
-        if (event->kind != HN_EVENT_COMPILED || event->ticket != ticket ||
-            event->image.compile_ms <= patience_ms)
-            continue;
-        hn_image_finish(&event->image);
-        hn_image_init(&event->image);
-        event->image.outcome = HN_OUTCOME_COMPILE_STOPPED;
-        event->image.message = strdup("it takes too long");
-        event->image.compile_ms = patience_ms;
-    }
 }
 
 static double compiling_ms(const struct hn_backend *backend, uint64_t ticket)
@@ -291,7 +280,6 @@ static const struct hn_backend_kind scripted_kind = {
     .idle = idle,
     .evaluate = evaluate,
     .wait = wait_event,
-    .limit = limit,
     .compiling_ms = compiling_ms,
     .reseed = reseed,
     .race = race,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/workers/compile_pool.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,8 +26,8 @@ static void a_worker_that_hangs_while_it_starts_ends_the_run(void **state)
     struct hn_compile_pool *pool = NULL;
     struct hn_error err = {.message = ""};
     setenv(hangs, "1", 1);
-    assert_int_equal(hn_compile_pool_create(1, 10, &pool, &err), HN_OK);
-    pool->staff->start_limit_ms = 100;
+    pool = hn_compile_pool_create(1, 10);
+    pool->workers->start_limit_ms = 100;
     assert_int_equal(hn_compile_pool_timeout_ms(pool), -1);
     double start = hn_now_ms();
     assert_int_equal(hn_compile_pool_start(pool, 1, &err), HN_OK);
@@ -49,7 +50,7 @@ static struct hn_template template = {.path = "doubled.cu"};
 /* Submits `extern "C" __global__ void doubled(int *x)` with a factor, and a macro that it does not
  * read. */
 static void submit_at(struct hn_compile_pool *pool, uint64_t id, const char *factor,
-                      const char *streams, bool first)
+                      const char *streams, bool first, double patience_ms)
 {
     static const char body[] =
         "extern \"C\" __global__ void doubled(int *x)\n{\n    x[threadIdx.x] *= FACTOR;\n}\n";
@@ -59,15 +60,16 @@ static void submit_at(struct hn_compile_pool *pool, uint64_t id, const char *fac
     const struct hn_source source = {
         .template = &template, .text = text, .entries = &entry, .entry_count = 1};
     struct hn_error err = {.message = ""};
-    enum hn_status status = first ? hn_compile_pool_submit_first(pool, id, &source, "sm_90", &err)
-                                  : hn_compile_pool_submit(pool, id, &source, "sm_90", 0, &err);
+    enum hn_rank rank = first ? HN_RANK_SETUP : HN_RANK_ASKED;
+    enum hn_status status =
+        hn_compile_pool_ask(pool, id, &source, "sm_90", rank, 0, patience_ms, &err);
     assert_string_equal(err.message, "");
     assert_int_equal(status, HN_OK);
 }
 
 static void submit(struct hn_compile_pool *pool, uint64_t id, const char *factor, bool first)
 {
-    submit_at(pool, id, factor, "", first);
+    submit_at(pool, id, factor, "", first, INFINITY);
 }
 
 static bool take_now(struct hn_compile_pool *pool, uint64_t id, struct hn_image *image)
@@ -92,8 +94,8 @@ static void what_was_compiled_is_there_at_once(void **state)
     (void)state;
     struct hn_compile_pool *pool = NULL;
     struct hn_image image, again;
-    assert_int_equal(hn_compile_pool_create(1, 60, &pool, NULL), HN_OK);
-    hn_compile_pool_remember(pool);
+    pool = hn_compile_pool_create(1, 60);
+    hn_compile_pool_set(pool, HN_COMPILE_KEEPS_ALL, true);
     submit(pool, 1, "2", false);
     assert_false(take_now(pool, 1, &again));
     wait_for(pool, 1, &image);
@@ -121,7 +123,7 @@ static void what_was_compiled_is_there_at_once(void **state)
     wait_for(pool, 4, &image);
     assert_true(image.compile_ms > 0);
     hn_image_finish(&image);
-    assert_int_equal(pool->memory.count, 2);
+    assert_int_equal(pool->workers->queue.kept_count, 2);
     hn_compile_pool_destroy(pool);
 }
 
@@ -130,8 +132,8 @@ static void what_does_not_compile_is_tried_again(void **state)
     (void)state;
     struct hn_compile_pool *pool = NULL;
     struct hn_image image;
-    assert_int_equal(hn_compile_pool_create(1, 60, &pool, NULL), HN_OK);
-    hn_compile_pool_remember(pool);
+    pool = hn_compile_pool_create(1, 60);
+    hn_compile_pool_set(pool, HN_COMPILE_KEEPS_ALL, true);
     for (uint64_t id = 1; id <= 2; id++) {
         submit(pool, id, "+", false);
         assert_false(take_now(pool, id, &image));
@@ -139,7 +141,7 @@ static void what_does_not_compile_is_tried_again(void **state)
         assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
         hn_image_finish(&image);
     }
-    assert_int_equal(pool->memory.count, 0);
+    assert_int_equal(pool->workers->queue.kept_count, 0);
     hn_compile_pool_destroy(pool);
 }
 
@@ -148,14 +150,14 @@ static void nothing_is_kept_unless_it_is_asked_for(void **state)
     (void)state;
     struct hn_compile_pool *pool = NULL;
     struct hn_image image;
-    assert_int_equal(hn_compile_pool_create(1, 60, &pool, NULL), HN_OK);
+    pool = hn_compile_pool_create(1, 60);
     for (uint64_t id = 1; id <= 2; id++) {
         submit(pool, id, "2", false);
         assert_false(take_now(pool, id, &image));
         wait_for(pool, id, &image);
         hn_image_finish(&image);
     }
-    assert_int_equal(pool->memory.count, 0);
+    assert_int_equal(pool->workers->queue.kept_count, 0);
     hn_compile_pool_destroy(pool);
 }
 
@@ -165,10 +167,10 @@ static void a_program_is_compiled_once(void **state)
     (void)state;
     struct hn_compile_pool *pool = NULL;
     struct hn_image image;
-    assert_int_equal(hn_compile_pool_create(2, 60, &pool, NULL), HN_OK);
-    submit_at(pool, 1, "2", "#define STREAMS 1\n", false);
-    submit_at(pool, 2, "2", "#define STREAMS 2\n", false);
-    submit_at(pool, 3, "2", "#define STREAMS 4\n", false);
+    pool = hn_compile_pool_create(2, 60);
+    submit_at(pool, 1, "2", "#define STREAMS 1\n", false, INFINITY);
+    submit_at(pool, 2, "2", "#define STREAMS 2\n", false, INFINITY);
+    submit_at(pool, 3, "2", "#define STREAMS 4\n", false, INFINITY);
     wait_for(pool, 3, &image);
     assert_int_equal(image.outcome, HN_OUTCOME_OK);
     assert_true(image.compile_ms == 0);
@@ -176,7 +178,7 @@ static void a_program_is_compiled_once(void **state)
     assert_true(take_now(pool, 1, &image));
     assert_true(image.compile_ms > 0);
     hn_image_finish(&image);
-    submit_at(pool, 4, "2", "#define STREAMS 8\n", false);
+    submit_at(pool, 4, "2", "#define STREAMS 8\n", false, INFINITY);
     assert_int_equal(hn_compile_pool_unfinished(pool), 0);
     for (uint64_t id = 2; id <= 4; id += 2) {
         assert_true(take_now(pool, id, &image));
@@ -185,7 +187,7 @@ static void a_program_is_compiled_once(void **state)
         hn_image_finish(&image);
     }
     assert_int_equal(hn_compile_pool_pending(pool), 0);
-    assert_int_equal(pool->memory.count, 1);
+    assert_int_equal(pool->workers->queue.kept_count, 1);
     hn_compile_pool_destroy(pool);
 }
 
@@ -196,18 +198,19 @@ static void a_program_whose_compilation_is_stopped_is_compiled_for_the_next(void
     struct hn_compile_pool *pool = NULL;
     struct hn_image image;
     struct hn_error err = {.message = ""};
-    assert_int_equal(hn_compile_pool_create(1, 60, &pool, NULL), HN_OK);
+    pool = hn_compile_pool_create(1, 60);
     submit(pool, 1, "2", false);
     while (hn_compile_pool_load(pool, 0).own == 0)
         assert_int_equal(hn_compile_pool_process(pool, &err), HN_OK);
     submit(pool, 2, "2", false);
-    pool->staff->workers[0].job->timeout_ms = 0;
+    pool->workers->items[0].job->timeout_ms = 0;
+    wait_for(pool, 1, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_TIMEOUT);
+    hn_image_finish(&image);
+    pool->workers->queue.waiting->timeout_ms = 60e3;
     wait_for(pool, 2, &image);
     assert_int_equal(image.outcome, HN_OUTCOME_OK);
     assert_true(image.compile_ms > 0);
-    hn_image_finish(&image);
-    assert_true(take_now(pool, 1, &image));
-    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_TIMEOUT);
     hn_image_finish(&image);
     hn_compile_pool_destroy(pool);
 }
@@ -218,11 +221,9 @@ static void what_is_not_worth_its_time_is_stopped(void **state)
     (void)state;
     struct hn_compile_pool *pool = NULL;
     struct hn_image image;
-    assert_int_equal(hn_compile_pool_create(1, 60, &pool, NULL), HN_OK);
-    submit(pool, 1, "2", false);
-    submit(pool, 2, "3", false);
-    hn_compile_pool_limit(pool, 1, 1);
-    hn_compile_pool_limit(pool, 2, 50e3);
+    pool = hn_compile_pool_create(1, 60);
+    submit_at(pool, 1, "2", "", false, 1);
+    submit_at(pool, 2, "3", "", false, 50e3);
     wait_for(pool, 1, &image);
     assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_STOPPED);
     assert_string_equal(image.message,
@@ -250,10 +251,11 @@ static void guests_are_served_in_turn(void **state)
     struct hn_image image;
     struct hn_error err = {.message = ""};
     int wakeups[2];
-    assert_int_equal(hn_compile_pool_create(1, 60, &owner, NULL), HN_OK);
+    owner = hn_compile_pool_create(1, 60);
     for (int i = 0; i < 2; i++) {
         wakeups[i] = eventfd(0, EFD_NONBLOCK);
-        assert_int_equal(hn_compile_pool_share(owner, wakeups[i], &guests[i], NULL), HN_OK);
+        guests[i] = hn_compile_pool_share(owner, wakeups[i], &err);
+        assert_non_null(guests[i]);
     }
     submit(guests[0], 1, "2", false);
     submit(guests[0], 2, "5", false);
@@ -283,33 +285,6 @@ static void guests_are_served_in_turn(void **state)
     close(wakeups[1]);
 }
 
-/* Many programs: what was kept is found after the table has grown. */
-static void each_program_has_an_image_of_its_own(void **state)
-{
-    (void)state;
-    enum { PROGRAMS = 500 };
-    struct hn_compile_memory memory = {.count = 0};
-    for (int i = 0; i < PROGRAMS; i++) {
-        char code[] = {(char)i, (char)(i >> 8)};
-        const struct hn_hash key = hn_hash_bytes(code, sizeof code);
-        const struct hn_image image = {
-            .outcome = HN_OUTCOME_OK, .cubin = code, .size = sizeof code};
-        assert_null(hn_compile_memory_find(&memory, &key));
-        hn_compile_memory_add(&memory, &key, &image);
-        hn_compile_memory_add(&memory, &key, &image);
-    }
-    assert_int_equal(memory.count, PROGRAMS);
-    assert_int_equal(memory.bytes, 2 * PROGRAMS);
-    for (int i = 0; i < PROGRAMS; i++) {
-        const char code[] = {(char)i, (char)(i >> 8)};
-        const struct hn_hash key = hn_hash_bytes(code, sizeof code);
-        const struct hn_image *image = hn_compile_memory_find(&memory, &key);
-        assert_non_null(image);
-        assert_memory_equal(image->cubin, code, sizeof code);
-    }
-    hn_compile_memory_finish(&memory);
-}
-
 static int work(void)
 {
     struct hn_channel channel;
@@ -337,7 +312,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_program_whose_compilation_is_stopped_is_compiled_for_the_next),
         cmocka_unit_test(what_is_not_worth_its_time_is_stopped),
         cmocka_unit_test(guests_are_served_in_turn),
-        cmocka_unit_test(each_program_has_an_image_of_its_own),
     };
     if (argc > 1 && strcmp(argv[1], "worker") == 0)
         return work();

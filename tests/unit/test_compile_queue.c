@@ -5,99 +5,232 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-static void push(struct hn_compile_queue *queue, uint64_t id, double weight)
+struct fixture {
+    struct hn_compile_queue queue;
+    struct hn_client client;
+    struct hn_client other;
+};
+
+static int set_up(void **state)
 {
-    struct hn_compile_job *job = calloc(1, sizeof *job);
-    assert_non_null(job);
-    job->id = id;
-    job->weight = weight;
-    hn_image_init(&job->image);
-    hn_compile_queue_push(queue, job);
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    fixture->client.wakeup = fixture->other.wakeup = -1;
+    fixture->client.prefers_heavy = true;
+    hn_compile_queue_add_client(&fixture->queue, &fixture->client);
+    hn_compile_queue_add_client(&fixture->queue, &fixture->other);
+    *state = fixture;
+    return 0;
 }
 
-static uint64_t pop_heaviest(struct hn_compile_queue *queue, int limit)
+static int tear_down(void **state)
 {
-    struct hn_compile_job *job = hn_compile_queue_pop_heaviest(queue, limit);
-    uint64_t id = job->id;
-    hn_compile_job_destroy(job);
-    return id;
+    struct fixture *fixture = *state;
+    hn_compile_queue_remove_client(&fixture->queue, &fixture->client);
+    hn_compile_queue_remove_client(&fixture->queue, &fixture->other);
+    hn_compile_queue_finish(&fixture->queue);
+    free(fixture);
+    return 0;
+}
+
+static struct hn_hash key_of(uint64_t program)
+{
+    return hn_hash_bytes(&program, sizeof program);
+}
+
+static void ask(struct fixture *fixture, struct hn_client *client, uint64_t id, uint64_t program,
+                enum hn_rank rank, double weight)
+{
+    const struct hn_want want = {client, id, rank, weight, INFINITY, {.message = NULL}, NULL};
+    const struct hn_hash key = key_of(program);
+    struct hn_message request = {.json = NULL};
+    hn_compile_queue_ask(&fixture->queue, &want, &key, &request, 60e3, false);
+}
+
+/* A program of its own, with a weight. */
+static void push(struct fixture *fixture, uint64_t id, double weight)
+{
+    ask(fixture, &fixture->client, id, id, HN_RANK_ASKED, weight);
+}
+
+/* The number of the first want of what is begun next. */
+static uint64_t begin_next(struct fixture *fixture, int limit)
+{
+    return hn_compile_queue_next(&fixture->queue, limit)->wants->id;
+}
+
+static void end(struct fixture *fixture, struct hn_job *job, enum hn_outcome outcome)
+{
+    job->image.outcome = outcome;
+    job->image.compile_ms = 5;
+    if (outcome == HN_OUTCOME_OK) {
+        job->image.cubin = strdup("cubin");
+        job->image.size = 5;
+    }
+    hn_compile_queue_end(&fixture->queue, job);
+}
+
+static bool take(struct hn_client *client, uint64_t id, struct hn_image *image)
+{
+    hn_image_init(image);
+    return hn_compile_queue_take(client, &id, &id, image);
 }
 
 static void equal_ones_keep_their_order(void **state)
 {
-    struct hn_compile_queue queue;
-    (void)state;
-    hn_compile_queue_init(&queue);
+    struct fixture *fixture = *state;
     for (uint64_t i = 0; i < 5; i++)
-        push(&queue, i, 0);
+        push(fixture, i, 0);
     for (uint64_t i = 0; i < 5; i++)
-        assert_int_equal(pop_heaviest(&queue, 16), i);
-    assert_null(hn_compile_queue_pop(&queue));
+        assert_int_equal(begin_next(fixture, 16), i);
+    assert_null(hn_compile_queue_next(&fixture->queue, 16));
 }
 
 static void heavier_ones_come_first(void **state)
 {
     static const double weights[] = {1, 5, 3, 5, INFINITY, 2};
     static const uint64_t expected[] = {4, 1, 3, 2, 5, 0};
-    struct hn_compile_queue queue;
-    (void)state;
-    hn_compile_queue_init(&queue);
+    struct fixture *fixture = *state;
     for (uint64_t i = 0; i < 6; i++)
-        push(&queue, i, weights[i]);
+        push(fixture, i, weights[i]);
     for (size_t i = 0; i < 6; i++)
-        assert_int_equal(pop_heaviest(&queue, 16), expected[i]);
-    assert_null(queue.first);
+        assert_int_equal(begin_next(fixture, 16), expected[i]);
+    assert_null(fixture->queue.waiting);
     /* The end of the queue is right after taking its last. */
-    push(&queue, 7, 0);
-    assert_int_equal(pop_heaviest(&queue, 16), 7);
+    push(fixture, 7, 0);
+    assert_int_equal(begin_next(fixture, 16), 7);
 }
 
 static void the_oldest_is_passed_over_only_so_often(void **state)
 {
-    struct hn_compile_queue queue;
-    (void)state;
-    hn_compile_queue_init(&queue);
-    push(&queue, 100, 0);
-    push(&queue, 101, 0);
+    struct fixture *fixture = *state;
+    push(fixture, 100, 0);
+    push(fixture, 101, 0);
     for (uint64_t i = 0; i < 12; i++)
-        push(&queue, i, 1);
+        push(fixture, i, 1);
     for (uint64_t i = 0; i < 3; i++)
-        assert_int_equal(pop_heaviest(&queue, 3), i);
-    assert_int_equal(pop_heaviest(&queue, 3), 100);
+        assert_int_equal(begin_next(fixture, 3), i);
+    assert_int_equal(begin_next(fixture, 3), 100);
     for (uint64_t i = 3; i < 6; i++)
-        assert_int_equal(pop_heaviest(&queue, 3), i);
-    assert_int_equal(pop_heaviest(&queue, 3), 101);
-    hn_compile_queue_drain(&queue);
-    assert_null(queue.first);
+        assert_int_equal(begin_next(fixture, 3), i);
+    assert_int_equal(begin_next(fixture, 3), 101);
 }
 
-static void a_job_is_found_and_taken_out(void **state)
+static void ranks_come_first_then_whose_turn_it_is(void **state)
 {
-    struct hn_compile_queue queue;
-    (void)state;
-    hn_compile_queue_init(&queue);
+    struct fixture *fixture = *state;
+    ask(fixture, &fixture->client, 1, 1, HN_RANK_GUESSED, 0);
+    ask(fixture, &fixture->client, 2, 2, HN_RANK_ASKED, 0);
+    ask(fixture, &fixture->client, 3, 3, HN_RANK_ASKED, 0);
+    ask(fixture, &fixture->other, 4, 4, HN_RANK_ASKED, 0);
+    ask(fixture, &fixture->other, 5, 5, HN_RANK_SETUP, 0);
+    static const uint64_t expected[] = {5, 2, 4, 3, 1};
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(begin_next(fixture, 16), expected[i]);
+}
+
+static void a_program_is_one_job_for_all_that_want_it(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_image image;
+    ask(fixture, &fixture->client, 1, 7, HN_RANK_GUESSED, 0);
+    assert_int_equal(fixture->client.pending, 0);
+    struct hn_job *job = hn_compile_queue_next(&fixture->queue, 1);
+    ask(fixture, &fixture->client, 2, 7, HN_RANK_ASKED, 0);
+    ask(fixture, &fixture->other, 2, 7, HN_RANK_ASKED, 0);
+    assert_null(hn_compile_queue_next(&fixture->queue, 1));
+    assert_false(take(&fixture->client, 2, &image));
+    end(fixture, job, HN_OUTCOME_OK);
+    assert_false(take(&fixture->client, 1, &image));
+    assert_true(take(&fixture->client, 2, &image));
+    assert_true(image.compile_ms > 0);
+    hn_image_finish(&image);
+    assert_true(take(&fixture->other, 2, &image));
+    assert_true(image.compile_ms == 0);
+    assert_memory_equal(image.cubin, "cubin", image.size);
+    hn_image_finish(&image);
+    assert_int_equal(fixture->client.pending + fixture->other.pending, 0);
+    /* It is held for as long as it is guessed to be asked for. */
+    ask(fixture, &fixture->other, 3, 7, HN_RANK_ASKED, 0);
+    assert_int_equal(fixture->other.unfinished, 0);
+    assert_true(take(&fixture->other, 3, &image));
+    hn_image_finish(&image);
+    hn_compile_queue_forget(&fixture->queue, &fixture->client, HN_RANK_GUESSED);
+    ask(fixture, &fixture->other, 4, 7, HN_RANK_ASKED, 0);
+    assert_int_equal(fixture->other.unfinished, 1);
+    assert_int_equal(begin_next(fixture, 1), 4);
+}
+
+static void a_failure_by_chance_is_that_of_one(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_image image;
+    ask(fixture, &fixture->client, 1, 7, HN_RANK_ASKED, 0);
+    ask(fixture, &fixture->client, 2, 7, HN_RANK_ASKED, 0);
+    end(fixture, hn_compile_queue_next(&fixture->queue, 1), HN_OUTCOME_COMPILE_CRASH);
+    assert_true(take(&fixture->client, 1, &image));
+    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_CRASH);
+    hn_image_finish(&image);
+    assert_false(take(&fixture->client, 2, &image));
+    end(fixture, hn_compile_queue_next(&fixture->queue, 1), HN_OUTCOME_OK);
+    assert_true(take(&fixture->client, 2, &image));
+    assert_true(image.outcome == HN_OUTCOME_OK && image.compile_ms > 0);
+    hn_image_finish(&image);
+}
+
+static void what_nobody_wants_any_more_is_gone(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_image image;
     for (uint64_t i = 0; i < 3; i++)
-        push(&queue, i, 0);
-    assert_int_equal(hn_compile_queue_find(&queue, 2)->id, 2);
-    assert_null(hn_compile_queue_find(&queue, 3));
-    struct hn_compile_job *last = hn_compile_queue_unlink(&queue, &queue.first->next->next);
-    assert_int_equal(last->id, 2);
-    hn_compile_job_destroy(last);
-    push(&queue, 9, 0);
-    assert_int_equal(queue.first->next->next->id, 9);
-    hn_compile_queue_drain(&queue);
+        push(fixture, i, 0);
+    struct hn_job *begun = hn_compile_queue_next(&fixture->queue, 1);
+    hn_compile_queue_drop(&fixture->queue, &fixture->client, 2);
+    assert_int_equal(fixture->client.pending, 2);
+    hn_compile_queue_forget(&fixture->queue, &fixture->client, HN_RANK_SETUP);
+    assert_int_equal(fixture->client.pending, 0);
+    assert_int_equal(fixture->client.unfinished, 0);
+    assert_null(fixture->queue.waiting);
+    assert_null(hn_job_want(begun, &fixture->client, NULL));
+    end(fixture, begun, HN_OUTCOME_OK);
+    assert_false(take(&fixture->client, 0, &image));
+}
+
+/* Many programs: each is found by its own key. */
+static void each_program_has_a_job_of_its_own(void **state)
+{
+    enum { PROGRAMS = 1500 };
+    struct fixture *fixture = *state;
+    for (int twice = 0; twice < 2; twice++)
+        for (uint64_t i = 0; i < PROGRAMS; i++)
+            push(fixture, i, 0);
+    fixture->client.prefers_heavy = false;
+    for (uint64_t i = 0; i < PROGRAMS; i++) {
+        const struct hn_job *job = hn_compile_queue_next(&fixture->queue, 1);
+        const struct hn_hash key = key_of(i);
+        assert_string_equal(job->key.hex, key.hex);
+        assert_int_equal(job->wants->id, i);
+        assert_int_equal(job->wants->next->id, i);
+        assert_null(job->wants->next->next);
+    }
+    assert_null(hn_compile_queue_next(&fixture->queue, 1));
 }
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_ones_keep_their_order),
-        cmocka_unit_test(heavier_ones_come_first),
-        cmocka_unit_test(the_oldest_is_passed_over_only_so_often),
-        cmocka_unit_test(a_job_is_found_and_taken_out),
+        TEST(equal_ones_keep_their_order),
+        TEST(heavier_ones_come_first),
+        TEST(the_oldest_is_passed_over_only_so_often),
+        TEST(ranks_come_first_then_whose_turn_it_is),
+        TEST(a_program_is_one_job_for_all_that_want_it),
+        TEST(a_failure_by_chance_is_that_of_one),
+        TEST(what_nobody_wants_any_more_is_gone),
+        TEST(each_program_has_a_job_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

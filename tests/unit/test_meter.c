@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/workers/meter.h"
+#include "tuner/workers/usage.h"
 
 static void expect(const struct hn_meter *meter, double now_ms, double total_ms)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/workers/timeline.h"
+#include "tuner/workers/usage.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -172,7 +172,7 @@ static enum hn_status submit_some(struct batch *batch, struct hn_error *err)
         }
         if (status != HN_OK)
             return status;
-        status = hn_compile_pool_submit(pool, i, &source, batch->compile->architecture, 0, err);
+        status = hn_compile_pool_submit(pool, i, &source, batch->compile->architecture, err);
         hn_source_finish(&source);
         if (status != HN_OK)
             return status;
@@ -207,8 +207,7 @@ static void show_progress(const struct batch *batch)
 static enum hn_status compile_batch(struct batch *batch, struct hn_error *err)
 {
     struct hn_compile_pool *pool = batch->compile->pool;
-    struct pollfd *fds = calloc((size_t)hn_compile_pool_jobs(pool) * 2, sizeof *fds);
-    enum hn_status status = fds != NULL ? HN_OK : hn_fail_memory(err);
+    enum hn_status status = HN_OK;
     while (status == HN_OK && batch->finished < batch->count) {
         uint64_t i;
         struct hn_image image;
@@ -221,16 +220,11 @@ static enum hn_status compile_batch(struct batch *batch, struct hn_error *err)
             batch->finished++;
             show_progress(batch);
         }
-        if (status == HN_OK && hn_interrupted() != 0)
-            status = hn_fail(err, HN_EINTERRUPTED, "interrupted");
-        if (status == HN_OK && batch->finished < batch->count && batch->submitted == batch->count)
-            poll(fds, hn_compile_pool_poll(pool, fds), 200);
-        else if (status == HN_OK && batch->finished < batch->count)
-            poll(fds, hn_compile_pool_poll(pool, fds), 50);
+        if (status == HN_OK && batch->finished < batch->count)
+            status = hn_compile_pool_sleep(pool, err);
     }
     if (!batch->compile->options.quiet && isatty(STDERR_FILENO))
         dprintf(STDERR_FILENO, "\r\033[K");
-    free(fds);
     return status;
 }
 
@@ -417,11 +411,9 @@ static enum hn_status execute(struct compile *compile, struct hn_error *err)
         status = hn_single_point_config(&compile->options, compile->path, &compile->config, err);
     if (status == HN_OK)
         name_architecture(compile);
-    if (status == HN_OK)
-        status =
-            hn_compile_pool_create(jobs, compile->options.compile_timeout_s, &compile->pool, err);
     if (status != HN_OK)
         return status;
+    compile->pool = hn_compile_pool_create(jobs, compile->options.compile_timeout_s);
     hn_interrupt_install();
     compile->results = json_array();
     for (size_t i = 0; status == HN_OK && i < compile->config->problem_count; i++)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,7 +146,7 @@ static enum hn_status get_image(struct replay *replay, struct hn_backend *backen
         return HN_OK;
     hn_image_finish(image);
     hn_image_init(image);
-    enum hn_status status = backend->kind->compile(backend, 0, &tuned->best.point, err);
+    enum hn_status status = backend->kind->compile(backend, 0, &tuned->best.point, INFINITY, err);
     while (status == HN_OK && event.kind == HN_EVENT_NONE) {
         status = backend->kind->wait(backend, 100, &event, err);
         if (status == HN_OK && hn_interrupted() != 0)

@@ -283,7 +283,7 @@ static enum hn_status tune_all(struct tune *tune, struct hn_error *err)
     bool *later = calloc(count + 1, sizeof *later);
     /* Problems whose values are no constants of the program have programs in common. */
     if (count > 1 && tune->workers != NULL)
-        hn_compile_pool_remember(tune->workers->pool);
+        hn_compile_pool_set(tune->workers->pool, HN_COMPILE_KEEPS_ALL, true);
     enum hn_status status = later == NULL ? hn_fail_memory(err) : HN_OK;
     for (size_t i = 0; status == HN_OK && i < count; i++)
         status = tune_problem(tune, i, false, &later[i], err);

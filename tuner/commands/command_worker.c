@@ -10,9 +10,9 @@
 #include "runtime/process/process.h"
 #include "runtime/process/worker.h"
 #include "tuner/commands/command.h"
-#include "tuner/hosts/install.h"
+#include "tuner/hosts/launching.h"
 #include "tuner/hosts/node.h"
-#include "tuner/workers/worker_gpu.h"
+#include "tuner/workers/workers.h"
 
 extern const struct hn_command hn_command_worker;
 

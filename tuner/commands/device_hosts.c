@@ -61,7 +61,7 @@ static enum hn_status open_all(struct hn_workers *workers, struct hn_error *err)
     struct pollfd *fds = calloc(hn_workers_poll_most(workers), sizeof *fds);
     enum hn_status status = fds != NULL ? HN_OK : hn_fail_memory(err);
     for (bool done = false; status == HN_OK && !done;) {
-        status = hn_workers_find_cards(workers, err);
+        hn_workers_find_cards(workers);
         done = hosts_are_settled(workers);
         for (size_t i = 0; i < workers->card_count; i++)
             done = open_card(workers->cards[i]) && done;

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/commands/try_compile.h"
 
-#include <stdlib.h>
-
-#include "base/interrupt.h"
-
 static const double timeout_s = 20;
 
 void hn_try_compile_finish(struct hn_try_compile *trial)
@@ -22,7 +18,7 @@ static enum hn_status submit(struct hn_compile_pool *pool, const struct hn_task 
     enum hn_status status = hn_task_source(task, point, &source, err);
     if (status != HN_OK)
         return status;
-    status = hn_compile_pool_submit(pool, 0, &source, architecture, 0, err);
+    status = hn_compile_pool_submit(pool, 0, &source, architecture, err);
     hn_source_finish(&source);
     return status;
 }
@@ -30,19 +26,15 @@ static enum hn_status submit(struct hn_compile_pool *pool, const struct hn_task 
 static enum hn_status wait_for(struct hn_compile_pool *pool, struct hn_image *image,
                                struct hn_error *err)
 {
-    struct pollfd *fds = calloc((size_t)hn_compile_pool_jobs(pool) * 2, sizeof *fds);
-    enum hn_status status = fds == NULL ? hn_fail_memory(err) : HN_OK;
+    enum hn_status status = HN_OK;
     bool taken = false;
     while (status == HN_OK && !taken) {
         uint64_t number;
         status = hn_compile_pool_process(pool, err);
         taken = status == HN_OK && hn_compile_pool_take(pool, &number, image);
-        if (status == HN_OK && hn_interrupted() != 0)
-            status = hn_fail(err, HN_EINTERRUPTED, "interrupted");
         if (status == HN_OK && !taken)
-            poll(fds, hn_compile_pool_poll(pool, fds), 200);
+            status = hn_compile_pool_sleep(pool, err);
     }
-    free(fds);
     return status;
 }
 
@@ -55,7 +47,7 @@ enum hn_compiles hn_try_compile(void *context, const struct hn_task *task,
     enum hn_status status =
         trial->failed || task->identity.device.capability <= 0 ? HN_ERUN : HN_OK;
     if (status == HN_OK && trial->pool == NULL)
-        status = hn_compile_pool_create(1, timeout_s, &trial->pool, &ignored);
+        trial->pool = hn_compile_pool_create(1, timeout_s);
     if (status == HN_OK)
         status = submit(trial->pool, task, point, &ignored);
     hn_image_init(&image);

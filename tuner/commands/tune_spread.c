@@ -11,7 +11,7 @@
 #include "base/thread.h"
 #include "runtime/device/limits.h"
 #include "tuner/commands/open_cache.h"
-#include "tuner/workers/crews.h"
+#include "tuner/workers/workers.h"
 
 /* Hosts that are not there by then are not waited for where all that is known is tuned. */
 static const double hosts_wait_ms = 10e3;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/interrupt.h"
 #include "runtime/device/device.h"
 #include "runtime/process/machine.h"
 #include "tuner/export/export_parts.h"
@@ -132,7 +131,7 @@ static enum hn_status submit(struct hn_compile_pool *pool, const struct hn_expor
                                            &tuned->best.point, &source, err);
     if (status != HN_OK)
         return status;
-    status = hn_compile_pool_submit(pool, number, &source, item->architecture, 0, err);
+    status = hn_compile_pool_submit(pool, number, &source, item->architecture, err);
     hn_source_finish(&source);
     return status;
 }
@@ -155,8 +154,7 @@ static enum hn_status check_compiled(const struct hn_export *export,
 static enum hn_status wait_for(struct hn_compile_pool *pool, const struct hn_export *export,
                                struct hn_export_images *images, struct hn_error *err)
 {
-    struct pollfd *fds = calloc((size_t)hn_compile_pool_jobs(pool) * 2, sizeof *fds);
-    enum hn_status status = fds == NULL ? hn_fail_memory(err) : HN_OK;
+    enum hn_status status = HN_OK;
     while (status == HN_OK && hn_compile_pool_pending(pool) > 0) {
         uint64_t number;
         struct hn_image image;
@@ -166,12 +164,9 @@ static enum hn_status wait_for(struct hn_compile_pool *pool, const struct hn_exp
             images->items[number].compiled = true;
             status = check_compiled(export, &images->items[number], err);
         }
-        if (status == HN_OK && hn_interrupted() != 0)
-            status = hn_fail(err, HN_EINTERRUPTED, "interrupted");
         if (status == HN_OK && hn_compile_pool_pending(pool) > 0)
-            poll(fds, hn_compile_pool_poll(pool, fds), 200);
+            status = hn_compile_pool_sleep(pool, err);
     }
-    free(fds);
     return status;
 }
 
@@ -183,8 +178,8 @@ static enum hn_status compile(const struct hn_export *export, const bool *missin
     struct hn_template template;
     enum hn_status status = make_template(export, &template, err);
     if (status == HN_OK)
-        status = hn_compile_pool_create(request->jobs > 0 ? request->jobs : hn_machine_jobs(),
-                                        request->compile_timeout_s, &pool, err);
+        pool = hn_compile_pool_create(request->jobs > 0 ? request->jobs : hn_machine_jobs(),
+                                      request->compile_timeout_s);
     for (size_t i = 0; i < images->count && status == HN_OK; i++)
         if (missing[i])
             status = submit(pool, export, &template, images, i, err);

@@ -120,7 +120,7 @@ enum hn_status hn_family_replay(const struct hn_family_options *options,
     if (status == HN_OK)
         status = look_up(&measuring, replay, err);
     if (status == HN_OK) {
-        hn_compile_pool_remember(options->workers->pool);
+        hn_compile_pool_set(options->workers->pool, HN_COMPILE_KEEPS_ALL, true);
         status = measure(&measuring, started_ms, replay, err);
         snprintf(replay->version.nvrtc, sizeof replay->version.nvrtc, "%s", measuring.nvrtc);
     }

@@ -486,7 +486,7 @@ static enum hn_status tune(struct tuning *tuning, struct hn_error *err)
     if (status != HN_OK)
         return status;
     tuning->device = tuning->options->workers->lead->device;
-    hn_compile_pool_remember(tuning->options->workers->pool);
+    hn_compile_pool_set(tuning->options->workers->pool, HN_COMPILE_KEEPS_ALL, true);
     plan(tuning);
     status = add_named(tuning, err);
     if (status == HN_OK)

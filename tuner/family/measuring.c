@@ -454,22 +454,6 @@ enum hn_status hn_measuring_compare(struct hn_measuring *measuring,
 
 enum { IMAGES_TICKET = 1000000 };
 
-static enum hn_status wait_for_image(struct hn_compile_pool *pool, uint64_t id,
-                                     struct hn_image *image, struct hn_error *err)
-{
-    struct pollfd *fds = calloc((size_t)hn_compile_pool_jobs(pool) * 2 + 1, sizeof *fds);
-    enum hn_status status = fds != NULL ? HN_OK : hn_fail_memory(err);
-    while (status == HN_OK && !hn_compile_pool_take_one(pool, id, image)) {
-        status = hn_interrupt_check(err);
-        if (status == HN_OK)
-            status = hn_compile_pool_process(pool, err);
-        if (status == HN_OK)
-            poll(fds, hn_compile_pool_poll(pool, fds), 50);
-    }
-    free(fds);
-    return status;
-}
-
 static enum hn_status keep_image(const struct hn_measuring *measuring, const struct hn_task *task,
                                  int64_t session, size_t number, const struct hn_bindings *point,
                                  struct hn_error *err)
@@ -484,10 +468,13 @@ static enum hn_status keep_image(const struct hn_measuring *measuring, const str
     enum hn_status status = hn_task_source(task, point, &source, err);
     if (status != HN_OK)
         return status;
-    status = hn_compile_pool_submit(pool, IMAGES_TICKET + number, &source, architecture, 0, err);
+    status = hn_compile_pool_submit(pool, IMAGES_TICKET + number, &source, architecture, err);
     hn_source_finish(&source);
-    if (status == HN_OK)
-        status = wait_for_image(pool, IMAGES_TICKET + number, &image, err);
+    while (status == HN_OK && !hn_compile_pool_take_one(pool, IMAGES_TICKET + number, &image)) {
+        status = hn_compile_pool_process(pool, err);
+        if (status == HN_OK)
+            status = hn_compile_pool_sleep(pool, err);
+    }
     char *entries = status == HN_OK ? hn_image_entry_lines(&image) : NULL;
     if (entries != NULL && image.outcome == HN_OUTCOME_OK)
         status = hn_store_put_image(options->store, session, point, image.cubin, image.size,

@@ -9,8 +9,6 @@
 #include <unistd.h>
 
 #include "tuner/hosts/hosts_part.h"
-#include "tuner/hosts/install.h"
-#include "tuner/hosts/launcher.h"
 
 /* A queue may hold a launcher up; a greeting that is still not there is none. */
 static const double greeting_limit_ms = 120e3;
@@ -167,12 +165,10 @@ static bool take_frames(struct hn_host *host)
         case HN_LINK_FRAME:
             break;
         }
-        if (frame.kind == HN_LINK_HAS) {
+        if (frame.kind == HN_LINK_HAS)
             hn_host_files_answer(host, &frame);
-        } else if (!hn_host_worker_take(host, &frame)) {
-            hn_host_lose(host, false, "out of memory");
-            return false;
-        }
+        else
+            hn_host_worker_take(host, &frame);
     }
 }
 
@@ -232,11 +228,9 @@ void hn_host_move(struct hn_host *host, double now_ms)
     listen_to(host);
     if (host->launcher.pid == 0)
         return;
-    bool fine = !is_greeted(host) || hn_host_files_move(host);
-    if (!fine || !hn_host_workers_move(host)) {
-        hn_host_lose(host, false, "out of memory");
-        return;
-    }
+    if (is_greeted(host))
+        hn_host_files_move(host);
+    hn_host_workers_move(host);
     if (is_greeted(host))
         hn_link_beat(&host->link, now_ms);
     if (!hn_link_write(&host->link)) {
@@ -354,13 +348,12 @@ void hn_host_fail(struct hn_host *host, bool forever, const char *reason)
     hn_hosts_wake(host->hosts);
 }
 
-bool hn_host_share(struct hn_host *host, const char *path, const struct hn_hash *hash)
+void hn_host_share(struct hn_host *host, const char *path, const struct hn_hash *hash)
 {
     pthread_mutex_lock(&host->hosts->lock);
-    bool added = hn_host_file_add(host, path, hash);
+    hn_host_file_add(host, path, hash);
     pthread_mutex_unlock(&host->hosts->lock);
     hn_hosts_wake(host->hosts);
-    return added;
 }
 
 void hn_host_finish(struct hn_host *host)

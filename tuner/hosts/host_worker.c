@@ -6,7 +6,121 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+#include "base/plain_file.h"
 #include "tuner/hosts/hosts_part.h"
+
+/* No more is read of a file while so much waits for the connection. */
+static const size_t file_queued_most = (size_t)1 << 20;
+
+/* They go over one after the other, in the order of the list. */
+struct hn_host_file {
+    struct hn_hash hash;
+    char *path;
+    enum { FILE_NEW, FILE_OFFERED, FILE_WANTED, FILE_THERE } state;
+    int fd; /* -1: not open */
+    struct hn_host_file *next;
+};
+
+static struct hn_host_file *find_next(const struct hn_host *host)
+{
+    struct hn_host_file *file = host->files;
+    while (file != NULL && file->state == FILE_THERE)
+        file = file->next;
+    return file;
+}
+
+void hn_host_file_add(struct hn_host *host, const char *path, const struct hn_hash *hash)
+{
+    struct hn_host_file **at = &host->files;
+    for (; *at != NULL; at = &(*at)->next)
+        if (strcmp((*at)->hash.hex, hash->hex) == 0)
+            return;
+    struct hn_host_file *file = hn_need(1, sizeof *file);
+    *file = (struct hn_host_file){.hash = *hash, .path = hn_need_copy(path), .fd = -1};
+    *at = file;
+}
+
+bool hn_host_files_wait(const struct hn_host *host)
+{
+    return find_next(host) != NULL;
+}
+
+static void offer(struct hn_host *host, struct hn_host_file *file)
+{
+    char text[HN_LINK_CHUNK];
+    int length = snprintf(text, sizeof text, "%s%s", file->hash.hex, file->path);
+    file->state = FILE_OFFERED;
+    hn_link_put(&host->link, HN_LINK_FILE, 0, text, (size_t)length);
+}
+
+static void close_file(struct hn_host_file *file)
+{
+    if (file->fd >= 0)
+        close(file->fd);
+    file->fd = -1;
+}
+
+/* What can not be read any more ends early: the host finds that it is not what was named. */
+static void send_file(struct hn_host *host, struct hn_host_file *file)
+{
+    char data[HN_LINK_CHUNK];
+    const char *reason;
+    if (file->fd < 0)
+        file->fd = hn_plain_file_open(file->path, &reason);
+    while (hn_bytes_size(&host->link.output) < file_queued_most) {
+        ssize_t n = file->fd < 0 ? 0 : read(file->fd, data, sizeof data);
+        if (n < 0 && errno == EINTR)
+            continue;
+        size_t size = n > 0 ? (size_t)n : 0;
+        hn_link_put(&host->link, HN_LINK_PART, 0, data, size);
+        if (size == 0) {
+            close_file(file);
+            file->state = FILE_THERE;
+            return;
+        }
+    }
+}
+
+void hn_host_files_move(struct hn_host *host)
+{
+    struct hn_host_file *file = find_next(host);
+    while (file != NULL && (file->state == FILE_NEW || file->state == FILE_WANTED)) {
+        if (file->state == FILE_NEW)
+            offer(host, file);
+        else
+            send_file(host, file);
+        if (file->state != FILE_THERE)
+            return;
+        file = find_next(host);
+    }
+}
+
+void hn_host_files_answer(struct hn_host *host, const struct hn_link_frame *frame)
+{
+    struct hn_host_file *file = find_next(host);
+    if (file != NULL && file->state == FILE_OFFERED)
+        file->state = frame->size == 1 && frame->data[0] != 0 ? FILE_THERE : FILE_WANTED;
+}
+
+void hn_host_files_lose(struct hn_host *host)
+{
+    for (struct hn_host_file *file = host->files; file != NULL; file = file->next) {
+        close_file(file);
+        file->state = FILE_NEW;
+    }
+}
+
+void hn_host_files_finish(struct hn_host *host)
+{
+    while (host->files != NULL) {
+        struct hn_host_file *file = host->files;
+        host->files = file->next;
+        close_file(file);
+        free(file->path);
+        free(file);
+    }
+}
 
 /* A message is 64 MiB at most: a worker that has more to say than anybody takes is ended. */
 static const size_t pending_most = (size_t)160 << 20;
@@ -43,8 +157,8 @@ bool hn_host_worker_start(struct hn_host *host, const char *role, struct hn_proc
 {
     int ends[2];
     int output[2];
-    struct hn_host_worker *worker = calloc(1, sizeof *worker);
-    if (worker == NULL || !make_ends(worker, ends, output)) {
+    struct hn_host_worker *worker = hn_need(1, sizeof *worker);
+    if (!make_ends(worker, ends, output)) {
         free(worker);
         return false;
     }
@@ -55,7 +169,8 @@ bool hn_host_worker_start(struct hn_host *host, const char *role, struct hn_proc
     process->output = output[0];
     process->number = worker->number;
     process->pid = -1;
-    return hn_link_put(&host->link, HN_LINK_START, worker->number, role, strlen(role));
+    hn_link_put(&host->link, HN_LINK_START, worker->number, role, strlen(role));
+    return true;
 }
 
 struct hn_host_worker *hn_host_worker_find(const struct hn_host *host, uint32_t number)
@@ -66,30 +181,30 @@ struct hn_host_worker *hn_host_worker_find(const struct hn_host *host, uint32_t 
     return worker;
 }
 
-bool hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame)
+void hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame)
 {
     struct hn_host_worker *worker = hn_host_worker_find(host, frame->worker);
     if (worker == NULL || worker->ended)
-        return true;
+        return;
     switch (frame->kind) {
     case HN_LINK_DATA:
         if (worker->channel < 0)
-            return true;
-        if (hn_bytes_size(&worker->pending) + frame->size > pending_most) {
+            break;
+        if (hn_bytes_size(&worker->pending) + frame->size > pending_most)
             worker->left = true;
-            return true;
-        }
-        return hn_bytes_append(&worker->pending, frame->data, frame->size);
+        else
+            hn_bytes_append(&worker->pending, frame->data, frame->size);
+        break;
     case HN_LINK_OUTPUT:
         /* What nobody reads is of no use. */
         if (worker->output >= 0)
             (void)!write(worker->output, frame->data, frame->size);
-        return true;
+        break;
     case HN_LINK_ENDED:
         worker->ended = true;
         if (frame->size == 4)
             memcpy(&worker->wait_status, frame->data, 4);
-        return true;
+        break;
     case HN_LINK_BEAT:
     case HN_LINK_START:
     case HN_LINK_END:
@@ -101,56 +216,50 @@ bool hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame
     case HN_LINK_KINDS:
         break;
     }
-    return true;
 }
 
-/* Its owner to its host. False: no memory. */
-static bool send_up(struct hn_host *host, struct hn_host_worker *worker)
+/* Its owner to its host. */
+static void send_up(struct hn_host *host, struct hn_host_worker *worker)
 {
     char data[HN_LINK_CHUNK];
     if (!hn_host_may_read(worker->polled))
-        return true;
+        return;
     while (!worker->left && worker->channel >= 0 && !hn_host_files_wait(host) &&
            hn_bytes_size(&host->link.output) < queued_most) {
         ssize_t n = recv(worker->channel, data, sizeof data, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
-            return true;
+            return;
         if (n <= 0) {
             worker->left = true;
-            return true;
+            return;
         }
-        if (!worker->ended &&
-            !hn_link_put(&host->link, HN_LINK_DATA, worker->number, data, (size_t)n))
-            return false;
+        if (!worker->ended)
+            hn_link_put(&host->link, HN_LINK_DATA, worker->number, data, (size_t)n);
         if ((size_t)n < sizeof data)
-            return true;
+            return;
     }
-    return true;
 }
 
-static bool move_worker(struct hn_host *host, struct hn_host_worker *worker)
+static void move_worker(struct hn_host *host, struct hn_host_worker *worker)
 {
-    if (!send_up(host, worker))
-        return false;
+    send_up(host, worker);
     if (worker->channel >= 0 && !hn_bytes_write(&worker->pending, worker->channel))
         worker->left = true;
     if (worker->left && worker->channel >= 0) {
         close_ends(worker);
         if (!worker->ended)
-            return hn_link_put(&host->link, HN_LINK_END, worker->number, NULL, 0);
+            hn_link_put(&host->link, HN_LINK_END, worker->number, NULL, 0);
     }
     if (worker->ended && hn_bytes_size(&worker->pending) == 0)
         close_ends(worker);
-    return true;
 }
 
-bool hn_host_workers_move(struct hn_host *host)
+void hn_host_workers_move(struct hn_host *host)
 {
     struct hn_host_worker **at = &host->workers;
     while (*at != NULL) {
         struct hn_host_worker *worker = *at;
-        if (!move_worker(host, worker))
-            return false;
+        move_worker(host, worker);
         if (!worker->left || !worker->ended) {
             at = &worker->next;
             continue;
@@ -159,7 +268,6 @@ bool hn_host_workers_move(struct hn_host *host)
         close_ends(worker);
         free(worker);
     }
-    return true;
 }
 
 void hn_host_workers_lose(struct hn_host *host)

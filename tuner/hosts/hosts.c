@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/thread.h"
 #include "tuner/hosts/hosts_part.h"
 
@@ -39,7 +40,6 @@ static int next_launch_ms(const struct hn_hosts *hosts, double now_ms)
     return least;
 }
 
-/* 0: no memory, which only makes it slower. */
 static size_t gather_descriptors(struct hn_hosts *hosts)
 {
     size_t most = 1;
@@ -47,11 +47,8 @@ static size_t gather_descriptors(struct hn_hosts *hosts)
     for (size_t i = 0; i < hosts->count; i++)
         most += hn_host_poll_most(&hosts->items[i]);
     if (most > hosts->fd_capacity) {
-        struct pollfd *fds = realloc(hosts->fds, 2 * most * sizeof *fds);
-        if (fds == NULL)
-            return 0;
-        hosts->fds = fds;
         hosts->fd_capacity = 2 * most;
+        hosts->fds = hn_need_more(hosts->fds, hosts->fd_capacity, sizeof *hosts->fds);
     }
     hosts->fds[count++] = (struct pollfd){.fd = hosts->wake, .events = POLLIN};
     for (size_t i = 0; i < hosts->count; i++)
@@ -98,26 +95,20 @@ static void *relay(void *pointer)
     return NULL;
 }
 
-static enum hn_status copy_options(struct hn_hosts *hosts, const struct hn_host_options *options,
-                                   struct hn_error *err)
+static void init_host(struct hn_hosts *hosts, struct hn_host *host,
+                      const struct hn_host_options *options)
 {
-    for (size_t i = 0; i < hosts->count; i++) {
-        struct hn_host *host = &hosts->items[i];
-        hn_host_init(host, hosts);
-        host->run = strdup(options[i].run);
-        host->hone = options[i].hone != NULL ? strdup(options[i].hone) : NULL;
-        host->gpus_wanted = options[i].gpus;
-        host->compile_wanted = options[i].compile;
-        host->installs = options[i].install;
-        if (host->run == NULL || (options[i].hone != NULL && host->hone == NULL))
-            return hn_fail_memory(err);
-    }
-    return HN_OK;
+    hn_host_init(host, hosts);
+    host->run = hn_need_copy(options->run);
+    host->hone = hn_need_copy(options->hone);
+    host->gpus_wanted = options->gpus;
+    host->compile_wanted = options->compile;
+    host->installs = options->install;
 }
 
 static void free_hosts(struct hn_hosts *hosts)
 {
-    for (size_t i = 0; hosts->items != NULL && i < hosts->count; i++)
+    for (size_t i = 0; i < hosts->count; i++)
         hn_host_finish(&hosts->items[i]);
     if (hosts->wake >= 0)
         close(hosts->wake);
@@ -132,28 +123,25 @@ static void free_hosts(struct hn_hosts *hosts)
 enum hn_status hn_hosts_start(const struct hn_host_options *options, size_t count,
                               struct hn_hosts **out, struct hn_error *err)
 {
-    struct hn_hosts *hosts = calloc(1, sizeof *hosts);
-    if (hosts == NULL)
-        return hn_fail_memory(err);
+    struct hn_hosts *hosts = hn_need(1, sizeof *hosts);
+    hn_error_init(err);
     pthread_mutex_init(&hosts->lock, NULL);
     hosts->count = count;
-    hosts->items = calloc(count, sizeof *hosts->items);
+    hosts->items = hn_need(count, sizeof *hosts->items);
     hosts->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     hosts->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    enum hn_status status = hosts->items != NULL ? HN_OK : hn_fail_memory(err);
-    if (status == HN_OK && (hosts->wake < 0 || hosts->wakeup < 0))
-        status = hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno));
-    if (status == HN_OK)
-        status = copy_options(hosts, options, err);
-    int failure = status == HN_OK ? hn_thread_start(&hosts->thread, relay, hosts) : 0;
+    if (hosts->wake < 0 || hosts->wakeup < 0)
+        hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno));
+    for (size_t i = 0; i < count; i++)
+        init_host(hosts, &hosts->items[i], &options[i]);
+    int failure = hn_failed(err) ? 0 : hn_thread_start(&hosts->thread, relay, hosts);
     if (failure != 0)
-        status = hn_fail(err, HN_ERUN, "a thread can not be started: %s", strerror(failure));
-    if (status != HN_OK) {
+        hn_fail(err, HN_ERUN, "a thread can not be started: %s", strerror(failure));
+    if (hn_failed(err))
         free_hosts(hosts);
-        return status;
-    }
-    *out = hosts;
-    return HN_OK;
+    else
+        *out = hosts;
+    return err->status;
 }
 
 void hn_hosts_destroy(struct hn_hosts *hosts)

@@ -52,8 +52,8 @@ void hn_hosts_clear(struct hn_hosts *hosts);
 void hn_host_look(struct hn_host *host, struct hn_host_view *view);
 struct hn_place *hn_host_place(struct hn_host *host);
 /* Workers there will read the file of that hash: what is said to them from now on arrives after it. It is at `path` here, and
- * perhaps there; where it is not, it goes over once a connection. False: no memory. */
-bool hn_host_share(struct hn_host *host, const char *path, const struct hn_hash *hash);
+ * perhaps there; where it is not, it goes over once a connection. */
+void hn_host_share(struct hn_host *host, const char *path, const struct hn_hash *hash);
 /* A worker there is of no use: the host is started again, or, where that can not help, left out. */
 void hn_host_fail(struct hn_host *host, bool forever, const char *reason);
 

@@ -5,12 +5,11 @@
 #include <pthread.h>
 
 #include "base/hash.h"
-#include "tuner/hosts/greeting.h"
 #include "tuner/hosts/hosts.h"
-#include "tuner/hosts/link.h"
+#include "tuner/hosts/launching.h"
 
-/* What hosts.c (the thread, and what others ask of it), host.c (one host), host_file.c (files for it) and host_worker.c (its workers) share. All of it is
- * under hosts->lock. */
+/* What hosts.c (the thread, and what others ask of it), host.c (one host) and host_worker.c (its workers, and files for them) share. All
+ * of it is under hosts->lock. */
 
 /* A worker at a host: this side of its channel and of its output. */
 struct hn_host_worker {
@@ -81,23 +80,22 @@ static inline bool hn_host_may_read(const struct pollfd *polled)
 }
 size_t hn_host_poll_most(const struct hn_host *host);
 
-/* host_file.c: what workers there are to read. False: no memory. */
-bool hn_host_file_add(struct hn_host *host, const char *path, const struct hn_hash *hash);
+/* host_worker.c: what workers there are to read. */
+void hn_host_file_add(struct hn_host *host, const char *path, const struct hn_hash *hash);
 /* Whether some are still to get there: what workers are told waits for that. */
 bool hn_host_files_wait(const struct hn_host *host);
-bool hn_host_files_move(struct hn_host *host);
+void hn_host_files_move(struct hn_host *host);
 void hn_host_files_answer(struct hn_host *host, const struct hn_link_frame *frame);
 /* With the host: it will be offered them anew. */
 void hn_host_files_lose(struct hn_host *host);
 void hn_host_files_finish(struct hn_host *host);
 
-/* host_worker.c */
-/* False: no memory. */
+/* The workers. False, and errno: it can not be started. */
 bool hn_host_worker_start(struct hn_host *host, const char *role, struct hn_process *process);
-/* What the host says of a worker. False: no memory. */
-bool hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame);
-/* Moves what can be moved; ends those that nobody wants. False: no memory. */
-bool hn_host_workers_move(struct hn_host *host);
+/* What the host says of a worker. */
+void hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame);
+/* Moves what can be moved; ends those that nobody wants. */
+void hn_host_workers_move(struct hn_host *host);
 void hn_host_workers_lose(struct hn_host *host);
 struct hn_host_worker *hn_host_worker_find(const struct hn_host *host, uint32_t number);
 size_t hn_host_workers_poll(struct hn_host *host, struct pollfd *fds);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 
 void hn_bytes_finish(struct hn_bytes *bytes)
 {
@@ -21,35 +22,28 @@ size_t hn_bytes_size(const struct hn_bytes *bytes)
 }
 
 /* Room for `size` more behind the end. */
-static bool make_room(struct hn_bytes *bytes, size_t size)
+static void make_room(struct hn_bytes *bytes, size_t size)
 {
     size_t kept = hn_bytes_size(bytes);
     if (bytes->capacity - bytes->end >= size)
-        return true;
+        return;
     if (bytes->start > 0)
         memmove(bytes->data, bytes->data + bytes->start, kept);
     bytes->start = 0;
     bytes->end = kept;
     if (bytes->capacity - kept >= size)
-        return true;
-    size_t capacity = kept + size + kept / 2;
-    char *data = realloc(bytes->data, capacity);
-    if (data == NULL)
-        return false;
-    bytes->data = data;
-    bytes->capacity = capacity;
-    return true;
+        return;
+    bytes->capacity = kept + size + kept / 2;
+    bytes->data = hn_need_more(bytes->data, bytes->capacity, 1);
 }
 
-bool hn_bytes_append(struct hn_bytes *bytes, const void *data, size_t size)
+void hn_bytes_append(struct hn_bytes *bytes, const void *data, size_t size)
 {
     if (size == 0)
-        return true;
-    if (!make_room(bytes, size))
-        return false;
+        return;
+    make_room(bytes, size);
     memcpy(bytes->data + bytes->end, data, size);
     bytes->end += size;
-    return true;
 }
 
 static bool is_later(void)
@@ -70,6 +64,85 @@ bool hn_bytes_write(struct hn_bytes *bytes, int fd)
         hn_bytes_finish(bytes);
     bytes->start = bytes->end = 0;
     return true;
+}
+
+enum { BUCKETS = 16384 };
+
+static size_t bucket_of(const struct hn_hash *hash)
+{
+    uint64_t number = 14695981039346656037ull;
+    for (int i = 0; i < 8; i++)
+        number = (number ^ (unsigned char)hash->hex[i]) * 1099511628211ull;
+    return (size_t)(number % BUCKETS);
+}
+
+static void forget_oldest(struct hn_known *known)
+{
+    struct hn_piece *oldest = known->oldest;
+    struct hn_piece **at = &known->buckets[bucket_of(&oldest->hash)];
+    while (*at != oldest)
+        at = &(*at)->next;
+    *at = oldest->next;
+    known->oldest = oldest->younger;
+    known->size -= oldest->size;
+    free(oldest->data);
+    free(oldest);
+}
+
+void hn_known_finish(struct hn_known *known)
+{
+    while (known->oldest != NULL)
+        forget_oldest(known);
+    free(known->buckets);
+    *known = (struct hn_known){.buckets = NULL};
+}
+
+void hn_known_add(struct hn_known *known, const struct hn_hash *hash, const void *data, size_t size)
+{
+    if (known->buckets == NULL)
+        known->buckets = hn_need(BUCKETS, sizeof *known->buckets);
+    struct hn_piece *piece = hn_need(1, sizeof *piece);
+    char *own = hn_need(size, 1);
+    struct hn_piece **bucket = &known->buckets[bucket_of(hash)];
+    memcpy(own, data, size);
+    *piece = (struct hn_piece){*hash, own, size, known->added, *bucket, NULL};
+    *bucket = piece;
+    if (known->oldest == NULL)
+        known->oldest = piece;
+    else
+        known->youngest->younger = piece;
+    known->youngest = piece;
+    known->size += size;
+    known->added += size;
+    while (known->size > HN_KNOWN_MOST)
+        forget_oldest(known);
+}
+
+const struct hn_piece *hn_known_find(const struct hn_known *known, const struct hn_hash *hash)
+{
+    const struct hn_piece *piece = known->buckets != NULL ? known->buckets[bucket_of(hash)] : NULL;
+    while (piece != NULL && memcmp(piece->hash.hex, hash->hex, sizeof hash->hex) != 0)
+        piece = piece->next;
+    return piece;
+}
+
+bool hn_known_is_recent(const struct hn_known *known, const struct hn_piece *piece)
+{
+    return known->added - piece->at <= HN_KNOWN_MOST / 4;
+}
+
+size_t hn_piece_size(const char *data, size_t size)
+{
+    const uint64_t factor = 0x9E3779B97F4A7C15ull;
+    uint64_t rolling = 0;
+    size_t most = size < HN_PIECE_MOST ? size : HN_PIECE_MOST;
+    /* A byte has left the number 64 bytes later. One place in 512 is an end. */
+    for (size_t i = HN_PIECE_LEAST - 64; i < most; i++) {
+        rolling = (rolling << 1) + ((unsigned char)data[i] + 1u) * factor;
+        if (i + 1 >= HN_PIECE_LEAST && rolling >> 55 == 0)
+            return i + 1;
+    }
+    return most == HN_PIECE_MOST ? most : 0;
 }
 
 void hn_link_init(struct hn_link *link, int in, int out)
@@ -106,7 +179,7 @@ static uint32_t get_u32(const char *text)
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-static bool put_frames(struct hn_link *link, enum hn_link_kind kind, uint32_t worker,
+static void put_frames(struct hn_link *link, enum hn_link_kind kind, uint32_t worker,
                        const char *at, size_t size)
 {
     do {
@@ -115,13 +188,11 @@ static bool put_frames(struct hn_link *link, enum hn_link_kind kind, uint32_t wo
         put_u32(head, (uint32_t)part);
         put_u32(head + 4, worker);
         put_u32(head + 8, (uint32_t)kind);
-        if (!hn_bytes_append(&link->output, head, sizeof head) ||
-            !hn_bytes_append(&link->output, at, part))
-            return false;
+        hn_bytes_append(&link->output, head, sizeof head);
+        hn_bytes_append(&link->output, at, part);
         at = part > 0 ? at + part : at;
         size -= part;
     } while (size > 0);
-    return true;
 }
 
 enum { DIGITS = 32 };
@@ -132,11 +203,11 @@ struct names {
     size_t count;
 };
 
-static bool put_names(struct hn_link *link, uint32_t worker, struct names *names)
+static void put_names(struct hn_link *link, uint32_t worker, struct names *names)
 {
-    size_t size = names->count * DIGITS;
+    if (names->count > 0)
+        put_frames(link, HN_LINK_NAMED, worker, names->text, names->count * DIGITS);
     names->count = 0;
-    return size == 0 || put_frames(link, HN_LINK_NAMED, worker, names->text, size);
 }
 
 static bool is_known(const struct hn_link *link, const struct hn_hash *hash)
@@ -146,44 +217,49 @@ static bool is_known(const struct hn_link *link, const struct hn_hash *hash)
            (received != NULL && hn_known_is_recent(&link->received, received));
 }
 
-static bool put_piece(struct hn_link *link, uint32_t worker, struct names *names, const char *data,
+static void put_piece(struct hn_link *link, uint32_t worker, struct names *names, const char *data,
                       size_t size)
 {
     struct hn_hash hash = hn_hash_bytes(data, size);
     if (is_known(link, &hash)) {
         memcpy(names->text + names->count++ * DIGITS, hash.hex, DIGITS);
-        return names->count < HN_LINK_NAMES || put_names(link, worker, names);
+        if (names->count == HN_LINK_NAMES)
+            put_names(link, worker, names);
+        return;
     }
-    return put_names(link, worker, names) && hn_known_add(&link->sent, &hash, data, size) &&
-           put_frames(link, HN_LINK_PIECE, worker, data, size);
+    put_names(link, worker, names);
+    hn_known_add(&link->sent, &hash, data, size);
+    put_frames(link, HN_LINK_PIECE, worker, data, size);
 }
 
-static bool put_data(struct hn_link *link, uint32_t worker, const char *data, size_t size)
+static void put_data(struct hn_link *link, uint32_t worker, const char *data, size_t size)
 {
     struct names names = {.count = 0};
     size_t piece;
     while ((piece = hn_piece_size(data, size)) > 0) {
-        if (!put_piece(link, worker, &names, data, piece))
-            return false;
+        put_piece(link, worker, &names, data, piece);
         data += piece;
         size -= piece;
     }
-    return put_names(link, worker, &names) &&
-           (size == 0 || put_frames(link, HN_LINK_DATA, worker, data, size));
+    put_names(link, worker, &names);
+    if (size > 0)
+        put_frames(link, HN_LINK_DATA, worker, data, size);
 }
 
-bool hn_link_put(struct hn_link *link, enum hn_link_kind kind, uint32_t worker, const void *data,
+void hn_link_put(struct hn_link *link, enum hn_link_kind kind, uint32_t worker, const void *data,
                  size_t size)
 {
     link->said_ms = hn_now_ms();
-    return kind == HN_LINK_DATA ? put_data(link, worker, data, size)
-                                : put_frames(link, kind, worker, data, size);
+    if (kind == HN_LINK_DATA)
+        put_data(link, worker, data, size);
+    else
+        put_frames(link, kind, worker, data, size);
 }
 
 void hn_link_beat(struct hn_link *link, double now_ms)
 {
     if (now_ms - link->said_ms >= HN_LINK_BEAT_MS && hn_bytes_size(&link->output) == 0)
-        (void)hn_link_put(link, HN_LINK_BEAT, 0, NULL, 0);
+        hn_link_put(link, HN_LINK_BEAT, 0, NULL, 0);
 }
 
 bool hn_link_write(struct hn_link *link)
@@ -193,8 +269,7 @@ bool hn_link_write(struct hn_link *link)
 
 bool hn_link_read(struct hn_link *link)
 {
-    if (!make_room(&link->input, HN_LINK_CHUNK))
-        return false;
+    make_room(&link->input, HN_LINK_CHUNK);
     ssize_t n = read(link->in, link->input.data + link->input.end, HN_LINK_CHUNK);
     if (n <= 0)
         return n < 0 && is_later();
@@ -214,8 +289,9 @@ static bool resolve(struct hn_link *link, struct hn_link_frame *frame)
         memcpy(hash.hex, frame->data + at, DIGITS);
         const struct hn_piece *piece = hn_known_find(&link->received, &hash);
         piece = piece != NULL ? piece : hn_known_find(&link->sent, &hash);
-        if (piece == NULL || !hn_bytes_append(&link->named, piece->data, piece->size))
+        if (piece == NULL)
             return false;
+        hn_bytes_append(&link->named, piece->data, piece->size);
     }
     frame->data = link->named.data;
     frame->size = hn_bytes_size(&link->named);
@@ -225,9 +301,11 @@ static bool resolve(struct hn_link *link, struct hn_link_frame *frame)
 static bool learn(struct hn_link *link, const struct hn_link_frame *frame)
 {
     struct hn_hash hash = hn_hash_bytes(frame->data, frame->size);
-    return frame->size >= HN_PIECE_LEAST && frame->size <= HN_PIECE_MOST &&
-           (hn_known_find(&link->received, &hash) != NULL ||
-            hn_known_add(&link->received, &hash, frame->data, frame->size));
+    if (frame->size < HN_PIECE_LEAST || frame->size > HN_PIECE_MOST)
+        return false;
+    if (hn_known_find(&link->received, &hash) == NULL)
+        hn_known_add(&link->received, &hash, frame->data, frame->size);
+    return true;
 }
 
 enum hn_link_next hn_link_next(struct hn_link *link, struct hn_link_frame *frame)

@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "tuner/hosts/known.h"
+#include "base/hash.h"
 
 /* A link carries the channels of many workers, and what they print, over the two streams of one launcher. It knows nothing of
  * their messages: bytes go in at one end and come out at the other. What went over it lately, in either direction, is named and not sent
- * again (known.h). On the wire, little-endian: u32 size of the bytes, at most HN_LINK_CHUNK; u32 number of the worker; u32 kind; the
+ * again (struct hn_known). On the wire, little-endian: u32 size of the bytes, at most HN_LINK_CHUNK; u32 number of the worker; u32 kind; the
  * bytes. It never blocks: both ends poll. */
 enum { HN_LINK_CHUNK = 65536, HN_LINK_HEAD = 12, HN_LINK_NAMES = 64 };
 
@@ -44,10 +44,46 @@ struct hn_bytes {
 
 void hn_bytes_finish(struct hn_bytes *bytes);
 size_t hn_bytes_size(const struct hn_bytes *bytes);
-/* False: no memory. */
-bool hn_bytes_append(struct hn_bytes *bytes, const void *data, size_t size);
+void hn_bytes_append(struct hn_bytes *bytes, const void *data, size_t size);
 /* Writes what the descriptor takes now; false when it is closed. */
 bool hn_bytes_write(struct hn_bytes *bytes, int fd);
+
+/* What went over a connection in one direction and is still known at both ends, so that an image, or the text of a template, travels once:
+ * pieces, the oldest forgotten first. Whoever adds the same pieces in the same order knows the same. */
+enum {
+    HN_PIECE_LEAST = 128,
+    HN_PIECE_MOST = 4096,
+    HN_KNOWN_MOST = 16 << 20, /* bytes */
+};
+
+struct hn_piece {
+    struct hn_hash hash;
+    char *data;
+    size_t size;
+    uint64_t at; /* bytes added before it */
+    struct hn_piece *next; /* of the same bucket */
+    struct hn_piece *younger;
+};
+
+struct hn_known {
+    struct hn_piece **buckets; /* NULL: nothing was added yet */
+    struct hn_piece *oldest;
+    struct hn_piece *youngest;
+    size_t size;
+    uint64_t added;
+};
+
+void hn_known_finish(struct hn_known *known);
+/* Of one that is not there. */
+void hn_known_add(struct hn_known *known, const struct hn_hash *hash, const void *data, size_t size);
+/* NULL: it is not there, or no longer. */
+const struct hn_piece *hn_known_find(const struct hn_known *known, const struct hn_hash *hash);
+/* Among what was added last: the other end, which may have added more by now, knows it too. */
+bool hn_known_is_recent(const struct hn_known *known, const struct hn_piece *piece);
+
+/* How much of the data is its first piece, HN_PIECE_MOST at most: the end depends on the bytes before it alone, so that what is the same is cut
+ * the same wherever it stands. 0: its end is not there. */
+size_t hn_piece_size(const char *data, size_t size);
 
 struct hn_link {
     int in;  /* both -1: closed */
@@ -72,8 +108,8 @@ struct hn_link_frame {
 void hn_link_init(struct hn_link *link, int in, int out);
 void hn_link_finish(struct hn_link *link);
 
-/* Queues it, in as many frames as it takes. False: no memory. */
-bool hn_link_put(struct hn_link *link, enum hn_link_kind kind, uint32_t worker, const void *data, size_t size);
+/* Queues it, in as many frames as it takes. */
+void hn_link_put(struct hn_link *link, enum hn_link_kind kind, uint32_t worker, const void *data, size_t size);
 /* A beat, if nothing was said for long. */
 void hn_link_beat(struct hn_link *link, double now_ms);
 /* Writes what can be written now; false when the other end is gone. */

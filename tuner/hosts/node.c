@@ -10,17 +10,25 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+#include "base/plain_file.h"
+#include "base/scratch.h"
 #include "runtime/process/machine.h"
-#include "runtime/process/process.h"
-#include "tuner/hosts/greeting.h"
-#include "tuner/hosts/link.h"
-#include "tuner/hosts/node_files.h"
+#include "tuner/hosts/launching.h"
 
 static const int sleep_limit_ms = 500;
 /* As of the other end (host_worker.c). */
 static const size_t pending_most = (size_t)160 << 20;
 static const size_t queued_most = (size_t)8 << 20;
 enum { WORKERS_MOST = 4096 + 64 };
+
+/* The files that came, in a folder of their own. */
+struct files {
+    struct hn_scratch folder;
+    bool made;           /* or there is no room for any */
+    struct hn_hash hash; /* of the one that comes */
+    int fd;              /* -1: none comes, or it can not be written */
+};
 
 struct node_worker {
     uint32_t number;
@@ -31,17 +39,100 @@ struct node_worker {
 
 struct node {
     struct hn_link link;
-    struct hn_node_files files;
+    struct files files;
     struct node_worker *workers;
     size_t count;
     struct pollfd *fds; /* room for 2 and 2 a worker */
 };
 
-/* False: the connection is broken; here and below. */
-static bool report_end(struct node *node, const struct node_worker *worker, int wait_status)
+enum { DIGITS = 32, PATH_MOST = 4096 };
+
+static void init_files(struct files *files)
 {
-    return hn_link_put(&node->link, HN_LINK_ENDED, worker->number, &wait_status,
-                       sizeof wait_status);
+    *files = (struct files){.fd = -1};
+    files->made = hn_scratch_make(&files->folder, NULL) == HN_OK;
+    if (files->made)
+        setenv(HN_NODE_FILES, files->folder.path, 1);
+    else
+        unsetenv(HN_NODE_FILES);
+}
+
+static void finish_files(struct files *files)
+{
+    if (files->fd >= 0)
+        close(files->fd);
+    if (files->made)
+        hn_scratch_remove(&files->folder);
+}
+
+static bool is_hash(const char *text)
+{
+    return strspn(text, "0123456789abcdef") >= DIGITS;
+}
+
+static void path_of(const struct files *files, char *path, size_t size)
+{
+    hn_scratch_path(&files->folder, files->hash.hex, path, size);
+}
+
+/* Answers. False: it is no offer. */
+static bool take_offer(struct files *files, struct hn_link *link, const struct hn_link_frame *frame)
+{
+    char text[DIGITS + PATH_MOST + 1];
+    char own[640];
+    const char *reason;
+    if (frame->size <= DIGITS || frame->size >= sizeof text)
+        return false;
+    memcpy(text, frame->data, frame->size);
+    text[frame->size] = '\0';
+    if (!is_hash(text))
+        return false;
+    memcpy(files->hash.hex, text, DIGITS);
+    files->hash.hex[DIGITS] = '\0';
+    if (files->fd >= 0)
+        close(files->fd);
+    files->fd = -1;
+    path_of(files, own, sizeof own);
+    /* What can not be kept is not wanted: who is to read it says what it lacks. */
+    char there = hn_plain_file_is(text + DIGITS, files->hash.hex, &reason) || !files->made;
+    if (there == 0)
+        files->fd = open(own, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    hn_link_put(link, HN_LINK_HAS, 0, &there, 1);
+    return true;
+}
+
+static bool write_all(int fd, const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t n = write(fd, data, size);
+        if (n <= 0)
+            return false;
+        data += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+/* What does not become what was named is removed. */
+static void take_part(struct files *files, const struct hn_link_frame *frame)
+{
+    char own[640];
+    const char *reason;
+    if (files->fd < 0)
+        return;
+    bool kept = write_all(files->fd, frame->data, frame->size);
+    if (kept && frame->size > 0)
+        return;
+    path_of(files, own, sizeof own);
+    close(files->fd);
+    files->fd = -1;
+    if (!kept || !hn_plain_file_is(own, files->hash.hex, &reason))
+        unlink(own);
+}
+
+static void report_end(struct node *node, const struct node_worker *worker, int wait_status)
+{
+    hn_link_put(&node->link, HN_LINK_ENDED, worker->number, &wait_status, sizeof wait_status);
 }
 
 static void remove_worker(struct node *node, struct node_worker *worker)
@@ -56,35 +147,33 @@ static void remove_worker(struct node *node, struct node_worker *worker)
     free(worker);
 }
 
-static bool forward_output(struct node *node, struct node_worker *worker)
+static void forward_output(struct node *node, struct node_worker *worker)
 {
     char data[4096];
     /* Bounded: a kernel that floods printf must not keep us here; and so is what waits. */
     for (int i = 0; i < 64 && worker->process.output >= 0; i++) {
         ssize_t n = read(worker->process.output, data, sizeof data);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
-            return true;
+            return;
         if (n <= 0) {
             close(worker->process.output);
             worker->process.output = -1;
-            return true;
+            return;
         }
-        if (hn_bytes_size(&node->link.output) < queued_most &&
-            !hn_link_put(&node->link, HN_LINK_OUTPUT, worker->number, data, (size_t)n))
-            return false;
+        if (hn_bytes_size(&node->link.output) < queued_most)
+            hn_link_put(&node->link, HN_LINK_OUTPUT, worker->number, data, (size_t)n);
     }
-    return true;
 }
 
-static bool end_worker(struct node *node, struct node_worker *worker)
+static void end_worker(struct node *node, struct node_worker *worker)
 {
-    bool fine = forward_output(node, worker);
-    int wait_status = hn_process_kill(&worker->process);
-    fine = fine && report_end(node, worker, wait_status);
+    forward_output(node, worker);
+    report_end(node, worker, hn_process_kill(&worker->process));
     remove_worker(node, worker);
-    return fine;
 }
 
+/* False: there is no such role, or too many workers; here and below, what the other end says is
+ * wrong. */
 static bool start_worker(struct node *node, const struct hn_link_frame *frame)
 {
     static const char *const roles[] = {"compile", "gpu"};
@@ -92,14 +181,10 @@ static bool start_worker(struct node *node, const struct hn_link_frame *frame)
     for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
         if (frame->size == strlen(roles[i]) && memcmp(frame->data, roles[i], frame->size) == 0)
             role = roles[i];
-    struct pollfd *fds = realloc(node->fds, (2 * (node->count + 1) + 2) * sizeof *fds);
-    struct node_worker *worker = calloc(1, sizeof *worker);
-    if (fds != NULL)
-        node->fds = fds;
-    if (fds == NULL || worker == NULL || role == NULL || node->count == WORKERS_MOST) {
-        free(worker);
+    if (role == NULL || node->count == WORKERS_MOST)
         return false;
-    }
+    struct node_worker *worker = hn_need(1, sizeof *worker);
+    node->fds = hn_need_more(node->fds, 2 * (node->count + 1) + 2, sizeof *node->fds);
     worker->number = frame->worker;
     worker->next = node->workers;
     node->workers = worker;
@@ -110,11 +195,10 @@ static bool start_worker(struct node *node, const struct hn_link_frame *frame)
         fcntl(worker->process.channel.fd, F_SETFL, O_NONBLOCK);
         return true;
     }
-    (void)hn_link_put(&node->link, HN_LINK_OUTPUT, worker->number, err.message,
-                      strlen(err.message));
-    bool fine = report_end(node, worker, 127 << 8);
+    hn_link_put(&node->link, HN_LINK_OUTPUT, worker->number, err.message, strlen(err.message));
+    report_end(node, worker, 127 << 8);
     remove_worker(node, worker);
-    return fine;
+    return true;
 }
 
 static struct node_worker *find_worker(const struct node *node, uint32_t number)
@@ -132,14 +216,19 @@ static bool take_frame(struct node *node, const struct hn_link_frame *frame)
     case HN_LINK_START:
         return worker == NULL && start_worker(node, frame);
     case HN_LINK_END:
-        return worker == NULL || end_worker(node, worker);
+        if (worker != NULL)
+            end_worker(node, worker);
+        return true;
     case HN_LINK_DATA:
-        return worker == NULL || (hn_bytes_size(&worker->pending) + frame->size <= pending_most &&
-                                  hn_bytes_append(&worker->pending, frame->data, frame->size));
+        if (worker != NULL && hn_bytes_size(&worker->pending) + frame->size > pending_most)
+            return false;
+        if (worker != NULL)
+            hn_bytes_append(&worker->pending, frame->data, frame->size);
+        return true;
     case HN_LINK_FILE:
-        return hn_node_files_offered(&node->files, &node->link, frame);
+        return take_offer(&node->files, &node->link, frame);
     case HN_LINK_PART:
-        hn_node_files_take(&node->files, frame);
+        take_part(&node->files, frame);
         return true;
     case HN_LINK_BEAT:
         return true;
@@ -174,40 +263,35 @@ static bool listen_to_owner(struct node *node)
     return true;
 }
 
-/* What a worker says, as it comes. */
-static bool forward_channel(struct node *node, struct node_worker *worker, bool *closed)
+/* What a worker says, as it comes. True: its channel is closed. */
+static bool forward_channel(struct node *node, struct node_worker *worker)
 {
     char data[HN_LINK_CHUNK];
     while (hn_bytes_size(&node->link.output) < queued_most) {
         ssize_t n = recv(worker->process.channel.fd, data, sizeof data, MSG_DONTWAIT);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-            return true;
-        *closed = n <= 0;
-        if (*closed)
-            return true;
-        if (!hn_link_put(&node->link, HN_LINK_DATA, worker->number, data, (size_t)n))
-            return false;
+        if (n <= 0)
+            return n == 0 || (errno != EAGAIN && errno != EINTR);
+        hn_link_put(&node->link, HN_LINK_DATA, worker->number, data, (size_t)n);
     }
-    return true;
+    return false;
 }
 
-static bool move_worker(struct node *node, struct node_worker *worker)
+static void move_worker(struct node *node, struct node_worker *worker)
 {
-    bool closed = false;
-    if (!forward_output(node, worker) || !forward_channel(node, worker, &closed))
-        return false;
-    closed = closed || !hn_bytes_write(&worker->pending, worker->process.channel.fd);
-    return closed ? end_worker(node, worker) : true;
+    forward_output(node, worker);
+    if (forward_channel(node, worker) ||
+        !hn_bytes_write(&worker->pending, worker->process.channel.fd))
+        end_worker(node, worker);
 }
 
+/* False: the connection is broken. */
 static bool move_all(struct node *node)
 {
     if (!listen_to_owner(node))
         return false;
     for (struct node_worker *worker = node->workers; worker != NULL;) {
         struct node_worker *next = worker->next;
-        if (!move_worker(node, worker))
-            return false;
+        move_worker(node, worker);
         worker = next;
     }
     double now = hn_now_ms();
@@ -251,7 +335,7 @@ static int take_output(void)
     return out;
 }
 
-static bool greet(struct node *node, int gpus)
+static void greet(struct node *node, int gpus)
 {
     char text[256];
     struct hn_greeting greeting = {
@@ -262,7 +346,7 @@ static bool greet(struct node *node, int gpus)
     greeting.host[sizeof greeting.host - 1] = '\0';
     greeting.host[strcspn(greeting.host, ".")] = '\0';
     hn_greeting_write(&greeting, text);
-    return hn_bytes_append(&node->link.output, text, strlen(text));
+    hn_bytes_append(&node->link.output, text, strlen(text));
 }
 
 enum hn_status hn_node_run(int gpus, struct hn_error *err)
@@ -279,16 +363,17 @@ enum hn_status hn_node_run(int gpus, struct hn_error *err)
         return hn_fail(err, HN_ERUN, "its standard streams are closed");
     signal(SIGPIPE, SIG_IGN);
     hn_link_init(&node.link, in, out);
-    hn_node_files_init(&node.files);
-    node.fds = calloc(2, sizeof *node.fds);
-    bool connected = node.fds != NULL && greet(&node, gpus) && hn_link_write(&node.link);
+    init_files(&node.files);
+    node.fds = hn_need(2, sizeof *node.fds);
+    greet(&node, gpus);
+    bool connected = hn_link_write(&node.link);
     while (connected) {
         sleep_on_streams(&node);
         connected = move_all(&node);
     }
     while (node.workers != NULL)
         remove_worker(&node, node.workers);
-    hn_node_files_finish(&node.files);
+    finish_files(&node.files);
     hn_link_finish(&node.link);
     free(node.fds);
     return HN_OK;

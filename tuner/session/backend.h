@@ -6,7 +6,7 @@
 #include "runtime/device/health.h"
 #include "runtime/compile/image.h"
 #include "tuner/session/task.h"
-#include "tuner/workers/timeline.h"
+#include "tuner/workers/usage.h"
 
 /* Where compiled images and measurements come from: worker processes (backend_live.c) or a recording
  * (backend_simulated.c). Asynchronous: compile and evaluate start something, wait brings what ended. */
@@ -74,7 +74,8 @@ struct hn_backend_kind {
     /* Everything that has to be there before the first evaluation: references, warm clocks. Called once, lazily: what is
      * all in the cache needs none of it. noise: relative difference of a variant measured twice. */
     enum hn_status (*prepare)(struct hn_backend *backend, double *noise, struct hn_error *err);
-    enum hn_status (*compile)(struct hn_backend *backend, uint64_t ticket, const struct hn_bindings *point,
+    /* What it compiles for longer than patience_ms is stopped: compile_stopped. */
+    enum hn_status (*compile)(struct hn_backend *backend, uint64_t ticket, const struct hn_bindings *point, double patience_ms,
                               struct hn_error *err);
     /* Fills in an image's occupancy, dynamic shared memory and the key of its code with its launch ("": unknown). */
     enum hn_status (*complete)(struct hn_backend *backend, const struct hn_bindings *point, struct hn_image *image,
@@ -104,8 +105,6 @@ struct hn_backend_kind {
     void (*halt)(struct hn_backend *backend);
     double (*busy_ms)(const struct hn_backend *backend); /* of the GPU */
     void (*usage)(const struct hn_backend *backend, struct hn_usage *usage); /* NULL: not known */
-    /* What was just given to compile is stopped where it compiles for longer: compile_stopped. NULL: nothing is. */
-    void (*limit)(struct hn_backend *backend, uint64_t ticket, double patience_ms);
     /* For how long it compiles what was given to compile and did not come back; 0: it did not begin. NULL: not known. */
     double (*compiling_ms)(const struct hn_backend *backend, uint64_t ticket);
     /* Whether points share programs, so that compiled ones are worth keeping. NULL: nothing is compiled. */

@@ -14,9 +14,8 @@ static const int sleep_limit_ms = 50;
 static void destroy(struct hn_backend *backend)
 {
     struct hn_live *live = (struct hn_live *)backend;
-    hn_compile_pool_halt(live->pool);
+    hn_compile_pool_forget(live->pool, HN_RANK_SETUP, true);
     hn_workers_set_sleep(live->workers, NULL, NULL);
-    hn_live_forget_ahead(live);
     hn_live_cards_finish(live);
     for (size_t i = 0; i < live->reference_count; i++)
         free(live->references[i]);
@@ -26,17 +25,16 @@ static void destroy(struct hn_backend *backend)
 }
 
 static enum hn_status compile(struct hn_backend *backend, uint64_t ticket,
-                              const struct hn_bindings *point, struct hn_error *err)
+                              const struct hn_bindings *point, double patience_ms,
+                              struct hn_error *err)
 {
     struct hn_live *live = (struct hn_live *)backend;
     struct hn_source source;
-    if (hn_live_claim_ahead(live, ticket, point))
-        return HN_OK;
     enum hn_status status = hn_task_source(backend->task, point, &source, err);
     if (status != HN_OK)
         return status;
-    status = hn_compile_pool_submit(live->pool, ticket, &source, live->architecture,
-                                    hn_live_weight(live, point), err);
+    status = hn_compile_pool_ask(live->pool, ticket, &source, live->architecture, HN_RANK_ASKED,
+                                 hn_live_weight(live, point), patience_ms, err);
     hn_source_finish(&source);
     return status;
 }
@@ -92,7 +90,7 @@ static enum hn_status evaluate(struct hn_backend *backend, uint64_t ticket,
 static enum hn_status process_compilations(struct hn_live *live, struct hn_error *err)
 {
     if (live->base.all_asked)
-        hn_compile_pool_prefer_heavy(live->pool, live->options.any_order);
+        hn_compile_pool_set(live->pool, HN_COMPILE_HEAVY_FIRST, live->options.any_order);
     return hn_compile_pool_process(live->pool, err);
 }
 
@@ -211,7 +209,7 @@ static struct hn_health seen_health(const struct hn_workers *workers)
 {
     struct hn_health health = {0};
     for (size_t i = 0; i < workers->card_count; i++)
-        hn_health_add(&health, hn_gpu_client_health(workers->cards[i]->gpu));
+        hn_health_add(&health, &workers->cards[i]->gpu->health);
     return health;
 }
 
@@ -225,8 +223,8 @@ static void read_usage(const struct hn_live *live, struct hn_usage *usage)
         .compiled = hn_compile_pool_pending(live->pool) - hn_compile_pool_unfinished(live->pool),
         .longest_s = load.longest_ms / 1e3,
         .cores_busy = load.busy > 0 && load.busy >= hn_compile_pool_jobs(live->pool),
-        .compile_cpu_s = hn_compile_pool_cpu_ms(live->pool) / 1e3,
-        .compile_wall_s = hn_meter_total_ms(hn_compile_pool_meter(live->pool), now) / 1e3,
+        .compile_cpu_s = load.cpu_ms / 1e3,
+        .compile_wall_s = hn_meter_total_ms(&hn_compile_pool_client(live->pool)->meter, now) / 1e3,
         .gpu_busy_s = hn_meter_total_ms(&workers->on_cards, now) / 1e3,
         .working_s = hn_meter_total_ms(&workers->working, now) / 1e3,
         .holder = hn_gpu_client_holder(workers->lead->gpu),
@@ -249,11 +247,6 @@ static void usage(const struct hn_backend *backend, struct hn_usage *usage)
     usage->working_s -= live->before.working_s;
 }
 
-static void limit(struct hn_backend *backend, uint64_t ticket, double patience_ms)
-{
-    hn_compile_pool_limit(((struct hn_live *)backend)->pool, ticket, patience_ms);
-}
-
 static double compiling_ms(const struct hn_backend *backend, uint64_t ticket)
 {
     return hn_compile_pool_age_ms(((const struct hn_live *)backend)->pool, ticket, hn_now_ms());
@@ -261,12 +254,12 @@ static double compiling_ms(const struct hn_backend *backend, uint64_t ticket)
 
 static void share(struct hn_backend *backend, bool shares)
 {
-    hn_compile_pool_expect_twins(((struct hn_live *)backend)->pool, shares);
+    hn_compile_pool_set(((struct hn_live *)backend)->pool, HN_COMPILE_KEEPS_SHARED, shares);
 }
 
 static void halt(struct hn_backend *backend)
 {
-    hn_compile_pool_halt(((struct hn_live *)backend)->pool);
+    hn_compile_pool_forget(((struct hn_live *)backend)->pool, HN_RANK_SETUP, true);
 }
 
 static double busy_ms(const struct hn_backend *backend)
@@ -293,7 +286,6 @@ static const struct hn_backend_kind live_kind = {
     .halt = halt,
     .busy_ms = busy_ms,
     .usage = usage,
-    .limit = limit,
     .share = share,
     .compiling_ms = compiling_ms,
 };
@@ -323,11 +315,8 @@ static struct hn_live *create(struct hn_task *task, struct hn_workers *workers,
     }
     take_lead(live);
     live->fds = calloc(hn_workers_poll_most(workers), sizeof *live->fds);
-    live->ahead = calloc(options->ahead_count + 1, sizeof *live->ahead);
-    if (live->fds != NULL && live->ahead != NULL)
+    if (live->fds != NULL)
         return live;
-    free(live->fds);
-    free(live->ahead);
     free(live);
     return NULL;
 }
@@ -338,7 +327,7 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
 {
     char nvrtc[16];
     hn_workers_leave(workers);
-    hn_compile_pool_prefer_heavy(workers->pool, false);
+    hn_compile_pool_set(workers->pool, HN_COMPILE_HEAVY_FIRST, false);
     struct hn_live *live = create(task, workers, options);
     if (live == NULL)
         return hn_fail_memory(err);

@@ -103,9 +103,11 @@ static bool failed_to_compile(enum hn_outcome outcome)
 }
 
 static enum hn_status compile(struct hn_backend *backend, uint64_t ticket,
-                              const struct hn_bindings *point, struct hn_error *err)
+                              const struct hn_bindings *point, double patience_ms,
+                              struct hn_error *err)
 {
     struct simulated *simulated = simulated_of(backend);
+    (void)patience_ms;
     struct hn_backend_event event = {.kind = HN_EVENT_COMPILED, .ticket = ticket};
     const struct hn_record *record = find(simulated, point);
     hn_image_init(&event.image);

@@ -81,8 +81,9 @@ enum hn_status hn_finals_ensure_images(struct hn_finals *finals, struct hn_error
     for (size_t i = 0; i < finals->count; i++) {
         if (hn_finals_flight(finals, i)->image.cubin != NULL)
             continue;
-        enum hn_status status = kind->compile(session->backend, finals->numbers[i],
-                                              &hn_finals_flight(finals, i)->record.point, err);
+        enum hn_status status =
+            kind->compile(session->backend, finals->numbers[i],
+                          &hn_finals_flight(finals, i)->record.point, INFINITY, err);
         if (status != HN_OK)
             return status;
         wanted++;
@@ -117,7 +118,7 @@ static enum hn_status measure_again(struct hn_session *session, size_t number, s
     if (session->next_dispatch > number)
         session->next_dispatch = number;
     return session->backend->kind->compile(session->backend, number, &ticket->flight->record.point,
-                                           err);
+                                           INFINITY, err);
 }
 
 static enum hn_status fail_ticket(struct hn_session *session, size_t number,

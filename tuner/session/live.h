@@ -71,8 +71,7 @@ struct hn_live {
     size_t event_count;
     char architecture[16];
     bool own_started;  /* what has to be compiled before the first evaluation */
-    char **ahead;      /* texts of the points compiled ahead; NULL: claimed */
-    size_t ahead_count;
+    size_t ahead_count; /* points that are compiled ahead */
     struct pollfd *fds;           /* room for all workers */
     double looked_ms;             /* when all cards and hosts were looked at */
     char **references;            /* texts of the depends values that have a reference */
@@ -124,9 +123,6 @@ double hn_live_weight(const struct hn_live *live, const struct hn_bindings *poin
 enum hn_status hn_live_start_ahead(struct hn_live *live, struct hn_error *err);
 /* The device is known: what was compiled for another architecture is thrown away. */
 void hn_live_check_ahead(struct hn_live *live, int capability);
-/* Whether the point was started ahead; the compilation is the ticket's from now on. */
-bool hn_live_claim_ahead(struct hn_live *live, uint64_t ticket, const struct hn_bindings *point);
-void hn_live_forget_ahead(struct hn_live *live);
 
 /* Waits a while for the workers; compilations go on, and what the owner wants to do meanwhile is done. HN_EINTERRUPTED: a
  * signal came or the time is up. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tuner/session/live.h"
@@ -48,12 +47,8 @@ static enum hn_status start_point(struct hn_live *live, const struct hn_device *
     status = hn_task_source(task, point, &source, err);
     if (status != HN_OK)
         return status;
-    live->ahead[number] = hn_bindings_text(point);
-    status =
-        live->ahead[number] == NULL
-            ? hn_fail_memory(err)
-            : hn_compile_pool_submit_ahead(live->pool, number_of(number), &source,
-                                           live->architecture, hn_live_weight(live, point), err);
+    status = hn_compile_pool_ask(live->pool, number_of(number), &source, live->architecture,
+                                 HN_RANK_GUESSED, hn_live_weight(live, point), INFINITY, err);
     hn_source_finish(&source);
     return status;
 }
@@ -61,7 +56,7 @@ static enum hn_status start_point(struct hn_live *live, const struct hn_device *
 enum hn_status hn_live_start_ahead(struct hn_live *live, struct hn_error *err)
 {
     struct hn_device device;
-    int guess = hn_gpu_client_guess(live->workers->lead->gpu);
+    int guess = live->workers->lead->gpu->guess;
     if (live->workers->lead->known || live->own_started || guess == 0 ||
         (live->options.ahead_count == 0 && !live->options.measures))
         return HN_OK;
@@ -72,7 +67,8 @@ enum hn_status hn_live_start_ahead(struct hn_live *live, struct hn_error *err)
         live->options.measures = false;
         return HN_OK;
     }
-    hn_compile_pool_prefer_heavy(live->pool, live->options.any_order && live->options.ahead_is_all);
+    hn_compile_pool_set(live->pool, HN_COMPILE_HEAVY_FIRST,
+                        live->options.any_order && live->options.ahead_is_all);
     enum hn_status status = hn_live_start_own(live, err);
     while (status == HN_OK && live->ahead_count < live->options.ahead_count)
         status = start_point(live, &device, err);
@@ -84,34 +80,9 @@ void hn_live_check_ahead(struct hn_live *live, int capability)
     char architecture[sizeof live->architecture];
     snprintf(architecture, sizeof architecture, "sm_%d", capability);
     if (live->own_started && strcmp(architecture, live->architecture) != 0) {
-        hn_compile_pool_cancel(live->pool, false);
-        hn_live_forget_ahead(live);
+        hn_compile_pool_forget(live->pool, HN_RANK_SETUP, false);
+        live->ahead_count = live->options.ahead_count = 0;
         live->own_started = false;
     }
     memcpy(live->architecture, architecture, sizeof architecture);
-}
-
-bool hn_live_claim_ahead(struct hn_live *live, uint64_t ticket, const struct hn_bindings *point)
-{
-    bool claimed = false;
-    char *text = live->ahead_count > 0 ? hn_bindings_text(point) : NULL;
-    for (size_t i = 0; text != NULL && !claimed && i < live->ahead_count; i++) {
-        if (live->ahead[i] == NULL || strcmp(live->ahead[i], text) != 0)
-            continue;
-        claimed = hn_compile_pool_claim(live->pool, number_of(i), ticket);
-        free(live->ahead[i]);
-        live->ahead[i] = NULL;
-    }
-    free(text);
-    return claimed;
-}
-
-void hn_live_forget_ahead(struct hn_live *live)
-{
-    hn_compile_pool_cancel(live->pool, true);
-    for (size_t i = 0; live->ahead != NULL && i < live->ahead_count; i++)
-        free(live->ahead[i]);
-    free(live->ahead);
-    live->ahead = NULL;
-    live->ahead_count = 0;
 }

@@ -104,18 +104,16 @@ static const char *find_mismatch(const struct hn_live *live, const struct hn_liv
     return NULL;
 }
 
-static enum hn_status give_setup(struct hn_live *live, struct hn_card *card, struct hn_error *err)
+static void give_setup(const struct hn_live *live, struct hn_card *card)
 {
     struct hn_message context;
-    enum hn_status status = HN_OK;
     hn_message_init(&context, "context");
     if (!card->has_context)
-        status = hn_gpu_client_keep(card->gpu, &context, NULL, false, err);
+        hn_gpu_client_keep(card->gpu, &context, NULL, false);
     hn_message_finish(&context);
-    card->has_context = status == HN_OK;
-    for (size_t i = 0; i < live->kept_count && status == HN_OK; i++)
-        status = hn_gpu_client_keep(card->gpu, &live->kept[i], NULL, false, err);
-    return status;
+    card->has_context = true;
+    for (size_t i = 0; i < live->kept_count; i++)
+        hn_gpu_client_keep(card->gpu, &live->kept[i], NULL, false);
 }
 
 /* It is of no use for this problem; others take what it was at. */
@@ -154,9 +152,10 @@ static bool promote(struct hn_live *live)
 {
     struct hn_live_card *lost = live->lead;
     struct hn_live_card *next = is_lost(lost) ? find_successor(live) : NULL;
-    if (next == NULL || (lost->evaluating && give_back(live, lost, NULL) != HN_OK) ||
-        (!live->prepared && give_setup(live, next->card, NULL) != HN_OK))
+    if (next == NULL || (lost->evaluating && give_back(live, lost, NULL) != HN_OK))
         return false;
+    if (!live->prepared)
+        give_setup(live, next->card);
     hn_gpu_client_drop(lost->card->gpu);
     lost->state = HN_CARD_OUT;
     live->lead = next;
@@ -221,7 +220,7 @@ static enum hn_status keep(struct hn_live *live, const struct hn_message *messag
         live->kept_count++;
     for (size_t i = 0; i < live->card_count && status == HN_OK; i++)
         if (&live->cards[i] != live->lead && is_set_up(&live->cards[i]))
-            status = hn_gpu_client_keep(live->cards[i].card->gpu, message, replaces, false, err);
+            hn_gpu_client_keep(live->cards[i].card->gpu, message, replaces, false);
     return status;
 }
 
@@ -235,8 +234,10 @@ enum hn_status hn_live_set_up(struct hn_live *live, const struct hn_message *mes
         status = keep(live, message, replaces, err);
     if (status != HN_OK)
         return status;
-    if (hn_gpu_client_busy(lead))
-        return hn_gpu_client_keep(lead, message, replaces, false, err);
+    if (hn_gpu_client_busy(lead)) {
+        hn_gpu_client_keep(lead, message, replaces, false);
+        return HN_OK;
+    }
     status = hn_gpu_client_setup(lead, message, replaces, NULL, err);
     /* Whoever leads then has it among what is kept. */
     return status == HN_OK ? HN_OK : hn_live_succeed(live, status, err);
@@ -326,7 +327,8 @@ static enum hn_status follow(struct hn_live *live, struct hn_live_card *card, st
     char mismatch[400];
     if (find_mismatch(live, card, mismatch) != NULL)
         return give_up(live, card, mismatch, err);
-    enum hn_status status = give_setup(live, card->card, err);
+    enum hn_status status = HN_OK;
+    give_setup(live, card->card);
     const struct hn_bench_request request = {.verify = true};
     card->state = live->warm.json != NULL ? HN_CARD_VERIFYING : HN_CARD_ANCHORING;
     if (status == HN_OK && live->warm.json != NULL)
@@ -475,7 +477,9 @@ static bool is_quiet(const struct hn_live_card *card)
 
 static enum hn_status look_for_cards(struct hn_live *live, struct hn_error *err)
 {
-    enum hn_status status = hn_workers_find_cards(live->workers, err);
+    enum hn_status status = HN_OK;
+    (void)err;
+    hn_workers_find_cards(live->workers);
     for (; live->card_count < live->workers->card_count; live->card_count++) {
         struct hn_live_card *card = &live->cards[live->card_count];
         card->card = live->workers->cards[live->card_count];

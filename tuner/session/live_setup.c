@@ -27,8 +27,8 @@ static uint64_t number_of(enum own_job job)
 static enum hn_status start(struct hn_live *live, enum own_job job, const struct hn_source *source,
                             struct hn_error *err)
 {
-    return hn_compile_pool_submit_first(live->pool, number_of(job), source, live->architecture,
-                                        err);
+    return hn_compile_pool_ask(live->pool, number_of(job), source, live->architecture,
+                               HN_RANK_SETUP, 0, INFINITY, err);
 }
 
 /* Blocks for the image of a compilation that was started. */
@@ -53,7 +53,7 @@ static enum hn_status take_default(struct hn_live *live, struct hn_image *image,
         *taken = hn_compile_pool_take_one(live->pool, number_of(OWN_DEFAULT), image);
     }
     if (!*taken)
-        hn_compile_pool_disclaim(live->pool, number_of(OWN_DEFAULT));
+        hn_compile_pool_drop(live->pool, number_of(OWN_DEFAULT));
     return status;
 }
 
@@ -339,11 +339,11 @@ static enum hn_status start_all(struct hn_live *live, const struct hn_bindings *
     enum hn_status status = hn_task_depends(live->base.task, point, &depends, err);
     if (status != HN_OK)
         return status;
-    status = start_default(live, point, err);
+    status = start_support(live, err);
     if (status == HN_OK)
         status = start_reference(live, &depends, err);
     if (status == HN_OK)
-        status = start_support(live, err);
+        status = start_default(live, point, err);
     hn_bindings_finish(&depends);
     return status;
 }
@@ -420,7 +420,7 @@ enum hn_status hn_live_prepare(struct hn_backend *backend, double *noise, struct
     if (live->prepared)
         live->lead->state = HN_CARD_READY;
     /* By now the first points have been asked for. */
-    hn_live_forget_ahead(live);
+    hn_compile_pool_forget(live->pool, HN_RANK_GUESSED, false);
     return status;
 }
 

@@ -33,10 +33,7 @@ static enum hn_status start_compiling(struct hn_session *session, size_t number,
     session->compiles = true;
     ticket->state = HN_TICKET_COMPILING;
     ticket->flight->compiling_since_ms = hn_now_ms();
-    status = kind->compile(session->backend, number, &record->point, err);
-    if (status == HN_OK && kind->limit != NULL && isfinite(patience_ms))
-        kind->limit(session->backend, number, patience_ms);
-    return status;
+    return kind->compile(session->backend, number, &record->point, patience_ms, err);
 }
 
 /* The point was proposed before: what became of it then holds now too. */

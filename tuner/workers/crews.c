@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/workers/crews.h"
-#include "base/thread.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "base/memory.h"
+#include "base/thread.h"
+#include "tuner/workers/workers.h"
 
 static const int sleep_limit_ms = 200;
 /* A search has so many compilations under way at first. */
@@ -37,19 +38,13 @@ struct hn_crews {
 enum hn_status hn_crews_create(struct hn_workers *workers, struct hn_crews **out,
                                struct hn_error *err)
 {
-    struct hn_crews *crews = calloc(1, sizeof *crews);
-    struct pollfd *fds =
-        calloc(hn_workers_poll_most(workers) + 2, sizeof *fds); /* compile workers, all cards */
     int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (crews == NULL || fds == NULL || wake < 0) {
-        free(crews);
-        free(fds);
-        if (wake >= 0)
-            close(wake);
-        return wake < 0 ? hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno))
-                        : hn_fail_memory(err);
-    }
-    *crews = (struct hn_crews){.workers = workers, .wake = wake, .fds = fds};
+    if (wake < 0)
+        return hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno));
+    struct hn_crews *crews = hn_need(1, sizeof *crews);
+    crews->workers = workers;
+    crews->wake = wake;
+    crews->fds = hn_need(hn_workers_poll_most(workers) + 2, sizeof *crews->fds);
     *out = crews;
     return HN_OK;
 }
@@ -71,10 +66,15 @@ static size_t number_of(const struct hn_crews *crews, const struct hn_card *card
     return i;
 }
 
-void hn_crews_refuse(struct hn_crews *crews, const struct hn_card *card, const char *reason)
+/* Where it is its host's fault, that is told with the host. */
+void hn_crews_refuse(struct hn_crews *crews, const struct hn_card *refused, const char *reason)
 {
-    size_t i = number_of(crews, card);
-    hn_card_refuse(crews->workers->cards[i], reason);
+    size_t i = number_of(crews, refused);
+    struct hn_card *card = crews->workers->cards[i];
+    struct hn_host_view view;
+    hn_host_look(card->host, &view);
+    if (view.state == HN_HOST_UP && view.gpus > 0)
+        snprintf(card->refusal, sizeof card->refusal, "%.390s", reason);
     snprintf(crews->refusal, sizeof crews->refusal, "%s", reason);
     hn_gpu_client_drop(card->gpu);
     crews->states[i] = CARD_OUT;
@@ -91,7 +91,7 @@ static bool is_lost(const struct hn_card *card, struct hn_host_view *view)
     return view->state == HN_HOST_OUT;
 }
 
-static enum hn_status begin(struct hn_crews *crews, size_t i, struct hn_error *err)
+static void begin(struct hn_crews *crews, size_t i, struct hn_error *err)
 {
     struct hn_card *card = crews->workers->cards[i];
     struct hn_host_view view;
@@ -100,17 +100,13 @@ static enum hn_status begin(struct hn_crews *crews, size_t i, struct hn_error *e
         snprintf(reason, sizeof reason, "the GPU's host %s is left out: %s", view.name,
                  view.reason);
         hn_crews_refuse(crews, card, reason);
-        return HN_OK;
-    }
-    if (!hn_gpu_client_reachable(card->gpu))
-        return HN_OK;
-    if (hn_card_is_none(card)) {
+    } else if (hn_gpu_client_reachable(card->gpu) && hn_card_is_none(card)) {
         snprintf(reason, sizeof reason, "host %s has no GPU", view.name);
         hn_crews_refuse(crews, card, reason);
-        return HN_OK;
+    } else if (hn_gpu_client_reachable(card->gpu)) {
+        crews->states[i] = CARD_OPENING;
+        hn_card_open(card, err);
     }
-    crews->states[i] = CARD_OPENING;
-    return hn_card_open(card, err);
 }
 
 /* The same card as another, by another name; NULL: it is none. */
@@ -148,15 +144,16 @@ static void take_opened(struct hn_crews *crews, size_t i, struct hn_gpu_result *
     hn_crews_refuse(crews, card, reason);
 }
 
-static enum hn_status move_card(struct hn_crews *crews, size_t i, struct hn_error *err)
+static void move_card(struct hn_crews *crews, size_t i, struct hn_error *err)
 {
     struct hn_card *card = crews->workers->cards[i];
     struct hn_gpu_result result;
     struct hn_host_view view;
-    struct hn_error reason = {.message = ""};
+    struct hn_error reason;
     switch (crews->states[i]) {
     case CARD_NEW:
-        return begin(crews, i, err);
+        begin(crews, i, err);
+        break;
     case CARD_OPENING:
         if (hn_gpu_client_process(card->gpu, &result, &reason) != HN_OK)
             hn_crews_refuse(crews, card, reason.message);
@@ -171,21 +168,21 @@ static enum hn_status move_card(struct hn_crews *crews, size_t i, struct hn_erro
     case CARD_OUT:
         break;
     }
-    return HN_OK;
 }
 
 enum hn_status hn_crews_move(struct hn_crews *crews, struct hn_error *err)
 {
     struct hn_workers *workers = crews->workers;
-    enum hn_status status = hn_workers_find_cards(workers, err);
+    hn_error_init(err);
+    hn_workers_find_cards(workers);
     /* They load NVRTC while the driver comes up, and say which it is, which searches wait for. */
-    if (status == HN_OK && (crews->count == 0 || !hn_compile_pool_knows_nvrtc(workers->pool)))
-        status = hn_compile_pool_start(workers->pool, first_compilations, err);
-    if (status == HN_OK)
-        status = hn_compile_pool_process(workers->pool, err);
-    for (size_t i = 0; status == HN_OK && i < workers->card_count; i++)
-        status = move_card(crews, i, err);
-    return status;
+    if (crews->count == 0 || !hn_compile_pool_knows_nvrtc(workers->pool))
+        hn_compile_pool_start(workers->pool, first_compilations, err);
+    if (!hn_failed(err))
+        hn_compile_pool_process(workers->pool, err);
+    for (size_t i = 0; !hn_failed(err) && i < workers->card_count; i++)
+        move_card(crews, i, err);
+    return err->status;
 }
 
 static int earlier(int a, int b)
@@ -200,7 +197,7 @@ static void note_polled(struct hn_crews *crews)
     size_t count = hn_compile_pool_polled(workers->pool, crews->fds);
     for (size_t i = 0; i < workers->card_count; i++)
         if (crews->states[i] == CARD_OPENING)
-            count += hn_gpu_client_polled(workers->cards[i]->gpu, crews->fds + count);
+            count += hn_process_polled(&workers->cards[i]->gpu->process, crews->fds + count);
 }
 
 void hn_crews_sleep(struct hn_crews *crews)
@@ -211,7 +208,7 @@ void hn_crews_sleep(struct hn_crews *crews)
     for (size_t i = 0; i < workers->card_count; i++) {
         if (crews->states[i] != CARD_OPENING)
             continue;
-        count += hn_gpu_client_poll(workers->cards[i]->gpu, crews->fds + count);
+        count += hn_process_poll(&workers->cards[i]->gpu->process, crews->fds + count);
         timeout = earlier(timeout, hn_gpu_client_timeout_ms(workers->cards[i]->gpu));
     }
     struct pollfd *wake = &crews->fds[count++];
@@ -277,36 +274,34 @@ static void join(struct hn_crews *crews, struct hn_workers *crew, struct hn_card
 enum hn_status hn_crew_start(struct hn_crews *crews, struct hn_card *card, struct hn_workers **out,
                              struct hn_error *err)
 {
-    struct hn_workers *crew = calloc(1, sizeof *crew);
-    if (crew == NULL)
-        return hn_fail_memory(err);
-    crew->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    enum hn_status status =
-        crew->wakeup >= 0
-            ? hn_compile_pool_share(crews->workers->pool, crew->wakeup, &crew->pool, err)
-            : hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno));
-    if (status != HN_OK) {
-        if (crew->wakeup >= 0)
-            close(crew->wakeup);
-        free(crew);
-        return status;
+    hn_error_init(err);
+    int wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wakeup < 0)
+        return hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno));
+    struct hn_compile_pool *pool = hn_compile_pool_share(crews->workers->pool, wakeup, err);
+    if (pool == NULL) {
+        close(wakeup);
+        return err->status;
     }
+    struct hn_workers *crew = hn_need(1, sizeof *crew);
+    struct hn_client *client = hn_compile_pool_client(pool);
     pthread_mutex_init(&crew->lock, NULL);
+    crew->wakeup = wakeup;
+    crew->pool = pool;
     crew->hosts = crews->workers->hosts;
     crew->run_timeout_s = crews->workers->run_timeout_s;
     crew->lead = card;
     crew->on_cards = (struct hn_meter){.whole = &crew->working, .lock = &crew->lock};
     crew->working.lock = &crew->lock;
-    *hn_compile_pool_meter(crew->pool) =
-        (struct hn_meter){.whole = &crew->working, .lock = &crew->lock};
-    hn_compile_pool_set_timeline(crew->pool, &crew->compiling);
-    hn_gpu_client_set_timeline(card->gpu, &crew->on_gpu);
+    client->meter = crew->on_cards;
+    client->timeline = &crew->compiling;
+    card->gpu->timeline = &crew->on_gpu;
     crews->items[crews->count++] = crew;
     join(crews, crew, card);
     /* Before its thread is there. */
-    status = hn_workers_find_cards(crew, err);
+    hn_workers_find_cards(crew);
     *out = crew;
-    return status;
+    return HN_OK;
 }
 
 void hn_crew_join(struct hn_crews *crews, struct hn_workers *crew, struct hn_card *card)
@@ -316,13 +311,13 @@ void hn_crew_join(struct hn_crews *crews, struct hn_workers *crew, struct hn_car
 
 void hn_crew_leave(struct hn_workers *crew)
 {
-    (void)hn_workers_find_cards(crew, NULL);
+    hn_workers_find_cards(crew);
     for (size_t i = 0; i < crew->card_count; i++) {
         struct hn_gpu_client *gpu = crew->cards[i]->gpu;
-        hn_gpu_client_set_sleep(gpu, NULL, NULL);
-        (void)hn_gpu_client_leave(gpu, NULL);
-        hn_gpu_client_set_timeline(gpu, NULL);
-        hn_gpu_client_meter(gpu)->whole = NULL;
+        gpu->sleep = NULL;
+        hn_gpu_client_leave(gpu);
+        gpu->timeline = NULL;
+        gpu->meter.whole = NULL;
     }
 }
 
@@ -336,11 +331,11 @@ void hn_crew_end(struct hn_crews *crews, struct hn_workers *crew, bool *lost)
     struct hn_host_view view;
     size_t at = 0;
     *lost = is_lost(crew->lead, &view) || crew->lead->refusal[0] != '\0';
-    (void)hn_workers_find_cards(crew, NULL);
+    hn_workers_find_cards(crew);
     for (size_t i = 0; i < crew->card_count; i++) {
         const struct hn_card *card = crew->cards[i];
         crews->states[number_of(crews, card)] = card->refusal[0] == '\0' ? CARD_IDLE : CARD_OUT;
-        hn_gpu_client_meter(card->gpu)->whole = NULL;
+        card->gpu->meter.whole = NULL;
     }
     while (crews->items[at] != crew)
         at++;

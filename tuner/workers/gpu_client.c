@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/interrupt.h"
-#include "tuner/workers/gpu_client_part.h"
+#include "base/memory.h"
 
 /* A signal that comes just before a sleep is seen after it. */
 static const int sleep_limit_ms = 200;
@@ -16,23 +16,19 @@ static const double told_after_ms = 1000;
 /* A worker may be killed from outside while it is set up; one that dies each time has a reason. */
 static const int setup_deaths_most = 2;
 
-enum hn_status hn_gpu_client_create(double run_timeout_s, bool announces,
-                                    struct hn_gpu_client **out, struct hn_error *err)
+/* Computing references may take long on a large machine; a hang still ends. */
+static const double setup_limit_ms = 120e3;
+/* Of one at a host that has got all that was sent. */
+enum { MUTE_MS = 15000 };
+
+struct hn_gpu_client *hn_gpu_client_create(double run_timeout_s, struct hn_host *host)
 {
-    struct hn_gpu_client *client = calloc(1, sizeof *client);
-    if (client == NULL)
-        return hn_fail_memory(err);
+    struct hn_gpu_client *client = hn_need(1, sizeof *client);
     hn_process_init(&client->process);
     client->run_timeout_ms = run_timeout_s * 1e3;
-    client->announces = announces;
-    *out = client;
-    return HN_OK;
-}
-
-void hn_gpu_client_set_host(struct hn_gpu_client *client, struct hn_host *host)
-{
     client->host = host;
-    client->process.place = hn_host_place(host);
+    client->process.place = host != NULL ? hn_host_place(host) : NULL;
+    return client;
 }
 
 static void end_turn(struct hn_gpu_client *client)
@@ -41,7 +37,7 @@ static void end_turn(struct hn_gpu_client *client)
         hn_meter_end(&client->meter, hn_now_ms());
 }
 
-void hn_gpu_client_drop_request(struct hn_gpu_client *client)
+static void drop_request(struct hn_gpu_client *client)
 {
     if (client->requested)
         hn_message_finish(&client->request);
@@ -49,7 +45,8 @@ void hn_gpu_client_drop_request(struct hn_gpu_client *client)
     client->waiting = false;
 }
 
-int hn_gpu_client_drop_worker(struct hn_gpu_client *client)
+/* Returns how it ended, as waitpid() says. */
+static int drop_worker(struct hn_gpu_client *client)
 {
     client->step = 0;
     client->waiting = false;
@@ -67,7 +64,7 @@ void hn_gpu_client_destroy(struct hn_gpu_client *client)
     if (client == NULL)
         return;
     hn_process_abandon(&client->process);
-    hn_gpu_client_drop_request(client);
+    drop_request(client);
     hn_message_finish(&client->beginning);
     for (size_t i = 0; i < client->setup_count; i++)
         hn_message_finish(&client->setup[i]);
@@ -82,35 +79,13 @@ bool hn_gpu_client_reachable(const struct hn_gpu_client *client)
 
 void hn_gpu_client_drop(struct hn_gpu_client *client)
 {
-    hn_gpu_client_drop_worker(client);
-    hn_gpu_client_drop_request(client);
+    drop_worker(client);
+    drop_request(client);
 }
 
 bool hn_gpu_client_busy(const struct hn_gpu_client *client)
 {
     return client->requested;
-}
-
-struct hn_meter *hn_gpu_client_meter(struct hn_gpu_client *client)
-{
-    return &client->meter;
-}
-
-void hn_gpu_client_set_sleep(struct hn_gpu_client *client, hn_gpu_client_sleep *sleep,
-                             void *sleeper)
-{
-    client->sleep = sleep;
-    client->sleeper = sleeper;
-}
-
-void hn_gpu_client_set_timeline(struct hn_gpu_client *client, struct hn_timeline *timeline)
-{
-    client->timeline = timeline;
-}
-
-int hn_gpu_client_guess(const struct hn_gpu_client *client)
-{
-    return client->guess;
 }
 
 enum hn_status hn_gpu_client_request(struct hn_gpu_client *client, struct hn_message *message,
@@ -127,34 +102,32 @@ enum hn_status hn_gpu_client_request(struct hn_gpu_client *client, struct hn_mes
     return HN_OK;
 }
 
-size_t hn_gpu_client_poll(struct hn_gpu_client *client, struct pollfd *fds)
+static bool is_setting_up(const struct hn_gpu_client *client)
 {
-    return hn_process_poll(&client->process, fds);
+    return client->step < client->setup_count;
 }
 
-size_t hn_gpu_client_polled(struct hn_gpu_client *client, const struct pollfd *fds)
+/* The setup message that is next, or the request. */
+static const struct hn_message *current(const struct hn_gpu_client *client)
 {
-    return hn_process_polled(&client->process, fds);
+    return is_setting_up(client) ? &client->setup[client->step] : &client->request;
 }
 
 bool hn_gpu_client_quiet(const struct hn_gpu_client *client)
 {
-    return client->waiting && client->step == client->setup_count &&
-           hn_process_is_quiet(&client->process);
+    return client->waiting && !is_setting_up(client) && hn_process_is_quiet(&client->process);
 }
 
 static double limit_ms(const struct hn_gpu_client *client)
 {
-    return client->step < client->setup_count ? HN_GPU_SETUP_LIMIT_MS : client->request_limit_ms;
+    return is_setting_up(client) ? setup_limit_ms : client->request_limit_ms;
 }
 
 /* No limit holds while another tuner has its turn on the GPU; opening the device needs none. */
 static bool awaits_turn(const struct hn_gpu_client *client)
 {
-    const struct hn_message *sent =
-        client->step < client->setup_count ? &client->setup[client->step] : &client->request;
     return client->waiting && client->process.greeted && !client->begun &&
-           strcmp(hn_message_type(sent), "open") != 0;
+           strcmp(hn_message_type(current(client)), "open") != 0;
 }
 
 const char *hn_gpu_client_holder(const struct hn_gpu_client *client)
@@ -170,7 +143,7 @@ int hn_gpu_client_timeout_ms(const struct hn_gpu_client *client)
     if (!client->waiting)
         return client->requested ? 0 : -1;
     if (awaits_turn(client))
-        return client->host != NULL ? HN_GPU_MUTE_MS / 10 : -1;
+        return client->host != NULL ? MUTE_MS / 10 : -1;
     double left = client->sent_ms + limit_ms(client) - hn_now_ms();
     return left > 0 ? (int)left + 1 : 0;
 }
@@ -179,72 +152,71 @@ static void end_request(struct hn_gpu_client *client, struct hn_gpu_result *resu
                         enum hn_gpu_end end)
 {
     result->end = end;
-    hn_gpu_client_drop_request(client);
+    drop_request(client);
 }
 
 /* What the worker will read of this machine gets to its host before the message. */
-static bool share_data(const struct hn_gpu_client *client, const struct hn_message *message)
+static void share_data(const struct hn_gpu_client *client, const struct hn_message *message)
 {
     size_t i;
     json_t *file;
-    bool shared = true;
-    if (client->host == NULL)
-        return true;
-    json_array_foreach(json_object_get(message->json, "data"), i, file)
+    json_array_foreach(client->host != NULL ? json_object_get(message->json, "data") : NULL, i,
+                       file)
     {
         struct hn_hash hash = {.hex = ""};
         const char *path = json_string_value(json_object_get(file, "path"));
         snprintf(hash.hex, sizeof hash.hex, "%s", json_string_value(json_object_get(file, "hash")));
-        shared = shared && hn_host_share(client->host, path, &hash);
+        hn_host_share(client->host, path, &hash);
     }
-    return shared;
 }
 
 /* A failure to send shows as a closed channel, with the reason in the worker's end; but what is too
  * long for a message never gets there. */
-static enum hn_status send(struct hn_gpu_client *client, const struct hn_message *message,
-                           struct hn_gpu_result *result, struct hn_error *err)
+static void send_current(struct hn_gpu_client *client, struct hn_gpu_result *result,
+                         struct hn_error *err)
 {
     struct hn_error reason;
-    if (!share_data(client, message))
-        return hn_fail_memory(err);
+    const struct hn_message *message = current(client);
+    share_data(client, message);
     enum hn_status status = hn_channel_send(&client->process.channel, message, &reason);
     if (status != HN_EFORMAT && status != HN_ENOMEM)
-        return HN_OK;
+        return;
     client->waiting = false;
-    if (client->step < client->setup_count || status == HN_ENOMEM)
-        return hn_fail(err, HN_ERUN, "setting up the GPU worker ('%s'): %s",
-                       hn_message_type(message), reason.message);
+    if (is_setting_up(client) || status == HN_ENOMEM) {
+        hn_fail(err, HN_ERUN, "setting up the GPU worker ('%s'): %s", hn_message_type(message),
+                reason.message);
+        return;
+    }
     snprintf(result->text, sizeof result->text, "%.600s", reason.message);
     end_request(client, result, HN_GPU_CRASH);
-    return HN_OK;
 }
 
 /* One that is not up may be soon. */
-static enum hn_status check_host(const struct hn_gpu_client *client, struct hn_error *err)
+static void check_host(const struct hn_gpu_client *client, struct hn_error *err)
 {
     struct hn_host_view view;
     hn_host_look(client->host, &view);
-    if (view.state != HN_HOST_OUT)
-        return HN_OK;
-    return hn_fail(err, HN_ERUN, "the GPU's host %s is left out: %s", view.name, view.reason);
+    if (view.state == HN_HOST_OUT)
+        hn_fail(err, HN_ERUN, "the GPU's host %s is left out: %s", view.name, view.reason);
 }
 
-enum hn_status hn_gpu_client_send_next(struct hn_gpu_client *client, struct hn_gpu_result *result,
-                                       struct hn_error *err)
+/* Sends what is next: a setup message that this worker has not had, or the request. Starts a worker
+ * when there is none. */
+static void send_next(struct hn_gpu_client *client, struct hn_gpu_result *result,
+                      struct hn_error *err)
 {
-    if (client->waiting || !client->requested)
-        return HN_OK;
-    if (client->process.pid == 0 && !hn_process_ready(&client->process))
-        return check_host(client, err);
+    if (hn_failed(err) || result->end != HN_GPU_NOTHING || client->waiting || !client->requested)
+        return;
+    if (client->process.pid == 0 && !hn_process_ready(&client->process)) {
+        check_host(client, err);
+        return;
+    }
     if (client->process.pid == 0) {
-        enum hn_status status = hn_process_start(&client->process, NULL, "gpu", err);
-        if (status != HN_OK)
-            return status;
+        if (hn_process_start(&client->process, NULL, "gpu", err) != HN_OK)
+            return;
         client->step = 0;
     }
-    bool setting_up = client->step < client->setup_count;
-    if (!setting_up) {
+    if (!is_setting_up(client)) {
         client->attempts++;
         client->setup_deaths = 0;
     }
@@ -253,34 +225,26 @@ enum hn_status hn_gpu_client_send_next(struct hn_gpu_client *client, struct hn_g
     client->holder[0] = '\0';
     client->sent_ms = client->asked_ms = hn_now_ms();
     hn_process_forget_output(&client->process);
-    return send(client, setting_up ? &client->setup[client->step] : &client->request, result, err);
+    send_current(client, result, err);
 }
 
 /* The worker is gone without an answer. */
-static enum hn_status take_death(struct hn_gpu_client *client, struct hn_gpu_result *result,
-                                 struct hn_error *err)
+static void take_death(struct hn_gpu_client *client, struct hn_gpu_result *result,
+                       struct hn_error *err)
 {
     char end[512];
-    bool in_request = client->waiting && client->step >= client->setup_count;
+    bool in_request = client->waiting && !is_setting_up(client);
     bool in_setup = client->waiting && !in_request;
-    hn_process_describe_end(&client->process, hn_gpu_client_drop_worker(client), end, sizeof end);
+    hn_process_describe_end(&client->process, drop_worker(client), end, sizeof end);
     /* What was in hand is no reason why a host is lost. */
     if (client->process.lost) {
         client->attempts -= in_request;
-        return HN_OK;
-    }
-    if (in_setup && ++client->setup_deaths >= setup_deaths_most)
-        return hn_fail(err, HN_ERUN, "the GPU worker died twice while it was set up: %s", end);
-    if (in_request && client->attempts >= 2) {
+    } else if (in_setup && ++client->setup_deaths >= setup_deaths_most) {
+        hn_fail(err, HN_ERUN, "the GPU worker died twice while it was set up: %s", end);
+    } else if (in_request && client->attempts >= 2) {
         snprintf(result->text, sizeof result->text, "the GPU worker died twice: %s", end);
         end_request(client, result, HN_GPU_CRASH);
     }
-    return HN_OK;
-}
-
-const struct hn_health *hn_gpu_client_health(const struct hn_gpu_client *client)
-{
-    return &client->health;
 }
 
 static void add_health(struct hn_gpu_client *client, json_t *json)
@@ -300,146 +264,151 @@ static void add_health(struct hn_gpu_client *client, json_t *json)
     hn_health_add(&client->health, &seen);
 }
 
-static void note_reply(struct hn_gpu_client *client)
+static void take_waiting(struct hn_gpu_client *client, const struct hn_message *message)
 {
-    const struct hn_message *sent =
-        client->step < client->setup_count ? &client->setup[client->step] : &client->request;
-    if (client->timeline != NULL)
-        hn_timeline_add(client->timeline, hn_message_type(sent), client->asked_ms, hn_now_ms());
+    const char *holder = json_string_value(json_object_get(message->json, "holder"));
+    snprintf(client->holder, sizeof client->holder, "%s", holder != NULL ? holder : "");
+    if (client->announces)
+        fprintf(stderr, "waiting for the GPU: %s\n", client->holder);
+    client->announces = false;
 }
 
-static enum hn_status take_message(struct hn_gpu_client *client, struct hn_message *message,
-                                   struct hn_gpu_result *result, struct hn_error *err)
+static void take_begun(struct hn_gpu_client *client)
 {
-    enum hn_status status = hn_message_gate(message, err);
-    const char *type = hn_message_type(message);
-    if (status != HN_OK)
-        return status;
-    if (!client->process.greeted)
-        return hn_process_greet(&client->process, message, err);
-    if (strcmp(type, "guess") == 0) {
-        json_int_t guess = json_integer_value(json_object_get(message->json, "capability"));
-        client->guess = guess > 0 && guess <= 1000 ? (int)guess : 0;
-        return HN_OK;
-    }
-    if (strcmp(type, "waiting") == 0) {
-        const char *holder = json_string_value(json_object_get(message->json, "holder"));
-        snprintf(client->holder, sizeof client->holder, "%s", holder != NULL ? holder : "");
-        if (client->announces)
-            fprintf(stderr, "waiting for the GPU: %s\n", client->holder);
-        client->announces = false;
-        return HN_OK;
-    }
-    if (strcmp(type, "begun") == 0) {
-        client->begun = true;
-        client->holder[0] = '\0';
-        client->sent_ms = hn_now_ms();
-        if (client->meter.active == 0)
-            hn_meter_begin(&client->meter, client->sent_ms);
-        return HN_OK;
-    }
-    end_turn(client);
-    if (strcmp(type, "failed") == 0) {
-        json_int_t code = json_integer_value(json_object_get(message->json, "status"));
-        const char *text = json_string_value(json_object_get(message->json, "message"));
-        return hn_fail(err, code > HN_OK && code < HN_EINTERRUPTED ? (enum hn_status)code : HN_ERUN,
-                       "%s", text != NULL ? text : "the GPU worker failed");
-    }
-    if (!client->waiting)
-        return HN_OK;
+    client->begun = true;
+    client->holder[0] = '\0';
+    client->sent_ms = hn_now_ms();
+    if (client->meter.active == 0)
+        hn_meter_begin(&client->meter, client->sent_ms);
+}
+
+static void take_failure(const struct hn_message *message, struct hn_error *err)
+{
+    json_int_t code = json_integer_value(json_object_get(message->json, "status"));
+    const char *text = json_string_value(json_object_get(message->json, "message"));
+    hn_fail(err, code > HN_OK && code < HN_EINTERRUPTED ? (enum hn_status)code : HN_ERUN, "%s",
+            text != NULL ? text : "the GPU worker failed");
+}
+
+/* The message is empty then where it is the request's. */
+static void take_reply(struct hn_gpu_client *client, struct hn_message *message,
+                       struct hn_gpu_result *result)
+{
     add_health(client, json_object_get(message->json, "health"));
-    note_reply(client);
+    if (client->timeline != NULL)
+        hn_timeline_add(client->timeline, hn_message_type(current(client)), client->asked_ms,
+                        hn_now_ms());
     client->waiting = false;
-    if (client->step < client->setup_count) {
+    if (is_setting_up(client)) {
         client->step++;
-        return HN_OK;
+        return;
     }
     bool dead = json_is_true(json_object_get(message->json, "dead"));
     result->message = *message;
     *message = (struct hn_message){0};
     end_request(client, result, HN_GPU_REPLY);
     if (dead) {
-        hn_gpu_client_drop_worker(client);
+        drop_worker(client);
         hn_process_describe_output(&client->process, result->text, sizeof result->text);
     }
-    return HN_OK;
 }
 
-static enum hn_status listen_to(struct hn_gpu_client *client, struct hn_gpu_result *result,
-                                struct hn_error *err)
+static void take_message(struct hn_gpu_client *client, struct hn_message *message,
+                         struct hn_gpu_result *result, struct hn_error *err)
 {
-    struct hn_error lost;
-    if (hn_process_is_quiet(&client->process))
-        return HN_OK;
+    if (hn_message_gate(message, err) != HN_OK)
+        return;
+    const char *type = hn_message_type(message);
+    if (!client->process.greeted) {
+        hn_process_greet(&client->process, message, err);
+    } else if (strcmp(type, "guess") == 0) {
+        json_int_t guess = json_integer_value(json_object_get(message->json, "capability"));
+        client->guess = guess > 0 && guess <= 1000 ? (int)guess : 0;
+    } else if (strcmp(type, "waiting") == 0) {
+        take_waiting(client, message);
+    } else if (strcmp(type, "begun") == 0) {
+        take_begun(client);
+    } else {
+        end_turn(client);
+        if (strcmp(type, "failed") == 0)
+            take_failure(message, err);
+        else if (client->waiting)
+            take_reply(client, message, result);
+    }
+}
+
+static void listen_to(struct hn_gpu_client *client, struct hn_gpu_result *result,
+                      struct hn_error *err)
+{
+    if (client->process.pid == 0 || hn_process_is_quiet(&client->process))
+        return;
     hn_process_drain(&client->process);
-    while (client->process.pid != 0 && result->end == HN_GPU_NOTHING) {
+    while (!hn_failed(err) && client->process.pid != 0 && result->end == HN_GPU_NOTHING) {
         struct hn_message message;
+        struct hn_error lost;
         switch (hn_channel_receive(&client->process.channel, false, &message, &lost)) {
         case HN_RECEIVED_NOTHING:
-            return HN_OK;
+            return;
         case HN_RECEIVED_CLOSED:
-            return take_death(client, result, err);
+            take_death(client, result, err);
+            return;
         case HN_RECEIVED_MESSAGE:
+            take_message(client, &message, result, err);
+            hn_message_finish(&message);
             break;
         }
-        enum hn_status status = take_message(client, &message, result, err);
-        hn_message_finish(&message);
-        if (status != HN_OK)
-            return status;
     }
-    return HN_OK;
 }
 
 /* A worker says at once who it is, and that it begins or waits for its turn. Where a connection
  * lives and its worker does not, nothing else would end the wait. */
-static enum hn_status check_mute(struct hn_gpu_client *client, struct hn_error *err)
+static void check_mute(struct hn_gpu_client *client, struct hn_error *err)
 {
     struct hn_host_view view;
     bool said = client->process.greeted && (!awaits_turn(client) || client->holder[0] != '\0');
-    if (client->host == NULL || !client->waiting || said)
-        return HN_OK;
+    if (hn_failed(err) || client->host == NULL || !client->waiting || said)
+        return;
     hn_host_look(client->host, &view);
     if (view.sends)
         client->sent_ms = hn_now_ms();
-    if (hn_now_ms() - client->sent_ms < HN_GPU_MUTE_MS)
-        return HN_OK;
-    hn_gpu_client_drop_worker(client);
-    return hn_fail(err, HN_ERUN, "the GPU's worker at host %s said nothing for %d s", view.name,
-                   HN_GPU_MUTE_MS / 1000);
+    if (hn_now_ms() - client->sent_ms < MUTE_MS)
+        return;
+    drop_worker(client);
+    hn_fail(err, HN_ERUN, "the GPU's worker at host %s said nothing for %d s", view.name,
+            MUTE_MS / 1000);
 }
 
-static enum hn_status enforce_limit(struct hn_gpu_client *client, struct hn_gpu_result *result,
-                                    struct hn_error *err)
+static void enforce_limit(struct hn_gpu_client *client, struct hn_gpu_result *result,
+                          struct hn_error *err)
 {
-    enum hn_status status = check_mute(client, err);
-    if (status != HN_OK)
-        return status;
-    if (!client->waiting || awaits_turn(client) || hn_now_ms() - client->sent_ms < limit_ms(client))
-        return HN_OK;
-    bool in_setup = client->step < client->setup_count;
-    hn_gpu_client_drop_worker(client);
-    if (in_setup)
-        return hn_fail(err, HN_ERUN, "the GPU worker was not set up after %g s",
-                       HN_GPU_SETUP_LIMIT_MS / 1e3);
+    if (hn_failed(err) || result->end != HN_GPU_NOTHING || !client->waiting ||
+        awaits_turn(client) || hn_now_ms() - client->sent_ms < limit_ms(client))
+        return;
+    bool in_setup = is_setting_up(client);
+    drop_worker(client);
+    if (in_setup) {
+        hn_fail(err, HN_ERUN, "the GPU worker was not set up after %g s", setup_limit_ms / 1e3);
+        return;
+    }
     snprintf(result->text, sizeof result->text,
              "still running after %g s (--run-timeout); its worker was killed",
              client->request_limit_ms / 1e3);
     end_request(client, result, HN_GPU_TIMEOUT);
-    return HN_OK;
 }
 
 enum hn_status hn_gpu_client_process(struct hn_gpu_client *client, struct hn_gpu_result *result,
                                      struct hn_error *err)
 {
-    *result = (struct hn_gpu_result){.end = HN_GPU_NOTHING};
-    enum hn_status status = HN_OK;
-    if (client->process.pid != 0)
-        status = listen_to(client, result, err);
-    if (status == HN_OK && result->end == HN_GPU_NOTHING)
-        status = enforce_limit(client, result, err);
-    if (status == HN_OK && result->end == HN_GPU_NOTHING)
-        status = hn_gpu_client_send_next(client, result, err);
-    return status;
+    result->end = HN_GPU_NOTHING;
+    result->message = (struct hn_message){0};
+    result->text[0] = '\0';
+    hn_error_init(err);
+    listen_to(client, result, err);
+    if (result->end == HN_GPU_NOTHING)
+        check_mute(client, err);
+    enforce_limit(client, result, err);
+    send_next(client, result, err);
+    return err->status;
 }
 
 static enum hn_status sleep_on(struct hn_gpu_client *client, struct hn_error *err)
@@ -447,7 +416,7 @@ static enum hn_status sleep_on(struct hn_gpu_client *client, struct hn_error *er
     struct pollfd fds[2];
     if (client->sleep != NULL)
         return client->sleep(client->sleeper, err);
-    size_t count = hn_gpu_client_poll(client, fds);
+    size_t count = hn_process_poll(&client->process, fds);
     int timeout = hn_gpu_client_timeout_ms(client);
     poll(fds, count, timeout >= 0 && timeout < sleep_limit_ms ? timeout : sleep_limit_ms);
     return hn_interrupt_check(err);
@@ -463,4 +432,128 @@ enum hn_status hn_gpu_client_wait(struct hn_gpu_client *client, struct hn_gpu_re
         if (status != HN_OK || result->end != HN_GPU_NOTHING)
             return status;
     }
+}
+
+static void copy_message(struct hn_message *to, const struct hn_message *from)
+{
+    if (hn_message_copy(to, from, NULL) != HN_OK)
+        hn_needed(NULL);
+}
+
+static size_t find_setup(const struct hn_gpu_client *client, const char *type)
+{
+    size_t i = 0;
+    while (i < client->setup_count &&
+           (type == NULL || strcmp(hn_message_type(&client->setup[i]), type) != 0))
+        i++;
+    return i;
+}
+
+static void append_setup(struct hn_gpu_client *client, const struct hn_message *message)
+{
+    client->setup = hn_need_more(client->setup, client->setup_count + 1, sizeof *client->setup);
+    copy_message(&client->setup[client->setup_count++], message);
+}
+
+void hn_gpu_client_keep(struct hn_gpu_client *client, const struct hn_message *message,
+                        const char *replaces, bool taken)
+{
+    size_t i = find_setup(client, replaces);
+    if (i < client->setup_count) {
+        hn_message_finish(&client->setup[i]);
+        memmove(&client->setup[i], &client->setup[i + 1],
+                (client->setup_count - i - 1) * sizeof *client->setup);
+        client->setup_count--;
+        client->step -= client->step > i;
+    }
+    append_setup(client, message);
+    if (taken && client->process.pid != 0)
+        client->step = client->setup_count;
+}
+
+static enum hn_status fail_setup(const struct hn_message *message,
+                                 const struct hn_gpu_result *result, struct hn_error *err)
+{
+    return hn_fail(err, HN_ERUN, "setting up the GPU worker ('%s'): %s", hn_message_type(message),
+                   result->text);
+}
+
+enum hn_status hn_gpu_client_begin_setup(struct hn_gpu_client *client,
+                                         const struct hn_message *message, struct hn_error *err)
+{
+    struct hn_message copy;
+    struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
+    hn_error_init(err);
+    copy_message(&client->beginning, message);
+    copy_message(&copy, message);
+    hn_gpu_client_request(client, &copy, setup_limit_ms / 1e3, err);
+    send_next(client, &result, err);
+    if (!hn_failed(err) && result.end != HN_GPU_NOTHING)
+        fail_setup(message, &result, err);
+    return err->status;
+}
+
+enum hn_status hn_gpu_client_end_setup(struct hn_gpu_client *client, const char *replaces,
+                                       struct hn_message *reply, struct hn_error *err)
+{
+    struct hn_gpu_result result;
+    struct hn_message message = client->beginning;
+    client->beginning = (struct hn_message){0};
+    enum hn_status status = hn_gpu_client_wait(client, &result, err);
+    if (status == HN_OK && result.end != HN_GPU_REPLY)
+        status = fail_setup(&message, &result, err);
+    if (status == HN_OK) {
+        size_t i = find_setup(client, replaces);
+        if (reply != NULL)
+            *reply = result.message;
+        else
+            hn_message_finish(&result.message);
+        /* The worker that has just answered has taken it, unless its device faulted over it. */
+        if (i < client->setup_count) {
+            hn_message_finish(&client->setup[i]);
+            copy_message(&client->setup[i], &message);
+        } else {
+            append_setup(client, &message);
+            client->step += client->process.pid != 0;
+        }
+    }
+    hn_message_finish(&message);
+    return status;
+}
+
+enum hn_status hn_gpu_client_setup(struct hn_gpu_client *client, const struct hn_message *message,
+                                   const char *replaces, struct hn_message *reply,
+                                   struct hn_error *err)
+{
+    enum hn_status status = hn_gpu_client_begin_setup(client, message, err);
+    return status == HN_OK ? hn_gpu_client_end_setup(client, replaces, reply, err) : status;
+}
+
+/* What holds for every problem. */
+static bool is_lasting(const struct hn_message *message)
+{
+    return strcmp(hn_message_type(message), "open") == 0 ||
+           strcmp(hn_message_type(message), "context") == 0;
+}
+
+void hn_gpu_client_leave(struct hn_gpu_client *client)
+{
+    struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
+    /* A worker that is not up to date, or still at something, is not worth waiting for. */
+    if (client->process.pid != 0 && !client->requested && !is_setting_up(client)) {
+        struct hn_message leave;
+        struct hn_error ignored;
+        hn_message_init(&leave, "leave");
+        if (hn_gpu_client_request(client, &leave, setup_limit_ms / 1e3, &ignored) == HN_OK)
+            hn_gpu_client_wait(client, &result, &ignored);
+    }
+    if (result.end == HN_GPU_REPLY)
+        hn_message_finish(&result.message);
+    else
+        hn_gpu_client_drop(client);
+    while (client->setup_count > 0 && !is_lasting(&client->setup[client->setup_count - 1]))
+        hn_message_finish(&client->setup[--client->setup_count]);
+    client->health = (struct hn_health){0};
+    if (client->step > client->setup_count)
+        client->step = client->setup_count;
 }

@@ -14,9 +14,9 @@
 #include "runtime/device/health.h"
 #include "runtime/device/nvml.h"
 #include "runtime/process/worker.h"
-#include "tuner/hosts/node_files.h"
+#include "tuner/hosts/node.h"
 #include "tuner/workers/turn.h"
-#include "tuner/workers/worker_gpu.h"
+#include "tuner/workers/workers.h"
 
 /* What a GPU worker holds; each message handler answers one message. */
 struct gpu {

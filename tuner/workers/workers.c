@@ -4,7 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/thread.h"
 
 static void make_opening(const struct hn_card *card, struct hn_message *open)
 {
@@ -14,36 +16,29 @@ static void make_opening(const struct hn_card *card, struct hn_message *open)
 }
 
 /* Before anything else: the driver takes its time. */
-static enum hn_status begin_opening(const struct hn_card *card, struct hn_error *err)
+static void begin_opening(const struct hn_card *card, struct hn_error *err)
 {
     struct hn_message open;
+    if (hn_failed(err))
+        return;
     make_opening(card, &open);
-    enum hn_status status = hn_gpu_client_begin_setup(card->gpu, &open, err);
+    hn_gpu_client_begin_setup(card->gpu, &open, err);
     hn_message_finish(&open);
-    return status;
 }
 
-static enum hn_status add_card(struct hn_workers *workers, struct hn_host *host,
-                               const char *selector, bool announces, struct hn_error *err)
+static struct hn_card *add_card(struct hn_workers *workers, struct hn_host *host,
+                                const char *selector)
 {
-    struct hn_card *card = calloc(1, sizeof *card);
-    if (card == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status =
-        hn_gpu_client_create(workers->run_timeout_s, announces, &card->gpu, err);
-    if (status != HN_OK) {
-        free(card);
-        return status;
-    }
+    struct hn_card *card = hn_need(1, sizeof *card);
+    card->gpu = hn_gpu_client_create(workers->run_timeout_s, host);
     card->host = host;
-    if (host != NULL)
-        hn_gpu_client_set_host(card->gpu, host);
     if (selector != NULL)
         snprintf(card->selector, sizeof card->selector, "%s", selector);
-    hn_gpu_client_meter(card->gpu)->whole = &workers->on_cards;
-    hn_gpu_client_set_sleep(card->gpu, workers->sleep, workers->sleeper);
+    card->gpu->meter.whole = &workers->on_cards;
+    card->gpu->sleep = workers->sleep;
+    card->gpu->sleeper = workers->sleeper;
     workers->cards[workers->card_count++] = card;
-    return HN_OK;
+    return card;
 }
 
 static size_t count_cards(const struct hn_workers *workers, const struct hn_host *host)
@@ -68,19 +63,20 @@ static void take_joining(struct hn_workers *crew)
     pthread_mutex_lock(&crew->lock);
     for (size_t i = 0; i < crew->joining_count; i++) {
         struct hn_card *card = crew->joining[i];
-        hn_gpu_client_meter(card->gpu)->whole = &crew->on_cards;
-        hn_gpu_client_set_sleep(card->gpu, crew->sleep, crew->sleeper);
+        card->gpu->meter.whole = &crew->on_cards;
+        card->gpu->sleep = crew->sleep;
+        card->gpu->sleeper = crew->sleeper;
         crew->cards[crew->card_count++] = card;
     }
     crew->joining_count = 0;
     pthread_mutex_unlock(&crew->lock);
 }
 
-enum hn_status hn_workers_find_cards(struct hn_workers *workers, struct hn_error *err)
+void hn_workers_find_cards(struct hn_workers *workers)
 {
     if (workers->wakeup >= 0) {
         take_joining(workers);
-        return HN_OK;
+        return;
     }
     for (size_t i = 0; i < hn_hosts_count(workers->hosts); i++) {
         struct hn_host *host = hn_hosts_at(workers->hosts, i);
@@ -92,69 +88,64 @@ enum hn_status hn_workers_find_cards(struct hn_workers *workers, struct hn_error
              n < (size_t)view.gpus && workers->card_count < HN_CARDS_MOST; n++) {
             char selector[24];
             snprintf(selector, sizeof selector, "%zu", n);
-            enum hn_status status = add_card(workers, host, selector, false, err);
-            if (status != HN_OK)
-                return status;
+            add_card(workers, host, selector);
         }
         name_host(workers, host, &view);
     }
-    return HN_OK;
 }
 
 /* A card of each host that may have one: how many there are is known later. */
-static enum hn_status start_hosts(struct hn_workers *workers,
-                                  const struct hn_workers_options *options, struct hn_error *err)
+static void start_hosts(struct hn_workers *workers, const struct hn_workers_options *options,
+                        struct hn_error *err)
 {
-    enum hn_status status =
-        hn_hosts_start(options->hosts, options->host_count, &workers->hosts, err);
-    if (status == HN_OK)
-        status = hn_compile_pool_lend(workers->pool, workers->hosts, err);
-    for (size_t i = 0; status == HN_OK && i < options->host_count; i++)
+    if (hn_hosts_start(options->hosts, options->host_count, &workers->hosts, err) != HN_OK)
+        return;
+    hn_compile_pool_lend(workers->pool, workers->hosts);
+    for (size_t i = 0; i < options->host_count; i++)
         if (options->hosts[i].gpus != 0)
-            status = add_card(workers, hn_hosts_at(workers->hosts, i), "0", false, err);
-    if (status == HN_OK && workers->card_count == 0)
-        status = hn_fail(err, HN_EUSAGE, "--workers names no host with a GPU ('gpus')");
-    return status;
+            add_card(workers, hn_hosts_at(workers->hosts, i), "0");
+    if (workers->card_count == 0)
+        hn_fail(err, HN_EUSAGE, "--workers names no host with a GPU ('gpus')");
 }
 
-static enum hn_status start(struct hn_workers *workers, const struct hn_workers_options *options,
-                            struct hn_error *err)
+static void start_cards(struct hn_workers *workers, const struct hn_workers_options *options,
+                        struct hn_error *err)
 {
-    bool elsewhere = options->host_count > 0;
-    enum hn_status status = hn_compile_pool_create(elsewhere ? 0 : options->jobs,
-                                                   options->compile_timeout_s, &workers->pool, err);
-    if (status == HN_OK)
-        status = elsewhere ? start_hosts(workers, options, err)
-                           : add_card(workers, NULL, options->device, options->announces, err);
-    if (status != HN_OK)
-        return status;
+    struct hn_client *client = hn_compile_pool_client(workers->pool);
+    if (hn_failed(err))
+        return;
     workers->lead = workers->cards[0];
-    hn_gpu_client_set_timeline(workers->lead->gpu, &workers->on_gpu);
-    hn_compile_pool_set_timeline(workers->pool, &workers->compiling);
-    hn_compile_pool_meter(workers->pool)->whole = &workers->working;
-    status = options->divided ? HN_OK : begin_opening(workers->lead, err);
-    if (status == HN_OK)
-        status = hn_compile_pool_start(workers->pool,
-                                       (uint64_t)fmin(options->useful, (double)options->jobs), err);
-    return status;
+    workers->lead->gpu->timeline = &workers->on_gpu;
+    client->timeline = &workers->compiling;
+    client->meter.whole = &workers->working;
+    if (!options->divided)
+        begin_opening(workers->lead, err);
+    if (!hn_failed(err))
+        hn_compile_pool_start(workers->pool, (uint64_t)fmin(options->useful, (double)options->jobs),
+                              err);
 }
 
 enum hn_status hn_workers_start(const struct hn_workers_options *options, struct hn_workers **out,
                                 struct hn_error *err)
 {
-    struct hn_workers *workers = calloc(1, sizeof *workers);
-    if (workers == NULL)
-        return hn_fail_memory(err);
+    bool elsewhere = options->host_count > 0;
+    struct hn_workers *workers = hn_need(1, sizeof *workers);
+    hn_error_init(err);
     workers->run_timeout_s = options->run_timeout_s;
     workers->on_cards.whole = &workers->working;
     workers->wakeup = -1;
-    enum hn_status status = start(workers, options, err);
-    if (status != HN_OK) {
+    workers->pool =
+        hn_compile_pool_create(elsewhere ? 0 : options->jobs, options->compile_timeout_s);
+    if (elsewhere)
+        start_hosts(workers, options, err);
+    else
+        add_card(workers, NULL, options->device)->gpu->announces = options->announces;
+    start_cards(workers, options, err);
+    if (hn_failed(err))
         hn_workers_destroy(workers);
-        return status;
-    }
-    *out = workers;
-    return HN_OK;
+    else
+        *out = workers;
+    return err->status;
 }
 
 void hn_workers_destroy(struct hn_workers *workers)
@@ -180,7 +171,7 @@ size_t hn_workers_poll(const struct hn_workers *workers, struct pollfd *fds)
 {
     size_t count = hn_compile_pool_poll(workers->pool, fds);
     for (size_t i = 0; i < workers->card_count; i++)
-        count += hn_gpu_client_poll(workers->cards[i]->gpu, fds + count);
+        count += hn_process_poll(&workers->cards[i]->gpu->process, fds + count);
     if (workers->hosts != NULL)
         fds[count++] = (struct pollfd){.fd = workers->wakeup >= 0 ? workers->wakeup
                                                                   : hn_hosts_wakeup(workers->hosts),
@@ -192,15 +183,14 @@ bool hn_workers_polled(const struct hn_workers *workers, const struct pollfd *fd
 {
     size_t count = hn_compile_pool_polled(workers->pool, fds);
     for (size_t i = 0; i < workers->card_count; i++)
-        count += hn_gpu_client_polled(workers->cards[i]->gpu, fds + count);
+        count += hn_process_polled(&workers->cards[i]->gpu->process, fds + count);
     return workers->hosts != NULL && fds[count].revents != 0;
 }
 
 void hn_workers_clear(const struct hn_workers *workers)
 {
-    uint64_t count;
     if (workers->wakeup >= 0)
-        (void)!read(workers->wakeup, &count, sizeof count);
+        hn_event_clear(workers->wakeup);
     else if (workers->hosts != NULL)
         hn_hosts_clear(workers->hosts);
 }
@@ -224,8 +214,10 @@ void hn_workers_set_sleep(struct hn_workers *workers, hn_gpu_client_sleep *sleep
 {
     workers->sleep = sleep;
     workers->sleeper = sleeper;
-    for (size_t i = 0; i < workers->card_count; i++)
-        hn_gpu_client_set_sleep(workers->cards[i]->gpu, sleep, sleeper);
+    for (size_t i = 0; i < workers->card_count; i++) {
+        workers->cards[i]->gpu->sleep = sleep;
+        workers->cards[i]->gpu->sleeper = sleeper;
+    }
 }
 
 bool hn_card_is_none(const struct hn_card *card)
@@ -235,14 +227,6 @@ bool hn_card_is_none(const struct hn_card *card)
         return false;
     hn_host_look(card->host, &view);
     return view.state == HN_HOST_UP && view.gpus == 0;
-}
-
-void hn_card_refuse(struct hn_card *card, const char *reason)
-{
-    struct hn_host_view view;
-    hn_host_look(card->host, &view);
-    if (view.state == HN_HOST_UP && view.gpus > 0)
-        snprintf(card->refusal, sizeof card->refusal, "%.390s", reason);
 }
 
 enum hn_status hn_card_open(struct hn_card *card, struct hn_error *err)
@@ -270,10 +254,10 @@ enum hn_status hn_card_take_opened(struct hn_card *card, const struct hn_message
     if (status != HN_OK)
         return status;
     make_opening(card, &open);
-    status = hn_gpu_client_keep(card->gpu, &open, "open", true, err);
+    hn_gpu_client_keep(card->gpu, &open, "open", true);
     hn_message_finish(&open);
-    card->known = status == HN_OK;
-    return status;
+    card->known = true;
+    return HN_OK;
 }
 
 static enum hn_status open_lead(struct hn_workers *workers, struct hn_error *err)
@@ -299,22 +283,27 @@ static struct hn_card *next_lead(const struct hn_workers *workers)
 
 enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err)
 {
-    while (!workers->lead->known) {
-        enum hn_status status = open_lead(workers, err);
+    hn_error_init(err);
+    while (!workers->lead->known && open_lead(workers, err) != HN_OK) {
+        struct hn_card *lead = workers->lead;
         struct hn_card *next = next_lead(workers);
-        if (status == HN_OK)
-            break;
-        if (status == HN_EINTERRUPTED || next == NULL)
-            return status;
-        hn_card_refuse(workers->lead, err->message);
-        hn_gpu_client_drop(workers->lead->gpu);
+        struct hn_host_view view;
+        if (err->status == HN_EINTERRUPTED || next == NULL)
+            return err->status;
+        /* Where it is its host's fault, that is told with the host. */
+        hn_host_look(lead->host, &view);
+        if (view.state == HN_HOST_UP && view.gpus > 0)
+            snprintf(lead->refusal, sizeof lead->refusal, "%.390s", err->message);
+        hn_gpu_client_drop(lead->gpu);
         workers->lead = next;
-        hn_gpu_client_set_timeline(next->gpu, &workers->on_gpu);
-        status = begin_opening(next, err);
-        if (status != HN_OK)
-            return status;
+        next->gpu->timeline = &workers->on_gpu;
+        hn_error_init(err);
+        begin_opening(next, err);
+        if (hn_failed(err))
+            return err->status;
     }
-    return hn_workers_find_cards(workers, err);
+    hn_workers_find_cards(workers);
+    return HN_OK;
 }
 
 void hn_workers_end(struct hn_workers *workers)
@@ -332,10 +321,10 @@ void hn_workers_leave(struct hn_workers *workers)
         workers->used = true;
         return;
     }
-    hn_compile_pool_cancel(workers->pool, false);
+    hn_compile_pool_forget(workers->pool, HN_RANK_SETUP, false);
     hn_workers_set_sleep(workers, NULL, NULL);
     for (size_t i = 0; i < workers->card_count; i++)
-        hn_gpu_client_leave(workers->cards[i]->gpu, NULL);
+        hn_gpu_client_leave(workers->cards[i]->gpu);
     workers->on_gpu.count = 0;
     workers->compiling.count = 0;
 }

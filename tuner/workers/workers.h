@@ -20,7 +20,7 @@ struct hn_workers_options {
     double compile_timeout_s;
     double run_timeout_s;
     bool announces; /* says on stderr, once, who has the GPU meanwhile */
-    bool divided;   /* cards are opened, and given to searches, by crews.h */
+    bool divided;   /* cards are opened, and given to searches, as crews (below) */
 };
 
 enum { HN_CARDS_MOST = 256 };
@@ -52,12 +52,16 @@ struct hn_workers {
     hn_gpu_client_sleep *sleep;
     void *sleeper;
     bool used;               /* by a problem before */
-    /* A crew (crews.h) has a share of another's: */
+    /* A crew (below) has a share of another's: */
     int wakeup; /* eventfd: something was compiled for it, a card joined it, a host came or went; -1: it is no crew */
     pthread_mutex_t lock; /* of its meters, and of those that join */
     struct hn_card *joining[HN_CARDS_MOST];
     size_t joining_count;
 };
+
+struct hn_channel;
+/* The inside of a GPU worker: reads a message and answers it, until hone closes the channel. */
+void hn_worker_gpu(struct hn_channel *channel);
 
 enum hn_status hn_workers_start(const struct hn_workers_options *options, struct hn_workers **workers,
                                 struct hn_error *err);
@@ -76,21 +80,57 @@ void hn_workers_clear(const struct hn_workers *workers);
 /* Until a time limit of one of them strikes; -1: none runs. */
 int hn_workers_timeout_ms(const struct hn_workers *workers);
 
-/* What is called instead of sleeping, for all cards (gpu_client.h). */
+/* What is called instead of sleeping, for all cards. */
 void hn_workers_set_sleep(struct hn_workers *workers, hn_gpu_client_sleep *sleep, void *sleeper);
 
 /* Waits for the lead's device, unless it is known; where its host can not be used, another card leads. */
 enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err);
 /* Adds the cards of hosts that have said how many they have, or that were given to the crew. */
-enum hn_status hn_workers_find_cards(struct hn_workers *workers, struct hn_error *err);
+void hn_workers_find_cards(struct hn_workers *workers);
+/* Before a problem: what belongs to an earlier one is let go of. */
+void hn_workers_leave(struct hn_workers *workers);
+
 /* Whether its host turned out to have no GPU: one is taken for granted until that is known. */
 bool hn_card_is_none(const struct hn_card *card);
 /* Asks for the device of a card; take_opened has the reply. */
 enum hn_status hn_card_open(struct hn_card *card, struct hn_error *err);
 enum hn_status hn_card_take_opened(struct hn_card *card, const struct hn_message *reply, struct hn_error *err);
-/* Why it is not used, unless that is its host's fault, which is told with the host. */
-void hn_card_refuse(struct hn_card *card, const char *reason);
-/* Before a problem: what belongs to an earlier one is let go of. */
-void hn_workers_leave(struct hn_workers *workers);
+
+/* Searches side by side: the cards of all hosts are divided between crews, each of which a search uses in a thread of its own as the
+ * workers that it has. Compile workers are shared. The thread that made the crews, and it alone, opens cards, moves compile workers on
+ * and says who gets what; a card that is a crew's is that crew's thread's until it leaves. */
+struct hn_crews;
+
+/* Borrows workers that were started as `divided`. */
+enum hn_status hn_crews_create(struct hn_workers *workers, struct hn_crews **crews, struct hn_error *err);
+/* After all crews have ended. NULL is fine. */
+void hn_crews_destroy(struct hn_crews *crews);
+
+/* Moves on without blocking. HN_ERUN: nobody is left that compiles, of which the crews hear, too. */
+enum hn_status hn_crews_move(struct hn_crews *crews, struct hn_error *err);
+/* Until something is to be looked at. */
+void hn_crews_sleep(struct hn_crews *crews);
+
+/* A card that is known, there, and no crew's; i counts all cards, from 0. NULL: the i-th is not, or there is none. */
+struct hn_card *hn_crews_idle(const struct hn_crews *crews, size_t i);
+size_t hn_crews_card_count(const struct hn_crews *crews);
+/* Whether there may be one later that nobody knows yet; whether there is one that is known and of use, if its host is there again. */
+bool hn_crews_may_come(const struct hn_crews *crews);
+bool hn_crews_remain(const struct hn_crews *crews);
+/* It is of no use beside the others. */
+void hn_crews_refuse(struct hn_crews *crews, const struct hn_card *card, const char *reason);
+/* Why the last card that is of no use is none; "": there is none. */
+const char *hn_crews_refusal(const struct hn_crews *crews);
+
+/* An idle card leads a new one, or joins one, from which it goes when the crew ends. */
+enum hn_status hn_crew_start(struct hn_crews *crews, struct hn_card *card, struct hn_workers **crew, struct hn_error *err);
+void hn_crew_join(struct hn_crews *crews, struct hn_workers *crew, struct hn_card *card);
+size_t hn_crew_size(struct hn_workers *crew);
+/* Its thread's last call, once its backend is destroyed: cards let go of the problem. */
+void hn_crew_leave(struct hn_workers *crew);
+/* By any thread: who divides is to look. */
+void hn_crews_wake(const struct hn_crews *crews);
+/* By who divides, behind that. Cards that it refused stay so. lost: the host of the card that led it is lost for good. */
+void hn_crew_end(struct hn_crews *crews, struct hn_workers *crew, bool *lost);
 
 #endif
