@@ -48,9 +48,10 @@ enum hn_status hn_outputs_init(struct hn_outputs *outputs, struct hn_arena *aren
     outputs->checksums = calloc(count + 1, sizeof *outputs->checksums);
     outputs->counts = calloc(count + 1, sizeof *outputs->counts);
     outputs->compared = calloc(count + 1, sizeof *outputs->compared);
+    outputs->largest = calloc(count + 1, sizeof *outputs->largest);
     enum hn_status status = HN_OK;
     if (outputs->offsets == NULL || outputs->checksums == NULL || outputs->counts == NULL ||
-        outputs->compared == NULL) {
+        outputs->compared == NULL || outputs->largest == NULL) {
         status = hn_fail_memory(err);
         goto finish_outputs;
     }
@@ -72,6 +73,7 @@ void hn_outputs_finish(struct hn_outputs *outputs)
 {
     if (outputs->block != 0)
         outputs->arena->context->driver->p_cuMemFree(outputs->block);
+    free(outputs->largest);
     free(outputs->compared);
     free(outputs->counts);
     free(outputs->checksums);

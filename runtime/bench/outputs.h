@@ -13,6 +13,7 @@ struct hn_outputs {
     uint64_t *checksums; /* one an argument */
     uint64_t *counts;    /* one an argument: the elements that are results, by its length argument; of vectors all lanes */
     uint64_t *compared;  /* one an argument: how many of these are compared */
+    double *largest;     /* one an argument: max|r| of all inputs so far, since those of one alone may cancel in a single sum */
     bool damaged;        /* a variant wrote into it: capture it again */
 };
 

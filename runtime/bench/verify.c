@@ -217,8 +217,7 @@ static void judge_flush(const struct hn_arena *arena, const char *when, struct h
 }
 
 static enum hn_status evaluate_tolerance(const struct hn_variant *variant, size_t argument,
-                                         double max_reference, double *tolerance,
-                                         struct hn_error *err)
+                                         double largest, double *tolerance, struct hn_error *err)
 {
     const struct hn_compare *compare = comparison_of(variant->arena, argument);
     enum hn_element element = variant->arena->plan->arguments[argument].element;
@@ -232,7 +231,7 @@ static enum hn_status evaluate_tolerance(const struct hn_variant *variant, size_
         status = hn_expression_number(compare->relative, variant->values, &relative, err);
     if (status == HN_OK && compare->absolute != NULL)
         status = hn_expression_number(compare->absolute, variant->values, &absolute, err);
-    *tolerance = absolute + relative * max_reference;
+    *tolerance = absolute + relative * largest;
     return status;
 }
 
@@ -400,9 +399,8 @@ static enum hn_status count_differing(struct hn_variant *variant, const struct h
     return status;
 }
 
-static enum hn_status judge_output(struct hn_variant *variant, const struct hn_outputs *outputs,
-                                   size_t i, const char *when, struct hn_record *record,
-                                   struct hn_error *err)
+static enum hn_status judge_output(struct hn_variant *variant, struct hn_outputs *outputs, size_t i,
+                                   const char *when, struct hn_record *record, struct hn_error *err)
 {
     struct hn_arena *arena = variant->arena;
     struct tally tally = {.compared = outputs->compared[i]};
@@ -411,8 +409,8 @@ static enum hn_status judge_output(struct hn_variant *variant, const struct hn_o
     if (comparison_of(arena, i)->mode == HN_COMPARE_MULTISET)
         return judge_multiset(variant, outputs, i, when, record, err);
     struct hn_difference difference = read_difference(arena, i);
-    enum hn_status status =
-        evaluate_tolerance(variant, i, difference.max_reference, &tolerance, err);
+    outputs->largest[i] = fmax(outputs->largest[i], difference.max_reference);
+    enum hn_status status = evaluate_tolerance(variant, i, outputs->largest[i], &tolerance, err);
     if (status == HN_OK)
         status = evaluate_allowed(variant, i, tally.compared, &tally.allowed, err);
     if (status != HN_OK)
@@ -440,7 +438,7 @@ static enum hn_status judge_output(struct hn_variant *variant, const struct hn_o
 
 /* Lengths before what they are the lengths of: where one is wrong, so is all that follows from it.
  */
-static enum hn_status judge_outputs(struct hn_variant *variant, const struct hn_outputs *outputs,
+static enum hn_status judge_outputs(struct hn_variant *variant, struct hn_outputs *outputs,
                                     const char *when, struct hn_record *record,
                                     struct hn_error *err)
 {

@@ -258,6 +258,26 @@ static void reseeding_keeps_right_variants_right(void **state)
     hn_record_finish(&record);
 }
 
+/* One sum of many may be small by chance, and its rounding error is not. */
+static void a_tolerance_goes_by_the_largest_of_all_inputs(void **state)
+{
+    (void)state;
+    struct hn_error err = {0};
+    double largest = 0.0;
+    bool smaller = false;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        assert_int_equal(hn_bench_reseed(scale.bench, seed, &err), HN_OK);
+        struct hn_record record =
+            bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &verify_only);
+        bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
+        smaller = smaller || record.verdict.max_reference < largest;
+        largest = fmax(largest, record.verdict.max_reference);
+        assert_true(fabs(record.verdict.tolerance - 1e-6 * largest) < 1e-12);
+        hn_record_finish(&record);
+    }
+    assert_true(smaller);
+}
+
 static void race_interleaves_and_drops_what_fails(void **state)
 {
     (void)state;
@@ -396,6 +416,7 @@ int main(void)
         WITH_BENCH(what_is_measured_is_compared_again),
         WITH_BENCH(an_illegal_address_kills_the_bench),
         WITH_BENCH(reseeding_keeps_right_variants_right),
+        WITH_BENCH(a_tolerance_goes_by_the_largest_of_all_inputs),
         WITH_BENCH(race_interleaves_and_drops_what_fails),
         WITH_BENCH(warm_up_and_copy_bandwidth),
         cmocka_unit_test(warm_regime_is_faster),
