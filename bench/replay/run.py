@@ -85,7 +85,7 @@ class Kernel:
     def __init__(self, folder, kind, n):
         self.name = f"{kind}_{n}"
         self.folder = folder
-        self.timing, self.replays, self.slowed = {}, [], None
+        self.timing, self.replays, self.slowed, self.added = {}, [], None, 0
         self.template = folder / f"{self.name}.cu"
         self.source = TEMPLATE.replace("VALUE", KINDS[kind])
         self.template.write_text(self.source)
@@ -110,22 +110,29 @@ class Kernel:
         self.replays.append(self.replay())
 
     def measure(self, spin):
-        """The median of three processes."""
+        """The median of five processes."""
         self.template.write_text(self.source.replace("SPIN 0", f"SPIN {spin}", 1))
         command = [find_hone(), "run", f"{self.name}.yaml", "-s", self.point, "--json"]
-        runs = [subprocess.run(command, cwd=self.folder, text=True, capture_output=True, stdin=subprocess.DEVNULL) for _ in range(3)]
+        runs = [subprocess.run(command, cwd=self.folder, text=True, capture_output=True, stdin=subprocess.DEVNULL) for _ in range(5)]
         if any(run.returncode != 0 for run in runs):
             raise RuntimeError(f"{' '.join(command)}: {runs[0].stderr}")
         return statistics.median(json.loads(run.stdout)["problems"][0]["record"]["timing"]["median_us"] for run in runs)
 
+    def find_spin(self, spin, share):
+        """The spin that adds the share, within half a hundredth."""
+        us, low, high = self.measure(0), 0, None
+        for _ in range(8):
+            self.added = self.measure(spin) / us - 1
+            if abs(self.added - share) <= 0.005:
+                return spin
+            low, high = (spin, high) if self.added < share else (low, spin)
+            spin = 2 * spin if high is None else (low + high) // 2
+        raise RuntimeError(f"{self.name}: no spin makes it {share:.0%} slower: {spin} cycles add {self.added:.1%}")
+
     def slow_down(self, share):
-        settings, us = {}, self.timing["median_us"]
-        spin = round(share * us * (self.timing["clock_mhz"] or 1))
+        settings, spin = {}, round(share * self.timing["median_us"] * (self.timing["clock_mhz"] or 1))
         if "HONE_DOUBLE" not in os.environ:
-            us = self.measure(0)
-            for _ in range(2):
-                slower = self.measure(spin) / us - 1
-                spin = round(spin * min(3, max(0.5, share / max(slower, 0.01))))
+            spin = self.find_spin(spin, share)
         self.template.write_text(self.source.replace("SPIN 0", f"SPIN {spin}", 1))
         if "HONE_DOUBLE" in os.environ:  # to rehearse on the driver double, for which the template says no time
             paces = self.folder / f"{self.name}.paces"
@@ -142,7 +149,7 @@ class Kernel:
         slowed = self.slowed and self.slowed["now"]["timing"]
         text = (f"{self.name:19} race {was['median_us']:8.3f} us, processes {was.get('fastest_us', 0):8.3f} to {was.get('slowest_us', 0):8.3f}; replayed "
                 f"{ratios[0]:.3f} to {ratios[-1]:.3f}, {again} of {len(ratios)} again: {', '.join(verdicts)}")
-        return text + (f"; made slower {slowed.get('middle_us', slowed['median_us']) / us:.3f}: {self.slowed['verdict']}"
+        return text + (f"; {self.added:.1%} added, replayed {slowed.get('middle_us', slowed['median_us']) / us:.3f}: {self.slowed['verdict']}"
                        if slowed else "")
 
 
@@ -188,7 +195,7 @@ def main():
     excused = sum(replay["verdict"] == "the machine is slower" for replay in replays)
     slowed = [kernel.slowed["verdict"] for kernel in kernels if kernel.slowed]
     if arguments.json:
-        arguments.json.write_text(json.dumps({kernel.name: {"recorded": kernel.timing, "replays": kernel.replays, "slowed": kernel.slowed}
+        arguments.json.write_text(json.dumps({kernel.name: {"recorded": kernel.timing, "replays": kernel.replays, "added": kernel.added, "slowed": kernel.slowed}
                                               for kernel in kernels}))
     print(f"{len(replays)} replays: {accused} SLOWER or WRONG, {excused} of a slower machine; of {len(slowed)} kernels made "
           f"{arguments.slower:g}% slower {slowed.count('SLOWER')} found; {left} left out or failed, {time.monotonic() - started:.0f} s")
