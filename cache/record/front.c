@@ -6,10 +6,15 @@
 
 static const double counter_leaves = 0.002;
 
+static bool is_weighed(const struct hn_record *record)
+{
+    return hn_observed(&record->observed, "energy.windows") > 0;
+}
+
 double hn_front_cost(const struct hn_record *record, enum hn_front_by by)
 {
     double time_us = record->timing.median_us;
-    double joules = record->energy.joules;
+    double joules = hn_observed(&record->observed, "energy.joules");
     if (record->outcome != HN_OUTCOME_OK || (by != HN_FRONT_TIME && !(joules > 0)))
         return INFINITY;
     if (by == HN_FRONT_TIME)
@@ -26,8 +31,8 @@ bool hn_front_parse(const char *objective, enum hn_front_by *by)
 double hn_front_objective(const struct hn_record *record, enum hn_front_by by)
 {
     double seconds = 1e-6 * record->timing.median_us;
-    double joules =
-        record->energy.windows > 0 ? record->energy.joules : record->estimated_w * seconds;
+    double joules = is_weighed(record) ? hn_observed(&record->observed, "energy.joules")
+                                       : record->estimated_w * seconds;
     if (!(joules > 0))
         return (double)NAN;
     return by == HN_FRONT_ENERGY_DELAY ? joules * seconds : joules;
@@ -36,9 +41,9 @@ double hn_front_objective(const struct hn_record *record, enum hn_front_by by)
 bool hn_front_is_tied(const struct hn_record *better, const struct hn_record *other)
 {
     double apart = (other->objective - better->objective) / better->objective;
-    return better->energy.windows > 0 && other->energy.windows > 0 &&
-           apart <= fmax(better->energy.spread, counter_leaves) +
-                        fmax(other->energy.spread, counter_leaves);
+    return is_weighed(better) && is_weighed(other) &&
+           apart <= fmax(hn_observed(&better->observed, "energy.spread"), counter_leaves) +
+                        fmax(hn_observed(&other->observed, "energy.spread"), counter_leaves);
 }
 
 bool hn_front_has(const struct hn_record *records, size_t count, size_t record)

@@ -229,18 +229,13 @@ static enum hn_status gate_amounts(const struct hn_record *record, struct hn_err
         {"compile_ms", record->costs.compile_ms},
         {"verify_ms", record->costs.verify_ms},
         {"measure_ms", record->costs.measure_ms},
-        {"register_ms", record->staging.register_ms},
-        {"kernels_us", record->staging.kernels_us},
-        {"upload_us", record->staging.upload_us},
-        {"download_us", record->staging.download_us},
-        {"sequential_us", record->staging.sequential_us},
     };
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < sizeof amounts / sizeof *amounts; i++)
         status = hn_gate_amount(amounts[i].name, amounts[i].amount, err);
-    for (size_t i = 0; status == HN_OK && i < record->counters.count; i++)
-        status = hn_gate_amount(record->counters.names[i],
-                                hn_value_number(&record->counters.values[i]), err);
+    for (size_t i = 0; status == HN_OK && i < record->observed.count; i++)
+        status = hn_gate_amount(strchr(record->observed.names[i], '.') + 1,
+                                hn_value_number(&record->observed.values[i]), err);
     return status == HN_OK ? hn_gate_moment("time", record->time, err) : status;
 }
 

@@ -45,14 +45,14 @@ void hn_record_init(struct hn_record *record)
     *record = (struct hn_record){.outcome = HN_OUTCOME_OK};
     hn_bindings_init(&record->point);
     hn_bindings_init(&record->metrics);
-    hn_bindings_init(&record->counters);
+    hn_bindings_init(&record->observed);
 }
 
 void hn_record_finish(struct hn_record *record)
 {
     hn_bindings_finish(&record->point);
     hn_bindings_finish(&record->metrics);
-    hn_bindings_finish(&record->counters);
+    hn_bindings_finish(&record->observed);
     free(record->message);
     free(record->original);
     free(record->timing.samples_us);
@@ -82,7 +82,7 @@ enum hn_status hn_record_copy(struct hn_record *to, const struct hn_record *from
     copy.original = NULL;
     hn_bindings_init(&copy.point);
     hn_bindings_init(&copy.metrics);
-    hn_bindings_init(&copy.counters);
+    hn_bindings_init(&copy.observed);
     const struct hn_timing *timing = &from->timing;
     copy.timing.samples_us = NULL;
     bool copied = copy_string(&copy.message, from->message) &&
@@ -91,7 +91,7 @@ enum hn_status hn_record_copy(struct hn_record *to, const struct hn_record *from
                              timing->sample_count * sizeof *timing->samples_us) &&
                   hn_bindings_copy(&copy.point, &from->point, err) == HN_OK &&
                   hn_bindings_copy(&copy.metrics, &from->metrics, err) == HN_OK &&
-                  hn_bindings_copy(&copy.counters, &from->counters, err) == HN_OK;
+                  hn_bindings_copy(&copy.observed, &from->observed, err) == HN_OK;
     if (!copied)
         hn_record_finish(&copy);
     *to = copy;

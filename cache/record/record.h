@@ -8,8 +8,7 @@
 
 #include "base/bindings.h"
 #include "base/hash.h"
-#include "cache/record/conditions.h"
-#include "cache/record/energy.h"
+#include "cache/record/observed.h"
 #include "cache/record/outcome.h"
 #include "cache/record/warning.h"
 
@@ -86,19 +85,6 @@ struct hn_timing {
     double copy_gb_per_s;
 };
 
-/* A plan with a pipeline: how it was cut, and what its parts take on their own in one chunk and one stream, which is only
- * measured of the best: median times, 0 where it was not. */
-struct hn_staging {
-    int chunks; /* 0: no pipeline */
-    int streams;
-    double register_ms; /* what registering its host memory took, once; 0: it was not */
-    int copy_engines;   /* of the device */
-    double kernels_us;
-    double upload_us;
-    double download_us;
-    double sequential_us; /* all of it; 0: the parts were not measured */
-};
-
 /* How long the steps of evaluating a variant took, in milliseconds. */
 struct hn_costs {
     double compile_ms;
@@ -106,7 +92,7 @@ struct hn_costs {
     double measure_ms;
 };
 
-/* All that is known of one variant. Owns its point, message, metrics, counters, values and samples. */
+/* All that is known of one variant. Owns its point, message, metrics, what was observed and samples. */
 struct hn_record {
     struct hn_bindings point; /* parameters only, not the problem */
     enum hn_outcome outcome;
@@ -118,12 +104,9 @@ struct hn_record {
     struct hn_verdict verdict;
     struct hn_timing timing;
     struct hn_costs costs;
-    struct hn_staging staging;
-    struct hn_conditions conditions; /* of what was measured; none in records that older versions made */
-    struct hn_energy energy; /* of finalists, where it was asked for */
+    struct hn_bindings observed; /* what observers saw, by name: cache/record/observed.h */
     double estimated_w; /* where energy is the objective, until it is measured: what the GPU may draw; else 0 */
     struct hn_bindings metrics; /* name = number, as evaluated; time is not among them */
-    struct hn_bindings counters; /* name = number, as cache/record/counters.h has them; empty: not counted */
     double objective;           /* the value that is compared: lower is better, whatever the direction */
     int active_clusters;        /* that run at once, where a grid asks for it; 0: none does */
     bool final;                 /* took part in the final race: the timing is that of the race */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/record/record_json.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "cache/record/gate.h"
 
 /* Far more than any measurement takes, small enough to refuse nonsense before it is allocated. */
@@ -82,23 +85,6 @@ static const struct hn_field costs_fields[] = {
 };
 static const struct hn_structure costs_structure = HN_STRUCTURE(hn_costs, costs_fields, NULL);
 
-static bool has_parts(const void *staging)
-{
-    return ((const struct hn_staging *)staging)->sequential_us != 0;
-}
-
-static const struct hn_field staging_fields[] = {
-    {ALWAYS(hn_staging, chunks, HN_FIELD_COUNT)},
-    {ALWAYS(hn_staging, streams, HN_FIELD_COUNT)},
-    {IF_ANY(hn_staging, register_ms, HN_FIELD_REAL)},
-    {ALWAYS(hn_staging, copy_engines, HN_FIELD_COUNT), .told = has_parts},
-    {ALWAYS(hn_staging, kernels_us, HN_FIELD_REAL), .told = has_parts},
-    {ALWAYS(hn_staging, upload_us, HN_FIELD_REAL), .told = has_parts},
-    {ALWAYS(hn_staging, download_us, HN_FIELD_REAL), .told = has_parts},
-    {ALWAYS(hn_staging, sequential_us, HN_FIELD_REAL), .told = has_parts},
-};
-static const struct hn_structure staging_structure = HN_STRUCTURE(hn_staging, staging_fields, NULL);
-
 static bool is_compiled(const void *record)
 {
     return ((const struct hn_record *)record)->resources.known;
@@ -107,26 +93,6 @@ static bool is_compiled(const void *record)
 static bool is_measured(const void *record)
 {
     return !hn_fields_are_empty(&timing_structure, &((const struct hn_record *)record)->timing);
-}
-
-static bool is_staged(const void *record)
-{
-    return ((const struct hn_record *)record)->staging.chunks != 0;
-}
-
-static bool has_conditions(const void *record)
-{
-    return hn_conditions_are_known(&((const struct hn_record *)record)->conditions);
-}
-
-static bool is_counted(const void *record)
-{
-    return ((const struct hn_record *)record)->counters.count != 0;
-}
-
-static bool has_energy(const void *record)
-{
-    return ((const struct hn_record *)record)->energy.windows != 0;
 }
 
 static bool is_suspected(const void *record)
@@ -157,7 +123,7 @@ static const struct hn_field record_fields[] = {
     {.key = "verdict", HN_STRUCT(hn_record, verdict, verdict_structure)},
     {.key = "costs", HN_STRUCT(hn_record, costs, costs_structure)},
     {.key = "metrics", HN_OWN(hn_record, metrics, hn_bindings_field)},
-    {.key = "counters", HN_OWN(hn_record, counters, hn_bindings_field), .told = is_counted},
+    {.key = "counters", HN_OWN(hn_record, observed, hn_observed_field)},
     {ALWAYS(hn_record, objective, HN_FIELD_REAL)},
     {ALWAYS(hn_record, final, HN_FIELD_FLAG)},
     {ALWAYS(hn_record, time, HN_FIELD_REAL)},
@@ -169,12 +135,10 @@ static const struct hn_field record_fields[] = {
      HN_STRUCT(hn_record, resources, hn_resources_structure),
      .told = is_compiled},
     {.key = "timing", HN_STRUCT(hn_record, timing, timing_structure), .told = is_measured},
-    {.key = "staging", HN_STRUCT(hn_record, staging, staging_structure), .told = is_staged},
-    {.key = "energy", HN_STRUCT(hn_record, energy, hn_energy_structure), .told = has_energy},
+    {.key = "staging", HN_OWN(hn_record, observed, hn_observed_field)},
+    {.key = "energy", HN_OWN(hn_record, observed, hn_observed_field)},
     {IF_ANY(hn_record, estimated_w, HN_FIELD_AMOUNT)},
-    {.key = "conditions",
-     HN_STRUCT(hn_record, conditions, hn_conditions_structure),
-     .told = has_conditions},
+    {.key = "conditions", HN_OWN(hn_record, observed, hn_observed_field)},
     {IF_ANY(hn_record, host, HN_FIELD_CHARS), .most = sizeof((struct hn_record *)NULL)->host - 1},
     {IF_ANY(hn_record, card, HN_FIELD_CHARS), .most = sizeof((struct hn_record *)NULL)->card - 1},
     {IF_ANY(hn_record, ratio, HN_FIELD_AMOUNT)},
@@ -198,15 +162,51 @@ static const struct hn_field version_fields[] = {
 };
 const struct hn_structure hn_version_structure = HN_STRUCTURE(hn_version, version_fields, NULL);
 
+/* Members of a record that may be objects. All others are what observers saw. */
+static bool is_part(const char *key)
+{
+    static const char *const parts[] = {"point",  "verdict", "costs",     "metrics",
+                                        "timing", "time",    "resources", "objective"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcmp(key, parts[i]) == 0)
+            return true;
+    return false;
+}
+
 json_t *hn_record_to_json(const struct hn_record *record)
 {
-    return hn_fields_to_json(&record_structure, record);
+    json_t *json = hn_fields_to_json(&record_structure, record);
+    bool failed = json == NULL;
+    for (size_t i = 0; i < record->observed.count && !failed; i++) {
+        const char *name = record->observed.names[i];
+        char group[160];
+        snprintf(group, sizeof group, "%.*s", (int)strcspn(name, "."), name);
+        if (json_object_get(json, group) == NULL)
+            failed = json_object_set_new(json, group,
+                                         hn_observed_to_json(&record->observed, group)) != 0;
+    }
+    if (!failed)
+        return json;
+    json_decref(json);
+    return NULL;
 }
 
 enum hn_status hn_record_from_json(const json_t *json, const char *objective,
                                    struct hn_record *record, struct hn_error *err)
 {
+    struct hn_error own;
+    err = err == NULL ? &own : err;
     struct hn_json_reader reader = {"record", HN_OK, err, NULL};
+    const char *key;
+    json_t *item;
     hn_fields_read(&reader, &record_structure, json, record);
-    return reader.status == HN_OK ? hn_gate_record(record, objective, err) : reader.status;
+    if (reader.status != HN_OK)
+        return reader.status;
+    hn_error_init(err);
+    json_object_foreach((json_t *)(uintptr_t)json, key, item)
+    {
+        if (json_is_object(item) && !is_part(key))
+            hn_observed_read(&record->observed, key, item, err);
+    }
+    return hn_failed(err) ? err->status : hn_gate_record(record, objective, err);
 }

@@ -417,7 +417,7 @@ static enum hn_status measure_energy(struct hn_bench *bench, struct hn_variant *
     /* What it may have damaged in all these launches is found by the next check. */
     bench->unchecked = true;
     return hn_energy_measure(&bench->sampler, &work, bench->meter, seconds, &bench->idle_w,
-                             &record->energy, err);
+                             &record->observed, err);
 }
 
 static enum hn_status run(struct hn_bench *bench, struct hn_variant *variant,
@@ -444,14 +444,20 @@ static enum hn_status run(struct hn_bench *bench, struct hn_variant *variant,
     return status;
 }
 
-static void note_staging(const struct hn_variant *variant, struct hn_record *record)
+static enum hn_status note_staging(const struct hn_variant *variant, struct hn_record *record,
+                                   struct hn_error *err)
 {
     const struct hn_flow *flow = variant->launch.flow;
     if (flow == NULL || record->outcome != HN_OUTCOME_OK)
-        return;
-    record->staging = (struct hn_staging){.chunks = (int)flow->chunk_count,
-                                          .streams = (int)flow->streams,
-                                          .register_ms = hn_pipeline_register_ms(variant)};
+        return HN_OK;
+    struct hn_bindings *observed = &record->observed;
+    double register_ms = hn_pipeline_register_ms(variant);
+    hn_error_init(err);
+    hn_observed_count(observed, "staging.chunks", (int64_t)flow->chunk_count, err);
+    hn_observed_count(observed, "staging.streams", (int64_t)flow->streams, err);
+    if (register_ms > 0)
+        hn_observed_set(observed, "staging.register_ms", register_ms, err);
+    return err->status;
 }
 
 enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *image,
@@ -465,7 +471,8 @@ enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *
     double started_ms = hn_now_ms();
     enum hn_status status = hn_bench_prepare(bench, &record->point, image, &variant, record, err);
     record->costs.verify_ms += hn_now_ms() - started_ms;
-    note_staging(&variant, record);
+    if (status == HN_OK)
+        status = note_staging(&variant, record, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
         status = run(bench, &variant, request, record, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK && request->parts &&

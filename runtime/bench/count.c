@@ -39,7 +39,7 @@ static enum hn_status do_lap(struct hn_bench *bench, const struct hn_work *work,
 }
 
 static enum hn_status do_laps(struct hn_bench *bench, const struct hn_work *work,
-                              struct hn_bindings *counters, struct hn_error *obstacle,
+                              struct hn_bindings *observed, struct hn_error *obstacle,
                               struct hn_error *err)
 {
     enum hn_status status = HN_OK;
@@ -49,7 +49,7 @@ static enum hn_status do_laps(struct hn_bench *bench, const struct hn_work *work
     for (int lap = 0; status == HN_OK && more && lap < MOST_LAPS; lap++)
         status = do_lap(bench, work, &more, obstacle, err);
     if (status == HN_OK && obstacle->message[0] == '\0')
-        (void)hn_profiler_read(bench->profiler, counters, obstacle);
+        (void)hn_profiler_read(bench->profiler, observed, obstacle);
     hn_profiler_stop(bench->profiler);
     return status;
 }
@@ -65,13 +65,13 @@ enum hn_status hn_bench_count(struct hn_bench *bench, struct hn_variant *variant
                       "a pipeline's launches and copies run side by side, and are not counted");
     else if (bench->profiler == NULL)
         (void)hn_profiler_create(&bench->context, &bench->profiler, &obstacle);
-    hn_bindings_finish(&record->counters);
+    hn_observed_drop(&record->observed, "counters");
     if (bench->profiler != NULL && !work.issued) {
-        status = do_laps(bench, &work, &record->counters, &obstacle, err);
+        status = do_laps(bench, &work, &record->observed, &obstacle, err);
         bench->unchecked = true;
     }
     if (status == HN_OK && obstacle.message[0] != '\0') {
-        hn_bindings_finish(&record->counters);
+        hn_observed_drop(&record->observed, "counters");
         hn_record_fail(record, HN_OUTCOME_OK, "%s", obstacle.message);
     }
     return status;

@@ -15,6 +15,13 @@ static const double PATIENCE_MS = 1000.0;
 static const double BLOCK_US = 5000.0;
 static const double MOST_A_BLOCK = 1000.0;
 
+struct window {
+    double power_w;
+    double launch_us;
+    double seconds;
+    int temperature_c;
+};
+
 /* What keeps the GPU busy. */
 struct load {
     struct hn_sampler *sampler;
@@ -107,7 +114,7 @@ static enum hn_status time_launches(const struct load *load, double *launch_us,
 
 /* From the first step of the counter behind the beginning to the first one after so many seconds.
  */
-static enum hn_status measure_load(struct load *load, double seconds, struct hn_energy *energy,
+static enum hn_status measure_load(struct load *load, double seconds, struct window *window,
                                    struct hn_error *err)
 {
     if (!hn_energy_meter_start(load->meter))
@@ -118,10 +125,10 @@ static enum hn_status measure_load(struct load *load, double seconds, struct hn_
     while (status == HN_OK && hn_energy_meter_seconds(load->meter) < seconds &&
            hn_now_ms() < until_ms)
         status = go_on(load, err);
-    energy->seconds = hn_energy_meter_seconds(load->meter);
-    energy->power_w = hn_energy_meter_stop(load->meter);
-    energy->temperature_c = hn_energy_meter_temperature(load->meter);
-    return status == HN_OK ? time_launches(load, &energy->launch_us, err) : status;
+    window->seconds = hn_energy_meter_seconds(load->meter);
+    window->power_w = hn_energy_meter_stop(load->meter);
+    window->temperature_c = hn_energy_meter_temperature(load->meter);
+    return status == HN_OK ? time_launches(load, &window->launch_us, err) : status;
 }
 
 static void rest(double ms)
@@ -144,24 +151,70 @@ static void measure_idle(struct hn_energy_meter *meter, double *idle_w)
     *idle_w = hn_energy_meter_stop(meter);
 }
 
+static double average(double all, double windows, double one)
+{
+    return (all * windows + one) / (windows + 1);
+}
+
+void hn_energy_add(struct hn_bindings *observed, const struct hn_bindings *window,
+                   struct hn_error *err)
+{
+    static const char *const averages[] = {"energy.joules", "energy.power_w", "energy.launch_us"};
+    double windows = hn_observed(observed, "energy.windows");
+    double joules = hn_observed(observed, "energy.joules");
+    double half = hn_observed(observed, "energy.spread") * joules;
+    double seconds = hn_observed(observed, "energy.seconds");
+    double one = hn_observed(window, "energy.joules");
+    double means[3];
+    for (int i = 0; i < 3; i++)
+        means[i] =
+            average(hn_observed(observed, averages[i]), windows, hn_observed(window, averages[i]));
+    hn_observed_replace(observed, "energy", window, err);
+    if (windows == 0)
+        return;
+    for (int i = 0; i < 3; i++)
+        hn_observed_set(observed, averages[i], means[i], err);
+    double apart = fmax(joules + half, one) - fmin(joules - half, one);
+    hn_observed_set(observed, "energy.spread", means[0] > 0 ? apart / 2 / means[0] : 0, err);
+    hn_observed_set(observed, "energy.seconds", seconds + hn_observed(window, "energy.seconds"),
+                    err);
+    hn_observed_count(observed, "energy.windows", (int64_t)windows + 1, err);
+}
+
+static void note(struct hn_bindings *observed, const struct window *window, double idle_w,
+                 struct hn_error *err)
+{
+    double joules = 1e-6 * window->power_w * window->launch_us;
+    if (!(joules > 0.0))
+        return;
+    hn_observed_set(observed, "energy.joules", joules, err);
+    hn_observed_set(observed, "energy.spread", 0.0, err);
+    hn_observed_set(observed, "energy.power_w", window->power_w, err);
+    hn_observed_set(observed, "energy.launch_us", window->launch_us, err);
+    hn_observed_set(observed, "energy.idle_w", idle_w, err);
+    hn_observed_set(observed, "energy.seconds", window->seconds, err);
+    hn_observed_count(observed, "energy.windows", 1, err);
+    hn_observed_count(observed, "energy.temperature_c", window->temperature_c, err);
+}
+
 enum hn_status hn_energy_measure(struct hn_sampler *sampler, const struct hn_work *work,
                                  struct hn_energy_meter *meter, double seconds, double *idle_w,
-                                 struct hn_energy *energy, struct hn_error *err)
+                                 struct hn_bindings *observed, struct hn_error *err)
 {
     struct load load = {.sampler = sampler, .work = work, .meter = meter};
-    struct hn_energy window = {.windows = 1};
+    struct window window = {.power_w = 0.0};
     if (!work->batchable)
         return HN_OK;
     if (*idle_w == 0.0)
         measure_idle(meter, idle_w);
-    window.idle_w = *idle_w;
     enum hn_status status = begin(&load, err);
     if (status == HN_OK)
         status = go_on_until(&load, hn_now_ms() + SETTLE_MS, err);
     if (status == HN_OK)
         status = measure_load(&load, seconds, &window, err);
-    window.joules = 1e-6 * window.power_w * window.launch_us;
-    if (status == HN_OK && window.joules > 0.0)
-        *energy = window;
-    return status;
+    if (status != HN_OK)
+        return status;
+    hn_error_init(err);
+    note(observed, &window, *idle_w, err);
+    return err->status;
 }

@@ -73,9 +73,16 @@ static enum hn_status measure_part(struct hn_bench *bench, struct part part, dou
     return status;
 }
 
+struct times {
+    double kernels_us;
+    double upload_us;
+    double download_us;
+    double sequential_us;
+};
+
 /* Nothing is copied of what is mapped: its transfers are within the kernels. */
 static enum hn_status measure_parts(struct hn_bench *bench, struct hn_variant *variant,
-                                    struct hn_staging *staging, struct hn_error *err)
+                                    struct times *times, struct hn_error *err)
 {
     bool copies = variant->launch.flow->host_memory != HN_HOST_MAPPED;
     const struct part uploads = {variant, SKIP_ALL, ONLY_UPLOADS};
@@ -85,15 +92,24 @@ static enum hn_status measure_parts(struct hn_bench *bench, struct hn_variant *v
     enum hn_status status = HN_OK;
     hn_variant_describe(variant, variant->what, sizeof variant->what);
     if (copies)
-        status = measure_part(bench, uploads, &staging->upload_us, err);
+        status = measure_part(bench, uploads, &times->upload_us, err);
     if (status == HN_OK)
-        status = measure_part(bench, kernels, &staging->kernels_us, err);
+        status = measure_part(bench, kernels, &times->kernels_us, err);
     if (status == HN_OK && copies)
-        status = measure_part(bench, downloads, &staging->download_us, err);
-    if (status == HN_OK)
-        status = measure_part(bench, all, &staging->sequential_us, err);
-    staging->copy_engines = bench->device->copy_engines;
-    return status;
+        status = measure_part(bench, downloads, &times->download_us, err);
+    return status == HN_OK ? measure_part(bench, all, &times->sequential_us, err) : status;
+}
+
+static enum hn_status note(const struct hn_bench *bench, const struct times *times,
+                           struct hn_bindings *observed, struct hn_error *err)
+{
+    hn_error_init(err);
+    hn_observed_count(observed, "staging.copy_engines", bench->device->copy_engines, err);
+    hn_observed_set(observed, "staging.kernels_us", times->kernels_us, err);
+    hn_observed_set(observed, "staging.upload_us", times->upload_us, err);
+    hn_observed_set(observed, "staging.download_us", times->download_us, err);
+    hn_observed_set(observed, "staging.sequential_us", times->sequential_us, err);
+    return err->status;
 }
 
 enum hn_status hn_bench_measure_parts(struct hn_bench *bench, const struct hn_image *image,
@@ -115,14 +131,14 @@ enum hn_status hn_bench_measure_parts(struct hn_bench *bench, const struct hn_im
     }
     status = hn_variant_init(&variant, &bench->arena, bench->problem, &record->point, image,
                              &launch, &own, err);
-    struct hn_staging staging = record->staging;
+    struct times times = {0};
     if (status == HN_OK && own.outcome == HN_OUTCOME_OK)
-        status = measure_parts(bench, &variant, &staging, err);
+        status = measure_parts(bench, &variant, &times, err);
     status = hn_bench_settle(bench, &variant, status, &own, err);
     /* What it may have done wrong is for the next check to find. */
     bench->unchecked = true;
     if (status == HN_OK && own.outcome == HN_OUTCOME_OK)
-        record->staging = staging;
+        status = note(bench, &times, &record->observed, err);
     hn_variant_finish(&variant);
     hn_record_finish(&own);
     return status;

@@ -6,10 +6,15 @@
 #include <string.h>
 
 #include "runtime/counters/cupti.h"
-#include "runtime/counters/metrics.h"
 
 /* All steps of a launch are one range. */
 enum { RANGES = 1, LEVELS = 1 };
+
+static const char *const metrics[HN_COUNTER_COUNT] = {
+#define X(id, name, metric) metric,
+    HN_COUNTERS(X)
+#undef X
+};
 
 struct hn_profiler {
     struct hn_context *context;
@@ -72,9 +77,9 @@ static enum hn_status open_host(struct hn_profiler *profiler, struct hn_error *e
 
 static int add_metrics(struct hn_profiler *profiler, const char **names, size_t count)
 {
-    struct hn_cupti_metrics metrics =
+    struct hn_cupti_metrics wanted =
         PARAMETERS(hn_cupti_metrics, count, .host = profiler->host, .names = names, .count = count);
-    return profiler->cupti.add_metrics(&metrics);
+    return profiler->cupti.add_metrics(&wanted);
 }
 
 static void close_host(struct hn_profiler *profiler)
@@ -90,7 +95,7 @@ static void list_metrics(struct hn_profiler *profiler, bool one_by_one)
 {
     profiler->count = 0;
     for (int i = 0; i < HN_COUNTER_COUNT; i++) {
-        const char *name = hn_counter_metrics[i];
+        const char *name = metrics[i];
         if (one_by_one && add_metrics(profiler, &name, 1) != HN_CUPTI_SUCCESS)
             continue;
         profiler->names[profiler->count] = name;
@@ -247,7 +252,7 @@ enum hn_status hn_profiler_end_lap(struct hn_profiler *profiler, bool *more, str
     return check(profiler, result, "counting", err);
 }
 
-static enum hn_status evaluate(struct hn_profiler *profiler, struct hn_bindings *counters,
+static enum hn_status evaluate(struct hn_profiler *profiler, struct hn_bindings *observed,
                                struct hn_error *err)
 {
     double values[HN_COUNTER_COUNT] = {0};
@@ -262,12 +267,12 @@ static enum hn_status evaluate(struct hn_profiler *profiler, struct hn_bindings 
         /* Nothing over nothing: of a unit that was not used. */
         if (isfinite(values[i]) && values[i] >= 0)
             status =
-                hn_bindings_set(counters, hn_counter_names[profiler->counters[i]], &value, err);
+                hn_bindings_set(observed, hn_counter_names[profiler->counters[i]], &value, err);
     }
     return status;
 }
 
-enum hn_status hn_profiler_read(struct hn_profiler *profiler, struct hn_bindings *counters,
+enum hn_status hn_profiler_read(struct hn_profiler *profiler, struct hn_bindings *observed,
                                 struct hn_error *err)
 {
     struct hn_cupti_decode decode =
@@ -277,7 +282,7 @@ enum hn_status hn_profiler_read(struct hn_profiler *profiler, struct hn_bindings
     if (status == HN_OK && decode.dropped > 0)
         status = hn_fail(err, HN_ERUN, "the GPU lost counters of %zu launches", decode.dropped);
     if (status == HN_OK)
-        status = evaluate(profiler, counters, err);
+        status = evaluate(profiler, observed, err);
     hn_profiler_stop(profiler);
     return status;
 }

@@ -2,7 +2,7 @@
 #ifndef HONE_RUNTIME_COUNTERS_PROFILER_H
 #define HONE_RUNTIME_COUNTERS_PROFILER_H
 
-#include "cache/record/counters.h"
+#include "runtime/counters/counters.h"
 #include "runtime/device/context.h"
 
 /* Reads the GPU's counters of what is launched. It has room for a few at a time, so that the same has to be launched again
@@ -23,8 +23,8 @@ enum hn_status hn_profiler_begin(struct hn_profiler *profiler, struct hn_error *
 enum hn_status hn_profiler_start_lap(struct hn_profiler *profiler, struct hn_error *err);
 /* Waits for what was launched. more: so do another lap. */
 enum hn_status hn_profiler_end_lap(struct hn_profiler *profiler, bool *more, struct hn_error *err);
-/* What was counted in all laps, into `counters`; and lets go of the device. */
-enum hn_status hn_profiler_read(struct hn_profiler *profiler, struct hn_bindings *counters, struct hn_error *err);
+/* What was counted in all laps, by hn_counter_names; and lets go of the device. */
+enum hn_status hn_profiler_read(struct hn_profiler *profiler, struct hn_bindings *observed, struct hn_error *err);
 /* Lets go of the device, after a failure. */
 void hn_profiler_stop(struct hn_profiler *profiler);
 

@@ -126,5 +126,5 @@ int hn_energy_meter_temperature(struct hn_energy_meter *meter)
 {
     struct hn_health ignored = {.checks = 0};
     hn_health_look(meter->watch, &ignored);
-    return hn_health_conditions(meter->watch).temperature_c;
+    return hn_health_temperature(meter->watch);
 }

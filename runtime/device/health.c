@@ -19,6 +19,30 @@ struct nvml_process {
     unsigned int compute_instance;
 };
 
+/* The names are written to caches and files: never change one. */
+static const struct {
+    unsigned bit;
+    const char *name;
+    const char *meaning;
+} slowdowns[] = {
+    {0x04, "conditions.held_down_by.power_cap", "the power cap"},
+    {0x08, "conditions.held_down_by.hardware", "a hardware slowdown"},
+    {0x20, "conditions.held_down_by.temperature", "the temperature"},
+    {0x40, "conditions.held_down_by.hot", "the temperature"},
+    {0x80, "conditions.held_down_by.power_supply", "the power supply"},
+};
+enum { SLOWDOWN_COUNT = sizeof slowdowns / sizeof *slowdowns };
+enum { ALL_SLOWDOWNS = 0x04 | 0x08 | 0x20 | 0x40 | 0x80 };
+
+/* What one look saw; 0: it was not told. */
+struct look {
+    int sm_mhz;
+    int memory_mhz;
+    double power_w;
+    int temperature_c;
+    unsigned held_down;
+};
+
 struct hn_health_watch {
     void *library;
     void *device;
@@ -27,7 +51,7 @@ struct hn_health_watch {
     int (*init)(void);
     int (*shutdown)(void);
     int (*get_device)(const char *uuid, void **device);
-    struct hn_conditions last;
+    struct look last;
     int (*get_reasons)(void *device, unsigned long long *reasons);
     int (*get_clock)(void *device, int type, unsigned int *mhz);
     int (*get_power)(void *device, unsigned int *milliwatts);
@@ -137,12 +161,12 @@ static int read_clock(const struct hn_health_watch *watch, int type)
     return (int)mhz;
 }
 
-static struct hn_conditions read_conditions(const struct hn_health_watch *watch)
+static struct look read_conditions(const struct hn_health_watch *watch)
 {
     unsigned int milliwatts = 0;
     unsigned int degrees = 0;
-    struct hn_conditions seen = {.sm_mhz = read_clock(watch, NVML_SM_CLOCK),
-                                 .memory_mhz = read_clock(watch, NVML_MEMORY_CLOCK)};
+    struct look seen = {.sm_mhz = read_clock(watch, NVML_SM_CLOCK),
+                        .memory_mhz = read_clock(watch, NVML_MEMORY_CLOCK)};
     if (watch->get_power != NULL && watch->get_power(watch->device, &milliwatts) == NVML_SUCCESS)
         seen.power_w = milliwatts * 1e-3;
     if (watch->get_temperature != NULL &&
@@ -164,7 +188,7 @@ void hn_health_look(struct hn_health_watch *watch, struct hn_health *health)
     /* First what falls soonest once nothing runs. */
     bool told = watch->get_reasons(watch->device, &reasons) == NVML_SUCCESS;
     watch->last = read_conditions(watch);
-    watch->last.held_down = told ? hn_slowdowns_of(reasons) : 0;
+    watch->last.held_down = told ? (unsigned)reasons & ALL_SLOWDOWNS : 0;
     if (watch->looks++ % LOOKS_A_PROCESS_LIST == 0)
         look_at_processes(watch, health);
     if (!told)
@@ -174,9 +198,84 @@ void hn_health_look(struct hn_health_watch *watch, struct hn_health *health)
     health->reasons |= watch->last.held_down;
 }
 
-struct hn_conditions hn_health_conditions(const struct hn_health_watch *watch)
+void hn_slowdowns_describe(unsigned set, char *text, size_t size)
 {
-    return watch == NULL ? (struct hn_conditions){.sm_mhz = 0} : watch->last;
+    size_t length = 0;
+    const char *last = "";
+    text[0] = '\0';
+    for (size_t i = 0; i < SLOWDOWN_COUNT; i++) {
+        if ((set & slowdowns[i].bit) == 0 || strcmp(slowdowns[i].meaning, last) == 0)
+            continue;
+        int n = snprintf(text + length, size - length, "%s%s", length > 0 ? ", " : "",
+                         slowdowns[i].meaning);
+        last = slowdowns[i].meaning;
+        length += n > 0 ? (size_t)n : 0;
+        if (length >= size)
+            return;
+    }
+}
+
+int hn_health_temperature(const struct hn_health_watch *watch)
+{
+    return watch == NULL ? 0 : watch->last.temperature_c;
+}
+
+static void note(struct hn_bindings *observed, const char *name, int count, struct hn_error *err)
+{
+    if (count > 0)
+        hn_observed_count(observed, name, count, err);
+}
+
+void hn_health_note(const struct hn_health_watch *watch, struct hn_bindings *observed,
+                    struct hn_error *err)
+{
+    if (hn_failed(err) || watch == NULL)
+        return;
+    const struct look *last = &watch->last;
+    hn_observed_drop(observed, "conditions");
+    note(observed, "conditions.sm_mhz", last->sm_mhz, err);
+    note(observed, "conditions.memory_mhz", last->memory_mhz, err);
+    note(observed, "conditions.temperature_c", last->temperature_c, err);
+    if (last->power_w > 0)
+        hn_observed_set(observed, "conditions.power_w", last->power_w, err);
+    for (size_t i = 0; i < SLOWDOWN_COUNT; i++)
+        if ((last->held_down & slowdowns[i].bit) != 0)
+            hn_observed_flag(observed, slowdowns[i].name, err);
+}
+
+unsigned hn_conditions_held_down(const struct hn_bindings *observed)
+{
+    unsigned held_down = 0;
+    for (size_t i = 0; i < SLOWDOWN_COUNT; i++)
+        if (hn_bindings_get(observed, slowdowns[i].name) != NULL)
+            held_down |= slowdowns[i].bit;
+    return held_down;
+}
+
+void hn_conditions_append(struct hn_text *text, const struct hn_bindings *observed)
+{
+    static const struct {
+        const char *name;
+        const char *before;
+        const char *unit;
+    } parts[] = {
+        {"conditions.sm_mhz", "SM at ", "MHz"},
+        {"conditions.memory_mhz", "memory at ", "MHz"},
+        {"conditions.power_w", "", "W"},
+        {"conditions.temperature_c", "", "°C"},
+    };
+    const char *separator = "";
+    char held[128];
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        double value = hn_observed(observed, parts[i].name);
+        if (!(value > 0))
+            continue;
+        hn_text_printf(text, "%s%s%.0f %s", separator, parts[i].before, value, parts[i].unit);
+        separator = ", ";
+    }
+    hn_slowdowns_describe(hn_conditions_held_down(observed), held, sizeof held);
+    if (held[0] != '\0')
+        hn_text_printf(text, "%sheld down by %s", separator[0] != '\0' ? "; " : "", held);
 }
 
 bool hn_health_energy(const struct hn_health_watch *watch, double *joules)

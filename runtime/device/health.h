@@ -5,7 +5,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cache/record/conditions.h"
+#include "base/text.h"
+#include "cache/record/observed.h"
+
+/* NVML's clocks event reasons as far as they take speed away: being idle, and clocks that somebody set, do not. Sets of them
+ * are bits. Described, they are "the power cap, the temperature"; "" for none. */
+void hn_slowdowns_describe(unsigned slowdowns, char *text, size_t size);
+
+/* A record's "conditions": what NVML said of the GPU at the end of its measurement, or less than a tenth of a second before.
+ * They have sm_mhz, memory_mhz, temperature_c, power_w (the mean of the last second, as NVML has it from Ampere on) and
+ * held_down_by (a set), each where it is known. */
+unsigned hn_conditions_held_down(const struct hn_bindings *observed);
+/* "SM at 1980 MHz, memory at 3201 MHz, 412 W, 54 °C; held down by the power cap": what is known of them. */
+void hn_conditions_append(struct hn_text *text, const struct hn_bindings *observed);
 
 /* What else is going on with the GPU while we measure, as NVML tells: clocks held down, and other processes on it. NVML
  * (libnvidia-ml.so.1) is loaded at run time; without it nothing is watched, which `watching` says. */
@@ -13,7 +25,7 @@ struct hn_health {
     bool watching;
     unsigned checks;
     unsigned held_down;      /* checks in which a cap or a slowdown held the clocks down */
-    unsigned reasons;        /* all slowdowns that were seen: hn_slowdowns_of */
+    unsigned reasons;        /* all slowdowns that were seen */
     unsigned other_processes; /* most seen at once */
     char process[128];       /* one of them: "python3 (pid 1234)" */
 };
@@ -28,8 +40,10 @@ void hn_health_watch_destroy(struct hn_health_watch *watch);
 /* Adds a look at the clocks, and now and then at the processes, to health. A look costs some driver calls, so that looks
  * come 100 ms apart at least: more often the call does nothing. */
 void hn_health_look(struct hn_health_watch *watch, struct hn_health *health);
-/* What the last look saw; all zero where there was none, or watch is NULL. */
-struct hn_conditions hn_health_conditions(const struct hn_health_watch *watch);
+/* Notes what the last look saw in place of a record's "conditions"; nothing where there was none, or watch is NULL. Sticky. */
+void hn_health_note(const struct hn_health_watch *watch, struct hn_bindings *observed, struct hn_error *err);
+/* By that look; 0: not known. */
+int hn_health_temperature(const struct hn_health_watch *watch);
 
 /* Watts that the GPU may draw; 0: not known, or watch is NULL. */
 double hn_health_power_limit(const struct hn_health_watch *watch);
@@ -39,4 +53,5 @@ bool hn_health_energy(const struct hn_health_watch *watch, double *joules);
 
 /* Adds what another process has seen. */
 void hn_health_add(struct hn_health *health, const struct hn_health *more);
+
 #endif

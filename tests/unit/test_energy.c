@@ -8,38 +8,58 @@
 #include <cmocka.h>
 
 #include "cache/record/front.h"
+#include "runtime/bench/energy.h"
+
+static void set(struct hn_bindings *observed, const char *name, double value)
+{
+    struct hn_error err;
+    hn_error_init(&err);
+    hn_observed_set(observed, name, value, &err);
+    assert_false(hn_failed(&err));
+}
 
 static void windows_are_averaged(void **state)
 {
     (void)state;
-    struct hn_energy all = {.windows = 0};
-    const struct hn_energy windows[] = {
-        {.joules = 1.00, .power_w = 400, .launch_us = 10, .idle_w = 70, .seconds = 2, .windows = 1},
-        {.joules = 1.02, .power_w = 408, .launch_us = 10, .idle_w = 70, .seconds = 2, .windows = 1},
-        {.joules = 1.04,
-         .power_w = 416,
-         .launch_us = 10,
-         .idle_w = 71,
-         .seconds = 2,
-         .windows = 1}};
-    for (int i = 0; i < 3; i++)
-        hn_energy_add(&all, &windows[i]);
-    assert_true(fabs(all.joules - 1.02) < 1e-12 && fabs(all.power_w - 408) < 1e-9);
-    assert_true(fabs(all.spread - 0.02 / 1.02) < 1e-12);
-    assert_true(all.windows == 3 && all.seconds == 6 && all.idle_w == 71);
+    static const double joules[] = {1.00, 1.02, 1.04}, power_w[] = {400, 408, 416};
+    static const double idle_w[] = {70, 70, 71};
+    struct hn_bindings all, window;
+    struct hn_error err;
+    hn_bindings_init(&all);
+    hn_bindings_init(&window);
+    hn_error_init(&err);
+    for (int i = 0; i < 3; i++) {
+        set(&window, "energy.joules", joules[i]);
+        set(&window, "energy.power_w", power_w[i]);
+        set(&window, "energy.launch_us", 10);
+        set(&window, "energy.idle_w", idle_w[i]);
+        set(&window, "energy.seconds", 2);
+        set(&window, "energy.windows", 1);
+        hn_energy_add(&all, &window, &err);
+        assert_false(hn_failed(&err));
+    }
+    assert_true(fabs(hn_observed(&all, "energy.joules") - 1.02) < 1e-12 &&
+                fabs(hn_observed(&all, "energy.power_w") - 408) < 1e-9);
+    assert_true(fabs(hn_observed(&all, "energy.spread") - 0.02 / 1.02) < 1e-12);
+    assert_true(hn_observed(&all, "energy.windows") == 3 &&
+                hn_observed(&all, "energy.seconds") == 6 &&
+                hn_observed(&all, "energy.idle_w") == 71);
+    hn_bindings_finish(&all);
+    hn_bindings_finish(&window);
 }
 
 static struct hn_record made(enum hn_outcome outcome, double us, double joules)
 {
-    struct hn_record record = {.outcome = outcome, .energy = {.joules = joules}};
+    struct hn_record record = {.outcome = outcome};
     record.timing.median_us = us;
+    set(&record.observed, "energy.joules", joules);
     return record;
 }
 
 static void the_front_is_what_nobody_beats_in_both(void **state)
 {
     (void)state;
-    const struct hn_record records[] = {
+    struct hn_record records[] = {
         made(HN_OUTCOME_OK, 10, 5), made(HN_OUTCOME_OK, 11, 4), made(HN_OUTCOME_OK, 12, 4.5),
         made(HN_OUTCOME_OK, 13, 4), made(HN_OUTCOME_OK, 9, 0),  made(HN_OUTCOME_WRONG_RESULT, 1, 1),
         made(HN_OUTCOME_OK, 20, 3),
@@ -50,32 +70,40 @@ static void the_front_is_what_nobody_beats_in_both(void **state)
     assert_true(hn_front_cost(&records[1], HN_FRONT_ENERGY_DELAY) == 44);
     assert_true(isinf(hn_front_cost(&records[4], HN_FRONT_ENERGY)));
     assert_true(isinf(hn_front_cost(&records[5], HN_FRONT_TIME)));
+    for (size_t i = 0; i < 7; i++)
+        hn_record_finish(&records[i]);
 }
 
 static void an_objective_is_reckoned_until_it_is_measured(void **state)
 {
     struct hn_record record = {.timing = {.median_us = 1e6}};
-    struct hn_record other = {.objective = 101.9, .energy = {.windows = 2, .spread = 0.01}};
+    struct hn_record other = {.objective = 101.9};
     enum hn_front_by by;
     (void)state;
+    set(&other.observed, "energy.windows", 2);
+    set(&other.observed, "energy.spread", 0.01);
     assert_false(hn_front_parse("time", &by) || hn_front_parse("energies", &by));
     assert_true(hn_front_parse("energy_delay", &by) && by == HN_FRONT_ENERGY_DELAY);
     assert_true(hn_front_parse("energy", &by) && by == HN_FRONT_ENERGY);
     assert_true(isnan(hn_front_objective(&record, by)));
     record.estimated_w = 200;
     assert_true(hn_front_objective(&record, by) == 200);
-    record.energy = (struct hn_energy){.joules = 100, .windows = 2, .spread = 0.005};
+    set(&record.observed, "energy.joules", 100);
+    set(&record.observed, "energy.windows", 2);
+    set(&record.observed, "energy.spread", 0.005);
     record.timing.median_us = 2e6;
     record.objective = hn_front_objective(&record, by);
     assert_true(record.objective == 100);
     assert_true(hn_front_objective(&record, HN_FRONT_ENERGY_DELAY) == 200);
     /* The least half-width is that of the counter. */
-    record.energy.spread = 0;
+    set(&record.observed, "energy.spread", 0);
     assert_false(hn_front_is_tied(&record, &other));
     other.objective = 101.1;
     assert_true(hn_front_is_tied(&record, &other));
-    other.energy.windows = 0;
+    set(&other.observed, "energy.windows", 0);
     assert_false(hn_front_is_tied(&record, &other));
+    hn_record_finish(&record);
+    hn_record_finish(&other);
 }
 
 int main(void)

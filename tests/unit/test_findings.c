@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <setjmp.h>
@@ -19,8 +20,10 @@ struct counted {
 static void add(struct hn_record *record, const struct counted *counted)
 {
     for (; counted->name != NULL; counted++) {
+        char name[64];
         struct hn_value value = hn_real(counted->value);
-        assert_int_equal(hn_bindings_set(&record->counters, counted->name, &value, NULL), HN_OK);
+        snprintf(name, sizeof name, "counters.%s", counted->name);
+        assert_int_equal(hn_bindings_set(&record->observed, name, &value, NULL), HN_OK);
     }
 }
 

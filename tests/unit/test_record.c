@@ -40,9 +40,12 @@ static void make_record(struct hn_record *record)
     for (int i = 0; i < 3; i++)
         record->timing.samples_us[i] = 2674.1 / (3 + i);
     record->costs = (struct hn_costs){145.25, 3.5, 0.1};
-    record->staging = (struct hn_staging){16, 4, 120.5, 3, 700.5, 640, 320.25, 1700};
+    set(&record->observed, "staging.chunks", hn_integer(16));
+    set(&record->observed, "staging.kernels_us", hn_real(700.5));
+    set(&record->observed, "conditions.held_down_by.power_cap", hn_boolean(true));
+    set(&record->observed, "conditions.power_w", hn_real(412.5));
     set(&record->metrics, "gflops", hn_real(51234.5));
-    set(&record->counters, "dram_read_bytes", hn_real(268445696));
+    set(&record->observed, "counters.dram_read_bytes", hn_real(268445696));
     record->objective = 2674.1 / 3;
     record->final = true;
     record->time = 1763697600.123456;
@@ -66,7 +69,7 @@ static void assert_records_equal(const struct hn_record *a, const struct hn_reco
 {
     assert_true(hn_bindings_equal(&a->point, &b->point));
     assert_true(hn_bindings_equal(&a->metrics, &b->metrics));
-    assert_true(hn_bindings_equal(&a->counters, &b->counters));
+    assert_true(hn_bindings_equal(&a->observed, &b->observed));
     assert_int_equal(a->outcome, b->outcome);
     assert_string_equal(a->message, b->message);
     assert_string_equal(a->original, b->original);
@@ -91,7 +94,6 @@ static void assert_records_equal(const struct hn_record *a, const struct hn_reco
     assert_true(a->costs.compile_ms == b->costs.compile_ms &&
                 a->costs.verify_ms == b->costs.verify_ms &&
                 a->costs.measure_ms == b->costs.measure_ms);
-    assert_memory_equal(&a->staging, &b->staging, sizeof a->staging);
     assert_true(a->objective == b->objective && a->final == b->final && a->time == b->time);
 }
 
@@ -227,6 +229,12 @@ static void nonsense_is_refused_with_its_reason(void **state)
          "record: 'message' is not a string"},
         {"{\"point\": {}, \"outcome\": \"ok\", \"timing\": []}",
          "record: 'timing' is not an object"},
+        {"{\"point\": {}, \"outcome\": \"ok\", \"energy\": {\"joules\": \"few\"}}",
+         "record: 'joules' is not a number"},
+        {"{\"point\": {}, \"outcome\": \"ok\", \"energy\": {\"joules\": -1}}",
+         "'joules' is -1, expected a number that is not negative"},
+        {"{\"point\": {}, \"outcome\": \"ok\", \"new one\": {\"joules\": 1}}",
+         "record: found 'joules' in 'new one', expected words"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hn_record record;

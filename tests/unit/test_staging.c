@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/record/staging.h"
+#include "tuner/report/staging.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -9,13 +9,25 @@
 
 #include <cmocka.h>
 
-static const struct hn_staging measured = {.chunks = 8,
-                                           .streams = 4,
-                                           .copy_engines = 3,
-                                           .kernels_us = 1000,
-                                           .upload_us = 640,
-                                           .download_us = 560,
-                                           .sequential_us = 2210};
+static struct hn_staging staging_of(double chunks, double streams, double engines,
+                                    double kernels_us)
+{
+    struct hn_bindings observed;
+    struct hn_error err;
+    hn_bindings_init(&observed);
+    hn_error_init(&err);
+    hn_observed_set(&observed, "staging.chunks", chunks, &err);
+    hn_observed_set(&observed, "staging.streams", streams, &err);
+    hn_observed_set(&observed, "staging.copy_engines", engines, &err);
+    hn_observed_set(&observed, "staging.kernels_us", kernels_us, &err);
+    hn_observed_set(&observed, "staging.upload_us", kernels_us > 0 ? 640 : 0, &err);
+    hn_observed_set(&observed, "staging.download_us", kernels_us > 0 ? 560 : 0, &err);
+    hn_observed_set(&observed, "staging.sequential_us", kernels_us > 0 ? 2210 : 0, &err);
+    assert_false(hn_failed(&err));
+    struct hn_staging staging = hn_staging_of(&observed);
+    hn_bindings_finish(&observed);
+    return staging;
+}
 
 static void assert_near(double found, double expected)
 {
@@ -25,41 +37,36 @@ static void assert_near(double found, double expected)
 
 static void estimates_are_those_of_the_guide(void **state)
 {
+    struct hn_staging measured = staging_of(8, 4, 3, 1000);
     (void)state;
-    assert_true(hn_staging_is_measured(&measured));
-    assert_near(hn_staging_compute_bound_us(&measured), 1000 + 1200 / 8.0);
-    assert_near(hn_staging_transfer_bound_us(&measured), 1200 + 1000 / 8.0);
+    assert_true(measured.measured);
+    assert_near(measured.compute_bound_us, 1000 + 1200 / 8.0);
+    assert_near(measured.transfer_bound_us, 1200 + 1000 / 8.0);
 }
 
 static void in_one_stream_nothing_overlaps(void **state)
 {
-    struct hn_staging staging = measured;
+    struct hn_staging staging = staging_of(8, 1, 3, 1000);
     (void)state;
-    staging.streams = 1;
-    assert_int_equal(hn_staging_overlapping(&staging), 1);
-    assert_near(hn_staging_compute_bound_us(&staging), 2200);
-    assert_near(hn_staging_transfer_bound_us(&staging), 2200);
+    assert_near(staging.overlapping, 1);
+    assert_near(staging.compute_bound_us, 2200);
+    assert_near(staging.transfer_bound_us, 2200);
 }
 
 static void the_limit_follows_from_the_copy_engines(void **state)
 {
     static const double limits_us[] = {2200, 1200, 1000, 1000};
-    struct hn_staging staging = measured;
     (void)state;
-    for (staging.copy_engines = 0; staging.copy_engines < 4; staging.copy_engines++)
-        assert_near(hn_staging_limit_us(&staging), limits_us[staging.copy_engines]);
-    staging.kernels_us = 10;
-    staging.copy_engines = 2;
-    assert_near(hn_staging_limit_us(&staging), 640);
+    for (int engines = 0; engines < 4; engines++)
+        assert_near(staging_of(8, 4, engines, 1000).limit_us, limits_us[engines]);
+    assert_near(staging_of(8, 4, 2, 10).limit_us, 640);
 }
 
 static void what_was_not_measured_says_so(void **state)
 {
-    struct hn_staging staging = {.chunks = 8, .streams = 4};
     (void)state;
-    assert_false(hn_staging_is_measured(&staging));
-    staging = (struct hn_staging){.sequential_us = 3};
-    assert_false(hn_staging_is_measured(&staging));
+    assert_false(staging_of(8, 4, 3, 0).measured);
+    assert_false(staging_of(0, 0, 0, 3).measured);
 }
 
 int main(void)

@@ -7,6 +7,7 @@
 #include "cache/record/front.h"
 #include "cache/record/record_json.h"
 #include "cache/store/lookup.h"
+#include "runtime/device/health.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/config/config_kept.h"
 #include "tuner/report/format.h"
@@ -160,7 +161,7 @@ static bool names_cards(const struct view *view)
 static bool is_weighed(const struct view *view)
 {
     for (size_t i = 0; i < view->records.count; i++)
-        if (view->records.items[i].energy.windows > 0)
+        if (hn_observed_any(&view->records.items[i].observed, "energy"))
             return true;
     return false;
 }
@@ -196,7 +197,7 @@ static void add_row(struct hn_table *table, const struct view *view, size_t inde
         hn_table_cell(table, "%s %.12s", record->host, record->card);
     hn_table_cell(table, "%s", remarks.data == NULL ? "" : remarks.data);
     if (is_weighed(view)) {
-        hn_format_energy(record->energy.joules, shared);
+        hn_format_energy(hn_observed(&record->observed, "energy.joules"), shared);
         hn_table_cell(table, "%s", shared);
     }
     hn_table_point(table, names, count, &record->point);
@@ -232,24 +233,32 @@ static void print_best(const struct view *view)
 /* Of all that was measured, from and to what. */
 static void print_conditions(const struct view *view)
 {
-    const struct hn_conditions *low = NULL, *high = NULL;
+    double sm_mhz = 0, memory_mhz = 0, power_w = 0, temperature_c = 0;
     unsigned held_down = 0;
     size_t measured = 0, held = 0;
     char reasons[HN_FORMAT_SIZE * 2];
     for (size_t i = 0; i < view->records.count; i++) {
-        const struct hn_conditions *one = &view->records.items[i].conditions;
-        if (!hn_conditions_are_known(one))
+        const struct hn_bindings *one = &view->records.items[i].observed;
+        double mhz = hn_observed(one, "conditions.sm_mhz");
+        double watts = hn_observed(one, "conditions.power_w");
+        if (!hn_observed_any(one, "conditions"))
             continue;
+        held += hn_conditions_held_down(one) != 0;
+        held_down |= hn_conditions_held_down(one);
+        if (measured == 0 || mhz < sm_mhz) {
+            sm_mhz = mhz;
+            memory_mhz = hn_observed(one, "conditions.memory_mhz");
+        }
+        if (measured == 0 || watts > power_w) {
+            power_w = watts;
+            temperature_c = hn_observed(one, "conditions.temperature_c");
+        }
         measured++;
-        held += one->held_down != 0;
-        held_down |= one->held_down;
-        low = low == NULL || one->sm_mhz < low->sm_mhz ? one : low;
-        high = high == NULL || one->power_w > high->power_w ? one : high;
     }
     if (measured == 0)
         return;
-    printf("  SM at %d MHz at least, memory at %d MHz, %.0f W and %d °C at most", low->sm_mhz,
-           low->memory_mhz, high->power_w, high->temperature_c);
+    printf("  SM at %.0f MHz at least, memory at %.0f MHz, %.0f W and %.0f °C at most", sm_mhz,
+           memory_mhz, power_w, temperature_c);
     hn_slowdowns_describe(held_down, reasons, sizeof reasons);
     if (held > 0)
         printf("; %s held the clocks down for %zu of %zu points", reasons, held, measured);

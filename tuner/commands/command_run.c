@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cache/record/record_json.h"
+#include "runtime/bench/energy.h"
 #include "runtime/bench/support.h"
 #include "runtime/compile/compile.h"
 #include "tuner/commands/command.h"
@@ -145,9 +146,9 @@ static enum hn_status count(struct once *once, struct hn_bench *bench, const str
     snprintf(once->no_counters, sizeof once->no_counters, "%s",
              counted.message != NULL ? counted.message : "");
     if (status == HN_OK) {
-        const struct hn_bindings none = record->counters;
-        record->counters = counted.counters;
-        counted.counters = none;
+        hn_error_init(err);
+        hn_observed_replace(&record->observed, "counters", &counted.observed, err);
+        status = err->status;
     }
     hn_record_finish(&counted);
     return status;
@@ -165,8 +166,11 @@ static enum hn_status weigh(const struct once *once, struct hn_bench *bench,
         status = hn_bindings_copy(&window.point, &record->point, err);
         if (status == HN_OK)
             status = hn_bench_evaluate(bench, image, &request, &window, err);
-        if (status == HN_OK && window.energy.windows > 0)
-            hn_energy_add(&record->energy, &window.energy);
+        if (status == HN_OK && hn_observed_any(&window.observed, "energy")) {
+            hn_error_init(err);
+            hn_energy_add(&record->observed, &window.observed, err);
+            status = err->status;
+        }
         hn_record_finish(&window);
     }
     return status;
@@ -190,7 +194,8 @@ static enum hn_status work(struct once *once, const struct hn_task *task, struct
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK && once->energy_s > 0)
         status = weigh(once, bench, image, record, err);
     /* Energy may be the objective. */
-    if (status == HN_OK && record->energy.windows > 0 && record->timing.sample_count > 0)
+    if (status == HN_OK && hn_observed_any(&record->observed, "energy") &&
+        record->timing.sample_count > 0)
         status = hn_metrics_evaluate(task->plan, task->problem, record, err);
     return status;
 }
@@ -243,9 +248,10 @@ static void print_counters(const struct once *once, const struct hn_record *reco
     printf("  bound by     %s\n", bound);
     hn_findings_print(&findings, record, "               ", SIZE_MAX, stdout);
     for (int i = 0; i < HN_COUNTER_COUNT; i++) {
-        const struct hn_value *value = hn_bindings_get(&record->counters, hn_counter_names[i]);
+        const struct hn_value *value = hn_bindings_get(&record->observed, hn_counter_names[i]);
         if (value != NULL)
-            printf("  %-28s %.6g\n", hn_counter_names[i], hn_value_number(value));
+            printf("  %-28s %.6g\n", hn_counter_names[i] + HN_COUNTER_GROUP,
+                   hn_value_number(value));
     }
 }
 
@@ -274,20 +280,24 @@ static void print_record(const struct hn_task *task, const struct hn_record *rec
         printf("  time         %s (%zu samples, %s)%s%s\n", time, record->timing.sample_count,
                regime, merit[0] != '\0' ? ", " : "", merit);
     }
-    if (hn_conditions_are_known(&record->conditions)) {
+    if (hn_observed_any(&record->observed, "conditions")) {
         struct hn_text conditions;
         hn_text_init(&conditions);
-        hn_conditions_append(&conditions, &record->conditions);
+        hn_conditions_append(&conditions, &record->observed);
         printf("  conditions   %s\n", conditions.failed ? "" : conditions.data);
         hn_text_finish(&conditions);
     }
-    if (record->energy.windows > 0) {
-        const struct hn_energy *energy = &record->energy;
-        hn_format_energy(energy->joules, merit);
-        printf("  energy       %s ±%.2f%% a launch, at %.0f W; %d windows of %.1f s; the idle GPU "
-               "takes %.0f W\n",
-               merit, energy->spread * 100, energy->power_w, energy->windows,
-               energy->seconds / energy->windows, energy->idle_w);
+    const struct hn_bindings *observed = &record->observed;
+    double windows = hn_observed(observed, "energy.windows");
+    if (windows > 0) {
+        hn_format_energy(hn_observed(observed, "energy.joules"), merit);
+        printf(
+            "  energy       %s ±%.2f%% a launch, at %.0f W; %.0f windows of %.1f s; the idle GPU "
+            "takes %.0f W\n",
+            merit, hn_observed(observed, "energy.spread") * 100,
+            hn_observed(observed, "energy.power_w"), windows,
+            hn_observed(observed, "energy.seconds") / windows,
+            hn_observed(observed, "energy.idle_w"));
     }
     hn_staging_print(record, "  pipeline     ", stdout);
     if (record->resources.known)
@@ -321,8 +331,11 @@ static enum hn_status run_on_bench(struct once *once, struct hn_task *task, stru
     if (status == HN_OK)
         status = evaluate(once, task, bench, &record, &beside, err);
     hn_health_look(watch, &health);
-    if (record.timing.sample_count > 0)
-        record.conditions = hn_health_conditions(watch);
+    if (status == HN_OK && record.timing.sample_count > 0) {
+        hn_error_init(err);
+        hn_health_note(watch, &record.observed, err);
+        status = err->status;
+    }
     if (status == HN_OK && !once->options.json) {
         print_record(task, &record);
         print_counters(once, &record);

@@ -71,7 +71,7 @@ static enum hn_status count_problem(struct hn_task *task, struct hn_workers *wor
     hn_bindings_init(&point);
     if (newest != NULL)
         status = hn_bindings_copy(&point, &newest->best.point, err);
-    bool wanted = newest != NULL && newest->best.counters.count == 0;
+    bool wanted = newest != NULL && !hn_observed_any(&newest->best.observed, "counters");
     hn_tuned_list_free(&list);
     if (status == HN_OK && wanted)
         status = count_point(task, workers, store, &point, err);

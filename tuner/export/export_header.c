@@ -40,10 +40,11 @@ static void append_measurement(const struct hn_tuned *tuned, struct hn_text *tex
     for (size_t i = 0; i < metrics->count; i++)
         hn_text_printf(text, "%s%s %.6g%s", i == 0 ? "  metrics    " : ", ", metrics->names[i],
                        hn_value_number(&metrics->values[i]), i + 1 == metrics->count ? "\n" : "");
-    const struct hn_energy *energy = &tuned->best.energy;
-    if (energy->windows > 0)
-        hn_text_printf(text, "  energy     %.6g J a launch, at %.0f W\n", energy->joules,
-                       energy->power_w);
+    const struct hn_bindings *observed = &tuned->best.observed;
+    if (hn_observed(observed, "energy.windows") > 0)
+        hn_text_printf(text, "  energy     %.6g J a launch, at %.0f W\n",
+                       hn_observed(observed, "energy.joules"),
+                       hn_observed(observed, "energy.power_w"));
     if (strcmp(tuned->identity.objective, "time") != 0)
         hn_text_printf(text, "  objective  %s\n", tuned->identity.objective);
 }

@@ -387,7 +387,7 @@ void hn_findings_make(const struct hn_record *record, const struct hn_roofs *roo
     struct hn_counters counters;
     struct view view = {.counters = &counters, .findings = findings};
     *findings = (struct hn_findings){.known = false};
-    hn_counters_read(&record->counters, &counters);
+    hn_counters_read(&record->observed, &counters);
     if (!counters.known)
         return;
     findings->known = true;

@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_REPORT_FINDINGS_H
 #define HONE_TUNER_REPORT_FINDINGS_H
 
-#include "cache/record/counters.h"
+#include "runtime/counters/counters.h"
 #include "cache/record/record.h"
 #include "cache/store/store_roofs.h"
 

@@ -58,7 +58,7 @@ void hn_findings_print(const struct hn_findings *findings, const struct hn_recor
                        const char *indent, size_t most, FILE *file)
 {
     struct hn_counters counters;
-    hn_counters_read(&record->counters, &counters);
+    hn_counters_read(&record->observed, &counters);
     if (!findings->known)
         return;
     print_rates(findings, &counters, indent, file);

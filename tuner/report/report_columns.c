@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/schema.h"
+#include "runtime/device/health.h"
 #include "tuner/report/report.h"
 
 /* Of how many of the best the samples are kept, and how many of each; and how much room messages
@@ -71,7 +72,7 @@ static json_t *conditions(const struct hn_record *r)
 {
     struct hn_text text;
     hn_text_init(&text);
-    hn_conditions_append(&text, &r->conditions);
+    hn_conditions_append(&text, &r->observed);
     json_t *line = text.length > 0 ? json_string(text.data) : json_null();
     hn_text_finish(&text);
     return line;
@@ -96,7 +97,7 @@ static int append_figures(const struct hn_record *r, json_t *columns)
     const struct hn_resources *used = &r->resources;
     const bool timed = has_time(r);
     const bool compared = was_compared(r);
-    const bool weighed = r->energy.windows > 0;
+    const bool weighed = hn_observed(&r->observed, "energy.windows") > 0;
     const struct {
         const char *name;
         bool is_known;
@@ -111,8 +112,8 @@ static int append_figures(const struct hn_record *r, json_t *columns)
         {"samples", timed, (double)timing->sample_count},
         {"batch", timed, timing->batch},
         {"clock", timed && timing->clock_mhz > 0, round(timing->clock_mhz)},
-        {"joules", weighed, r->energy.joules},
-        {"watts", weighed, tenths(r->energy.power_w)},
+        {"joules", weighed, hn_observed(&r->observed, "energy.joules")},
+        {"watts", weighed, tenths(hn_observed(&r->observed, "energy.power_w"))},
         {"ratio", r->ratio > 0, r->ratio}, /* how much longer its card takes than the first */
         {"verification", true, r->verdict.kind},
         {"max_error", compared, r->verdict.max_error},

@@ -90,7 +90,8 @@ static json_t *ladder_to_json(const struct hn_report_tuning *tuning)
 /* Of the best, how its pipeline is set against its parts. */
 static json_t *staging_to_json(const struct hn_report_tuning *tuning)
 {
-    if (tuning->best == SIZE_MAX || tuning->records.items[tuning->best].staging.chunks == 0)
+    if (tuning->best == SIZE_MAX ||
+        !hn_observed_any(&tuning->records.items[tuning->best].observed, "staging"))
         return json_null();
     const struct hn_record *best = &tuning->records.items[tuning->best];
     json_t *json = hn_record_to_json(best);

@@ -1,14 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/report/staging.h"
 
+#include <math.h>
+
 #include "tuner/report/format.h"
 
-static void print_clocks(const struct hn_record *record, const char *indent, FILE *file)
+static double limit_us(const struct hn_staging *staging, double transfers_us)
 {
-    const struct hn_staging *staging = &record->staging;
+    if (staging->copy_engines <= 0)
+        return staging->kernels_us + transfers_us;
+    if (staging->copy_engines == 1)
+        return fmax(staging->kernels_us, transfers_us);
+    return fmax(staging->kernels_us, fmax(staging->upload_us, staging->download_us));
+}
+
+struct hn_staging hn_staging_of(const struct hn_bindings *observed)
+{
+    struct hn_staging staging = {
+        .chunks = hn_observed(observed, "staging.chunks"),
+        .streams = hn_observed(observed, "staging.streams"),
+        .register_ms = hn_observed(observed, "staging.register_ms"),
+        .copy_engines = hn_observed(observed, "staging.copy_engines"),
+        .kernels_us = hn_observed(observed, "staging.kernels_us"),
+        .upload_us = hn_observed(observed, "staging.upload_us"),
+        .download_us = hn_observed(observed, "staging.download_us"),
+        .sequential_us = hn_observed(observed, "staging.sequential_us"),
+    };
+    double transfers_us = staging.upload_us + staging.download_us;
+    staging.measured = staging.chunks > 0 && staging.sequential_us > 0;
+    staging.overlapping = staging.streams > 1 ? staging.chunks : 1;
+    staging.compute_bound_us = staging.kernels_us + transfers_us / staging.overlapping;
+    staging.transfer_bound_us = transfers_us + staging.kernels_us / staging.overlapping;
+    staging.limit_us = limit_us(&staging, transfers_us);
+    return staging;
+}
+
+static void print_clocks(const struct hn_record *record, const struct hn_staging *staging,
+                         const char *indent, FILE *file)
+{
     char host[HN_FORMAT_SIZE];
     char more[HN_FORMAT_SIZE];
-    fprintf(file, "%s%d chunk%s in %d stream%s", indent, staging->chunks,
+    fprintf(file, "%s%.0f chunk%s in %.0f stream%s", indent, staging->chunks,
             staging->chunks == 1 ? "" : "s", staging->streams, staging->streams == 1 ? "" : "s");
     if (record->timing.host_us > 0) {
         double events_us = record->timing.median_us;
@@ -35,47 +67,48 @@ static void print_parts(const struct hn_staging *staging, const char *indent, FI
             indent, kernels, upload, download, sequential);
 }
 
-static void print_limit(const struct hn_record *record, const char *indent, FILE *file)
+static void print_limit(const struct hn_record *record, const struct hn_staging *staging,
+                        const char *indent, FILE *file)
 {
-    const struct hn_staging *staging = &record->staging;
-    double limit_us = hn_staging_limit_us(staging);
     char compute[HN_FORMAT_SIZE];
     char transfer[HN_FORMAT_SIZE];
     char limit[HN_FORMAT_SIZE];
-    hn_format_time(hn_staging_compute_bound_us(staging), compute);
-    hn_format_time(hn_staging_transfer_bound_us(staging), transfer);
-    hn_format_time(limit_us, limit);
-    fprintf(file, "%sestimates: tE + tT/%d %s, tT + tE/%d %s; limit with %d copy engine%s %s\n",
-            indent, hn_staging_overlapping(staging), compute, hn_staging_overlapping(staging),
-            transfer, staging->copy_engines, staging->copy_engines == 1 ? "" : "s", limit);
+    hn_format_time(staging->compute_bound_us, compute);
+    hn_format_time(staging->transfer_bound_us, transfer);
+    hn_format_time(staging->limit_us, limit);
+    fprintf(file,
+            "%sestimates: tE + tT/%.0f %s, tT + tE/%.0f %s; limit with %.0f copy engine%s %s\n",
+            indent, staging->overlapping, compute, staging->overlapping, transfer,
+            staging->copy_engines, staging->copy_engines == 1 ? "" : "s", limit);
     if (!(record->timing.median_us > 0))
         return;
     char measured[HN_FORMAT_SIZE];
     hn_format_time(record->timing.median_us, measured);
     fprintf(file, "%smeasured: %s, at %.1f%% of the limit; %.3g times as fast as sequential\n",
-            indent, measured, 100 * limit_us / record->timing.median_us,
+            indent, measured, 100 * staging->limit_us / record->timing.median_us,
             staging->sequential_us / record->timing.median_us);
 }
 
 void hn_staging_print(const struct hn_record *record, const char *indent, FILE *file)
 {
-    if (record->staging.chunks == 0)
+    const struct hn_staging staging = hn_staging_of(&record->observed);
+    if (staging.chunks == 0)
         return;
-    print_clocks(record, indent, file);
-    if (!hn_staging_is_measured(&record->staging))
+    print_clocks(record, &staging, indent, file);
+    if (!staging.measured)
         return;
-    print_parts(&record->staging, indent, file);
-    print_limit(record, indent, file);
+    print_parts(&staging, indent, file);
+    print_limit(record, &staging, indent, file);
 }
 
 void hn_staging_add_json(const struct hn_record *record, json_t *json)
 {
-    const struct hn_staging *staging = &record->staging;
+    const struct hn_staging staging = hn_staging_of(&record->observed);
     json_t *object = json_object_get(json, "staging");
-    if (object == NULL || !hn_staging_is_measured(staging))
+    if (object == NULL || !staging.measured)
         return;
-    json_object_update_new(
-        object, json_pack("{sf sf sf}", "compute_bound_us", hn_staging_compute_bound_us(staging),
-                          "transfer_bound_us", hn_staging_transfer_bound_us(staging), "limit_us",
-                          hn_staging_limit_us(staging)));
+    json_object_update_new(object,
+                           json_pack("{sf sf sf}", "compute_bound_us", staging.compute_bound_us,
+                                     "transfer_bound_us", staging.transfer_bound_us, "limit_us",
+                                     staging.limit_us));
 }

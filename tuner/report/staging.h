@@ -5,7 +5,32 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cache/record/staging.h"
+#include "cache/record/record.h"
+
+/* A record's "staging": how a pipeline was cut (chunks, streams, register_ms: what registering its host memory took, once),
+ * and what its parts take on their own in one chunk and one stream, which is only measured of the best.
+ *
+ * With tE the kernels' time, tT that of the transfers both ways, and n chunks that overlap, the CUDA C++ Best Practices
+ * Guide ("Asynchronous and Overlapping Transfers with Computation") estimates tE + tT/n where the kernels take longer, and
+ * tT + tE/n where the transfers do. */
+struct hn_staging {
+    double chunks; /* 0: no pipeline */
+    double streams;
+    double register_ms;
+    double copy_engines; /* of the device */
+    double kernels_us;
+    double upload_us;
+    double download_us;
+    double sequential_us; /* all of it; 0: the parts were not measured */
+    bool measured;
+    double overlapping; /* chunks that can overlap: 1 in one stream */
+    double compute_bound_us;
+    double transfer_bound_us;
+    /* No schedule is faster: the longest of upload, download and kernels, each going on without a break. With one copy
+     * engine both ways share it; without any nothing overlaps. */
+    double limit_us;
+};
+struct hn_staging hn_staging_of(const struct hn_bindings *observed);
 
 /* What a plan with a pipeline took by the host's clock, and set against its parts; nothing of other plans. Each line
  * begins with `indent`. */

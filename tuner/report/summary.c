@@ -114,7 +114,7 @@ static void add_row(struct hn_table *table, const struct scale *scale,
     add_roof(table, scale, record, timed);
     add_resources(table, &record->resources);
     if (extras->weighed) {
-        hn_format_energy(record->energy.joules, text);
+        hn_format_energy(hn_observed(&record->observed, "energy.joules"), text);
         hn_table_cell(table, "%s", text);
     }
     if (extras->warned)
@@ -158,7 +158,8 @@ static struct extras extras_of(const struct shown *shown)
     struct extras extras = {.warned = false};
     for (size_t i = 0; i < shown->count; i++) {
         extras.warned = extras.warned || shown->records[i].resources.warnings != 0;
-        extras.weighed = extras.weighed || shown->records[i].energy.windows > 0;
+        extras.weighed =
+            extras.weighed || hn_observed(&shown->records[i].observed, "energy.windows") > 0;
     }
     return extras;
 }
@@ -169,14 +170,15 @@ static void print_energy(const struct shown *best, FILE *file)
 {
     double spread = 0;
     const char *separator = " ";
-    const struct hn_energy *any = NULL;
+    const struct hn_bindings *any = NULL;
     for (size_t i = 0; i < best->count; i++) {
-        const struct hn_energy *one = &best->records[i].energy;
-        any = one->windows > 0 && any == NULL ? one : any;
-        spread = fmax(spread, one->spread);
+        const struct hn_bindings *one = &best->records[i].observed;
+        any = any == NULL && hn_observed(one, "energy.windows") > 0 ? one : any;
+        spread = fmax(spread, hn_observed(one, "energy.spread"));
     }
     if (any == NULL)
         return;
+    double windows = hn_observed(any, "energy.windows");
     fputs("  front of time and energy:", file);
     for (size_t i = 0; i < best->count; i++) {
         if (!hn_front_has(best->records, best->count, i))
@@ -186,10 +188,11 @@ static void print_energy(const struct shown *best, FILE *file)
     }
     fprintf(
         file,
-        "; each in %d windows of %.1f s that differ by ±%.2f%% at most, the first at %.0f W and "
-        "%d °C; the idle GPU takes %.0f W\n",
-        any->windows, any->seconds / any->windows, spread * 100, any->power_w, any->temperature_c,
-        any->idle_w);
+        "; each in %.0f windows of %.1f s that differ by ±%.2f%% at most, the first at %.0f W and "
+        "%.0f °C; the idle GPU takes %.0f W\n",
+        windows, hn_observed(any, "energy.seconds") / windows, spread * 100,
+        hn_observed(any, "energy.power_w"), hn_observed(any, "energy.temperature_c"),
+        hn_observed(any, "energy.idle_w"));
 }
 
 static enum hn_status read_shown(const struct hn_session *session, const struct hn_task *task,
@@ -385,8 +388,9 @@ static void print_health(const struct hn_health *health, const struct hn_record 
         hn_slowdowns_describe(health->reasons, reasons, sizeof reasons);
         fprintf(file, "  the clocks were held down by %s in %u of %u looks", reasons,
                 health->held_down, health->checks);
-        if (best != NULL && best->conditions.held_down != 0)
-            fprintf(file, ", and while the best was measured (%d MHz)", best->conditions.sm_mhz);
+        if (best != NULL && hn_conditions_held_down(&best->observed) != 0)
+            fprintf(file, ", and while the best was measured (%.0f MHz)",
+                    hn_observed(&best->observed, "conditions.sm_mhz"));
         fputc('\n', file);
     }
     if (health->other_processes > 0)

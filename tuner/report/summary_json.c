@@ -69,13 +69,16 @@ static enum hn_status records_to_json(const struct hn_session *session,
         if (status == HN_OK &&
             json_array_append_new(array, record_to_json(backend, roofs, &record)) != 0)
             status = hn_fail_memory(err);
-        all[i] = (struct hn_record){.outcome = record.outcome, .energy = record.energy};
+        all[i] = (struct hn_record){.outcome = record.outcome, .observed = record.observed};
+        hn_bindings_init(&record.observed);
         all[i].timing.median_us = record.timing.median_us;
         hn_record_finish(&record);
     }
     for (size_t i = 0; status == HN_OK && i < ranking->count; i++)
         if (hn_front_has(all, ranking->count, i))
             json_array_append_new(front, json_integer((json_int_t)i));
+    for (size_t i = 0; all != NULL && i < ranking->count; i++)
+        hn_record_finish(&all[i]);
     free(all);
     return status;
 }

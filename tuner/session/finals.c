@@ -262,13 +262,14 @@ static enum hn_status take_timing(struct hn_record *record, const double *sample
     timing->host_us = raced->timing.host_us;
     timing->processes = 0;
     timing->fastest_us = timing->middle_us = timing->slowest_us = timing->copy_gb_per_s = 0;
-    record->conditions = raced->conditions;
     memcpy(record->host, raced->host, sizeof record->host);
     memcpy(record->card, raced->card, sizeof record->card);
     record->ratio = raced->ratio;
     record->final = true;
     record->time = hn_session_epoch_s();
-    return HN_OK;
+    hn_error_init(err);
+    hn_observed_replace(&record->observed, "conditions", &raced->observed, err);
+    return err->status;
 }
 
 static double race_median(const struct hn_race_result *result, size_t racer)
@@ -526,8 +527,9 @@ static enum hn_status measure_parts(struct hn_finals *finals, struct hn_error *e
     hn_record_init(&parts);
     enum hn_status status = hn_finals_check(finals, 0, &request, &parts, err);
     if (status == HN_OK && parts.outcome == HN_OUTCOME_OK) {
-        flight->record.staging = parts.staging;
-        status = hn_session_keep(session, finals->numbers[0], err);
+        hn_error_init(err);
+        hn_observed_replace(&flight->record.observed, "staging", &parts.observed, err);
+        status = hn_failed(err) ? err->status : hn_session_keep(session, finals->numbers[0], err);
     }
     hn_record_finish(&parts);
     return status;

@@ -15,11 +15,11 @@ static enum hn_status count_one(struct hn_finals *finals, size_t i, struct hn_er
     struct hn_record counted;
     hn_record_init(&counted);
     enum hn_status status = hn_finals_check(finals, i, &request, &counted, err);
-    if (status == HN_OK && counted.outcome == HN_OUTCOME_OK && counted.counters.count > 0) {
-        hn_bindings_finish(&record->counters);
-        status = hn_bindings_copy(&record->counters, &counted.counters, err);
-        if (status == HN_OK)
-            status = hn_session_keep(session, finals->numbers[i], err);
+    if (status == HN_OK && counted.outcome == HN_OUTCOME_OK &&
+        hn_observed_any(&counted.observed, "counters")) {
+        hn_error_init(err);
+        hn_observed_replace(&record->observed, "counters", &counted.observed, err);
+        status = hn_failed(err) ? err->status : hn_session_keep(session, finals->numbers[i], err);
     } else if (status == HN_OK && counted.outcome != HN_OUTCOME_SKIPPED) {
         snprintf(session->state.no_counters, sizeof session->state.no_counters, "%s",
                  counted.message != NULL ? counted.message : "nothing was counted");
@@ -38,7 +38,7 @@ enum hn_status hn_finals_count(struct hn_finals *finals, struct hn_error *err)
     for (size_t i = 0; status == HN_OK && i < finals->count && i < counted_finalists &&
                        session->state.no_counters[0] == '\0' && !hn_session_is_over(session);
          i++)
-        if (hn_finals_flight(finals, i)->record.counters.count == 0)
+        if (!hn_observed_any(&hn_finals_flight(finals, i)->record.observed, "counters"))
             status = count_one(finals, i, err);
     return status;
 }
@@ -52,7 +52,7 @@ enum hn_status hn_finals_count_again(struct hn_finals *finals, struct hn_error *
     finals->count = finals->count < counted_finalists ? finals->count : counted_finalists;
     bool known = true;
     for (size_t i = 0; i < finals->count; i++)
-        known = known && hn_finals_flight(finals, i)->record.counters.count > 0;
+        known = known && hn_observed_any(&hn_finals_flight(finals, i)->record.observed, "counters");
     if (known)
         return HN_OK;
     status = hn_session_prepare(finals->session, err);

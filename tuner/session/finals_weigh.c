@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "runtime/bench/energy.h"
 #include "runtime/plan/launch.h"
 #include "tuner/session/finals_part.h"
 
@@ -15,9 +16,12 @@ static enum hn_status weigh_one(struct hn_finals *finals, size_t i, bool *told, 
     struct hn_record verdict;
     hn_record_init(&verdict);
     enum hn_status status = hn_finals_check(finals, i, &request, &verdict, err);
-    *told = status == HN_OK && verdict.energy.windows > 0;
-    if (*told)
-        hn_energy_add(&hn_finals_flight(finals, i)->record.energy, &verdict.energy);
+    *told = status == HN_OK && hn_observed_any(&verdict.observed, "energy");
+    if (*told) {
+        hn_error_init(err);
+        hn_energy_add(&hn_finals_flight(finals, i)->record.observed, &verdict.observed, err);
+        status = err->status;
+    }
     bool failed = verdict.outcome != HN_OUTCOME_OK && verdict.outcome != HN_OUTCOME_SKIPPED;
     if (status == HN_OK && failed && hn_session_weighs(finals->session)) {
         *told = true;
@@ -35,7 +39,7 @@ static enum hn_status weigh(struct hn_finals *finals, size_t count, bool *again,
     enum hn_status status = HN_OK;
     bool told = true;
     for (size_t i = 0; i < count; i++)
-        hn_finals_flight(finals, i)->record.energy = (struct hn_energy){.windows = 0};
+        hn_observed_drop(&hn_finals_flight(finals, i)->record.observed, "energy");
     for (size_t i = 0; status == HN_OK && told && i < 2 * count; i++) {
         size_t place = i < count ? i : 2 * count - 1 - i;
         if (hn_session_is_over(finals->session))
@@ -55,7 +59,7 @@ static enum hn_status take_joules(struct hn_finals *finals, struct hn_error *err
         struct hn_record *record = &hn_finals_flight(finals, i)->record;
         if (has_fallen(finals, i))
             continue;
-        finals->raced = finals->raced && record->energy.windows > 0;
+        finals->raced = finals->raced && hn_observed_any(&record->observed, "energy");
         status = hn_metrics_evaluate(session->task->plan, session->task->problem, record, err);
         if (status == HN_OK)
             status = hn_session_note_result(finals->session, finals->numbers[i], err);
@@ -74,13 +78,13 @@ enum hn_status hn_finals_weigh(struct hn_finals *finals, bool *again, struct hn_
     hn_session_show(session, "measuring the energy of the finalists");
     enum hn_status status = weigh(finals, count, again, err);
     for (size_t i = 0; status == HN_OK && i < count; i++) {
-        struct hn_energy *energy = &hn_finals_flight(finals, i)->record.energy;
+        struct hn_bindings *observed = &hn_finals_flight(finals, i)->record.observed;
         /* Of a single window it is not known what it is worth. */
-        if (energy->windows < 2)
-            *energy = (struct hn_energy){.windows = 0};
+        if (hn_observed(observed, "energy.windows") < 2)
+            hn_observed_drop(observed, "energy");
         else if (!decides)
             status = hn_session_keep(session, finals->numbers[i], err);
-        weighed = weighed || energy->windows > 0;
+        weighed = weighed || hn_observed_any(observed, "energy");
     }
     session->state.unweighed = !weighed && !hn_session_is_over(session);
     return status == HN_OK && decides ? take_joules(finals, err) : status;
@@ -89,5 +93,5 @@ enum hn_status hn_finals_weigh(struct hn_finals *finals, bool *again, struct hn_
 bool hn_finals_lack_energy(const struct hn_session *session)
 {
     return session->options.energy_s > 0 && session->state.best != NULL &&
-           session->state.best->energy.windows == 0;
+           !hn_observed_any(&session->state.best->observed, "energy");
 }

@@ -289,10 +289,13 @@ static enum hn_status warm_up(struct gpu *gpu, const struct hn_message *request,
 }
 
 /* Behind the last launch, and mostly of a look that was taken for a record before. */
-static void note_conditions(struct gpu *gpu, struct hn_record *record)
+static enum hn_status note_conditions(struct gpu *gpu, struct hn_record *record,
+                                      struct hn_error *err)
 {
+    hn_error_init(err);
     hn_health_look(gpu->watch, &gpu->health);
-    record->conditions = hn_health_conditions(gpu->watch);
+    hn_health_note(gpu->watch, &record->observed, err);
+    return err->status;
 }
 
 static enum hn_status evaluate(struct gpu *gpu, const struct hn_message *request,
@@ -311,8 +314,8 @@ static enum hn_status evaluate(struct gpu *gpu, const struct hn_message *request
     if (status != HN_OK)
         return status;
     status = hn_bench_evaluate(gpu->bench, &image, &wanted, &record, err);
-    if (record.timing.sample_count > 0)
-        note_conditions(gpu, &record);
+    if (status == HN_OK && record.timing.sample_count > 0)
+        status = note_conditions(gpu, &record, err);
     record.estimated_w = wanted.measure ? gpu->estimated_w : 0;
     if (status == HN_OK)
         json_object_set_new(reply->json, "record", hn_record_to_json(&record));
@@ -443,7 +446,7 @@ static enum hn_status race(struct gpu *gpu, const struct hn_message *request,
                                &done, field.records, err);
     gpu->busy_ms = hn_now_ms();
     for (size_t i = 0; status == HN_OK && i < field.count; i++)
-        note_conditions(gpu, &field.records[i]);
+        status = note_conditions(gpu, &field.records[i], err);
     if (status == HN_OK)
         report_race(&field, rules.max_rounds, done, reply);
     finish_field(&field);

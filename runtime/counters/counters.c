@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/record/counters.h"
+#include "runtime/counters/counters.h"
 
 #include <math.h>
 
 const char *const hn_counter_names[HN_COUNTER_COUNT] = {
-#define X(id, name) [HN_COUNTER_##id] = (name),
+#define X(id, name, metric) [HN_COUNTER_##id] = "counters." name,
     HN_COUNTERS(X)
 #undef X
 };
 
-void hn_counters_read(const struct hn_bindings *bindings, struct hn_counters *counters)
+void hn_counters_read(const struct hn_bindings *observed, struct hn_counters *counters)
 {
     counters->known = false;
     for (int i = 0; i < HN_COUNTER_COUNT; i++) {
-        const struct hn_value *value = hn_bindings_get(bindings, hn_counter_names[i]);
+        const struct hn_value *value = hn_bindings_get(observed, hn_counter_names[i]);
         counters->of[i] = value != NULL ? hn_value_number(value) : NAN;
         counters->known = counters->known || value != NULL;
     }
