@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "runtime/compile/entry_marker.h"
-#include "runtime/compile/include_scan.h"
+#include "runtime/compile/code_scan.h"
 #include "runtime/plan/option_list.h"
 
 static void append_line(struct hn_text *text, int line, const char *file)

@@ -6,52 +6,40 @@
 
 #include "base/ascii.h"
 #include "base/text.h"
+#include "runtime/compile/code_scan.h"
 #include "runtime/compile/host_headers.h"
-#include "runtime/compile/include_scan.h"
-#include "runtime/compile/live_text.h"
-#include "runtime/compile/macro_table.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/option_list.h"
 
-/* What a source begins with: a #define a line. */
+/* A source begins with a #define a line. */
 struct line {
     const char *text;
     size_t length;
     const char *name;
     size_t name_length;
-    size_t macro; /* its number */
+    bool read;
 };
 
 struct prelude {
     struct line *lines;
     size_t count;
-    struct hn_macro_table macros; /* those of the prelude, then whatever the text defines */
-    const char *body;             /* what stands behind it */
+    const char *body; /* behind it */
+    bool uncertain;   /* the program may read more than its words */
 };
 
 static const char define[] = "#define ";
 
-static bool is_define(const char *text)
+static size_t word_length(const char *text)
 {
-    return strncmp(text, define, sizeof define - 1) == 0 &&
-           hn_macro_name_length(text + sizeof define - 1) > 0;
+    size_t length = 0;
+    while (hn_is_word_char(text[length]))
+        length++;
+    return length;
 }
 
-static bool add_line(struct prelude *prelude, const char *text, size_t length)
+static bool is_define(const char *text)
 {
-    const char *name = text + sizeof define - 1;
-    size_t name_length = hn_macro_name_length(name);
-    const char *value = name + name_length;
-    struct hn_macro_table *macros = &prelude->macros;
-    bool plain = *value != '(' && hn_macro_table_find(macros, name, name_length) == NULL;
-    if (!hn_macro_table_set(macros, name, name_length, plain ? HN_MACRO_DEFINED : HN_MACRO_UNSURE,
-                            value, (size_t)(text + length - value)))
-        return false;
-    struct hn_table_macro *macro = hn_macro_table_find(macros, name, name_length);
-    macro->read |= *name == '_';
-    prelude->lines[prelude->count++] =
-        (struct line){text, length, name, name_length, (size_t)(macro - macros->items)};
-    return true;
+    return strncmp(text, define, sizeof define - 1) == 0 && word_length(text + sizeof define - 1);
 }
 
 static bool read_prelude(const char *text, struct prelude *prelude)
@@ -62,139 +50,85 @@ static bool read_prelude(const char *text, struct prelude *prelude)
         count++;
     }
     *prelude = (struct prelude){.lines = calloc(count + 1, sizeof *prelude->lines)};
-    bool fine = prelude->lines != NULL;
-    while (fine && prelude->count < count) {
+    for (; prelude->lines != NULL && prelude->count < count; prelude->count++) {
+        const char *name = text + sizeof define - 1;
         size_t length = strcspn(text, "\n");
-        fine = add_line(prelude, text, length);
+        prelude->lines[prelude->count] =
+            (struct line){text, length, name, word_length(name), *name == '_'};
         text += length + (text[length] == '\n');
     }
     prelude->body = text;
-    return fine;
+    return prelude->lines != NULL;
 }
 
-static void finish_prelude(struct prelude *prelude)
+static void mark_word(struct prelude *prelude, const char *word, size_t length)
 {
-    free(prelude->lines);
-    hn_macro_table_finish(&prelude->macros);
+    for (size_t i = 0; i < prelude->count; i++) {
+        struct line *line = &prelude->lines[i];
+        if (line->name_length == length && memcmp(line->name, word, length) == 0)
+            line->read = true;
+    }
 }
 
-static bool is_read(const struct prelude *prelude, size_t line)
-{
-    return prelude->macros.items[prelude->lines[line].macro].read;
-}
-
-static void mark_line(const struct prelude *prelude, size_t line)
-{
-    prelude->macros.items[prelude->lines[line].macro].read = true;
-}
-
-static void mark_within(const struct prelude *prelude, const char *text, const char *end)
+static void mark_words(struct prelude *prelude, const char *text, const char *end)
 {
     while (text < end) {
-        size_t length = hn_macro_name_length(text);
-        struct hn_table_macro *macro = hn_macro_table_find(&prelude->macros, text, length);
-        if (macro != NULL)
-            macro->read = true;
+        size_t length = word_length(text);
+        if (length > 0)
+            mark_word(prelude, text, length);
         text += length > 0 ? length : 1;
     }
 }
 
-static void mark_words(const struct prelude *prelude, const char *text)
+/* Whether more may be read there than words tell: names that ## or a line's end within them put
+ * together, and includes of what a macro says. */
+static bool may_make_words(const char *text, const char *at)
 {
-    mark_within(prelude, text, text + strlen(text));
+    if (*at == '\\' && (at[1] == '\n' || at[1] == '\r'))
+        return at == text || strchr(" \t;,(){}", at[-1]) == NULL;
+    if (*at != '#')
+        return false;
+    const char *directive = at + 1 + strspn(at + 1, " \t");
+    const char *file = directive + strlen("include");
+    if (at[1] == '#' || strncmp(directive, "include", strlen("include")) != 0)
+        return at[1] == '#';
+    file += strspn(file, " \t");
+    return *file != '"' && *file != '<';
 }
 
-/* The values of macros are words, too. */
-static void mark_values(const struct prelude *prelude)
+/* Signs that stand for others, strings in which a comment's mark is none, and backslashes with
+ * blanks behind them, which may continue a line or not. */
+static bool has_other_signs(const char *text)
 {
-    for (size_t i = 0; i < prelude->count; i++) {
-        const struct line *line = &prelude->lines[i];
-        mark_within(prelude, line->name + line->name_length, line->text + line->length);
+    static const char *const signs[] = {"?\?", "%:", "R\"", "\\ ", "\\\t"};
+    bool has = false;
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        has = has || strstr(text, signs[i]) != NULL;
+    return has;
+}
+
+static void mark_code(struct prelude *prelude, const char *text)
+{
+    enum hn_code kind;
+    const char *behind;
+    prelude->uncertain = prelude->uncertain || has_other_signs(text);
+    for (const char *at = text; *at != '\0' && !prelude->uncertain; at = behind) {
+        behind = hn_code_behind(at, &kind);
+        if (kind == HN_CODE_OTHER)
+            prelude->uncertain = may_make_words(text, at);
+        else if (kind == HN_CODE_OPEN)
+            prelude->uncertain = true;
+        else if (kind != HN_CODE_COMMENT)
+            mark_words(prelude, at, behind);
     }
-}
-
-/* Whether nothing else can be meant by the name of a header of the host's. */
-static bool is_own(const struct hn_source *source, const struct hn_host_header *header)
-{
-    bool certain = header != NULL && !header->fallback && source->compiler == HN_COMPILER_NVRTC;
-    for (size_t i = 0; certain && i < source->option_count; i++)
-        certain = hn_option_folder(source->options[i]) == NULL;
-    return certain;
-}
-
-static const char *line_start(const char *text, const char *at)
-{
-    while (at > text && at[-1] != '\n')
-        at--;
-    return at;
-}
-
-/* The parameters of the macro that a line defines, "(a, b)", "" for none; NULL: it defines none. */
-static char *macro_parameters(const char *line)
-{
-    line += strspn(line, " \t");
-    if (*line != '#')
-        return NULL;
-    line += 1 + strspn(line + 1, " \t");
-    if (strncmp(line, "define", 6) != 0)
-        return NULL;
-    line += 6 + strspn(line + 6, " \t");
-    line += hn_macro_name_length(line);
-    return strndup(line, *line == '(' ? strcspn(line, ")") : 0);
-}
-
-static void mark_prefix(const struct prelude *prelude, const char *prefix, size_t length)
-{
-    for (size_t i = 0; i < prelude->count; i++)
-        if (prelude->lines[i].name_length >= length &&
-            memcmp(prelude->lines[i].name, prefix, length) == 0)
-            mark_line(prelude, i);
-}
-
-/* Names that left##x may become begin with `left`. False: where that is a parameter of the macro,
- * they may be any. */
-static bool mark_pasted(const struct prelude *prelude, const char *text)
-{
-    for (const char *at = text; (at = strstr(at, "##")) != NULL; at += 2) {
-        const char *end = at;
-        while (end > text && (end[-1] == ' ' || end[-1] == '\t'))
-            end--;
-        const char *left = end;
-        while (left > text && hn_is_word_char(left[-1]))
-            left--;
-        size_t length = (size_t)(end - left);
-        char *parameters = macro_parameters(line_start(text, at));
-        bool fixed = parameters != NULL && length > 0 && *left != '_' &&
-                     !hn_text_has_word(parameters, left, length);
-        free(parameters);
-        if (!fixed)
-            return false;
-        mark_prefix(prelude, left, length);
-    }
-    return true;
-}
-
-/* `#include NAME` */
-static bool has_computed_include(const char *text)
-{
-    for (const char *at = text; (at = strstr(at, "include")) != NULL; at += strlen("include")) {
-        const char *before = at;
-        const char *behind = at + strlen("include");
-        while (before > text && (before[-1] == ' ' || before[-1] == '\t'))
-            before--;
-        behind += strspn(behind, " \t");
-        if (before > text && before[-1] == '#' && *behind != '"' && *behind != '<')
-            return true;
-    }
-    return false;
 }
 
 /* With what it includes, which are others of its kind. */
-static void mark_header(const struct prelude *prelude, const struct hn_host_header *header)
+static void mark_header(struct prelude *prelude, const struct hn_host_header *header)
 {
     struct hn_include_scan scan = {.next = header->text};
     struct hn_include include;
-    mark_words(prelude, header->text);
+    mark_words(prelude, header->text, header->text + strlen(header->text));
     while (hn_include_next(&scan, &include)) {
         const struct hn_host_header *inner = hn_host_header_find(include.name, include.length);
         if (inner != NULL && inner->text != header->text)
@@ -202,36 +136,52 @@ static void mark_header(const struct prelude *prelude, const struct hn_host_head
     }
 }
 
-/* Marks what the live text reads; false: there may be more than its words. */
-static bool mark_text(const struct prelude *prelude, const struct hn_source *source,
-                      const char *text)
+static bool is_of_template(const struct hn_template *template, const struct hn_include *include)
+{
+    for (size_t i = 0; i < template->include_count; i++) {
+        const char *name = template->includes[i].name;
+        if (strlen(name) == include->length && memcmp(name, include->name, include->length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A text of the program, and headers of the host that it includes. Others are not looked into. */
+static void mark_text(struct prelude *prelude, const struct hn_source *source, const char *text)
 {
     struct hn_include_scan scan = {.next = text};
     struct hn_include include;
-    if (!mark_pasted(prelude, text) || has_computed_include(text))
-        return false;
-    mark_words(prelude, text);
-    while (hn_include_next(&scan, &include)) {
+    mark_code(prelude, text);
+    while (!prelude->uncertain && hn_include_next(&scan, &include)) {
         const struct hn_host_header *header = hn_host_header_find(include.name, include.length);
-        if (!is_own(source, header))
-            return false;
-        mark_header(prelude, header);
+        if (is_of_template(source->template, &include))
+            continue;
+        if (header != NULL && !header->fallback && source->compiler == HN_COMPILER_NVRTC)
+            mark_header(prelude, header);
+        else
+            prelude->uncertain = true;
     }
-    return true;
 }
 
-static void mark_program(const struct prelude *prelude, const struct hn_source *source,
-                         const struct hn_live_text *live)
+/* The values of macros are words, too. */
+static void mark_program(struct prelude *prelude, const struct hn_source *source)
 {
-    for (size_t i = 0; i < source->option_count; i++)
-        mark_words(prelude, source->options[i]);
+    for (size_t i = 0; i < source->option_count; i++) {
+        const char *option = source->options[i];
+        prelude->uncertain = prelude->uncertain || hn_option_folder(option) != NULL;
+        mark_words(prelude, option, option + strlen(option));
+    }
     for (size_t i = 0; i < source->entry_count; i++)
-        mark_words(prelude, source->entries[i]);
-    mark_values(prelude);
-    if (live->certain && mark_text(prelude, source, live->text.data))
-        return;
-    for (size_t i = 0; i < prelude->count; i++)
-        mark_line(prelude, i);
+        mark_words(prelude, source->entries[i], source->entries[i] + strlen(source->entries[i]));
+    for (size_t i = 0; i < prelude->count; i++) {
+        const struct line *line = &prelude->lines[i];
+        mark_words(prelude, line->name + line->name_length, line->text + line->length);
+    }
+    mark_text(prelude, source, prelude->body);
+    for (size_t i = 0; i < source->template->include_count; i++)
+        mark_text(prelude, source, source->template->includes[i].text);
+    for (size_t i = 0; prelude->uncertain && i < prelude->count; i++)
+        prelude->lines[i].read = true;
 }
 
 /* LOAD_ldg, which stands before LOAD, one for each of its words. */
@@ -249,13 +199,11 @@ static bool is_word_of(const struct prelude *prelude, size_t number)
 
 static void append_part(struct hn_text *text, const char *part)
 {
-    hn_text_append(text, part);
-    hn_text_append_bytes(text, "", 1);
+    hn_text_append_bytes(text, part, strlen(part) + 1);
 }
 
 static void append_program(const struct prelude *prelude, const struct hn_source *source,
-                           const struct hn_live_text *live, const char *architecture,
-                           struct hn_text *text)
+                           const char *architecture, struct hn_text *text)
 {
     const struct hn_template *template = source->template;
     char name[HN_ARCHITECTURE_SIZE];
@@ -264,9 +212,8 @@ static void append_program(const struct prelude *prelude, const struct hn_source
     append_part(text, hn_compiler_names[source->compiler]);
     append_part(text, template->path);
     for (size_t i = 0; i < prelude->count; i++)
-        if (is_read(prelude, i))
+        if (prelude->lines[i].read)
             hn_text_append_bytes(text, prelude->lines[i].text, prelude->lines[i].length + 1);
-    append_part(text, live->certain ? live->text.data : "");
     append_part(text, prelude->body);
     for (size_t i = 0; i < template->include_count; i++) {
         append_part(text, template->includes[i].name);
@@ -279,45 +226,23 @@ static void append_program(const struct prelude *prelude, const struct hn_source
         append_part(text, source->options[i]);
 }
 
-static bool leaves_out(const struct prelude *prelude)
-{
-    for (size_t i = 0; i < prelude->count; i++)
-        if (!is_read(prelude, i) && !is_word_of(prelude, i))
-            return true;
-    return false;
-}
-
-static enum hn_status make_key(struct prelude *prelude, const struct hn_source *source,
-                               const char *architecture, bool decides, struct hn_source_key *key,
-                               struct hn_error *err)
-{
-    struct hn_live_text live;
-    struct hn_text text;
-    hn_text_init(&text);
-    enum hn_status status =
-        hn_live_text_make(source->template, prelude->body, decides, &prelude->macros, &live, err);
-    if (status == HN_OK) {
-        mark_program(prelude, source, &live);
-        append_program(prelude, source, &live, architecture, &text);
-        if (text.data == NULL || text.failed)
-            status = hn_fail_memory(err);
-    }
-    if (status == HN_OK) {
-        key->hash = hn_hash_bytes(text.data, text.length);
-        key->leaves_out = leaves_out(prelude);
-    }
-    hn_text_finish(&text);
-    hn_live_text_finish(&live);
-    return status;
-}
-
-enum hn_status hn_source_key(const struct hn_source *source, const char *architecture, bool decides,
+enum hn_status hn_source_key(const struct hn_source *source, const char *architecture,
                              struct hn_source_key *key, struct hn_error *err)
 {
     struct prelude prelude;
-    enum hn_status status = read_prelude(source->text, &prelude)
-                                ? make_key(&prelude, source, architecture, decides, key, err)
-                                : hn_fail_memory(err);
-    finish_prelude(&prelude);
-    return status;
+    struct hn_text text;
+    hn_text_init(&text);
+    if (read_prelude(source->text, &prelude)) {
+        mark_program(&prelude, source);
+        append_program(&prelude, source, architecture, &text);
+    }
+    bool failed = text.data == NULL || text.failed;
+    *key = (struct hn_source_key){.leaves_out = false};
+    if (!failed)
+        key->hash = hn_hash_bytes(text.data, text.length);
+    for (size_t i = 0; i < prelude.count; i++)
+        key->leaves_out |= !prelude.lines[i].read && !is_word_of(&prelude, i);
+    hn_text_finish(&text);
+    free(prelude.lines);
+    return failed ? hn_fail_memory(err) : HN_OK;
 }

@@ -8,17 +8,16 @@
 #include "runtime/compile/source.h"
 
 /* Sources of one key are one program: they differ at most in macros of the prelude that nothing of it reads, as those of
- * parameters that only the launch knows, or that a condition rules out for these values. What is read is told by words of what
- * conditions leave of the text (live_text.h). Where that may miss some (headers of the toolkit or of a folder of the options,
- * which are not looked into, names that ## puts together of parts that are not known, names that begin with an underscore, texts
- * that compilers may read in different ways) a macro counts as read. */
+ * parameters that only the launch knows. A macro is read where its name is a word of the template or a file that it includes,
+ * outside of comments, of entries, options or values. Where words may not tell all (headers of the toolkit or of a folder of the options,
+ * which are not looked into, names that ## puts together, names that begin with an underscore, texts that compilers may
+ * read in different ways) a macro counts as read. */
 struct hn_source_key {
     struct hn_hash hash;
     bool leaves_out; /* a parameter is not read: other points have this key, too */
 };
 
-/* decides: false: as if nothing was known of any condition, so that what is read is read whatever the values. */
-enum hn_status hn_source_key(const struct hn_source *source, const char *architecture, bool decides,
-                             struct hn_source_key *key, struct hn_error *err);
+enum hn_status hn_source_key(const struct hn_source *source, const char *architecture, struct hn_source_key *key,
+                             struct hn_error *err);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "runtime/compile/host_headers.h"
-#include "runtime/compile/include_scan.h"
+#include "runtime/compile/code_scan.h"
 
 enum { FILE_LIMIT = 16 << 20, INCLUDE_LIMIT = 256 };
 

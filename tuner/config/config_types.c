@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "runtime/compile/kernel_templates.h"
+#include "runtime/compile/code_scan.h"
 #include "runtime/compile/template.h"
 #include "tuner/config/config_parts.h"
 

@@ -167,69 +167,59 @@ enum hn_status hn_task_source(const struct hn_task *task, const struct hn_bindin
     return hn_source_make(task->plan, &task->template, task->problem, point, source, err);
 }
 
-/* decides: as of hn_source_key. */
 static enum hn_status program_of(const struct hn_task *task, const struct hn_bindings *point,
-                                 bool decides, struct hn_hash *program, struct hn_error *err)
+                                 struct hn_hash *program, struct hn_error *err)
 {
     struct hn_source source;
     struct hn_source_key key;
     enum hn_status status = hn_task_source(task, point, &source, err);
     if (status != HN_OK)
         return status;
-    status = hn_source_key(&source, "", decides, &key, err);
+    status = hn_source_key(&source, "", &key, err);
     hn_source_finish(&source);
     *program = key.hash;
     return status;
 }
 
-/* Of points that differ from one in a parameter: how many were asked, and how many have its
- * program. Of long lists some values tell. One for which there is no program decides nothing. */
-struct twins {
-    size_t asked;
-    size_t found;
-};
-
-static struct twins find_twins(const struct hn_task *task, const struct hn_bindings *point,
-                               size_t parameter, bool decides, size_t most)
+/* Points that differ from one in a parameter have its program. Some values of a long list tell. One
+ * for which there is no program decides nothing. *asked: there was another. */
+static bool is_unread(const struct hn_task *task, const struct hn_bindings *point, size_t parameter,
+                      bool *asked)
 {
+    enum { ASKED_MOST = 8 };
     const struct hn_space *space = task->space;
     size_t count = hn_space_value_count(space, parameter);
-    struct twins twins = {0};
+    bool same = true;
     struct hn_hash program;
     struct hn_bindings other;
-    if (program_of(task, point, decides, &program, NULL) != HN_OK ||
+    *asked = false;
+    if (program_of(task, point, &program, NULL) != HN_OK ||
         hn_bindings_copy(&other, point, NULL) != HN_OK)
-        return twins;
-    for (size_t i = 0; i < count; i += 1 + count / most) {
+        return true;
+    for (size_t i = 0; i < count && same; i += 1 + count / ASKED_MOST) {
         struct hn_hash changed;
         if (hn_bindings_set(&other, hn_space_parameter_name(space, parameter),
                             hn_space_value(space, parameter, i), NULL) != HN_OK ||
-            hn_bindings_equal(&other, point) ||
-            program_of(task, &other, decides, &changed, NULL) != HN_OK)
+            hn_bindings_equal(&other, point) || program_of(task, &other, &changed, NULL) != HN_OK)
             continue;
-        twins.asked++;
-        if (strcmp(changed.hex, program.hex) == 0)
-            twins.found++;
-        else if (!decides)
-            break;
+        same = strcmp(changed.hex, program.hex) == 0;
+        *asked = true;
     }
     hn_bindings_finish(&other);
-    return twins;
+    return same;
 }
 
 enum hn_status hn_task_find_unread(const struct hn_task *task, bool *unread, bool *shares,
                                    struct hn_error *err)
 {
-    enum { ASKED = 8, ASKED_DECIDED = 3 };
     struct hn_bindings point;
     hn_bindings_init(&point);
     enum hn_status status = hn_config_default_point(task->config, task->space, &point, err);
     *shares = false;
     for (size_t i = 0; status == HN_OK && i < hn_space_parameter_count(task->space); i++) {
-        struct twins twins = find_twins(task, &point, i, false, ASKED);
-        unread[i] = twins.found == twins.asked;
-        *shares = *shares || twins.found > 0 ||
-                  find_twins(task, &point, i, true, ASKED_DECIDED).found > 0;
+        bool asked;
+        unread[i] = is_unread(task, &point, i, &asked);
+        *shares = *shares || (unread[i] && asked);
     }
     hn_bindings_finish(&point);
     return status;

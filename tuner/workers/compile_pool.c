@@ -186,7 +186,7 @@ enum hn_status hn_compile_pool_ask(struct hn_compile_pool *pool, uint64_t id,
     struct hn_source_key key;
     if (request.json == NULL)
         return hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source->template->path);
-    enum hn_status status = hn_source_key(source, architecture, true, &key, err);
+    enum hn_status status = hn_source_key(source, architecture, &key, err);
     if (status == HN_OK) {
         bool sets_up = rank == HN_RANK_SETUP;
         lock(pool);

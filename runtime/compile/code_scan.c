@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/compile/code_scan.h"
+
+#include <string.h>
+
+#include "base/ascii.h"
+
+/* The bytes of a backslash and the line's end behind it, by which the line goes on; 0: it does not.
+ */
+static size_t continuation(const char *at)
+{
+    if (*at != '\\')
+        return 0;
+    return at[1] == '\n' ? 2 : at[1] == '\r' && at[2] == '\n' ? 3 : 0;
+}
+
+static const char *behind_line(const char *at)
+{
+    while (*at != '\0' && *at != '\n')
+        at += continuation(at) > 0 ? continuation(at) : 1;
+    return at;
+}
+
+static const char *behind_literal(const char *at, enum hn_code *kind)
+{
+    const char quote = *at++;
+    while (*at != quote && *at != '\n' && *at != '\0') {
+        size_t joined = continuation(at);
+        at += joined > 0 ? joined : at[0] == '\\' && at[1] != '\0' ? 2 : 1;
+    }
+    *kind = *at == quote ? HN_CODE_LITERAL : HN_CODE_OPEN;
+    return at + (*at == quote);
+}
+
+static const char *behind_comment(const char *at, enum hn_code *kind)
+{
+    *kind = HN_CODE_COMMENT;
+    if (at[1] == '/')
+        return behind_line(at);
+    const char *end = strstr(at + 2, "*/");
+    if (end != NULL)
+        return end + 2;
+    *kind = HN_CODE_OPEN;
+    return at + strlen(at);
+}
+
+const char *hn_code_behind(const char *at, enum hn_code *kind)
+{
+    if (*at == '/' && (at[1] == '/' || at[1] == '*'))
+        return behind_comment(at, kind);
+    if (*at == '"' || *at == '\'')
+        return behind_literal(at, kind);
+    *kind = HN_CODE_OTHER;
+    if (!hn_is_word_char(*at))
+        return at + 1;
+    *kind = hn_is_digit(*at) ? HN_CODE_NUMBER : HN_CODE_WORD;
+    /* 1'000.5e+3 */
+    while (hn_is_word_char(*at) ||
+           (*kind == HN_CODE_NUMBER && (*at == '.' || (*at == '\'' && hn_is_word_char(at[1])))))
+        at++;
+    return at;
+}
+
+/* The rest of a line behind `#` and the word that the directive begins with, or NULL. */
+static const char *behind_directive(const char *line, const char *end, const char *begins)
+{
+    const char *const tokens[] = {"#", begins};
+    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
+        size_t length = strlen(tokens[i]);
+        line += strspn(line, " \t");
+        if ((size_t)(end - line) < length || strncmp(line, tokens[i], length) != 0)
+            return NULL;
+        line += length;
+    }
+    return line + strspn(line, " \t");
+}
+
+static bool read_include(const char *line, const char *end, struct hn_include *include)
+{
+    const char *mark = behind_directive(line, end, "include");
+    if (mark == NULL || (*mark != '"' && *mark != '<'))
+        return false;
+    include->quoted = *mark == '"';
+    include->name = mark + 1;
+    const char *close = memchr(mark + 1, include->quoted ? '"' : '>', (size_t)(end - mark - 1));
+    if (close == NULL)
+        return false;
+    include->length = (size_t)(close - include->name);
+    return true;
+}
+
+static void follow_conditions(struct hn_include_scan *scan, const char *line, const char *end)
+{
+    if (behind_directive(line, end, "if") != NULL) {
+        const char *name = behind_directive(line, end, "ifdef");
+        scan->conditions++;
+        if (scan->nvrtc == 0 && name != NULL && strncmp(name, "__CUDACC_RTC__", 14) == 0)
+            scan->nvrtc = scan->conditions;
+    } else if (scan->nvrtc > 0 && scan->conditions == scan->nvrtc &&
+               behind_directive(line, end, "else") != NULL) {
+        scan->host = true;
+    } else if (behind_directive(line, end, "endif") != NULL && --scan->conditions < scan->nvrtc) {
+        scan->nvrtc = 0;
+        scan->host = false;
+    }
+}
+
+/* A line within a comment that began before it is passed over. */
+static void go_to_next_line(struct hn_include_scan *scan)
+{
+    enum hn_code kind;
+    const char *at = scan->next;
+    while (*at != '\0' && *at != '\n') {
+        const char *behind = hn_code_behind(at, &kind);
+        for (; at < behind; at++)
+            scan->line += *at == '\n';
+    }
+    scan->line++;
+    scan->next = at + (*at == '\n');
+}
+
+bool hn_include_next(struct hn_include_scan *scan, struct hn_include *include)
+{
+    bool found = false;
+    while (!found && *scan->next != '\0') {
+        const char *line = scan->next;
+        const char *end = line + strcspn(line, "\n");
+        follow_conditions(scan, line, end);
+        found = read_include(line, end, include);
+        include->conditional = scan->conditions > 0;
+        include->host = scan->host;
+        include->line = scan->line + 1;
+        go_to_next_line(scan);
+    }
+    return found;
+}
+
+enum { MOST_DEPTH = 64 };
+
+struct word {
+    const char *text;
+    size_t length;
+};
+
+/* Where in a source, and what was read of the declaration there. */
+struct scan {
+    const char *at;
+    struct word scopes[MOST_DEPTH]; /* of the open braces; length 0: no namespace */
+    size_t depth;
+    struct word next_scope;
+    const char *parameters; /* behind "template <"; NULL: there was none */
+    bool is_kernel;
+};
+
+static bool equals(const struct word *word, const char *text)
+{
+    return strlen(text) == word->length && strncmp(word->text, text, word->length) == 0;
+}
+
+static const char *skip_blanks(const char *at)
+{
+    return at + strspn(at, " \t\r\n");
+}
+
+/* The name of the parameter at *at, which is then behind it: the last word before a comma, an end
+ * or a default. False at the end of the list. `<` and `>` within parentheses compare. */
+static bool next_parameter(const char **at, struct word *name)
+{
+    int angles = 0;
+    int parentheses = 0;
+    bool given = false;
+    enum hn_code kind = HN_CODE_OTHER;
+    *name = (struct word){.length = 0};
+    while (**at != '\0' && !(**at == '>' && angles == 0 && parentheses == 0)) {
+        const char *word = *at;
+        *at = hn_code_behind(word, &kind);
+        if (*word == ',' && angles == 0 && parentheses == 0)
+            return true;
+        parentheses += (*word == '(') - (*word == ')');
+        angles += parentheses == 0 ? (*word == '<') - (*word == '>') : 0;
+        given = given || *word == '=';
+        if (kind == HN_CODE_WORD && !given)
+            *name = (struct word){word, (size_t)(*at - word)};
+    }
+    return name->length > 0 && **at == '>';
+}
+
+/* "typename T, int N = 3" becomes "T, N". */
+static void append_template(const struct scan *scan, const char *name, struct hn_text *found)
+{
+    const char *between = "";
+    const char *at = scan->parameters;
+    struct word parameter;
+    hn_text_append(found, found->length > 0 ? ", \"" : "\"");
+    for (size_t i = 0; i < scan->depth && i < MOST_DEPTH; i++) {
+        if (scan->scopes[i].length > 0)
+            hn_text_printf(found, "%.*s::", (int)scan->scopes[i].length, scan->scopes[i].text);
+    }
+    hn_text_printf(found, "%s<", name);
+    for (; next_parameter(&at, &parameter); between = ", ")
+        hn_text_printf(found, "%s%.*s", between, (int)parameter.length, parameter.text);
+    hn_text_append(found, ">\"");
+}
+
+static void end_declaration(struct scan *scan)
+{
+    scan->parameters = NULL;
+    scan->is_kernel = false;
+    scan->next_scope = (struct word){.length = 0};
+}
+
+static void read_mark(struct scan *scan, char mark)
+{
+    if (mark == '{') {
+        if (scan->depth < MOST_DEPTH)
+            scan->scopes[scan->depth] = scan->next_scope;
+        scan->depth++;
+    } else if (mark == '}' && scan->depth > 0) {
+        scan->depth--;
+    }
+    if (mark == '{' || mark == '}' || mark == ';')
+        end_declaration(scan);
+}
+
+/* The word ends at scan->at. True: the template's name. */
+static bool read_word(struct scan *scan, const struct word *word, const char *name)
+{
+    const char *next = skip_blanks(scan->at);
+    if (equals(word, "namespace")) {
+        const char *start = next;
+        while (hn_is_word_char(*next) || strncmp(next, "::", 2) == 0)
+            next += *next == ':' ? 2 : 1;
+        scan->next_scope = (struct word){start, (size_t)(next - start)};
+        scan->at = next;
+    } else if (equals(word, "template") && *next == '<') {
+        struct word parameter;
+        scan->parameters = scan->at = next + 1;
+        while (next_parameter(&scan->at, &parameter))
+            continue;
+    } else if (equals(word, "__global__")) {
+        scan->is_kernel = true;
+    }
+    return equals(word, name) && *next == '(' && scan->is_kernel && scan->parameters != NULL;
+}
+
+size_t hn_kernel_templates_append(const char *source, const char *name, struct hn_text *found)
+{
+    struct scan scan = {.at = source};
+    size_t count = 0;
+    while (*scan.at != '\0') {
+        enum hn_code kind = HN_CODE_OTHER;
+        struct word word = {.text = scan.at};
+        scan.at = *scan.at == '#' ? behind_line(scan.at) : hn_code_behind(scan.at, &kind);
+        word.length = (size_t)(scan.at - word.text);
+        if (kind != HN_CODE_WORD) {
+            read_mark(&scan, *word.text);
+        } else if (read_word(&scan, &word, name)) {
+            append_template(&scan, name, found);
+            end_declaration(&scan);
+            count++;
+        }
+    }
+    return count;
+}
+
+bool hn_template_parameter_is_declared(const char *source, const char *name)
+{
+    bool found = false;
+    for (const char *at = source; *at != '\0' && !found;) {
+        enum hn_code kind = HN_CODE_OTHER;
+        struct word word = {.text = at};
+        at = *at == '#' ? behind_line(at) : hn_code_behind(at, &kind);
+        word.length = (size_t)(at - word.text);
+        const char *list = skip_blanks(at);
+        if (!equals(&word, "template") || *list != '<')
+            continue;
+        struct word parameter;
+        for (list++; !found && next_parameter(&list, &parameter);)
+            found = equals(&parameter, name);
+    }
+    return found;
+}

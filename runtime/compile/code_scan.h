@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_COMPILE_CODE_SCAN_H
+#define HONE_RUNTIME_COMPILE_CODE_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/text.h"
+
+/* What is found in sources without a compiler: conditions and macros are not followed. */
+
+enum hn_code { HN_CODE_OTHER, HN_CODE_WORD, HN_CODE_NUMBER, HN_CODE_LITERAL, HN_CODE_COMMENT, HN_CODE_OPEN };
+
+/* Behind the word, number, string, character or comment that begins there; behind one byte where none does (HN_CODE_OTHER). A string
+ * or character that is not closed (HN_CODE_OPEN) ends with its line, such a comment with the text. */
+const char *hn_code_behind(const char *at, enum hn_code *kind);
+
+/* The #include lines of a source, outside of comments, whatever conditions stand around them. */
+struct hn_include_scan {
+    const char *next; /* the line to look at; begin with the text */
+    int conditions;   /* that are open */
+    int nvrtc;        /* which of these is an #ifdef __CUDACC_RTC__; 0: none */
+    bool host;        /* in the #else of that one */
+    int line;         /* lines that were looked at */
+};
+
+struct hn_include {
+    const char *name; /* in the text, between the marks */
+    size_t length;
+    bool quoted;      /* "name", else <name> */
+    bool conditional; /* between an #if and its #endif */
+    bool host;        /* where NVRTC does not look: in the #else of an #ifdef __CUDACC_RTC__ */
+    int line;
+};
+
+/* False at the end of the text. */
+bool hn_include_next(struct hn_include_scan *scan, struct hn_include *include);
+
+/* The kernel templates of that name in a source, which no cubin has unless something instantiates them: appended as name expressions
+ * of their parameters, "app::k<T, N>", each in quotes and apart by ", ". Returns how many. */
+size_t hn_kernel_templates_append(const char *source, const char *name, struct hn_text *found);
+
+/* Whether a C++ template of the source has a parameter of that name. */
+bool hn_template_parameter_is_declared(const char *source, const char *name);
+
+#endif
