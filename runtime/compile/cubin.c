@@ -3,13 +3,249 @@
 
 #include <elf.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "runtime/compile/cubin_elf.h"
-#include "runtime/compile/cubin_hash.h"
+#include "runtime/compile/cubin_internal.h"
+
+/* A cubin's machine in ELF. */
+enum { MACHINE_CUDA = 190 };
+/* More than any program has; they bound the time that a hostile file can take. */
+enum { MOST_SECTIONS = 8192, NAME_BYTES = 65536 };
+
+struct file {
+    const unsigned char *bytes;
+    size_t size;
+    Elf64_Ehdr header;
+};
+
+static bool holds(const struct file *file, uint64_t offset, uint64_t size)
+{
+    return offset <= file->size && size <= file->size - offset;
+}
+
+static enum hn_status fail(const char *what, struct hn_error *err)
+{
+    return hn_fail(err, HN_EFORMAT, "not a valid cubin: %s", what);
+}
+
+/* The string at offset, or NULL when it does not end within the section, or is too long for a name.
+ */
+static const char *string_at(const struct hn_cubin_section *table, uint64_t offset)
+{
+    if (table->data == NULL || offset >= table->size)
+        return NULL;
+    size_t left = table->size - offset;
+    if (memchr(table->data + offset, '\0', left < NAME_BYTES ? left : NAME_BYTES) == NULL)
+        return NULL;
+    return (const char *)table->data + offset;
+}
+
+static enum hn_status read_header(struct file *file, struct hn_error *err)
+{
+    if (file->bytes == NULL || file->size < sizeof file->header)
+        return fail("too short", err);
+    memcpy(&file->header, file->bytes, sizeof file->header);
+    const Elf64_Ehdr *header = &file->header;
+    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64 ||
+        header->e_ident[EI_DATA] != ELFDATA2LSB)
+        return fail("no 64-bit ELF file", err);
+    if (header->e_machine != MACHINE_CUDA)
+        return fail("ELF, but not for a GPU", err);
+    if (header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shnum == 0 ||
+        header->e_shnum > MOST_SECTIONS || header->e_shstrndx >= header->e_shnum ||
+        !holds(file, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr)))
+        return fail("its section table is damaged", err);
+    if (!holds(file, header->e_phoff, (uint64_t)header->e_phnum * header->e_phentsize))
+        return fail("its program header is cut off", err);
+    return HN_OK;
+}
+
+static Elf64_Shdr section_header(const struct file *file, size_t index)
+{
+    Elf64_Shdr header;
+    memcpy(&header, file->bytes + file->header.e_shoff + index * sizeof header, sizeof header);
+    return header;
+}
+
+static enum hn_status read_section(const struct file *file, size_t index,
+                                   struct hn_cubin_section *section, struct hn_error *err)
+{
+    Elf64_Shdr header = section_header(file, index);
+    bool empty = header.sh_type == SHT_NOBITS || header.sh_type == SHT_NULL;
+    if (!empty && !holds(file, header.sh_offset, header.sh_size))
+        return fail("a section lies beyond its end", err);
+    *section = (struct hn_cubin_section){
+        .type = header.sh_type,
+        .flags = header.sh_flags,
+        .info = header.sh_info,
+        .link = header.sh_link,
+        .data = empty ? NULL : file->bytes + header.sh_offset,
+        .size = (size_t)header.sh_size,
+    };
+    return HN_OK;
+}
+
+static enum hn_status read_sections(const struct file *file, struct hn_cubin *cubin,
+                                    struct hn_error *err)
+{
+    cubin->sections = calloc((size_t)file->header.e_shnum + 1, sizeof *cubin->sections);
+    if (cubin->sections == NULL)
+        return hn_fail_memory(err);
+    cubin->section_count = file->header.e_shnum;
+    for (size_t i = 0; i < cubin->section_count; i++) {
+        enum hn_status status = read_section(file, i, &cubin->sections[i], err);
+        if (status != HN_OK)
+            return status;
+    }
+    const struct hn_cubin_section *names = &cubin->sections[file->header.e_shstrndx];
+    for (size_t i = 0; i < cubin->section_count; i++) {
+        cubin->sections[i].name = string_at(names, section_header(file, i).sh_name);
+        if (cubin->sections[i].name == NULL)
+            return fail("a section has no name", err);
+    }
+    return HN_OK;
+}
+
+static enum hn_status read_symbols(struct hn_cubin *cubin, const struct hn_cubin_section *table,
+                                   struct hn_error *err)
+{
+    if (table->link >= cubin->section_count || table->data == NULL)
+        return fail("its symbols have no names", err);
+    const struct hn_cubin_section *names = &cubin->sections[table->link];
+    size_t count = table->size / sizeof(Elf64_Sym);
+    cubin->symbols = calloc(count > 0 ? count : 1, sizeof *cubin->symbols);
+    if (cubin->symbols == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        Elf64_Sym symbol;
+        memcpy(&symbol, table->data + i * sizeof symbol, sizeof symbol);
+        const char *name = string_at(names, symbol.st_name);
+        if (name == NULL)
+            return fail("a symbol has no name", err);
+        cubin->symbols[i] = (struct hn_cubin_symbol){
+            .name = name,
+            .section = symbol.st_shndx == SHN_UNDEF ? SIZE_MAX : symbol.st_shndx,
+            .value = symbol.st_value,
+            .size = symbol.st_size,
+            .type = ELF64_ST_TYPE(symbol.st_info),
+            .other = symbol.st_other,
+        };
+    }
+    cubin->symbol_count = count;
+    return HN_OK;
+}
+
+static void close_cubin(struct hn_cubin *cubin)
+{
+    free(cubin->symbols);
+    free(cubin->sections);
+    *cubin = (struct hn_cubin){0};
+}
+
+static enum hn_status open_cubin(const void *bytes, size_t size, struct hn_cubin *cubin,
+                                 struct hn_error *err)
+{
+    *cubin = (struct hn_cubin){0};
+    struct file file = {.bytes = bytes, .size = size};
+    enum hn_status status = read_header(&file, err);
+    if (status == HN_OK)
+        status = read_sections(&file, cubin, err);
+    for (size_t i = 0; status == HN_OK && i < cubin->section_count; i++) {
+        if (cubin->sections[i].type == SHT_SYMTAB) {
+            status = read_symbols(cubin, &cubin->sections[i], err);
+            break;
+        }
+    }
+    if (status != HN_OK)
+        close_cubin(cubin);
+    return status;
+}
+
+const struct hn_cubin_section *hn_cubin_find(const struct hn_cubin *cubin, const char *prefix,
+                                             const char *name)
+{
+    size_t length = strlen(prefix);
+    for (size_t i = 0; i < cubin->section_count; i++) {
+        const char *full = cubin->sections[i].name;
+        if (strncmp(full, prefix, length) == 0 && strcmp(full + length, name) == 0)
+            return &cubin->sections[i];
+    }
+    return NULL;
+}
+
+/* In st_other of a symbol. */
+enum { SYMBOL_IS_KERNEL = 0x10 };
+
+static bool is_kernel(const struct hn_cubin_symbol *symbol)
+{
+    return symbol->type == STT_FUNC && (symbol->other & SYMBOL_IS_KERNEL) != 0;
+}
+
+void hn_cubin_each_attribute(const struct hn_cubin_section *section,
+                             void (*visit)(void *context, unsigned attribute,
+                                           const unsigned char *payload, size_t size),
+                             void *context)
+{
+    enum { FORMAT_SIZED = 4 };
+    size_t offset = 0;
+    while (section != NULL && section->data != NULL && offset + 4 <= section->size) {
+        const unsigned char *record = section->data + offset;
+        size_t size = (size_t)record[2] | (size_t)record[3] << 8;
+        offset += 4;
+        if (record[0] != FORMAT_SIZED) {
+            visit(context, record[1], record + 2, 2);
+            continue;
+        }
+        if (size > section->size - offset)
+            return;
+        visit(context, record[1], record + 4, size);
+        offset += size;
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+enum hn_status hn_cubin_read_kernels(const void *bytes, size_t size,
+                                     struct hn_kernel_names *kernels, struct hn_error *err)
+{
+    struct hn_cubin cubin;
+    *kernels = (struct hn_kernel_names){.names = NULL};
+    enum hn_status status = open_cubin(bytes, size, &cubin, err);
+    if (status != HN_OK)
+        return status;
+    kernels->names = calloc(cubin.symbol_count + 1, sizeof *kernels->names);
+    bool failed = kernels->names == NULL;
+    for (size_t i = 0; i < cubin.symbol_count && !failed; i++) {
+        if (!is_kernel(&cubin.symbols[i]))
+            continue;
+        char *name = strdup(cubin.symbols[i].name);
+        failed = name == NULL;
+        if (!failed)
+            kernels->names[kernels->count++] = name;
+    }
+    close_cubin(&cubin);
+    if (!failed) {
+        qsort(kernels->names, kernels->count, sizeof *kernels->names, compare);
+        return HN_OK;
+    }
+    hn_kernel_names_finish(kernels);
+    return hn_fail_memory(err);
+}
+
+void hn_kernel_names_finish(struct hn_kernel_names *kernels)
+{
+    for (size_t i = 0; i < kernels->count; i++)
+        free(kernels->names[i]);
+    free(kernels->names);
+    *kernels = (struct hn_kernel_names){.names = NULL};
+}
 
 /* Attributes of .nv.info with the payload {symbol, number}. */
 enum { ATTRIBUTE_MAX_THREADS = 0x05 }; /* of .nv.info.<kernel>, with the payload {x, y, z} */
@@ -25,7 +261,7 @@ enum { SHARED_RESERVED = 1024 };
 static size_t find_kernel(const struct hn_cubin *cubin, const char *name)
 {
     for (size_t i = 0; i < cubin->symbol_count; i++) {
-        if (hn_cubin_is_kernel(&cubin->symbols[i]) && strcmp(cubin->symbols[i].name, name) == 0)
+        if (is_kernel(&cubin->symbols[i]) && strcmp(cubin->symbols[i].name, name) == 0)
             return i;
     }
     return cubin->symbol_count;
@@ -99,12 +335,8 @@ static enum hn_status read_resources(const struct hn_cubin *cubin, const char *e
     if (symbol == cubin->symbol_count)
         return hn_fail(err, HN_ENOTFOUND, "no kernel '%.200s' in the machine code", entry);
     struct reading reading = {.symbol = (uint32_t)symbol, .resources = resources};
-    const struct hn_cubin_section *info = hn_cubin_find(cubin, ".nv.info", "");
-    if (info != NULL)
-        hn_cubin_each_attribute(info, read_attribute, &reading);
-    const struct hn_cubin_section *own_info = hn_cubin_find(cubin, ".nv.info.", entry);
-    if (own_info != NULL)
-        hn_cubin_each_attribute(own_info, read_bound, resources);
+    hn_cubin_each_attribute(hn_cubin_find(cubin, ".nv.info", ""), read_attribute, &reading);
+    hn_cubin_each_attribute(hn_cubin_find(cubin, ".nv.info.", entry), read_bound, resources);
     read_shared(cubin, entry, resources);
     resources->known = true;
     return HN_OK;
@@ -116,9 +348,7 @@ static enum hn_status hash_code(const struct hn_cubin *cubin, const char *const 
 {
     struct hn_text text;
     hn_text_init(&text);
-    for (size_t i = 0; i < entry_count; i++)
-        hn_cubin_append_kernel(&text, cubin, entries[i]);
-    hn_cubin_append_shared(&text, cubin);
+    hn_cubin_append_code(&text, cubin, entries, entry_count);
     const int numbers[] = {resources->registers, resources->shared_bytes, resources->stack_bytes,
                            resources->local_bytes};
     hn_text_append_bytes(&text, numbers, sizeof numbers);
@@ -138,14 +368,14 @@ enum hn_status hn_cubin_inspect(const void *cubin, size_t size, const char *cons
 {
     *resources = (struct hn_resources){0};
     struct hn_cubin file;
-    enum hn_status status = hn_cubin_open(cubin, size, &file, err);
+    enum hn_status status = open_cubin(cubin, size, &file, err);
     if (status != HN_OK)
         return status;
     for (size_t i = 0; status == HN_OK && i < entry_count; i++)
         status = read_resources(&file, entries[i], resources, err);
     if (status == HN_OK)
         status = hash_code(&file, entries, entry_count, resources, code_hash, err);
-    hn_cubin_close(&file);
+    close_cubin(&file);
     return status;
 }
 
@@ -173,7 +403,7 @@ enum hn_status hn_cubin_read_parameters(const void *cubin, size_t size, const ch
         (struct hn_parameters){.bytes = calloc(MOST_PARAMETERS, sizeof *parameters->bytes)};
     if (parameters->bytes == NULL)
         return hn_fail_memory(err);
-    enum hn_status status = hn_cubin_open(cubin, size, &file, err);
+    enum hn_status status = open_cubin(cubin, size, &file, err);
     if (status != HN_OK)
         return status;
     const struct hn_cubin_section *info = hn_cubin_find(&file, ".nv.info.", entry);
@@ -181,7 +411,7 @@ enum hn_status hn_cubin_read_parameters(const void *cubin, size_t size, const ch
         hn_cubin_each_attribute(info, read_parameter, parameters);
     else
         status = hn_fail(err, HN_EFORMAT, "the cubin has no parameters of kernel '%.200s'", entry);
-    hn_cubin_close(&file);
+    close_cubin(&file);
     return status;
 }
 

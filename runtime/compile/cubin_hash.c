@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/compile/cubin_hash.h"
+#include "runtime/compile/cubin_internal.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -133,28 +133,6 @@ static void append_code(struct reached *reached, size_t index)
         append_constants(reached, section->name + 5);
 }
 
-void hn_cubin_each_attribute(const struct hn_cubin_section *section,
-                             void (*visit)(void *context, unsigned attribute,
-                                           const unsigned char *payload, size_t size),
-                             void *context)
-{
-    enum { FORMAT_SIZED = 4 };
-    size_t offset = 0;
-    while (section->data != NULL && offset + 4 <= section->size) {
-        const unsigned char *record = section->data + offset;
-        size_t size = (size_t)record[2] | (size_t)record[3] << 8;
-        offset += 4;
-        if (record[0] != FORMAT_SIZED) {
-            visit(context, record[1], record + 2, 2);
-            continue;
-        }
-        if (size > section->size - offset)
-            return;
-        visit(context, record[1], record + 4, size);
-        offset += size;
-    }
-}
-
 /* Attributes that decide which launches a kernel takes and how its arguments lie. */
 static void append_attribute(void *context, unsigned attribute, const unsigned char *payload,
                              size_t size)
@@ -179,35 +157,35 @@ static void append_attribute(void *context, unsigned attribute, const unsigned c
     }
 }
 
-void hn_cubin_append_kernel(struct hn_text *text, const struct hn_cubin *cubin, const char *entry)
+static void append_kernel(struct reached *reached, const char *entry)
 {
-    struct reached reached = {.cubin = cubin, .text = text};
-    reached.sections = calloc(cubin->section_count, sizeof *reached.sections);
-    if (reached.sections == NULL) {
-        text->failed = true;
-        return;
-    }
+    const struct hn_cubin *cubin = reached->cubin;
     const struct hn_cubin_section *code = hn_cubin_find(cubin, ".text.", entry);
-    if (code != NULL)
-        reach(&reached, (size_t)(code - cubin->sections));
-    for (size_t i = 0; i < reached.count; i++)
-        append_code(&reached, reached.sections[i]);
     const struct hn_cubin_section *shared = hn_cubin_find(cubin, ".nv.shared.", entry);
-    append_number(text, shared != NULL ? shared->size : 0);
-    const struct hn_cubin_section *info = hn_cubin_find(cubin, ".nv.info.", entry);
-    if (info != NULL)
-        hn_cubin_each_attribute(info, append_attribute, text);
-    free(reached.sections);
+    reached->count = 0;
+    if (code != NULL)
+        reach(reached, (size_t)(code - cubin->sections));
+    for (size_t i = 0; i < reached->count; i++)
+        append_code(reached, reached->sections[i]);
+    append_number(reached->text, shared != NULL ? shared->size : 0);
+    hn_cubin_each_attribute(hn_cubin_find(cubin, ".nv.info.", entry), append_attribute,
+                            reached->text);
 }
 
-void hn_cubin_append_shared(struct hn_text *text, const struct hn_cubin *cubin)
+void hn_cubin_append_code(struct hn_text *text, const struct hn_cubin *cubin,
+                          const char *const *entries, size_t entry_count)
 {
     struct reached reached = {.cubin = cubin, .text = text};
     reached.sections = calloc(cubin->section_count, sizeof *reached.sections);
-    if (reached.sections == NULL) {
-        text->failed = true;
+    text->failed = text->failed || reached.sections == NULL;
+    for (size_t i = 0; i < entry_count && !text->failed; i++)
+        append_kernel(&reached, entries[i]);
+    if (text->failed) {
+        free(reached.sections);
         return;
     }
+    /* What all kernels share: user constants and global data. */
+    reached.count = 0;
     append_constants(&reached, "");
     static const char *const data[] = {".nv.global.init", ".nv.global"};
     for (size_t i = 0; i < sizeof data / sizeof *data; i++) {

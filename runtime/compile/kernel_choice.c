@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/compile/kernel_choice.h"
+#include "runtime/compile/compile_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/text.h"
-#include "runtime/compile/code_scan.h"
-#include "runtime/compile/cubin_kernels.h"
+#include "runtime/compile/cubin_internal.h"
 
 /* Of the names of kernels in a message. */
 enum { LISTED_BYTES = 2000 };
@@ -55,19 +54,6 @@ static void read_kernel(const char *mangled, struct kernel *kernel)
     kernel->is_template = *at == 'I';
 }
 
-static enum hn_status read_choice(const struct hn_image *image, struct choice *choice,
-                                  struct hn_error *err)
-{
-    *choice = (struct choice){.kernels = NULL};
-    enum hn_status status = hn_cubin_read_kernels(image->cubin, image->size, &choice->names, err);
-    if (status != HN_OK)
-        return status;
-    choice->kernels = calloc(choice->names.count + 1, sizeof *choice->kernels);
-    for (size_t i = 0; choice->kernels != NULL && i < choice->names.count; i++)
-        read_kernel(choice->names.names[i], &choice->kernels[i]);
-    return choice->kernels != NULL ? HN_OK : hn_fail_memory(err);
-}
-
 /* Its own name tells it from the others. */
 static bool is_alone(const struct choice *choice, const struct kernel *own)
 {
@@ -102,20 +88,20 @@ static size_t append_templates(const struct hn_compile_request *request, const c
     return count;
 }
 
-static enum hn_status refuse(struct hn_image *image, const char *format, const char *name,
-                             struct hn_text *list, struct hn_error *err)
+/* The list is finished. */
+static void refuse(struct hn_image *image, const char *format, const char *name,
+                   struct hn_text *list, struct hn_error *err)
 {
-    char *message = NULL;
-    if (list->failed || asprintf(&message, format, name, list->data) < 0)
-        message = NULL;
-    image->message = message;
+    if (list->failed || asprintf(&image->message, format, name, list->data) < 0) {
+        image->message = NULL;
+        hn_fail_memory(err);
+    }
     image->outcome = HN_OUTCOME_COMPILE_ERROR;
-    return message != NULL ? HN_OK : hn_fail_memory(err);
+    hn_text_finish(list);
 }
 
-static enum hn_status refuse_missing(const struct hn_compile_request *request,
-                                     const struct choice *choice, const char *name,
-                                     struct hn_image *image, struct hn_error *err)
+static void refuse_missing(const struct hn_compile_request *request, const struct choice *choice,
+                           const char *name, struct hn_image *image, struct hn_error *err)
 {
     struct hn_text list;
     hn_text_init(&list);
@@ -129,62 +115,63 @@ static enum hn_status refuse_missing(const struct hn_compile_request *request,
         if (choice->names.count == 0)
             hn_text_append(&list, "none at all");
     }
-    enum hn_status status = refuse(image, format, name, &list, err);
-    hn_text_finish(&list);
-    return status;
+    refuse(image, format, name, &list, err);
 }
 
-static enum hn_status refuse_several(const struct choice *choice, const char *name,
-                                     struct hn_image *image, struct hn_error *err)
-{
-    struct hn_text list;
-    hn_text_init(&list);
-    for (size_t i = 0; i < choice->names.count; i++) {
-        if (strcmp(choice->kernels[i].name, name) == 0)
-            append_kernel(choice, &choice->kernels[i], &list);
-    }
-    enum hn_status status = refuse(
-        image, "several kernels are called '%s'; as entry, expected one of %s", name, &list, err);
-    hn_text_finish(&list);
-    return status;
-}
-
-static enum hn_status choose(const struct hn_compile_request *request, const struct choice *choice,
-                             char **entry, struct hn_image *image, struct hn_error *err)
+static void choose(const struct hn_compile_request *request, const struct choice *choice,
+                   char **entry, struct hn_image *image, struct hn_error *err)
 {
     const char *name = *entry;
     size_t found = 0;
     size_t count = 0;
+    struct hn_text list;
+    hn_text_init(&list);
     for (size_t i = 0; i < choice->names.count; i++) {
-        if (strcmp(choice->kernels[i].mangled, name) == 0)
-            return HN_OK;
+        if (strcmp(choice->kernels[i].mangled, name) == 0) {
+            hn_text_finish(&list);
+            return;
+        }
         if (strcmp(choice->kernels[i].name, name) != 0)
             continue;
+        append_kernel(choice, &choice->kernels[i], &list);
         found = i;
         count++;
     }
-    if (count == 0)
-        return refuse_missing(request, choice, name, image, err);
-    if (count > 1)
-        return refuse_several(choice, name, image, err);
+    if (count > 1) {
+        refuse(image, "several kernels are called '%s'; as entry, expected one of %s", name, &list,
+               err);
+        return;
+    }
+    hn_text_finish(&list);
+    if (count == 0) {
+        refuse_missing(request, choice, name, image, err);
+        return;
+    }
     char *mangled = strdup(choice->kernels[found].mangled);
-    if (mangled == NULL)
-        return hn_fail_memory(err);
+    if (mangled == NULL) {
+        hn_fail_memory(err);
+        return;
+    }
     free(*entry);
     *entry = mangled;
-    return HN_OK;
 }
 
-enum hn_status hn_kernel_choose(const struct hn_compile_request *request, struct hn_image *image,
-                                struct hn_error *err)
+void hn_kernel_choose(const struct hn_compile_request *request, struct hn_image *image,
+                      struct hn_error *err)
 {
-    struct choice choice;
-    enum hn_status status = read_choice(image, &choice, err);
-    for (size_t i = 0; status == HN_OK && image->message == NULL && i < request->entry_count; i++) {
-        if (hn_text_is_word(request->entries[i]))
-            status = choose(request, &choice, &image->entries[i], image, err);
+    struct choice choice = {.kernels = NULL};
+    if (hn_failed(err) ||
+        hn_cubin_read_kernels(image->cubin, image->size, &choice.names, err) != HN_OK)
+        return;
+    choice.kernels = calloc(choice.names.count + 1, sizeof *choice.kernels);
+    if (choice.kernels == NULL)
+        hn_fail_memory(err);
+    for (size_t i = 0; !hn_failed(err) && i < choice.names.count; i++)
+        read_kernel(choice.names.names[i], &choice.kernels[i]);
+    for (size_t i = 0; i < request->entry_count; i++) {
+        if (!hn_failed(err) && image->message == NULL && hn_text_is_word(request->entries[i]))
+            choose(request, &choice, &image->entries[i], image, err);
     }
     free(choice.kernels);
     hn_kernel_names_finish(&choice.names);
-    return status;
 }

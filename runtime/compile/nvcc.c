@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/compile/nvcc.h"
+#include "runtime/compile/compile_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,16 +16,17 @@
 #include "base/clock.h"
 #include "base/scratch.h"
 #include "base/text.h"
-#include "runtime/compile/compile_log.h"
-#include "runtime/compile/cubin_kernels.h"
-#include "runtime/compile/entry_marker.h"
-#include "runtime/compile/nvcc_program.h"
+#include "runtime/compile/code_scan.h"
+#include "runtime/compile/cubin_internal.h"
 #include "runtime/plan/option_list.h"
 
 enum { LOG_LIMIT = 16 << 20, CUBIN_LIMIT = 1 << 30, OWN_OPTIONS = 12 };
 /* So long a process of a compilation may compute whose waiting parent was killed. */
 enum { MOST_CPU_SECONDS = 600 };
 #define CUBIN "program.cubin"
+#define PROGRAM "program.cu"
+/* Where an error in a name expression is said to be: in line i + 1 of this file. */
+#define MARKER_FILE "hone_entry"
 
 static bool is_program(const char *path)
 {
@@ -110,30 +111,25 @@ static bool make_environment(struct call *call)
 
 static void finish_call(struct call *call)
 {
-    hn_scratch_remove(&call->scratch);
+    if (*call->log != '\0')
+        hn_scratch_remove(&call->scratch);
     free(call->program);
     free(call->arguments);
     free(call->environment);
 }
 
-static enum hn_status start_call(struct call *call, size_t options, struct hn_error *err)
+static void start_call(struct call *call, size_t options, struct hn_error *err)
 {
     *call = (struct call){.argument_count = 0};
-    enum hn_status status = hn_nvcc_find(&call->program, err);
-    if (status == HN_OK)
-        status = hn_scratch_make(&call->scratch, err);
-    if (status != HN_OK) {
-        free(call->program);
-        return status;
-    }
+    if (hn_failed(err) || hn_nvcc_find(&call->program, err) != HN_OK ||
+        hn_scratch_make(&call->scratch, err) != HN_OK)
+        return;
     hn_scratch_path(&call->scratch, "log", call->log, sizeof call->log);
     call->arguments = calloc(options + OWN_OPTIONS, sizeof *call->arguments);
-    if (call->arguments != NULL && make_environment(call)) {
+    if (call->arguments == NULL || !make_environment(call))
+        hn_fail_memory(err);
+    else
         call->arguments[call->argument_count++] = call->program;
-        return HN_OK;
-    }
-    finish_call(call);
-    return hn_fail_memory(err);
 }
 
 static void add(struct call *call, const char *argument)
@@ -154,118 +150,326 @@ static void become(const struct call *call, pid_t parent)
     _exit(127);
 }
 
-/* *succeeded: it ended with status 0. *log is its output. */
-static enum hn_status run_nvcc(const struct call *call, bool *succeeded, char **log,
-                               struct hn_error *err)
+/* Returns whether it ended with status 0. *log is its output. */
+static bool run_nvcc(const struct call *call, char **log, struct hn_error *err)
 {
+    if (hn_failed(err))
+        return false;
     pid_t parent = getpid();
     pid_t child = fork();
+    int status = 0;
     if (child == 0)
         become(call, parent);
     if (child < 0)
-        return hn_fail(err, HN_ERUN, "%s can not be started: %s", call->program, strerror(errno));
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0)
+        hn_fail(err, HN_ERUN, "%s can not be started: %s", call->program, strerror(errno));
+    while (!hn_failed(err) && waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
-            return hn_fail(err, HN_ERUN, "waiting for nvcc: %s", strerror(errno));
-    *succeeded = status == 0;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        return hn_fail(err, HN_ERUN, "%s can not be run", call->program);
-    return hn_text_read_file(call->log, LOG_LIMIT, log, NULL, err);
+            hn_fail(err, HN_ERUN, "waiting for nvcc: %s", strerror(errno));
+    if (!hn_failed(err) && WIFEXITED(status) && WEXITSTATUS(status) == 127)
+        hn_fail(err, HN_ERUN, "%s can not be run", call->program);
+    if (!hn_failed(err))
+        hn_text_read_file(call->log, LOG_LIMIT, log, NULL, err);
+    return status == 0;
 }
 
 enum hn_status hn_nvcc_version(char version[16], struct hn_error *err)
 {
+    struct hn_error own;
     struct call call;
     char *log = NULL;
-    bool succeeded = false;
-    enum hn_status status = start_call(&call, 0, err);
-    if (status != HN_OK)
-        return status;
-    add(&call, "--version");
-    status = run_nvcc(&call, &succeeded, &log, err);
+    err = err != NULL ? err : &own;
+    hn_error_init(err);
+    start_call(&call, 0, err);
+    if (!hn_failed(err))
+        add(&call, "--version");
+    bool succeeded = run_nvcc(&call, &log, err);
     const char *mark = log != NULL ? strstr(log, ", V") : NULL;
-    if (status == HN_OK && (!succeeded || mark == NULL))
-        status =
-            hn_fail(err, HN_ERUN, "`%s --version` does not say which version it is; is it nvcc?",
-                    call.program);
-    if (status == HN_OK)
+    if (!hn_failed(err) && (!succeeded || mark == NULL))
+        hn_fail(err, HN_ERUN, "`%s --version` does not say which version it is; is it nvcc?",
+                call.program);
+    if (!hn_failed(err))
         snprintf(version, 16, "nvcc %.*s", (int)strspn(mark + 3, "0123456789."), mark + 3);
     free(log);
     finish_call(&call);
-    return status;
+    return err->status;
 }
 
 /* nvcc's own command lines go through a shell. */
-static enum hn_status check_shell(const char *what, const char *text, struct hn_error *err)
+static void check_shell(const char *what, const char *text, struct hn_error *err)
 {
     static const char safe[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-.,:=/@";
     size_t length = strspn(text, safe);
-    if (text[length] == '\0')
-        return HN_OK;
-    return hn_fail(err, HN_ECONFIG,
-                   "%s '%s': nvcc takes letters, digits and _+-.,:=/@ there, not '%c'", what, text,
-                   text[length]);
+    if (text[length] != '\0' && !hn_failed(err))
+        hn_fail(err, HN_ECONFIG,
+                "%s '%s': nvcc takes letters, digits and _+-.,:=/@ there, not '%c'", what, text,
+                text[length]);
 }
 
-static enum hn_status add_options(const struct hn_compile_request *request, struct call *call,
-                                  struct hn_error *err)
+static void add_options(const struct hn_compile_request *request, struct call *call,
+                        struct hn_error *err)
 {
-    enum hn_status status = check_shell("architecture", request->architecture, err);
-    static const char *const own[] = {
-        "-cubin", "-o", CUBIN, "-std=c++17", "--ptxas-options=-v", HN_NVCC_PROGRAM, "-arch"};
+    static const char *const own[] = {"-cubin", "-o",   CUBIN, "-std=c++17", "--ptxas-options=-v",
+                                      PROGRAM,  "-arch"};
+    if (hn_failed(err))
+        return;
+    check_shell("architecture", request->architecture, err);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         add(call, own[i]);
     add(call, request->architecture);
-    for (size_t i = 0; status == HN_OK && i < request->option_count; i++) {
+    for (size_t i = 0; i < request->option_count; i++) {
         bool defines;
         if (hn_option_macro(request->options[i], &defines) != NULL)
             continue;
-        status = check_shell("option", request->options[i], err);
+        check_shell("option", request->options[i], err);
         add(call, request->options[i]);
     }
-    return status;
 }
 
-static enum hn_status mark_entry(const struct hn_kernel_names *kernels, const char *expression,
-                                 struct hn_image *image, struct hn_error *err)
+static void append_line(struct hn_text *text, int line, const char *file)
+{
+    hn_text_printf(text, "#line %d \"", line);
+    for (; *file != '\0'; file++)
+        hn_text_printf(text, *file == '"' || *file == '\\' ? "\\%c" : "%c", *file);
+    hn_text_append(text, "\"\n");
+}
+
+/* Its number, or include_count. */
+static size_t find_include(const struct hn_compile_request *request,
+                           const struct hn_include *include)
+{
+    size_t i = 0;
+    while (i < request->include_count &&
+           (strlen(request->include_names[i]) != include->length ||
+            strncmp(request->include_names[i], include->name, include->length) != 0))
+        i++;
+    return i;
+}
+
+/* What stands behind `#pragma` in a line of a loop's unrolling with a factor, and how much of it
+ * until a comment; NULL: it is no such line. */
+static const char *unrolling(const char *line, size_t *length)
+{
+    static const char *const tokens[] = {"#", "pragma", "unroll"};
+    const char *at = line;
+    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
+        at += strspn(at, " \t");
+        if (strncmp(at, tokens[i], strlen(tokens[i])) != 0)
+            return NULL;
+        at += strlen(tokens[i]);
+    }
+    const char *factor = at + strspn(at, " \t");
+    *length = strcspn(factor, "/\\\r\n");
+    bool comment =
+        factor[*length] == '/' && factor[*length + 1] != '/' && factor[*length + 1] != '*';
+    return *length > 0 && !comment && factor[*length] != '\\' ? factor : NULL;
+}
+
+/* The host's preprocessor leaves macros in `#pragma unroll FACTOR` as they are, but not in the
+ * arguments of one. */
+static void append_lines(const char *source, size_t size, struct hn_text *text)
+{
+    const char *end = source + size;
+    for (const char *line = source; line < end;) {
+        size_t length = strcspn(line, "\n");
+        size_t here = line + length < end ? length + 1 : (size_t)(end - line);
+        size_t factor_length = 0;
+        bool begins = line == source || line[-1] == '\n';
+        const char *factor = begins ? unrolling(line, &factor_length) : NULL;
+        if (factor != NULL)
+            hn_text_printf(text, "HONE_PRAGMA(unroll %.*s)\n", (int)factor_length, factor);
+        else
+            hn_text_append_bytes(text, line, here);
+        line += here;
+    }
+}
+
+static void append_source(const struct hn_compile_request *request, const char *source,
+                          struct hn_text *text)
+{
+    struct hn_include_scan scan = {.next = source};
+    struct hn_include include;
+    while (hn_include_next(&scan, &include)) {
+        size_t number = find_include(request, &include);
+        if (number == request->include_count || !include.quoted)
+            continue;
+        append_lines(source, (size_t)(include.name - source), text);
+        hn_text_printf(text, "include_%zu.h", number);
+        source = include.name + include.length;
+    }
+    append_lines(source, strlen(source), text);
+    hn_text_append(text, "\n");
+}
+
+static void append_macros(const struct hn_compile_request *request, struct hn_text *text)
+{
+    for (size_t i = 0; i < request->option_count; i++) {
+        bool defines = false;
+        const char *macro = hn_option_macro(request->options[i], &defines);
+        int name = macro != NULL ? (int)strcspn(macro, "=") : 0;
+        if (macro == NULL)
+            continue;
+        if (defines)
+            hn_text_printf(text, "#define %.*s %s\n", name, macro,
+                           macro[name] == '=' ? macro + name + 1 : "1");
+        else
+            hn_text_printf(text, "#undef %s\n", macro);
+    }
+}
+
+static void write_file(const struct hn_scratch *scratch, const char *name, struct hn_text *text,
+                       struct hn_error *err)
+{
+    char path[600];
+    hn_scratch_path(scratch, name, path, sizeof path);
+    if (text->failed)
+        hn_fail_memory(err);
+    else
+        hn_text_write_file(path, text->data, text->length, err);
+    hn_text_finish(text);
+}
+
+/* The text with what -D and -U say in front and a marker for each name expression behind. */
+static void write_main(const struct hn_compile_request *request, const struct hn_scratch *scratch,
+                       struct hn_error *err)
+{
+    static const char template_start[] = "#line 1\n";
+    const char *template = strstr(request->text, template_start);
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_text_append(&text, "#define HONE_PRAGMA_TEXT(...) _Pragma(#__VA_ARGS__)\n"
+                          "#define HONE_PRAGMA(...) HONE_PRAGMA_TEXT(__VA_ARGS__)\n");
+    append_line(&text, 1, "prelude");
+    append_macros(request, &text);
+    if (template != NULL)
+        hn_text_append_bytes(&text, request->text, (size_t)(template - request->text));
+    append_line(&text, 1, request->name);
+    append_source(request, template != NULL ? template + strlen(template_start) : request->text,
+                  &text);
+    for (size_t i = 0; i < request->entry_count; i++) {
+        if (!hn_text_is_word(request->entries[i]))
+            hn_text_printf(&text,
+                           "\n#line %zu \"" MARKER_FILE "\"\n"
+                           "template <auto *kernel> __global__ void hone_entry_%zu() {} "
+                           "template __global__ void hone_entry_%zu<%s>();\n",
+                           i + 1, i, i, request->entries[i]);
+    }
+    write_file(scratch, PROGRAM, &text, err);
+}
+
+/* The includes that were read with the template are flat and under names of their own, so that no
+ * name can lead elsewhere. Lines are numbered as in the originals. */
+static void write_program(const struct hn_compile_request *request,
+                          const struct hn_scratch *scratch, struct hn_error *err)
+{
+    for (size_t i = 0; i < request->include_count && !hn_failed(err); i++) {
+        struct hn_text text;
+        char name[64];
+        hn_text_init(&text);
+        append_line(&text, 1, request->include_names[i]);
+        append_source(request, request->include_texts[i], &text);
+        snprintf(name, sizeof name, "include_%zu.h", i);
+        write_file(scratch, name, &text, err);
+    }
+    if (!hn_failed(err))
+        write_main(request, scratch, err);
+}
+
+/* A substitution of a mangled name: "S_" is number 0, "S0_" 1, ... "SZ_" 36. Its length, or 0. */
+static size_t read_substitution(const char *text, unsigned long *number)
+{
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    size_t length = 1;
+    *number = 0;
+    if (*text != 'S')
+        return 0;
+    for (; text[length] != '_'; length++) {
+        const char *digit = text[length] != '\0' ? strchr(digits, text[length]) : NULL;
+        if (digit == NULL || length > 6)
+            return 0;
+        *number = *number * 36 + (unsigned long)(digit - digits);
+    }
+    *number += length > 1;
+    return length + 1;
+}
+
+/* Within the marker's name the marker itself is substitution 0, and each of the kernel's is one
+ * more than in a name of its own. */
+static const char *behind_kernel(const char *marker, const char *kernel)
+{
+    while (*kernel != '\0') {
+        unsigned long of_marker;
+        unsigned long of_kernel;
+        size_t marker_length = read_substitution(marker, &of_marker);
+        size_t kernel_length = read_substitution(kernel, &of_kernel);
+        bool shifted = marker_length > 0 && kernel_length > 0 && of_marker == of_kernel + 1;
+        if (!shifted && *marker != *kernel)
+            return NULL;
+        marker += shifted ? marker_length : 1;
+        kernel += shifted ? kernel_length : 1;
+    }
+    return marker;
+}
+
+bool hn_entry_marker_names(const char *marker, size_t entry, const char *kernel)
+{
+    static const char end[] = "EEEvv";
+    char name[300];
+    snprintf(name, sizeof name, "hone_entry_%zu", entry);
+    char start[80];
+    int length = snprintf(start, sizeof start, "_Z%zu%sIXadL_Z", strlen(name), name);
+    size_t marker_length = strlen(marker);
+    if (strncmp(marker, start, (size_t)length) != 0)
+        return false;
+    if (strncmp(kernel, "_Z", 2) == 0) {
+        const char *rest = behind_kernel(marker + length, kernel + 2);
+        return rest != NULL && strcmp(rest, end) == 0;
+    }
+    /* One that is extern "C" stands there with the types of its arguments. */
+    snprintf(name, sizeof name, "%zu%s", strlen(kernel), kernel);
+    return strncmp(marker + length, name, strlen(name)) == 0 &&
+           strcmp(marker + marker_length - strlen(end), end) == 0;
+}
+
+static void mark_entry(const struct hn_kernel_names *kernels, const char *expression,
+                       struct hn_image *image, struct hn_error *err)
 {
     for (size_t i = 0; i < kernels->count * kernels->count; i++) {
         const char *marker = kernels->names[i / kernels->count];
         const char *kernel = kernels->names[i % kernels->count];
         if (!hn_entry_marker_names(marker, image->entry_count, kernel))
             continue;
-        image->entries[image->entry_count] = strdup(kernel);
-        return image->entries[image->entry_count++] != NULL ? HN_OK : hn_fail_memory(err);
+        if ((image->entries[image->entry_count++] = strdup(kernel)) == NULL)
+            hn_fail_memory(err);
+        return;
     }
-    return hn_fail(err, HN_ERUN, "nvcc made no kernel of the name expression '%s'", expression);
+    hn_fail(err, HN_ERUN, "nvcc made no kernel of the name expression '%s'", expression);
 }
 
-static enum hn_status read_entries(const struct hn_compile_request *request, struct hn_image *image,
-                                   struct hn_error *err)
+static void read_entries(const struct hn_compile_request *request, struct hn_image *image,
+                         struct hn_error *err)
 {
     struct hn_kernel_names kernels;
-    enum hn_status status = hn_cubin_read_kernels(image->cubin, image->size, &kernels, err);
+    if (hn_failed(err) || hn_cubin_read_kernels(image->cubin, image->size, &kernels, err) != HN_OK)
+        return;
     image->entries = calloc(request->entry_count + 1, sizeof *image->entries);
-    if (status == HN_OK && image->entries == NULL)
-        status = hn_fail_memory(err);
-    for (size_t i = 0; status == HN_OK && i < request->entry_count; i++) {
+    if (image->entries == NULL)
+        hn_fail_memory(err);
+    for (size_t i = 0; i < request->entry_count && !hn_failed(err); i++) {
         const char *entry = request->entries[i];
         if (!hn_text_is_word(entry))
-            status = mark_entry(&kernels, entry, image, err);
+            mark_entry(&kernels, entry, image, err);
         else if ((image->entries[image->entry_count++] = strdup(entry)) == NULL)
-            status = hn_fail_memory(err);
+            hn_fail_memory(err);
     }
     hn_kernel_names_finish(&kernels);
-    return status;
 }
 
 /* "hone_entry(2): error: …" is one in the second entry. */
 static char *describe_error(const struct hn_compile_request *request, const char *log)
 {
     char *error = hn_compile_log_error(log);
-    static const char mark[] = HN_MARKER_FILE "(";
+    static const char mark[] = MARKER_FILE "(";
     if (error == NULL || strncmp(error, mark, strlen(mark)) != 0)
         return error;
     unsigned long entry = strtoul(error + strlen(mark), NULL, 10);
@@ -280,50 +484,43 @@ static char *describe_error(const struct hn_compile_request *request, const char
     return message;
 }
 
-static enum hn_status judge_failure(const struct hn_compile_request *request,
-                                    struct hn_image *image, struct hn_error *err)
+static void judge_failure(const struct hn_compile_request *request, struct hn_image *image,
+                          struct hn_error *err)
 {
     const char *unsupported = strstr(image->log, "Unsupported gpu architecture");
-    if (unsupported != NULL)
-        return hn_fail(err, HN_EUSAGE, "nvcc: %.*s", (int)strcspn(unsupported, "\n"), unsupported);
-    image->outcome = strstr(image->log, "died due to signal") != NULL ? HN_OUTCOME_COMPILE_CRASH
-                                                                      : HN_OUTCOME_COMPILE_ERROR;
+    bool crashed = strstr(image->log, "died due to signal") != NULL;
+    if (unsupported != NULL) {
+        hn_fail(err, HN_EUSAGE, "nvcc: %.*s", (int)strcspn(unsupported, "\n"), unsupported);
+        return;
+    }
+    image->outcome = crashed ? HN_OUTCOME_COMPILE_CRASH : HN_OUTCOME_COMPILE_ERROR;
     image->message = describe_error(request, image->log);
-    return HN_OK;
 }
 
-static enum hn_status compile(struct call *call, const struct hn_compile_request *request,
-                              struct hn_image *image, struct hn_error *err)
-{
-    bool succeeded = false;
-    char path[600];
-    double start = hn_now_ms();
-    enum hn_status status = run_nvcc(call, &succeeded, &image->log, err);
-    image->compile_ms = hn_now_ms() - start;
-    if (status != HN_OK)
-        return status;
-    hn_compile_log_strip(image->log);
-    if (!succeeded)
-        return judge_failure(request, image, err);
-    hn_scratch_path(&call->scratch, CUBIN, path, sizeof path);
-    char *cubin = NULL;
-    status = hn_text_read_file(path, CUBIN_LIMIT, &cubin, &image->size, err);
-    image->cubin = cubin;
-    return status == HN_OK ? read_entries(request, image, err) : status;
-}
-
-enum hn_status hn_nvcc_compile(const struct hn_compile_request *request, struct hn_image *image,
-                               struct hn_error *err)
+void hn_nvcc_compile(const struct hn_compile_request *request, struct hn_image *image,
+                     struct hn_error *err)
 {
     struct call call;
-    enum hn_status status = start_call(&call, request->option_count, err);
-    if (status != HN_OK)
-        return status;
-    status = add_options(request, &call, err);
-    if (status == HN_OK)
-        status = hn_nvcc_write_program(request, &call.scratch, err);
-    if (status == HN_OK)
-        status = compile(&call, request, image, err);
+    char path[600];
+    char *cubin = NULL;
+    if (hn_failed(err))
+        return;
+    start_call(&call, request->option_count, err);
+    add_options(request, &call, err);
+    if (!hn_failed(err))
+        write_program(request, &call.scratch, err);
+    double start = hn_now_ms();
+    bool succeeded = run_nvcc(&call, &image->log, err);
+    image->compile_ms = hn_now_ms() - start;
+    if (image->log != NULL)
+        hn_compile_log_strip(image->log);
+    if (!hn_failed(err) && !succeeded) {
+        judge_failure(request, image, err);
+    } else if (!hn_failed(err)) {
+        hn_scratch_path(&call.scratch, CUBIN, path, sizeof path);
+        hn_text_read_file(path, CUBIN_LIMIT, &cubin, &image->size, err);
+        image->cubin = cubin;
+        read_entries(request, image, err);
+    }
     finish_call(&call);
-    return status;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/compile/source.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/ascii.h"
-#include "runtime/compile/source_prelude.h"
+#include "base/text.h"
 #include "runtime/plan/option_list.h"
 
 /* What an instantiation sees. */
@@ -16,20 +17,107 @@ struct scope {
     const struct hn_bindings *point;
     char *const *parameters; /* those of the point that count */
     size_t parameter_count;
-    /* Of a template that is not the plan's: the reference's. */
+    /* Of a template that is not the plan's: the reference's. It sees all that can be constants, but
+     * for numbers that are in no line of it, so that one program serves all of them. */
     const char *entry;
     const struct hn_template *template;
 };
 
-static enum hn_status append_prelude(const struct scope *scope, struct hn_text *text,
-                                     struct hn_error *err)
+/* Integers and reals are literals (negative ones in parentheses), booleans 1 and 0, a word is its
+ * place in the declared list, from 1, or itself where it is a type. */
+static void append_value(const struct hn_plan *plan, const char *name, const struct hn_value *value,
+                         struct hn_text *text, struct hn_error *err)
 {
-    enum hn_status status = hn_source_append_frozen(scope->plan, scope->entry, scope->template,
-                                                    scope->problem, scope->point, text, err);
-    if (status != HN_OK)
-        return status;
-    return hn_source_append_parameters(scope->plan, scope->entry, scope->parameters,
-                                       scope->parameter_count, scope->point, text, err);
+    if (hn_failed(err))
+        return;
+    if (value->type == HN_WORD) {
+        const struct hn_word_list *list = hn_plan_find_words(plan, name);
+        size_t i = 0;
+        while (list != NULL && i < list->count && strcmp(list->words[i], value->word) != 0)
+            i++;
+        if (list == NULL || i == list->count)
+            hn_fail(err, HN_ECONFIG, "'%s' is no word of %s", value->word, name);
+        else if (list->types)
+            hn_text_append(text, value->word);
+        else
+            hn_text_printf(text, "%zu", i + 1);
+    } else if (value->type == HN_BOOLEAN) {
+        hn_text_append(text, value->boolean ? "1" : "0");
+    } else if (value->type == HN_REAL && !isfinite(value->real)) {
+        hn_fail(err, HN_ECONFIG, "%s is not finite and can not be a constant of the program", name);
+    } else if (value->type == HN_INTEGER && value->integer == INT64_MIN) {
+        /* C has no literal for it: the minus sign is applied to a number that does not fit. */
+        hn_text_append(text, "(-9223372036854775807 - 1)");
+    } else {
+        bool negative = hn_value_number(value) < 0;
+        hn_text_append(text, negative ? "(" : "");
+        hn_value_append(text, value);
+        hn_text_append(text, negative ? ")" : "");
+    }
+}
+
+static void append_define(const struct hn_plan *plan, const char *name,
+                          const struct hn_value *value, struct hn_text *text, struct hn_error *err)
+{
+    const struct hn_word_list *list =
+        value->type == HN_WORD ? hn_plan_find_words(plan, name) : NULL;
+    for (size_t i = 0; list != NULL && !list->types && i < list->count; i++)
+        hn_text_printf(text, "#define %s_%s %zu\n", name, list->words[i], i + 1);
+    hn_text_printf(text, "#define %s ", name);
+    append_value(plan, name, value, text, err);
+    hn_text_append(text, "\n");
+}
+
+/* The template's own parameters are no macros; another template's neither, where its entry gives
+ * them. */
+static bool is_hidden(const struct scope *scope, const char *name)
+{
+    for (size_t i = 0; i < scope->plan->template_parameter_count; i++) {
+        if (strcmp(scope->plan->template_parameters[i], name) == 0)
+            return scope->entry == NULL || hn_text_has_word(scope->entry, name, strlen(name));
+    }
+    return false;
+}
+
+/* Of a name that may be pasted together nobody knows. */
+static bool may_name(const struct hn_template *template, const char *name)
+{
+    bool may = hn_text_has_word(template->text, name, strlen(name)) ||
+               strstr(template->text, "##") != NULL;
+    for (size_t i = 0; i < template->include_count && !may; i++)
+        may = hn_text_has_word(template->includes[i].text, name, strlen(name)) ||
+              strstr(template->includes[i].text, "##") != NULL;
+    return may;
+}
+
+static bool is_constant(const struct scope *scope, const char *name, const struct hn_value *value)
+{
+    const struct hn_bindings *point = scope->entry == NULL ? scope->point : NULL;
+    return value != NULL && hn_plan_is_frozen(scope->plan, point, name, value);
+}
+
+/* "#define K 4096\n" for each problem value that the template sees as a constant at the point, in
+ * declared order, then for each parameter. */
+static void append_prelude(const struct scope *scope, struct hn_text *text, struct hn_error *err)
+{
+    for (size_t i = 0; i < scope->plan->problem_count && !hn_failed(err); i++) {
+        const char *name = scope->plan->problem[i];
+        const struct hn_value *value = hn_bindings_get(scope->problem, name);
+        bool serves = is_constant(scope, name, value) && !is_hidden(scope, name);
+        if (serves &&
+            (scope->template == NULL || value->type == HN_WORD || may_name(scope->template, name)))
+            append_define(scope->plan, name, value, text, err);
+    }
+    for (size_t i = 0; i < scope->parameter_count && !hn_failed(err); i++) {
+        const char *name = scope->parameters[i];
+        const struct hn_value *value = hn_bindings_get(scope->point, name);
+        if (is_hidden(scope, name))
+            continue;
+        if (value == NULL)
+            hn_fail(err, HN_ECONFIG, "parameter '%s' has no value", name);
+        else
+            append_define(scope->plan, name, value, text, err);
+    }
 }
 
 enum hn_status hn_source_append_prelude(const struct hn_plan *plan,
@@ -37,9 +125,32 @@ enum hn_status hn_source_append_prelude(const struct hn_plan *plan,
                                         const struct hn_bindings *point, struct hn_text *text,
                                         struct hn_error *err)
 {
-    struct scope scope = {plan, problem, point, plan->parameters, plan->parameter_count,
-                          NULL, NULL};
-    return append_prelude(&scope, text, err);
+    struct hn_error own;
+    err = err != NULL ? err : &own;
+    hn_error_init(err);
+    append_prelude(
+        &(struct scope){plan, problem, point, plan->parameters, plan->parameter_count, NULL, NULL},
+        text, err);
+    return err->status;
+}
+
+enum hn_status hn_source_append_hidden(const struct hn_plan *plan,
+                                       const struct hn_bindings *problem,
+                                       const struct hn_bindings *point, struct hn_text *text,
+                                       struct hn_error *err)
+{
+    struct hn_error own;
+    err = err != NULL ? err : &own;
+    hn_error_init(err);
+    for (size_t i = 0; i < plan->template_parameter_count; i++) {
+        const char *name = plan->template_parameters[i];
+        const struct hn_value *value = hn_bindings_get(point, name);
+        if (value == NULL)
+            value = hn_bindings_get(problem, name);
+        if (value != NULL && !hn_failed(err))
+            append_define(plan, name, value, text, err);
+    }
+    return err->status;
 }
 
 /* The value that a name of a name expression stands for; NULL when it is C++. */
@@ -50,199 +161,155 @@ static const struct hn_value *find_value(const struct scope *scope, const char *
             return hn_bindings_get(scope->point, name);
     }
     const struct hn_value *value = hn_bindings_get(scope->problem, name);
-    const struct hn_bindings *point = scope->entry == NULL ? scope->point : NULL;
-    return value != NULL && hn_plan_is_frozen(scope->plan, point, name, value) ? value : NULL;
+    return is_constant(scope, name, value) ? value : NULL;
 }
 
-static size_t word_length(const char *text)
+static char *take_text(struct hn_text *text, struct hn_error *err)
 {
-    size_t length = 0;
-    while (hn_is_letter_or_digit(text[length]) || text[length] == '_')
-        length++;
-    return length;
-}
-
-static enum hn_status append_word(const struct scope *scope, const char *word, size_t length,
-                                  struct hn_text *text, struct hn_error *err)
-{
-    char *name = strndup(word, length);
-    if (name == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = HN_OK;
-    const struct hn_value *value = find_value(scope, name);
-    if (value != NULL)
-        status = hn_source_append_value(scope->plan, name, value, text, err);
-    else
-        hn_text_append(text, name);
-    free(name);
-    return status;
+    char *taken = hn_text_take(text);
+    if (taken == NULL && !hn_failed(err))
+        hn_fail_memory(err);
+    return taken;
 }
 
 /* "matmul<TILE_WIDTH, PAD>" becomes "matmul<16, 0>"; a plain name stays. */
-static enum hn_status expand_entry(const struct scope *scope, const char *entry, char **expanded,
-                                   struct hn_error *err)
+static void add_entry(const struct scope *scope, const char *entry, struct hn_source *source,
+                      struct hn_error *err)
 {
     struct hn_text text;
     hn_text_init(&text);
-    enum hn_status status = HN_OK;
-    if (hn_text_is_word(entry)) {
-        hn_text_append(&text, entry);
-        entry = "";
-    }
-    while (status == HN_OK && *entry != '\0') {
-        size_t length = word_length(entry);
-        if (length > 0)
-            status = append_word(scope, entry, length, &text, err);
+    if (hn_failed(err))
+        return;
+    bool plain = hn_text_is_word(entry);
+    while (*entry != '\0' && !hn_failed(err)) {
+        size_t length = 0;
+        while (hn_is_word_char(entry[length]))
+            length++;
+        char *name = strndup(entry, length);
+        const struct hn_value *value = NULL;
+        if (name == NULL)
+            hn_fail_memory(err);
         else
-            hn_text_append_bytes(&text, entry, length = 1);
-        entry += length;
+            value = length > 0 && !plain ? find_value(scope, name) : NULL;
+        if (value != NULL)
+            append_value(scope->plan, name, value, &text, err);
+        else
+            hn_text_append_bytes(&text, entry, length > 0 ? length : 1);
+        free(name);
+        entry += length > 0 ? length : 1;
     }
-    *expanded = hn_text_take(&text);
-    if (status == HN_OK && *expanded == NULL)
-        return hn_fail_memory(err);
-    return status;
-}
-
-static enum hn_status add_entry(const struct scope *scope, const char *entry,
-                                struct hn_source *source, struct hn_error *err)
-{
-    char **slot = &source->entries[source->entry_count++];
-    return expand_entry(scope, entry, slot, err);
-}
-
-/* A kernel that is not launched need not be there. */
-static enum hn_status add_entries(const struct scope *scope, struct hn_source *source,
-                                  struct hn_error *err)
-{
-    struct hn_value *values = NULL;
-    enum hn_status status = hn_plan_values(scope->plan, scope->problem, scope->point, &values, err);
-    for (size_t i = 0; status == HN_OK && i < scope->plan->step_count; i++) {
-        bool applies = false;
-        status = hn_step_applies(&scope->plan->steps[i], values, &applies, err);
-        if (status == HN_OK && applies)
-            status = add_entry(scope, scope->plan->steps[i].entry, source, err);
-    }
-    free(values);
-    return status;
+    source->entries[source->entry_count++] = take_text(&text, err);
 }
 
 /* "--maxrregcount={MAX_REGISTERS}": each {…} is replaced by the value of its hole. */
-static enum hn_status expand_option(const struct hn_option *option, const struct hn_value *values,
-                                    char **expanded, struct hn_error *err)
+static char *expand_option(const struct hn_option *option, const struct hn_value *values,
+                           struct hn_error *err)
 {
     struct hn_text text;
     hn_text_init(&text);
-    enum hn_status status = HN_OK;
     const char *at = option->text;
-    for (size_t i = 0; status == HN_OK && i < option->hole_count; i++) {
+    for (size_t i = 0; i < option->hole_count; i++) {
         size_t before = strcspn(at, "{");
         hn_text_append_bytes(&text, at, before);
         struct hn_value value;
-        status = hn_expression_evaluate(option->holes[i], values, &value, err);
-        if (status == HN_OK)
-            hn_value_append(&text, &value);
+        if (hn_expression_evaluate(option->holes[i], values, &value, err) != HN_OK)
+            break;
+        hn_value_append(&text, &value);
         at += before + strcspn(at + before, "}");
         at += *at == '}';
     }
     hn_text_append(&text, at);
-    *expanded = hn_text_take(&text);
-    if (status == HN_OK && *expanded == NULL)
-        return hn_fail_memory(err);
-    return status == HN_OK ? hn_option_check(*expanded, err) : status;
+    return take_text(&text, err);
 }
 
 /* A folder of includes is relative to the config's, as the template is. Where a recording does not
  * say where that was it stays as it is, and is not compiled with. */
-static enum hn_status resolve_folder(const struct hn_plan *plan, char **option,
-                                     struct hn_error *err)
+static void resolve_folder(const struct hn_plan *plan, char **option, struct hn_error *err)
 {
     const char *folder = hn_option_folder(*option);
     const char *slash = plan->config != NULL ? strrchr(plan->config, '/') : NULL;
     char *resolved = NULL;
     if (folder == NULL || *folder == '/' || slash == NULL)
-        return HN_OK;
-    if (asprintf(&resolved, "-I%.*s/%s", (int)(slash - plan->config), plan->config, folder) < 0)
-        return hn_fail_memory(err);
+        return;
+    if (asprintf(&resolved, "-I%.*s/%s", (int)(slash - plan->config), plan->config, folder) < 0) {
+        hn_fail_memory(err);
+        return;
+    }
     free(*option);
     *option = resolved;
-    return HN_OK;
 }
 
-static enum hn_status add_option(const struct hn_plan *plan, const struct hn_option *option,
-                                 const struct hn_value *values, struct hn_source *source,
-                                 struct hn_error *err)
+static void add_option(const struct hn_plan *plan, const struct hn_option *option,
+                       const struct hn_value *values, struct hn_source *source,
+                       struct hn_error *err)
 {
     struct hn_value holds = hn_boolean(true);
-    if (option->condition != NULL) {
-        enum hn_status status = hn_expression_evaluate(option->condition, values, &holds, err);
-        if (status != HN_OK)
-            return status;
-    }
-    if (!hn_value_truth(&holds))
-        return HN_OK;
+    if (hn_failed(err) ||
+        (option->condition != NULL &&
+         hn_expression_evaluate(option->condition, values, &holds, err) != HN_OK) ||
+        !hn_value_truth(&holds))
+        return;
     char **expanded = &source->options[source->option_count++];
-    enum hn_status status = expand_option(option, values, expanded, err);
-    return status == HN_OK ? resolve_folder(plan, expanded, err) : status;
+    *expanded = expand_option(option, values, err);
+    if (!hn_failed(err) && hn_option_check(*expanded, err) == HN_OK)
+        resolve_folder(plan, expanded, err);
 }
 
-static enum hn_status add_options(const struct scope *scope, struct hn_source *source,
-                                  struct hn_error *err)
+/* The steps that are launched at this point, since a kernel that is not need not be there, and the
+ * options. */
+static void add_entries_and_options(const struct scope *scope, struct hn_source *source,
+                                    struct hn_error *err)
 {
+    const struct hn_plan *plan = scope->plan;
     struct hn_value *values = NULL;
-    enum hn_status status = hn_plan_values(scope->plan, scope->problem, scope->point, &values, err);
-    for (size_t i = 0; status == HN_OK && i < scope->plan->option_count; i++)
-        status = add_option(scope->plan, &scope->plan->options[i], values, source, err);
+    if (hn_failed(err) || hn_plan_values(plan, scope->problem, scope->point, &values, err) != HN_OK)
+        return;
+    for (size_t i = 0; i < plan->step_count && !hn_failed(err); i++) {
+        bool applies = false;
+        if (hn_step_applies(&plan->steps[i], values, &applies, err) == HN_OK && applies)
+            add_entry(scope, plan->steps[i].entry, source, err);
+    }
+    for (size_t i = 0; i < plan->option_count; i++)
+        add_option(plan, &plan->options[i], values, source, err);
     free(values);
-    return status;
 }
 
-static enum hn_status make_text(const struct scope *scope, struct hn_source *source,
-                                struct hn_error *err)
+static void start(const struct scope *scope, const struct hn_template *template, size_t entries,
+                  struct hn_source *source, struct hn_error *err)
 {
+    const struct hn_plan *plan = scope->plan;
     struct hn_text text;
+    *source =
+        (struct hn_source){.template = template,
+                           .compiler = plan->compiler,
+                           .arch_specific = plan->arch_specific,
+                           .entries = calloc(entries + 1, sizeof *source->entries),
+                           .options = calloc(plan->option_count + 1, sizeof *source->options)};
+    hn_error_init(err);
+    if (source->entries == NULL || source->options == NULL) {
+        hn_fail_memory(err);
+        return;
+    }
     hn_text_init(&text);
-    enum hn_status status = append_prelude(scope, &text, err);
+    append_prelude(scope, &text, err);
     hn_text_append(&text, "#line 1\n");
-    hn_text_append(&text, source->template->text);
-    source->text = hn_text_take(&text);
-    if (status == HN_OK && source->text == NULL)
-        return hn_fail_memory(err);
-    return status;
-}
-
-static enum hn_status start(const struct hn_plan *plan, const struct hn_template *template,
-                            size_t entries, size_t options, struct hn_source *source,
-                            struct hn_error *err)
-{
-    *source = (struct hn_source){
-        .template = template, .compiler = plan->compiler, .arch_specific = plan->arch_specific};
-    source->entries = calloc(entries + 1, sizeof *source->entries);
-    source->options = calloc(options + 1, sizeof *source->options);
-    return source->entries == NULL || source->options == NULL ? hn_fail_memory(err) : HN_OK;
-}
-
-static enum hn_status finish_on_failure(struct hn_source *source, enum hn_status status)
-{
-    if (status != HN_OK)
-        hn_source_finish(source);
-    return status;
+    hn_text_append(&text, template->text);
+    source->text = take_text(&text, err);
 }
 
 enum hn_status hn_source_make(const struct hn_plan *plan, const struct hn_template *template,
                               const struct hn_bindings *problem, const struct hn_bindings *point,
                               struct hn_source *source, struct hn_error *err)
 {
-    struct scope scope = {plan, problem, point, plan->parameters, plan->parameter_count,
-                          NULL, NULL};
-    enum hn_status status =
-        start(plan, template, plan->step_count, plan->option_count, source, err);
-    if (status == HN_OK)
-        status = make_text(&scope, source, err);
-    if (status == HN_OK)
-        status = add_entries(&scope, source, err);
-    if (status == HN_OK)
-        status = add_options(&scope, source, err);
-    return finish_on_failure(source, status);
+    const struct scope scope = {plan, problem, point, plan->parameters, plan->parameter_count,
+                                NULL, NULL};
+    struct hn_error own;
+    err = err != NULL ? err : &own;
+    start(&scope, template, plan->step_count, source, err);
+    add_entries_and_options(&scope, source, err);
+    if (hn_failed(err))
+        hn_source_finish(source);
+    return err->status;
 }
 
 enum hn_status hn_source_make_reference(const struct hn_plan *plan,
@@ -254,19 +321,20 @@ enum hn_status hn_source_make_reference(const struct hn_plan *plan,
     const struct hn_reference *reference = &plan->reference;
     if (reference->kind != HN_REFERENCE_TEMPLATE)
         return hn_source_make(plan, template, problem, &plan->defaults, source, err);
-    struct scope scope = {plan,
-                          problem,
-                          point,
-                          reference->depends,
-                          reference->depends_count,
-                          reference->step.entry,
-                          template};
-    enum hn_status status = start(plan, template, 1, 0, source, err);
-    if (status == HN_OK)
-        status = make_text(&scope, source, err);
-    if (status == HN_OK)
-        status = add_entry(&scope, reference->step.entry, source, err);
-    return finish_on_failure(source, status);
+    const struct scope scope = {plan,
+                                problem,
+                                point,
+                                reference->depends,
+                                reference->depends_count,
+                                reference->step.entry,
+                                template};
+    struct hn_error own;
+    err = err != NULL ? err : &own;
+    start(&scope, template, 1, source, err);
+    add_entry(&scope, reference->step.entry, source, err);
+    if (hn_failed(err))
+        hn_source_finish(source);
+    return err->status;
 }
 
 void hn_source_finish(struct hn_source *source)

@@ -2,8 +2,9 @@
 #ifndef HONE_RUNTIME_COMPILE_SOURCE_H
 #define HONE_RUNTIME_COMPILE_SOURCE_H
 
-#include "runtime/plan/plan.h"
+#include "base/hash.h"
 #include "runtime/compile/template.h"
+#include "runtime/plan/plan.h"
 
 /* A program to compile: the prelude of #defines, `#line 1`, the template's text. Owns all but the template, which it
  * borrows (for its path and includes). */
@@ -31,5 +32,22 @@ void hn_source_finish(struct hn_source *source);
 /* The prelude alone ("#define TILE_WIDTH 16\n…"), which `export --format source` and the header also print. */
 enum hn_status hn_source_append_prelude(const struct hn_plan *plan, const struct hn_bindings *problem,
                                         const struct hn_bindings *point, struct hn_text *text, struct hn_error *err);
+/* Values that it leaves out, since they are parameters of the template's C++ templates: for those who name the values without
+ * compiling the template. */
+enum hn_status hn_source_append_hidden(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                       const struct hn_bindings *point, struct hn_text *text, struct hn_error *err);
+
+/* Sources of one key are one program: they differ at most in macros of the prelude that nothing of it reads, as those of
+ * parameters that only the launch knows. A macro is read where its name is a word of the template or a file that it includes,
+ * outside of comments, of entries, options or values. Where words may not tell all (headers of the toolkit or of a folder of the options,
+ * which are not looked into, names that ## puts together, names that begin with an underscore, texts that compilers may
+ * read in different ways) a macro counts as read. */
+struct hn_source_key {
+    struct hn_hash hash;
+    bool leaves_out; /* a parameter is not read: other points have this key, too */
+};
+
+enum hn_status hn_source_key(const struct hn_source *source, const char *architecture, struct hn_source_key *key,
+                             struct hn_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/compile/source_key.h"
+#include "runtime/compile/source.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "runtime/compile/host_headers.h"
 #include "runtime/compile/code_scan.h"
+#include "runtime/compile/host_headers.h"
 
 enum { FILE_LIMIT = 16 << 20, INCLUDE_LIMIT = 256 };
 
@@ -31,63 +31,48 @@ static char *path_beside(const char *file, const char *name)
 }
 
 /* What is not UTF-8 can be neither kept in a cache nor sent to a worker. */
-static enum hn_status check_text(const char *path, const char *text, struct hn_error *err)
+static void check_text(const char *path, const char *text, struct hn_error *err)
 {
-    const char *wrong = hn_text_find_not_utf8(path);
-    if (wrong != NULL)
-        return hn_fail(err, HN_ECONFIG, "the path '%s' is not UTF-8; rename the folder or the file",
-                       path);
-    wrong = hn_text_find_not_utf8(text);
-    if (wrong == NULL)
-        return HN_OK;
+    const char *wrong = hn_text_find_not_utf8(text);
     int line = 1;
-    for (const char *at = text; at < wrong; at++)
+    for (const char *at = text; wrong != NULL && at < wrong; at++)
         line += *at == '\n';
-    return hn_fail(err, HN_ECONFIG,
-                   "%s:%d: byte 0x%02x is not UTF-8, expected text in UTF-8; save it as such", path,
-                   line, (unsigned char)*wrong);
-}
-
-static enum hn_status append_include(struct loader *loader, const char *name, const char *path,
-                                     struct hn_error *err)
-{
-    struct hn_template *template = loader->template;
-    size_t count = template->include_count;
-    struct hn_template_include include = {.name = strdup(name)};
-    char *own_path = strdup(path);
-    if (include.name == NULL || own_path == NULL) {
-        free(include.name);
-        free(own_path);
-        return hn_fail_memory(err);
-    }
-    template->includes[count] = include;
-    loader->paths[count] = own_path;
-    template->include_count++;
-    enum hn_status status =
-        hn_text_read_file(path, FILE_LIMIT, &template->includes[count].text, NULL, err);
-    return status == HN_OK ? check_text(path, template->includes[count].text, err) : status;
+    if (hn_text_find_not_utf8(path) != NULL)
+        hn_fail(err, HN_ECONFIG, "the path '%s' is not UTF-8; rename the folder or the file", path);
+    else if (wrong != NULL)
+        hn_fail(err, HN_ECONFIG,
+                "%s:%d: byte 0x%02x is not UTF-8, expected text in UTF-8; save it as such", path,
+                line, (unsigned char)*wrong);
 }
 
 /* The compiler is given each include under its name alone, so one name can not stand for two files.
  */
-static enum hn_status add_found(struct loader *loader, const char *file, int line, const char *name,
-                                const char *path, struct hn_error *err)
+static void add_found(struct loader *loader, const char *file, int line, const char *name,
+                      const char *path, struct hn_error *err)
 {
     struct hn_template *template = loader->template;
     for (size_t i = 0; i < template->include_count; i++) {
         if (strcmp(template->includes[i].name, name) != 0)
             continue;
-        if (strcmp(loader->paths[i], path) == 0)
-            return HN_OK;
-        return hn_fail(err, HN_ECONFIG,
-                       "%s:%d: \"%s\" is %s here, but %s for another file; give them "
-                       "different names",
-                       file, line, name, path, loader->paths[i]);
+        if (strcmp(loader->paths[i], path) != 0)
+            hn_fail(err, HN_ECONFIG,
+                    "%s:%d: \"%s\" is %s here, but %s for another file; give them "
+                    "different names",
+                    file, line, name, path, loader->paths[i]);
+        return;
     }
-    if (template->include_count == INCLUDE_LIMIT)
-        return hn_fail(err, HN_ECONFIG, "%s:%d: more than %d quoted includes", file, line,
-                       INCLUDE_LIMIT);
-    return append_include(loader, name, path, err);
+    if (template->include_count == INCLUDE_LIMIT) {
+        hn_fail(err, HN_ECONFIG, "%s:%d: more than %d quoted includes", file, line, INCLUDE_LIMIT);
+        return;
+    }
+    size_t number = template->include_count++;
+    template->includes[number].name = strdup(name);
+    loader->paths[number] = strdup(path);
+    if (template->includes[number].name == NULL || loader->paths[number] == NULL)
+        hn_fail_memory(err);
+    else if (hn_text_read_file(path, FILE_LIMIT, &template->includes[number].text, NULL, err) ==
+             HN_OK)
+        check_text(path, template->includes[number].text, err);
 }
 
 /* With what it includes itself. */
@@ -108,64 +93,47 @@ static void use_header(struct loader *loader, const struct hn_host_header *heade
 
 /* One that is not there may be for others who compile the file: the compiler says whether it is
  * needed. */
-static enum hn_status add_include(struct loader *loader, const char *file,
-                                  const struct hn_include *include, const char *name,
-                                  struct hn_error *err)
+static void add_include(struct loader *loader, const char *file, const struct hn_include *include,
+                        struct hn_error *err)
 {
-    char *beside = path_beside(file, name);
-    if (beside == NULL)
-        return hn_fail_memory(err);
     char real[PATH_MAX];
-    const struct hn_host_header *header = hn_host_header_find(name, strlen(name));
-    enum hn_status status = HN_OK;
-    if (realpath(beside, real) != NULL)
-        status = add_found(loader, file, include->line, name, real, err);
+    char *name = strndup(include->name, include->length);
+    char *beside = name != NULL ? path_beside(file, name) : NULL;
+    const struct hn_host_header *header = hn_host_header_find(include->name, include->length);
+    if (beside == NULL)
+        hn_fail_memory(err);
+    else if (realpath(beside, real) != NULL)
+        add_found(loader, file, include->line, name, real, err);
     else if (header != NULL)
         use_header(loader, header);
     else if (!include->conditional)
-        status = hn_fail(err, HN_ECONFIG,
-                         "%s:%d: include \"%s\" was not found: no file %s (headers of the CUDA "
-                         "toolkit are included with <>)",
-                         file, include->line, name, beside);
+        hn_fail(err, HN_ECONFIG,
+                "%s:%d: include \"%s\" was not found: no file %s (headers of the CUDA "
+                "toolkit are included with <>)",
+                file, include->line, name, beside);
     free(beside);
-    return status;
+    free(name);
 }
 
-static enum hn_status scan(struct loader *loader, const char *file, const char *text,
-                           struct hn_error *err)
+static void scan(struct loader *loader, const char *file, const char *text, struct hn_error *err)
 {
     struct hn_include_scan lines = {.next = text};
     struct hn_include include;
-    while (hn_include_next(&lines, &include)) {
+    while (!hn_failed(err) && hn_include_next(&lines, &include)) {
         const struct hn_host_header *header = hn_host_header_find(include.name, include.length);
-        if (!include.quoted && header != NULL && !include.host)
+        if (include.quoted)
+            add_include(loader, file, &include, err);
+        else if (header != NULL && !include.host)
             use_header(loader, header);
-        if (!include.quoted)
-            continue;
-        char *name = strndup(include.name, include.length);
-        if (name == NULL)
-            return hn_fail_memory(err);
-        enum hn_status status = add_include(loader, file, &include, name, err);
-        free(name);
-        if (status != HN_OK)
-            return status;
     }
-    return HN_OK;
 }
 
-static enum hn_status scan_all(struct loader *loader, struct hn_error *err)
-{
-    struct hn_template *template = loader->template;
-    enum hn_status status = scan(loader, template->path, template->text, err);
-    for (size_t i = 0; status == HN_OK && i < template->include_count; i++)
-        status = scan(loader, loader->paths[i], template->includes[i].text, err);
-    return status;
-}
-
-static enum hn_status hash(struct loader *loader, struct hn_error *err)
+static void hash(struct loader *loader, struct hn_error *err)
 {
     struct hn_template *template = loader->template;
     struct hn_text all;
+    if (hn_failed(err))
+        return;
     hn_text_init(&all);
     hn_text_append_bytes(&all, template->text, strlen(template->text) + 1);
     for (size_t i = 0; i < template->include_count; i++) {
@@ -177,47 +145,55 @@ static enum hn_status hash(struct loader *loader, struct hn_error *err)
         if (loader->uses[i])
             hn_text_printf(&all, "<%s>\n%s", hn_host_headers[i].name, hn_host_headers[i].text);
     }
-    bool failed = all.failed;
-    if (!failed)
+    if (all.failed)
+        hn_fail_memory(err);
+    else
         template->hash = hn_hash_bytes(all.data, all.length);
     hn_text_finish(&all);
-    return failed ? hn_fail_memory(err) : HN_OK;
 }
 
-static enum hn_status load(const char *path, struct loader *loader, struct hn_error *err)
+static void load(const char *path, struct loader *loader, struct hn_error *err)
 {
     struct hn_template *template = loader->template;
+    struct hn_error reason;
     template->path = realpath(path, NULL);
-    if (template->path == NULL)
-        return hn_fail(err, HN_ECONFIG, "template %s: %s", path, strerror(errno));
-    struct hn_error reason = {.message = ""};
+    if (template->path == NULL) {
+        hn_fail(err, HN_ECONFIG, "template %s: %s", path, strerror(errno));
+        return;
+    }
     enum hn_status status =
         hn_text_read_file(template->path, FILE_LIMIT, &template->text, NULL, &reason);
     if (status != HN_OK)
-        return hn_fail(err, status == HN_ERUN ? HN_ECONFIG : status, "template %.3000s",
-                       reason.message);
-    status = check_text(template->path, template->text, err);
-    if (status == HN_OK)
-        status = scan_all(loader, err);
-    return status == HN_OK ? hash(loader, err) : status;
+        hn_fail(err, status == HN_ERUN ? HN_ECONFIG : status, "template %.3000s", reason.message);
+    else
+        check_text(template->path, template->text, err);
+    if (!hn_failed(err))
+        scan(loader, template->path, template->text, err);
+    for (size_t i = 0; i < template->include_count; i++)
+        scan(loader, loader->paths[i], template->includes[i].text, err);
+    hash(loader, err);
 }
 
 enum hn_status hn_template_load(const char *path, struct hn_template *template,
                                 struct hn_error *err)
 {
-    *template = (struct hn_template){.path = NULL};
+    struct hn_error own;
     struct loader loader = {.template = template};
+    err = err != NULL ? err : &own;
+    hn_error_init(err);
+    *template = (struct hn_template){.path = NULL};
     template->includes = calloc(INCLUDE_LIMIT, sizeof *template->includes);
     loader.paths = calloc(INCLUDE_LIMIT, sizeof *loader.paths);
-    enum hn_status status = template->includes == NULL || loader.paths == NULL
-                                ? hn_fail_memory(err)
-                                : load(path, &loader, err);
+    if (template->includes == NULL || loader.paths == NULL)
+        hn_fail_memory(err);
+    else
+        load(path, &loader, err);
     for (size_t i = 0; i < template->include_count; i++)
         free(loader.paths[i]);
     free(loader.paths);
-    if (status != HN_OK)
+    if (hn_failed(err))
         hn_template_finish(template);
-    return status;
+    return err->status;
 }
 
 void hn_template_finish(struct hn_template *template)

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "fuzz.h"
-#include "runtime/compile/source_key.h"
+#include "runtime/compile/source.h"
 #include "tuner/init/draft.h"
 
 /* A CUDA source, whole or torn, as `hone init` reads it, and as a template whose program is to be

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/compile/nvcc.h"
+#include "runtime/compile/compile.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "runtime/compile/compile.h"
-#include "runtime/compile/entry_marker.h"
+#include "runtime/compile/compile_internal.h"
 
 static struct hn_nvrtc nvrtc;
 static char folder[] = "/tmp/hone-test-nvcc-XXXXXX";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/compile/prelude_check.h"
+#include "runtime/compile/compile.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,8 +9,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#include "runtime/compile/compile.h"
 
 #define PRELUDE "#define SIZE 64\n#define BLOCK 128\n#line 1\n"
 #define KERNEL "extern \"C\" __global__ void k(int *x) { x[0] = BLOCK; }\n"

@@ -13,7 +13,6 @@
 
 #include "plan_fixture.h"
 #include "runtime/compile/compile.h"
-#include "runtime/compile/source_prelude.h"
 
 static const char problem_text[] = "K=-4,LAYOUT=column,M=64,N=128";
 static const char point_text[] = "FAST=true,MAX_REGISTERS=64,PAD=1,SCALE=0.5,TILE=16,VARIANT=tile";

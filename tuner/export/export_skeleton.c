@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/compile/source_prelude.h"
+#include "runtime/compile/source.h"
 
 static const struct hn_export_part *find_part(const char *name, size_t length)
 {

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "cache/record/record_json.h"
-#include "runtime/compile/nvcc.h"
+#include "runtime/compile/compile.h"
 #include "tuner/session/live.h"
 
 /* So often, at least, does what is to be done meanwhile get its turn. */

@@ -4,7 +4,7 @@
 
 #include "cache/store/store.h"
 #include "runtime/bench/bench.h"
-#include "runtime/compile/source_key.h"
+#include "runtime/compile/source.h"
 #include "tuner/config/config.h"
 
 /* One problem of a config, ready to be worked on: space, templates, identity and version. Borrows the config. */

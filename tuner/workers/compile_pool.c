@@ -11,7 +11,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/thread.h"
-#include "runtime/compile/source_key.h"
+#include "runtime/compile/source.h"
 #include "tuner/workers/compile_pool_part.h"
 
 /* Of what the whole run depends on. */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_COMPILE_COMPILE_INTERNAL_H
+#define HONE_RUNTIME_COMPILE_COMPILE_INTERNAL_H
+
+#include "runtime/compile/compile.h"
+
+/* Functions without a status are sticky. */
+
+/* Log, cubin and mangled entries; where the program does not compile, the image has its message and no cubin. Files
+ * are in a folder of their own, gone afterwards. Environment, limits and process group are those of the caller, who
+ * ends it with its group. */
+void hn_nvcc_compile(const struct hn_compile_request *request, struct hn_image *image, struct hn_error *err);
+
+/* nvcc can not be asked for the mangled name of a name expression, as NVRTC can. So the program gets an empty kernel
+ * for each, a template whose argument is the expression: it makes the compiler instantiate what the expression names,
+ * and the marker's own mangled name holds that of the kernel. Whether `marker`, the mangled name of a kernel, marks
+ * that entry as `kernel`, the mangled name of another. */
+bool hn_entry_marker_names(const char *marker, size_t entry, const char *kernel);
+
+/* Which kernel of the machine code an entry means that is a plain name: the one that is extern "C", else the only one
+ * of that name in whatever namespace. Puts mangled names into the image's entries. Where there is none, or several,
+ * the image's message says so and lists the entries that there are, and it is a compile error. */
+void hn_kernel_choose(const struct hn_compile_request *request, struct hn_image *image, struct hn_error *err);
+
+/* Removes in place the lines that differ from run to run ("Compile time = 3.4 ms"). */
+void hn_compile_log_strip(char *log);
+/* What to tell of a log of a failed compile: its first error, with file(line) as the compiler gives
+ * it, or the static shared memory that is too much, which ptxas only counts. Free it; NULL when out
+ * of memory. */
+char *hn_compile_log_error(const char *log);
+/* The same, and what to do where NVRTC refused what nvcc would not: host code, or a header of the host. */
+char *hn_compile_log_nvrtc_error(const char *log);
+/* Whether a template takes away what the prelude in front of it defines, so that the values of a parameter have no effect:
+ * by a second #define, which the compiler's log tells, or by an #undef outside of all conditions. What to tell, with both
+ * places, or NULL. Free it. text: of the program, prelude and all; name: of the template. */
+char *hn_prelude_check(const char *name, const char *text, const char *log);
+
+#endif
