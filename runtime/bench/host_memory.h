@@ -2,7 +2,7 @@
 #ifndef HONE_RUNTIME_BENCH_HOST_MEMORY_H
 #define HONE_RUNTIME_BENCH_HOST_MEMORY_H
 
-#include "runtime/device/context.h"
+#include "runtime/device/driver.h"
 #include "runtime/plan/pipeline.h"
 
 /* Buffers in host memory, each between two guard zones. Kinds of host memory that are allocated alike share a class:

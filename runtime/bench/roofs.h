@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "cache/store/store_roofs.h"
-#include "runtime/device/context.h"
+#include "runtime/device/driver.h"
 #include "runtime/compile/image.h"
 
 /* Measuring what a device can do at best: copying (the fastest of a device-to-device memcpy and two kernels), reads that

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "runtime/bench/measure.h"
-#include "runtime/device/l2_set_aside.h"
+#include "runtime/device/driver.h"
 
 /* A launch costs the host 2 to 3 us; the spin has to outlast the queueing of all that is timed. The
  * first of several samples waits until all are queued, since the host may lose its core meanwhile

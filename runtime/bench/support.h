@@ -2,7 +2,7 @@
 #ifndef HONE_RUNTIME_BENCH_SUPPORT_H
 #define HONE_RUNTIME_BENCH_SUPPORT_H
 
-#include "runtime/device/context.h"
+#include "runtime/device/driver.h"
 #include "runtime/compile/image.h"
 #include "runtime/plan/recipe.h"
 

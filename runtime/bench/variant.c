@@ -7,7 +7,7 @@
 
 #include "runtime/bench/pipeline_run.h"
 
-#include "runtime/device/l2_set_aside.h"
+#include "runtime/device/driver.h"
 #include "runtime/module/module.h"
 
 static enum hn_status evaluate_scalars(const struct hn_variant *variant, uint64_t *scalars,

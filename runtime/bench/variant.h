@@ -76,7 +76,7 @@ enum hn_status hn_variant_poison(struct hn_variant *variant, size_t sets, uint64
  * aside what they want; what is refused is an invalid launch. */
 enum hn_status hn_variant_open_windows(const struct hn_variant *variant, struct hn_record *record,
                                        struct hn_error *err);
-/* Makes the L2 cache as this variant wants it: runtime/device/l2_set_aside.h. */
+/* Makes the L2 cache as this variant wants it: runtime/device/driver.h. */
 CUresult hn_variant_use_cache(const struct hn_variant *variant);
 
 /* The part of hn_variant_init that finds the symbols and sets those that have a value. Those that take a buffer's

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/bench/variant.h"
-#include "runtime/device/l2_set_aside.h"
+#include "runtime/device/driver.h"
 
 /* What is set aside is the same for all steps: the most that one of them asks for. */
 static int64_t most_set_aside(const struct hn_launch *launch)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/device/toolkit.h"
+#include "runtime/device/library.h"
 
 static const struct hn_toolkit_library wanted = {
     .variable = "HONE_NVRTC",

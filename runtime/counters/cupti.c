@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "runtime/device/toolkit.h"
+#include "runtime/device/library.h"
 
 /* The sizes that the headers of CUDA 12.6 to 13.0 give on 64-bit machines. */
 #define HAS_SIZE(type, last, bytes)                                                                \

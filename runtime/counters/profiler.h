@@ -3,7 +3,7 @@
 #define HONE_RUNTIME_COUNTERS_PROFILER_H
 
 #include "runtime/counters/counters.h"
-#include "runtime/device/context.h"
+#include "runtime/device/driver.h"
 
 /* Reads the GPU's counters of what is launched. It has room for a few at a time, so that the same has to be launched again
  * for each of several laps, by whoever knows how to make the launch start from the same state:

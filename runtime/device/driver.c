@@ -328,3 +328,105 @@ finish_list:
     hn_text_finish(&list);
     return status;
 }
+
+enum hn_status hn_context_init(struct hn_context *context, const struct hn_driver *driver,
+                               const struct hn_device *device, struct hn_error *err)
+{
+    *context = (struct hn_context){.driver = driver, .device = device};
+    CUresult result = driver->p_cuDeviceGet(&context->handle, device->ordinal);
+    enum hn_status status = hn_context_check(context, result, "cuDeviceGet", err);
+    if (status != HN_OK)
+        return status;
+    result = driver->p_cuDevicePrimaryCtxRetain(&context->primary, context->handle);
+    status = hn_context_check(context, result, "cuDevicePrimaryCtxRetain", err);
+    if (status != HN_OK) {
+        context->primary = NULL;
+        return status;
+    }
+    status = hn_context_check(context, driver->p_cuCtxSetCurrent(context->primary),
+                              "cuCtxSetCurrent", err);
+    if (status != HN_OK)
+        goto release_context;
+    result = driver->p_cuStreamCreate(&context->stream, CU_STREAM_DEFAULT);
+    status = hn_context_check(context, result, "cuStreamCreate", err);
+    if (status != HN_OK)
+        goto release_context;
+    return HN_OK;
+
+release_context:
+    driver->p_cuDevicePrimaryCtxRelease(context->handle);
+    context->primary = NULL;
+    context->stream = NULL;
+    return status;
+}
+
+void hn_context_finish(struct hn_context *context)
+{
+    if (context->primary == NULL)
+        return;
+    context->driver->p_cuStreamDestroy(context->stream);
+    context->driver->p_cuCtxSetCurrent(NULL);
+    context->driver->p_cuDevicePrimaryCtxRelease(context->handle);
+    context->primary = NULL;
+}
+
+enum hn_status hn_context_check(struct hn_context *context, CUresult result, const char *what,
+                                struct hn_error *err)
+{
+    if (hn_driver_result_is_fatal(result))
+        context->dead = true;
+    return hn_driver_check(context->driver, result, what, err);
+}
+
+enum hn_status hn_context_synchronize(struct hn_context *context, const char *what,
+                                      struct hn_error *err)
+{
+    return hn_context_check(context, context->driver->p_cuStreamSynchronize(context->stream), what,
+                            err);
+}
+
+static CUresult reset_lines(struct hn_context *context)
+{
+    const struct hn_driver *driver = context->driver;
+    CUresult result = driver->p_cuStreamSynchronize(context->stream);
+    return result == CUDA_SUCCESS ? driver->p_cuCtxResetPersistingL2Cache() : result;
+}
+
+/* The driver may round, and where it can not set anything aside it may also say nothing. */
+static CUresult set_limit(struct hn_context *context, int64_t set_aside)
+{
+    const struct hn_driver *driver = context->driver;
+    size_t granted = 0;
+    CUresult result = driver->p_cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, (size_t)set_aside);
+    if (result != CUDA_SUCCESS)
+        return result;
+    context->l2.set_aside = set_aside;
+    if (set_aside == 0)
+        return CUDA_SUCCESS;
+    result = driver->p_cuCtxGetLimit(&granted, CU_LIMIT_PERSISTING_L2_CACHE_SIZE);
+    return result == CUDA_SUCCESS && granted == 0 ? CUDA_ERROR_UNSUPPORTED_LIMIT : result;
+}
+
+CUresult hn_l2_use(struct hn_context *context, const void *user, int64_t set_aside)
+{
+    struct hn_l2_state *l2 = &context->l2;
+    if (l2->user == user && l2->set_aside == set_aside)
+        return CUDA_SUCCESS;
+    CUresult result = reset_lines(context);
+    if (result == CUDA_SUCCESS && l2->set_aside != set_aside)
+        result = set_limit(context, set_aside);
+    if (result == CUDA_SUCCESS)
+        l2->user = user;
+    return result;
+}
+
+CUresult hn_l2_reset(struct hn_context *context)
+{
+    return context->l2.user == NULL ? CUDA_SUCCESS : reset_lines(context);
+}
+
+void hn_l2_leave(struct hn_context *context, const void *user)
+{
+    if (context->l2.user == user && user != NULL && !context->dead)
+        hn_l2_use(context, NULL, 0);
+}

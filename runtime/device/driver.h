@@ -107,4 +107,41 @@ enum hn_status hn_driver_device(const struct hn_driver *driver, int ordinal, str
 enum hn_status hn_driver_select(const struct hn_driver *driver, const char *selector, struct hn_device *device,
                                 struct hn_error *err);
 
+/* What of the L2 cache is set aside, and for whom: hn_l2_use. */
+struct hn_l2_state {
+    const void *user;
+    int64_t set_aside;
+};
+
+/* The device's primary context, made current, and the one stream that all work of a bench goes through. The stream
+ * synchronises with the default stream, so that a plain cuMemcpy waits for what was launched before it. */
+struct hn_context {
+    const struct hn_driver *driver;
+    const struct hn_device *device;
+    CUdevice handle;
+    CUcontext primary;
+    CUstream stream;
+    struct hn_l2_state l2;
+    bool dead; /* a call returned what cuda.h calls the end of the process */
+};
+
+enum hn_status hn_context_init(struct hn_context *context, const struct hn_driver *driver,
+                               const struct hn_device *device, struct hn_error *err);
+void hn_context_finish(struct hn_context *context);
+
+/* hn_driver_check that also remembers whether the context is dead. */
+enum hn_status hn_context_check(struct hn_context *context, CUresult result, const char *what, struct hn_error *err);
+enum hn_status hn_context_synchronize(struct hn_context *context, const char *what, struct hn_error *err);
+
+/* What of the L2 cache is set aside for persisting accesses belongs to the context, and what persists stays in the
+ * cache after a launch. So the cache has one user at a time, who finds nothing in it that another one made persist. */
+
+/* Makes the cache as this user (any address) wants it; NULL with 0 for one that has no wish. Nothing happens when it is
+ * so already; else waits for what was launched. A CUresult, so that the caller can judge a refusal. */
+CUresult hn_l2_use(struct hn_context *context, const void *user, int64_t set_aside);
+/* Nothing persists any more; the user stays. Waits for what was launched. Nothing happens without a user. */
+CUresult hn_l2_reset(struct hn_context *context);
+/* Nothing set aside and nothing persisting, as in a new context, if it is this user that has it. */
+void hn_l2_leave(struct hn_context *context, const void *user);
+
 #endif

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/device/limits.h"
+#include "runtime/device/device.h"
 #include "runtime/libhone/choice.h"
 #include "runtime/libhone/family.h"
 #include "runtime/libhone/index.h"

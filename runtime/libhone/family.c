@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/device/limits.h"
+#include "runtime/device/device.h"
 #include "runtime/libhone/choice.h"
 
 static void finish_rule(struct hn_lib_rule *rule)

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/thread.h"
-#include "runtime/device/limits.h"
+#include "runtime/device/device.h"
 #include "tuner/commands/open_cache.h"
 #include "tuner/workers/workers.h"
 

@@ -57,7 +57,7 @@ struct hn_config {
     unsigned look_ahead; /* of a search; no part of the plan, since it says nothing of what is measured */
 };
 
-/* For which device a config is read. A config that names a limit of the device (runtime/device/limits.h) has it as one more
+/* For which device a config is read. A config that names a limit of the device (runtime/device/device.h) has it as one more
  * problem value: as `problem` says, else that of the device that is found, which is asked for only then. */
 struct hn_config_for {
     const struct hn_bindings *problem; /* some values, which the config is to be given as well */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/device/limits.h"
+#include "runtime/device/device.h"
 #include "tuner/config/config_parts.h"
 
 /* A config that names a limit of the device has it as one more problem value: results are of that

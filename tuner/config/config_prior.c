@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/device/limits.h"
+#include "runtime/device/device.h"
 #include "tuner/config/config_parts.h"
 
 /* `prior`: what a point may cost. It changes nothing of what is measured, so that the limits of the

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/device/limits.h"
+#include "runtime/device/device.h"
 #include "tuner/config/config_parts.h"
 
 /* Parameters, problems and constraints, and the names that they give to expressions. */

@@ -10,7 +10,7 @@
 #include "cache/record/record_json.h"
 #include "runtime/bench/bench.h"
 #include "runtime/bench/roofs.h"
-#include "runtime/device/context.h"
+#include "runtime/device/driver.h"
 #include "runtime/device/health.h"
 #include "runtime/device/nvml.h"
 #include "runtime/process/worker.h"
