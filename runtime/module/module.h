@@ -5,6 +5,7 @@
 #include "runtime/compile/image.h"
 #include "runtime/device/driver.h"
 #include "runtime/plan/launch.h"
+#include "runtime/plan/tensor_map.h"
 
 /* Finds the kernel of a step in the module that was loaded of its image, and asks the driver for what its launches need:
  * dynamic shared memory, of which a kernel keeps the most that one of its steps wants, the carve-out, clusters of more
@@ -30,5 +31,10 @@ CUresult hn_module_launch(const struct hn_module_step *step, const struct hn_dri
 /* The same with another grid. */
 CUresult hn_module_launch_grid(const struct hn_module_step *step, const unsigned int grid[3], const struct hn_driver *driver,
                                CUfunction function, CUstream stream, CUdeviceptr window_base, void **parameters);
+
+/* Encodes what hn_tensor_check has passed, over the buffer at that address. CUDA_ERROR_NOT_SUPPORTED: the driver has no
+ * tensor maps. */
+CUresult hn_tensor_encode(const struct hn_driver *driver, const struct hn_tensor *tensor, CUdeviceptr address,
+                          CUtensorMap *map);
 
 #endif
