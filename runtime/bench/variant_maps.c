@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "runtime/bench/variant.h"
-#include "runtime/module/tensor_maps.h"
+#include "runtime/module/module.h"
 
 /* The tensor maps of a variant: each set of the arguments has its own, encoded when it is first
  * launched, and again where its buffer was moved. */

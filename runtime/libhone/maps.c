@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "runtime/libhone/kernel.h"
-#include "runtime/module/tensor_maps.h"
+#include "runtime/module/module.h"
 
 /* Tensor maps over the buffers of launches. Each is encoded once for an address and then found in a
  * table, which never moves and out of which nothing is taken: launches of several threads read it

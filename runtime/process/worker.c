@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/process/worker.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "runtime/compile/compile.h"
+#include "runtime/process/machine.h"
+
 void hn_worker_fail(struct hn_channel *channel, enum hn_status status, const struct hn_error *err)
 {
     struct hn_message message;
@@ -9,4 +18,149 @@ void hn_worker_fail(struct hn_channel *channel, enum hn_status status, const str
     json_object_set_new(message.json, "message", json_string(err->message));
     hn_channel_send(channel, &message, NULL);
     hn_message_finish(&message);
+}
+
+/* The strings of a JSON array, borrowed. NULL when it is no array of strings or there is no memory.
+ */
+static const char **borrow_strings(const json_t *array, size_t *count)
+{
+    *count = json_array_size(array);
+    const char **strings = calloc(*count + 1, sizeof *strings);
+    for (size_t i = 0; strings != NULL && i < *count; i++) {
+        strings[i] = json_string_value(json_array_get(array, i));
+        if (strings[i] == NULL) {
+            free(strings);
+            return NULL;
+        }
+    }
+    return strings;
+}
+
+/* Column 0 or 1 of the [name, text] pairs. */
+static const char **borrow_includes(const json_t *pairs, size_t column, size_t *count)
+{
+    *count = json_array_size(pairs);
+    const char **strings = calloc(*count + 1, sizeof *strings);
+    for (size_t i = 0; strings != NULL && i < *count; i++)
+        strings[i] = json_string_value(json_array_get(json_array_get(pairs, i), column));
+    return strings;
+}
+
+static enum hn_status compile(const struct hn_nvrtc *nvrtc, const json_t *json,
+                              struct hn_image *image, struct hn_error *err)
+{
+    const char *compiler = json_string_value(json_object_get(json, "compiler"));
+    bool nvcc = compiler != NULL && strcmp(compiler, hn_compiler_names[HN_COMPILER_NVCC]) == 0;
+    struct hn_compile_request request = {
+        .compiler = nvcc ? HN_COMPILER_NVCC : HN_COMPILER_NVRTC,
+        .name = json_string_value(json_object_get(json, "name")),
+        .text = json_string_value(json_object_get(json, "text")),
+        .architecture = json_string_value(json_object_get(json, "architecture")),
+    };
+    const json_t *includes = json_object_get(json, "includes");
+    const char **names = borrow_includes(includes, 0, &request.include_count);
+    const char **texts = borrow_includes(includes, 1, &request.include_count);
+    const char **entries = borrow_strings(json_object_get(json, "entries"), &request.entry_count);
+    const char **options = borrow_strings(json_object_get(json, "options"), &request.option_count);
+    enum hn_status status;
+    if (request.name == NULL || request.text == NULL || request.architecture == NULL ||
+        names == NULL || texts == NULL || entries == NULL || options == NULL) {
+        status = hn_fail(err, HN_EFORMAT, "a compile request is incomplete");
+    } else {
+        request.include_names = names;
+        request.include_texts = texts;
+        request.entries = entries;
+        request.options = options;
+        status = hn_compile(nvrtc, &request, image, err);
+    }
+    free(names);
+    free(texts);
+    free(entries);
+    free(options);
+    return status;
+}
+
+/* With nvcc's processes. */
+static double cpu_ms(void)
+{
+    struct timespec spent;
+    struct rusage children;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+    getrusage(RUSAGE_CHILDREN, &children);
+    return (double)(spent.tv_sec + children.ru_utime.tv_sec + children.ru_stime.tv_sec) * 1e3 +
+           (double)spent.tv_nsec * 1e-6 +
+           (double)(children.ru_utime.tv_usec + children.ru_stime.tv_usec) * 1e-3;
+}
+
+/* One variant too large to be sent is no reason to end the run. */
+static void shorten(struct hn_image *image)
+{
+    const size_t most = HN_MESSAGE_LIMIT - (4u << 20);
+    if (image->size <= most)
+        return;
+    char message[96];
+    snprintf(message, sizeof message, "its code has %zu bytes; at most %zu can be sent",
+             image->size, most);
+    hn_image_finish(image);
+    image->message = strdup(message);
+}
+
+/* False when hone is gone. */
+static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
+                   const struct hn_message *request)
+{
+    struct hn_image image;
+    struct hn_message reply;
+    struct hn_error err = {0};
+    hn_image_init(&image);
+    double start_ms = cpu_ms();
+    enum hn_status status = compile(nvrtc, request->json, &image, &err);
+    if (status == HN_OK)
+        shorten(&image);
+    if (status == HN_OK) {
+        hn_message_init(&reply, "compiled");
+        json_object_set_new(reply.json, "cpu_ms", json_real(cpu_ms() - start_ms));
+        status = hn_message_add_image(&reply, "image", &image, &err);
+        if (status == HN_OK)
+            status = hn_channel_send(channel, &reply, &err);
+        hn_message_finish(&reply);
+    }
+    hn_image_finish(&image);
+    if (status != HN_OK)
+        hn_worker_fail(channel, status, &err);
+    return status == HN_OK;
+}
+
+static enum hn_status say_ready(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
+                                struct hn_error *err)
+{
+    struct hn_message ready;
+    hn_message_init(&ready, "ready");
+    json_object_set_new(ready.json, "nvrtc", json_sprintf("%d.%d", nvrtc->major, nvrtc->minor));
+    enum hn_status status = hn_channel_send(channel, &ready, err);
+    hn_message_finish(&ready);
+    return status;
+}
+
+/* There are as many as cores: hone and the GPU worker, which only ever need a moment, go first. */
+static const int niceness = 5;
+
+void hn_worker_compile(struct hn_channel *channel)
+{
+    struct hn_nvrtc nvrtc;
+    struct hn_message request;
+    struct hn_error err = {0};
+    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + niceness);
+    enum hn_status status = hn_nvrtc_open(&nvrtc, &err);
+    if (status != HN_OK) {
+        hn_worker_fail(channel, status, &err);
+        return;
+    }
+    hn_machine_limit_memory();
+    bool alive = say_ready(channel, &nvrtc, &err) == HN_OK;
+    while (alive && hn_channel_receive(channel, true, &request, &err) == HN_RECEIVED_MESSAGE) {
+        alive = answer(channel, &nvrtc, &request);
+        hn_message_finish(&request);
+    }
+    hn_nvrtc_close(&nvrtc);
 }

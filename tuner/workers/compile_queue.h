@@ -7,10 +7,6 @@
 
 #include "base/hash.h"
 #include "runtime/compile/image.h"
-<<<<<<< HEAD
-=======
-#include "runtime/compile/source.h"
->>>>>>> 8301d328 (next)
 #include "runtime/process/message.h"
 #include "tuner/workers/usage.h"
 
