@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/libhone/kernel.h"
+#include "runtime/libhone/library.h"
 
 enum {
     ROUNDS = 2001,

@@ -15,9 +15,7 @@
 #include "base/clock.h"
 #include "cache/store/known.h"
 #include "cache/store/store_rules.h"
-#include "runtime/libhone/family.h"
-#include "runtime/libhone/index.h"
-#include "runtime/libhone/kernel.h"
+#include "runtime/libhone/library.h"
 
 enum { ROUNDS = 20000 };
 

@@ -7,6 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/text.h"
+#include "runtime/compile/code_scan.h"
 #include "runtime/compile/cubin_internal.h"
 
 /* Of the names of kernels in a message. */

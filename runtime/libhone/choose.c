@@ -3,12 +3,7 @@
 #include <string.h>
 
 #include "runtime/device/device.h"
-#include "runtime/libhone/choice.h"
-#include "runtime/libhone/family.h"
-#include "runtime/libhone/index.h"
-#include "runtime/libhone/kernel.h"
-#include "runtime/libhone/race.h"
-#include "runtime/libhone/sizes.h"
+#include "runtime/libhone/library.h"
 
 /* Which point serves a problem: by what the cache holds, and by what the caller wants when it holds
  * nothing. */

@@ -1,11 +1,302 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/libhone/family.h"
+#include "runtime/libhone/library.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/device/device.h"
-#include "runtime/libhone/choice.h"
+#include "runtime/plan/launch_program.h"
+
+struct hn_lib_pattern {
+    struct hn_launch_program program;
+    size_t *slots;         /* of each problem value: the program's */
+    uint64_t *value_masks; /* of each argument: the bits that its type has; 0: it is a buffer */
+    struct hone_kernel *like;
+};
+
+/* The choice's problem with the low end of all numbers that are no part of its program, or with so
+ * much more than the high one. */
+static enum hn_status make_corner(const struct hn_lib_choice *choice, bool high, int beyond,
+                                  struct hn_bindings *corner, struct hn_error *err)
+{
+    const struct hn_rule *rule = &choice->rule->stored->rule;
+    enum hn_status status = hn_bindings_copy(corner, choice->problem, err);
+    for (size_t i = 0; status == HN_OK && i < rule->value_count; i++) {
+        const struct hn_rule_value *value = &rule->values[i];
+        double end = high ? value->high + beyond : value->low;
+        struct hn_value number =
+            hn_rule_value_is_whole(value) ? hn_integer((int64_t)end) : hn_real(end);
+        if (value->word_count == 0 &&
+            !hn_plan_is_frozen(choice->plan->plan, choice->point, value->name, &number))
+            status = hn_bindings_set(corner, value->name, &number, err);
+    }
+    return status;
+}
+
+/* A kernel with slots, problem values and grids of its own behind it, in one piece. */
+static struct hone_kernel *copy(const struct hone_kernel *kernel, const struct hn_value *problem)
+{
+    size_t slots = kernel->slot_count * sizeof *kernel->slots;
+    size_t values = kernel->problem.count * sizeof *problem;
+    size_t grids = kernel->step_count * sizeof *kernel->grids;
+    struct hone_kernel *made = malloc(sizeof *made + slots + values + grids);
+    if (made == NULL)
+        return NULL;
+    char *behind = (char *)(made + 1);
+    memcpy(made, kernel, sizeof *made);
+    made->slots = memcpy(behind, kernel->slots, slots);
+    made->problem.values = memcpy(behind + slots, problem, values);
+    made->grids = memcpy(behind + slots + values, kernel->grids, grids);
+    made->is_piece = true;
+    return made;
+}
+
+static bool fill_pattern(struct hn_lib_pattern *made, const struct hone_kernel *kernel)
+{
+    const struct hn_plan *plan = kernel->plan->plan;
+    made->slots = calloc(kernel->problem.count + 1, sizeof *made->slots);
+    made->value_masks = calloc(kernel->slot_count + 1, sizeof *made->value_masks);
+    if (made->slots == NULL || made->value_masks == NULL)
+        return false;
+    for (size_t i = 0; i < kernel->problem.count; i++)
+        for (size_t slot = 0; slot < plan->name_count; slot++)
+            if (strcmp(plan->names[slot], kernel->problem.names[i]) == 0)
+                made->slots[i] = slot;
+    for (size_t i = 0; i < kernel->slot_count; i++)
+        if (plan->arguments[i].value != NULL)
+            made->value_masks[i] = UINT64_MAX >> (64 - 8 * kernel->slots[i].value_bytes);
+    made->like = copy(kernel, kernel->problem.values);
+    if (made->like == NULL)
+        return false;
+    /* all that it points to is the rule's, its configuration's or the module's */
+    size_t bytes = kernel->step_count * sizeof *kernel->steps;
+    made->like->launch = (struct hn_launch){.steps = NULL};
+    made->like->steps = malloc(bytes + 1);
+    if (made->like->steps == NULL)
+        return false;
+    memcpy(made->like->steps, kernel->steps, bytes);
+    made->like->compiled = false;
+    made->like->about = NULL;
+    made->like->problem.names = kernel->rule->names.names;
+    for (size_t i = 0; i < kernel->problem.count; i++) {
+        const struct hn_value *word =
+            hn_bindings_get(&kernel->shared->values, kernel->problem.names[i]);
+        if (kernel->problem.values[i].type == HN_WORD && word == NULL)
+            return false;
+        if (kernel->problem.values[i].type == HN_WORD)
+            made->like->problem.values[i] = *word;
+    }
+    return true;
+}
+
+/* What is copied is of the kernel alone where it has nothing else than a launch. */
+static bool is_simple(const struct hone_kernel *kernel)
+{
+    return kernel->symbol_count == 0 && kernel->maps == NULL && !kernel->as_graph &&
+           !kernel->is_watched && kernel->shared != NULL;
+}
+
+static void destroy_pattern(struct hn_lib_pattern *pattern)
+{
+    if (pattern == NULL)
+        return;
+    hn_launch_program_finish(&pattern->program);
+    free(pattern->slots);
+    free(pattern->value_masks);
+    if (pattern->like != NULL)
+        free(pattern->like->steps);
+    free(pattern->like);
+    free(pattern);
+}
+
+struct hn_lib_pattern *hn_lib_pattern_make(const struct hone_kernel *kernel,
+                                           const struct hn_lib_choice *choice)
+{
+    struct hn_bindings low, high;
+    if (!is_simple(kernel))
+        return NULL;
+    struct hn_lib_pattern *made = calloc(1, sizeof *made);
+    bool can = made != NULL && make_corner(choice, false, 0, &low, NULL) == HN_OK;
+    if (!can) {
+        free(made);
+        return NULL;
+    }
+    can = make_corner(choice, true, 0, &high, NULL) == HN_OK &&
+          hn_launch_program_make(&made->program, choice->plan->plan, choice->device, choice->point,
+                                 &low, &high, &kernel->launch) &&
+          fill_pattern(made, kernel);
+    hn_bindings_finish(&low);
+    hn_bindings_finish(&high);
+    if (can)
+        return made;
+    destroy_pattern(made);
+    return NULL;
+}
+
+static void set_grids(const struct hn_lib_pattern *pattern, struct hone_kernel *kernel)
+{
+    const struct hn_program *program = &pattern->program.program;
+    for (size_t i = 0; i < kernel->step_count; i++)
+        for (size_t axis = 0; axis < 3; axis++)
+            kernel->grids[i][axis] =
+                (unsigned int)hn_program_result(program, pattern->program.grids[i][axis]);
+}
+
+static void set_slots(const struct hn_lib_pattern *pattern, struct hone_kernel *kernel)
+{
+    const struct hn_argument *arguments = kernel->plan->plan->arguments;
+    for (size_t i = 0; i < kernel->slot_count; i++) {
+        int term = pattern->program.arguments[i], align = pattern->program.aligns[i];
+        if (align >= 0)
+            kernel->slots[i].below_align =
+                (uint64_t)hn_program_result(&pattern->program.program, align) - 1;
+        if (term < 0)
+            continue;
+        uint64_t result = (uint64_t)hn_program_result(&pattern->program.program, term);
+        if (pattern->value_masks[i] != 0)
+            kernel->slots[i].preset = result & pattern->value_masks[i];
+        else
+            kernel->slots[i].bytes = result * hn_argument_bytes(&arguments[i]);
+    }
+    hn_lib_slots_place(kernel);
+}
+
+struct hone_kernel *hn_lib_pattern_apply(struct hn_lib_pattern *pattern,
+                                         const struct hn_lib_choice *choice)
+{
+    struct hn_program *program = &pattern->program.program;
+    const struct hn_bindings *problem = choice->problem;
+    for (size_t i = 0; i < problem->count; i++)
+        if (problem->values[i].type == HN_INTEGER)
+            hn_program_set(program, pattern->slots[i], problem->values[i].integer);
+    struct hone_kernel *made =
+        hn_program_run(program) ? copy(pattern->like, problem->values) : NULL;
+    if (made == NULL)
+        return NULL;
+    made->sure = choice->sure;
+    for (size_t i = 0; i < problem->count; i++)
+        if (problem->values[i].type == HN_WORD)
+            made->problem.values[i] = pattern->like->problem.values[i];
+    set_grids(pattern, made);
+    set_slots(pattern, made);
+    return made;
+}
+
+static void destroy_module(struct hn_lib_module *module)
+{
+    CUcontext outside;
+    if (module->module != NULL && hn_lib_enter(module->cache, module->context, &outside)) {
+        module->cache->driver.p_cuModuleUnload(module->module);
+        hn_lib_leave(module->cache, outside);
+    }
+    destroy_pattern(module->pattern);
+    hn_image_finish(&module->image);
+    hn_bindings_finish(&module->values);
+    free(module->functions);
+    free(module);
+}
+
+/* Whether the values are those of the problem. */
+static bool has_values(const struct hn_bindings *problem, const struct hn_bindings *values)
+{
+    for (size_t i = 0; i < values->count; i++) {
+        const struct hn_value *value = hn_bindings_get(problem, values->names[i]);
+        if (value == NULL || !hn_value_equal(value, &values->values[i]))
+            return false;
+    }
+    return true;
+}
+
+struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice)
+{
+    struct hn_lib_module *module = choice->configuration == NULL || choice->options->separate != 0
+                                       ? NULL
+                                       : choice->configuration->modules;
+    while (module != NULL &&
+           (module->context != choice->context || !has_values(choice->problem, &module->values) ||
+            !hn_lib_image_launches(&module->image, choice)))
+        module = module->next;
+    return module;
+}
+
+/* Which steps are launched is the same for all that have a pattern. */
+struct hn_lib_module *hn_lib_module_find_pattern(const struct hn_lib_choice *choice)
+{
+    struct hn_lib_module *module = choice->configuration->modules;
+    while (module != NULL && (module->pattern == NULL || module->context != choice->context ||
+                              !has_values(choice->problem, &module->values)))
+        module = module->next;
+    return module;
+}
+
+enum hone_status hn_lib_module_add(struct hone_cache *cache, const struct hn_lib_choice *choice,
+                                   struct hn_image *image, struct hn_lib_module **module,
+                                   struct hone_error *err)
+{
+    struct hn_error reason = {0};
+    struct hn_lib_module *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
+    made->cache = cache;
+    made->context = choice->context;
+    made->image = *image;
+    hn_image_init(image);
+    enum hone_status status =
+        hn_lib_take(err,
+                    hn_plan_program_values(choice->plan->plan, choice->point, choice->problem,
+                                           &made->values, &reason),
+                    &reason);
+    made->functions = calloc(made->image.entry_count + 1, sizeof *made->functions);
+    if (status == HONE_OK && made->functions == NULL)
+        status = hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
+    if (status == HONE_OK)
+        status = hn_lib_cuda(
+            cache,
+            cache->driver.p_cuModuleLoadDataEx(&made->module, made->image.cubin, 0, NULL, NULL),
+            "loading the module", err);
+    if (status != HONE_OK) {
+        made->module = NULL;
+        destroy_module(made);
+        return status;
+    }
+    made->next = choice->configuration->modules;
+    choice->configuration->modules = made;
+    *module = made;
+    return HONE_OK;
+}
+
+bool hn_lib_module_serves(const struct hn_lib_module *module, const struct hn_launch *launch)
+{
+    bool serves = launch->step_count == module->image.entry_count;
+    for (size_t i = 0; serves && i < launch->step_count; i++)
+        serves = module->functions[i].function == NULL ||
+                 module->functions[i].carveout == launch->steps[i].carveout;
+    return serves;
+}
+
+static bool has_large_clusters(const struct hn_launch_step *step)
+{
+    return step->cluster[0] * step->cluster[1] * step->cluster[2] > HN_PORTABLE_CLUSTER;
+}
+
+CUresult hn_lib_module_find_function(struct hn_lib_module *module, const struct hn_launch *launch,
+                                     size_t step, CUfunction *function, char what[96])
+{
+    struct hn_lib_function *own = &module->functions[step];
+    const struct hn_launch_step *shape = &launch->steps[step];
+    int64_t shared_bytes = hn_module_shared_bytes(launch, &module->image, step);
+    CUresult result = CUDA_SUCCESS;
+    if (own->function == NULL || shared_bytes > own->shared_bytes ||
+        (has_large_clusters(shape) && !own->has_large_clusters)) {
+        result = hn_module_find(&module->cache->driver, module->module, &module->image, launch,
+                                step, &own->function, what);
+        own->shared_bytes = shared_bytes > own->shared_bytes ? shared_bytes : own->shared_bytes;
+        own->has_large_clusters = own->has_large_clusters || has_large_clusters(shape);
+        own->carveout = shape->carveout;
+    }
+    *function = own->function;
+    return result;
+}
 
 static void finish_rule(struct hn_lib_rule *rule)
 {
@@ -14,7 +305,7 @@ static void finish_rule(struct hn_lib_rule *rule)
         struct hn_lib_module *module = rule->configurations[i].modules;
         while (module != NULL) {
             struct hn_lib_module *next = module->next;
-            hn_lib_module_destroy(module);
+            destroy_module(module);
             module = next;
         }
     }
@@ -177,28 +468,11 @@ static bool steps_are_fixed(const struct hn_plan *plan)
     return true;
 }
 
-enum hn_status hn_lib_corner_make(const struct hn_lib_choice *choice, bool high, int beyond,
-                                  struct hn_bindings *corner, struct hn_error *err)
-{
-    const struct hn_rule *rule = &choice->rule->stored->rule;
-    enum hn_status status = hn_bindings_copy(corner, choice->problem, err);
-    for (size_t i = 0; status == HN_OK && i < rule->value_count; i++) {
-        const struct hn_rule_value *value = &rule->values[i];
-        double end = high ? value->high + beyond : value->low;
-        struct hn_value number =
-            hn_rule_value_is_whole(value) ? hn_integer((int64_t)end) : hn_real(end);
-        if (value->word_count == 0 &&
-            !hn_plan_is_frozen(choice->plan->plan, choice->point, value->name, &number))
-            status = hn_bindings_set(corner, value->name, &number, err);
-    }
-    return status;
-}
-
 static bool is_same_at_the_ends(const struct hn_lib_choice *choice)
 {
     struct hn_bindings low, high;
-    bool same = hn_lib_corner_make(choice, false, 0, &low, NULL) == HN_OK;
-    same = hn_lib_corner_make(choice, true, 1, &high, NULL) == HN_OK && same &&
+    bool same = make_corner(choice, false, 0, &low, NULL) == HN_OK;
+    same = make_corner(choice, true, 1, &high, NULL) == HN_OK && same &&
            hn_lib_program_is_same(choice, &low, &high);
     hn_bindings_finish(&low);
     hn_bindings_finish(&high);

@@ -1,10 +1,502 @@
 /* SPDX-License-Identifier: MIT */
+#include "runtime/libhone/library.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/c_locale.h"
-#include "runtime/libhone/choice.h"
-#include "runtime/libhone/kernel.h"
-#include "runtime/libhone/memo.h"
+#include "cache/record/gate.h"
+#include "cache/store/store_place.h"
+
+/* What is asked for. Borrows all. */
+struct request {
+    CUcontext context;
+    const char *kernel;
+    const struct hone_value *problem;
+    size_t problem_count;
+    const struct hone_options *options;
+};
+
+enum { FIRST_SLOTS = 256 };
+
+/* A handle that was given out, by what was asked for. Nothing of it changes. */
+struct hn_lib_memo {
+    uint64_t hash;
+    CUcontext context;
+    const char *kernel;
+    struct hone_options options;
+    struct hone_kernel *handle;
+    size_t problem_count;
+    struct hone_value problem[]; /* in the caller's order; all strings stand behind it */
+};
+
+/* Half full at most. When it gets fuller another one takes its place; who still reads the former
+ * one finds all that was in it, and asks with the lock for what is not. */
+struct hn_lib_memos {
+    struct hn_lib_memos *former; /* only kept to be freed */
+    size_t mask, count;
+    _Atomic(struct hn_lib_memo *) slots[];
+};
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ at[i]) * 0x100000001b3u; /* FNV-1a */
+    return hash;
+}
+
+/* What is not a word, as bits. Of a boolean that was not made by hone_boolean only one part is set.
+ */
+static int64_t bits_of(const struct hone_value *value)
+{
+    return value->kind == HONE_BOOLEAN ? value->as.boolean != 0 : value->as.integer;
+}
+
+static uint64_t hash_request(const struct request *request)
+{
+    uint64_t hash = mix(0xcbf29ce484222325u, request->kernel, strlen(request->kernel));
+    for (size_t i = 0; i < request->problem_count; i++) {
+        const struct hone_value *value = &request->problem[i];
+        hash = mix(hash, value->name, strlen(value->name));
+        int64_t bits = value->kind == HONE_WORD ? 0 : bits_of(value);
+        hash = value->kind == HONE_WORD ? mix(hash, value->as.word, strlen(value->as.word))
+                                        : mix(hash, &bits, sizeof bits);
+    }
+    return mix(hash, &request->context, sizeof(CUcontext));
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool same_value(const struct hone_value *a, const struct hone_value *b)
+{
+    if (a->kind != b->kind || strcmp(a->name, b->name) != 0)
+        return false;
+    return a->kind == HONE_WORD ? strcmp(a->as.word, b->as.word) == 0 : bits_of(a) == bits_of(b);
+}
+
+static bool matches(const struct hn_lib_memo *memo, uint64_t hash, const struct request *request)
+{
+    const struct hone_options *a = &memo->options;
+    const struct hone_options *b = request->options;
+    if (memo->hash != hash || memo->context != request->context ||
+        memo->problem_count != request->problem_count || a->on_miss != b->on_miss ||
+        !a->forbid_compile != !b->forbid_compile || !a->graph != !b->graph ||
+        a->trust != b->trust || !same_text(a->regime, b->regime) ||
+        !same_text(a->objective, b->objective) || strcmp(memo->kernel, request->kernel) != 0)
+        return false;
+    for (size_t i = 0; i < memo->problem_count; i++)
+        if (!same_value(&memo->problem[i], &request->problem[i]))
+            return false;
+    return true;
+}
+
+/* The upper bits are mixed best. */
+static size_t first_place(const struct hn_lib_memos *memos, uint64_t hash)
+{
+    return (size_t)(hash >> 20) & memos->mask;
+}
+
+static struct hone_kernel *recall(struct hone_cache *cache, uint64_t hash,
+                                  const struct request *request)
+{
+    const struct hn_lib_memos *memos = atomic_load_explicit(&cache->memos, memory_order_acquire);
+    if (memos == NULL)
+        return NULL;
+    for (size_t place = first_place(memos, hash);; place = (place + 1) & memos->mask) {
+        const struct hn_lib_memo *memo =
+            atomic_load_explicit(&memos->slots[place], memory_order_acquire);
+        if (memo == NULL || matches(memo, hash, request))
+            return memo == NULL ? NULL : memo->handle;
+    }
+}
+
+static void add(struct hn_lib_memos *memos, struct hn_lib_memo *memo)
+{
+    size_t place = first_place(memos, memo->hash);
+    while (atomic_load_explicit(&memos->slots[place], memory_order_relaxed) != NULL)
+        place = (place + 1) & memos->mask;
+    atomic_store_explicit(&memos->slots[place], memo, memory_order_release);
+    memos->count++;
+}
+
+/* Has room for one more; NULL when out of memory. */
+static struct hn_lib_memos *make_room(struct hone_cache *cache)
+{
+    struct hn_lib_memos *former = atomic_load_explicit(&cache->memos, memory_order_relaxed);
+    if (former != NULL && 2 * (former->count + 1) <= former->mask)
+        return former;
+    size_t slots = former == NULL ? FIRST_SLOTS : 2 * (former->mask + 1);
+    struct hn_lib_memos *made = calloc(1, sizeof *made + slots * sizeof made->slots[0]);
+    if (made == NULL)
+        return NULL;
+    made->former = former;
+    made->mask = slots - 1;
+    for (size_t i = 0; former != NULL && i <= former->mask; i++) {
+        struct hn_lib_memo *memo = atomic_load_explicit(&former->slots[i], memory_order_relaxed);
+        if (memo != NULL)
+            add(made, memo);
+    }
+    atomic_store_explicit(&cache->memos, made, memory_order_release);
+    return made;
+}
+
+static size_t text_bytes(const char *text)
+{
+    return text == NULL ? 0 : strlen(text) + 1;
+}
+
+/* Copies a text to *to, behind which it moves that. */
+static const char *put_text(char **to, const char *text)
+{
+    char *put = *to;
+    if (text == NULL)
+        return NULL;
+    memcpy(put, text, text_bytes(text));
+    *to += text_bytes(text);
+    return put;
+}
+
+static struct hn_lib_memo *copy(uint64_t hash, const struct request *request,
+                                struct hone_kernel *handle)
+{
+    const struct hone_options *options = request->options;
+    size_t count = request->problem_count;
+    size_t bytes =
+        text_bytes(request->kernel) + text_bytes(options->regime) + text_bytes(options->objective);
+    for (size_t i = 0; i < count; i++) {
+        const struct hone_value *value = &request->problem[i];
+        bytes += text_bytes(value->name);
+        bytes += value->kind == HONE_WORD ? text_bytes(value->as.word) : 0;
+    }
+    struct hn_lib_memo *memo = malloc(sizeof *memo + count * sizeof memo->problem[0] + bytes);
+    if (memo == NULL)
+        return NULL;
+    char *texts = (char *)&memo->problem[count];
+    *memo = (struct hn_lib_memo){.hash = hash,
+                                 .context = request->context,
+                                 .kernel = put_text(&texts, request->kernel),
+                                 .options = *options,
+                                 .handle = handle,
+                                 .problem_count = count};
+    memo->options.regime = put_text(&texts, options->regime);
+    memo->options.objective = put_text(&texts, options->objective);
+    for (size_t i = 0; i < count; i++) {
+        struct hone_value *value = &memo->problem[i];
+        *value = request->problem[i];
+        value->name = put_text(&texts, value->name);
+        if (value->kind == HONE_WORD)
+            value->as.word = put_text(&texts, value->as.word);
+    }
+    return memo;
+}
+
+static enum hone_status remember(struct hone_cache *cache, uint64_t hash,
+                                 const struct request *request, struct hone_kernel *handle,
+                                 struct hone_error *err)
+{
+    struct hn_lib_memos *memos = make_room(cache);
+    struct hn_lib_memo *memo = memos == NULL ? NULL : copy(hash, request, handle);
+    if (memo == NULL)
+        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
+    add(memos, memo);
+    return HONE_OK;
+}
+
+static void finish_memos(struct hone_cache *cache)
+{
+    struct hn_lib_memos *memos = atomic_load(&cache->memos);
+    for (size_t i = 0; memos != NULL && i <= memos->mask; i++)
+        free(atomic_load(&memos->slots[i]));
+    while (memos != NULL) {
+        struct hn_lib_memos *former = memos->former;
+        free(memos);
+        memos = former;
+    }
+}
+
+/* Whose kernels run in the application: what lies where nobody but the user (or root) can write.
+ *
+ * The cache's path is resolved first, then looked at from the root on, and opened last, as it was
+ * resolved. In a folder that nobody else can write to nobody else renames anything, so that each
+ * part that was found to be the user's stays what it was while the next ones are looked at. */
+
+/* From the root on. The last `strict` parts lie where nobody else makes anything. */
+static bool is_way_own(const char *path, int strict, char *why, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    if (path[1] != '\0') {
+        char *folder = strndup(path, slash == path ? 1 : (size_t)(slash - path));
+        if (folder == NULL)
+            snprintf(why, size, "out of memory");
+        else
+            is_way_own(folder, strict - 1, why, size);
+        free(folder);
+    }
+    return why[0] == '\0' && hn_place_is_own(path, strict <= 0, why, size);
+}
+
+/* In a folder of recordings, or beside a cache, where it may not be. */
+static void check_file(const char *path, const char *name, char *why, size_t size)
+{
+    char whole[PATH_MAX + NAME_MAX + 2];
+    snprintf(whole, sizeof whole, "%s%s", path, name);
+    if (why[0] == '\0' &&
+        (faccessat(AT_FDCWD, whole, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT))
+        hn_place_is_own(whole, false, why, size);
+}
+
+static void check_files(const char *folder, char *why, size_t size)
+{
+    DIR *entries = opendir(folder);
+    const struct dirent *entry;
+    while (entries != NULL && (entry = readdir(entries)) != NULL) {
+        char name[sizeof entry->d_name + 1];
+        snprintf(name, sizeof name, "/%s", entry->d_name);
+        if (strcmp(name, "/.") != 0 && strcmp(name, "/..") != 0)
+            check_file(folder, name, why, size);
+    }
+    if (entries != NULL)
+        closedir(entries);
+}
+
+static void look_for_strangers(struct hone_cache *cache)
+{
+    char *why = cache->strange;
+    size_t size = sizeof cache->strange;
+    struct stat about;
+    char *path = realpath(cache->path, NULL);
+    if (path == NULL || stat(path, &about) != 0) {
+        snprintf(why, size, "'%.400s' can not be looked at: %s", cache->path, strerror(errno));
+        free(path);
+        return;
+    }
+    free(cache->path);
+    cache->path = path;
+    if (!is_way_own(path, S_ISDIR(about.st_mode) ? 1 : 2, why, size))
+        return;
+    if (S_ISDIR(about.st_mode))
+        check_files(path, why, size);
+    /* The log decides what is in the cache as much as the file does. */
+    for (const char *const *end = (const char *const[]){"-wal", "-shm", "-journal", NULL};
+         S_ISREG(about.st_mode) && *end != NULL; end++)
+        check_file(path, *end, why, size);
+}
+
+enum hone_status hn_lib_trust(const struct hone_cache *cache, const struct hone_options *options,
+                              struct hone_error *err)
+{
+    if (cache->strange[0] == '\0' || options->trust == HONE_TRUST_ANY)
+        return HONE_OK;
+    return hn_lib_fail(err, HONE_UNTRUSTED,
+                       "%s, so that its kernels are not run: take them over to a place that only "
+                       "you can write to (`hone cache import`), or set options.trust to "
+                       "HONE_TRUST_ANY",
+                       cache->strange);
+}
+
+const char *hone_status_name(enum hone_status status)
+{
+    static const char *const names[] = {
+        [HONE_OK] = "HONE_OK",
+        [HONE_INVALID] = "HONE_INVALID",
+        [HONE_NO_MEMORY] = "HONE_NO_MEMORY",
+        [HONE_NOT_FOUND] = "HONE_NOT_FOUND",
+        [HONE_NEEDS_COMPILER] = "HONE_NEEDS_COMPILER",
+        [HONE_COMPILE_FAILED] = "HONE_COMPILE_FAILED",
+        [HONE_UNSUPPORTED] = "HONE_UNSUPPORTED",
+        [HONE_BAD_FILE] = "HONE_BAD_FILE",
+        [HONE_SYSTEM] = "HONE_SYSTEM",
+        [HONE_CUDA] = "HONE_CUDA",
+        [HONE_TUNE_FAILED] = "HONE_TUNE_FAILED",
+        [HONE_CAPTURE_FAILED] = "HONE_CAPTURE_FAILED",
+        [HONE_UNTRUSTED] = "HONE_UNTRUSTED",
+    };
+    size_t index = (size_t)status;
+    return index < sizeof names / sizeof *names ? names[index] : "unknown status";
+}
+
+const char *hone_version(void)
+{
+    return HONE_VERSION;
+}
+
+enum hone_status hn_lib_fail(struct hone_error *err, enum hone_status status, const char *format,
+                             ...)
+{
+    if (err == NULL)
+        return status;
+    va_list arguments;
+    va_start(arguments, format);
+    err->cuda = CUDA_SUCCESS;
+    vsnprintf(err->message, sizeof err->message, format, arguments);
+    va_end(arguments);
+    hn_gate_clean(err->message);
+    return status;
+}
+
+enum hone_status hn_lib_take(struct hone_error *err, enum hn_status status,
+                             const struct hn_error *reason)
+{
+    static const enum hone_status statuses[] = {
+        [HN_OK] = HONE_OK,
+        [HN_ENOMEM] = HONE_NO_MEMORY,
+        [HN_ECONFIG] = HONE_INVALID,
+        [HN_EUSAGE] = HONE_INVALID,
+        [HN_EVALUE] = HONE_INVALID,
+        [HN_ERUN] = HONE_SYSTEM,
+        [HN_EFORMAT] = HONE_BAD_FILE,
+        [HN_ENOTFOUND] = HONE_NOT_FOUND,
+        [HN_EREPLAY] = HONE_SYSTEM,
+        [HN_EINTERRUPTED] = HONE_SYSTEM,
+    };
+    _Static_assert(sizeof statuses / sizeof *statuses == HN_EINTERRUPTED + 1, "each has one");
+    if (status == HN_OK)
+        return HONE_OK;
+    return hn_lib_fail(err, statuses[status], "%.1000s", reason->message);
+}
+
+enum hone_status hn_lib_cuda(const struct hone_cache *cache, CUresult result, const char *what,
+                             struct hone_error *err)
+{
+    if (result == CUDA_SUCCESS)
+        return HONE_OK;
+    struct hn_error reason = {0};
+    (void)hn_driver_check(&cache->driver, result, what, &reason);
+    (void)hn_lib_fail(err, HONE_CUDA, "%.1000s", reason.message);
+    if (err != NULL)
+        err->cuda = result;
+    return HONE_CUDA;
+}
+
+static void read_capture(struct hone_cache *cache)
+{
+    const char *folder = getenv("HONE_CAPTURE");
+    const char *launches = getenv("HONE_CAPTURE_LAUNCHES");
+    if (folder == NULL || folder[0] == '\0')
+        return;
+    cache->capture_folder = strdup(folder);
+    cache->capture_launches = launches == NULL ? 1 : strtol(launches, NULL, 10);
+}
+
+static enum hone_status open_path(struct hone_cache *cache, struct hone_error *err)
+{
+    struct stat about;
+    struct hn_error reason = {0};
+    if (hn_store_is_server(cache->path))
+        return hn_lib_fail(err, HONE_BAD_FILE,
+                           "libhone reads files, and 'postgresql://…' is a server: `hone cache "
+                           "merge URI --cache FILE` makes one of it");
+    if (stat(cache->path, &about) != 0)
+        return hn_lib_fail(err, errno == ENOENT ? HONE_NOT_FOUND : HONE_SYSTEM, "cache '%s': %s",
+                           cache->path, strerror(errno));
+    cache->is_folder = S_ISDIR(about.st_mode);
+    if (cache->is_folder)
+        return HONE_OK;
+    return hn_lib_take(err, hn_store_open(cache->path, HN_STORE_READ, &cache->store, &reason),
+                       &reason);
+}
+
+static pthread_once_t watched = PTHREAD_ONCE_INIT;
+static unsigned forks;
+
+static void count_fork(void)
+{
+    forks++;
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, count_fork);
+}
+
+static enum hone_status open_cache(const char *path, struct hone_cache **cache,
+                                   struct hone_error *err)
+{
+    struct hone_cache *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
+    made->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    made->info_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    made->tuned = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    pthread_once(&watched, watch_forks);
+    made->forks = forks;
+    made->path = hn_store_default_path(path);
+    if (made->path == NULL) {
+        free(made);
+        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
+    }
+    look_for_strangers(made);
+    enum hone_status status = open_path(made, err);
+    if (status != HONE_OK) {
+        hone_close(made);
+        return status;
+    }
+    read_capture(made);
+    *cache = made;
+    return HONE_OK;
+}
+
+enum hone_status hone_open(const char *path, struct hone_cache **cache, struct hone_error *err)
+{
+    struct hn_c_locale locale;
+    if (cache == NULL)
+        return hn_lib_fail(err, HONE_INVALID, "hone_open: 'cache' is NULL");
+    *cache = NULL;
+    hn_c_locale_enter(&locale);
+    enum hone_status status = open_cache(path, cache, err);
+    hn_c_locale_leave(&locale);
+    return status;
+}
+
+static void finish_compiled(struct hn_lib_compiled *compiled)
+{
+    free(compiled->cubin);
+    free(compiled->entries);
+    free(compiled);
+}
+
+#define FREE_LIST(type, head, finish)                                                              \
+    while ((head) != NULL) {                                                                       \
+        type *next = (head)->next;                                                                 \
+        finish(head);                                                                              \
+        (head) = next;                                                                             \
+    }
+
+void hone_close(struct hone_cache *cache)
+{
+    if (cache == NULL)
+        return;
+    finish_memos(cache);
+    FREE_LIST(struct hone_kernel, cache->kernels, hn_lib_kernel_destroy)
+    hn_lib_slabs_free(cache);
+    FREE_LIST(struct hn_lib_family, cache->families, hn_lib_family_finish)
+    FREE_LIST(struct hn_lib_index, cache->indices, hn_lib_index_finish)
+    FREE_LIST(struct hn_lib_plan, cache->plans, hn_lib_plan_finish)
+    FREE_LIST(struct hn_lib_device, cache->devices, free)
+    FREE_LIST(struct hn_lib_compiled, cache->compiled, finish_compiled)
+    if (atomic_load(&cache->has_driver))
+        hn_driver_close(&cache->driver);
+    hn_store_close(cache->store);
+    pthread_cond_destroy(&cache->tuned);
+    pthread_mutex_destroy(&cache->info_lock);
+    pthread_mutex_destroy(&cache->lock);
+    free(cache->capture_folder);
+    free(cache->path);
+    free(cache);
+}
 
 /* More than any config has. */
 enum { MOST_VALUES = 256 };
@@ -18,7 +510,7 @@ static bool is_value(const struct hone_value *value)
     return value->kind != HONE_REAL || isfinite(value->as.real);
 }
 
-static enum hone_status check(const struct hn_lib_request *request, struct hone_error *err)
+static enum hone_status check(const struct request *request, struct hone_error *err)
 {
     if (request->problem_count > 0 && request->problem == NULL)
         return hn_lib_fail(err, HONE_INVALID, "hone_get: 'problem' is NULL for %zu values",
@@ -79,8 +571,8 @@ static enum hone_status find_context(struct hone_cache *cache, CUcontext *contex
     return HONE_CUDA;
 }
 
-static enum hone_status take_problem(const struct hn_lib_request *request,
-                                     struct hn_bindings *problem, struct hone_error *err)
+static enum hone_status take_problem(const struct request *request, struct hn_bindings *problem,
+                                     struct hone_error *err)
 {
     for (size_t i = 0; i < request->problem_count; i++) {
         const struct hone_value *from = &request->problem[i];
@@ -96,7 +588,7 @@ static enum hone_status take_problem(const struct hn_lib_request *request,
 }
 
 /* With the lock held. */
-static enum hone_status make(struct hone_cache *cache, const struct hn_lib_request *request,
+static enum hone_status make(struct hone_cache *cache, const struct request *request,
                              struct hone_kernel **handle, struct hone_error *err)
 {
     char *names[MOST_VALUES];
@@ -113,12 +605,10 @@ static enum hone_status make(struct hone_cache *cache, const struct hn_lib_reque
 }
 
 /* Another thread may have made and kept one for the same, while this one was tuning. */
-static enum hone_status keep(struct hone_cache *cache, uint64_t hash,
-                             const struct hn_lib_request *request, struct hone_kernel **handle,
-                             struct hone_error *err)
+static enum hone_status keep(struct hone_cache *cache, uint64_t hash, const struct request *request,
+                             struct hone_kernel **handle, struct hone_error *err)
 {
-    struct hone_kernel *other =
-        request->options->separate ? NULL : hn_lib_recall(cache, hash, request);
+    struct hone_kernel *other = request->options->separate ? NULL : recall(cache, hash, request);
     if (other != NULL) {
         hn_lib_kernel_destroy(*handle);
         *handle = other;
@@ -126,18 +616,17 @@ static enum hone_status keep(struct hone_cache *cache, uint64_t hash,
     }
     (*handle)->next = cache->kernels;
     cache->kernels = *handle;
-    return request->options->separate ? HONE_OK
-                                      : hn_lib_remember(cache, hash, request, *handle, err);
+    return request->options->separate ? HONE_OK : remember(cache, hash, request, *handle, err);
 }
 
-static enum hone_status get(struct hone_cache *cache, const struct hn_lib_request *request,
-                            uint64_t hash, struct hone_kernel **handle, struct hone_error *err)
+static enum hone_status get(struct hone_cache *cache, const struct request *request, uint64_t hash,
+                            struct hone_kernel **handle, struct hone_error *err)
 {
     struct hn_c_locale locale;
     enum hone_status status = HONE_OK;
     hn_c_locale_enter(&locale);
     pthread_mutex_lock(&cache->lock);
-    *handle = request->options->separate ? NULL : hn_lib_recall(cache, hash, request);
+    *handle = request->options->separate ? NULL : recall(cache, hash, request);
     if (*handle == NULL) {
         status = make(cache, request, handle, err);
         if (status == HONE_OK)
@@ -162,12 +651,12 @@ enum hone_status hone_get(struct hone_cache *cache, const char *kernel,
                            : kernel == NULL ? "kernel"
                                             : "handle");
     *handle = NULL;
-    struct hn_lib_request request = {.kernel = kernel,
-                                     .problem = problem,
-                                     .problem_count = problem_count,
-                                     .options = options == NULL ? &defaults : options};
+    struct request request = {.kernel = kernel,
+                              .problem = problem,
+                              .problem_count = problem_count,
+                              .options = options == NULL ? &defaults : options};
     /* A thread that the child has not may have held a lock, here or in the driver. */
-    if (cache->forks != hn_lib_forks())
+    if (cache->forks != forks)
         return hn_lib_fail(
             err, HONE_UNSUPPORTED,
             "hone_get: the cache was opened before this process was forked, and neither "
@@ -177,7 +666,7 @@ enum hone_status hone_get(struct hone_cache *cache, const char *kernel,
         status = find_context(cache, &request.context, err);
     if (status != HONE_OK)
         return status;
-    uint64_t hash = hn_lib_request_hash(&request);
-    *handle = request.options->separate ? NULL : hn_lib_recall(cache, hash, &request);
+    uint64_t hash = hash_request(&request);
+    *handle = request.options->separate ? NULL : recall(cache, hash, &request);
     return *handle != NULL ? HONE_OK : get(cache, &request, hash, handle, err);
 }

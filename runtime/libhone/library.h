@@ -6,15 +6,29 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "cache/family/rule_program.h"
+#include "cache/store/known.h"
 #include "cache/store/lookup.h"
-#include "runtime/device/driver.h"
-#include "runtime/libhone/hone.h"
-#include "runtime/plan/plan.h"
+#include "cache/store/store_rules.h"
 #include "runtime/compile/image.h"
 #include "runtime/compile/source.h"
+#include "runtime/device/driver.h"
+#include "runtime/libhone/hone.h"
+#include "runtime/module/module.h"
+#include "runtime/plan/launch.h"
+#include "runtime/plan/plan.h"
 
 /* What the files of libhone share: an open cache and what was read from it. Everything here is added to and never taken
  * away until the cache is closed; `lock` is held by whoever adds. */
+
+struct hn_lib_choice;
+struct hn_lib_configuration;
+struct hn_lib_graphs;
+struct hn_lib_map;
+struct hn_lib_module;
+struct hn_lib_pattern;
+struct hn_lib_race;
+struct hn_lib_rule;
 
 /* The plan and template of a version of a kernel. */
 struct hn_lib_plan {
@@ -26,6 +40,15 @@ struct hn_lib_plan {
     bool changed; /* where the template lay when it was tuned, it lies with another text now */
     bool has_pipeline;
     char *types; /* of the arguments, HN_TYPE_SIZE each */
+};
+
+/* What is tuned of one kernel, sorted by the text of the problem. */
+struct hn_lib_index {
+    struct hn_lib_index *next;
+    char *kernel;
+    struct hn_tuned_list list;
+    char **problems; /* texts, in the order of the list */
+    struct hn_lib_nearest *nearest; /* nearest.h */
 };
 
 /* The device of a context. */
@@ -54,7 +77,7 @@ struct hn_lib_slab {
 
 struct hone_cache {
     char *path;
-    unsigned forks; /* hn_lib_forks() when it was opened */
+    unsigned forks; /* how often this process had come about by a fork when it was opened */
     bool is_folder;
     struct hn_store *store; /* NULL for a folder */
     pthread_mutex_t lock;
@@ -65,20 +88,17 @@ struct hone_cache {
     struct hn_driver driver;
     char strange[640]; /* who else can write to the cache; "": nobody */
     struct hn_lib_plan *plans;
-        struct hn_lib_index *indices;
+    struct hn_lib_index *indices;
     struct hn_lib_family *families;
     struct hn_lib_device *devices;
     struct hn_lib_compiled *compiled;
     struct hone_kernel *kernels;
     struct hn_lib_slab *slabs;
-    _Atomic(struct hn_lib_memos *) memos; /* memo.h */
+    _Atomic(struct hn_lib_memos *) memos; /* which handle was given out for what */
     char *capture_folder; /* NULL: nothing is captured */
     long capture_launches; /* of each handle */
     atomic_long captures;
 };
-
-/* How often this process came about by a fork since a cache was first opened in it or in one before it. */
-unsigned hn_lib_forks(void);
 
 /* Fails with a message; err may be NULL. Never the driver's doing. */
 enum hone_status hn_lib_fail(struct hone_error *err, enum hone_status status, const char *format, ...)
@@ -94,37 +114,325 @@ enum hone_status hn_lib_cuda(const struct hone_cache *cache, CUresult result, co
 /* The plan with which it was tuned. HONE_NOT_FOUND where the cache has none: results that were imported without. */
 enum hone_status hn_lib_plan_get(struct hone_cache *cache, const struct hn_tuned *tuned,
                                  const struct hn_lib_plan **plan, struct hone_error *err);
-/* Takes over json and files. */
-enum hone_status hn_lib_plan_add(struct hone_cache *cache, const struct hn_version *version,
-                                 struct hn_stored_plan *stored, const struct hn_lib_plan **plan,
-                                 struct hone_error *err);
 void hn_lib_plan_finish(struct hn_lib_plan *plan);
 
-void hn_lib_compiled_finish(struct hn_lib_compiled *compiled);
+/* All that is tuned of a kernel. HONE_NOT_FOUND: nothing; the message says what there is. */
+enum hone_status hn_lib_index_get(struct hone_cache *cache, const char *kernel, struct hn_lib_index **index,
+                                  struct hone_error *err);
+/* What is tuned of a kernel for one problem, without reading all the rest; nothing of a folder. */
+enum hone_status hn_lib_index_list_problem(struct hone_cache *cache, const char *kernel,
+                                           const struct hn_bindings *problem, struct hn_tuned_list *list,
+                                           struct hone_error *err);
+/* Frees it: it is read again when it is next asked for. Kernels hold copies of what they need. */
+void hn_lib_index_forget(struct hone_cache *cache, const char *kernel);
+/* What hn_lookup gives over the whole list, found faster. */
+const struct hn_tuned *hn_lib_index_find(const struct hn_lib_index *index, const struct hn_lookup_query *query,
+                                         struct hn_lookup_rank *rank);
+void hn_lib_index_finish(struct hn_lib_index *index);
 
-/* The recordings in the cache's folder that are of that kernel. */
-enum hone_status hn_lib_recordings_read(struct hone_cache *cache, const char *kernel, struct hn_tuned_list *list,
-                                        struct hone_error *err);
-
-/* The plan that one of them was made with. HN_ENOTFOUND. */
-enum hn_status hn_lib_recordings_find_plan(const struct hone_cache *cache, const struct hn_tuned *tuned,
-                                           struct hn_stored_plan *stored, struct hn_error *err);
-
-/* Finds out whether others than the user can write to the cache, before it is opened; its path becomes one without links. */
-void hn_lib_look_for_strangers(struct hone_cache *cache);
 /* HONE_UNTRUSTED where the options do not take that. */
 enum hone_status hn_lib_trust(const struct hone_cache *cache, const struct hone_options *options,
                               struct hone_error *err);
 
 /* The `hone` that runs beside the application; free it. NULL when out of memory. */
 char *hn_lib_command(const struct hone_options *options);
-/* Compiles in a child, whose time and memory are limited. HN_ENOTFOUND: there is no `hone` to start. */
-enum hn_status hn_lib_compile(const struct hone_options *options, const struct hn_source *source,
-                              const char *architecture, struct hn_image *image, struct hn_error *err);
-
 /* Runs `hone tune` for a problem. config: NULL where only the options can tell. Called without the lock. */
 enum hone_status hn_lib_tune(struct hone_cache *cache, const struct hn_bindings *problem, const char *config,
                              const struct hn_device *device, const struct hone_options *options,
                              struct hone_error *err);
+
+/* A kernel that can be launched. Nothing of it changes after it was made, but what is atomic. */
+
+/* More arguments than this do not fit on the stack of a launch. */
+enum { HN_LIB_MAX_ARGUMENTS = 64 };
+/* Nor more tensor maps than this. */
+enum { HN_LIB_MAX_MAPS = 8 };
+/* Addresses of tensor maps that are remembered. */
+enum { HN_LIB_PLACES = 128 };
+
+/* An argument of hone_launch; its index is its place in the plan. */
+struct hn_lib_slot {
+    const char *name;
+    enum hone_argument_kind kind;
+    enum hone_need need;
+    uint32_t value_bytes; /* of a scalar or HONE_BYTES */
+    uint64_t bytes;       /* of a buffer */
+    uint64_t below_align; /* of a buffer: bits that its address has not got */
+    uint64_t preset;      /* of a scalar: what it is when left out; of an owned buffer its offset in the workspace */
+    bool taken;           /* by a step, or its tensor map is */
+    bool mapped;          /* a tensor map, which is made of its buffer when it is left out */
+    bool zeroed;          /* before every launch */
+    bool starts_zero;     /* and is left so by launches */
+};
+
+struct hn_lib_step {
+    CUfunction function;
+    struct hn_module_step shape;
+    size_t window_argument; /* the base of its L2 window, where it has one */
+    unsigned short arguments[HN_LIB_MAX_ARGUMENTS];
+    size_t argument_count;
+};
+
+/* A variable of the module. */
+struct hn_lib_symbol {
+    const char *name;
+    const char *from; /* the input whose contents it takes, else its own name */
+    CUdeviceptr address;
+    uint64_t bytes;
+    bool zeroed; /* before every launch; else hone_set_symbols sets it */
+};
+
+/* The scratch memory of a stream. */
+struct hn_lib_workspace {
+    struct hn_lib_workspace *next;
+    CUstream stream;
+    const void *thread; /* of CU_STREAM_PER_THREAD, which is another stream in each */
+    CUdeviceptr address;
+    bool is_piece; /* of a slab */
+};
+
+struct hn_lib_about {
+    struct hone_info info;
+    char *strings[8]; /* of info */
+};
+
+struct hone_kernel {
+    struct hone_kernel *next; /* of the cache */
+    struct hone_cache *cache;
+    CUcontext context;
+    const struct hn_lib_plan *plan;
+    struct hn_bindings problem;
+    struct hn_bindings point; /* of a rule's configuration: borrowed from there */
+    struct hn_launch launch;
+    const struct hn_device *device;
+    CUmodule module;
+    struct hn_lib_module *shared; /* that the module is of; NULL: it is the kernel's own */
+    struct hn_lib_slot *slots;
+    size_t slot_count;
+    struct hn_lib_step *steps;
+    unsigned int (*grids)[3]; /* of each step */
+    size_t step_count;
+    struct hn_lib_symbol *symbols;
+    size_t symbol_count;
+    size_t symbols_to_set;
+    atomic_bool symbols_are_set;
+    bool has_zeroed; /* arguments or symbols */
+    bool is_watched; /* its launches are captured or raced */
+    bool is_piece;   /* of a pattern: slots, grids and problem values lie behind it, and it shares all else */
+    struct hn_lib_race *race; /* NULL: it has none */
+    _Atomic(struct hn_lib_map *) *maps; /* HN_LIB_PLACES, by address; NULL: it takes none */
+    uint64_t workspace_bytes;
+    _Atomic(struct hn_lib_workspace *) workspaces;
+    bool as_graph; /* its launches are replayed as graphs */
+    _Atomic(struct hn_lib_graphs *) graphs;
+    atomic_long captured; /* launches */
+    const char *name; /* as asked for */
+    bool compiled;    /* NVRTC was called for it */
+    struct hn_lib_about *about; /* what callers are told, made when they ask where a rule chose it; NULL: not yet */
+    const struct hn_lib_rule *rule;                   /* that chose it; NULL: none did */
+    const struct hn_lib_configuration *configuration; /* of that rule */
+    bool sure;                                        /* what the rule says of it */
+    atomic_bool has_info;
+};
+
+/* Makes the context current; false where it is gone. Leaving makes that current again which was. */
+bool hn_lib_enter(const struct hone_cache *cache, CUcontext context, CUcontext *outside);
+void hn_lib_leave(const struct hone_cache *cache, CUcontext outside);
+
+/* NULL is fine. */
+void hn_lib_kernel_destroy(struct hone_kernel *kernel);
+/* Gives the owned slots their places in the workspace. */
+void hn_lib_slots_place(struct hone_kernel *kernel);
+
+/* The stream's scratch memory, allocated when it has none yet. Not to be called with the lock held. */
+enum hone_status hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream, CUdeviceptr *address,
+                                      struct hone_error *err);
+
+/* Frees the slabs of a cache whose kernels are gone. */
+void hn_lib_slabs_free(struct hone_cache *cache);
+
+/* Whether a launch is more than one thing to do, and always the same where its values are: it can be a graph. */
+bool hn_lib_graph_suits(const struct hone_kernel *kernel);
+void hn_lib_graphs_free(struct hone_kernel *kernel, bool on_device);
+
+void hn_lib_maps_free(struct hone_kernel *kernel);
+
+/* Launches, with all arguments resolved: values[i] is slot i's bits, or of HONE_BYTES the host address (of a tensor map 0:
+ * it is made). */
+enum hone_status hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
+                                     struct hone_error *err);
+
+/* Of a kernel that is raced: a launch, whose arguments were found right (`values` are those of its own slots); the scratch
+ * memory of the others; all that there is beside the kernel itself is freed (NULL is fine). */
+enum hone_status hn_lib_race_launch(struct hone_kernel *kernel, CUstream stream, const struct hone_argument *arguments,
+                                    size_t count, uint64_t *values, struct hone_error *err);
+enum hone_status hn_lib_race_prepare(struct hone_kernel *kernel, CUstream stream, struct hone_error *err);
+void hn_lib_race_destroy(struct hn_lib_race *race);
+
+/* Writes what a launch is given, before it takes place, where the cache captures and the handle's share is not used up. */
+enum hone_status hn_lib_capture(struct hone_kernel *kernel, CUstream stream, const uint64_t *values,
+                                struct hone_error *err);
+
+/* What was learnt of families: rules, and the modules that problems of a family share. With the lock held. */
+
+/* A module that was loaded for one problem and serves others. Its functions allow as much dynamic shared memory as was
+ * asked for so far. */
+struct hn_lib_module {
+    struct hn_lib_module *next;
+    const struct hone_cache *cache;
+    CUcontext context;
+    struct hn_bindings values; /* of the problem: part of its program */
+    struct hn_image image;
+    CUmodule module;
+    bool is_checked; /* its kernels take what the plan passes */
+    struct hn_lib_pattern *pattern; /* NULL: there is none */
+    bool has_pattern;               /* it was tried to make one */
+    struct hn_lib_function {
+        CUfunction function; /* NULL: not found yet */
+        int64_t shared_bytes;
+        int64_t carveout;
+        bool has_large_clusters;
+    } *functions; /* of each step */
+};
+
+/* A configuration of a rule. */
+struct hn_lib_configuration {
+    struct hn_tuned tuned;             /* no result: identity without a problem, version, point; borrows */
+    enum { HN_PROGRAM_UNKNOWN, HN_PROGRAM_SHARED, HN_PROGRAM_OWN } program;
+    struct hn_lib_module *modules;
+};
+
+struct hn_lib_rule {
+    const struct hn_stored_rule *stored;
+    const char *kernel;       /* as asked for */
+    const struct hn_lib_plan *plan; /* NULL: not looked up yet */
+    struct hn_bindings names; /* of the problem's values, each 0 */
+    bool names_limits;        /* some of them are of the device */
+    struct hn_known_problems known; /* that may have results of their own */
+    bool has_known;                 /* they were read */
+    struct hn_lib_configuration *configurations;
+    struct hn_rule_program program;
+    bool has_program; /* it can be run */
+};
+
+/* The rules of a kernel, which may be none. */
+struct hn_lib_family {
+    struct hn_lib_family *next;
+    char *kernel;
+    struct hn_stored_rules stored;
+    struct hn_lib_rule *rules; /* of each stored one */
+};
+
+enum hone_status hn_lib_family_get(struct hone_cache *cache, const char *kernel, struct hn_lib_family **family,
+                                   struct hone_error *err);
+/* The rule of that device, else of one of its compute capability, else of any, for the regime and objective of the options;
+ * NULL: there is none. *own: it is of that device. */
+struct hn_lib_rule *hn_lib_family_find(const struct hn_lib_family *family, const struct hn_device *device,
+                                       const struct hone_options *options, bool *own);
+/* Whether there may be a result of this very problem: a kernel with a rule is asked for many that have none. */
+enum hone_status hn_lib_rule_may_be_tuned(struct hone_cache *cache, struct hn_lib_rule *rule,
+                                          const struct hn_bindings *problem, bool *may_be, struct hone_error *err);
+/* Which problems have results is read again: one was tuned. */
+void hn_lib_family_forget_known(struct hone_cache *cache, const char *kernel);
+void hn_lib_family_finish(struct hn_lib_family *family);
+
+/* Whether one program serves all problems of the family that have the same words and frozen values (hn_plan_program_values).
+ * It is kept for all of them as the image of a task that has these alone as its problem. */
+bool hn_lib_program_is_shared(const struct hn_lib_choice *choice);
+
+/* The module that was loaded for another problem with the choice's program, or NULL; and one that has a pattern. */
+struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice);
+struct hn_lib_module *hn_lib_module_find_pattern(const struct hn_lib_choice *choice);
+/* Loads one for the configuration. Takes what is in the image. */
+enum hone_status hn_lib_module_add(struct hone_cache *cache, const struct hn_lib_choice *choice,
+                                   struct hn_image *image, struct hn_lib_module **module, struct hone_error *err);
+/* Whether a launch asks for nothing that its functions can not be for others at the same time. */
+bool hn_lib_module_serves(const struct hn_lib_module *module, const struct hn_launch *launch);
+/* As hn_module_find, for all launches so far. */
+CUresult hn_lib_module_find_function(struct hn_lib_module *module, const struct hn_launch *launch, size_t step,
+                                     CUfunction *function, char what[96]);
+
+/* Handles for sizes of a family that nobody asked for before. The first handle of a shared module is made as any other is, and leaves a
+ * pattern behind: all that its like have in common, and a program for what differs. With the lock held.
+ * NULL: its like differ in more than a program can say, or memory is out. choice: with which the kernel was made. */
+struct hn_lib_pattern *hn_lib_pattern_make(const struct hone_kernel *kernel, const struct hn_lib_choice *choice);
+
+/* The handle for a choice of the module's configuration; NULL: its launch would be invalid, or memory is out. */
+struct hone_kernel *hn_lib_pattern_apply(struct hn_lib_pattern *pattern, const struct hn_lib_choice *choice);
+
+/* A kernel is made from this: which point serves, and why. All is borrowed. */
+struct hn_lib_choice {
+    const char *kernel; /* as asked for: kernels that differ in nothing but their names share a plan */
+    const struct hn_lib_plan *plan;
+    const struct hn_tuned *tuned; /* NULL: the default point */
+    enum hn_grade grade;
+    const struct hn_bindings *problem;
+    const struct hn_bindings *point;
+    const struct hn_device *device;
+    CUcontext context;
+    const struct hone_options *options;
+    const struct hn_lib_rule *rule;             /* of a family, that chose it; NULL: none did */
+    struct hn_lib_configuration *configuration; /* of that rule; `tuned` is its */
+    bool sure;                                  /* what the rule says of it */
+    struct hn_launch *launch; /* made for it already, and taken; NULL: it is not */
+    struct hn_value *values;  /* that the launch was made with */
+};
+
+/* The kernel for a problem, by what the cache holds and the options say. With the lock held, as all that
+ * follows. */
+enum hone_status hn_lib_choose(struct hone_cache *cache, CUcontext context, const char *kernel,
+                               const struct hn_bindings *problem, const struct hone_options *options,
+                               struct hone_kernel **handle, struct hone_error *err);
+
+/* Whether all kernels have plain names: then they are in the machine code for every problem, launched or not. */
+bool hn_lib_names_are_plain(const struct hn_plan *plan);
+/* Whether the kernels that the choice's problem launches are those of the image, which has its program. */
+bool hn_lib_image_launches(const struct hn_image *image, const struct hn_lib_choice *choice);
+/* Whether the program of the choice's point is the same for two problems: what is frozen of them is in its text. */
+bool hn_lib_program_is_same(const struct hn_lib_choice *choice, const struct hn_bindings *a,
+                            const struct hn_bindings *b);
+/* Machine code for it: the cache's, or compiled. */
+enum hone_status hn_lib_image_get(struct hone_cache *cache, const struct hn_lib_choice *choice,
+                                  struct hn_image *image, bool *compiled, struct hone_error *err);
+/* Whether the cache has machine code that was compiled from the same text. */
+bool hn_lib_image_is_kept(struct hone_cache *cache, const struct hn_lib_choice *choice);
+
+/* Loads the image into the current context, or takes the module that is there (shared, whose image it is; NULL: none).
+ * *kernel belongs to the caller until it is put into the cache's list. */
+enum hone_status hn_lib_kernel_make(struct hone_cache *cache, const struct hn_lib_choice *choice,
+                                    const struct hn_image *image, struct hn_lib_module *shared,
+                                    struct hone_kernel **kernel, struct hone_error *err);
+/* What callers are told of it. Of what a rule chose that is made when it is asked for: programs ask for many sizes, and about few. */
+enum hone_status hn_lib_info_make(struct hone_kernel *kernel, const struct hn_lib_choice *choice, bool compiled,
+                                  struct hone_error *err);
+
+/* The race of a handle (HONE_MISS_RACE): points that may be the fastest for its problem take turns in its launches, each
+ * of which one of them carries out, until times tell which is. All of one version of the kernel, valid for the problem, and
+ * with machine code. */
+
+enum {
+    HN_LIB_RACERS_MOST = 4,   /* the handle's own point among them */
+    HN_LIB_RACERS_LIKELY = 16 /* that are asked for, of which some can not be launched */
+};
+
+/* Configurations of a rule beside its own choice, likeliest first: what it says of problems with half and twice a value,
+ * then the order of its fallback. */
+size_t hn_lib_racers_of_rule(const struct hn_rule *rule, const struct hn_bindings *problem, int own,
+                             int configurations[HN_LIB_RACERS_LIKELY]);
+/* Results with other points than `own`, nearest first: of its version, verified, on the device of the query. */
+size_t hn_lib_racers_of_results(const struct hn_tuned_list *list, const struct hn_lookup_query *query,
+                                const struct hn_tuned *own, const struct hn_tuned *racers[HN_LIB_RACERS_LIKELY]);
+
+/* Whether launches of the choice can be raced: not where they change what they read, or set symbols, or are not compared by
+ * time. */
+bool hn_lib_race_can_be(const struct hn_lib_choice *choice);
+
+/* With the handle alone; its context is current. NULL when there is no memory, or there are no events. Copies the identity,
+ * and takes what is in the image. */
+struct hn_lib_race *hn_lib_race_make(struct hone_kernel *own, const struct hn_tuned *tuned, const char *path,
+                                     struct hn_image *image);
+/* Takes the kernel over, with what is in the image. False: it wants other arguments than the handle, or there are enough. */
+bool hn_lib_race_add(struct hn_lib_race *race, struct hone_kernel *kernel, struct hn_image *image);
+size_t hn_lib_race_count(const struct hn_lib_race *race);
 
 #endif

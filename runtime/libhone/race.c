@@ -1,13 +1,209 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/libhone/race.h"
+#include "runtime/libhone/library.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/c_locale.h"
 #include "base/statistics.h"
-#include "runtime/libhone/family.h"
+
+/* Who may be raced: what is likeliest to be faster than what was chosen. */
+
+static size_t add_configuration(int configuration, int own, int *configurations, size_t count)
+{
+    bool is_new = configuration >= 0 && configuration != own && count < HN_LIB_RACERS_LIKELY;
+    for (size_t i = 0; i < count && is_new; i++)
+        is_new = configurations[i] != configuration;
+    if (is_new)
+        configurations[count++] = configuration;
+    return count;
+}
+
+/* What the rule says where one value of the problem is half as large, or twice. -1: nothing. */
+static int choose_beside(const struct hn_rule *rule, const struct hn_bindings *problem,
+                         const struct hn_rule_value *value, double factor)
+{
+    struct hn_bindings beside;
+    const struct hn_value *own = hn_bindings_get(problem, value->name);
+    bool sure = false;
+    int configuration = -1;
+    if (own == NULL || own->type == HN_WORD || value->word_count > 0)
+        return -1;
+    double number = factor * hn_value_number(own);
+    number = number < value->low ? value->low : number > value->high ? value->high : number;
+    const struct hn_value changed =
+        hn_rule_value_is_whole(value) ? hn_integer((int64_t)number) : hn_real(number);
+    if (hn_bindings_copy(&beside, problem, NULL) == HN_OK &&
+        hn_bindings_set(&beside, value->name, &changed, NULL) == HN_OK)
+        configuration = hn_rule_choose(rule, &beside, NULL, NULL, &sure);
+    hn_bindings_finish(&beside);
+    return configuration;
+}
+
+size_t hn_lib_racers_of_rule(const struct hn_rule *rule, const struct hn_bindings *problem, int own,
+                             int configurations[HN_LIB_RACERS_LIKELY])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < rule->value_count; i++)
+        for (double factor = 0.5; factor <= 2; factor *= 4)
+            count = add_configuration(choose_beside(rule, problem, &rule->values[i], factor), own,
+                                      configurations, count);
+    for (size_t i = 0; i < rule->fallback_count; i++)
+        count = add_configuration(rule->fallback[i], own, configurations, count);
+    return count;
+}
+
+static bool may_be_raced(const struct hn_tuned *tuned, const struct hn_lookup_query *query,
+                         const struct hn_tuned *own)
+{
+    enum hn_verification kind = tuned->best.verdict.kind;
+    return tuned->best.outcome == HN_OUTCOME_OK && !tuned->simulated &&
+           (kind == HN_VERIFIED || kind == HN_SELF_VERIFIED) &&
+           hn_version_same_source(&tuned->version, &own->version) &&
+           strcmp(tuned->identity.objective, own->identity.objective) == 0 &&
+           hn_lookup_rank(query, &tuned->identity).grade >= HN_GRADE_PROBLEM;
+}
+
+static bool has_point(const struct hn_tuned *const *tuned, size_t count,
+                      const struct hn_bindings *point)
+{
+    for (size_t i = 0; i < count; i++)
+        if (hn_bindings_equal(&tuned[i]->best.point, point))
+            return true;
+    return false;
+}
+
+/* The nearest one that has another point than those that are there; NULL: there is none. */
+static const struct hn_tuned *find_next_racer(const struct hn_tuned_list *list,
+                                              const struct hn_lookup_query *query,
+                                              const struct hn_tuned *own,
+                                              const struct hn_tuned *const *racers, size_t count)
+{
+    const struct hn_tuned *next = NULL;
+    struct hn_lookup_rank best = {.grade = HN_GRADE_NONE};
+    for (size_t i = 0; i < list->count; i++) {
+        const struct hn_tuned *tuned = &list->items[i];
+        if (!may_be_raced(tuned, query, own) ||
+            hn_bindings_equal(&tuned->best.point, &own->best.point) ||
+            has_point(racers, count, &tuned->best.point))
+            continue;
+        struct hn_lookup_rank rank = hn_lookup_rank(query, &tuned->identity);
+        if (next != NULL && hn_lookup_rank_compare(&rank, &best) >= 0)
+            continue;
+        next = tuned;
+        best = rank;
+    }
+    return next;
+}
+
+size_t hn_lib_racers_of_results(const struct hn_tuned_list *list,
+                                const struct hn_lookup_query *query, const struct hn_tuned *own,
+                                const struct hn_tuned *racers[HN_LIB_RACERS_LIKELY])
+{
+    size_t count = 0;
+    while (count < HN_LIB_RACERS_LIKELY) {
+        const struct hn_tuned *next = find_next_racer(list, query, own, racers, count);
+        if (next == NULL)
+            break;
+        racers[count++] = next;
+    }
+    return count;
+}
+
+/* What became of a race, as a session of its problem. How launches of a program find the L2 cache
+ * is not known, so that its regime is of neither kind, and no tuning takes its times for their own.
+ */
+
+static const double EVENT_US = 0.5; /* the resolution of the driver's events */
+
+/* What is written of a race: a point with its times. */
+struct raced {
+    const struct hn_bindings *point;
+    const struct hn_image *image; /* may be empty */
+    double *samples_us;           /* sorted by who writes */
+    size_t sample_count;
+};
+
+static enum hn_status put(struct hn_store *store, int64_t session, const struct raced *raced,
+                          struct hn_error *err)
+{
+    struct hn_record record;
+    hn_record_init(&record);
+    const struct hn_interval interval =
+        hn_interval_widen(hn_interval_of(raced->samples_us, raced->sample_count), EVENT_US);
+    enum hn_status status = hn_bindings_copy(&record.point, raced->point, err);
+    record.outcome = HN_OUTCOME_OK;
+    record.verdict.kind = HN_UNVERIFIED;
+    record.timing = (struct hn_timing){.median_us = interval.median,
+                                       .low_us = interval.low,
+                                       .high_us = interval.high,
+                                       .resolution_us = EVENT_US,
+                                       .batch = 1};
+    record.objective = interval.median;
+    record.final = true;
+    record.time = (double)time(NULL);
+    if (status == HN_OK)
+        status = hn_store_put(store, session, &record, err);
+    hn_record_finish(&record);
+    return status;
+}
+
+static enum hn_status put_image(struct hn_store *store, int64_t session, const struct raced *raced,
+                                struct hn_error *err)
+{
+    const struct hn_image *image = raced->image;
+    if (image == NULL || image->cubin == NULL)
+        return HN_OK;
+    char *entries = hn_image_entry_lines(image);
+    enum hn_status status = entries == NULL
+                                ? hn_fail_memory(err)
+                                : hn_store_put_image(store, session, raced->point, image->cubin,
+                                                     image->size, entries, err);
+    free(entries);
+    return status;
+}
+
+static enum hn_status begin(struct hn_store *store, const struct hn_identity *identity,
+                            const struct hn_version *version, const struct hn_lib_plan *plan,
+                            int64_t *session, struct hn_error *err)
+{
+    const struct hn_template *template = &plan->template;
+    struct hn_store_file *files = calloc(template->include_count + 1, sizeof *files);
+    if (files == NULL)
+        return hn_fail_memory(err);
+    files[0] = (struct hn_store_file){template->path, template->text};
+    for (size_t i = 0; i < template->include_count; i++)
+        files[i + 1] =
+            (struct hn_store_file){template->includes[i].name, template->includes[i].text};
+    const struct hn_store_plan stored = {plan->json, files, template->include_count + 1};
+    const struct hn_store_session begun = {
+        .identity = identity, .version = version, .plan = &stored, .command = "libhone: a race"};
+    enum hn_status status = hn_store_begin(store, &begun, session, err);
+    free(files);
+    return status;
+}
+
+static enum hn_status record_race(const char *path, const struct hn_identity *identity,
+                                  const struct hn_version *version, const struct hn_lib_plan *plan,
+                                  const struct raced *raced, size_t count, struct hn_error *err)
+{
+    struct hn_store *store = NULL;
+    int64_t session = 0;
+    enum hn_status status = hn_store_open(path, HN_STORE_WRITE, &store, err);
+    if (status == HN_OK)
+        status = begin(store, identity, version, plan, &session, err);
+    for (size_t i = 0; i < count && status == HN_OK; i++) {
+        status = put(store, session, &raced[i], err);
+        if (status == HN_OK)
+            status = put_image(store, session, &raced[i], err);
+    }
+    if (status == HN_OK)
+        status = hn_store_commit(store, err);
+    hn_store_close(store);
+    return status;
+}
 
 enum {
     SAMPLES = 9,    /* of each, until it is known */
@@ -225,22 +421,22 @@ static void take_sample(struct hn_lib_race *race, struct pair *pair, const struc
 
 static void record(struct hn_lib_race *race, struct hone_cache *cache)
 {
-    struct hn_lib_raced raced[HN_LIB_RACERS_MOST];
+    struct raced raced[HN_LIB_RACERS_MOST];
     struct hn_c_locale locale;
     size_t count = 0;
     for (size_t i = 0; i < race->count; i++) {
         struct racer *racer = &race->racers[i];
         const struct hn_lib_module *shared = racer->kernel->shared;
         if (racer->count >= FIRST_LOOK)
-            raced[count++] = (struct hn_lib_raced){&racer->kernel->point,
-                                                   shared != NULL ? &shared->image : &racer->image,
-                                                   racer->samples_us, racer->count};
+            raced[count++] = (struct raced){&racer->kernel->point,
+                                            shared != NULL ? &shared->image : &racer->image,
+                                            racer->samples_us, racer->count};
     }
     hn_c_locale_enter(&locale);
     pthread_mutex_lock(&cache->lock);
     race->recorded =
-        hn_lib_race_record(race->path, &race->identity, &race->version,
-                           race->racers[0].kernel->plan, raced, count, &race->failure) == HN_OK;
+        record_race(race->path, &race->identity, &race->version, race->racers[0].kernel->plan,
+                    raced, count, &race->failure) == HN_OK;
     if (race->recorded)
         race->failure.message[0] = '\0';
     pthread_mutex_unlock(&cache->lock);

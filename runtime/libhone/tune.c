@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "runtime/libhone/kernel.h"
+#include "runtime/libhone/library.h"
 
 extern char **environ;
 

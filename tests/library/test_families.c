@@ -5,8 +5,7 @@
 
 #include "base/clock.h"
 #include "cache/store/database.h"
-#include "runtime/libhone/family.h"
-#include "runtime/libhone/kernel.h"
+#include "runtime/libhone/library.h"
 
 /* Sizes of `scale` that nobody tuned, by a rule: of two configurations one has machine code for all
  * sizes. The cache has one tuned size, 65536, on the driver double. */

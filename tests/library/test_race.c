@@ -4,7 +4,7 @@
 
 #include "family_fixture.h"
 
-#include "runtime/libhone/race.h"
+#include "runtime/libhone/library.h"
 
 /* Points that take turns in the launches of `scale` for sizes that its rule is not sure of: of
  * three configurations, all with machine code, the rule takes the slowest there, and the second is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/libhone/index.h"
+#include "runtime/libhone/library.h"
 #include "tests/unit/select_fixture.h"
 
 /* One answer: the header's lookup, compiled, and the library's, which reads the cache, are asked
