@@ -134,15 +134,12 @@ static int run(bool must, const char *const *words)
 {
     char *argv[8] = {NULL};
     int argc = 0;
-    size_t command = 0;
     struct shown shown;
     struct hn_error err = {0};
     for (; words[argc] != NULL; argc++)
         argv[argc] = (char *)(uintptr_t)words[argc];
-    while (strcmp(hn_commands[command]->name, words[0]) != 0)
-        command++;
     keep_output(&shown);
-    enum hn_status status = hn_commands[command]->run(argc, argv, &err);
+    enum hn_status status = hn_run_command(argc, argv, &err);
     if (status != HN_OK && err.message[0] != '\0')
         fprintf(stderr, "hone: %s\n", err.message);
     show_output(&shown);

@@ -7,7 +7,7 @@
 #include "cache/store/store.h"
 #include "cache/store/store_prune.h"
 #include "tuner/config/config.h"
-#include "tuner/commands/options.h"
+#include "tuner/commands/command.h"
 
 /* What the parts of `hone cache` share. */
 struct hn_cache_command {
@@ -29,6 +29,9 @@ struct hn_cache_command {
     char *path; /* of the cache */
     struct hn_store *store;
 };
+
+/* As the options have it; it borrows from them. Without path and store. */
+struct hn_cache_command hn_cache_command_of(const struct hn_options *options);
 
 enum hn_status hn_cache_list(const struct hn_cache_command *command, struct hn_error *err);
 enum hn_status hn_cache_show(const struct hn_cache_command *command, struct hn_error *err);

@@ -2,23 +2,188 @@
 #ifndef HONE_TUNER_COMMANDS_COMMAND_H
 #define HONE_TUNER_COMMANDS_COMMAND_H
 
-#include "base/error.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-/* A command of `hone`: one file command_<name>.c each, listed in commands.c. run gets argv from the command's name on,
- * writes results to stdout and everything else to stderr; its status becomes the exit code (hn_exit_code). On failure
- * err holds the message, which main prints; "" when the command has already said it. */
-struct hn_command {
-    const char *name;
-    const char *arguments; /* for the list of commands: "CONFIG" */
-    const char *summary;
-    enum hn_status (*run)(int argc, char **argv, struct hn_error *err);
-    int hidden; /* not in the list: worker */
+#include "cache/record/regime.h"
+#include "tuner/config/config.h"
+
+struct hn_task;
+
+/* A bit a command, and a part of `hone cache`. */
+enum hn_command_bit {
+    HN_INIT = 1 << 0,
+    HN_TUNE = 1 << 1,
+    HN_RUN = 1 << 2,
+    HN_SPACE = 1 << 3,
+    HN_INPUTS = 1 << 4,
+    HN_COMPILE = 1 << 5,
+    HN_EXPLAIN = 1 << 6,
+    HN_EXPORT = 1 << 7,
+    HN_REPLAY = 1 << 8,
+    HN_REPORT = 1 << 9,
+    HN_DEVICE = 1 << 10,
+    HN_CACHE_LIST = 1 << 11,
+    HN_CACHE_SHOW = 1 << 12,
+    HN_CACHE_EXPORT = 1 << 13,
+    HN_CACHE_IMPORT = 1 << 14,
+    HN_CACHE_MERGE = 1 << 15,
+    HN_CACHE_DIFF = 1 << 16,
+    HN_CACHE_PRUNE = 1 << 17,
+    HN_CACHE_CHECK = 1 << 18,
 };
 
-/* NULL-terminated. */
+enum hn_export_format {
+    HN_EXPORT_HEADER,
+    HN_EXPORT_JSON,
+    HN_EXPORT_SOURCE,
+    HN_EXPORT_CUBIN,
+    HN_EXPORT_CUBIN_HEADER,
+};
+
+struct hn_texts {
+    const char **items;
+    size_t count;
+};
+
+enum { HN_OPTION_ROWS = 96 };
+
+/* What a command line says: the members of all commands, of which options.c has a row each. Strings are borrowed from argv. */
+struct hn_options {
+    bool given[HN_OPTION_ROWS]; /* by row */
+    const char *name;           /* of the command */
+    char *command;              /* the whole line, as it is kept and shown: without a password */
+    struct hn_texts arguments;  /* those that are no options */
+
+    struct hn_bindings problem;   /* -p */
+    struct hn_texts restrictions; /* -s */
+
+    const char *strategy; /* NULL: the default */
+    double budget_s;      /* 0: none */
+    uint64_t budget_count; /* 0: none */
+    double stop_chance;
+    bool full;
+    unsigned look_ahead; /* 0: as the config says */
+    uint64_t seed;
+    const char *simulate;
+    bool retry_failed;
+
+    const char *device;
+    int regime; /* an enum hn_regime; of export: those that there are, where none is given */
+    double run_timeout_s;
+    const char *workers; /* NULL: here */
+    bool install;
+
+    unsigned jobs; /* 0: as many as the machine allows */
+    double compile_timeout_s;
+    const char *architecture;
+
+    const char *cache;
+    const char *base;
+    bool json;
+    bool quiet;
+    const char *events;
+
+    const char *output; /* -o: a file, or a folder */
+    const char *device_name;
+    bool counters;
+    double energy_s; /* of a window; 0: not asked for */
+    bool family;
+    unsigned held_out; /* 0: as many as suit the family */
+    bool all;
+
+    const char *capture; /* tune */
+    struct hn_texts expected; /* --reference */
+    double loss; /* relative; 0: the config's */
+    bool verify_only; /* run */
+    bool count; /* space */
+    uint64_t list, sample; /* UINT64_MAX: all */
+    bool strict, log; /* compile */
+    const char *sources;
+    double max_slowdown; /* replay, relative */
+    bool measure; /* device */
+    const char *entry; /* init */
+    int format; /* export: an enum hn_export_format; cache export: 1 is T4 */
+    int objective; /* export: an enum hn_front_by */
+    const char *prefix;
+    bool defaults, no_family;
+    struct hn_texts recorded;
+    struct hn_texts configs; /* --config: report takes several */
+    const char *roofs; /* report */
+    bool history;
+    bool own, images; /* cache */
+    double threshold; /* relative */
+    bool stale, simulated, dry_run;
+    double older_than_days; /* 0: whatever its age */
+};
+
+/* A command of `hone`, or a part of `hone cache`: one in each command_<name>.c, listed in commands.c. run writes results to stdout and
+ * everything else to stderr; its status becomes the exit code (hn_exit_code). On failure err holds the message, which main
+ * prints; "" when the command has already said it. */
+struct hn_command {
+    const char *name;      /* "tune", "cache list" */
+    unsigned of;           /* its bit, by which options.c says what it takes */
+    const char *arguments; /* "CONFIG" */
+    const char *listed;    /* the same in the list of commands, where that is shorter; NULL: arguments */
+    const char *summary;   /* in that list */
+    const char *help;      /* first line of --help; NULL: summary */
+    const char *details;   /* behind the options; NULL: none */
+    const char *examples;  /* which --help ends with, a line each; NULL: none */
+    size_t least, most;    /* arguments */
+    const char *missing;   /* what is said where there are fewer, */
+    const char *extra;     /* and where there are more: printf, of the argument and the first one */
+    enum hn_status (*run)(struct hn_options *options, struct hn_error *err);
+    enum hn_status (*parts)(int argc, char **argv, struct hn_error *err); /* instead of run: it reads its arguments itself */
+};
+
+extern const struct hn_command hn_command_tune;
+extern const struct hn_command hn_command_run;
+extern const struct hn_command hn_command_space;
+extern const struct hn_command hn_command_inputs;
+extern const struct hn_command hn_command_compile;
+extern const struct hn_command hn_command_explain;
+extern const struct hn_command hn_command_export;
+extern const struct hn_command hn_command_init;
+extern const struct hn_command hn_command_replay;
+extern const struct hn_command hn_command_report;
+extern const struct hn_command hn_command_cache;
+extern const struct hn_command hn_command_device;
+extern const struct hn_command hn_command_worker;
+
+/* Those of users, as `hone --help` lists them; NULL-terminated. */
 extern const struct hn_command *const hn_commands[];
+extern const struct hn_command *const hn_cache_parts[];
+
+/* Finds the command that argv[0] names, reads its options and runs it. */
+enum hn_status hn_run_command(int argc, char **argv, struct hn_error *err);
 
 /* 0 done; 1 run failed; 2 usage or config; 3 nothing valid found; 4 replay; 128+n after a signal. */
 int hn_exit_code(enum hn_status status);
+
+/* Reads argv (argv[0] is the command's name). HN_EUSAGE, with a message or after one was printed; --help prints to stdout and exits 0. */
+enum hn_status hn_options_read(const struct hn_command *command, int argc, char **argv, struct hn_options *options,
+                               struct hn_error *err);
+void hn_options_finish(struct hn_options *options);
+bool hn_options_given(const struct hn_options *options, const char *name);
+/* Prints what is wrong with the command line, and where help is found. HN_EUSAGE. */
+enum hn_status hn_options_misused(const struct hn_options *options, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Loads the config and applies -p and -s. */
+enum hn_status hn_options_config(const struct hn_options *options, const char *path, struct hn_config **config,
+                                 struct hn_error *err);
+/* The same of commands that work on one point: there -s gives values of the point, and what it leaves open comes from the
+ * default point. HN_ECONFIG when the point is not valid; it goes into an initialised set. */
+enum hn_status hn_single_point_config(const struct hn_options *options, const char *path, struct hn_config **config,
+                                      struct hn_error *err);
+enum hn_status hn_single_point(const struct hn_options *options, const struct hn_task *task, struct hn_bindings *point,
+                               struct hn_error *err);
+
+/* follow_up.c: a command ("tune") that is printed for the user to run next, on a config or kernel (may be NULL). It runs as it is
+ * printed: it is quoted for a shell, and has of the options that this command was given those that the other takes, too. Returns
+ * line. */
+enum { HN_FOLLOW_UP_SIZE = 2048 };
+const char *hn_follow_up(const struct hn_options *options, const char *command, const char *subject,
+                         char line[HN_FOLLOW_UP_SIZE]);
 
 #endif

@@ -13,23 +13,14 @@
 #include "runtime/process/process.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/output.h"
-#include "tuner/commands/single_point.h"
 #include "tuner/report/format.h"
 #include "tuner/report/outcomes.h"
 #include "tuner/report/table.h"
+#include "tuner/session/task.h"
 #include "tuner/workers/compile_pool.h"
 
-extern const struct hn_command hn_command_compile;
-
-enum { KEY_ALL = 1, KEY_LOG, KEY_SOURCES, KEY_STRICT };
-
 struct compile {
-    const char *path;
-    bool all;
-    bool log;
-    bool strict;
-    const char *sources; /* folder, or NULL */
-    struct hn_options options;
+    const struct hn_options *options;
     struct hn_device device;
     char architecture[HN_ARCHITECTURE_SIZE];
     struct hn_config *config;
@@ -51,52 +42,11 @@ struct batch {
     double started_ms;
 };
 
-static const struct argp_option own_options[] = {
-    {"all", KEY_ALL, 0, 0, "Compile every valid point; else only the default point with -s applied",
-     1},
-    {"strict", KEY_STRICT, 0, 0, "Exit code 1 when a point can not be compiled and launched", 1},
-    {"log", KEY_LOG, 0, 0, "Also print the whole compiler log of each point", 1},
-    {"sources", KEY_SOURCES, "DIR", 0,
-     "Compile nothing: write what NVRTC would be given for each point into DIR, a JSON file each",
-     1},
-    {0},
-};
-
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-    struct compile *compile = state->input;
-    switch (key) {
-    case KEY_ALL:
-        compile->all = true;
-        return 0;
-    case KEY_LOG:
-        compile->log = true;
-        return 0;
-    case KEY_STRICT:
-        compile->strict = true;
-        return 0;
-    case KEY_SOURCES:
-        compile->sources = argument;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (compile->path != NULL)
-            argp_error(state, "found a second config '%s'", argument);
-        compile->path = argument;
-        return 0;
-    case ARGP_KEY_END:
-        if (compile->path == NULL)
-            argp_error(state, "expected the path of a config");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
 /* --arch, else the architecture of the GPU that is there. */
 static enum hn_status find_device(struct compile *compile, struct hn_error *err)
 {
     struct hn_driver driver;
-    const char *architecture = compile->options.architecture;
+    const char *architecture = compile->options->architecture;
     if (architecture != NULL) {
         snprintf(compile->architecture, sizeof compile->architecture, "%s%s",
                  strncmp(architecture, "sm_", 3) == 0 ? "" : "sm_", architecture);
@@ -106,7 +56,7 @@ static enum hn_status find_device(struct compile *compile, struct hn_error *err)
         return hn_fail(err, HN_EUSAGE,
                        "there is no GPU to compile for; name an architecture, as in --arch sm_90");
     enum hn_status status =
-        hn_driver_select(&driver, compile->options.device, &compile->device, err);
+        hn_driver_select(&driver, compile->options->device, &compile->device, err);
     hn_driver_close(&driver);
     snprintf(compile->architecture, sizeof compile->architecture, "sm_%d",
              compile->device.identity.capability);
@@ -118,12 +68,12 @@ static enum hn_status choose_points(struct batch *batch, struct hn_error *err)
     const struct hn_space *space = batch->task.space;
     struct compile *compile = batch->compile;
     char count[HN_SPACE_COUNT_TEXT];
-    if (compile->all && !hn_space_enumerated(space))
+    if (compile->options->all && !hn_space_enumerated(space))
         return hn_fail(
             err, HN_ECONFIG,
             "%s points are valid, too many to compile --all: restrict parameters with -s",
             hn_space_count_text(space, count));
-    batch->count = compile->all ? hn_space_size(space) : 1;
+    batch->count = compile->options->all ? hn_space_size(space) : 1;
     batch->points = calloc(batch->count + 1, sizeof *batch->points);
     batch->images = calloc(batch->count + 1, sizeof *batch->images);
     uint16_t *choice = calloc(hn_space_parameter_count(space) + 1, sizeof *choice);
@@ -133,8 +83,8 @@ static enum hn_status choose_points(struct batch *batch, struct hn_error *err)
     for (uint64_t i = 0; status == HN_OK && i < batch->count; i++) {
         hn_bindings_init(&batch->points[i]);
         hn_image_init(&batch->images[i]);
-        if (!compile->all) {
-            status = hn_single_point(&compile->options, &batch->task, &batch->points[i], err);
+        if (!compile->options->all) {
+            status = hn_single_point(compile->options, &batch->task, &batch->points[i], err);
             continue;
         }
         hn_space_point(space, i, choice);
@@ -198,7 +148,7 @@ static enum hn_status take_one(struct batch *batch, uint64_t i, struct hn_error 
 
 static void show_progress(const struct batch *batch)
 {
-    if (!batch->compile->options.quiet && isatty(STDERR_FILENO))
+    if (!batch->compile->options->quiet && isatty(STDERR_FILENO))
         dprintf(STDERR_FILENO, "\r\033[K%llu/%llu compiled, %.1f/s",
                 (unsigned long long)batch->finished, (unsigned long long)batch->count,
                 (double)batch->finished * 1e3 / (hn_now_ms() - batch->started_ms + 1));
@@ -223,7 +173,7 @@ static enum hn_status compile_batch(struct batch *batch, struct hn_error *err)
         if (status == HN_OK && batch->finished < batch->count)
             status = hn_compile_pool_sleep(pool, err);
     }
-    if (!batch->compile->options.quiet && isatty(STDERR_FILENO))
+    if (!batch->compile->options->quiet && isatty(STDERR_FILENO))
         dprintf(STDERR_FILENO, "\r\033[K");
     return status;
 }
@@ -296,7 +246,7 @@ static void print_batch(const struct batch *batch)
     uint64_t counts[HN_OUTCOME_COUNT] = {0};
     for (uint64_t i = 0; i < batch->count; i++)
         counts[batch->images[i].outcome]++;
-    if (batch->compile->all)
+    if (batch->compile->options->all)
         hn_outcomes_count(counts, stdout);
     hn_outcomes_explain(counts, stdout);
     for (uint64_t i = 0; i < batch->count; i++) {
@@ -305,7 +255,7 @@ static void print_batch(const struct batch *batch)
             break;
         }
     }
-    for (uint64_t i = 0; batch->compile->log && i < batch->count; i++)
+    for (uint64_t i = 0; batch->compile->options->log && i < batch->count; i++)
         print_log(batch, i);
 }
 
@@ -331,7 +281,7 @@ static void report_json(const struct batch *batch)
                       "message", image->message, "compile_ms", image->compile_ms);
         if (r->known)
             json_object_set_new(row, "resources", resources_to_json(r));
-        if (batch->compile->log && image->log != NULL)
+        if (batch->compile->options->log && image->log != NULL)
             json_object_set_new(row, "log", json_string(image->log));
         json_array_append_new(batch->compile->results, row);
     }
@@ -345,8 +295,8 @@ static enum hn_status write_source(const struct batch *batch, uint64_t i, struct
     enum hn_status status = hn_task_source(&batch->task, &batch->points[i], &source, err);
     if (status != HN_OK)
         return status;
-    snprintf(path, sizeof path, "%s/%s-%06llu.json", compile->sources, batch->task.plan->kernel,
-             (unsigned long long)compile->good);
+    snprintf(path, sizeof path, "%s/%s-%06llu.json", compile->options->sources,
+             batch->task.plan->kernel, (unsigned long long)compile->good);
     json_t *request = hn_message_of_source(&source, compile->architecture);
     if (request == NULL)
         status = hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source.template->path);
@@ -360,7 +310,7 @@ static enum hn_status write_source(const struct batch *batch, uint64_t i, struct
 
 static enum hn_status write_sources(const struct batch *batch, struct hn_error *err)
 {
-    const char *folder = batch->compile->sources;
+    const char *folder = batch->compile->options->sources;
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return hn_fail(err, HN_ERUN, "%s can not be made: %s", folder, strerror(errno));
     enum hn_status status = HN_OK;
@@ -372,7 +322,7 @@ static enum hn_status write_sources(const struct batch *batch, struct hn_error *
 static enum hn_status compile_points(struct batch *batch, struct hn_error *err)
 {
     enum hn_status status = compile_batch(batch, err);
-    if (status == HN_OK && batch->compile->options.json)
+    if (status == HN_OK && batch->compile->options->json)
         report_json(batch);
     else if (status == HN_OK)
         print_batch(batch);
@@ -387,8 +337,8 @@ static enum hn_status compile_problem(struct compile *compile, size_t problem, s
         return status;
     status = choose_points(&batch, err);
     if (status == HN_OK)
-        status =
-            compile->sources != NULL ? write_sources(&batch, err) : compile_points(&batch, err);
+        status = compile->options->sources != NULL ? write_sources(&batch, err)
+                                                   : compile_points(&batch, err);
     finish_batch(&batch);
     return status;
 }
@@ -403,22 +353,24 @@ static void name_architecture(struct compile *compile)
 
 static enum hn_status execute(struct compile *compile, struct hn_error *err)
 {
-    int jobs = compile->options.jobs > 0 ? compile->options.jobs : hn_machine_jobs();
+    int jobs = compile->options->jobs > 0 ? (int)compile->options->jobs : hn_machine_jobs();
     enum hn_status status = find_device(compile, err);
-    if (status == HN_OK && compile->all)
-        status = hn_options_config(&compile->options, compile->path, &compile->config, err);
+    if (status == HN_OK && compile->options->all)
+        status = hn_options_config(compile->options, compile->options->arguments.items[0],
+                                   &compile->config, err);
     else if (status == HN_OK)
-        status = hn_single_point_config(&compile->options, compile->path, &compile->config, err);
+        status = hn_single_point_config(compile->options, compile->options->arguments.items[0],
+                                        &compile->config, err);
     if (status == HN_OK)
         name_architecture(compile);
     if (status != HN_OK)
         return status;
-    compile->pool = hn_compile_pool_create(jobs, compile->options.compile_timeout_s);
+    compile->pool = hn_compile_pool_create(jobs, compile->options->compile_timeout_s);
     hn_interrupt_install();
     compile->results = json_array();
     for (size_t i = 0; status == HN_OK && i < compile->config->problem_count; i++)
         status = compile_problem(compile, i, err);
-    if (status == HN_OK && compile->options.json && compile->sources == NULL)
+    if (status == HN_OK && compile->options->json && compile->options->sources == NULL)
         status = hn_output_json(compile->results, err);
     if (status == HN_OK && compile->good == 0)
         return compile->done == 1
@@ -426,37 +378,34 @@ static enum hn_status execute(struct compile *compile, struct hn_error *err)
                    : hn_fail(err, HN_ENOTFOUND,
                              "none of the %llu points can be compiled and launched",
                              (unsigned long long)compile->done);
-    if (status == HN_OK && compile->strict && compile->good < compile->done)
+    if (status == HN_OK && compile->options->strict && compile->good < compile->done)
         return hn_fail(err, HN_ERUN, "%llu of %llu points can not be compiled and launched",
                        (unsigned long long)(compile->done - compile->good),
                        (unsigned long long)compile->done);
     return status;
 }
 
-static enum hn_status run(int argc, char **argv, struct hn_error *err)
+static enum hn_status run(struct hn_options *options, struct hn_error *err)
 {
-    struct compile compile = {0};
-    const struct hn_command_line line = {
-        .name = "compile",
-        .arguments = "CONFIG",
-        .summary = "Compiles points of CONFIG and prints registers, shared memory, spills and "
-                   "theoretical occupancy; needs no GPU.",
-        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_COMPILE | HN_OPTIONS_ARCH | HN_OPTIONS_OUTPUT,
-        .own = own_options,
-        .parse = parse,
-        .input = &compile,
-    };
-    hn_options_init(&compile.options);
-    enum hn_status status = hn_options_parse(&line, argc, argv, &compile.options);
-    if (status == HN_OK)
-        status = execute(&compile, err);
+    struct compile compile = {.options = options};
+    enum hn_status status = execute(&compile, err);
     json_decref(compile.results);
     hn_compile_pool_destroy(compile.pool);
     hn_config_destroy(compile.config);
-    hn_options_finish(&compile.options);
     return status;
 }
 
 const struct hn_command hn_command_compile = {
-    "compile", "CONFIG", "compile points for an architecture: registers, spills, occupancy", run,
-    0};
+    .name = "compile",
+    .of = HN_COMPILE,
+    .arguments = "CONFIG",
+    .summary = "compile points for an architecture: registers, spills, occupancy",
+    .help = "Compiles points of CONFIG and prints registers, shared memory, spills and theoretical "
+            "occupancy; needs no GPU.",
+    .examples = "hone compile scale.yaml --all --arch sm_90",
+    .least = 1,
+    .most = 1,
+    .missing = "expected the path of a config",
+    .extra = "found a second config '%s'",
+    .run = run,
+};

@@ -8,43 +8,16 @@
 #include "tuner/commands/device_hosts.h"
 #include "tuner/commands/device_roofs.h"
 #include "tuner/commands/open_cache.h"
-#include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/report/format.h"
 #include "tuner/report/roof.h"
 
-extern const struct hn_command hn_command_device;
-
-enum { KEY_MEASURE = 1 };
-
 struct show {
-    struct hn_options options;
-    bool measure;
+    const struct hn_options *options;
     struct hn_driver driver;
     struct hn_store *store; /* NULL: there is no cache */
     json_t *devices;        /* NULL: text */
 };
-
-static const struct argp_option own_options[] = {
-    {"measure", KEY_MEASURE, 0, 0,
-     "Measure what each can do at best (bandwidth of copies and of the L2 cache, FP32, launches) "
-     "and keep it in the cache",
-     1},
-    {0},
-};
-
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-    struct show *show = state->input;
-    if (key == KEY_MEASURE) {
-        show->measure = true;
-        return 0;
-    }
-    if (key != ARGP_KEY_ARG)
-        return ARGP_ERR_UNKNOWN;
-    argp_error(state, "found '%s', expected no argument", argument);
-    return EINVAL;
-}
 
 static void print_bytes(const char *what, double bytes)
 {
@@ -164,7 +137,7 @@ static void print_roofs(const struct hn_roofs *roofs)
 static enum hn_status find_roofs(struct show *show, const struct hn_device *device,
                                  struct hn_roofs *roofs, struct hn_error *err)
 {
-    if (!show->measure)
+    if (!show->options->measure)
         return show->store == NULL
                    ? HN_ENOTFOUND
                    : hn_store_get_roofs(show->store, &device->identity, NULL, roofs, err);
@@ -197,13 +170,13 @@ static enum hn_status show_device(struct show *show, int ordinal, struct hn_erro
 /* Only what is measured needs a cache. */
 static enum hn_status open_store(struct show *show, struct hn_error *err)
 {
-    enum hn_store_mode mode = show->measure ? HN_STORE_WRITE : HN_STORE_READ;
+    enum hn_store_mode mode = show->options->measure ? HN_STORE_WRITE : HN_STORE_READ;
     struct hn_error reason;
-    enum hn_status status = hn_cache_open(&show->options, mode, &show->store, &reason);
+    enum hn_status status = hn_cache_open(show->options, mode, &show->store, &reason);
     if (status == HN_OK)
         return HN_OK;
     show->store = NULL;
-    if (!show->measure && (status == HN_ENOTFOUND || show->options.cache == NULL))
+    if (!show->options->measure && (status == HN_ENOTFOUND || show->options->cache == NULL))
         return HN_OK;
     *err = reason;
     return status;
@@ -243,14 +216,10 @@ static enum hn_status show_json(struct show *show, struct hn_error *err)
 /* What is there, of which this machine may be none. */
 static enum hn_status show_hosts(struct show *show, struct hn_error *err)
 {
-    json_t *document = show->options.json ? json_object() : NULL;
-    if (show->measure)
-        return hn_fail(err, HN_EUSAGE,
-                       "--measure is of this machine's GPUs: `hone tune --workers` measures the "
-                       "roofs of others where it needs them");
+    json_t *document = show->options->json ? json_object() : NULL;
     enum hn_status status = open_store(show, err);
     if (status == HN_OK)
-        status = hn_device_show_hosts(&show->options, show->store, document, err);
+        status = hn_device_show_hosts(show->options, show->store, document, err);
     hn_store_close(show->store);
     if (document == NULL)
         return status;
@@ -259,38 +228,27 @@ static enum hn_status show_hosts(struct show *show, struct hn_error *err)
     return status == HN_OK ? written : status;
 }
 
-static enum hn_status run(int argc, char **argv, struct hn_error *err)
+static enum hn_status run(struct hn_options *options, struct hn_error *err)
 {
-    struct show show = {.measure = false};
-    const struct hn_command_line line = {
-        .name = "device",
-        .arguments = "",
-        .summary =
-            "Shows the GPUs that the driver finds, their identity and limits, what the cache holds "
-            "of how fast they are at best, and NVRTC.",
-        .details = "Without a driver: NVRTC alone, and exit code 1.",
-        .groups = HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT | HN_OPTIONS_WORKERS,
-        .own = own_options,
-        .parse = parse,
-        .input = &show,
-    };
-    hn_options_init(&show.options);
-    enum hn_status status = hn_options_parse(&line, argc, argv, &show.options);
-    if (status == HN_OK && show.options.workers != NULL) {
-        status = show_hosts(&show, err);
-    } else if (status == HN_OK && show.options.json) {
-        status = show_json(&show, err);
-    } else if (status == HN_OK) {
-        show_nvrtc(NULL);
-        status = show_devices(&show, err);
-    }
-    hn_options_finish(&show.options);
-    return status;
+    struct show show = {.options = options};
+    if (options->workers != NULL)
+        return show_hosts(&show, err);
+    if (options->json)
+        return show_json(&show, err);
+    show_nvrtc(NULL);
+    return show_devices(&show, err);
 }
 
 const struct hn_command hn_command_device = {
     .name = "device",
+    .of = HN_DEVICE,
     .arguments = "",
     .summary = "show the GPUs, their identity and limits, and the compiler",
+    .help =
+        "Shows the GPUs that the driver finds, their identity and limits, what the cache holds of "
+        "how fast they are at best, and NVRTC.",
+    .details = "Without a driver: NVRTC alone, and exit code 1.",
+    .examples = "hone device --measure",
+    .extra = "found '%s', expected no argument",
     .run = run,
 };

@@ -6,21 +6,14 @@
 #include "tuner/commands/command.h"
 #include "tuner/commands/explain_counters.h"
 #include "tuner/commands/open_cache.h"
-#include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/commands/try_compile.h"
 #include "tuner/explain/explain.h"
 #include "tuner/session/find_recording.h"
 
-extern const struct hn_command hn_command_explain;
-
-enum { KEY_SIMULATE = 1, KEY_DEVICE_NAME, KEY_REGIME, KEY_COUNTERS };
-
 struct explain {
+    const struct hn_options *options;
     const char *path;
-    const char *recording;   /* --simulate; NULL: the cache */
-    const char *device_name; /* NULL: every device */
-    struct hn_options options;
     struct hn_config *config;
     struct hn_store *store; /* NULL: there is none, with a recording */
     json_t *results;
@@ -29,60 +22,14 @@ struct explain {
     size_t explained; /* of them, with a point measured in full */
 };
 
-static const struct argp_option own_options[] = {
-    {"simulate", KEY_SIMULATE, "PATH", 0,
-     "Explain a recorded tuning (a file, or a folder with one file a problem) instead of the cache",
-     1},
-    {"device-name", KEY_DEVICE_NAME, "NAME", 0,
-     "Only what was measured on this device, or on one with this in its name", 1},
-    {"regime", KEY_REGIME, HN_REGIMES, 0, "Of this regime (default cold)", 1},
-    {"counters", KEY_COUNTERS, NULL, 0,
-     "First read what this machine's GPU counts of the best point, where that is not known", 1},
-    {0},
-};
-
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-    struct explain *explain = state->input;
-    switch (key) {
-    case KEY_SIMULATE:
-        explain->recording = argument;
-        return 0;
-    case KEY_DEVICE_NAME:
-        explain->device_name = argument;
-        return 0;
-    case KEY_REGIME:
-        if (!hn_regime_parse(argument, &explain->options.regime))
-            argp_error(state, "--regime: found '%s', expected " HN_REGIMES_EXPECTED, argument);
-        return 0;
-    case KEY_COUNTERS:
-        explain->options.counters = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (explain->path != NULL)
-            argp_error(state, "found a second config '%s'; explain them one by one", argument);
-        explain->path = argument;
-        return 0;
-    case ARGP_KEY_END:
-        if (explain->path == NULL)
-            argp_error(state, "expected the path of a config");
-        if (explain->options.counters && explain->recording != NULL)
-            argp_error(state, "--counters reads a GPU's, and --simulate a recording: leave one of "
-                              "them out");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
 /* A recording can be explained without a cache; its roofs are in one, if anywhere. */
 static enum hn_status open_store(struct explain *explain, struct hn_error *err)
 {
     struct hn_error ignored;
     enum hn_status status =
-        hn_cache_open(&explain->options, explain->options.counters ? HN_STORE_WRITE : HN_STORE_READ,
-                      &explain->store, explain->recording != NULL ? &ignored : err);
-    return explain->recording != NULL ? HN_OK : status;
+        hn_cache_open(explain->options, explain->options->counters ? HN_STORE_WRITE : HN_STORE_READ,
+                      &explain->store, explain->options->simulate != NULL ? &ignored : err);
+    return explain->options->simulate != NULL ? HN_OK : status;
 }
 
 /* tuned: whether it was simulated or is stale, and where it comes from. */
@@ -97,9 +44,9 @@ static enum hn_status show(struct explain *explain, const struct hn_task *task,
         explain->store != NULL &&
         hn_store_get_roofs(explain->store, &task->identity.device, NULL, &roofs, &ignored) == HN_OK;
     const struct hn_edge_compiler compiler = {hn_try_compile, &explain->trial};
-    struct hn_options options = explain->options;
+    struct hn_options options = *explain->options;
     options.problem = *task->problem;
-    options.restriction_count = 0;
+    options.restrictions.count = 0;
     char lines[4][HN_FOLLOW_UP_SIZE];
     const struct hn_explain_input input = {
         .task = task,
@@ -119,7 +66,7 @@ static enum hn_status show(struct explain *explain, const struct hn_task *task,
     enum hn_status status = hn_explain(&input, &explanation, err);
     if (status != HN_OK)
         return status;
-    if (explain->options.json) {
+    if (explain->options->json) {
         if (json_array_append_new(explain->results, hn_explanation_to_json(&explanation)) != 0)
             status = hn_fail_memory(err);
     } else {
@@ -136,11 +83,11 @@ static enum hn_status show_recording(struct explain *explain, struct hn_task *ta
                                      struct hn_error *err)
 {
     struct hn_recording recording;
-    enum hn_status status = hn_find_recording(task, explain->recording, &recording, err);
+    enum hn_status status = hn_find_recording(task, explain->options->simulate, &recording, err);
     if (status != HN_OK)
         return status;
     struct hn_tuned tuned = {.simulated = true, .version = recording.version};
-    hn_origin_of_file(explain->recording, &tuned.origin);
+    hn_origin_of_file(explain->options->simulate, &tuned.origin);
     status = hn_task_set_measured(task, &recording.identity, err);
     if (status == HN_OK)
         status = show(explain, task, &recording.records, &tuned, err);
@@ -156,8 +103,8 @@ static bool fits(const struct explain *explain, const struct hn_task *task,
            (strcmp(identity->regime, hn_regime_name(task->regime)) == 0 ||
             strcmp(identity->regime, HN_REGIME_UNKNOWN) == 0) &&
            strcmp(identity->objective, task->identity.objective) == 0 &&
-           (explain->device_name == NULL ||
-            strstr(identity->device.name, explain->device_name) != NULL);
+           (explain->options->device_name == NULL ||
+            strstr(identity->device.name, explain->options->device_name) != NULL);
 }
 
 static bool is_measured_too(const struct hn_tuned_list *list, const struct hn_tuned *simulated)
@@ -197,12 +144,12 @@ static enum hn_status show_cached(struct explain *explain, struct hn_task *task,
 static enum hn_status show_problem(struct explain *explain, size_t problem, struct hn_error *err)
 {
     struct hn_task task;
-    enum hn_status status =
-        hn_task_make(explain->config, problem, explain->options.regime, &task, err);
+    enum hn_status status = hn_task_make(explain->config, problem,
+                                         (enum hn_regime)explain->options->regime, &task, err);
     if (status != HN_OK)
         return status;
-    status = explain->recording != NULL ? show_recording(explain, &task, err)
-                                        : show_cached(explain, &task, err);
+    status = explain->options->simulate != NULL ? show_recording(explain, &task, err)
+                                                : show_cached(explain, &task, err);
     hn_task_finish(&task);
     return status;
 }
@@ -210,15 +157,16 @@ static enum hn_status show_problem(struct explain *explain, size_t problem, stru
 static enum hn_status execute(struct explain *explain, struct hn_error *err)
 {
     enum hn_status status =
-        hn_options_config(&explain->options, explain->path, &explain->config, err);
+        hn_options_config(explain->options, explain->path, &explain->config, err);
     if (status == HN_OK)
         status = open_store(explain, err);
     if (status != HN_OK)
         return status;
     explain->results = json_array();
-    if (explain->options.counters) {
+    if (explain->options->counters) {
         hn_interrupt_install();
-        status = hn_explain_count(explain->config, explain->options.regime, explain->store, err);
+        status = hn_explain_count(explain->config, (enum hn_regime)explain->options->regime,
+                                  explain->store, err);
     }
     for (size_t i = 0; status == HN_OK && i < explain->config->problem_count; i++)
         status = show_problem(explain, i, err);
@@ -229,41 +177,39 @@ static enum hn_status execute(struct explain *explain, struct hn_error *err)
                        "what there is",
                        explain->config->plan->kernel,
                        explain->config->problem_count > 1 ? "these problems" : "this problem",
-                       hn_follow_up(&explain->options, "tune", explain->path, lines[0]),
-                       hn_follow_up(&explain->options, "cache list", NULL, lines[1]));
-    if (status == HN_OK && explain->options.json)
+                       hn_follow_up(explain->options, "tune", explain->path, lines[0]),
+                       hn_follow_up(explain->options, "cache list", NULL, lines[1]));
+    if (status == HN_OK && explain->options->json)
         status = hn_output_json(explain->results, err);
     if (status == HN_OK && explain->explained == 0)
         status = hn_fail(err, HN_ENOTFOUND, "no point of the space was measured in full");
     return status;
 }
 
-static enum hn_status run(int argc, char **argv, struct hn_error *err)
+static enum hn_status run(struct hn_options *options, struct hn_error *err)
 {
-    struct explain explain = {.path = NULL};
-    const struct hn_command_line line = {
-        .name = "explain",
-        .arguments = "CONFIG",
-        .summary = "Says what the measured points of CONFIG tell: which parameters matter, what "
-                   "the best points have in common, what bounds the best, what to try next.",
-        .details = "Reads the cache, or with --simulate a recorded tuning; needs no GPU but for "
-                   "--counters.",
-        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT,
-        .own = own_options,
-        .parse = parse,
-        .input = &explain,
-    };
-    hn_options_init(&explain.options);
-    enum hn_status status = hn_options_parse(&line, argc, argv, &explain.options);
-    if (status == HN_OK)
-        status = execute(&explain, err);
+    struct explain explain = {.options = options, .path = options->arguments.items[0]};
+    enum hn_status status = execute(&explain, err);
     json_decref(explain.results);
     hn_try_compile_finish(&explain.trial);
     hn_store_close(explain.store);
     hn_config_destroy(explain.config);
-    hn_options_finish(&explain.options);
     return status;
 }
 
 const struct hn_command hn_command_explain = {
-    "explain", "CONFIG", "what the measured points tell, and what to try next", run, 0};
+    .name = "explain",
+    .of = HN_EXPLAIN,
+    .arguments = "CONFIG",
+    .summary = "what the measured points tell, and what to try next",
+    .help = "Says what the measured points of CONFIG tell: which parameters matter, what the best "
+            "points have in common, what bounds the best, what to try next.",
+    .details = "Reads the cache, or with --simulate a recorded tuning; needs no GPU but for "
+               "--counters.",
+    .examples = "hone explain scale.yaml",
+    .least = 1,
+    .most = 1,
+    .missing = "expected the path of a config",
+    .extra = "found a second config '%s'; explain them one by one",
+    .run = run,
+};

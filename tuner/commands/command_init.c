@@ -6,67 +6,23 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "tuner/commands/command.h"
-#include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/import/import.h"
 #include "tuner/init/draft.h"
-
-extern const struct hn_command hn_command_init;
-
-enum { KEY_ENTRY = 1 };
 
 struct init {
     const char *path;
     const char *entry;
     char *output; /* "-": standard output */
-    struct hn_options options;
-};
-
-static const struct argp_option own_options[] = {
-    {"output", 'o', "FILE", 0,
-     "Write to FILE; `-` is standard output (default: the kernel's name with .yaml beside the "
-     "source)",
-     1},
-    {"entry", KEY_ENTRY, "NAME", 0, "The kernel, where the source has several", 1},
-    {"quiet", 'q', 0, 0, "Do not say where it went", 1},
-    {0},
+    const struct hn_options *options;
 };
 
 static bool is_problem(const char *path)
 {
     size_t length = strlen(path);
     return length > 5 && strcmp(path + length - 5, ".json") == 0;
-}
-
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-    struct init *init = state->input;
-    switch (key) {
-    case 'o':
-        free(init->output);
-        init->output = strdup(argument);
-        return init->output != NULL ? 0 : ENOMEM;
-    case 'q':
-        init->options.quiet = true;
-        return 0;
-    case KEY_ENTRY:
-        init->entry = argument;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (init->path != NULL)
-            argp_error(state, "found '%s' after '%s', expected one file", argument, init->path);
-        init->path = argument;
-        return 0;
-    case ARGP_KEY_END:
-        if (init->path != NULL && is_problem(init->path) && init->entry != NULL)
-            argp_error(state, "--entry is for CUDA sources; a tuning problem names its kernel");
-        if (init->path == NULL)
-            argp_error(state, "expected the path of a CUDA source or of a tuning problem in JSON");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
 }
 
 static enum hn_status fail_choice(const struct init *init, const struct hn_kernels *kernels,
@@ -157,9 +113,9 @@ static enum hn_status tell(const struct init *init)
     bool valid = hn_config_load(init->output, &config, &wrong) == HN_OK;
     if (config != NULL)
         hn_config_destroy(config);
-    if (!init->options.quiet)
+    if (!init->options->quiet)
         printf("wrote %s\nnext: look at its lines marked TODO, then `%s`\n", init->output,
-               hn_follow_up(&init->options, "space", init->output, line));
+               hn_follow_up(init->options, "space", init->output, line));
     if (!valid)
         fprintf(stderr, "hone: warning: as it stands it is no config: %s\n", wrong.message);
     return HN_OK;
@@ -276,29 +232,34 @@ static enum hn_status execute(struct init *init, struct hn_error *err)
     return status;
 }
 
-static enum hn_status run(int argc, char **argv, struct hn_error *err)
+static enum hn_status run(struct hn_options *options, struct hn_error *err)
 {
-    struct init init = {.path = NULL};
-    const struct hn_command_line line = {
-        .name = "init",
-        .arguments = "KERNEL.cu|PROBLEM.json",
-        .summary = "Writes a first config for a kernel: its arguments, macros and launch as far as "
-                   "they can be read from the source, or from what another tuner was told (T1, "
-                   "CAFF).",
-        .details =
-            "What has to be decided is marked TODO. A file that is there is not overwritten.",
-        .own = own_options,
-        .parse = parse,
-        .input = &init,
-    };
-    hn_options_init(&init.options);
-    enum hn_status status = hn_options_parse(&line, argc, argv, &init.options);
-    if (status == HN_OK)
-        status = is_problem(init.path) ? import_problem(&init, err) : execute(&init, err);
+    const char *path = options->arguments.items[0];
+    if (is_problem(path) && options->entry != NULL)
+        return hn_options_misused(options,
+                                  "--entry is for CUDA sources; a tuning problem names its "
+                                  "kernel");
+    struct init init = {path, options->entry, hn_need_copy(options->output), options};
+    enum hn_status status =
+        is_problem(init.path) ? import_problem(&init, err) : execute(&init, err);
     free(init.output);
-    hn_options_finish(&init.options);
     return status;
 }
 
-const struct hn_command hn_command_init = {"init", "FILE", "write a first config for a kernel", run,
-                                           0};
+const struct hn_command hn_command_init = {
+    .name = "init",
+    .of = HN_INIT,
+    .arguments = "KERNEL.cu|PROBLEM.json",
+    .listed = "FILE",
+    .summary = "write a first config for a kernel",
+    .help =
+        "Writes a first config for a kernel: its arguments, macros and launch as far as they can "
+        "be read from the source, or from what another tuner was told (T1, CAFF).",
+    .details = "What has to be decided is marked TODO. A file that is there is not overwritten.",
+    .examples = "hone init scale.cu",
+    .least = 1,
+    .most = 1,
+    .missing = "expected the path of a CUDA source or of a tuning problem in JSON",
+    .extra = "found '%s' after '%s', expected one file",
+    .run = run,
+};

@@ -9,53 +9,16 @@
 #include "runtime/bench/support.h"
 #include "runtime/plan/data_file.h"
 #include "tuner/commands/command.h"
-#include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 
-extern const struct hn_command hn_command_inputs;
-
-enum { KEY_OUTPUT = 'o', KEY_SEED = 1 };
+static const char missing[] = "expected a CONFIG, and a folder to write to: -o DIR";
 
 struct inputs {
-    struct hn_options options;
-    const char *path;
-    const char *folder;
-    uint64_t seed;
+    const struct hn_options *options;
     const struct hn_config *config;
     const struct hn_plan *plan; /* of the problem: types may be among its values */
     json_t *problems;
 };
-
-static const struct argp_option own_options[] = {
-    {"output", KEY_OUTPUT, "DIR", 0, "The folder to write to; made where it is not there", 1},
-    {"seed", KEY_SEED, "S", 0, "Seed of the inputs, as of `hone tune` (default 1)", 1},
-    {0},
-};
-
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-    struct inputs *inputs = state->input;
-    switch (key) {
-    case KEY_OUTPUT:
-        inputs->folder = argument;
-        return 0;
-    case KEY_SEED:
-        if (!hn_options_read_count(argument, &inputs->seed))
-            argp_error(state, "--seed: found '%s', expected a whole number from 0", argument);
-        return 0;
-    case ARGP_KEY_ARG:
-        if (inputs->path != NULL)
-            argp_error(state, "found '%s' after '%s', expected one CONFIG", argument, inputs->path);
-        inputs->path = argument;
-        return 0;
-    case ARGP_KEY_END:
-        if (inputs->path == NULL || inputs->folder == NULL)
-            argp_error(state, "expected a CONFIG, and a folder to write to: -o DIR");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 /* As many rows, elements of them and lanes as there are. */
 static size_t shape_of(const struct hn_argument *argument, uint64_t count, uint64_t row,
@@ -103,7 +66,7 @@ static enum hn_status write_elements(const struct inputs *inputs, const struct h
         if (from.stream != NULL)
             status = hn_data_file_read(&from, piece, count * size, err);
         else
-            hn_host_fill(recipe, element, inputs->seed, at, count, piece);
+            hn_host_fill(recipe, element, inputs->options->seed, at, count, piece);
         if (status == HN_OK)
             fwrite(piece, size, count, to);
     }
@@ -125,7 +88,7 @@ static enum hn_status tell(const struct inputs *inputs, const struct hn_argument
                              "type", type, "shape", lengths);
     if (file == NULL || json_array_append_new(files, file) != 0)
         return hn_fail_memory(err);
-    if (inputs->options.json || inputs->options.quiet)
+    if (inputs->options->json || inputs->options->quiet)
         return HN_OK;
     printf("%s: %s", path, type);
     for (size_t i = 0; i < dimensions; i++)
@@ -188,10 +151,10 @@ static enum hn_status name_folder(const struct inputs *inputs, const struct hn_b
                                   char **folder, struct hn_error *err)
 {
     if (inputs->config->problem_count == 1)
-        *folder = strdup(inputs->folder);
+        *folder = strdup(inputs->options->output);
     else {
         char *text = hn_bindings_text(problem);
-        if (text == NULL || asprintf(folder, "%s/%s", inputs->folder, text) < 0)
+        if (text == NULL || asprintf(folder, "%s/%s", inputs->options->output, text) < 0)
             *folder = NULL;
         free(text);
     }
@@ -233,52 +196,48 @@ static enum hn_status write_all(struct inputs *inputs, struct hn_error *err)
     inputs->problems = json_array();
     json_t *root =
         json_pack("{s:s, s:s, s:I, s:o}", "config", config->path, "kernel", config->plan->kernel,
-                  "seed", (json_int_t)inputs->seed, "problems", inputs->problems);
+                  "seed", (json_int_t)inputs->options->seed, "problems", inputs->problems);
     if (root == NULL)
         return hn_fail_memory(err);
-    enum hn_status status = make_folder(inputs->folder, err);
+    enum hn_status status = make_folder(inputs->options->output, err);
     for (size_t i = 0; status == HN_OK && i < config->problem_count; i++)
         status = write_problem(inputs, i, err);
-    if (status == HN_OK && inputs->options.json)
+    if (status == HN_OK && inputs->options->json)
         status = hn_output_json(root, err);
     json_decref(root);
     return status;
 }
 
-static enum hn_status run(int argc, char **argv, struct hn_error *err)
+static enum hn_status run(struct hn_options *options, struct hn_error *err)
 {
-    struct inputs inputs = {.seed = 1};
     struct hn_config *config = NULL;
-    const struct hn_command_line line = {
-        .name = "inputs",
-        .arguments = "CONFIG",
-        .summary = "Writes the inputs of a problem as NumPy arrays, as kernels get them; needs no "
-                   "GPU.",
-        .details = "One NAME.npy for each input that the config fills, and where there are several "
-                   "problems a folder for each. Another program can compute from them what is "
-                   "expected, for `reference: {files: ...}`.",
-        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_OUTPUT,
-        .own = own_options,
-        .parse = parse,
-        .input = &inputs,
-    };
-    hn_options_init(&inputs.options);
-    enum hn_status status = hn_options_parse(&line, argc, argv, &inputs.options);
-    if (status == HN_OK)
-        status = hn_options_config(&inputs.options, inputs.path, &config, err);
+    struct inputs inputs = {.options = options};
+    if (options->output == NULL)
+        return hn_options_misused(options, "%s", missing);
+    enum hn_status status = hn_options_config(options, options->arguments.items[0], &config, err);
     if (status == HN_OK)
         status = hn_config_check_files(config, err);
     inputs.config = config;
     if (status == HN_OK)
         status = write_all(&inputs, err);
     hn_config_destroy(config);
-    hn_options_finish(&inputs.options);
     return status;
 }
 
 const struct hn_command hn_command_inputs = {
     .name = "inputs",
+    .of = HN_INPUTS,
     .arguments = "CONFIG",
     .summary = "write the inputs of a problem as NumPy arrays; needs no GPU",
+    .help = "Writes the inputs of a problem as NumPy arrays, as kernels get them; needs no GPU.",
+    .details =
+        "One NAME.npy for each input that the config fills, and where there are several "
+        "problems a folder for each. Another program can compute from them what is expected, "
+        "for `reference: {files: ...}`.",
+    .examples = "hone inputs scale.yaml -p n=65536 -o inputs",
+    .least = 1,
+    .most = 1,
+    .missing = missing,
+    .extra = "found '%s' after '%s', expected one CONFIG",
     .run = run,
 };

@@ -3,13 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/c_locale.h"
 #include "base/interrupt.h"
 #include "cache/record/record_json.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/hosts_option.h"
 #include "tuner/commands/open_cache.h"
-#include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/commands/replay_all.h"
 #include "tuner/commands/replay_family.h"
@@ -18,19 +16,10 @@
 #include "tuner/session/backend.h"
 #include "tuner/workers/workers.h"
 
-extern const struct hn_command hn_command_replay;
-
-enum { KEY_MAX_SLOWDOWN = 1, KEY_ALL, KEY_FAMILY, KEY_HELD_OUT };
 enum { OTHER_PROCESSES = 6 };
 
 struct replay {
-    const char **paths; /* more than one with --all */
-    size_t path_count;
-    bool all;
-    bool family;
-    unsigned held_out;   /* with --family; 0: as many as suit it */
-    double max_slowdown; /* relative */
-    struct hn_options options;
+    const struct hn_options *options;
     struct hn_config *config;
     struct hn_store *store;
     struct hn_workers *workers;
@@ -38,58 +27,6 @@ struct replay {
     bool failed;
     json_t *results;
 };
-
-static const struct argp_option own_options[] = {
-    {"max-slowdown", KEY_MAX_SLOWDOWN, "PERCENT", 0,
-     "How much slower than the record is still fine (default 5%)", 1},
-    {"all", KEY_ALL, 0, 0,
-     "Race the best five of every stale tuning of these configs again, and store what comes of it",
-     1},
-    {"family", KEY_FAMILY, 0, 0,
-     "Hold the rule of the config's family against searches at sizes that nobody has measured", 1},
-    {"held-out", KEY_HELD_OUT, "COUNT", 0, "Of a family: at so many sizes", 1},
-    {0},
-};
-
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-    struct replay *replay = state->input;
-    char *end;
-    switch (key) {
-    case KEY_MAX_SLOWDOWN:
-        replay->max_slowdown = hn_c_strtod(argument, &end) / 100;
-        if (end == argument || (*end != '\0' && strcmp(end, "%") != 0) ||
-            !(replay->max_slowdown >= 0))
-            argp_error(state, "--max-slowdown: found '%s', expected a percentage such as 5%%",
-                       argument);
-        return 0;
-    case KEY_ALL:
-        replay->all = true;
-        return 0;
-    case KEY_FAMILY:
-        replay->family = true;
-        return 0;
-    case KEY_HELD_OUT:
-        replay->held_out = hn_options_held_out(argument, state);
-        return 0;
-    case ARGP_KEY_ARG:
-        return hn_options_append(&replay->paths, &replay->path_count, argument);
-    case ARGP_KEY_END:
-        if (replay->path_count == 0)
-            argp_error(state, "expected the path of a config");
-        if (replay->path_count > 1 && !replay->all)
-            argp_error(state, "found a second config '%s'", replay->paths[1]);
-        if (replay->all && replay->family)
-            argp_error(state, "--all races tunings again, --family a rule: give one of them");
-        if (replay->held_out > 0 && !replay->family)
-            argp_error(state, "--held-out is an option of --family");
-        if ((replay->options.budget_s > 0 || replay->options.budget_count > 0) && !replay->family)
-            argp_error(state, "--budget is the time of --family's searches");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 /* Equal but for the device. */
 static bool same_work(const struct hn_identity *a, const struct hn_identity *b)
@@ -178,7 +115,8 @@ static enum hn_replay_verdict judge(const struct replay *replay, const struct hn
         return HN_REPLAY_WRONG;
     if (!same_device || tuned->simulated)
         return HN_REPLAY_VERIFIED_ONLY;
-    return hn_replay_judge_time(&tuned->best.timing, &record->timing, replay->max_slowdown);
+    return hn_replay_judge_time(&tuned->best.timing, &record->timing,
+                                replay->options->max_slowdown);
 }
 
 /* No process is believed alone that the kernel is slower. */
@@ -271,7 +209,7 @@ static enum hn_status replay_on(struct replay *replay, struct hn_backend *backen
         status = confirm(replay, backend, tuned, &image, &record, &verdict, err);
     if (status == HN_OK) {
         replay->failed = replay->failed || verdict >= HN_REPLAY_SLOWER;
-        if (replay->options.json)
+        if (replay->options->json)
             json_array_append_new(
                 replay->results,
                 json_pack("{ss so ss ss sb so so so}", "kernel", task->plan->kernel, "problem",
@@ -291,9 +229,9 @@ static enum hn_status replay_problem(struct replay *replay, size_t problem, stru
 {
     struct hn_task task;
     struct hn_backend *backend = NULL;
-    struct hn_live_options live = {.seed = replay->options.seed};
+    struct hn_live_options live = {.seed = replay->options->seed};
     enum hn_status status =
-        hn_task_make(replay->config, problem, replay->options.regime, &task, err);
+        hn_task_make(replay->config, problem, (enum hn_regime)replay->options->regime, &task, err);
     if (status != HN_OK)
         return status;
     status = hn_backend_live(&task, replay->workers, &live, &backend, err);
@@ -306,7 +244,7 @@ static enum hn_status replay_problem(struct replay *replay, size_t problem, stru
         status = hn_fail(
             err, HN_ENOTFOUND, "the cache holds no tuned %s for %s (%s); `%s` makes one",
             task.plan->kernel, text.data != NULL ? text.data : "this problem", task.identity.regime,
-            hn_follow_up(&replay->options, "tune", replay->paths[0], line));
+            hn_follow_up(replay->options, "tune", replay->options->arguments.items[0], line));
         hn_text_finish(&text);
     }
     if (status == HN_OK)
@@ -318,7 +256,7 @@ static enum hn_status replay_problem(struct replay *replay, size_t problem, stru
 
 static enum hn_status open_store(struct replay *replay, struct hn_error *err)
 {
-    enum hn_status status = hn_cache_open(&replay->options, HN_STORE_READ, &replay->store, err);
+    enum hn_status status = hn_cache_open(replay->options, HN_STORE_READ, &replay->store, err);
     if (status == HN_OK)
         status = hn_store_list(replay->store, replay->config->plan->kernel, &replay->tuned, err);
     return status;
@@ -326,7 +264,7 @@ static enum hn_status open_store(struct replay *replay, struct hn_error *err)
 
 static enum hn_status start_workers(struct replay *replay, struct hn_error *err)
 {
-    const struct hn_options *options = &replay->options;
+    const struct hn_options *options = replay->options;
     /* The point, the default point, the reference and the support kernels. */
     const struct hn_workers_options workers = hn_workers_of(options, 4);
     return hn_workers_start(&workers, &replay->workers, err);
@@ -334,8 +272,8 @@ static enum hn_status start_workers(struct replay *replay, struct hn_error *err)
 
 static enum hn_status execute(struct replay *replay, struct hn_error *err)
 {
-    enum hn_status status =
-        hn_options_config(&replay->options, replay->paths[0], &replay->config, err);
+    enum hn_status status = hn_options_config(replay->options, replay->options->arguments.items[0],
+                                              &replay->config, err);
     if (status == HN_OK)
         status = open_store(replay, err);
     if (status == HN_OK)
@@ -346,51 +284,55 @@ static enum hn_status execute(struct replay *replay, struct hn_error *err)
     replay->results = json_array();
     for (size_t i = 0; status == HN_OK && i < replay->config->problem_count; i++)
         status = replay_problem(replay, i, err);
-    if (status == HN_OK && replay->options.json)
+    if (status == HN_OK && replay->options->json)
         status = hn_output_json(replay->results, err);
     if (status == HN_OK && replay->failed)
         return hn_fail(err, HN_EREPLAY,
                        "the replay does not hold: a result is wrong, or slower than its record by "
                        "more than %g%% in most processes",
-                       replay->max_slowdown * 100);
+                       replay->options->max_slowdown * 100);
     return status;
 }
 
-static enum hn_status run(int argc, char **argv, struct hn_error *err)
+static enum hn_status replay_config(const struct hn_options *options, struct hn_error *err)
 {
-    struct replay replay = {.max_slowdown = 0.05};
-    const struct hn_command_line line = {
-        .name = "replay",
-        .arguments = "CONFIG...",
-        .summary = "Runs the cached best again: compiles, verifies, measures and sets it against "
-                   "the record. Exit code 4 when it is wrong or slower.",
-        .details =
-            "With --all, and with any number of configs: the best five of each tuning that "
-            "was made with another driver, NVRTC, template or plan are verified and raced "
-            "again, which updates or confirms it in seconds. With --family: exit code 4 when "
-            "the rule loses more than it promises.",
-        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_DEVICE | HN_OPTIONS_COMPILE | HN_OPTIONS_ARCH |
-                  HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT | HN_OPTIONS_TIME,
-        .own = own_options,
-        .parse = parse,
-        .input = &replay,
-    };
-    hn_options_init(&replay.options);
-    enum hn_status status = hn_options_parse(&line, argc, argv, &replay.options);
-    if (status == HN_OK)
-        status = replay.family ? hn_replay_family(&replay.options, replay.paths[0], replay.held_out,
-                                                  replay.max_slowdown, "hone replay --family", err)
-                 : replay.all ? hn_replay_all(&replay.options, replay.paths, replay.path_count, err)
-                              : execute(&replay, err);
-    free(replay.paths);
+    struct replay replay = {.options = options};
+    enum hn_status status = execute(&replay, err);
     json_decref(replay.results);
     hn_tuned_list_free(&replay.tuned);
     hn_workers_destroy(replay.workers);
     hn_store_close(replay.store);
     hn_config_destroy(replay.config);
-    hn_options_finish(&replay.options);
     return status;
 }
 
+static enum hn_status run(struct hn_options *options, struct hn_error *err)
+{
+    const struct hn_texts *paths = &options->arguments;
+    if (paths->count > 1 && !options->all)
+        return hn_options_misused(options, "found a second config '%s'", paths->items[1]);
+    return options->family ? hn_replay_family(options, paths->items[0], err)
+           : options->all  ? hn_replay_all(options, err)
+                           : replay_config(options, err);
+}
+
 const struct hn_command hn_command_replay = {
-    "replay", "CONFIG", "run the cached best again and compare it with its record", run, 0};
+    .name = "replay",
+    .of = HN_REPLAY,
+    .arguments = "CONFIG...",
+    .listed = "CONFIG",
+    .summary = "run the cached best again and compare it with its record",
+    .help =
+        "Runs the cached best again: compiles, verifies, measures and sets it against the record. "
+        "Exit code 4 when it is wrong or slower.",
+    .details =
+        "With --all, and with any number of configs: the best five of each tuning that was "
+        "made with another driver, NVRTC, template or plan are verified and raced again, which "
+        "updates or confirms it in seconds. With --family: exit code 4 when the rule loses "
+        "more than it promises.",
+    .examples = "hone replay scale.yaml --max-slowdown 5%",
+    .least = 1,
+    .most = SIZE_MAX,
+    .missing = "expected the path of a config",
+    .run = run,
+};

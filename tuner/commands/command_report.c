@@ -14,72 +14,11 @@
 #include "tuner/commands/output.h"
 #include "tuner/report/report.h"
 
-extern const struct hn_command hn_command_report;
-
-enum { KEY_DEVICE_NAME = 1, KEY_CONFIG, KEY_ROOFS, KEY_HISTORY };
-
-struct list {
-    const char **items; /* borrowed from argv */
-    size_t count;
-};
-
 struct input {
+    const struct hn_options *options;
     struct hn_cache_command command;
-    struct list names;   /* kernels of the cache, recordings, folders of recordings */
-    struct list configs; /* --config */
-    const char *output;
-    const char *roofs; /* --roofs */
-    bool quiet;
     struct hn_report report;
 };
-
-static const struct argp_option own_options[] = {
-    {"output", 'o', "FILE", 0, "Write to FILE instead of standard output", 1},
-    {"problem", 'p', "NAME=VALUE", 0, "Only tunings with this problem value; may be repeated", 1},
-    {"device-name", KEY_DEVICE_NAME, "NAME", 0, "Only tunings of this device", 1},
-    {"history", KEY_HISTORY, 0, 0,
-     "Also what former versions of the template, driver or compiler measured", 1},
-    {"config", KEY_CONFIG, "PATH", 0,
-     "A config, or a folder of them: their ladders, and the path in command lines; may be repeated",
-     1},
-    {"roofs", KEY_ROOFS, "FILE", 0,
-     "What devices can do at best, as `hone device --json` prints it, for those that the cache "
-     "does not know; else roofs.json beside a recording or its folder",
-     1},
-    {"quiet", 'q', 0, 0, "Do not say where it went", 1},
-    {0},
-};
-
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-    struct input *input = state->input;
-    switch (key) {
-    case 'o':
-        input->output = argument;
-        return 0;
-    case 'p':
-        hn_options_add_problem(&input->command.problem, argument, state);
-        return 0;
-    case KEY_DEVICE_NAME:
-        input->command.device_name = argument;
-        return 0;
-    case KEY_HISTORY:
-        input->command.versions = true;
-        return 0;
-    case KEY_CONFIG:
-        return hn_options_append(&input->configs.items, &input->configs.count, argument);
-    case KEY_ROOFS:
-        input->roofs = argument;
-        return 0;
-    case 'q':
-        input->quiet = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        return hn_options_append(&input->names.items, &input->names.count, argument);
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 static bool ends_with(const char *string, const char *end)
 {
@@ -185,9 +124,10 @@ static enum hn_status add_name(struct input *input, const char *name, struct hn_
 
 static enum hn_status gather(struct input *input, struct hn_error *err)
 {
-    enum hn_status status = input->names.count == 0 ? add_kernel(input, NULL, err) : HN_OK;
-    for (size_t i = 0; status == HN_OK && i < input->names.count; i++)
-        status = add_name(input, input->names.items[i], err);
+    enum hn_status status =
+        input->options->arguments.count == 0 ? add_kernel(input, NULL, err) : HN_OK;
+    for (size_t i = 0; status == HN_OK && i < input->options->arguments.count; i++)
+        status = add_name(input, input->options->arguments.items[i], err);
     if (status == HN_OK && input->report.count == 0)
         return hn_fail(err, HN_ENOTFOUND, "none of the recordings fits");
     return status;
@@ -223,8 +163,8 @@ static enum hn_status apply_configs(struct input *input, struct hn_error *err)
 {
     static const char *const ends[] = {".yaml", ".yml", NULL};
     enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < input->configs.count; i++) {
-        const char *path = input->configs.items[i];
+    for (size_t i = 0; status == HN_OK && i < input->options->configs.count; i++) {
+        const char *path = input->options->configs.items[i];
         status = is_folder(path) ? for_each_file(path, ends, input, try_config, err)
                                  : apply_config(input, path, err);
     }
@@ -295,7 +235,7 @@ static enum hn_status apply_roofs(struct input *input, struct hn_error *err)
 {
     struct hn_error ignored;
     json_t *document;
-    enum hn_status status = load_roofs(input->roofs, &document, err);
+    enum hn_status status = load_roofs(input->options->roofs, &document, err);
     bool has_cache = status == HN_OK && open_cache(input, &ignored) == HN_OK;
     for (size_t i = 0; status == HN_OK && i < input->report.count; i++) {
         struct hn_report_tuning *tuning = &input->report.tunings[i];
@@ -314,15 +254,17 @@ static enum hn_status apply_roofs(struct input *input, struct hn_error *err)
 static enum hn_status write_out(const struct input *input, const struct hn_text *page,
                                 struct hn_error *err)
 {
-    if (input->output == NULL || strcmp(input->output, "-") == 0) {
+    if (input->options->output == NULL || strcmp(input->options->output, "-") == 0) {
         if (isatty(STDOUT_FILENO))
             return hn_fail(err, HN_EUSAGE, "a report is a page of HTML: name a file with -o");
         return hn_output_data(page->data, page->length, err);
     }
-    enum hn_status status = hn_text_write_file(input->output, page->data, page->length, err);
-    if (status == HN_OK && !input->quiet)
-        fprintf(stderr, "wrote %s: %zu tuning%s, %.0f KiB\n", input->output, input->report.count,
-                input->report.count == 1 ? "" : "s", (double)page->length / 1024);
+    enum hn_status status =
+        hn_text_write_file(input->options->output, page->data, page->length, err);
+    if (status == HN_OK && !input->options->quiet)
+        fprintf(stderr, "wrote %s: %zu tuning%s, %.0f KiB\n", input->options->output,
+                input->report.count, input->report.count == 1 ? "" : "s",
+                (double)page->length / 1024);
     return status;
 }
 
@@ -342,40 +284,30 @@ static enum hn_status make(struct input *input, struct hn_error *err)
     return status;
 }
 
-static enum hn_status run(int argc, char **argv, struct hn_error *err)
+static enum hn_status run(struct hn_options *options, struct hn_error *err)
 {
-    struct input input = {.quiet = false};
-    const struct hn_command_line line = {
-        .name = "report",
-        .arguments = "[NAME|FILE...]",
-        .summary = "Writes what was tuned as one HTML page to look at.",
-        .details = "NAME is a kernel of the cache, FILE a recorded tuning or a folder of them "
-                   "(anything with a '/', or that ends in .json or .json.gz); without either, all "
-                   "that the cache holds. The page needs neither network nor server.",
-        .groups = HN_OPTIONS_CACHE,
-        .own = own_options,
-        .parse = parse,
-        .input = &input,
-    };
-    hn_options_init(&input.command.options);
-    hn_bindings_init(&input.command.problem);
+    struct input input = {.options = options, .command = hn_cache_command_of(options)};
+    input.command.versions = options->history;
     hn_report_init(&input.report);
-    enum hn_status status = hn_options_parse(&line, argc, argv, &input.command.options);
-    if (status == HN_OK)
-        status = make(&input, err);
+    enum hn_status status = make(&input, err);
     hn_report_finish(&input.report);
     hn_store_close(input.command.store);
     free(input.command.path);
-    free(input.names.items);
-    free(input.configs.items);
-    hn_bindings_finish(&input.command.problem);
-    hn_options_finish(&input.command.options);
     return status;
 }
 
 const struct hn_command hn_command_report = {
     .name = "report",
-    .arguments = "[NAME...]",
+    .of = HN_REPORT,
+    .arguments = "[NAME|FILE...]",
+    .listed = "[NAME...]",
     .summary = "write what was tuned as one HTML page to look at",
+    .help = "Writes what was tuned as one HTML page to look at.",
+    .details =
+        "NAME is a kernel of the cache, FILE a recorded tuning or a folder of them (anything "
+        "with a '/', or that ends in .json or .json.gz); without either, all that the cache "
+        "holds. The page needs neither network nor server.",
+    .examples = "hone report scale -o scale.html",
+    .most = SIZE_MAX,
     .run = run,
 };

@@ -11,21 +11,14 @@
 #include "tuner/commands/output.h"
 #include "tuner/commands/run_document.h"
 #include "tuner/commands/run_judge.h"
-#include "tuner/commands/single_point.h"
 #include "tuner/report/findings.h"
 #include "tuner/report/format.h"
 #include "tuner/report/staging.h"
 #include "tuner/workers/turn.h"
 
-extern const struct hn_command hn_command_run;
-
-enum { KEY_VERIFY_ONLY = 1, KEY_SEED, KEY_COUNTERS, KEY_ENERGY };
-
 /* All in one process, with no worker between: what a profiler or compute-sanitizer is to see. */
 struct once {
-    const char *path;
-    bool verify_only;
-    struct hn_options options;
+    const struct hn_options *options;
     struct hn_config *config;
     struct hn_nvrtc nvrtc;
     struct hn_driver driver;
@@ -33,52 +26,10 @@ struct once {
     char architecture[16];
     int lock; /* of the GPU, beside tuners that work on it; -1: none */
     bool wrong;
-    double energy_s;       /* --energy; 0: not asked for */
     char no_counters[512]; /* why there are none of the point that is printed; "": there are, or
                               nobody asked */
     json_t *results;       /* with --json, where each point is judged */
 };
-
-static const struct argp_option own_options[] = {
-    {"verify-only", KEY_VERIFY_ONLY, 0, 0, "Launch once and compare; take no times", 1},
-    {"seed", KEY_SEED, "S", 0, "Seed of the inputs (default 1); with --json a drawn one too", 1},
-    {"counters", KEY_COUNTERS, NULL, 0,
-     "Read what the GPU counts of a launch, behind all that is timed", 1},
-    {"energy", KEY_ENERGY, "SECONDS", OPTION_ARG_OPTIONAL,
-     "Measure what launches consume, in two windows of so many seconds each (default 2)", 1},
-    {0},
-};
-
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-    struct once *once = state->input;
-    switch (key) {
-    case KEY_VERIFY_ONLY:
-        once->verify_only = true;
-        return 0;
-    case KEY_ENERGY:
-        once->energy_s = hn_options_energy(argument, state);
-        return 0;
-    case KEY_COUNTERS:
-        once->options.counters = true;
-        return 0;
-    case KEY_SEED:
-        if (!hn_options_read_count(argument, &once->options.seed))
-            argp_error(state, "--seed: found '%s', expected a whole number from 0", argument);
-        return 0;
-    case ARGP_KEY_ARG:
-        if (once->path != NULL)
-            argp_error(state, "found a second config '%s'", argument);
-        once->path = argument;
-        return 0;
-    case ARGP_KEY_END:
-        if (once->path == NULL)
-            argp_error(state, "expected the path of a config");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 static enum hn_status compile_support(const struct once *once, const struct hn_plan *plan,
                                       struct hn_image *image, struct hn_error *err)
@@ -130,7 +81,7 @@ static enum hn_status set_reference(const struct once *once, const struct hn_tas
 
 static bool is_judged(const struct once *once)
 {
-    return once->options.json && !once->verify_only;
+    return once->options->json && !once->options->verify_only;
 }
 
 /* Moves what was counted into the record. */
@@ -158,7 +109,7 @@ static enum hn_status weigh(const struct once *once, struct hn_bench *bench,
                             const struct hn_image *image, struct hn_record *record,
                             struct hn_error *err)
 {
-    const struct hn_bench_request request = {.energy_s = once->energy_s};
+    const struct hn_bench_request request = {.energy_s = once->options->energy_s};
     enum hn_status status = HN_OK;
     for (int i = 0; status == HN_OK && i < 2; i++) {
         struct hn_record window;
@@ -180,8 +131,10 @@ static enum hn_status work(struct once *once, const struct hn_task *task, struct
                            const struct hn_image *image, struct hn_record *record,
                            struct hn_beside *beside, struct hn_error *err)
 {
-    const struct hn_bench_request request = {
-        .verify = true, .measure = !once->verify_only, .full = true, .parts = !once->verify_only};
+    const struct hn_bench_request request = {.verify = true,
+                                             .measure = !once->options->verify_only,
+                                             .full = true,
+                                             .parts = !once->options->verify_only};
     enum hn_status status = hn_bench_evaluate(bench, image, &request, record, err);
     if (status == HN_OK)
         status = hn_run_try(bench, image, record, err);
@@ -189,9 +142,9 @@ static enum hn_status work(struct once *once, const struct hn_task *task, struct
         status = hn_metrics_evaluate(task->plan, task->problem, record, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK && is_judged(once))
         status = hn_run_judge(bench, task->plan, image, record, beside, err);
-    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && once->options.counters)
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && once->options->counters)
         status = count(once, bench, image, record, err);
-    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && once->energy_s > 0)
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && once->options->energy_s > 0)
         status = weigh(once, bench, image, record, err);
     /* Energy may be the objective. */
     if (status == HN_OK && hn_observed_any(&record->observed, "energy") &&
@@ -321,10 +274,15 @@ static enum hn_status run_on_bench(struct once *once, struct hn_task *task, stru
     struct hn_beside beside = {.rounds = 0};
     struct hn_health health = {.checks = 0};
     struct hn_health_watch *watch = hn_health_watch_create(once->device.uuid);
-    const struct hn_run_result result = {task,    &once->device,      &record,          &beside,
-                                         &health, !once->verify_only, once->no_counters};
+    const struct hn_run_result result = {task,
+                                         &once->device,
+                                         &record,
+                                         &beside,
+                                         &health,
+                                         !once->options->verify_only,
+                                         once->no_counters};
     hn_record_init(&record);
-    enum hn_status status = hn_single_point(&once->options, task, &record.point, err);
+    enum hn_status status = hn_single_point(once->options, task, &record.point, err);
     if (status == HN_OK)
         status = set_reference(once, task, bench, &record.point, err);
     hn_health_look(watch, &health);
@@ -336,7 +294,7 @@ static enum hn_status run_on_bench(struct once *once, struct hn_task *task, stru
         hn_health_note(watch, &record.observed, err);
         status = err->status;
     }
-    if (status == HN_OK && !once->options.json) {
+    if (status == HN_OK && !once->options->json) {
         print_record(task, &record);
         print_counters(once, &record);
     } else if (status == HN_OK &&
@@ -354,8 +312,8 @@ static enum hn_status run_problem(struct once *once, size_t problem, struct hn_e
     struct hn_task task;
     struct hn_image support;
     struct hn_bench *bench = NULL;
-    enum hn_regime regime = once->options.regime;
-    struct hn_bench_options options = {.regime = regime, .seed = once->options.seed};
+    enum hn_regime regime = (enum hn_regime)once->options->regime;
+    struct hn_bench_options options = {.regime = regime, .seed = once->options->seed};
     enum hn_status status = hn_task_make(once->config, problem, regime, &task, err);
     if (status != HN_OK)
         return status;
@@ -388,14 +346,14 @@ static enum hn_status print_document(const struct once *once, struct hn_error *e
 static enum hn_status run_all(struct once *once, struct hn_error *err)
 {
     enum hn_status status =
-        hn_driver_select(&once->driver, once->options.device, &once->device, err);
+        hn_driver_select(&once->driver, once->options->device, &once->device, err);
     snprintf(once->architecture, sizeof once->architecture, "sm_%d",
              once->device.identity.capability);
     if (status == HN_OK)
         once->lock = hn_turn_open(once->device.uuid, NULL);
     for (size_t i = 0; status == HN_OK && i < once->config->problem_count; i++)
         status = run_problem(once, i, err);
-    if (status == HN_OK && once->options.json)
+    if (status == HN_OK && once->options->json)
         status = print_document(once, err);
     if (status == HN_OK && once->wrong)
         return hn_fail(err, HN_ENOTFOUND, "the variant is not valid; its outcome stands above");
@@ -404,7 +362,8 @@ static enum hn_status run_all(struct once *once, struct hn_error *err)
 
 static enum hn_status execute(struct once *once, struct hn_error *err)
 {
-    enum hn_status status = hn_single_point_config(&once->options, once->path, &once->config, err);
+    enum hn_status status = hn_single_point_config(once->options, once->options->arguments.items[0],
+                                                   &once->config, err);
     if (status != HN_OK)
         return status;
     /* Or code is loaded by the first launch, while it is timed. */
@@ -423,32 +382,30 @@ close_driver:
     return status;
 }
 
-static enum hn_status run(int argc, char **argv, struct hn_error *err)
+static enum hn_status run(struct hn_options *options, struct hn_error *err)
 {
-    struct once once = {.lock = -1};
-    const struct hn_command_line line = {
-        .name = "run",
-        .arguments = "CONFIG",
-        .summary = "Compiles, verifies and measures one point in this very process, for profilers "
-                   "and sanitizers: the default point with -s applied.",
-        .details = "With --json it is judged for a program: verified on two seeds, audited, and "
-                   "raced beside the reference.",
-        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_DEVICE | HN_OPTIONS_OUTPUT,
-        .own = own_options,
-        .parse = parse,
-        .input = &once,
-    };
-    hn_options_init(&once.options);
-    enum hn_status status = hn_options_parse(&line, argc, argv, &once.options);
-    if (status == HN_OK)
-        status = execute(&once, err);
+    struct once once = {.options = options, .lock = -1};
+    enum hn_status status = execute(&once, err);
     json_decref(once.results);
     if (once.lock >= 0)
         close(once.lock);
     hn_config_destroy(once.config);
-    hn_options_finish(&once.options);
     return status;
 }
 
 const struct hn_command hn_command_run = {
-    "run", "CONFIG", "one point in one process, for profilers and sanitizers", run, 0};
+    .name = "run",
+    .of = HN_RUN,
+    .arguments = "CONFIG",
+    .summary = "one point in one process, for profilers and sanitizers",
+    .help = "Compiles, verifies and measures one point in this very process, for profilers and "
+            "sanitizers: the default point with -s applied.",
+    .details = "With --json it is judged for a program: verified on two seeds, audited, and raced "
+               "beside the reference.",
+    .examples = "hone run scale.yaml -p n=65536 -s BLOCK=256,ITEMS=4",
+    .least = 1,
+    .most = 1,
+    .missing = "expected the path of a config",
+    .extra = "found a second config '%s'",
+    .run = run,
+};

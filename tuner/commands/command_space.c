@@ -13,19 +13,15 @@
 #include "runtime/compile/compile.h"
 #include "runtime/plan/launch.h"
 #include "tuner/commands/command.h"
-#include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/config/config_sources.h"
 #include "tuner/report/table.h"
 #include "tuner/session/task.h"
 
-extern const struct hn_command hn_command_space;
-
-enum { KEY_COUNT = 1, KEY_LIST, KEY_SAMPLE, KEY_SEED };
 enum mode { SUMMARY, COUNT, LIST, SAMPLE };
 
+/* What is asked for. */
 struct arguments {
-    const char *path;
     enum mode mode;
     uint64_t points; /* to list or sample */
     uint64_t seed;
@@ -47,62 +43,6 @@ struct view {
 enum { TRIED_MOST = 20000 };
 /* Whose limits are the widest. */
 static const char architecture[] = "sm_90";
-
-static const struct argp_option own_options[] = {
-    {"count", KEY_COUNT, 0, 0, "Print the number of valid points", 1},
-    {"list", KEY_LIST, "N", 0, "Print the first N valid points, a line each; `all` for all", 1},
-    {"sample", KEY_SAMPLE, "N", 0, "Print N different valid points drawn at random", 1},
-    {"seed", KEY_SEED, "S", 0, "Seed of the sample (default 1)", 1},
-    {0},
-};
-
-static uint64_t read_number(const char *option, const char *text, struct argp_state *state)
-{
-    uint64_t number = 0;
-    if (!hn_options_read_count(text, &number))
-        argp_error(state, "%s: found '%s', expected a whole number from 0", option, text);
-    return number;
-}
-
-static void set_mode(struct arguments *arguments, enum mode mode, struct argp_state *state)
-{
-    if (arguments->mode != SUMMARY && arguments->mode != mode)
-        argp_error(state, "--count, --list and --sample exclude each other");
-    arguments->mode = mode;
-}
-
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-    struct arguments *arguments = state->input;
-    switch (key) {
-    case KEY_COUNT:
-        set_mode(arguments, COUNT, state);
-        return 0;
-    case KEY_LIST:
-        set_mode(arguments, LIST, state);
-        arguments->points =
-            strcmp(argument, "all") == 0 ? UINT64_MAX : read_number("--list", argument, state);
-        return 0;
-    case KEY_SAMPLE:
-        set_mode(arguments, SAMPLE, state);
-        arguments->points = read_number("--sample", argument, state);
-        return 0;
-    case KEY_SEED:
-        arguments->seed = read_number("--seed", argument, state);
-        return 0;
-    case ARGP_KEY_ARG:
-        if (arguments->path != NULL)
-            argp_error(state, "found '%s' after '%s', expected one CONFIG", argument,
-                       arguments->path);
-        arguments->path = argument;
-        return 0;
-    case ARGP_KEY_NO_ARGS:
-        argp_error(state, "no CONFIG given");
-        return EINVAL;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 typedef enum hn_status visit_point(const struct hn_bindings *point, void *context,
                                    struct hn_error *err);
@@ -420,42 +360,44 @@ static enum hn_status show_json(const struct hn_config *config, const struct arg
     return status;
 }
 
-static enum hn_status run(int argc, char **argv, struct hn_error *err)
+static enum hn_status run(struct hn_options *options, struct hn_error *err)
 {
-    struct arguments arguments = {.seed = 1};
-    struct hn_options options;
     struct hn_config *config = NULL;
-    const struct hn_command_line line = {
-        .name = "space",
-        .arguments = "CONFIG",
-        .summary = "Counts, lists or samples the valid points of a config; needs no GPU.",
-        .details = "Without an option: the parameters and the size of the space of each problem. "
-                   "A config with nothing but kernel, parameters and constraints is enough; where "
-                   "it names a template, that, its includes, the entries and data files have to "
-                   "be there.",
-        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_OUTPUT,
-        .own = own_options,
-        .parse = parse,
-        .input = &arguments,
+    const bool lists = hn_options_given(options, "list");
+    const bool samples = hn_options_given(options, "sample");
+    const struct arguments arguments = {
+        .mode = options->count ? COUNT
+                : lists        ? LIST
+                : samples      ? SAMPLE
+                               : SUMMARY,
+        .points = lists ? options->list : options->sample,
+        .seed = options->seed,
+        .quiet = options->quiet,
     };
-    hn_options_init(&options);
-    enum hn_status status = hn_options_parse(&line, argc, argv, &options);
-    arguments.quiet = options.quiet;
-    if (status == HN_OK)
-        status = hn_options_config(&options, arguments.path, &config, err);
+    enum hn_status status = hn_options_config(options, options->arguments.items[0], &config, err);
     if (status == HN_OK)
         status = hn_config_check_sources(config, err);
     if (status == HN_OK)
-        status = options.json ? show_json(config, &arguments, err)
-                              : show_problems(config, &arguments, NULL, err);
+        status = options->json ? show_json(config, &arguments, err)
+                               : show_problems(config, &arguments, NULL, err);
     hn_config_destroy(config);
-    hn_options_finish(&options);
     return status;
 }
 
 const struct hn_command hn_command_space = {
     .name = "space",
+    .of = HN_SPACE,
     .arguments = "CONFIG",
     .summary = "count, list or sample the valid points; needs no GPU",
+    .help = "Counts, lists or samples the valid points of a config; needs no GPU.",
+    .details =
+        "Without an option: the parameters and the size of the space of each problem. A config "
+        "with nothing but kernel, parameters and constraints is enough; where it names a "
+        "template, that, its includes, the entries and data files have to be there.",
+    .examples = "hone space scale.yaml --sample 5",
+    .least = 1,
+    .most = 1,
+    .missing = "no CONFIG given",
+    .extra = "found '%s' after '%s', expected one CONFIG",
     .run = run,
 };

@@ -4,14 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/c_locale.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "runtime/process/machine.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/hosts_option.h"
 #include "tuner/commands/open_cache.h"
-#include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/commands/tune_family.h"
 #include "tuner/commands/tune_search.h"
@@ -19,121 +17,31 @@
 #include "tuner/config/capture.h"
 #include "tuner/workers/workers.h"
 
-extern const struct hn_command hn_command_tune;
-
-enum {
-    KEY_CAPTURE = 1,
-    KEY_REFERENCE,
-    KEY_FAMILY,
-    KEY_LOSS,
-    KEY_HELD_OUT,
-    KEY_COUNTERS,
-    KEY_ENERGY
-};
-
 struct tune {
-    const char *path;
-    const char *capture_path; /* --capture */
+    const struct hn_options *options;
+    const char *path; /* of the config: the capture may say it */
     struct hn_capture *capture;
-    const char **expected; /* --reference, in order */
-    size_t expected_count;
-    struct hn_options options;
     struct hn_config *config;
     struct hn_store *store;
     struct hn_server *server;   /* of a cache in PostgreSQL; the store's */
     struct hn_workers *workers; /* NULL for a simulation */
     const struct hn_strategy_kind *strategy;
     FILE *events;
-    char *command;
     struct hn_progress_board board;
     bool follows;    /* something stands on stdout */
     json_t *results; /* with --json */
     bool found;      /* a valid variant for every problem so far */
     bool cut;        /* the budget ended before one of them had any */
     double started_ms;
-    bool family;       /* --family */
-    double loss;       /* --loss; 0: the config's */
-    double energy_s;   /* --energy; 0: not asked for */
-    unsigned held_out; /* --held-out; 0: as many as suit the family */
 };
-
-static const struct argp_option own_options[] = {
-    {"capture", KEY_CAPTURE, "FILE", 0,
-     "Tune on the data that a program captured (HONE_CAPTURE), and verify against its output", 1},
-    {"reference", KEY_REFERENCE, "NAME=FILE", 0,
-     "What is expected of a result, as a NumPy array, in place of the config's reference; may be "
-     "repeated",
-     1},
-    {"family", KEY_FAMILY, NULL, 0,
-     "Tune the config's family: learn which configurations serve which sizes, tuned or not", 1},
-    {"loss", KEY_LOSS, "PERCENT", 0,
-     "Of a family: the predicted loss at which no more is measured (default: the config's, or 3%)",
-     1},
-    {"held-out", KEY_HELD_OUT, "COUNT", 0,
-     "Of a family: sizes that are tuned each on its own at the end, to measure what the rule loses",
-     1},
-    {"counters", KEY_COUNTERS, 0, 0,
-     "Read what the GPU counts of the finalists' launches: bytes, conflicts, stalls", 1},
-    {"energy", KEY_ENERGY, "SECONDS", OPTION_ARG_OPTIONAL,
-     "Measure what the fastest consume, in two windows of so many seconds each (default 2)", 1},
-    {0},
-};
-
-static double read_percent(const char *argument, struct argp_state *state)
-{
-    char *end;
-    double percent = hn_c_strtod(argument, &end);
-    if (end == argument || (*end != '\0' && strcmp(end, "%") != 0) || !(percent > 0) ||
-        percent > 1000)
-        argp_error(state, "--loss: found '%s', expected a percentage above 0, as 3%%", argument);
-    return percent;
-}
-
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-    struct tune *tune = state->input;
-    switch (key) {
-    case KEY_REFERENCE:
-        return hn_options_append(&tune->expected, &tune->expected_count, argument);
-    case KEY_CAPTURE:
-        tune->capture_path = argument;
-        return 0;
-    case KEY_COUNTERS:
-        tune->options.counters = true;
-        return 0;
-    case KEY_FAMILY:
-        tune->family = true;
-        return 0;
-    case KEY_LOSS:
-        tune->loss = read_percent(argument, state) / 100;
-        return 0;
-    case KEY_ENERGY:
-        tune->energy_s = hn_options_energy(argument, state);
-        return 0;
-    case KEY_HELD_OUT:
-        tune->held_out = hn_options_held_out(argument, state);
-        return 0;
-    case ARGP_KEY_ARG:
-        if (tune->path != NULL)
-            argp_error(state, "found a second config '%s'; tune them one by one", argument);
-        tune->path = argument;
-        return 0;
-    case ARGP_KEY_END:
-        if (tune->path == NULL && tune->capture_path == NULL)
-            argp_error(state, "expected the path of a config");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 static enum hn_status find_strategy(struct tune *tune, struct hn_error *err)
 {
     const char *names[32];
     size_t count = 0;
-    const char *wanted = tune->options.full ? "exhaustive" : "auto";
-    if (tune->options.strategy != NULL)
-        wanted = tune->options.strategy;
+    const char *wanted = tune->options->full ? "exhaustive" : "auto";
+    if (tune->options->strategy != NULL)
+        wanted = tune->options->strategy;
     tune->strategy = hn_strategy_find(wanted);
     if (tune->strategy != NULL)
         return HN_OK;
@@ -143,9 +51,9 @@ static enum hn_status find_strategy(struct tune *tune, struct hn_error *err)
         names[count] = hn_strategy_kinds[count]->name;
         hn_text_printf(&list, "%s%s", count > 0 ? ", " : "", names[count]);
     }
-    const char *nearest = hn_text_nearest(tune->options.strategy, names, count);
+    const char *nearest = hn_text_nearest(tune->options->strategy, names, count);
     enum hn_status status =
-        hn_fail(err, HN_EUSAGE, "unknown strategy '%s'%s%s; there are: %s", tune->options.strategy,
+        hn_fail(err, HN_EUSAGE, "unknown strategy '%s'%s%s; there are: %s", tune->options->strategy,
                 nearest != NULL ? "; nearest is " : "", nearest != NULL ? nearest : "",
                 list.data != NULL ? list.data : "");
     hn_text_finish(&list);
@@ -154,32 +62,33 @@ static enum hn_status find_strategy(struct tune *tune, struct hn_error *err)
 
 static enum hn_status open_store(struct tune *tune, struct hn_error *err)
 {
-    const struct hn_cache_place place = {.path = tune->options.cache,
-                                         .base = tune->options.base,
+    const struct hn_cache_place place = {.path = tune->options->cache,
+                                         .base = tune->options->base,
                                          .kernel = tune->config->plan->kernel,
-                                         .quiet = tune->options.quiet};
+                                         .quiet = tune->options->quiet};
     return hn_cache_open_place(&place, HN_STORE_WRITE, &tune->store, &tune->server, err);
 }
 
 static enum hn_status open_events(struct tune *tune, struct hn_error *err)
 {
-    if (tune->options.events == NULL)
+    if (tune->options->events == NULL)
         return HN_OK;
-    tune->events = fopen(tune->options.events, "we");
+    tune->events = fopen(tune->options->events, "we");
     if (tune->events == NULL)
-        return hn_fail(err, HN_ERUN, "%s can not be written: %s", tune->options.events,
+        return hn_fail(err, HN_ERUN, "%s can not be written: %s", tune->options->events,
                        strerror(errno));
     return HN_OK;
 }
 
 static bool is_spread(const struct tune *tune)
 {
-    return tune->options.workers != NULL && tune->options.simulate == NULL && !tune->family;
+    return tune->options->workers != NULL && tune->options->simulate == NULL &&
+           !tune->options->family;
 }
 
 static int jobs_of(const struct tune *tune)
 {
-    return tune->options.jobs > 0 ? tune->options.jobs : hn_machine_jobs();
+    return tune->options->jobs > 0 ? (int)tune->options->jobs : hn_machine_jobs();
 }
 
 /* Every point of a problem beside what a bench needs: reference, default point, support kernels. */
@@ -193,12 +102,7 @@ static double most_compilations(const struct hn_config *config)
 
 static enum hn_status check_workers(const struct tune *tune, struct hn_error *err)
 {
-    const struct hn_options *options = &tune->options;
-    if (options->device != NULL || options->jobs > 0)
-        return hn_fail(err, HN_EUSAGE,
-                       "%s is of this machine, and --workers says where to measure and to compile: "
-                       "leave one of them out",
-                       options->device != NULL ? "--device" : "--jobs");
+    const struct hn_options *options = tune->options;
     if (tune->config->plan->compiler == HN_COMPILER_NVCC &&
         strncmp(options->workers, "local", 5) != 0)
         return hn_fail(err, HN_EUSAGE,
@@ -210,15 +114,13 @@ static enum hn_status check_workers(const struct tune *tune, struct hn_error *er
 /* Before all that can be done meanwhile. */
 static enum hn_status start_workers(struct tune *tune, struct hn_error *err)
 {
-    const struct hn_options *options = &tune->options;
+    const struct hn_options *options = tune->options;
     struct hn_hosts_option option = {.hosts = NULL};
     enum hn_status status = HN_OK;
     if (options->simulate != NULL)
         return HN_OK;
     if (options->workers != NULL)
         status = check_workers(tune, err);
-    else if (options->install)
-        status = hn_fail(err, HN_EUSAGE, "--install is an option of --workers");
     if (options->workers != NULL && status == HN_OK)
         status = hn_hosts_option_read(options->workers, options->install, &option, err);
     const struct hn_workers_options workers = {
@@ -240,18 +142,18 @@ static enum hn_status start_workers(struct tune *tune, struct hn_error *err)
 static struct hn_tune_search search_of(struct tune *tune, size_t problem)
 {
     return (struct hn_tune_search){
-        .options = &tune->options,
+        .options = tune->options,
         .config = tune->config,
         .strategy = tune->strategy,
         .events = tune->events,
-        .command = tune->command,
+        .command = tune->options->command,
         .store = tune->store,
-        .server = tune->options.simulate == NULL ? tune->server : NULL,
+        .server = tune->options->simulate == NULL ? tune->server : NULL,
         .workers = tune->workers,
         .jobs = jobs_of(tune),
         .board = &tune->board,
         .problem = problem,
-        .energy_s = tune->energy_s,
+        .energy_s = tune->options->energy_s,
         .label = "",
         .place = "",
         .follows = &tune->follows,
@@ -307,7 +209,7 @@ static enum hn_status tune_spread(struct tune *tune, struct hn_error *err)
 
 static enum hn_status tune_family(struct tune *tune, struct hn_error *err)
 {
-    struct hn_family_source source = {&tune->options, tune->path};
+    struct hn_family_source source = {tune->options, tune->path};
     const struct hn_family_options family = {
         .load = hn_family_source_load,
         .say = hn_family_source_say,
@@ -315,87 +217,54 @@ static enum hn_status tune_family(struct tune *tune, struct hn_error *err)
         .workers = tune->workers,
         .store = tune->store,
         .strategy = tune->strategy,
-        .regime = tune->options.regime,
-        .look_ahead = tune->options.look_ahead,
-        .seed = tune->options.seed,
-        .budget_s = tune->options.budget_s,
-        .loss = tune->loss,
-        .held_out = tune->held_out,
-        .command = tune->command,
+        .regime = (enum hn_regime)tune->options->regime,
+        .look_ahead = tune->options->look_ahead,
+        .seed = tune->options->seed,
+        .budget_s = tune->options->budget_s,
+        .loss = tune->options->loss,
+        .held_out = tune->options->held_out,
+        .command = tune->options->command,
         .events = tune->events,
     };
     return hn_tune_family(&family, tune->config->plan->kernel,
-                          tune->options.json ? tune->results : NULL, err);
+                          tune->options->json ? tune->results : NULL, err);
 }
 
 static enum hn_status check_family(const struct tune *tune, struct hn_error *err)
 {
-    const struct hn_family_source source = {&tune->options, tune->path};
-    const struct hn_tune_single single = {tune->capture != NULL, tune->expected_count > 0};
-    if (!tune->family && (tune->loss > 0 || tune->held_out > 0))
-        return hn_fail(err, HN_EUSAGE, "%s is an option of --family",
-                       tune->loss > 0 ? "--loss" : "--held-out");
-    if (tune->energy_s > 0 && (tune->family || tune->options.simulate != NULL))
-        return hn_fail(err, HN_EUSAGE,
-                       "--energy is measured of one problem's finalists on a GPU: it goes with "
-                       "neither --family nor --simulate");
-    return tune->family ? hn_tune_family_check(&source, tune->config, &single, err) : HN_OK;
+    const struct hn_family_source source = {tune->options, tune->path};
+    return tune->options->family ? hn_tune_family_check(&source, tune->config, err) : HN_OK;
 }
 
 static void print_next(const struct tune *tune)
 {
     const char *kernel = tune->config->plan->kernel;
     char lines[2][HN_FOLLOW_UP_SIZE];
-    if (!tune->options.quiet)
+    if (!tune->options->quiet)
         fprintf(stderr, "\nnext: %s -o %s_tuned.h\n      %s\n",
-                hn_follow_up(&tune->options, "export", kernel, lines[0]), kernel,
-                hn_follow_up(&tune->options, "explain", tune->path, lines[1]));
-}
-
-/* No password: it is kept and shown. */
-static void append_argument(struct hn_text *text, const char *argument)
-{
-    const char *uri = strstr(argument, "postgresql://");
-    uri = uri != NULL ? uri : strstr(argument, "postgres://");
-    char *shown = uri != NULL ? hn_cache_shown(uri) : NULL;
-    hn_text_append(text, " ");
-    if (shown == NULL)
-        hn_text_append_word(text, argument);
-    else
-        hn_text_printf(text, "%.*s%s", (int)(uri - argument), argument, shown);
-    free(shown);
-}
-
-static char *join(int argc, char **argv)
-{
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_text_append(&text, "hone");
-    for (int i = 0; i < argc; i++)
-        append_argument(&text, argv[i]);
-    return hn_text_take(&text);
+                hn_follow_up(tune->options, "export", kernel, lines[0]), kernel,
+                hn_follow_up(tune->options, "explain", tune->path, lines[1]));
 }
 
 static enum hn_status read_given(struct tune *tune, struct hn_error *err)
 {
-    enum hn_status status = hn_options_config(&tune->options, tune->path, &tune->config, err);
-    if (status == HN_OK && tune->expected_count > 0)
-        status = hn_config_set_reference(tune->config, tune->expected, tune->expected_count, err);
+    enum hn_status status = hn_options_config(tune->options, tune->path, &tune->config, err);
+    if (status == HN_OK && tune->options->expected.count > 0)
+        status = hn_config_set_reference(tune->config, tune->options->expected.items,
+                                         tune->options->expected.count, err);
     return status;
 }
 
 /* A capture says which config it is of, unless another is given. */
 static enum hn_status read_config(struct tune *tune, struct hn_error *err)
 {
-    if (tune->capture_path == NULL)
+    if (tune->options->capture == NULL)
         return read_given(tune, err);
-    if (tune->expected_count > 0)
-        return hn_fail(err, HN_EUSAGE, "--reference: a capture has its own");
-    enum hn_status status = hn_capture_open(tune->capture_path, &tune->capture, err);
+    enum hn_status status = hn_capture_open(tune->options->capture, &tune->capture, err);
     if (status == HN_OK && tune->path == NULL)
         status = hn_capture_config(tune->capture, &tune->path, err);
     if (status == HN_OK)
-        status = hn_options_config(&tune->options, tune->path, &tune->config, err);
+        status = hn_options_config(tune->options, tune->path, &tune->config, err);
     return status == HN_OK ? hn_capture_apply(tune->capture, tune->config, err) : status;
 }
 
@@ -419,21 +288,10 @@ static void report_hosts(const struct tune *tune)
     }
 }
 
-static enum hn_status check_counters(const struct tune *tune, struct hn_error *err)
-{
-    if (!tune->options.counters || (!tune->family && tune->options.simulate == NULL))
-        return HN_OK;
-    return hn_fail(err, HN_EUSAGE,
-                   "--counters reads what a GPU counts of one problem's finalists: leave %s out",
-                   tune->family ? "--family" : "--simulate");
-}
-
 static enum hn_status execute(struct tune *tune, struct hn_error *err)
 {
     tune->started_ms = hn_now_ms();
-    enum hn_status status = check_counters(tune, err);
-    if (status == HN_OK)
-        status = read_config(tune, err);
+    enum hn_status status = read_config(tune, err);
     if (status == HN_OK)
         status = check_family(tune, err);
     if (status == HN_OK)
@@ -447,10 +305,10 @@ static enum hn_status execute(struct tune *tune, struct hn_error *err)
     if (status != HN_OK)
         return status;
     hn_interrupt_install();
-    hn_progress_board_init(&tune->board, tune->options.quiet);
+    hn_progress_board_init(&tune->board, tune->options->quiet);
     tune->found = true;
     tune->results = json_array();
-    if (tune->family)
+    if (tune->options->family)
         status = tune_family(tune, err);
     else
         status = is_spread(tune) ? tune_spread(tune, err) : tune_all(tune, err);
@@ -461,7 +319,7 @@ static enum hn_status execute(struct tune *tune, struct hn_error *err)
     report_hosts(tune);
     hn_progress_board_finish(&tune->board);
     hn_workers_end(tune->workers);
-    if (tune->options.json && (status == HN_OK || status == HN_EINTERRUPTED)) {
+    if (tune->options->json && (status == HN_OK || status == HN_EINTERRUPTED)) {
         enum hn_status written = hn_output_json(tune->results, status == HN_OK ? err : NULL);
         if (status == HN_OK)
             status = written;
@@ -470,7 +328,7 @@ static enum hn_status execute(struct tune *tune, struct hn_error *err)
         return hn_fail(err, HN_ENOTFOUND,
                        "the budget of %g s ended before a variant was measured; points were under "
                        "way: give it more",
-                       tune->options.budget_s);
+                       tune->options->budget_s);
     if (status == HN_OK && !tune->found)
         return hn_fail(err, HN_ENOTFOUND,
                        "no variant compiled, ran and gave the right result; the "
@@ -481,29 +339,12 @@ static enum hn_status execute(struct tune *tune, struct hn_error *err)
     return status;
 }
 
-static enum hn_status run(int argc, char **argv, struct hn_error *err)
+static enum hn_status run(struct hn_options *options, struct hn_error *err)
 {
-    struct tune tune = {0};
-    const struct hn_command_line line = {
-        .name = "tune",
-        .arguments = "CONFIG",
-        .summary = "Searches the space of CONFIG: verifies, measures and caches "
-                   "its variants.",
-        .details = "Every problem of the config is tuned. Run again, it finishes "
-                   "from the cache; "
-                   "interrupted, it goes on.",
-        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_SEARCH | HN_OPTIONS_DEVICE | HN_OPTIONS_COMPILE |
-                  HN_OPTIONS_ARCH | HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT | HN_OPTIONS_EVENTS |
-                  HN_OPTIONS_WORKERS,
-        .own = own_options,
-        .parse = parse,
-        .input = &tune,
-    };
-    hn_options_init(&tune.options);
-    tune.command = join(argc, argv);
-    enum hn_status status = hn_options_parse(&line, argc, argv, &tune.options);
-    if (status == HN_OK)
-        status = execute(&tune, err);
+    struct tune tune = {.options = options};
+    if (options->arguments.count > 0)
+        tune.path = options->arguments.items[0];
+    enum hn_status status = execute(&tune, err);
     json_decref(tune.results);
     if (tune.events != NULL)
         fclose(tune.events);
@@ -511,11 +352,22 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     hn_workers_destroy(tune.workers);
     hn_config_destroy(tune.config);
     hn_capture_close(tune.capture);
-    hn_options_finish(&tune.options);
-    free(tune.expected);
-    free(tune.command);
     return status;
 }
 
 const struct hn_command hn_command_tune = {
-    "tune", "CONFIG", "search, verify, measure and cache the variants of a config", run, 0};
+    .name = "tune",
+    .of = HN_TUNE,
+    .arguments = "CONFIG",
+    .summary = "search, verify, measure and cache the variants of a config",
+    .help = "Searches the space of CONFIG: verifies, measures and caches its variants.",
+    .details = "Every problem of the config is tuned. Run again, it finishes from the cache; "
+               "interrupted, it goes on.",
+    .examples = "hone tune scale.yaml --budget 60s\n"
+                "  hone tune scale.yaml -p n=65536 -s BLOCK=128,256 --full",
+    .least = 1,
+    .most = 1,
+    .missing = "expected the path of a config",
+    .extra = "found a second config '%s'; tune them one by one",
+    .run = run,
+};

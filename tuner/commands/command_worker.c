@@ -14,8 +14,6 @@
 #include "tuner/hosts/node.h"
 #include "tuner/workers/workers.h"
 
-extern const struct hn_command hn_command_worker;
-
 /* 0 where there is no driver: such a host compiles. */
 static int count_gpus(void)
 {
@@ -69,4 +67,5 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     return HN_OK;
 }
 
-const struct hn_command hn_command_worker = {"worker", "ROLE", "a worker process of hone", run, 1};
+/* Not listed, and it reads its arguments itself. */
+const struct hn_command hn_command_worker = {.name = "worker", .parts = run};

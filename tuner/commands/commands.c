@@ -1,34 +1,157 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/commands/command.h"
-
 #include <signal.h>
-#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/interrupt.h"
-
-extern const struct hn_command hn_command_tune;
-extern const struct hn_command hn_command_run;
-extern const struct hn_command hn_command_space;
-extern const struct hn_command hn_command_inputs;
-extern const struct hn_command hn_command_compile;
-extern const struct hn_command hn_command_explain;
-extern const struct hn_command hn_command_export;
-extern const struct hn_command hn_command_init;
-extern const struct hn_command hn_command_replay;
-extern const struct hn_command hn_command_report;
-extern const struct hn_command hn_command_cache;
-extern const struct hn_command hn_command_device;
-extern const struct hn_command hn_command_worker;
+#include "base/text.h"
+#include "tuner/commands/command.h"
 
 const struct hn_command *const hn_commands[] = {
-    &hn_command_init,    &hn_command_tune,
-    &hn_command_run,     &hn_command_space,
-    &hn_command_inputs,  &hn_command_compile,
-    &hn_command_explain, &hn_command_export,
-    &hn_command_replay,  &hn_command_report,
-    &hn_command_cache,   &hn_command_device,
-    &hn_command_worker,  NULL,
+    &hn_command_init,
+    &hn_command_tune,
+    &hn_command_run,
+    &hn_command_space,
+    &hn_command_inputs,
+    &hn_command_compile,
+    &hn_command_explain,
+    &hn_command_export,
+    &hn_command_replay,
+    &hn_command_report,
+    &hn_command_cache,
+    &hn_command_device,
+    NULL,
 };
+
+enum { LISTED_MOST = 32 };
+
+/* A part's name without the command's: "list" of "cache list". */
+static const char *word_of(const struct hn_command *command)
+{
+    const char *blank = strchr(command->name, ' ');
+    return blank != NULL ? blank + 1 : command->name;
+}
+
+static void list(const struct hn_command *const *commands, int width, FILE *file)
+{
+    for (; *commands != NULL; commands++) {
+        const struct hn_command *command = *commands;
+        char usage[64];
+        snprintf(usage, sizeof usage, "%s %s", word_of(command),
+                 command->listed != NULL ? command->listed : command->arguments);
+        fprintf(file, "  %-*s %s\n", width, usage, command->summary);
+    }
+}
+
+static void print_help(FILE *file)
+{
+    fputs(
+        "Usage: hone COMMAND [OPTION...]\n"
+        "Tunes CUDA kernels: searches a space of variants, verifies and measures each, keeps and\n"
+        "exports the best.\n\n"
+        "Commands:\n",
+        file);
+    list(hn_commands, 20, file);
+    fputs("\n`hone COMMAND --help` or `hone help COMMAND` describes a command; `hone --version` "
+          "tells "
+          "the version.\n",
+          file);
+}
+
+static const struct hn_command *find(const struct hn_command *const *commands, const char *name)
+{
+    while (*commands != NULL && strcmp(word_of(*commands), name) != 0)
+        commands++;
+    return *commands;
+}
+
+static const char *nearest(const struct hn_command *const *commands, const char *name)
+{
+    const char *names[LISTED_MOST];
+    size_t count = 0;
+    for (; commands[count] != NULL && count < LISTED_MOST; count++)
+        names[count] = word_of(commands[count]);
+    return hn_text_nearest(name, names, count);
+}
+
+static enum hn_status read_and_run(const struct hn_command *command, int argc, char **argv,
+                                   struct hn_error *err)
+{
+    struct hn_options options;
+    enum hn_status status = hn_options_read(command, argc, argv, &options, err);
+    if (status == HN_OK)
+        status = command->run(&options, err);
+    hn_options_finish(&options);
+    return status;
+}
+
+static enum hn_status run_part(int argc, char **argv, struct hn_error *err)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+    bool asks = name != NULL && (strcmp(name, "--help") == 0 || strcmp(name, "-?") == 0);
+    if (name == NULL || asks) {
+        FILE *file = asks ? stdout : stderr;
+        fputs("Usage: hone cache PART [OPTION...]\n"
+              "Looks after the cache of tuning results.\n\n"
+              "Parts:\n",
+              file);
+        list(hn_cache_parts, 18, file);
+        fputs("\n`hone cache PART --help` describes a part.\n", file);
+        return asks ? HN_OK : HN_EUSAGE;
+    }
+    const struct hn_command *part = find(hn_cache_parts, name);
+    if (part != NULL)
+        return read_and_run(part, argc - 1, argv + 1, err);
+    const char *meant = nearest(hn_cache_parts, name);
+    if (meant != NULL)
+        return hn_fail(err, HN_EUSAGE, "unknown part '%s' of `hone cache`; nearest is '%s'", name,
+                       meant);
+    return hn_fail(err, HN_EUSAGE,
+                   "unknown part '%s' of `hone cache`; `hone cache --help` lists them", name);
+}
+
+const struct hn_command hn_command_cache = {
+    .name = "cache",
+    .arguments = "PART",
+    .summary = "list, show, export, import, merge, compare, prune or check the cached results",
+    .parts = run_part,
+};
+
+/* `hone help COMMAND` is `hone COMMAND --help`. */
+static enum hn_status run_help(int argc, char **argv, struct hn_error *err)
+{
+    char help[] = "--help";
+    if (argc > 1)
+        return hn_run_command(2, (char *[]){argv[1], help, NULL}, err);
+    print_help(stdout);
+    return HN_OK;
+}
+
+enum hn_status hn_run_command(int argc, char **argv, struct hn_error *err)
+{
+    const char *name = argc > 0 ? argv[0] : NULL;
+    const struct hn_command *command = NULL;
+    if (name == NULL) {
+        print_help(stderr);
+        return HN_EUSAGE;
+    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return run_help(1, NULL, err);
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        puts("hone " HONE_VERSION);
+        return HN_OK;
+    }
+    if (strcmp(name, "help") == 0)
+        return run_help(argc, argv, err);
+    command = strcmp(name, "worker") == 0 ? &hn_command_worker : find(hn_commands, name);
+    if (command != NULL)
+        return command->parts != NULL ? command->parts(argc, argv, err)
+                                      : read_and_run(command, argc, argv, err);
+    const char *meant = nearest(hn_commands, name);
+    if (meant != NULL)
+        return hn_fail(err, HN_EUSAGE, "unknown command '%s'; nearest is '%s'", name, meant);
+    return hn_fail(err, HN_EUSAGE, "unknown command '%s'; `hone --help` lists them", name);
+}
 
 int hn_exit_code(enum hn_status status)
 {

@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "cache/store/store.h"
-#include "tuner/commands/options.h"
+#include "tuner/commands/command.h"
 
 /* Shows what --workers names: hosts, their GPUs side by side with what the cache holds of their roofs, compile workers, and why a
  * host can not be used. store may be NULL. document: where to add "hosts"; NULL: text on stdout. HN_ERUN: no host can be used. */

@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_COMMANDS_FAMILY_SOURCE_H
 #define HONE_TUNER_COMMANDS_FAMILY_SOURCE_H
 
-#include "tuner/commands/options.h"
+#include "tuner/commands/command.h"
 
 /* A family as a command was given it: what `tune --family` and `replay --family` share. Borrows all. */
 struct hn_family_source {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuner/commands/command.h"
 #include "tuner/commands/open_cache.h"
-#include "tuner/commands/options.h"
 
 enum { PROBLEM = 1, SETS = 2, REGIME = 4, DEVICE = 8, CACHE = 16 };
 
@@ -50,10 +50,10 @@ const char *hn_follow_up(const struct hn_options *options, const char *command, 
         hn_text_printf(&text, " -p %s=", options->problem.names[i]);
         hn_value_append(&text, &options->problem.values[i]);
     }
-    for (size_t i = 0; (takes & SETS) != 0 && i < options->restriction_count; i++)
-        append(&text, " -s ", options->restrictions[i]);
+    for (size_t i = 0; (takes & SETS) != 0 && i < options->restrictions.count; i++)
+        append(&text, " -s ", options->restrictions.items[i]);
     if ((takes & REGIME) != 0 && options->regime != HN_COLD)
-        append(&text, " --regime ", hn_regime_name(options->regime));
+        append(&text, " --regime ", hn_regime_name((enum hn_regime)options->regime));
     if ((takes & DEVICE) != 0 && options->device != NULL)
         append(&text, " --device ", options->device);
     if ((takes & CACHE) != 0) {

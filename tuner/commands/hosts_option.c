@@ -36,7 +36,7 @@ struct hn_workers_options hn_workers_of(const struct hn_options *options, double
 {
     return (struct hn_workers_options){
         .device = options->device,
-        .jobs = options->jobs > 0 ? options->jobs : hn_machine_jobs(),
+        .jobs = options->jobs > 0 ? (int)options->jobs : hn_machine_jobs(),
         .useful = useful,
         .compile_timeout_s = options->compile_timeout_s,
         .run_timeout_s = options->run_timeout_s,

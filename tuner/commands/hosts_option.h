@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_COMMANDS_HOSTS_OPTION_H
 #define HONE_TUNER_COMMANDS_HOSTS_OPTION_H
 
-#include "tuner/commands/options.h"
+#include "tuner/commands/command.h"
 #include "tuner/config/sites.h"
 #include "tuner/hosts/hosts.h"
 #include "tuner/workers/workers.h"

@@ -3,7 +3,7 @@
 #define HONE_TUNER_COMMANDS_OPEN_CACHE_H
 
 #include "cache/store/store.h"
-#include "tuner/commands/options.h"
+#include "tuner/commands/command.h"
 #include "tuner/server/server.h"
 
 /* The cache that the options name, or the default one: a file, or the copy of a PostgreSQL server, which is brought up to

@@ -1,550 +1,676 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/commands/options.h"
+#include "tuner/commands/command.h"
 
+#include <argp.h>
 #include <errno.h>
+#include <float.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/c_locale.h"
-#include "runtime/device/driver.h"
-#include "tuner/config/config_sources.h"
+#include "base/memory.h"
+#include "tuner/commands/open_cache.h"
 #include "tuner/session/session.h"
 
-/* Keys of the options that have no letter. */
+/* What the value of an option is, what it may be, and how that is said. */
+struct kind {
+    enum {
+        FLAG,     /* bool */
+        TEXT,     /* const char * */
+        WORD,     /* the same, an identifier of C */
+        TEXTS,    /* struct hn_texts: it may be repeated */
+        BINDINGS, /* struct hn_bindings, too */
+        NUMBER,   /* unsigned */
+        WHOLE,    /* uint64_t */
+        POINTS,   /* the same, or all: UINT64_MAX */
+        REAL,     /* double */
+        PERCENT,  /* double: a hundredth; a % may stand behind it */
+        SECONDS,  /* double: s, m or h may stand behind it */
+        BUDGET,   /* budget_s or budget_count */
+        CHOICE,   /* int: which of the choices */
+    } form;
+    double least, most;
+    const char *expected;
+    const char *const *choices;
+    double otherwise; /* the value where none is given with the option; 0: it has to be */
+};
+
+static const char *const regimes[] = {"cold", "warm", "stream", "graph", "graph10", NULL};
+static const char *const formats[] = {"header", "json", "source", "cubin", "cubin-header", NULL};
+static const char *const recording_formats[] = {"recording", "t4", NULL};
+static const char *const objectives[] = {"time", "energy", "energy_delay", NULL};
+
+static const struct kind flag = {.form = FLAG};
+static const struct kind text = {.form = TEXT};
+static const struct kind texts = {.form = TEXTS};
+static const struct kind bindings = {.form = BINDINGS};
+static const struct kind word = {.form = WORD, .expected = "a C identifier"};
+static const struct kind whole = {WHOLE, 0, 0x1p64, "a whole number from 0", NULL, 0};
+static const struct kind points = {POINTS, 0, 0x1p64, "a whole number from 0", NULL, 0};
+static const struct kind workers = {NUMBER, 1, 4096, "a number from 1 to 4096", NULL, 0};
+static const struct kind sizes = {NUMBER, 1, 1000, "a number from 1 to 1000", NULL, 0};
+static const struct kind proposals = {
+    NUMBER, 1, HN_LOOK_AHEAD_MOST, "a whole number from 1 to 4096", NULL, 0};
+static const struct kind chance = {REAL, 0, 1 - DBL_EPSILON / 2, "a chance from 0 to below 1",
+                                   NULL, 0};
+static const struct kind window = {REAL, 0.2, 5, "seconds from 0.2 to 5", NULL, HN_ENERGY_SECONDS};
+static const struct kind days = {REAL, 0, INFINITY, "a number of at least 0", NULL, 0};
+static const struct kind threshold = {PERCENT, 0, INFINITY, "a number of at least 0", NULL, 0};
+static const struct kind slowdown = {PERCENT, 0, INFINITY, "a percentage such as 5%", NULL, 0};
+static const struct kind loss = {PERCENT, DBL_MIN, 1000, "a percentage above 0, as 3%", NULL, 0};
+static const struct kind seconds = {.form = SECONDS, .expected = "seconds, more than 0"};
+static const struct kind budget = {
+    .form = BUDGET, .expected = "a time such as 60s or 5m, or a number of evaluations such as 500"};
+static const struct kind regime = {
+    .form = CHOICE, .expected = HN_REGIMES_EXPECTED, .choices = regimes};
+static const struct kind format = {
+    .form = CHOICE, .expected = "header, json, source, cubin or cubin-header", .choices = formats};
+static const struct kind recording_format = {
+    .form = CHOICE, .expected = "recording or t4", .choices = recording_formats};
+static const struct kind objective = {
+    .form = CHOICE, .expected = "time, energy or energy_delay", .choices = objectives};
+
+enum group { OWN = 1, SPACE, SEARCH, DEVICE, COMPILING, CACHE, OUTPUT, GROUPS };
+static const char *const headings[GROUPS] = {
+    [SPACE] = "Space:",         [SEARCH] = "Search:", [DEVICE] = "Device:",
+    [COMPILING] = "Compiling:", [CACHE] = "Cache:",   [OUTPUT] = "Output:"};
+
+/* Groups of commands that take the same. */
 enum {
-    KEY_STRATEGY = 1000,
-    KEY_BUDGET,
-    KEY_STOP_CHANCE,
-    KEY_FULL,
-    KEY_LOOK_AHEAD,
-    KEY_SEED,
-    KEY_SIMULATE,
-    KEY_RETRY_FAILED,
-    KEY_DEVICE,
-    KEY_REGIME,
-    KEY_RUN_TIMEOUT,
-    KEY_JOBS,
-    KEY_ARCH,
-    KEY_COMPILE_TIMEOUT,
-    KEY_CACHE,
-    KEY_BASE,
-    KEY_JSON,
-    KEY_EVENTS,
-    KEY_WORKERS,
-    KEY_INSTALL,
+    WITH_SPACE = HN_TUNE | HN_RUN | HN_SPACE | HN_INPUTS | HN_COMPILE | HN_EXPLAIN | HN_REPLAY,
+    WITH_DEVICE = HN_TUNE | HN_RUN | HN_REPLAY,
+    WITH_COMPILING = HN_TUNE | HN_COMPILE | HN_EXPORT | HN_REPLAY,
+    WITH_ARCHITECTURE = HN_TUNE | HN_COMPILE | HN_REPLAY,
+    WITH_WORKERS = HN_TUNE | HN_DEVICE,
+    OF_CACHE = HN_CACHE_LIST | HN_CACHE_SHOW | HN_CACHE_EXPORT | HN_CACHE_IMPORT | HN_CACHE_MERGE |
+               HN_CACHE_DIFF | HN_CACHE_PRUNE | HN_CACHE_CHECK,
+    WITH_CACHE = HN_TUNE | HN_EXPLAIN | HN_EXPORT | HN_REPLAY | HN_REPORT | HN_DEVICE | OF_CACHE,
+    WITH_OUTPUT = HN_TUNE | HN_RUN | HN_SPACE | HN_INPUTS | HN_COMPILE | HN_EXPLAIN | HN_REPLAY |
+                  HN_DEVICE | OF_CACHE,
+    WITH_FILTER = HN_CACHE_LIST | HN_CACHE_SHOW | HN_CACHE_EXPORT | HN_CACHE_DIFF,
+    WITH_FILE = HN_CACHE_IMPORT | HN_CACHE_MERGE | HN_CACHE_DIFF, /* which may be a server */
 };
 
-enum { GROUPS = 10, JOBS_MOST = 4096 };
+#define AT(member) offsetof(struct hn_options, member)
 
-static const struct argp_option space_options[] = {
-    {0, 0, 0, 0, "Space:", 2},
-    {"problem", 'p', "NAME=VALUE", 0,
-     "Set a problem value (several as NAME=VALUE,NAME=VALUE); may be repeated", 2},
-    {"set", 's', "NAME=V,V,...", 0,
-     "Restrict a parameter to these of its values (several as NAME=V,NAME=V); may be repeated", 2},
-    {0},
-};
+/* All options. One that means different things to commands has a row for each meaning. */
+static const struct row {
+    const char *name;
+    char letter;
+    const char *value; /* NULL: it takes none */
+    const struct kind *kind;
+    size_t at;
+    enum group group;
+    unsigned of; /* commands that take it */
+    const char *help;
+} options_of_all[] = {
+    {"problem", 'p', "NAME=VALUE", &bindings, AT(problem), SPACE, WITH_SPACE,
+     "Set a problem value (several as NAME=VALUE,NAME=VALUE); may be repeated"},
+    {"set", 's', "NAME=V,V,...", &texts, AT(restrictions), SPACE, WITH_SPACE,
+     "Restrict a parameter to these of its values (several as NAME=V,NAME=V); may be repeated"},
 
-static const struct argp_option search_options[] = {
-    {0, 0, 0, 0, "Search:", 3},
-    {"strategy", KEY_STRATEGY, "NAME", 0,
-     "How to search; the default is auto, with --full exhaustive", 3},
-    {"budget", KEY_BUDGET, "60s|500", 0, "Stop after a time (s, m, h) or a number of evaluations",
-     3},
-    {"stop-chance", KEY_STOP_CHANCE, "P", 0,
+    {"strategy", 0, "NAME", &text, AT(strategy), SEARCH, HN_TUNE,
+     "How to search; the default is auto, with --full exhaustive"},
+    {"budget", 0, "60s|500", &budget, 0, SEARCH, HN_TUNE,
+     "Stop after a time (s, m, h) or a number of evaluations"},
+    {"budget", 0, "60s", &budget, 0, SEARCH, HN_REPLAY,
+     "Of a family: time for all searches (s, m, h)"},
+    {"stop-chance", 0, "P", &chance, AT(stop_chance), SEARCH, HN_TUNE,
      "Stop when the chance that a point better by 2% exists is estimated to be below P (default "
-     "0.05); 0: go on to the end of the space or budget",
-     3},
-    {"full", KEY_FULL, 0, 0, "Measure every variant, and each in full", 3},
-    {"look-ahead", KEY_LOOK_AHEAD, "N", 0,
+     "0.05); 0: go on to the end of the space or budget"},
+    {"full", 0, NULL, &flag, AT(full), SEARCH, HN_TUNE, "Measure every variant, and each in full"},
+    {"look-ahead", 0, "N", &proposals, AT(look_ahead), SEARCH, HN_TUNE,
      "Proposals made before the result of one is known: more keep more cores compiling (default: "
-     "look_ahead of the config, else 32)",
-     3},
-    {"seed", KEY_SEED, "S", 0, "Seed of the search and the inputs (default 1)", 3},
-    {"simulate", KEY_SIMULATE, "PATH", 0,
-     "Take the times from a recorded tuning (a file or a folder) instead of a GPU", 3},
-    {"retry-failed", KEY_RETRY_FAILED, 0, 0, "Try points again that failed before", 3},
-    {0},
-};
+     "look_ahead of the config, else 32)"},
+    {"seed", 0, "S", &whole, AT(seed), SEARCH, HN_TUNE,
+     "Seed of the search and the inputs (default 1)"},
+    {"seed", 0, "S", &whole, AT(seed), OWN, HN_RUN,
+     "Seed of the inputs (default 1); with --json a drawn one too"},
+    {"seed", 0, "S", &whole, AT(seed), OWN, HN_SPACE, "Seed of the sample (default 1)"},
+    {"seed", 0, "S", &whole, AT(seed), OWN, HN_INPUTS,
+     "Seed of the inputs, as of `hone tune` (default 1)"},
+    {"simulate", 0, "PATH", &text, AT(simulate), SEARCH, HN_TUNE,
+     "Take the times from a recorded tuning (a file or a folder) instead of a GPU"},
+    {"simulate", 0, "PATH", &text, AT(simulate), OWN, HN_EXPLAIN,
+     "Explain a recorded tuning (a file, or a folder with one file a problem) instead of the "
+     "cache"},
+    {"retry-failed", 0, NULL, &flag, AT(retry_failed), SEARCH, HN_TUNE,
+     "Try points again that failed before"},
 
-static const struct argp_option device_options[] = {
-    {0, 0, 0, 0, "Device:", 4},
-    {"device", KEY_DEVICE, "N|UUID", 0, "Which GPU (default 0); `hone device` lists them", 4},
-    {"regime", KEY_REGIME, HN_REGIMES, 0,
+    {"device", 0, "N|UUID", &text, AT(device), DEVICE, WITH_DEVICE,
+     "Which GPU (default 0); `hone device` lists them"},
+    {"regime", 0, HN_REGIMES, &regime, AT(regime), DEVICE, WITH_DEVICE,
      "L2 cache flushed between launches (cold, the default) or left as it is; or as programs "
-     "launch, and what that costs is in the time: in a stream, as a graph, as graphs of ten",
-     4},
-    {"run-timeout", KEY_RUN_TIMEOUT, "SECONDS", 0, "Limit for running one variant (default 10)", 4},
-    {0},
-};
-
-static const struct argp_option compile_options[] = {
-    {0, 0, 0, 0, "Compiling:", 5},
-    {"jobs", KEY_JOBS, "N", 0, "Compile workers (default: as many as the machine allows)", 5},
-    {"compile-timeout", KEY_COMPILE_TIMEOUT, "SECONDS", 0,
-     "Limit for compiling one variant (default 60)", 5},
-    {0},
-};
-
-static const struct argp_option cache_options[] = {
-    {0, 0, 0, 0, "Cache:", 6},
-    {"cache", KEY_CACHE, "PATH", 0,
-     "The cache: a file, or postgresql://… (default $HONE_CACHE, else "
-     "$XDG_CACHE_HOME/hone/hone.db)",
-     6},
-    {"base", KEY_BASE, "PATH", 0,
-     "Another cache that is read beside it: look-ups and searches see both", 6},
-    {0},
-};
-
-static const struct argp_option output_options[] = {
-    {0, 0, 0, 0, "Output:", 7},
-    {"json", KEY_JSON, 0, 0, "One JSON document on standard output", 7},
-    {"quiet", 'q', 0, 0, "No progress, only results and errors", 7},
-    {0},
-};
-
-/* Shown under the heading of compile_options. */
-static const struct argp_option arch_options[] = {
-    {"arch", KEY_ARCH, "sm_90", 0, "Architecture to compile for (default: the GPU's)", 5},
-    {0},
-};
-
-/* Shown under the heading of device_options. */
-static const struct argp_option workers_options[] = {
-    {"workers", KEY_WORKERS, "WHERE", 0,
+     "launch, and what that costs is in the time: in a stream, as a graph, as graphs of ten"},
+    {"regime", 0, HN_REGIMES, &regime, AT(regime), OWN, HN_EXPLAIN,
+     "Of this regime (default cold)"},
+    {"regime", 0, HN_REGIMES, &regime, AT(regime), OWN, HN_EXPORT,
+     "Only results of this regime (default: cold where there is a choice)"},
+    {"run-timeout", 0, "SECONDS", &seconds, AT(run_timeout_s), DEVICE, WITH_DEVICE,
+     "Limit for running one variant (default 10)"},
+    {"workers", 0, "WHERE", &text, AT(workers), DEVICE, WITH_WORKERS,
      "Where to compile and to measure: 'local: gpus=all', a file that lists hosts, slurm, or "
-     "hostfile:FILE",
-     4},
-    {"install", KEY_INSTALL, NULL, 0,
-     "Take this program to the hosts of --workers first, for as long as it is needed there", 4},
-    {0},
+     "hostfile:FILE"},
+    {"install", 0, NULL, &flag, AT(install), DEVICE, WITH_WORKERS,
+     "Take this program to the hosts of --workers first, for as long as it is needed there"},
+
+    {"jobs", 0, "N", &workers, AT(jobs), COMPILING, WITH_COMPILING,
+     "Compile workers (default: as many as the machine allows)"},
+    {"compile-timeout", 0, "SECONDS", &seconds, AT(compile_timeout_s), COMPILING, WITH_COMPILING,
+     "Limit for compiling one variant (default 60)"},
+    {"arch", 0, "sm_90", &text, AT(architecture), COMPILING, WITH_ARCHITECTURE,
+     "Architecture to compile for (default: the GPU's)"},
+    {"arch", 0, "sm_80,sm_90", &text, AT(architecture), COMPILING, HN_EXPORT,
+     "With cubin-header: the architectures to have machine code for (default: those that were "
+     "tuned)"},
+
+    {"cache", 0, "PATH", &text, AT(cache), CACHE, WITH_CACHE,
+     "The cache: a file, or postgresql://… (default $HONE_CACHE, else "
+     "$XDG_CACHE_HOME/hone/hone.db)"},
+    {"base", 0, "PATH", &text, AT(base), CACHE, WITH_CACHE,
+     "Another cache that is read beside it: look-ups and searches see both"},
+
+    {"json", 0, NULL, &flag, AT(json), OUTPUT, WITH_OUTPUT, "One JSON document on standard output"},
+    {"json", 0, NULL, &flag, AT(json), OWN, HN_EXPORT, "The same as --format json"},
+    {"quiet", 'q', NULL, &flag, AT(quiet), OUTPUT, WITH_OUTPUT,
+     "No progress, only results and errors"},
+    {"quiet", 'q', NULL, &flag, AT(quiet), OWN, HN_INIT | HN_EXPORT | HN_REPORT,
+     "Do not say where it went"},
+    {"events", 0, "FILE", &text, AT(events), OUTPUT, HN_TUNE,
+     "Write one JSON line an event to FILE"},
+
+    {"output", 'o', "FILE", &text, AT(output), OWN, HN_EXPORT | HN_REPORT,
+     "Write to FILE instead of standard output"},
+    {"output", 'o', "FILE", &text, AT(output), OWN, HN_INIT,
+     "Write to FILE; `-` is standard output (default: the kernel's name with .yaml beside the "
+     "source)"},
+    {"output", 'o', "DIR", &text, AT(output), OWN, HN_INPUTS,
+     "The folder to write to; made where it is not there"},
+    {"problem", 'p', "NAME=VALUE", &bindings, AT(problem), OWN, HN_EXPORT,
+     "Only configurations tuned for this problem value; may be repeated"},
+    {"problem", 'p', "NAME=VALUE", &bindings, AT(problem), OWN, HN_REPORT | WITH_FILTER,
+     "Only tunings with this problem value; may be repeated"},
+    {"device-name", 0, "NAME", &text, AT(device_name), OWN, HN_EXPLAIN,
+     "Only what was measured on this device, or on one with this in its name"},
+    {"device-name", 0, "NAME", &text, AT(device_name), OWN, HN_EXPORT,
+     "The device whose configuration is taken, or a part of its name; else this machine's GPU, "
+     "else the only one"},
+    {"device-name", 0, "NAME", &text, AT(device_name), OWN, HN_REPORT | WITH_FILTER,
+     "Only tunings of this device"},
+    {"device-name", 0, "NAME", &text, AT(device_name), OWN, HN_CACHE_IMPORT,
+     "The device of a cache file of Kernel Tuner, where it says none or another"},
+
+    {"capture", 0, "FILE", &text, AT(capture), OWN, HN_TUNE,
+     "Tune on the data that a program captured (HONE_CAPTURE), and verify against its output"},
+    {"reference", 0, "NAME=FILE", &texts, AT(expected), OWN, HN_TUNE,
+     "What is expected of a result, as a NumPy array, in place of the config's reference; may be "
+     "repeated"},
+    {"family", 0, NULL, &flag, AT(family), OWN, HN_TUNE,
+     "Tune the config's family: learn which configurations serve which sizes, tuned or not"},
+    {"family", 0, NULL, &flag, AT(family), OWN, HN_REPLAY,
+     "Hold the rule of the config's family against searches at sizes that nobody has measured"},
+    {"loss", 0, "PERCENT", &loss, AT(loss), OWN, HN_TUNE,
+     "Of a family: the predicted loss at which no more is measured (default: the config's, or "
+     "3%)"},
+    {"held-out", 0, "COUNT", &sizes, AT(held_out), OWN, HN_TUNE,
+     "Of a family: sizes that are tuned each on its own at the end, to measure what the rule "
+     "loses"},
+    {"held-out", 0, "COUNT", &sizes, AT(held_out), OWN, HN_REPLAY, "Of a family: at so many sizes"},
+    {"counters", 0, NULL, &flag, AT(counters), OWN, HN_TUNE,
+     "Read what the GPU counts of the finalists' launches: bytes, conflicts, stalls"},
+    {"counters", 0, NULL, &flag, AT(counters), OWN, HN_RUN,
+     "Read what the GPU counts of a launch, behind all that is timed"},
+    {"counters", 0, NULL, &flag, AT(counters), OWN, HN_EXPLAIN,
+     "First read what this machine's GPU counts of the best point, where that is not known"},
+    {"energy", 0, "SECONDS", &window, AT(energy_s), OWN, HN_TUNE,
+     "Measure what the fastest consume, in two windows of so many seconds each (default 2)"},
+    {"energy", 0, "SECONDS", &window, AT(energy_s), OWN, HN_RUN,
+     "Measure what launches consume, in two windows of so many seconds each (default 2)"},
+    {"verify-only", 0, NULL, &flag, AT(verify_only), OWN, HN_RUN,
+     "Launch once and compare; take no times"},
+
+    {"count", 0, NULL, &flag, AT(count), OWN, HN_SPACE, "Print the number of valid points"},
+    {"list", 0, "N", &points, AT(list), OWN, HN_SPACE,
+     "Print the first N valid points, a line each; `all` for all"},
+    {"sample", 0, "N", &whole, AT(sample), OWN, HN_SPACE,
+     "Print N different valid points drawn at random"},
+    {"all", 0, NULL, &flag, AT(all), OWN, HN_COMPILE,
+     "Compile every valid point; else only the default point with -s applied"},
+    {"strict", 0, NULL, &flag, AT(strict), OWN, HN_COMPILE,
+     "Exit code 1 when a point can not be compiled and launched"},
+    {"log", 0, NULL, &flag, AT(log), OWN, HN_COMPILE,
+     "Also print the whole compiler log of each point"},
+    {"sources", 0, "DIR", &text, AT(sources), OWN, HN_COMPILE,
+     "Compile nothing: write what NVRTC would be given for each point into DIR, a JSON file each"},
+    {"max-slowdown", 0, "PERCENT", &slowdown, AT(max_slowdown), OWN, HN_REPLAY,
+     "How much slower than the record is still fine (default 5%)"},
+    {"all", 0, NULL, &flag, AT(all), OWN, HN_REPLAY,
+     "Race the best five of every stale tuning of these configs again, and store what comes of "
+     "it"},
+    {"measure", 0, NULL, &flag, AT(measure), OWN, HN_DEVICE,
+     "Measure what each can do at best (bandwidth of copies and of the L2 cache, FP32, launches) "
+     "and keep it in the cache"},
+    {"entry", 0, "NAME", &text, AT(entry), OWN, HN_INIT,
+     "The kernel, where the source has several"},
+
+    {"format", 0, "FORMAT", &format, AT(format), OWN, HN_EXPORT,
+     "header (the default), json, source, cubin or cubin-header"},
+    {"defaults", 0, NULL, &flag, AT(defaults), OWN, HN_EXPORT,
+     "Where nothing was tuned yet, the default point of --config, with a warning"},
+    {"no-family", 0, NULL, &flag, AT(no_family), OWN, HN_EXPORT,
+     "All results, without the rule that was learnt of a family of problems"},
+    {"prefix", 0, "NAME", &word, AT(prefix), OWN, HN_EXPORT,
+     "Start names with NAME instead of HONE_<KERNEL>"},
+    {"objective", 0, "time|energy|energy_delay", &objective, AT(objective), OWN, HN_EXPORT,
+     "Choose by this among what was measured (default time); energy is measured by `hone tune "
+     "--energy`"},
+    {"config", 0, "CONFIG", &texts, AT(configs), OWN, HN_EXPORT,
+     "Take plan and template from CONFIG: for imported and recorded results that have none"},
+    {"recorded", 0, "PATH", &texts, AT(recorded), OWN, HN_EXPORT,
+     "Take the results of a recording, or of a folder of them, not of the cache; may be repeated"},
+    {"history", 0, NULL, &flag, AT(history), OWN, HN_REPORT,
+     "Also what former versions of the template, driver or compiler measured"},
+    {"config", 0, "PATH", &texts, AT(configs), OWN, HN_REPORT,
+     "A config, or a folder of them: their ladders, and the path in command lines; may be "
+     "repeated"},
+    {"roofs", 0, "FILE", &text, AT(roofs), OWN, HN_REPORT,
+     "What devices can do at best, as `hone device --json` prints it, for those that the cache "
+     "does not know; else roofs.json beside a recording or its folder"},
+
+    {"format", 0, "FORMAT", &recording_format, AT(format), OWN, HN_CACHE_EXPORT,
+     "recording (the default), or t4: results for the autotuning community's tools"},
+    {"own", 0, NULL, &flag, AT(own), OWN, HN_CACHE_IMPORT,
+     "What the files hold was measured by you on this machine: hone tune reuses it"},
+    {"config", 0, "CONFIG", &texts, AT(configs), OWN, HN_CACHE_IMPORT,
+     "Complete recordings that were tuned with CONFIG: they take its plan and template"},
+    {"images", 0, NULL, &flag, AT(images), OWN, HN_CACHE_IMPORT | HN_CACHE_MERGE,
+     "Also take over the compiled kernels of a cache: only from those whom you trust"},
+    {"all", 0, NULL, &flag, AT(all), OWN, HN_CACHE_DIFF, "Also show what is the same"},
+    {"threshold", 0, "PERCENT", &threshold, AT(threshold), OWN, HN_CACHE_MERGE | HN_CACHE_DIFF,
+     "Medians that differ by less are as fast (default 2%)"},
+    {"stale", 0, NULL, &flag, AT(stale), OWN, HN_CACHE_PRUNE,
+     "Sessions of another version (template, driver, NVRTC, protocol) than the newest"},
+    {"simulated", 0, NULL, &flag, AT(simulated), OWN, HN_CACHE_PRUNE,
+     "Sessions whose times came from a recording"},
+    {"older-than", 0, "DAYS", &days, AT(older_than_days), OWN, HN_CACHE_PRUNE,
+     "Sessions started so long ago, but not those that hold the best of a tuning"},
+    {"images", 0, NULL, &flag, AT(images), OWN, HN_CACHE_PRUNE,
+     "All compiled kernels: a replay compiles them again"},
+    {"dry-run", 0, NULL, &flag, AT(dry_run), OWN, HN_CACHE_PRUNE, "Only say what would be removed"},
+};
+enum { ROWS = sizeof options_of_all / sizeof *options_of_all };
+_Static_assert((int)ROWS <= (int)HN_OPTION_ROWS, "a bool for each row");
+
+#define OF_FAMILY                                                                                  \
+    "--family draws sizes, and shares its time between short searches on a GPU: it can not be "    \
+    "given with "
+#define OF_HERE                                                                                    \
+    " is of this machine, and --workers says where to measure and to compile: leave one of them "  \
+    "out"
+#define OF_COUNTERS "--counters reads what a GPU counts of one problem's finalists: leave "
+#define OF_ENERGY                                                                                  \
+    "--energy is measured of one problem's finalists on a GPU: it goes with neither --family nor " \
+    "--simulate"
+
+/* What does not go together, and what goes with another only. */
+static const struct clash {
+    unsigned of;
+    const char *option;
+    const char *with;
+    bool needed; /* the option says nothing without the other one; else nothing beside it */
+    bool usage;  /* said with where help is found */
+    const char *reason;
+} clashes[] = {
+    {HN_TUNE, "counters", "family", false, false, OF_COUNTERS "--family out"},
+    {HN_TUNE, "counters", "simulate", false, false, OF_COUNTERS "--simulate out"},
+    {HN_TUNE, "reference", "capture", false, false, "--reference: a capture has its own"},
+    {HN_TUNE, "loss", "family", true, false, "--loss is an option of --family"},
+    {HN_TUNE, "held-out", "family", true, false, "--held-out is an option of --family"},
+    {HN_TUNE, "energy", "family", false, false, OF_ENERGY},
+    {HN_TUNE, "energy", "simulate", false, false, OF_ENERGY},
+    {HN_TUNE, "family", "simulate", false, false, OF_FAMILY "--simulate"},
+    {HN_TUNE, "family", "capture", false, false, OF_FAMILY "--capture"},
+    {HN_TUNE, "family", "problem", false, false, OF_FAMILY "--problem"},
+    {HN_TUNE, "family", "reference", false, false, OF_FAMILY "--reference"},
+    {HN_TUNE, "family", "full", false, false, OF_FAMILY "--full"},
+    {HN_TUNE, "family", "stop-chance", false, false, OF_FAMILY "--stop-chance"},
+    {HN_TUNE, "family", "retry-failed", false, false, OF_FAMILY "--retry-failed"},
+    {HN_TUNE, "workers", "device", false, false, "--device" OF_HERE},
+    {HN_TUNE, "workers", "jobs", false, false, "--jobs" OF_HERE},
+    {HN_TUNE, "install", "workers", true, false, "--install is an option of --workers"},
+    {HN_SPACE, "count", "list", false, true, "--count, --list and --sample exclude each other"},
+    {HN_SPACE, "count", "sample", false, true, "--count, --list and --sample exclude each other"},
+    {HN_SPACE, "list", "sample", false, true, "--count, --list and --sample exclude each other"},
+    {HN_EXPLAIN, "counters", "simulate", false, true,
+     "--counters reads a GPU's, and --simulate a recording: leave one of them out"},
+    {HN_EXPORT, "defaults", "config", true, true,
+     "--defaults: name the config that has them with --config"},
+    {HN_REPLAY, "all", "family", false, true,
+     "--all races tunings again, --family a rule: give one of them"},
+    {HN_REPLAY, "held-out", "family", true, true, "--held-out is an option of --family"},
+    {HN_REPLAY, "budget", "family", true, true, "--budget is the time of --family's searches"},
+    {HN_REPLAY, "family", "problem", false, false,
+     "--family draws sizes of the family's: it can not be given with --problem"},
+    {HN_DEVICE, "measure", "workers", false, false,
+     "--measure is of this machine's GPUs: `hone tune --workers` measures the roofs of others "
+     "where it needs them"},
+    {HN_CACHE_IMPORT | HN_CACHE_MERGE | HN_CACHE_PRUNE | HN_CACHE_CHECK, "base", "base", false,
+     false, "`hone %s` is of one cache: --base says nothing there"},
 };
 
-/* Shown under the heading of output_options. */
-static const struct argp_option events_options[] = {
-    {"events", KEY_EVENTS, "FILE", 0, "Write one JSON line an event to FILE", 7},
-    {0},
-};
-
-static const struct argp_option time_options[] = {
-    {0, 0, 0, 0, "Search:", 3},
-    {"budget", KEY_BUDGET, "60s", 0, "Of a family: time for all searches (s, m, h)", 3},
-    {0},
-};
-
-/* Bit i of enum hn_option_groups is groups[i]. */
-static const struct argp_option *const groups[GROUPS] = {
-    space_options,  search_options, device_options, compile_options, cache_options,
-    output_options, arch_options,   events_options, time_options,    workers_options,
-};
-
-void hn_options_init(struct hn_options *options)
+bool hn_options_given(const struct hn_options *options, const char *name)
 {
-    *options = (struct hn_options){
-        .stop_chance = 0.05, .seed = 1, .compile_timeout_s = 60, .run_timeout_s = 10};
+    for (size_t i = 0; i < ROWS; i++)
+        if (options->given[i] && strcmp(options_of_all[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+enum hn_status hn_options_misused(const struct hn_options *options, const char *form, ...)
+{
+    va_list arguments;
+    va_start(arguments, form);
+    fprintf(stderr, "hone %s: ", options->name);
+    vfprintf(stderr, form, arguments);
+    fprintf(stderr, "\nTry `hone %s --help' or `hone %s --usage' for more information.\n",
+            options->name, options->name);
+    va_end(arguments);
+    return HN_EUSAGE;
+}
+
+static enum hn_status find_clash(const struct hn_command *command, const struct hn_options *options,
+                                 struct hn_error *err)
+{
+    for (size_t i = 0; i < sizeof clashes / sizeof *clashes; i++) {
+        const struct clash *clash = &clashes[i];
+        if ((clash->of & command->of) == 0 || !hn_options_given(options, clash->option) ||
+            hn_options_given(options, clash->with) == clash->needed)
+            continue;
+        return clash->usage ? hn_options_misused(options, "%s", clash->reason)
+                            : hn_fail(err, HN_EUSAGE, clash->reason, command->name);
+    }
+    return HN_OK;
+}
+
+/* Seconds with an optional s, m or h; false when it is something else. */
+static bool read_seconds(const char *value, bool needs_unit, double *found)
+{
+    char *end = NULL;
+    errno = 0;
+    double number = hn_c_strtod(value, &end);
+    if (end == value || errno != 0 || !isfinite(number) || number <= 0)
+        return false;
+    const char *unit = strchr("smh", *end == '\0' ? 's' : *end);
+    if (unit == NULL || (*end != '\0' && end[1] != '\0') || (needs_unit && *end == '\0'))
+        return false;
+    *found = number * (*unit == 's' ? 1 : *unit == 'm' ? 60 : 3600);
+    return true;
+}
+
+static bool read_whole(const char *value, const struct kind *kind, uint64_t *found)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long number = strtoull(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 ||
+        (double)number < kind->least || (double)number > kind->most)
+        return false;
+    *found = number;
+    return true;
+}
+
+static bool read_real(const char *value, const struct kind *kind, double *found)
+{
+    char *end;
+    *found = kind->otherwise;
+    if (value == NULL)
+        return true;
+    *found = hn_c_strtod(value, &end);
+    bool ends = *end == '\0' || (kind->form == PERCENT && strcmp(end, "%") == 0);
+    return end != value && ends && *found >= kind->least && *found <= kind->most;
+}
+
+static bool read_choice(const char *value, const struct kind *kind, int *found)
+{
+    for (*found = 0; kind->choices[*found] != NULL; ++*found)
+        if (strcmp(kind->choices[*found], value) == 0)
+            return true;
+    return false;
+}
+
+static bool read_budget(const char *value, struct hn_options *options)
+{
+    return (read_whole(value, &whole, &options->budget_count) && options->budget_count > 0) ||
+           read_seconds(value, true, &options->budget_s);
+}
+
+static void append_text(struct hn_texts *list, const char *string)
+{
+    list->items = hn_need_more(list->items, list->count + 1, sizeof *list->items);
+    list->items[list->count++] = string;
+}
+
+/* Puts the value into its member; false where it is none. */
+static bool read_value(const struct row *row, const char *value, struct hn_options *options)
+{
+    char *member = (char *)options + row->at;
+    const struct kind *kind = row->kind;
+    uint64_t number = 0;
+    switch (kind->form) {
+    case FLAG:
+        *(bool *)member = true;
+        return true;
+    case TEXT:
+    case WORD:
+        *(const char **)member = value;
+        return kind->form == TEXT || hn_text_is_word(value);
+    case TEXTS:
+        append_text((struct hn_texts *)member, value);
+        return true;
+    case NUMBER:
+        if (!read_whole(value, kind, &number))
+            return false;
+        *(unsigned *)member = (unsigned)number;
+        return true;
+    case POINTS:
+        if (strcmp(value, "all") == 0) {
+            *(uint64_t *)member = UINT64_MAX;
+            return true;
+        }
+        return read_whole(value, kind, (uint64_t *)member);
+    case WHOLE:
+        return read_whole(value, kind, (uint64_t *)member);
+    case PERCENT:
+        if (!read_real(value, kind, (double *)member))
+            return false;
+        *(double *)member /= 100;
+        return true;
+    case REAL:
+        return read_real(value, kind, (double *)member);
+    case SECONDS:
+        return read_seconds(value, false, (double *)member);
+    case BUDGET:
+        return read_budget(value, options);
+    case CHOICE:
+        return read_choice(value, kind, (int *)member);
+    case BINDINGS:
+        break;
+    }
+    return true;
+}
+
+static const char *nearest_choice(const struct kind *kind, const char *value)
+{
+    size_t count = 0;
+    while (kind->choices != NULL && kind->choices[count] != NULL)
+        count++;
+    return count > 0 ? hn_text_nearest(value, kind->choices, count) : NULL;
+}
+
+/* argp_error ends the process with the exit code for wrong usage. */
+static void take_option(const struct row *row, const char *value, struct hn_options *options,
+                        struct argp_state *state)
+{
+    struct hn_error err;
+    options->given[row - options_of_all] = true;
+    if (row->kind->form == BINDINGS && hn_bindings_add(&options->problem, value, &err) != HN_OK)
+        argp_error(state, "-%c: %s", row->letter, err.message);
+    if (read_value(row, value, options))
+        return;
+    const char *nearest = nearest_choice(row->kind, value);
+    argp_error(state, "--%s: found '%s', expected %s%s%s%s", row->name, value, row->kind->expected,
+               nearest == NULL ? "" : "; nearest is '", nearest == NULL ? "" : nearest,
+               nearest == NULL ? "" : "'");
+}
+
+enum { FIRST_KEY = 1000 }; /* of options that have no letter, by row */
+
+static int key_of(size_t row)
+{
+    char letter = options_of_all[row].letter;
+    return letter != 0 ? letter : FIRST_KEY + (int)row;
+}
+
+struct invocation {
+    const struct hn_command *command;
+    struct hn_options *options;
+};
+
+/* No message is to repeat it: it may have a password. */
+static void refuse_server(const char *value, struct argp_state *state)
+{
+    if (value != NULL && hn_store_is_server(value))
+        argp_error(state, "found a server's URI, which --cache and --base take");
+}
+
+static void take_argument(const struct hn_command *command, const char *argument,
+                          struct hn_texts *arguments, struct argp_state *state)
+{
+    if ((command->of & WITH_FILE) == 0)
+        refuse_server(argument, state);
+    if (arguments->count == command->most)
+        argp_error(state, command->extra, argument, command->most > 0 ? arguments->items[0] : "");
+    append_text(arguments, argument);
+}
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+    const struct invocation *invocation = state->input;
+    const struct hn_command *command = invocation->command;
+    struct hn_options *options = invocation->options;
+    if (key == ARGP_KEY_ARG)
+        take_argument(command, value, &options->arguments, state);
+    else if (key == ARGP_KEY_END && options->arguments.count < command->least &&
+             options->capture == NULL)
+        argp_error(state, "%s", command->missing);
+    if (key == ARGP_KEY_ARG || key == ARGP_KEY_END)
+        return 0;
+    for (size_t i = 0; i < ROWS; i++) {
+        const struct row *row = &options_of_all[i];
+        if ((row->of & command->of) == 0 || key_of(i) != key)
+            continue;
+        if (row->group != CACHE && (command->of & WITH_FILE) == 0)
+            refuse_server(value, state);
+        take_option(row, value, options, state);
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+/* Sorted by argp. */
+static void list_options(const struct hn_command *command, struct argp_option list[ROWS + GROUPS])
+{
+    bool has_heading[GROUPS] = {[OWN] = true};
+    for (size_t i = 0; i < ROWS; i++) {
+        const struct row *row = &options_of_all[i];
+        if ((row->of & command->of) == 0)
+            continue;
+        if (!has_heading[row->group])
+            *list++ = (struct argp_option){.doc = headings[row->group], .group = (int)row->group};
+        has_heading[row->group] = true;
+        *list++ = (struct argp_option){.name = row->name,
+                                       .key = key_of(i),
+                                       .arg = row->value,
+                                       .flags = row->kind->otherwise > 0 ? OPTION_ARG_OPTIONAL : 0,
+                                       .doc = row->help,
+                                       .group = (int)row->group};
+    }
+    *list = (struct argp_option){0};
+}
+
+static char *help_text(const struct hn_command *command)
+{
+    struct hn_text help = {0};
+    hn_text_printf(&help, "%s\v%s", command->help != NULL ? command->help : command->summary,
+                   command->details == NULL ? "" : command->details);
+    if (command->examples != NULL)
+        hn_text_printf(&help, "%sExample:\n  %s\n", command->details == NULL ? "" : "\n\n",
+                       command->examples);
+    return hn_needed(hn_text_take(&help));
+}
+
+/* No password: it is kept and shown. */
+static void append_argument(struct hn_text *line, const char *argument)
+{
+    const char *uri = strstr(argument, "postgresql://");
+    uri = uri != NULL ? uri : strstr(argument, "postgres://");
+    char *shown = uri != NULL ? hn_cache_shown(uri) : NULL;
+    hn_text_append(line, " ");
+    if (shown == NULL)
+        hn_text_append_word(line, argument);
+    else
+        hn_text_printf(line, "%.*s%s", (int)(uri - argument), argument, shown);
+    free(shown);
+}
+
+static char *join(int argc, char **argv)
+{
+    struct hn_text line = {0};
+    hn_text_append(&line, "hone");
+    for (int i = 0; i < argc; i++)
+        append_argument(&line, argv[i]);
+    return hn_needed(hn_text_take(&line));
+}
+
+enum hn_status hn_options_read(const struct hn_command *command, int argc, char **argv,
+                               struct hn_options *options, struct hn_error *err)
+{
+    *options = (struct hn_options){.name = command->name,
+                                   .command = join(argc, argv),
+                                   .stop_chance = 0.05,
+                                   .seed = 1,
+                                   .max_slowdown = 0.05,
+                                   .threshold = 0.02,
+                                   .compile_timeout_s = 60,
+                                   .run_timeout_s = 10};
+    char program[64];
+    struct argp_option list[ROWS + GROUPS];
+    struct invocation invocation = {command, options};
+    char *help = help_text(command);
+    /* argp shows argv[0] as the program. */
+    char **arguments = hn_need((size_t)argc + 1, sizeof *arguments);
+    memcpy(arguments, argv, (size_t)argc * sizeof *arguments);
+    snprintf(program, sizeof program, "hone %s", command->name);
+    arguments[0] = program;
+    list_options(command, list);
+    const struct argp argp = {
+        .options = list, .parser = parse, .args_doc = command->arguments, .doc = help};
+    error_t error = argp_parse(&argp, argc, arguments, 0, NULL, &invocation);
+    free(arguments);
+    free(help);
+    return error != 0 ? HN_EUSAGE : find_clash(command, options, err);
 }
 
 void hn_options_finish(struct hn_options *options)
 {
     hn_bindings_finish(&options->problem);
-    free(options->restrictions);
-    hn_options_init(options);
-}
-
-error_t hn_options_append(const char ***strings, size_t *count, const char *string)
-{
-    const char **grown = realloc(*strings, (*count + 1) * sizeof *grown);
-    if (grown == NULL)
-        return ENOMEM;
-    grown[(*count)++] = string;
-    *strings = grown;
-    return 0;
-}
-
-/* Seconds with an optional s, m or h; false when it is something else. had_unit may be NULL. */
-static bool read_seconds(const char *text, double *seconds, bool *had_unit)
-{
-    char *end = NULL;
-    errno = 0;
-    double number = hn_c_strtod(text, &end);
-    if (end == text || errno != 0 || !isfinite(number) || number <= 0)
-        return false;
-    const char *unit = strchr("smh", *end == '\0' ? 's' : *end);
-    if (unit == NULL || (*end != '\0' && end[1] != '\0'))
-        return false;
-    *seconds = number * (*unit == 's' ? 1 : *unit == 'm' ? 60 : 3600);
-    if (had_unit != NULL)
-        *had_unit = *end != '\0';
-    return true;
-}
-
-bool hn_options_read_count(const char *text, uint64_t *count)
-{
-    char *end = NULL;
-    errno = 0;
-    unsigned long long number = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0)
-        return false;
-    *count = number;
-    return true;
-}
-
-unsigned hn_options_held_out(const char *text, struct argp_state *state)
-{
-    uint64_t count = 0;
-    if (!hn_options_read_count(text, &count) || count < 1 || count > 1000)
-        argp_error(state, "--held-out: found '%s', expected a number from 1 to 1000", text);
-    return (unsigned)count;
-}
-
-double hn_options_energy(const char *argument, struct argp_state *state)
-{
-    char *end;
-    if (argument == NULL)
-        return HN_ENERGY_SECONDS;
-    double seconds = hn_c_strtod(argument, &end);
-    if (end == argument || *end != '\0' || !(seconds >= 0.2 && seconds <= 5))
-        argp_error(state, "--energy: found '%s', expected seconds from 0.2 to 5", argument);
-    return seconds;
-}
-
-void hn_options_add_problem(struct hn_bindings *problem, const char *argument,
-                            struct argp_state *state)
-{
-    struct hn_error err;
-    if (hn_bindings_add(problem, argument, &err) != HN_OK)
-        argp_error(state, "-p: %s", err.message);
-}
-
-static void set_budget(struct hn_options *options, const char *text, struct argp_state *state)
-{
-    bool had_unit = false;
-    double seconds = 0;
-    if (hn_options_read_count(text, &options->budget_count) && options->budget_count > 0)
-        return;
-    if (!read_seconds(text, &seconds, &had_unit) || !had_unit)
-        argp_error(state,
-                   "--budget: found '%s', expected a time such as 60s or 5m, or a number of "
-                   "evaluations such as 500",
-                   text);
-    options->budget_s = seconds;
-}
-
-static void set_seconds(double *seconds, const char *option, const char *text,
-                        struct argp_state *state)
-{
-    if (!read_seconds(text, seconds, NULL))
-        argp_error(state, "%s: found '%s', expected seconds, more than 0", option, text);
-}
-
-static void set_jobs(struct hn_options *options, const char *text, struct argp_state *state)
-{
-    uint64_t jobs = 0;
-    if (!hn_options_read_count(text, &jobs) || jobs == 0 || jobs > JOBS_MOST)
-        argp_error(state, "--jobs: found '%s', expected a number from 1 to %d", text, JOBS_MOST);
-    options->jobs = (int)jobs;
-}
-
-static void set_look_ahead(struct hn_options *options, const char *text, struct argp_state *state)
-{
-    uint64_t look_ahead = 0;
-    if (!hn_options_read_count(text, &look_ahead) || look_ahead == 0 ||
-        look_ahead > HN_LOOK_AHEAD_MOST)
-        argp_error(state, "--look-ahead: found '%s', expected a whole number from 1 to %d", text,
-                   HN_LOOK_AHEAD_MOST);
-    options->look_ahead = (unsigned)look_ahead;
-}
-
-static void set_seed(struct hn_options *options, const char *text, struct argp_state *state)
-{
-    if (!hn_options_read_count(text, &options->seed))
-        argp_error(state, "--seed: found '%s', expected a whole number from 0", text);
-}
-
-static void set_stop_chance(struct hn_options *options, const char *text, struct argp_state *state)
-{
-    char *end = NULL;
-    options->stop_chance = hn_c_strtod(text, &end);
-    if (end == text || *end != '\0' || !(options->stop_chance >= 0 && options->stop_chance < 1))
-        argp_error(state, "--stop-chance: found '%s', expected a chance from 0 to below 1", text);
-    options->has_stop_chance = true;
-}
-
-static void set_regime(struct hn_options *options, const char *text, struct argp_state *state)
-{
-    if (!hn_regime_parse(text, &options->regime))
-        argp_error(state, "--regime: found '%s', expected " HN_REGIMES_EXPECTED, text);
-}
-
-/* argp_error ends the process with the exit code for wrong usage. */
-/* What is taken as it stands; false: the key is none of those. */
-static bool take_plain(struct hn_options *options, int key, char *argument)
-{
-    switch (key) {
-    case KEY_STRATEGY:
-        options->strategy = argument;
-        return true;
-    case KEY_FULL:
-        options->full = true;
-        return true;
-    case KEY_SIMULATE:
-        options->simulate = argument;
-        return true;
-    case KEY_RETRY_FAILED:
-        options->retry_failed = true;
-        return true;
-    case KEY_DEVICE:
-        options->device = argument;
-        return true;
-    case KEY_WORKERS:
-        options->workers = argument;
-        return true;
-    case KEY_INSTALL:
-        options->install = true;
-        return true;
-    case KEY_ARCH:
-        options->architecture = argument;
-        return true;
-    case KEY_CACHE:
-        options->cache = argument;
-        return true;
-    case KEY_BASE:
-        options->base = argument;
-        return true;
-    case KEY_JSON:
-        options->json = true;
-        return true;
-    case KEY_EVENTS:
-        options->events = argument;
-        return true;
-    case 'q':
-        options->quiet = true;
-        return true;
-    default:
-        return false;
-    }
-}
-
-static error_t parse_shared(int key, char *argument, struct argp_state *state)
-{
-    struct hn_options *options = state->input;
-    if (take_plain(options, key, argument))
-        return 0;
-    switch (key) {
-    case 'p':
-        hn_options_add_problem(&options->problem, argument, state);
-        return 0;
-    case 's':
-        return hn_options_append(&options->restrictions, &options->restriction_count, argument);
-    case KEY_BUDGET:
-        set_budget(options, argument, state);
-        return 0;
-    case KEY_STOP_CHANCE:
-        set_stop_chance(options, argument, state);
-        return 0;
-    case KEY_LOOK_AHEAD:
-        set_look_ahead(options, argument, state);
-        return 0;
-    case KEY_SEED:
-        set_seed(options, argument, state);
-        return 0;
-    case KEY_REGIME:
-        set_regime(options, argument, state);
-        return 0;
-    case KEY_RUN_TIMEOUT:
-        set_seconds(&options->run_timeout_s, "--run-timeout", argument, state);
-        return 0;
-    case KEY_JOBS:
-        set_jobs(options, argument, state);
-        return 0;
-    case KEY_COMPILE_TIMEOUT:
-        set_seconds(&options->compile_timeout_s, "--compile-timeout", argument, state);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
-struct invocation {
-    const struct hn_command_line *line;
-    struct hn_options *options;
-    size_t child_count;
-};
-
-/* Gives the shared options' parsers their input and everything else to the command's own parser. */
-static error_t parse_own(int key, char *argument, struct argp_state *state)
-{
-    struct invocation *invocation = state->input;
-    if (key == ARGP_KEY_INIT)
-        for (size_t i = 0; i < invocation->child_count; i++)
-            state->child_inputs[i] = invocation->options;
-    if (invocation->line->parse == NULL)
-        return ARGP_ERR_UNKNOWN;
-    /* No message is to repeat it: it may have a password. */
-    if (argument != NULL && hn_store_is_server(argument) &&
-        (strncmp(invocation->line->name, "cache ", 6) != 0 ||
-         strncmp(invocation->line->arguments, "FILE", 4) != 0))
-        argp_error(state, "found a server's URI, which --cache and --base take");
-    state->input = invocation->line->input;
-    error_t error = invocation->line->parse(key, argument, state);
-    state->input = invocation;
-    return error;
-}
-
-/* What --help ends with. */
-static const char *const examples[][2] = {
-    {"tune", "hone tune scale.yaml --budget 60s"},
-    {"tune", "hone tune scale.yaml -p n=65536 -s BLOCK=128,256 --full"},
-    {"run", "hone run scale.yaml -p n=65536 -s BLOCK=256,ITEMS=4"},
-    {"space", "hone space scale.yaml --sample 5"},
-    {"inputs", "hone inputs scale.yaml -p n=65536 -o inputs"},
-    {"compile", "hone compile scale.yaml --all --arch sm_90"},
-    {"explain", "hone explain scale.yaml"},
-    {"export", "hone export scale -o scale_tuned.h"},
-    {"export", "hone export scale --format json"},
-    {"replay", "hone replay scale.yaml --max-slowdown 5%"},
-    {"report", "hone report scale -o scale.html"},
-    {"device", "hone device --measure"},
-    {"init", "hone init scale.cu"},
-    {"cache list", "hone cache list"},
-    {"cache show", "hone cache show scale"},
-    {"cache export", "hone cache export scale recorded/"},
-    {"cache import", "hone cache import recorded/scale.json"},
-    {"cache merge", "hone cache merge colleague.db"},
-    {"cache diff", "hone cache diff before.db"},
-    {"cache prune", "hone cache prune --stale"},
-    {"cache check", "hone cache check"},
-};
-
-static char *help_text(const struct hn_command_line *line)
-{
-    struct hn_text text = {0};
-    const char *lead = line->details == NULL ? "Example:\n" : "\n\nExample:\n";
-    hn_text_printf(&text, "%s\v%s", line->summary, line->details == NULL ? "" : line->details);
-    for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
-        if (strcmp(examples[i][0], line->name) != 0)
-            continue;
-        hn_text_printf(&text, "%s  %s\n", lead, examples[i][1]);
-        lead = "";
-    }
-    return hn_text_take(&text);
-}
-
-/* argp shows argv[0] as the program: "hone tune". */
-static char **name_program(const struct hn_command_line *line, int argc, char **argv, char *program,
-                           size_t size)
-{
-    char **arguments = calloc((size_t)argc + 1, sizeof *arguments);
-    if (arguments == NULL)
-        return NULL;
-    snprintf(program, size, "hone %s", line->name);
-    memcpy(arguments, argv, (size_t)argc * sizeof *arguments);
-    arguments[0] = program;
-    return arguments;
-}
-
-enum hn_status hn_options_parse(const struct hn_command_line *line, int argc, char **argv,
-                                struct hn_options *options)
-{
-    struct argp shared[GROUPS];
-    struct argp_child children[GROUPS + 1] = {{0}};
-    size_t child_count = 0;
-    for (size_t i = 0; i < GROUPS; i++) {
-        if ((line->groups & 1u << i) == 0)
-            continue;
-        shared[child_count] = (struct argp){.options = groups[i], .parser = parse_shared};
-        children[child_count] = (struct argp_child){.argp = &shared[child_count]};
-        child_count++;
-    }
-
-    char program[64];
-    struct invocation invocation = {line, options, child_count};
-    char *doc = help_text(line);
-    char **arguments = name_program(line, argc, argv, program, sizeof program);
-    enum hn_status status = HN_ENOMEM;
-    if (doc != NULL && arguments != NULL) {
-        const struct argp argp = {.options = line->own,
-                                  .parser = parse_own,
-                                  .args_doc = line->arguments,
-                                  .doc = doc,
-                                  .children = children};
-        error_t error = argp_parse(&argp, argc, arguments, 0, NULL, &invocation);
-        status = error == 0 ? HN_OK : error == ENOMEM ? HN_ENOMEM : HN_EUSAGE;
-    }
-    free(arguments);
-    free(doc);
-    return status;
-}
-
-static void warn_unused(const struct hn_config *config)
-{
-    char *names = hn_config_find_unused(config);
-    if (names != NULL && names[0] != '\0')
-        fprintf(
-            stderr,
-            "hone: warning: no value of %s changes anything: %s and its includes do not have the "
-            "name, nor do launch, arguments and options; use it or take it out\n",
-            names, config->plan->template_path);
-    free(names);
-}
-
-/* The GPU that is there, else the architecture that is compiled for. */
-static enum hn_status find_device(void *context, struct hn_device *device, struct hn_error *err)
-{
-    const struct hn_options *options = context;
-    struct hn_driver driver;
-    if (options->architecture != NULL)
-        return hn_device_for_architecture(options->architecture, device, err);
-    enum hn_status status = hn_driver_open(&driver, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_driver_select(&driver, options->device, device, err);
-    hn_driver_close(&driver);
-    return status;
-}
-
-/* That the path can be a config's: no source, nor a kernel's name or a config's without its place.
- */
-static enum hn_status check_path(const char *path, struct hn_error *err)
-{
-    static const char *const places[] = {"%s.yaml", "configs/%s", "configs/%s.yaml"};
-    const char *ending = strrchr(path, '.');
-    bool is_source = ending != NULL && (strcmp(ending, ".cu") == 0 || strcmp(ending, ".cuh") == 0);
-    bool is_there = access(path, F_OK) == 0;
-    char line[HN_FOLLOW_UP_SIZE];
-    if (is_there && is_source)
-        return hn_fail(err, HN_ECONFIG, "'%s' is a CUDA source: `%s` drafts a config for it", path,
-                       hn_follow_up(&(struct hn_options){0}, "init", path, line));
-    for (size_t i = 0; !is_there && i < sizeof places / sizeof places[0]; i++) {
-        char other[256];
-        if (snprintf(other, sizeof other, places[i], path) < (int)sizeof other &&
-            access(other, F_OK) == 0)
-            return hn_fail(err, HN_ECONFIG, "'%s' is no file; did you mean %s?", path, other);
-    }
-    return HN_OK;
-}
-
-enum hn_status hn_options_config(const struct hn_options *options, const char *path,
-                                 struct hn_config **config, struct hn_error *err)
-{
-    const struct hn_config_for use = {&options->problem, find_device, (void *)(uintptr_t)options};
-    enum hn_status status = check_path(path, err);
-    if (status == HN_OK)
-        status = hn_config_load_for(path, &use, config, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_config_take_problem(*config, &options->problem, err);
-    for (size_t i = 0; i < options->restriction_count && status == HN_OK; i++)
-        status = hn_config_restrict(*config, options->restrictions[i], err);
-    if (status != HN_OK) {
-        hn_config_destroy(*config);
-        *config = NULL;
-    } else if (!options->quiet) {
-        warn_unused(*config);
-    }
-    return status;
+    free(options->command);
+    free(options->arguments.items);
+    free(options->restrictions.items);
+    free(options->expected.items);
+    free(options->recorded.items);
+    free(options->configs.items);
 }

@@ -245,14 +245,13 @@ static enum hn_status finish_report(const struct replay_all *replay, struct hn_e
                    replay->lost, replay->lost == 1 ? "" : "s");
 }
 
-enum hn_status hn_replay_all(const struct hn_options *options, const char *const *paths,
-                             size_t path_count, struct hn_error *err)
+enum hn_status hn_replay_all(const struct hn_options *options, struct hn_error *err)
 {
     struct replay_all replay = {.options = options, .results = json_array()};
     enum hn_status status = start(&replay, err);
     hn_interrupt_install();
-    for (size_t i = 0; status == HN_OK && i < path_count; i++)
-        status = replay_config(&replay, paths[i], err);
+    for (size_t i = 0; status == HN_OK && i < options->arguments.count; i++)
+        status = replay_config(&replay, options->arguments.items[i], err);
     if (status == HN_OK)
         status = finish_report(&replay, err);
     json_decref(replay.results);

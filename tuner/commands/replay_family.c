@@ -14,7 +14,6 @@
 
 struct replay_family {
     struct hn_family_source source;
-    double max_slowdown;
     struct hn_config *config;
     struct hn_store *store;
     struct hn_workers *workers;
@@ -28,10 +27,6 @@ static enum hn_status start(struct replay_family *replay, struct hn_error *err)
     enum hn_status status = hn_options_config(options, replay->source.path, &replay->config, err);
     if (status == HN_OK)
         status = hn_family_source_check(&replay->source, replay->config, err);
-    if (status == HN_OK && options->problem.count > 0)
-        status =
-            hn_fail(err, HN_EUSAGE,
-                    "--family draws sizes of the family's: it can not be given with --problem");
     if (status == HN_OK)
         status = hn_cache_open(options, HN_STORE_WRITE, &replay->store, err);
     return status == HN_OK ? hn_workers_start(&workers, &replay->workers, err) : status;
@@ -47,7 +42,7 @@ static bool holds(const struct replay_family *replay, const struct hn_family_rep
 {
     double promised = promise_of(&found->rule->rule)->mean;
     return found->found.low <= promised ||
-           found->found.loss.mean <= promised + replay->max_slowdown;
+           found->found.loss.mean <= promised + replay->source.options->max_slowdown;
 }
 
 static void print_result(const struct replay_family *replay, const struct hn_family_replay *found)
@@ -111,17 +106,16 @@ static enum hn_status judge(const struct replay_family *replay,
             "least %.1f%% by the spread of these sizes, expected the promised %.1f%% "
             "and at most %g%% more; `%s` learns it again",
             100 * found->found.loss.mean, 100 * found->found.low, 100 * promised,
-            100 * replay->max_slowdown,
+            100 * replay->source.options->max_slowdown,
             hn_follow_up(replay->source.options, "tune --family", replay->source.path, line));
     return status;
 }
 
 enum hn_status hn_replay_family(const struct hn_options *options, const char *path,
-                                unsigned held_out, double max_slowdown, const char *command,
                                 struct hn_error *err)
 {
     struct hn_family_replay found = {.rule = NULL};
-    struct replay_family replay = {.source = {options, path}, .max_slowdown = max_slowdown};
+    struct replay_family replay = {.source = {options, path}};
     enum hn_status status = start(&replay, err);
     const struct hn_family_options family = {
         .load = hn_family_source_load,
@@ -130,11 +124,11 @@ enum hn_status hn_replay_family(const struct hn_options *options, const char *pa
         .workers = replay.workers,
         .store = replay.store,
         .strategy = hn_strategy_find("auto"),
-        .regime = options->regime,
+        .regime = (enum hn_regime)options->regime,
         .seed = options->seed,
         .budget_s = options->budget_s,
-        .held_out = held_out,
-        .command = command,
+        .held_out = options->held_out,
+        .command = "hone replay --family",
     };
     hn_interrupt_install();
     if (status == HN_OK)

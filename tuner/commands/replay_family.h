@@ -2,12 +2,11 @@
 #ifndef HONE_TUNER_COMMANDS_REPLAY_FAMILY_H
 #define HONE_TUNER_COMMANDS_REPLAY_FAMILY_H
 
-#include "tuner/commands/options.h"
+#include "tuner/commands/command.h"
 
 /* `hone replay --family`: what a rule promises, held against searches at sizes that nobody has measured. Prints a line a size,
- * and both losses. HN_EREPLAY when more is lost than promised, by more than the spread of these sizes and `max_slowdown`; held_out 0:
- * as many sizes as `hone tune --family` takes. */
-enum hn_status hn_replay_family(const struct hn_options *options, const char *path, unsigned held_out,
-                                double max_slowdown, const char *command, struct hn_error *err);
+ * and both losses. HN_EREPLAY when more is lost than promised, by more than the spread of these sizes and --max-slowdown. Without
+ * --held-out as many sizes as `hone tune --family` takes. */
+enum hn_status hn_replay_family(const struct hn_options *options, const char *path, struct hn_error *err);
 
 #endif

@@ -7,36 +7,9 @@
 #include "tuner/family/family_tune.h"
 #include "tuner/family/held_out.h"
 
-/* Options of single searches that say nothing of a family. */
-static const char *find_meaningless(const struct hn_options *options,
-                                    const struct hn_tune_single *single)
-{
-    const struct {
-        bool given;
-        const char *name;
-    } all[] = {{options->simulate != NULL, "--simulate"},
-               {single->captures, "--capture"},
-               {options->problem.count > 0, "--problem"},
-               {single->expects, "--reference"},
-               {options->full, "--full"},
-               {options->has_stop_chance, "--stop-chance"},
-               {options->retry_failed, "--retry-failed"}};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (all[i].given)
-            return all[i].name;
-    return NULL;
-}
-
 enum hn_status hn_tune_family_check(const struct hn_family_source *source,
-                                    const struct hn_config *config,
-                                    const struct hn_tune_single *single, struct hn_error *err)
+                                    const struct hn_config *config, struct hn_error *err)
 {
-    const char *meaningless = find_meaningless(source->options, single);
-    if (config->family != NULL && meaningless != NULL)
-        return hn_fail(err, HN_EUSAGE,
-                       "--family draws sizes, and shares its time between short searches on a GPU: "
-                       "it can not be given with %s",
-                       meaningless);
     enum hn_status status = hn_family_source_check(source, config, err);
     if (status == HN_OK && strcmp(config->plan->objective, "time") != 0)
         return hn_fail(err, HN_ECONFIG, "--family compares times, and the objective of %s is '%s'",

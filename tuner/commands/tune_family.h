@@ -9,15 +9,9 @@
 
 /* `hone tune --family`. */
 
-/* Of the options that say nothing of a family those that are in no hn_options. */
-struct hn_tune_single {
-    bool captures; /* --capture */
-    bool expects;  /* --reference */
-};
-
-/* HN_EUSAGE: an option that says nothing of a family; HN_ECONFIG: an objective that is not time. */
+/* HN_EUSAGE: the config has no family, or --budget is a number of points; HN_ECONFIG: an objective that is not time. */
 enum hn_status hn_tune_family_check(const struct hn_family_source *source, const struct hn_config *config,
-                                    const struct hn_tune_single *single, struct hn_error *err);
+                                    struct hn_error *err);
 
 /* Tunes it, and prints what came of it, or adds it to results (with --json). */
 enum hn_status hn_tune_family(const struct hn_family_options *family, const char *kernel, json_t *results,

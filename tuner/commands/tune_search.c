@@ -242,7 +242,7 @@ static enum hn_status tune_task(struct hn_tune_search *search, struct hn_task *t
 enum hn_status hn_tune_search_run(struct hn_tune_search *search, struct hn_error *err)
 {
     struct hn_task task;
-    const enum hn_regime regime = search->options->regime;
+    const enum hn_regime regime = (enum hn_regime)search->options->regime;
     enum hn_status status =
         search->options->simulate != NULL || !search->strategy->needs_feedback
             ? hn_task_make(search->config, search->problem, regime, &task, err)

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "tuner/commands/options.h"
+#include "tuner/commands/command.h"
 #include "tuner/report/progress.h"
 #include "tuner/server/server.h"
 #include "tuner/workers/workers.h"
