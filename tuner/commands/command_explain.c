@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/explain_counters.h"
 #include "tuner/commands/open_cache.h"
@@ -33,9 +34,8 @@ static enum hn_status open_store(struct explain *explain, struct hn_error *err)
 }
 
 /* tuned: whether it was simulated or is stale, and where it comes from. */
-static enum hn_status show(struct explain *explain, const struct hn_task *task,
-                           const struct hn_records *records, const struct hn_tuned *tuned,
-                           struct hn_error *err)
+static void show(struct explain *explain, const struct hn_task *task,
+                 const struct hn_records *records, const struct hn_tuned *tuned)
 {
     struct hn_roofs roofs;
     struct hn_error ignored;
@@ -63,12 +63,9 @@ static enum hn_status show(struct explain *explain, const struct hn_task *task,
         .measure = hn_follow_up(&options, "device --measure", NULL, lines[3]),
         .compiler = &compiler,
     };
-    enum hn_status status = hn_explain(&input, &explanation, err);
-    if (status != HN_OK)
-        return status;
+    hn_explain(&input, &explanation);
     if (explain->options->json) {
-        if (json_array_append_new(explain->results, hn_explanation_to_json(&explanation)) != 0)
-            status = hn_fail_memory(err);
+        json_array_append_new(explain->results, hn_needed(hn_explanation_to_json(&explanation)));
     } else {
         fputs(explain->found > 0 ? "\n" : "", stdout);
         hn_explanation_print(&explanation, stdout);
@@ -76,7 +73,6 @@ static enum hn_status show(struct explain *explain, const struct hn_task *task,
     explain->found++;
     explain->explained += explanation.evidence.best != SIZE_MAX;
     hn_explanation_finish(&explanation);
-    return status;
 }
 
 static enum hn_status show_recording(struct explain *explain, struct hn_task *task,
@@ -90,7 +86,7 @@ static enum hn_status show_recording(struct explain *explain, struct hn_task *ta
     hn_origin_of_file(explain->options->simulate, &tuned.origin);
     status = hn_task_set_measured(task, &recording.identity, err);
     if (status == HN_OK)
-        status = show(explain, task, &recording.records, &tuned, err);
+        show(explain, task, &recording.records, &tuned);
     hn_recording_finish(&recording);
     return status;
 }
@@ -133,7 +129,7 @@ static enum hn_status show_cached(struct explain *explain, struct hn_task *task,
             break;
         status = hn_task_set_measured(task, &tuned->identity, err);
         if (status == HN_OK)
-            status = show(explain, task, &records, tuned, err);
+            show(explain, task, &records, tuned);
         hn_records_free(&records);
     }
     if (status == HN_OK || list.items != NULL)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "tuner/explain/explain.h"
 #include "tuner/report/format.h"
 
@@ -248,8 +249,8 @@ struct tally {
 static struct tally *tally_failures(const struct hn_evidence *evidence, size_t parameter)
 {
     struct tally *tallies =
-        calloc(hn_space_value_count(evidence->space, parameter), sizeof *tallies);
-    for (size_t i = 0; tallies != NULL && i < evidence->count + evidence->failed; i++) {
+        hn_need(hn_space_value_count(evidence->space, parameter), sizeof *tallies);
+    for (size_t i = 0; i < evidence->count + evidence->failed; i++) {
         struct tally *tally = &tallies[hn_evidence_choice(evidence, i)[parameter]];
         tally->all++;
         if (i < evidence->count)
@@ -276,14 +277,12 @@ static void advise_constraint(struct hn_explanation *explanation, size_t paramet
     hn_text_finish(&text);
 }
 
-static enum hn_status advise_constraints(struct hn_explanation *explanation, struct hn_error *err)
+static void advise_constraints(struct hn_explanation *explanation)
 {
     const struct hn_evidence *evidence = &explanation->evidence;
     size_t told = 0;
     for (size_t p = 0; p < evidence->parameters && evidence->failed >= least_failures; p++) {
         struct tally *tallies = tally_failures(evidence, p);
-        if (tallies == NULL)
-            return hn_fail_memory(err);
         for (size_t v = 0; v < hn_space_value_count(evidence->space, p); v++) {
             if (tallies[v].failed < least_failures || tallies[v].failed < tallies[v].all ||
                 told++ >= MOST_OF_A_KIND)
@@ -292,15 +291,11 @@ static enum hn_status advise_constraints(struct hn_explanation *explanation, str
         }
         free(tallies);
     }
-    return HN_OK;
 }
 
-enum hn_status hn_explain_advise(const struct hn_explain_input *input,
-                                 struct hn_explanation *explanation, struct hn_error *err)
+void hn_explain_advise(const struct hn_explain_input *input, struct hn_explanation *explanation)
 {
-    explanation->advice = calloc(MOST_ADVICE, sizeof *explanation->advice);
-    if (explanation->advice == NULL)
-        return hn_fail_memory(err);
+    explanation->advice = hn_need(MOST_ADVICE, sizeof *explanation->advice);
     if (explanation->evidence.best != SIZE_MAX) {
         advise_widening(explanation);
         advise_counted(explanation);
@@ -312,5 +307,5 @@ enum hn_status hn_explain_advise(const struct hn_explain_input *input,
         advise_budget(input, explanation);
         advise_dropping(explanation);
     }
-    return advise_constraints(explanation, err);
+    advise_constraints(explanation);
 }

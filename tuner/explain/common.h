@@ -22,9 +22,21 @@ struct hn_common {
     size_t count;
 };
 
-enum hn_status hn_common_find(const struct hn_evidence *evidence, struct hn_common *common, struct hn_error *err);
+void hn_common_find(const struct hn_evidence *evidence, struct hn_common *common);
 void hn_common_finish(struct hn_common *common);
 /* The chance of `hits` or more marked ones among `drawn`, of `all` of which `marked` are. */
 double hn_common_chance(size_t hits, size_t drawn, size_t marked, size_t all);
+
+/* What the device's compiler warned of, and what points with it take. */
+struct hn_warned {
+    struct {
+        size_t points;  /* with a record */
+        size_t refused; /* of them, skipped because the config refuses it */
+        double ratio;   /* how many times worse than the best the best with it is; 0: none of them has a time */
+    } of[HN_WARNING_COUNT];
+};
+
+/* refused: what the plan refuses. */
+void hn_warned_find(const struct hn_evidence *evidence, unsigned refused, struct hn_warned *warned);
 
 #endif

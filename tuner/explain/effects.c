@@ -5,7 +5,146 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/random.h"
 #include "tuner/explain/forest.h"
+
+/* Points with their values, all of which count as much, and the shares of their variance. */
+struct sample {
+    const struct hn_space *space;
+    size_t parameters;
+    size_t count;
+    uint16_t *choices;
+    double *values;
+    bool drawn; /* from more: shares are freed of the bias of few points */
+    double mean;
+    double squares; /* the sum of squared differences from the mean */
+};
+
+enum { MOST_CELLS = 250000, MOST_SWEEPS = 100 };
+
+/* Without what as many groups of chance would explain. */
+static double share_of(const struct sample *sample, double explained, double left, double freedom,
+                       double groups)
+{
+    double spare = (double)sample->count - groups;
+    if (sample->drawn && spare > 0)
+        explained -= freedom * left / spare;
+    return fmin(fmax(explained / sample->squares, 0), 1);
+}
+
+/* Fills in share, means and counts of effect->parameter. */
+static void find_main(const struct sample *sample, struct hn_effect *effect)
+{
+    size_t values = hn_space_value_count(sample->space, effect->parameter);
+    double explained = 0;
+    double groups = 0;
+    effect->means = hn_need(values, sizeof *effect->means);
+    effect->counts = hn_need(values, sizeof *effect->counts);
+    for (size_t i = 0; i < sample->count; i++) {
+        uint16_t value = sample->choices[i * sample->parameters + effect->parameter];
+        effect->means[value] += sample->values[i];
+        effect->counts[value]++;
+    }
+    for (size_t v = 0; v < values; v++) {
+        double count = (double)effect->counts[v];
+        groups += count > 0;
+        effect->means[v] = count > 0 ? effect->means[v] / count : NAN;
+        if (count > 0)
+            explained +=
+                count * (effect->means[v] - sample->mean) * (effect->means[v] - sample->mean);
+    }
+    effect->share = share_of(sample, explained, sample->squares - explained, groups - 1, groups);
+}
+
+/* The combinations of two parameters' values: their means, and the sum of one term a value of each
+ * that comes nearest to them. */
+struct cells {
+    size_t rows;
+    size_t columns;
+    double *means;
+    double *weights;
+    double *row_terms;
+    double *column_terms;
+};
+
+static void fill_cells(const struct sample *sample, const size_t parameters[2], struct cells *cells)
+{
+    for (size_t i = 0; i < sample->count; i++) {
+        const uint16_t *choice = sample->choices + i * sample->parameters;
+        size_t cell = choice[parameters[0]] * cells->columns + choice[parameters[1]];
+        cells->means[cell] += sample->values[i] - sample->mean;
+        cells->weights[cell]++;
+    }
+    for (size_t c = 0; c < cells->rows * cells->columns; c++)
+        if (cells->weights[c] > 0)
+            cells->means[c] /= cells->weights[c];
+}
+
+/* Fits the terms of one side to what the other leaves; how much they moved. */
+static double fit_side(const struct cells *cells, bool of_rows)
+{
+    size_t count = of_rows ? cells->rows : cells->columns;
+    size_t across = of_rows ? cells->columns : cells->rows;
+    double moved = 0;
+    for (size_t i = 0; i < count; i++) {
+        double sum = 0;
+        double weight = 0;
+        for (size_t j = 0; j < across; j++) {
+            size_t cell = of_rows ? i * cells->columns + j : j * cells->columns + i;
+            double other = of_rows ? cells->column_terms[j] : cells->row_terms[j];
+            sum += cells->weights[cell] * (cells->means[cell] - other);
+            weight += cells->weights[cell];
+        }
+        double *term = of_rows ? &cells->row_terms[i] : &cells->column_terms[i];
+        double fitted = weight > 0 ? sum / weight : 0;
+        moved = fmax(moved, fabs(fitted - *term));
+        *term = fitted;
+    }
+    return moved;
+}
+
+static double judge_cells(const struct sample *sample, const struct cells *cells)
+{
+    double beyond = 0;
+    double explained = 0;
+    double groups = 0;
+    for (int sweep = 0; sweep < MOST_SWEEPS; sweep++) {
+        double moved = fit_side(cells, true);
+        if (fmax(moved, fit_side(cells, false)) < 1e-9)
+            break;
+    }
+    for (size_t c = 0; c < cells->rows * cells->columns; c++) {
+        double rest = cells->means[c] - cells->row_terms[c / cells->columns] -
+                      cells->column_terms[c % cells->columns];
+        beyond += cells->weights[c] * rest * rest;
+        explained += cells->weights[c] * cells->means[c] * cells->means[c];
+        groups += cells->weights[c] > 0;
+    }
+    double freedom = fmax(groups - (double)(cells->rows + cells->columns) + 1, 0);
+    return share_of(sample, beyond, sample->squares - explained, freedom, groups);
+}
+
+/* Of a pair with too many combinations 0. */
+static void find_pair(const struct sample *sample, struct hn_interaction *pair)
+{
+    struct cells cells = {
+        .rows = hn_space_value_count(sample->space, pair->parameters[0]),
+        .columns = hn_space_value_count(sample->space, pair->parameters[1]),
+    };
+    if (cells.rows * cells.columns > MOST_CELLS)
+        return;
+    cells.means = hn_need(cells.rows * cells.columns, sizeof *cells.means);
+    cells.weights = hn_need(cells.rows * cells.columns, sizeof *cells.weights);
+    cells.row_terms = hn_need(cells.rows, sizeof *cells.row_terms);
+    cells.column_terms = hn_need(cells.columns, sizeof *cells.column_terms);
+    fill_cells(sample, pair->parameters, &cells);
+    pair->share = judge_cells(sample, &cells);
+    free(cells.means);
+    free(cells.weights);
+    free(cells.row_terms);
+    free(cells.column_terms);
+}
 
 /* Beyond so many valid points they are drawn. */
 static const uint64_t most_points = 20000;
@@ -41,7 +180,7 @@ static void remember_promising(struct hn_effects *effects, const struct hn_evide
 }
 
 /* Adds the point at the sample's end with its value, or the forest's; not one that failed. */
-static void add_point(struct hn_effects *effects, struct hn_sample *sample,
+static void add_point(struct hn_effects *effects, struct sample *sample,
                       const struct hn_evidence *evidence, const struct hn_forest *forest)
 {
     const uint16_t *choice = sample->choices + sample->count * sample->parameters;
@@ -58,7 +197,7 @@ static void add_point(struct hn_effects *effects, struct hn_sample *sample,
     sample->count++;
 }
 
-static void sum_up(struct hn_sample *sample)
+static void sum_up(struct sample *sample)
 {
     for (size_t i = 0; i < sample->count; i++)
         sample->mean += sample->values[i] / (double)sample->count;
@@ -66,23 +205,20 @@ static void sum_up(struct hn_sample *sample)
         sample->squares += (sample->values[i] - sample->mean) * (sample->values[i] - sample->mean);
 }
 
-static enum hn_status fill_sample(struct hn_effects *effects, const struct hn_evidence *evidence,
-                                  const struct hn_forest *forest, uint64_t seed,
-                                  struct hn_sample *sample, struct hn_error *err)
+static void fill_sample(struct hn_effects *effects, const struct hn_evidence *evidence,
+                        const struct hn_forest *forest, uint64_t seed, struct sample *sample)
 {
     const struct hn_space *space = evidence->space;
     struct hn_random random = hn_random_seeded(seed);
     bool all = takes_all(space);
     size_t room = all ? (size_t)hn_space_size(space) : most_points;
-    *sample = (struct hn_sample){
+    *sample = (struct sample){
         .space = space,
         .parameters = evidence->parameters,
-        .choices = calloc((room + 1) * (evidence->parameters + 1), sizeof *sample->choices),
-        .values = calloc(room + 1, sizeof *sample->values),
+        .choices = hn_need((room + 1) * (evidence->parameters + 1), sizeof *sample->choices),
+        .values = hn_need(room + 1, sizeof *sample->values),
         .drawn = !all,
     };
-    if (sample->choices == NULL || sample->values == NULL)
-        return hn_fail_memory(err);
     for (size_t i = 0; i < room; i++) {
         uint16_t *choice = sample->choices + sample->count * sample->parameters;
         if (all)
@@ -94,7 +230,6 @@ static enum hn_status fill_sample(struct hn_effects *effects, const struct hn_ev
     sum_up(sample);
     effects->points = sample->count;
     effects->sampled = sample->drawn;
-    return HN_OK;
 }
 
 /* Measured points that differ from the best in one parameter say what that one does there. */
@@ -139,67 +274,48 @@ static int compare_pairs(const void *a, const void *b)
     return (x->parameters[0] > y->parameters[0]) - (x->parameters[0] < y->parameters[0]);
 }
 
-static enum hn_status find_shares(struct hn_effects *effects, const struct hn_evidence *evidence,
-                                  const struct hn_sample *sample, struct hn_error *err)
+static void find_shares(struct hn_effects *effects, const struct hn_evidence *evidence,
+                        const struct sample *sample)
 {
     size_t count = evidence->parameters;
-    enum hn_status status = HN_OK;
-    effects->mains = calloc(count + 1, sizeof *effects->mains);
-    effects->pairs = calloc(count * count / 2 + 1, sizeof *effects->pairs);
-    if (effects->mains == NULL || effects->pairs == NULL)
-        return hn_fail_memory(err);
+    effects->mains = hn_need(count, sizeof *effects->mains);
+    effects->pairs = hn_need(count * count / 2 + 1, sizeof *effects->pairs);
     effects->parameter_count = count;
-    for (size_t p = 0; status == HN_OK && p < count; p++) {
+    for (size_t p = 0; p < count; p++) {
         effects->mains[p].parameter = p;
-        status = hn_sample_main(sample, &effects->mains[p], err);
+        find_main(sample, &effects->mains[p]);
     }
     look_around(evidence, effects->mains);
     for (size_t p = 0; p < count; p++) {
-        for (size_t q = p + 1; status == HN_OK && q < count; q++) {
+        for (size_t q = p + 1; q < count; q++) {
             struct hn_interaction *pair = &effects->pairs[effects->pair_count++];
             *pair = (struct hn_interaction){.parameters = {p, q}};
-            status = hn_sample_pair(sample, pair, err);
+            find_pair(sample, pair);
         }
     }
     qsort(effects->mains, count, sizeof *effects->mains, compare_mains);
     qsort(effects->pairs, effects->pair_count, sizeof *effects->pairs, compare_pairs);
-    return status;
 }
 
-static enum hn_status find(const struct hn_evidence *evidence, uint64_t seed,
-                           struct hn_effects *effects, struct hn_error *err)
+void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct hn_effects *effects)
 {
     struct hn_forest *forest = NULL;
-    struct hn_sample sample = {0};
-    enum hn_status status = HN_OK;
-    effects->promising = calloc(evidence->parameters + 1, sizeof *effects->promising);
-    if (effects->promising == NULL)
-        return hn_fail_memory(err);
+    struct sample sample;
+    *effects = (struct hn_effects){0};
+    if (evidence->count - evidence->bounded < HN_EFFECTS_LEAST || evidence->best == SIZE_MAX)
+        return;
+    effects->promising = hn_need(evidence->parameters, sizeof *effects->promising);
     effects->exact = is_complete(evidence, effects->promising);
     if (!effects->exact)
-        status = hn_forest_grow(evidence, seed, &forest, err);
-    if (status == HN_OK)
-        status = fill_sample(effects, evidence, forest, seed, &sample, err);
+        forest = hn_forest_grow(evidence, seed);
+    fill_sample(effects, evidence, forest, seed, &sample);
     effects->explained = forest != NULL ? hn_forest_explained(forest) : 1;
-    effects->known = status == HN_OK && sample.squares > 0;
+    effects->known = sample.squares > 0;
     if (effects->known)
-        status = find_shares(effects, evidence, &sample, err);
+        find_shares(effects, evidence, &sample);
     free(sample.choices);
     free(sample.values);
     hn_forest_destroy(forest);
-    return status;
-}
-
-enum hn_status hn_effects_find(const struct hn_evidence *evidence, uint64_t seed,
-                               struct hn_effects *effects, struct hn_error *err)
-{
-    *effects = (struct hn_effects){0};
-    if (evidence->count - evidence->bounded < HN_EFFECTS_LEAST || evidence->best == SIZE_MAX)
-        return HN_OK;
-    enum hn_status status = find(evidence, seed, effects, err);
-    if (status != HN_OK)
-        hn_effects_finish(effects);
-    return status;
 }
 
 void hn_effects_finish(struct hn_effects *effects)

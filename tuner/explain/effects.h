@@ -2,13 +2,28 @@
 #ifndef HONE_TUNER_EXPLAIN_EFFECTS_H
 #define HONE_TUNER_EXPLAIN_EFFECTS_H
 
-#include "tuner/explain/variance.h"
+#include "tuner/explain/evidence.h"
 
 /* Which parameters matter: a functional analysis of variance over the valid points (Hutter, Hoos and Leyton-Brown, "An
  * Efficient Approach for Assessing Hyperparameter Importance", 2014), which here are the points themselves and not the box
  * around them, so that nothing is said of what constraints rule out. Exact where every valid point was measured; else a
  * random forest stands in for the others, and of more than 20,000 points so many are drawn, with the bias that few points
  * a value have taken out (Kelley's epsilon squared, 1935). */
+
+struct hn_effect {
+    size_t parameter;
+    double share;   /* of the variance: what the parameter alone decides, on average over the others */
+    double *means;  /* of the values by value index; NAN: no point has it */
+    size_t *counts; /* points behind each */
+    /* Measured points that differ from the best in this parameter alone: how many, and how many times worse the worst is. */
+    size_t alone;
+    double worst_alone;
+};
+
+struct hn_interaction {
+    size_t parameters[2];
+    double share; /* beyond what the two decide each on its own */
+};
 
 struct hn_effects {
     bool known;     /* false: fewer than 10 points measured in full, or all equal; then nothing else counts */
@@ -29,8 +44,7 @@ struct hn_effects {
 
 enum { HN_EFFECTS_LEAST = 10 };
 
-enum hn_status hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct hn_effects *effects,
-                               struct hn_error *err);
+void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct hn_effects *effects);
 void hn_effects_finish(struct hn_effects *effects);
 /* That of a parameter. */
 const struct hn_effect *hn_effects_of(const struct hn_effects *effects, size_t parameter);

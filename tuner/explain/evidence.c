@@ -5,31 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 static bool is_timed(const struct hn_record *record)
 {
     return (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER ||
             record->outcome == HN_OUTCOME_DUPLICATE) &&
            isfinite(record->objective);
-}
-
-/* A session that was asked for no more than so many evaluations says nothing of a point. */
-static bool is_unknown(const struct hn_record *record)
-{
-    return hn_outcome_is_open(record->outcome);
-}
-
-static enum hn_status allocate(struct hn_evidence *evidence, struct hn_error *err)
-{
-    size_t room = evidence->records->count + 1;
-    evidence->choices = calloc(room * (evidence->parameters + 1), sizeof *evidence->choices);
-    evidence->values = calloc(room, sizeof *evidence->values);
-    evidence->lower_bounds = calloc(room, sizeof *evidence->lower_bounds);
-    evidence->numbers = calloc(room, sizeof *evidence->numbers);
-    evidence->sorted = calloc(room, sizeof *evidence->sorted);
-    bool failed = evidence->choices == NULL || evidence->values == NULL ||
-                  evidence->lower_bounds == NULL || evidence->numbers == NULL ||
-                  evidence->sorted == NULL;
-    return failed ? hn_fail_memory(err) : HN_OK;
 }
 
 /* Where the values of the next point go. */
@@ -69,7 +51,8 @@ static void take_failed(struct hn_evidence *evidence)
 {
     for (size_t i = 0; i < evidence->records->count; i++) {
         const struct hn_record *record = &evidence->records->items[i];
-        if (is_timed(record) || is_unknown(record))
+        /* What a session was not asked for says nothing of a point. */
+        if (is_timed(record) || hn_outcome_is_open(record->outcome))
             continue;
         if (place(evidence, record))
             evidence->numbers[evidence->count + evidence->failed++] = (uint32_t)i;
@@ -119,7 +102,6 @@ static void sort(struct hn_evidence *evidence)
 static void find_best(struct hn_evidence *evidence)
 {
     const struct hn_record *best = NULL;
-    evidence->best = SIZE_MAX;
     for (size_t i = 0; i < evidence->count; i++) {
         if (!hn_record_beats(hn_evidence_record(evidence, i), best))
             continue;
@@ -128,27 +110,29 @@ static void find_best(struct hn_evidence *evidence)
     }
 }
 
-static enum hn_status begin(const struct hn_space *space, const struct hn_records *records,
-                            struct hn_evidence *evidence, struct hn_error *err)
+static void begin(const struct hn_space *space, const struct hn_records *records,
+                  struct hn_evidence *evidence)
 {
+    size_t room = records->count + 1;
+    size_t parameters = hn_space_parameter_count(space);
     *evidence = (struct hn_evidence){
         .space = space,
         .records = records,
-        .parameters = hn_space_parameter_count(space),
+        .parameters = parameters,
+        .choices = hn_need(room * (parameters + 1), sizeof *evidence->choices),
+        .values = hn_need(room, sizeof *evidence->values),
+        .lower_bounds = hn_need(room, sizeof *evidence->lower_bounds),
+        .numbers = hn_need(room, sizeof *evidence->numbers),
+        .sorted = hn_need(room, sizeof *evidence->sorted),
+        .best = SIZE_MAX,
     };
-    enum hn_status status = allocate(evidence, err);
-    if (status != HN_OK)
-        hn_evidence_finish(evidence);
-    return status;
 }
 
-enum hn_status hn_evidence_of_compiling(const struct hn_space *space,
-                                        const struct hn_records *records,
-                                        struct hn_evidence *evidence, struct hn_error *err)
+void hn_evidence_of_compiling(const struct hn_space *space, const struct hn_records *records,
+                              struct hn_evidence *evidence)
 {
-    enum hn_status status = begin(space, records, evidence, err);
-    evidence->best = SIZE_MAX;
-    for (size_t i = 0; status == HN_OK && i < records->count; i++) {
+    begin(space, records, evidence);
+    for (size_t i = 0; i < records->count; i++) {
         double ms = records->items[i].costs.compile_ms;
         if (!(ms > 0) || !place(evidence, &records->items[i]))
             continue;
@@ -157,25 +141,19 @@ enum hn_status hn_evidence_of_compiling(const struct hn_space *space,
         evidence->values[evidence->count] = ms;
         evidence->numbers[evidence->count++] = (uint32_t)i;
     }
-    if (status == HN_OK) {
-        sort(evidence);
-        take_logarithms(evidence);
-    }
-    return status;
+    sort(evidence);
+    take_logarithms(evidence);
 }
 
-enum hn_status hn_evidence_make(const struct hn_space *space, const struct hn_records *records,
-                                struct hn_evidence *evidence, struct hn_error *err)
+void hn_evidence_make(const struct hn_space *space, const struct hn_records *records,
+                      struct hn_evidence *evidence)
 {
-    enum hn_status status = begin(space, records, evidence, err);
-    if (status != HN_OK)
-        return status;
+    begin(space, records, evidence);
     take_timed(evidence);
     take_failed(evidence);
     sort(evidence);
     take_logarithms(evidence);
     find_best(evidence);
-    return HN_OK;
 }
 
 void hn_evidence_finish(struct hn_evidence *evidence)

@@ -26,10 +26,8 @@ struct hn_evidence {
 
 /* The same of what compiling took, in milliseconds: of all points that were compiled, whatever came of them. None of them failed
  * then, and the best compiled most quickly. */
-enum hn_status hn_evidence_of_compiling(const struct hn_space *space, const struct hn_records *records,
-                                        struct hn_evidence *evidence, struct hn_error *err);
-enum hn_status hn_evidence_make(const struct hn_space *space, const struct hn_records *records,
-                                struct hn_evidence *evidence, struct hn_error *err);
+void hn_evidence_of_compiling(const struct hn_space *space, const struct hn_records *records, struct hn_evidence *evidence);
+void hn_evidence_make(const struct hn_space *space, const struct hn_records *records, struct hn_evidence *evidence);
 void hn_evidence_finish(struct hn_evidence *evidence);
 
 const uint16_t *hn_evidence_choice(const struct hn_evidence *evidence, size_t point);

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/memory.h"
+
 /* Forests and samples are the same for the same records. */
 static const uint64_t seed = 1;
 
@@ -38,23 +40,18 @@ static bool look_up(void *context, const struct hn_bindings *point, struct hn_ed
     return true;
 }
 
-static enum hn_status find_edges(struct hn_explanation *explanation, bool device_known,
-                                 const struct hn_edge_compiler *compiler, struct hn_error *err)
+static void find_edges(struct hn_explanation *explanation, bool device_known,
+                       const struct hn_edge_compiler *compiler)
 {
     const struct hn_evidence *evidence = &explanation->evidence;
-    struct lookup lookup = {evidence, calloc(evidence->parameters + 1, sizeof *lookup.choice)};
-    if (lookup.choice == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status =
-        hn_edges_find(explanation->task, device_known ? &explanation->device : NULL,
-                      hn_evidence_record(evidence, evidence->best), look_up, &lookup, compiler,
-                      &explanation->edges, err);
+    struct lookup lookup = {evidence, hn_need(evidence->parameters, sizeof *lookup.choice)};
+    hn_edges_find(explanation->task, device_known ? &explanation->device : NULL,
+                  hn_evidence_record(evidence, evidence->best), look_up, &lookup, compiler,
+                  &explanation->edges);
     free(lookup.choice);
-    return status;
 }
 
-enum hn_status hn_explain(const struct hn_explain_input *input, struct hn_explanation *explanation,
-                          struct hn_error *err)
+void hn_explain(const struct hn_explain_input *input, struct hn_explanation *explanation)
 {
     *explanation = (struct hn_explanation){
         .task = input->task,
@@ -65,32 +62,20 @@ enum hn_status hn_explain(const struct hn_explain_input *input, struct hn_explan
         .origin = input->origin,
     };
     bool known = describe_device(input->task, &explanation->device);
-    enum hn_status status =
-        hn_evidence_make(input->task->space, input->records, &explanation->evidence, err);
-    const struct hn_evidence *evidence = &explanation->evidence;
-    if (status == HN_OK)
-        hn_warned_find(evidence, input->task->plan->refused, &explanation->warned);
-    if (status == HN_OK)
-        status = hn_effects_find(evidence, seed, &explanation->effects, err);
-    if (status == HN_OK)
-        status = hn_evidence_of_compiling(input->task->space, input->records,
-                                          &explanation->compiling, err);
-    if (status == HN_OK)
-        status = hn_effects_find(&explanation->compiling, seed, &explanation->compile_effects, err);
-    if (status == HN_OK)
-        status = hn_common_find(evidence, &explanation->common, err);
-    if (status == HN_OK && evidence->best != SIZE_MAX) {
-        hn_bounds_find(input->task, &explanation->device, input->roofs,
-                       hn_evidence_record(evidence, evidence->best), &explanation->bounds);
-        hn_findings_make(hn_evidence_record(evidence, evidence->best), input->roofs, 0,
-                         &explanation->findings);
-        status = find_edges(explanation, known, input->compiler, err);
+    struct hn_evidence *evidence = &explanation->evidence;
+    hn_evidence_make(input->task->space, input->records, evidence);
+    hn_warned_find(evidence, input->task->plan->refused, &explanation->warned);
+    hn_effects_find(evidence, seed, &explanation->effects);
+    hn_evidence_of_compiling(input->task->space, input->records, &explanation->compiling);
+    hn_effects_find(&explanation->compiling, seed, &explanation->compile_effects);
+    hn_common_find(evidence, &explanation->common);
+    if (evidence->best != SIZE_MAX) {
+        const struct hn_record *best = hn_evidence_record(evidence, evidence->best);
+        hn_bounds_find(input->task, &explanation->device, input->roofs, best, &explanation->bounds);
+        hn_findings_make(best, input->roofs, 0, &explanation->findings);
+        find_edges(explanation, known, input->compiler);
     }
-    if (status == HN_OK)
-        status = hn_explain_advise(input, explanation, err);
-    if (status != HN_OK)
-        hn_explanation_finish(explanation);
-    return status;
+    hn_explain_advise(input, explanation);
 }
 
 void hn_explanation_finish(struct hn_explanation *explanation)

@@ -7,10 +7,9 @@
 
 #include "tuner/explain/bounds.h"
 #include "tuner/explain/common.h"
+#include "tuner/explain/effects.h"
 #include "tuner/report/edges.h"
 #include "tuner/report/findings.h"
-#include "tuner/explain/effects.h"
-#include "tuner/explain/warned.h"
 
 /* What the records of one tuning tell: which parameters matter, what the best points have in common, what bounds the
  * best, and what to try next. Nothing is said that no record supports. */
@@ -55,13 +54,11 @@ struct hn_explain_input {
 };
 
 /* Borrows the input's parts. */
-enum hn_status hn_explain(const struct hn_explain_input *input, struct hn_explanation *explanation,
-                          struct hn_error *err);
+void hn_explain(const struct hn_explain_input *input, struct hn_explanation *explanation);
 void hn_explanation_finish(struct hn_explanation *explanation);
 
 /* advice.c: fills in the advice. */
-enum hn_status hn_explain_advise(const struct hn_explain_input *input, struct hn_explanation *explanation,
-                                 struct hn_error *err);
+void hn_explain_advise(const struct hn_explain_input *input, struct hn_explanation *explanation);
 
 void hn_explanation_print(const struct hn_explanation *explanation, FILE *file);
 /* NULL when out of memory. */

@@ -10,8 +10,7 @@
  * Optimization With Censored Response Data", 2011). The same points and seed give the same forest. */
 struct hn_forest;
 
-enum hn_status hn_forest_grow(const struct hn_evidence *evidence, uint64_t seed, struct hn_forest **forest,
-                              struct hn_error *err);
+struct hn_forest *hn_forest_grow(const struct hn_evidence *evidence, uint64_t seed);
 void hn_forest_destroy(struct hn_forest *forest);
 
 double hn_forest_predict(const struct hn_forest *forest, const uint16_t *choice);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cache/record/record_json.h"
 #include "runtime/plan/launch.h"
 
@@ -138,22 +139,17 @@ static bool judge(const struct view *view, size_t parameter, const uint16_t *ord
            is_possible(view, name, &edge->next) && does_compile(view, edge);
 }
 
-static enum hn_status add_edges(const struct view *view, size_t parameter, struct hn_edges *edges,
-                                struct hn_error *err)
+static void add_edges(const struct view *view, size_t parameter, struct hn_edges *edges)
 {
     const struct hn_space *space = view->task->space;
     size_t count = hn_space_value_count(space, parameter);
     if (count < 3 || !hn_space_is_numeric(space, parameter))
-        return HN_OK;
-    uint16_t *order = calloc(count, sizeof *order);
-    if (order == NULL)
-        return hn_fail_memory(err);
+        return;
+    uint16_t *order = hn_need(count, sizeof *order);
     hn_space_order_values(space, parameter, order);
-    if (judge(view, parameter, order, true, &edges->items[edges->count]) ||
-        judge(view, parameter, order, false, &edges->items[edges->count]))
-        edges->count++;
+    edges->count += judge(view, parameter, order, true, &edges->items[edges->count]) ||
+                    judge(view, parameter, order, false, &edges->items[edges->count]);
     free(order);
-    return HN_OK;
 }
 
 static int compare_edges(const void *a, const void *b)
@@ -163,26 +159,18 @@ static int compare_edges(const void *a, const void *b)
     return (x->ratio < y->ratio) - (x->ratio > y->ratio);
 }
 
-enum hn_status hn_edges_find(const struct hn_task *task, const struct hn_device *device,
-                             const struct hn_record *best, hn_edge_lookup *lookup, void *context,
-                             const struct hn_edge_compiler *compiler, struct hn_edges *edges,
-                             struct hn_error *err)
+void hn_edges_find(const struct hn_task *task, const struct hn_device *device,
+                   const struct hn_record *best, hn_edge_lookup *lookup, void *context,
+                   const struct hn_edge_compiler *compiler, struct hn_edges *edges)
 {
     const struct view view = {task, device, best, lookup, context, compiler};
     size_t parameters = hn_space_parameter_count(task->space);
-    *edges = (struct hn_edges){.items = calloc(parameters + 1, sizeof *edges->items)};
-    if (edges->items == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = HN_OK;
+    *edges = (struct hn_edges){.items = hn_need(parameters, sizeof *edges->items)};
     if (strcmp(task->plan->objective, "time") != 0)
-        return HN_OK;
-    for (size_t p = 0; status == HN_OK && p < parameters; p++)
-        status = add_edges(&view, p, edges, err);
-    if (status != HN_OK)
-        hn_edges_finish(edges);
-    else
-        qsort(edges->items, edges->count, sizeof *edges->items, compare_edges);
-    return status;
+        return;
+    for (size_t p = 0; p < parameters; p++)
+        add_edges(&view, p, edges);
+    qsort(edges->items, edges->count, sizeof *edges->items, compare_edges);
 }
 
 void hn_edges_finish(struct hn_edges *edges)

@@ -46,9 +46,8 @@ struct hn_edges {
 };
 
 /* Nothing where the objective is not time. device and compiler may be NULL: limits are not known, nothing is compiled. The values borrow from the task. Free with hn_edges_finish. */
-enum hn_status hn_edges_find(const struct hn_task *task, const struct hn_device *device,
-                             const struct hn_record *best, hn_edge_lookup *lookup, void *context,
-                             const struct hn_edge_compiler *compiler, struct hn_edges *edges, struct hn_error *err);
+void hn_edges_find(const struct hn_task *task, const struct hn_device *device, const struct hn_record *best,
+                   hn_edge_lookup *lookup, void *context, const struct hn_edge_compiler *compiler, struct hn_edges *edges);
 void hn_edges_finish(struct hn_edges *edges);
 
 /* [{"name", "value", "behind", "ratio", "next"}, ...]; NULL when out of memory. */
