@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/report/progress_lines.h"
+#include "tuner/report/progress.h"
 
 static void assert_clipped(const char *text, size_t columns, const char *expected)
 {

@@ -55,23 +55,11 @@ enum hn_status hn_report_add_recording(struct hn_report *report, const char *pat
 
 void hn_report_drop_last(struct hn_report *report);
 
-/* SIZE_MAX: there is none. */
-size_t hn_report_find(const struct hn_records *records, const struct hn_bindings *point);
 /* Takes ladder, figure of merit and path from a config of the tuning's kernel; or from the plan that the cache keeps. */
 enum hn_status hn_report_apply_config(struct hn_report_tuning *tuning, const struct hn_config *config,
                                       struct hn_error *err);
 enum hn_status hn_report_apply_plan(struct hn_report_tuning *tuning, struct hn_store *store, struct hn_error *err);
 
-/* Parts of the document: its records as columns, the samples of the best. Added to `tuning`; -1 when out of memory. */
-int hn_report_add_columns(const struct hn_report_tuning *tuning, json_t *json);
-int hn_report_add_samples(const struct hn_report_tuning *tuning, json_t *json);
-/* A string whatever bytes it holds. */
-json_t *hn_report_string(const char *string);
-/* A value of a parameter or problem as its text, which rounds nothing. */
-json_t *hn_report_value(const struct hn_value *value);
-
-/* All of it as JSON; NULL when out of memory. */
-json_t *hn_report_to_json(const struct hn_report *report);
 /* Appends the page. */
 enum hn_status hn_report_page(const struct hn_report *report, struct hn_text *page, struct hn_error *err);
 

@@ -2,8 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cache/store/store_history.h"
 #include "cache/store/store_rules.h"
+#include "tuner/config/config_kept.h"
+#include "tuner/report/format.h"
 #include "tuner/report/recall_shared.h"
 #include "tuner/report/report.h"
 
@@ -43,15 +46,11 @@ void hn_report_finish(struct hn_report *report)
     hn_report_init(report);
 }
 
-/* An empty tuning behind the others, NULL when out of memory. */
+/* An empty tuning behind the others. */
 static struct hn_report_tuning *append(struct hn_report *report)
 {
-    struct hn_report_tuning *grown =
-        realloc(report->tunings, (report->count + 1) * sizeof *report->tunings);
-    if (grown == NULL)
-        return NULL;
-    report->tunings = grown;
-    struct hn_report_tuning *tuning = &grown[report->count++];
+    report->tunings = hn_need_more(report->tunings, report->count + 1, sizeof *report->tunings);
+    struct hn_report_tuning *tuning = &report->tunings[report->count++];
     *tuning = (struct hn_report_tuning){.best = SIZE_MAX};
     hn_identity_init(&tuning->identity);
     return tuning;
@@ -71,22 +70,17 @@ static int compare_made(const void *a, const void *b)
     return (x->record > y->record) - (x->record < y->record);
 }
 
-static enum hn_status order_records(struct hn_report_tuning *tuning, struct hn_error *err)
+static void order_records(struct hn_report_tuning *tuning)
 {
     size_t count = tuning->records.count;
-    struct made *made = calloc(count + 1, sizeof *made);
-    tuning->order = calloc(count + 1, sizeof *tuning->order);
-    if (made == NULL || tuning->order == NULL) {
-        free(made);
-        return hn_fail_memory(err);
-    }
+    struct made *made = hn_need(count, sizeof *made);
+    tuning->order = hn_need(count, sizeof *tuning->order);
     for (size_t i = 0; i < count; i++)
         made[i] = (struct made){tuning->records.items[i].time, i};
     qsort(made, count, sizeof *made, compare_made);
     for (size_t i = 0; i < count; i++)
         tuning->order[i] = made[i].record;
     free(made);
-    return HN_OK;
 }
 
 static size_t find_best(const struct hn_records *records)
@@ -99,7 +93,8 @@ static size_t find_best(const struct hn_records *records)
     return best;
 }
 
-size_t hn_report_find(const struct hn_records *records, const struct hn_bindings *point)
+/* SIZE_MAX: there is none. */
+static size_t find_record(const struct hn_records *records, const struct hn_bindings *point)
 {
     for (size_t i = 0; i < records->count; i++)
         if (hn_bindings_equal(&records->items[i].point, point))
@@ -108,21 +103,15 @@ size_t hn_report_find(const struct hn_records *records, const struct hn_bindings
 }
 
 /* In the order of their names, until a plan or config says another. */
-static enum hn_status name_parameters(struct hn_report_tuning *tuning, struct hn_error *err)
+static void name_parameters(struct hn_report_tuning *tuning)
 {
     if (tuning->records.count == 0)
-        return HN_OK;
+        return;
     const struct hn_bindings *point = &tuning->records.items[0].point;
-    tuning->parameters = calloc(point->count + 1, sizeof *tuning->parameters);
-    if (tuning->parameters == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; i < point->count; i++) {
-        tuning->parameters[i] = strdup(point->names[i]);
-        if (tuning->parameters[i] == NULL)
-            return hn_fail_memory(err);
-        tuning->parameter_count++;
-    }
-    return HN_OK;
+    tuning->parameters = hn_need(point->count, sizeof *tuning->parameters);
+    for (; tuning->parameter_count < point->count; tuning->parameter_count++)
+        tuning->parameters[tuning->parameter_count] =
+            hn_need_copy(point->names[tuning->parameter_count]);
 }
 
 /* "16 configurations for M 1 to 4096; at 40 sizes …", of the rule of that kernel and device. */
@@ -144,9 +133,7 @@ static enum hn_status describe_family(struct hn_report_tuning *tuning, struct hn
         hn_rule_append_values(&text, &stored->rule);
         hn_text_append(&text, "; ");
         hn_rule_append_loss(&text, &stored->rule);
-        tuning->family = hn_text_take(&text);
-        if (tuning->family == NULL)
-            status = hn_fail_memory(err);
+        tuning->family = hn_needed(hn_text_take(&text));
     }
     hn_stored_rules_free(&rules);
     return status;
@@ -157,22 +144,17 @@ enum hn_status hn_report_add_tuned(struct hn_report *report, struct hn_store *st
                                    struct hn_error *err)
 {
     struct hn_report_tuning *tuning = append(report);
-    if (tuning == NULL)
-        return hn_fail_memory(err);
     tuning->version = tuned->version;
     tuning->simulated = tuned->simulated;
     tuning->stale = tuned->stale;
-    struct hn_text source;
-    hn_text_init(&source);
+    struct hn_text source = {0};
     hn_text_append(&source, path);
     if (hn_origin_is_foreign(&tuned->origin)) {
         hn_text_append(&source, ", ");
         hn_origin_append(&source, &tuned->origin);
     }
-    tuning->source = hn_text_take(&source);
-    enum hn_status status = tuning->source == NULL
-                                ? hn_fail_memory(err)
-                                : hn_identity_copy(&tuning->identity, &tuned->identity, err);
+    tuning->source = hn_needed(hn_text_take(&source));
+    enum hn_status status = hn_identity_copy(&tuning->identity, &tuned->identity, err);
     if (status == HN_OK)
         status = hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated,
                                &tuning->records, err);
@@ -180,11 +162,9 @@ enum hn_status hn_report_add_tuned(struct hn_report *report, struct hn_store *st
         status = hn_store_get_command(store, tuned->session_id, &tuning->command, err);
     if (status == HN_OK)
         status = describe_family(tuning, store, err);
-    if (status == HN_OK)
-        status = name_parameters(tuning, err);
-    if (status == HN_OK)
-        status = order_records(tuning, err);
-    tuning->best = hn_report_find(&tuning->records, &tuned->best.point);
+    name_parameters(tuning);
+    order_records(tuning);
+    tuning->best = find_record(&tuning->records, &tuned->best.point);
     return status;
 }
 
@@ -196,10 +176,6 @@ enum hn_status hn_report_add_recording(struct hn_report *report, const char *pat
     if (status != HN_OK)
         return status;
     struct hn_report_tuning *tuning = append(report);
-    if (tuning == NULL) {
-        hn_recording_finish(&recording);
-        return hn_fail_memory(err);
-    }
     tuning->recorded = true;
     tuning->identity = recording.identity;
     tuning->version = recording.version;
@@ -212,6 +188,103 @@ enum hn_status hn_report_add_recording(struct hn_report *report, const char *pat
     hn_stored_plan_free(&recording.plan);
     free(recording.date);
     tuning->best = find_best(&tuning->records);
-    tuning->source = strdup(path);
-    return tuning->source == NULL ? hn_fail_memory(err) : order_records(tuning, err);
+    tuning->source = hn_need_copy(path);
+    order_records(tuning);
+    return HN_OK;
+}
+
+/* Puts the parameters into the plan's order, where they are the same. */
+static void order_parameters(struct hn_report_tuning *tuning, const struct hn_plan *plan)
+{
+    size_t sorted = 0;
+    for (size_t i = 0; i < plan->parameter_count; i++) {
+        for (size_t j = sorted; j < tuning->parameter_count; j++) {
+            if (strcmp(tuning->parameters[j], plan->parameters[i]) != 0)
+                continue;
+            char *found = tuning->parameters[j];
+            memmove(&tuning->parameters[sorted + 1], &tuning->parameters[sorted],
+                    (j - sorted) * sizeof *tuning->parameters);
+            tuning->parameters[sorted++] = found;
+            break;
+        }
+    }
+}
+
+static void take_plan(struct hn_report_tuning *tuning, const struct hn_plan *plan, const char *path)
+{
+    free(tuning->merit);
+    free(tuning->config);
+    tuning->merit = hn_need_copy(hn_format_merit_name(plan));
+    tuning->config = hn_need_copy(path);
+    order_parameters(tuning, plan);
+}
+
+static enum hn_status add_step(struct hn_report_tuning *tuning, const struct hn_bindings *defaults,
+                               const struct hn_bindings *set, struct hn_error *err)
+{
+    struct hn_bindings point;
+    struct hn_report_step *step = &tuning->ladder[tuning->ladder_count];
+    enum hn_status status = hn_bindings_copy(&point, defaults, err);
+    if (status == HN_OK)
+        status = hn_bindings_merge(&point, set, err);
+    if (status == HN_OK)
+        status = hn_bindings_copy(&step->set, set, err);
+    if (status == HN_OK) {
+        step->record = find_record(&tuning->records, &point);
+        tuning->ladder_count++;
+    }
+    hn_bindings_finish(&point);
+    return status;
+}
+
+enum hn_status hn_report_apply_config(struct hn_report_tuning *tuning,
+                                      const struct hn_config *config, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    take_plan(tuning, config->plan, config->path);
+    tuning->stale |= hn_config_has_changed(config, &tuning->identity, &tuning->version);
+    if (tuning->ladder != NULL)
+        return HN_OK;
+    tuning->ladder = hn_need(config->ladder_count, sizeof *tuning->ladder);
+    for (size_t i = 0; status == HN_OK && i < config->ladder_count; i++)
+        status = add_step(tuning, &config->plan->defaults, &config->ladder[i], err);
+    return status;
+}
+
+/* The ladder stands in the config only: it is looked up where the config was when it was tuned. */
+static enum hn_status apply_config_of(struct hn_report_tuning *tuning, const struct hn_plan *plan,
+                                      struct hn_error *err)
+{
+    struct hn_config *config = NULL;
+    struct hn_error ignored;
+    if (plan->config == NULL || hn_config_load(plan->config, &config, &ignored) != HN_OK)
+        return HN_OK;
+    enum hn_status status = HN_OK;
+    if (strcmp(config->plan->kernel, plan->kernel) == 0)
+        status = hn_report_apply_config(tuning, config, err);
+    hn_config_destroy(config);
+    return status;
+}
+
+enum hn_status hn_report_apply_plan(struct hn_report_tuning *tuning, struct hn_store *store,
+                                    struct hn_error *err)
+{
+    struct hn_stored_plan stored = {.json = NULL};
+    struct hn_plan *plan = NULL;
+    struct hn_error ignored;
+    json_t *json = NULL;
+    if (hn_store_get_plan(store, tuning->identity.kernel, &tuning->version, &stored, &ignored) !=
+        HN_OK)
+        return HN_OK; /* imported results have none */
+    hn_records_recall_shared(stored.json, &tuning->identity.problem, &tuning->records);
+    json = json_loads(stored.json, 0, NULL);
+    enum hn_status status = HN_OK;
+    if (json != NULL && hn_plan_from_json(json, &plan, &ignored) == HN_OK) {
+        take_plan(tuning, plan, plan->config);
+        status = apply_config_of(tuning, plan, err);
+        hn_plan_destroy(plan);
+    }
+    json_decref(json);
+    hn_stored_plan_free(&stored);
+    return status;
 }

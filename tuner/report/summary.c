@@ -5,22 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cache/record/front.h"
+#include "cache/record/record_json.h"
+#include "runtime/bench/roofs.h"
 #include "runtime/plan/launch.h"
+#include "tuner/report/edges.h"
 #include "tuner/report/findings.h"
 #include "tuner/report/format.h"
 #include "tuner/report/outcomes.h"
-#include "tuner/report/phases.h"
 #include "tuner/report/roof.h"
 #include "tuner/report/staging.h"
-#include "tuner/report/summary_edges.h"
 #include "tuner/report/table.h"
 #include "tuner/report/terminal.h"
-#include "tuner/report/waits.h"
 
-enum { BEST_SHOWN = 5 };
+enum { BEST_SHOWN = 5, EDGES_SHOWN = 3 };
 
-void hn_summary_print_title(const struct hn_backend *backend, FILE *file)
+static void print_title(const struct hn_backend *backend, FILE *file)
 {
     const struct hn_task *task = backend->task;
     char regime[HN_FORMAT_SIZE];
@@ -195,21 +196,18 @@ static void print_energy(const struct shown *best, FILE *file)
         hn_observed(any, "energy.idle_w"));
 }
 
-static enum hn_status read_shown(const struct hn_session *session, const struct hn_task *task,
-                                 const uint32_t *tickets, size_t count, struct shown *shown,
-                                 struct hn_error *err)
+static void read_shown(const struct hn_session *session, const struct hn_task *task,
+                       const uint32_t *tickets, size_t count, struct shown *shown,
+                       struct hn_error *err)
 {
-    *shown = (struct shown){.records = calloc(count + 1, sizeof *shown->records)};
-    enum hn_status status = shown->records != NULL ? HN_OK : hn_fail_memory(err);
-    for (; status == HN_OK && shown->count < count; shown->count++) {
+    *shown = (struct shown){.records = hn_need(count, sizeof *shown->records)};
+    while (!hn_failed(err) && shown->count < count) {
         struct hn_record *record = &shown->records[shown->count];
-        status = hn_session_record(session, tickets[shown->count], record, err);
-        if (status == HN_OK)
-            hn_launch_recall_shared(task->plan, task->problem, record);
+        if (hn_session_record(session, tickets[shown->count], record, err) != HN_OK)
+            return;
+        hn_launch_recall_shared(task->plan, task->problem, record);
+        shown->count++;
     }
-    if (status != HN_OK)
-        finish_shown(shown);
-    return status;
 }
 
 static void print_best(const struct scale *scale, const struct shown *best, size_t tied, FILE *file)
@@ -299,40 +297,34 @@ static void print_chance(const struct hn_session_state *state, FILE *file)
 }
 
 /* The first message of a kind of failure, with its point. */
-static enum hn_status print_failure(const struct hn_session *session, size_t ticket, FILE *file,
-                                    struct hn_error *err)
+static void print_failure(const struct hn_session *session, size_t ticket, FILE *file,
+                          struct hn_error *err)
 {
     struct hn_record record;
-    struct hn_text point;
-    enum hn_status status = hn_session_record(session, ticket, &record, err);
-    if (status != HN_OK)
-        return status;
-    hn_text_init(&point);
+    struct hn_text point = {0};
+    if (hn_session_record(session, ticket, &record, err) != HN_OK)
+        return;
     hn_bindings_append(&point, &record.point);
     fprintf(file, "  %s, first at %s:\n    %s\n", hn_outcome_name(record.outcome),
             point.data != NULL ? point.data : "?",
             record.message != NULL ? record.message : "no message");
     hn_text_finish(&point);
     hn_record_finish(&record);
-    return HN_OK;
 }
 
 /* What is skipped needs no words, unless the config refuses it. */
-static enum hn_status print_failures(const struct hn_session *session, const struct hn_plan *plan,
-                                     const struct hn_ranking *ranking, FILE *file,
-                                     struct hn_error *err)
+static void print_failures(const struct hn_session *session, const struct hn_plan *plan,
+                           const struct hn_ranking *ranking, FILE *file, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
     int first = plan->refused != 0 ? HN_OUTCOME_SKIPPED : HN_OUTCOME_INVALID_LAUNCH;
     for (int outcome = first; outcome < HN_OUTCOME_COUNT; outcome++) {
         size_t i = 0;
         while (i < ranking->count &&
                hn_session_outcome(session, ranking->tickets[i]) != (enum hn_outcome)outcome)
             i++;
-        if (status == HN_OK && i < ranking->count)
-            status = print_failure(session, ranking->tickets[i], file, err);
+        if (!hn_failed(err) && i < ranking->count)
+            print_failure(session, ranking->tickets[i], file, err);
     }
-    return status;
 }
 
 /* Files that were computed from other inputs fail everything. */
@@ -343,6 +335,19 @@ static void print_files_hint(const struct hn_plan *plan, const struct hn_session
         fputs("  the reference's files have to be computed from the inputs of this --seed, which "
               "`hone inputs` writes\n",
               file);
+}
+
+/* Neither compiling nor on the GPU: what the tuner itself takes, its start included. */
+static double overhead_s(const struct hn_session_state *state)
+{
+    return fmax(state->elapsed_s - state->usage.working_s, 0);
+}
+
+/* Of those that were not in the cache; 0 where there are none. */
+static double overhead_ms_a_point(const struct hn_session_state *state)
+{
+    uint64_t fresh = state->finished - state->reused;
+    return fresh > 0 ? overhead_s(state) * 1e3 / (double)fresh : 0;
 }
 
 static void print_time(const struct hn_session_state *state, FILE *file)
@@ -356,9 +361,9 @@ static void print_time(const struct hn_session_state *state, FILE *file)
         elapsed, usage->compile_wall_s, usage->compile_cpu_s, state->gpu_busy_s, state->verify_s,
         state->measure_s);
     fprintf(file, "idle %.1f s; own overhead %.2f s", fmax(state->elapsed_s - state->gpu_busy_s, 0),
-            hn_phases_overhead_s(state));
+            overhead_s(state));
     if (state->finished > state->reused)
-        fprintf(file, ", %.2f ms a point", hn_phases_overhead_ms_a_point(state));
+        fprintf(file, ", %.2f ms a point", overhead_ms_a_point(state));
     if (state->noise > 0)
         fprintf(file, "; noise floor %.2f%%", state->noise * 100);
     fputc('\n', file);
@@ -497,25 +502,20 @@ static void print_beyond(const struct scale *scale, const struct shown *best, FI
                     : "");
 }
 
-static enum hn_status print_found(const struct hn_session *session,
-                                  const struct hn_ranking *ranking, const struct scale *scale,
-                                  FILE *file, struct hn_error *err)
+static void print_found(const struct hn_session *session, const struct hn_ranking *ranking,
+                        const struct scale *scale, FILE *file, struct hn_error *err)
 {
     const struct hn_task *task = scale->backend->task;
     struct hn_sentences sentences;
-    struct shown best;
-    struct shown ladder;
+    struct shown best = {0}, ladder = {0};
     uint32_t *tickets;
     size_t count;
-    enum hn_status status = hn_session_ladder(session, &tickets, &count, err);
-    if (status != HN_OK)
-        return status;
-    status = read_shown(session, task, tickets, count, &ladder, err);
+    if (hn_session_ladder(session, &tickets, &count, err) != HN_OK)
+        return;
+    read_shown(session, task, tickets, count, &ladder, err);
+    read_shown(session, task, ranking->tickets, count_shown(session, ranking), &best, err);
     free(tickets);
-    if (status != HN_OK)
-        return status;
-    status = read_shown(session, task, ranking->tickets, count_shown(session, ranking), &best, err);
-    if (status == HN_OK && best.count > 0) {
+    if (!hn_failed(err) && best.count > 0) {
         fputc('\n', file);
         print_best(scale, &best, ranking->tied, file);
         print_ladder(scale, &ladder, file);
@@ -529,19 +529,110 @@ static enum hn_status print_found(const struct hn_session *session,
     }
     finish_shown(&best);
     finish_shown(&ladder);
-    return status;
 }
 
-static enum hn_status print_edges(const struct hn_session *session,
-                                  const struct hn_backend *backend, FILE *file,
-                                  struct hn_error *err)
+static bool look_up(void *context, const struct hn_bindings *point, struct hn_edge_time *time)
+{
+    const struct hn_session *session = context;
+    struct hn_record record;
+    size_t ticket = hn_session_find(session, point);
+    if (ticket == SIZE_MAX)
+        return false;
+    enum hn_outcome outcome = hn_session_outcome(session, ticket);
+    if ((outcome != HN_OUTCOME_OK && outcome != HN_OUTCOME_SLOWER &&
+         outcome != HN_OUTCOME_DUPLICATE) ||
+        hn_session_record(session, ticket, &record, NULL) != HN_OK)
+        return false;
+    hn_edge_time_of(&record, time);
+    hn_record_finish(&record);
+    return true;
+}
+
+/* Where the best lies on the edge of a parameter's range and the trend goes on: the space should be
+ * widened. Reads no more than the records beside the best. */
+static void find_edges(const struct hn_session *session, const struct hn_backend *backend,
+                       struct hn_edges *edges)
+{
+    const struct hn_record *best = hn_session_state(session)->best;
+    *edges = (struct hn_edges){0};
+    if (best != NULL)
+        hn_edges_find(backend->task, &backend->device, best, look_up, (void *)session, NULL, edges);
+}
+
+static void print_edges(const struct hn_session *session, const struct hn_backend *backend,
+                        FILE *file)
 {
     struct hn_edges edges;
-    enum hn_status status = hn_summary_edges(session, backend, &edges, err);
-    if (status == HN_OK)
-        hn_summary_print_edges(&edges, file);
+    find_edges(session, backend, &edges);
+    for (size_t i = 0; i < edges.count && i < EDGES_SHOWN; i++) {
+        struct hn_text text = {0};
+        hn_edge_append(&text, &edges.items[i]);
+        fprintf(file, "  the range ends early: %s\n", text.data);
+        hn_text_finish(&text);
+    }
     hn_edges_finish(&edges);
-    return status;
+}
+
+/* Less is not worth a line. */
+static const double least_s = 1;
+static const double least_part = 0.2;
+/* Of the waiting: less is not worth a word. */
+static const double least_share = 0.1;
+
+static double on_compiler(const struct hn_waits *waits)
+{
+    return waits->cores_s + waits->look_ahead_s + waits->single_s;
+}
+
+static void append_slowest(const struct hn_session *session, struct hn_text *text)
+{
+    const struct hn_session_state *state = hn_session_state(session);
+    struct hn_record record;
+    if (state->slowest_s <= 0 || hn_session_record(session, state->slowest, &record, NULL) != HN_OK)
+        return;
+    hn_text_printf(text, ": the slowest took %.1f s, ", state->slowest_s);
+    hn_bindings_append(text, &record.point);
+    hn_record_finish(&record);
+}
+
+static void append_parts(const struct hn_session *session, struct hn_text *text)
+{
+    const struct hn_session_state *state = hn_session_state(session);
+    const struct hn_waits *waits = &state->waits;
+    double least = least_share * on_compiler(waits);
+    const char *separator = "; ";
+    if (waits->cores_s > least) {
+        hn_text_printf(text,
+                       "%s%.1f s with all compile workers busy (--jobs, --workers: more of them)",
+                       separator, waits->cores_s);
+        separator = ", ";
+    }
+    if (waits->look_ahead_s > least) {
+        hn_text_printf(text, "%s%.1f s with some, until it may propose more", separator,
+                       waits->look_ahead_s);
+        hn_text_printf(text, " (--look-ahead %u)", 2 * state->look_ahead);
+        separator = ", ";
+    }
+    if (waits->single_s > least) {
+        hn_text_printf(text, "%s%.1f s for one point alone, or the last ones (--compile-timeout",
+                       separator, waits->single_s);
+        append_slowest(session, text);
+        hn_text_append(text, ")");
+    }
+}
+
+/* A line where the GPU waited for the compiler for a good part of the time: what to change. */
+static void print_waits(const struct hn_session *session, FILE *file)
+{
+    const struct hn_session_state *state = hn_session_state(session);
+    double waited_s = on_compiler(&state->waits);
+    struct hn_text text;
+    if (waited_s < least_s || waited_s < least_part * state->elapsed_s)
+        return;
+    hn_text_init(&text);
+    append_parts(session, &text);
+    fprintf(file, "  the GPU waited %.1f s for the compiler%s\n", waited_s, text.data);
+    hn_text_finish(&text);
 }
 
 enum hn_status hn_summary_print(const struct hn_session *session, const struct hn_backend *backend,
@@ -551,29 +642,179 @@ enum hn_status hn_summary_print(const struct hn_session *session, const struct h
     const struct hn_session_state *state = hn_session_state(session);
     struct hn_sentences sentences;
     struct hn_ranking ranking;
-    enum hn_status status = hn_session_ranking(session, &ranking, err);
-    if (status != HN_OK)
-        return status;
-    hn_summary_print_title(backend, file);
-    status = print_found(session, &ranking, &scale, file, err);
+    hn_error_init(err);
+    if (hn_session_ranking(session, &ranking, err) != HN_OK)
+        return err->status;
+    print_title(backend, file);
+    print_found(session, &ranking, &scale, file, err);
     FILE *text = hn_sentences_open(&sentences, file);
     print_outcomes(state, text);
     print_cut(state, text);
     print_chance(state, text);
     print_unweighed(state, text);
-    if (status == HN_OK)
-        status = print_edges(session, backend, text, err);
-    if (status == HN_OK)
-        status = print_failures(session, scale.plan, &ranking, text, err);
+    print_edges(session, backend, text);
+    print_failures(session, scale.plan, &ranking, text, err);
     print_files_hint(scale.plan, state, text);
     if (!backend->simulated) {
         print_time(state, text);
-        hn_waits_print(session, text);
+        print_waits(session, text);
         print_cards(&state->usage, text);
         print_health(&state->usage.health, state->best, text);
         print_trials(state->usage.trials, text);
     }
     hn_sentences_close(&sentences);
     hn_ranking_finish(&ranking);
-    return status;
+    return err->status;
+}
+
+json_t *hn_health_to_json(const struct hn_health *health)
+{
+    char reasons[HN_FORMAT_SIZE * 2];
+    hn_slowdowns_describe(health->reasons, reasons, sizeof reasons);
+    return json_pack("{sb si si ss si}", "watching", health->watching, "checks",
+                     (int)health->checks, "held_down", (int)health->held_down, "held_down_by",
+                     reasons, "other_processes", (int)health->other_processes);
+}
+
+static json_t *waits_to_json(const struct hn_waits *waits)
+{
+    return json_pack("{sf sf sf sf}", "gpu_s", waits->gpu_s, "cores_s", waits->cores_s,
+                     "look_ahead_s", waits->look_ahead_s, "single_s", waits->single_s);
+}
+
+static void append_phases(json_t *phases, const struct hn_timeline *timeline, double started_ms)
+{
+    for (size_t i = 0; timeline != NULL && i < timeline->count; i++) {
+        const struct hn_span *span = &timeline->spans[i];
+        json_array_append_new(
+            phases, json_pack("{ss si sf sf sf}", "what", span->what, "count", span->count,
+                              "from_s", (span->from_ms - started_ms) / 1e3, "to_s",
+                              (span->to_ms - started_ms) / 1e3, "busy_s", span->busy_ms / 1e3));
+    }
+}
+
+/* What the workers did when, for whoever wants to know where the time of a tune goes:
+ * docs/formats.md describes it. An empty array where that is not known. */
+static json_t *phases_to_json(const struct hn_session_state *state)
+{
+    json_t *phases = json_array();
+    append_phases(phases, state->usage.compiling, state->started_ms);
+    append_phases(phases, state->usage.on_gpu, state->started_ms);
+    return phases;
+}
+
+static json_t *time_to_json(const struct hn_session_state *state)
+{
+    const struct hn_usage *usage = &state->usage;
+    return json_pack("{sf sf sf sf sf sf sf sf sf sf sf so so}", "elapsed_s", state->elapsed_s,
+                     "compile_s", state->compile_s, "compile_cpu_s", usage->compile_cpu_s,
+                     "compile_wall_s", usage->compile_wall_s, "verify_s", state->verify_s,
+                     "measure_s", state->measure_s, "gpu_busy_s", state->gpu_busy_s, "gpu_idle_s",
+                     fmax(state->elapsed_s - state->gpu_busy_s, 0), "overhead_s", overhead_s(state),
+                     "overhead_ms_a_point", overhead_ms_a_point(state), "noise", state->noise,
+                     "phases", phases_to_json(state), "waits", waits_to_json(&state->waits));
+}
+
+/* A record with the share of its roof that it reaches. */
+static json_t *record_to_json(const struct hn_backend *backend, const struct hn_roofs *roofs,
+                              const struct hn_record *record)
+{
+    struct hn_roof roof;
+    struct hn_findings findings;
+    json_t *json = hn_record_to_json(record);
+    hn_staging_add_json(record, json);
+    hn_findings_make(record, roofs, 0, &findings);
+    if (json != NULL && findings.known)
+        json_object_set_new(json, "counted", hn_findings_to_json(&findings));
+    if (json != NULL && roofs != NULL && hn_roof_of(roofs, backend, record, &roof))
+        json_object_set_new(json, "roof",
+                            json_pack("{ss sf ss*}", "name", roof.name, "share", roof.share,
+                                      "beyond", hn_roof_beyond(roofs, backend, record)));
+    return json;
+}
+
+/* All of a ranking; and in `front` the places of those that are no worse in time and energy than
+ * another. */
+static json_t *records_to_json(const struct hn_session *session, const struct hn_backend *backend,
+                               const struct hn_roofs *roofs, const struct hn_ranking *ranking,
+                               json_t *front, struct hn_error *err)
+{
+    json_t *array = json_array();
+    /* Of each what decides on its place. */
+    struct hn_record *all = hn_need(ranking->count, sizeof *all);
+    for (size_t i = 0; i < ranking->count; i++) {
+        struct hn_record record;
+        if (hn_session_record(session, ranking->tickets[i], &record, err) != HN_OK)
+            break;
+        json_array_append_new(array, hn_needed(record_to_json(backend, roofs, &record)));
+        all[i] = (struct hn_record){.outcome = record.outcome, .observed = record.observed};
+        hn_bindings_init(&record.observed);
+        all[i].timing.median_us = record.timing.median_us;
+        hn_record_finish(&record);
+    }
+    for (size_t i = 0; !hn_failed(err) && i < ranking->count; i++)
+        if (hn_front_has(all, ranking->count, i))
+            json_array_append_new(front, json_integer((json_int_t)i));
+    for (size_t i = 0; i < ranking->count; i++)
+        hn_record_finish(&all[i]);
+    free(all);
+    return array;
+}
+
+/* With --workers: where was measured. */
+static json_t *cards_to_json(const struct hn_usage *usage)
+{
+    json_t *cards = json_array();
+    for (size_t i = 0; i < usage->card_count; i++)
+        json_array_append_new(
+            cards, json_pack("{ss ss sI sf ss}", "host", usage->cards[i].host, "card",
+                             usage->cards[i].card, "measured", (json_int_t)usage->cards[i].measured,
+                             "ratio", usage->cards[i].ratio, "doing", usage->cards[i].doing));
+    return cards;
+}
+
+static json_t *session_to_json(const struct hn_session *session, const struct hn_backend *backend,
+                               const struct hn_roofs *roofs, const struct hn_edges *edges,
+                               size_t tied, json_t *records, json_t *front)
+{
+    const struct hn_session_state *state = hn_session_state(session);
+    const struct hn_identity *identity = &backend->task->identity;
+    return json_pack(
+        "{ss so ss ss ss si sb sb so sI sI so so sb sb si sf ss* so so sO so so so so sO}",
+        "kernel", identity->kernel, "problem", hn_bindings_to_json(&identity->problem), "regime",
+        identity->regime, "objective", identity->objective, "device", identity->device.name,
+        "compute_capability", identity->device.capability, "simulated", backend->simulated, "stale",
+        backend->task->stale, "points",
+        state->points != UINT64_MAX ? json_integer((json_int_t)state->points) : json_null(),
+        "reused", (json_int_t)state->reused, "cut", (json_int_t)state->cut, "outcomes",
+        hn_session_counts_to_json(state), "chance",
+        isnan(state->chance) ? json_null() : json_real(state->chance), "stopped", state->stopped,
+        "unraced", state->unraced, "tied", (int)tied, "copy_gb_per_s", state->copy_gb_per_s,
+        "no_counters", state->no_counters[0] != '\0' ? state->no_counters : NULL, "roofs",
+        roofs != NULL ? hn_roofs_to_json(roofs) : json_null(), "best",
+        tied > 0 ? json_incref(json_array_get(records, 0)) : json_null(), "records", records,
+        "time", time_to_json(state), "health", hn_health_to_json(&state->usage.health), "edges",
+        hn_edges_to_json(edges), "cards", cards_to_json(&state->usage), "front", front);
+}
+
+enum hn_status hn_summary_json(const struct hn_session *session, const struct hn_backend *backend,
+                               const struct hn_roofs *roofs, json_t **json, struct hn_error *err)
+{
+    struct hn_ranking ranking;
+    struct hn_edges edges;
+    *json = NULL;
+    hn_error_init(err);
+    if (hn_session_ranking(session, &ranking, err) != HN_OK)
+        return err->status;
+    json_t *front = json_array();
+    json_t *records = records_to_json(session, backend, roofs, &ranking, front, err);
+    find_edges(session, backend, &edges);
+    if (!hn_failed(err))
+        *json = hn_needed(
+            session_to_json(session, backend, roofs, &edges, ranking.tied, records, front));
+    hn_edges_finish(&edges);
+    hn_ranking_finish(&ranking);
+    json_decref(records);
+    json_decref(front);
+    return err->status;
 }

@@ -20,7 +20,4 @@ enum hn_status hn_summary_json(const struct hn_session *session, const struct hn
 /* What may have bent the times; NULL when out of memory. */
 json_t *hn_health_to_json(const struct hn_health *health);
 
-/* "cold L2", "warm L2, simulated". */
-void hn_summary_print_title(const struct hn_backend *backend, FILE *file);
-
 #endif
