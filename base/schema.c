@@ -34,6 +34,8 @@ bool hn_json_take(struct hn_json_reader *reader, enum hn_status status)
 {
     if (reader->status == HN_OK)
         reader->status = status == HN_ECONFIG ? HN_EFORMAT : status;
+    if (reader->status != HN_OK && reader->err != NULL)
+        reader->err->status = reader->status;
     return reader->status == HN_OK;
 }
 

@@ -19,7 +19,7 @@ static struct scripted *scripted_of(const struct hn_backend *backend)
     return (struct scripted *)(uintptr_t)backend;
 }
 
-static void destroy(struct hn_backend *backend)
+static void close_scripted(struct hn_backend *backend)
 {
     struct scripted *scripted = scripted_of(backend);
     for (size_t i = 0; i < scripted->queue_count; i++)
@@ -29,16 +29,8 @@ static void destroy(struct hn_backend *backend)
     scripted->queue_count = 0;
 }
 
-static enum hn_status prepare(struct hn_backend *backend, double *noise, struct hn_error *err)
-{
-    (void)err;
-    scripted_of(backend)->prepared++;
-    *noise = 0.001;
-    return HN_OK;
-}
-
-static void start(struct scripted *scripted, const struct hn_backend_event *event, int point,
-                  int delay)
+static void push(struct scripted *scripted, const struct hn_backend_event *event, int point,
+                 int delay)
 {
     struct scripted_job *queue =
         realloc(scripted->queue, (scripted->queue_count + 1) * sizeof *queue);
@@ -48,16 +40,17 @@ static void start(struct scripted *scripted, const struct hn_backend_event *even
         (struct scripted_job){*event, point, scripted->clock + 1 + delay, 0};
 }
 
-static enum hn_status compile(struct hn_backend *backend, uint64_t ticket,
-                              const struct hn_bindings *point, double patience_ms,
-                              struct hn_error *err)
+static void compile(struct scripted *scripted, const struct hn_start *start, struct hn_error *err)
 {
-    struct scripted *scripted = scripted_of(backend);
-    struct hn_backend_event event = {.kind = HN_EVENT_COMPILED, .ticket = ticket};
-    int number = point_number(point);
+    struct hn_backend_event event = {.kind = HN_EVENT_COMPILED, .ticket = start->ticket};
+    uint64_t ticket = start->ticket;
+    double patience_ms = start->patience_ms;
+    int number = point_number(start->point);
     const struct fate *fate = &scripted->fates[number];
-    if (scripted->fail_seeded && scripted->reseeds > 0)
-        return hn_fail(err, HN_ERUN, "no more compilers");
+    if (scripted->fail_seeded && scripted->reseeds > 0) {
+        hn_fail(err, HN_ERUN, "no more compilers");
+        return;
+    }
     assert_true(scripted->compiled_count < LOG_LIMIT);
     scripted->compiled[scripted->compiled_count++] = number;
     hn_image_init(&event.image);
@@ -81,37 +74,29 @@ static enum hn_status compile(struct hn_backend *backend, uint64_t ticket,
     if (fate->stuck)
         hn_backend_event_finish(&event);
     else
-        start(scripted, &event, number, fate->delay);
-    return HN_OK;
+        push(scripted, &event, number, fate->delay);
 }
 
-static double compiling_ms(const struct hn_backend *backend, uint64_t ticket)
-{
-    const struct scripted *scripted = scripted_of(backend);
-    return ticket < LOG_LIMIT ? scripted->ages_ms[ticket] : 0;
-}
-
-static enum hn_status complete(struct hn_backend *backend, const struct hn_bindings *point,
-                               struct hn_image *image, char key[33], struct hn_error *err)
+static void complete(struct hn_backend *backend, const struct hn_bindings *point,
+                     struct hn_image *image, char key[33], struct hn_error *err)
 {
     int number = point_number(point);
     int code = scripted_of(backend)->fates[number].code;
     (void)err;
     image->resources.occupancy = 0.5;
     snprintf(key, 33, "%032x", code != 0 ? GRID_POINTS + (unsigned)code : (unsigned)number);
-    return HN_OK;
 }
 
-static size_t room(const struct hn_backend *backend)
+static void look(const struct hn_backend *backend, uint64_t ticket, struct hn_backend_state *state)
 {
     const struct scripted *scripted = scripted_of(backend);
     size_t limit = (size_t)scripted->jobs * 2;
-    return scripted->queue_count < limit ? limit - scripted->queue_count : 0;
-}
-
-static bool idle(const struct hn_backend *backend)
-{
-    return !scripted_of(backend)->evaluating;
+    *state = (struct hn_backend_state){
+        .room = scripted->queue_count < limit ? limit - scripted->queue_count : 0,
+        .idle = !scripted->evaluating,
+        .quiet = !scripted->evaluating,
+        .age_ms = ticket < LOG_LIMIT ? scripted->ages_ms[ticket] : 0,
+    };
 }
 
 static void measure(const struct fate *fate, const struct hn_bench_request *request,
@@ -128,28 +113,28 @@ static void measure(const struct fate *fate, const struct hn_bench_request *requ
     record->costs.measure_ms = stopped ? 1 : 10;
 }
 
-static enum hn_status evaluate(struct hn_backend *backend, uint64_t ticket,
-                               const struct hn_bindings *point, const struct hn_image *image,
-                               const struct hn_bench_request *request, struct hn_error *err)
+static void evaluate(struct scripted *scripted, const struct hn_start *start, struct hn_error *err)
 {
-    struct scripted *scripted = scripted_of(backend);
-    struct hn_backend_event event = {.kind = HN_EVENT_EVALUATED, .ticket = ticket};
-    int number = point_number(point);
+    struct hn_backend_event event = {.kind = HN_EVENT_EVALUATED, .ticket = start->ticket};
+    const struct hn_bench_request *request = start->request;
+    int number = point_number(start->point);
     const struct fate *fate = &scripted->fates[number];
     assert_false(scripted->evaluating);
-    assert_non_null(image->cubin);
+    assert_non_null(start->image->cubin);
     assert_true(scripted->evaluated_count < LOG_LIMIT);
     scripted->evaluated[scripted->evaluated_count++] =
-        (struct scripted_evaluation){ticket, number, *request};
-    if (scripted->evaluated_count == scripted->fail_at)
-        return hn_fail(err, HN_ERUN, "the GPU is gone");
+        (struct scripted_evaluation){start->ticket, number, *request};
+    if (scripted->evaluated_count == scripted->fail_at) {
+        hn_fail(err, HN_ERUN, "the GPU is gone");
+        return;
+    }
     if (scripted->evaluated_count == scripted->interrupt_at) {
         raise(SIGINT);
         scripted->evaluating = true;
-        return HN_OK; /* it comes to no end before the session's */
+        return; /* it comes to no end before the session's */
     }
     hn_record_init(&event.record);
-    assert_int_equal(hn_bindings_copy(&event.record.point, point, err), HN_OK);
+    assert_int_equal(hn_bindings_copy(&event.record.point, start->point, err), HN_OK);
     event.record.outcome = scripted->seed == scripted->first_seed ? fate->measured : fate->second;
     event.record.verdict = (struct hn_verdict){.kind = HN_VERIFIED, .seeds = 1};
     event.record.costs.verify_ms = 1;
@@ -158,10 +143,18 @@ static enum hn_status evaluate(struct hn_backend *backend, uint64_t ticket,
     else if (request->measure)
         measure(fate, request, &event.record);
     scripted->evaluating = true;
-    start(scripted, &event, number, 0);
+    push(scripted, &event, number, 0);
     if (fate->slow_ms > 0)
         scripted->queue[scripted->queue_count - 1].due_ms = hn_now_ms() + fate->slow_ms;
-    return HN_OK;
+}
+
+static void start(struct hn_backend *backend, const struct hn_start *start, struct hn_error *err)
+{
+    assert_false(hn_failed(err));
+    if (start->request != NULL)
+        evaluate(scripted_of(backend), start, err);
+    else
+        compile(scripted_of(backend), start, err);
 }
 
 /* The next job that is due; when none is, time goes on to the first that will be. */
@@ -181,58 +174,47 @@ static size_t choose(struct scripted *scripted)
     return first;
 }
 
-static enum hn_status wait_event(struct hn_backend *backend, int timeout_ms,
-                                 struct hn_backend_event *event, struct hn_error *err)
+static void next(struct hn_backend *backend, int timeout_ms, struct hn_backend_event *event,
+                 struct hn_error *err)
 {
     struct scripted *scripted = scripted_of(backend);
-    (void)err;
+    assert_false(hn_failed(err));
     scripted->clock++;
     *event = (struct hn_backend_event){.kind = HN_EVENT_NONE};
     if (scripted->queue_count == 0) {
         scripted->waits_in_vain++;
         poll(NULL, 0, timeout_ms);
-        return HN_OK;
+        return;
     }
     size_t chosen = choose(scripted);
     struct scripted_job *job = &scripted->queue[chosen];
     if (job->due_ms > hn_now_ms()) {
         poll(NULL, 0, 1);
-        return HN_OK;
+        return;
     }
     *event = job->event;
     if (event->kind == HN_EVENT_EVALUATED)
         scripted->evaluating = false;
     memmove(job, job + 1, (--scripted->queue_count - chosen) * sizeof *job);
-    return HN_OK;
 }
 
-static enum hn_status reseed(struct hn_backend *backend, uint64_t seed, struct hn_error *err)
-{
-    (void)err;
-    scripted_of(backend)->seed = seed;
-    scripted_of(backend)->reseeds++;
-    return HN_OK;
-}
-
-static enum hn_status race(struct hn_backend *backend, const struct hn_racer *racers, size_t count,
-                           struct hn_race_result *result, struct hn_error *err)
+static void race(struct scripted *scripted, const struct hn_run *run, struct hn_race_result *result)
 {
     enum { ROUNDS = 15 };
-    struct scripted *scripted = scripted_of(backend);
-    (void)err;
+    size_t count = run->racer_count;
     assert_int_not_equal(scripted->seed, scripted->first_seed);
     scripted->races++;
     *result = (struct hn_race_result){0};
     if (scripted->race_hangs)
-        return HN_OK;
+        return;
     result->samples = calloc(count * ROUNDS, sizeof *result->samples);
     result->records = calloc(count, sizeof *result->records);
     assert_non_null(result->samples);
     assert_non_null(result->records);
     result->count = count;
     for (size_t i = 0; i < count; i++) {
-        const struct fate *fate = &scripted->fates[point_number(racers[i].point)];
-        assert_non_null(racers[i].image->cubin);
+        const struct fate *fate = &scripted->fates[point_number(run->racers[i].point)];
+        assert_non_null(run->racers[i].image->cubin);
         hn_record_init(&result->records[i]);
         if (fate->raced != HN_OUTCOME_OK)
             hn_record_fail(&result->records[i], fate->raced, "it fails");
@@ -241,51 +223,58 @@ static enum hn_status race(struct hn_backend *backend, const struct hn_racer *ra
                 fate->us * scripted->race_factor * (1 + 1e-5 * (r % 3));
     }
     result->rounds = ROUNDS;
-    return HN_OK;
 }
 
 /* Each process takes 1% longer than the one before. */
-static enum hn_status measure_now(struct hn_backend *backend, const struct hn_racer *variant,
-                                  bool anew, struct hn_record *record, struct hn_error *err)
+static void measure_anew(struct scripted *scripted, const struct hn_racer *variant,
+                         struct hn_record *record)
 {
-    struct scripted *scripted = scripted_of(backend);
     const struct fate *fate = &scripted->fates[point_number(variant->point)];
-    (void)err;
-    assert_true(anew);
     assert_non_null(variant->image->cubin);
     record->timing.median_us = fate->us * (1 + 0.01 * scripted->processes++);
     record->timing.copy_gb_per_s = 2000;
     if (fate->anew != HN_OUTCOME_OK)
         hn_record_fail(record, fate->anew, "it fails");
-    return HN_OK;
 }
 
-static void halt(struct hn_backend *backend)
+static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error *err)
+{
+    struct scripted *scripted = scripted_of(backend);
+    assert_false(hn_failed(err));
+    switch (run->kind) {
+    case HN_RUN_PREPARE:
+        scripted->prepared++;
+        run->noise = 0.001;
+        break;
+    case HN_RUN_RESEED:
+        scripted->seed = run->seed;
+        scripted->reseeds++;
+        break;
+    case HN_RUN_RACE:
+        race(scripted, run, &run->race);
+        break;
+    case HN_RUN_MEASURE:
+        assert_true(run->anew);
+        measure_anew(scripted, run->racers, &run->record);
+        break;
+    case HN_RUN_COPY:
+        break;
+    }
+}
+
+static void stop(struct hn_backend *backend)
 {
     scripted_of(backend)->halts++;
 }
 
-static double busy_ms(const struct hn_backend *backend)
-{
-    (void)backend;
-    return 0;
-}
-
 static const struct hn_backend_kind scripted_kind = {
-    .destroy = destroy,
-    .prepare = prepare,
-    .compile = compile,
+    .close = close_scripted,
+    .start = start,
+    .next = next,
+    .run = run,
+    .stop = stop,
     .complete = complete,
-    .room = room,
-    .idle = idle,
-    .evaluate = evaluate,
-    .wait = wait_event,
-    .compiling_ms = compiling_ms,
-    .reseed = reseed,
-    .race = race,
-    .measure = measure_now,
-    .halt = halt,
-    .busy_ms = busy_ms,
+    .look = look,
 };
 
 void make_grid(struct grid *grid, const char *restriction)
@@ -350,9 +339,12 @@ const struct hn_record *record_of(const struct hn_session *session, int point)
     for (size_t i = 0; i < session->tickets.count; i++) {
         const struct hn_ticket *ticket = &session->tickets.items[i];
         struct hn_bindings bindings;
+        struct hn_error err;
         if (ticket->state != HN_TICKET_FINISHED || ticket->replayed)
             continue;
-        assert_int_equal(hn_session_point(session, ticket->point, &bindings, NULL), HN_OK);
+        hn_error_init(&err);
+        hn_session_point(session, ticket->point, &bindings, &err);
+        assert_false(hn_failed(&err));
         bool same = point_number(&bindings) == point;
         hn_bindings_finish(&bindings);
         if (!same)

@@ -10,7 +10,7 @@
 #include "tuner/commands/output.h"
 #include "tuner/commands/try_compile.h"
 #include "tuner/explain/explain.h"
-#include "tuner/session/find_recording.h"
+#include "tuner/session/backend.h"
 
 struct explain {
     const struct hn_options *options;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,22 +75,13 @@ static enum hn_status get_image(struct replay *replay, struct hn_backend *backen
                                 const struct hn_tuned *tuned, struct hn_image *image,
                                 bool *from_cache, struct hn_error *err)
 {
-    struct hn_backend_event event = {.kind = HN_EVENT_NONE};
     hn_image_init(image);
     *from_cache = load_image(replay, backend->task, tuned, image);
     if (*from_cache)
         return HN_OK;
     hn_image_finish(image);
     hn_image_init(image);
-    enum hn_status status = backend->kind->compile(backend, 0, &tuned->best.point, INFINITY, err);
-    while (status == HN_OK && event.kind == HN_EVENT_NONE) {
-        status = backend->kind->wait(backend, 100, &event, err);
-        if (status == HN_OK && hn_interrupted() != 0)
-            status = hn_fail(err, HN_EINTERRUPTED, "interrupted");
-    }
-    if (status == HN_OK)
-        *image = event.image;
-    return status;
+    return hn_backend_compile(backend, &tuned->best.point, image, err);
 }
 
 static enum hn_status measure(struct hn_backend *backend, const struct hn_tuned *tuned,
@@ -99,8 +89,14 @@ static enum hn_status measure(struct hn_backend *backend, const struct hn_tuned 
                               struct hn_error *err)
 {
     const struct hn_racer variant = {&tuned->best.point, image};
-    if (image->outcome == HN_OUTCOME_OK)
-        return backend->kind->measure(backend, &variant, anew, record, err);
+    struct hn_run run = {
+        .kind = HN_RUN_MEASURE, .racers = &variant, .racer_count = 1, .anew = anew};
+    if (image->outcome == HN_OUTCOME_OK) {
+        hn_record_init(&run.record);
+        enum hn_status status = hn_backend_run(backend, &run, err);
+        *record = run.record;
+        return status;
+    }
     hn_record_fail(record, image->outcome, "%s", image->message != NULL ? image->message : "");
     return hn_bindings_copy(&record->point, &tuned->best.point, err);
 }
@@ -195,13 +191,12 @@ static enum hn_status replay_on(struct replay *replay, struct hn_backend *backen
     struct hn_record record;
     struct hn_image image;
     bool from_cache;
-    double noise;
     bool same_device = hn_device_identity_equal(&tuned->identity.device, &task->identity.device);
     hn_record_init(&record);
     hn_image_init(&image);
     enum hn_status status = get_image(replay, backend, tuned, &image, &from_cache, err);
     if (status == HN_OK)
-        status = backend->kind->prepare(backend, &noise, err);
+        status = hn_backend_run(backend, &(struct hn_run){.kind = HN_RUN_PREPARE}, err);
     if (status == HN_OK)
         status = measure(backend, tuned, &image, false, &record, err);
     enum hn_replay_verdict verdict = judge(replay, tuned, same_device, &record);

@@ -58,8 +58,7 @@ static bool hosts_are_settled(struct hn_workers *workers)
 
 static enum hn_status open_all(struct hn_workers *workers, struct hn_error *err)
 {
-    struct pollfd *fds = calloc(hn_workers_poll_most(workers), sizeof *fds);
-    enum hn_status status = fds != NULL ? HN_OK : hn_fail_memory(err);
+    enum hn_status status = HN_OK;
     for (bool done = false; status == HN_OK && !done;) {
         hn_workers_find_cards(workers);
         done = hosts_are_settled(workers);
@@ -67,11 +66,9 @@ static enum hn_status open_all(struct hn_workers *workers, struct hn_error *err)
             done = open_card(workers->cards[i]) && done;
         if (done || status != HN_OK)
             break;
-        poll(fds, hn_workers_poll(workers, fds), sleep_limit_ms);
-        hn_hosts_clear(workers->hosts);
+        hn_workers_sleep(workers, sleep_limit_ms);
         status = hn_interrupt_check(err);
     }
-    free(fds);
     return status;
 }
 

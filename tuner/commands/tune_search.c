@@ -10,7 +10,7 @@
 #include "tuner/commands/sharing.h"
 #include "tuner/report/roof.h"
 #include "tuner/report/summary.h"
-#include "tuner/session/session_ahead.h"
+#include "tuner/session/session.h"
 
 static enum hn_status make_backend(struct hn_tune_search *search, struct hn_task *task,
                                    const struct hn_session_options *session,

@@ -25,7 +25,8 @@ static const char *name_of(const struct hn_host *host)
     return host->run[0] != '\0' ? host->run : "local";
 }
 
-void hn_host_lose(struct hn_host *host, bool forever, const char *reason)
+/* Everything at it is lost. */
+static void lose(struct hn_host *host, bool forever, const char *reason)
 {
     double now = hn_now_ms();
     bool lasted = host->state == HN_HOST_UP && now - host->since_ms > lasting_ms;
@@ -48,7 +49,7 @@ static void launch(struct hn_host *host, double now_ms)
     hn_process_init(&host->launcher);
     if (hn_launcher_start(&host->launcher, host->run, host->hone, host->gpus_wanted < 0,
                           host->installs, &to, &from, &err) != HN_OK) {
-        hn_host_lose(host, false, err.message);
+        lose(host, false, err.message);
         return;
     }
     host->since_ms = now_ms;
@@ -57,7 +58,7 @@ static void launch(struct hn_host *host, double now_ms)
     hn_link_init(&host->link, from, to);
     if (host->installs &&
         hn_install_begin(&host->link.output, host->gpus_wanted < 0, &err) != HN_OK)
-        hn_host_lose(host, true, err.message);
+        lose(host, true, err.message);
 }
 
 static bool is_greeted(const struct hn_host *host)
@@ -91,7 +92,7 @@ static void lose_closed(struct hn_host *host)
              greeted ? ""
                      : "; Hone did not answer there: see that it is installed, and name it by "
                        "'hone' where it lies elsewhere");
-    hn_host_lose(host, false, reason);
+    lose(host, false, reason);
 }
 
 /* Of what was printed, or came in the place of a frame. */
@@ -107,7 +108,7 @@ static void lose_polluted(struct hn_host *host)
              "something beside Hone writes to its launcher's standard output, which has to be "
              "Hone's alone once it has answered: no terminal (-t), no prefix of lines%.400s",
              output);
-    hn_host_lose(host, false, reason);
+    lose(host, false, reason);
 }
 
 /* The shell there is ready for the program. False once the host was lost. */
@@ -122,7 +123,7 @@ static bool send_program(struct hn_host *host)
     host->sent = true;
     if (hn_install_send(&host->link.output, &err) == HN_OK)
         return true;
-    hn_host_lose(host, true, err.message);
+    lose(host, true, err.message);
     return false;
 }
 
@@ -142,7 +143,7 @@ static bool take_greeting(struct hn_host *host)
     if (status == HN_ENOTFOUND)
         return true;
     if (status != HN_OK) {
-        hn_host_lose(host, true, err.message);
+        lose(host, true, err.message);
         return false;
     }
     input->start += noise + length;
@@ -187,7 +188,7 @@ static void enforce_limits(struct hn_host *host, double now_ms)
     else
         snprintf(reason, sizeof reason, "Hone did not answer there within %.0f s%.400s",
                  greeting_limit_ms / 1e3, output);
-    hn_host_lose(host, false, reason);
+    lose(host, false, reason);
 }
 
 static void listen_to(struct hn_host *host)
@@ -343,7 +344,7 @@ void hn_host_fail(struct hn_host *host, bool forever, const char *reason)
 {
     pthread_mutex_lock(&host->hosts->lock);
     if (host->state != HN_HOST_OUT)
-        hn_host_lose(host, forever, reason);
+        lose(host, forever, reason);
     pthread_mutex_unlock(&host->hosts->lock);
     hn_hosts_wake(host->hosts);
 }

@@ -170,8 +170,3 @@ int hn_hosts_wakeup(const struct hn_hosts *hosts)
 {
     return hosts->wakeup;
 }
-
-void hn_hosts_clear(struct hn_hosts *hosts)
-{
-    hn_event_clear(hosts->wakeup);
-}

@@ -45,9 +45,8 @@ void hn_hosts_destroy(struct hn_hosts *hosts);
 
 size_t hn_hosts_count(const struct hn_hosts *hosts);
 struct hn_host *hn_hosts_at(struct hn_hosts *hosts, size_t i);
-/* Readable when a host came up or was lost, until it is looked at. */
+/* An eventfd that is readable once a host came up or was lost. */
 int hn_hosts_wakeup(const struct hn_hosts *hosts);
-void hn_hosts_clear(struct hn_hosts *hosts);
 
 void hn_host_look(struct hn_host *host, struct hn_host_view *view);
 struct hn_place *hn_host_place(struct hn_host *host);

@@ -68,8 +68,6 @@ void hn_hosts_tell_owner(struct hn_hosts *hosts);
 /* host.c: launches, greets, reads and writes as far as that goes without blocking. */
 void hn_host_init(struct hn_host *host, struct hn_hosts *hosts);
 void hn_host_move(struct hn_host *host, double now_ms);
-/* Everything at it is lost. */
-void hn_host_lose(struct hn_host *host, bool forever, const char *reason);
 void hn_host_finish(struct hn_host *host);
 /* Room for 3 and 2 a worker. Until it is called again, only those are read of which a poll of fds found something: one of hundreds says
  * something, and each read in vain costs as much as what it says. */

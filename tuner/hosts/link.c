@@ -89,7 +89,7 @@ static void forget_oldest(struct hn_known *known)
     free(oldest);
 }
 
-void hn_known_finish(struct hn_known *known)
+static void finish_known(struct hn_known *known)
 {
     while (known->oldest != NULL)
         forget_oldest(known);
@@ -97,7 +97,9 @@ void hn_known_finish(struct hn_known *known)
     *known = (struct hn_known){.buckets = NULL};
 }
 
-void hn_known_add(struct hn_known *known, const struct hn_hash *hash, const void *data, size_t size)
+/* Of one that is not there. */
+static void add_known(struct hn_known *known, const struct hn_hash *hash, const void *data,
+                      size_t size)
 {
     if (known->buckets == NULL)
         known->buckets = hn_need(BUCKETS, sizeof *known->buckets);
@@ -118,7 +120,8 @@ void hn_known_add(struct hn_known *known, const struct hn_hash *hash, const void
         forget_oldest(known);
 }
 
-const struct hn_piece *hn_known_find(const struct hn_known *known, const struct hn_hash *hash)
+/* NULL: it is not there, or no longer. */
+static const struct hn_piece *find_known(const struct hn_known *known, const struct hn_hash *hash)
 {
     const struct hn_piece *piece = known->buckets != NULL ? known->buckets[bucket_of(hash)] : NULL;
     while (piece != NULL && memcmp(piece->hash.hex, hash->hex, sizeof hash->hex) != 0)
@@ -126,12 +129,16 @@ const struct hn_piece *hn_known_find(const struct hn_known *known, const struct 
     return piece;
 }
 
-bool hn_known_is_recent(const struct hn_known *known, const struct hn_piece *piece)
+/* Among what was added last: the other end, which may have added more by now, knows it too. */
+static bool is_recent(const struct hn_known *known, const struct hn_piece *piece)
 {
     return known->added - piece->at <= HN_KNOWN_MOST / 4;
 }
 
-size_t hn_piece_size(const char *data, size_t size)
+/* How much of the data is its first piece, HN_PIECE_MOST at most: the end depends on the bytes
+ * before it alone, so that what is the same is cut the same wherever it stands. 0: its end is not
+ * there. */
+static size_t piece_size(const char *data, size_t size)
 {
     const uint64_t factor = 0x9E3779B97F4A7C15ull;
     uint64_t rolling = 0;
@@ -162,8 +169,8 @@ void hn_link_finish(struct hn_link *link)
     hn_bytes_finish(&link->input);
     hn_bytes_finish(&link->output);
     hn_bytes_finish(&link->named);
-    hn_known_finish(&link->sent);
-    hn_known_finish(&link->received);
+    finish_known(&link->sent);
+    finish_known(&link->received);
     *link = (struct hn_link){.in = -1, .out = -1};
 }
 
@@ -212,9 +219,9 @@ static void put_names(struct hn_link *link, uint32_t worker, struct names *names
 
 static bool is_known(const struct hn_link *link, const struct hn_hash *hash)
 {
-    const struct hn_piece *received = hn_known_find(&link->received, hash);
-    return hn_known_find(&link->sent, hash) != NULL ||
-           (received != NULL && hn_known_is_recent(&link->received, received));
+    const struct hn_piece *received = find_known(&link->received, hash);
+    return find_known(&link->sent, hash) != NULL ||
+           (received != NULL && is_recent(&link->received, received));
 }
 
 static void put_piece(struct hn_link *link, uint32_t worker, struct names *names, const char *data,
@@ -228,7 +235,7 @@ static void put_piece(struct hn_link *link, uint32_t worker, struct names *names
         return;
     }
     put_names(link, worker, names);
-    hn_known_add(&link->sent, &hash, data, size);
+    add_known(&link->sent, &hash, data, size);
     put_frames(link, HN_LINK_PIECE, worker, data, size);
 }
 
@@ -236,7 +243,7 @@ static void put_data(struct hn_link *link, uint32_t worker, const char *data, si
 {
     struct names names = {.count = 0};
     size_t piece;
-    while ((piece = hn_piece_size(data, size)) > 0) {
+    while ((piece = piece_size(data, size)) > 0) {
         put_piece(link, worker, &names, data, piece);
         data += piece;
         size -= piece;
@@ -287,8 +294,8 @@ static bool resolve(struct hn_link *link, struct hn_link_frame *frame)
     link->named.start = link->named.end = 0;
     for (size_t at = 0; at < frame->size; at += DIGITS) {
         memcpy(hash.hex, frame->data + at, DIGITS);
-        const struct hn_piece *piece = hn_known_find(&link->received, &hash);
-        piece = piece != NULL ? piece : hn_known_find(&link->sent, &hash);
+        const struct hn_piece *piece = find_known(&link->received, &hash);
+        piece = piece != NULL ? piece : find_known(&link->sent, &hash);
         if (piece == NULL)
             return false;
         hn_bytes_append(&link->named, piece->data, piece->size);
@@ -303,8 +310,8 @@ static bool learn(struct hn_link *link, const struct hn_link_frame *frame)
     struct hn_hash hash = hn_hash_bytes(frame->data, frame->size);
     if (frame->size < HN_PIECE_LEAST || frame->size > HN_PIECE_MOST)
         return false;
-    if (hn_known_find(&link->received, &hash) == NULL)
-        hn_known_add(&link->received, &hash, frame->data, frame->size);
+    if (find_known(&link->received, &hash) == NULL)
+        add_known(&link->received, &hash, frame->data, frame->size);
     return true;
 }
 

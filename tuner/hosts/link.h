@@ -73,18 +73,6 @@ struct hn_known {
     uint64_t added;
 };
 
-void hn_known_finish(struct hn_known *known);
-/* Of one that is not there. */
-void hn_known_add(struct hn_known *known, const struct hn_hash *hash, const void *data, size_t size);
-/* NULL: it is not there, or no longer. */
-const struct hn_piece *hn_known_find(const struct hn_known *known, const struct hn_hash *hash);
-/* Among what was added last: the other end, which may have added more by now, knows it too. */
-bool hn_known_is_recent(const struct hn_known *known, const struct hn_piece *piece);
-
-/* How much of the data is its first piece, HN_PIECE_MOST at most: the end depends on the bytes before it alone, so that what is the same is cut
- * the same wherever it stands. 0: its end is not there. */
-size_t hn_piece_size(const char *data, size_t size);
-
 struct hn_link {
     int in;  /* both -1: closed */
     int out;

@@ -2,14 +2,15 @@
 #ifndef HONE_TUNER_SESSION_BACKEND_H
 #define HONE_TUNER_SESSION_BACKEND_H
 
+#include "cache/recording/recording.h"
 #include "runtime/bench/bench.h"
 #include "runtime/device/health.h"
 #include "runtime/compile/image.h"
 #include "tuner/session/task.h"
 #include "tuner/workers/usage.h"
 
-/* Where compiled images and measurements come from: worker processes (backend_live.c) or a recording
- * (backend_simulated.c). Asynchronous: compile and evaluate start something, wait brings what ended. */
+/* Where compiled images and measurements come from: worker processes (live.c) or a recording (simulated.c).
+ * Compilations and evaluations are started, and next brings what ended; what the finals do is run to its end. */
 struct hn_backend;
 
 enum hn_event_kind { HN_EVENT_NONE, HN_EVENT_COMPILED, HN_EVENT_EVALUATED };
@@ -23,6 +24,16 @@ struct hn_backend_event {
 };
 
 void hn_backend_event_finish(struct hn_backend_event *event);
+
+/* What is started under a ticket. All is borrowed. */
+struct hn_start {
+    uint64_t ticket;
+    const struct hn_bindings *point;
+    double patience_ms; /* what compiles for longer is stopped: compile_stopped */
+    /* Of an evaluation; else NULL. */
+    const struct hn_image *image;
+    const struct hn_bench_request *request;
+};
 
 struct hn_racer {
     const struct hn_bindings *point;
@@ -38,6 +49,33 @@ struct hn_race_result {
     size_t count;
 };
 void hn_race_result_finish(struct hn_race_result *result);
+
+/* What is run while the caller waits; HN_EINTERRUPTED, without a message where it was the clock, once a signal came or end_ms has
+ * passed. */
+enum hn_run_kind {
+    /* Everything that has to be there before the first evaluation: references, warm clocks. Once, and late: what is all in
+     * the cache needs none of it. */
+    HN_RUN_PREPARE,
+    HN_RUN_RESEED,
+    HN_RUN_RACE,
+    /* Verifies and measures a variant; with `anew` in a worker process that begins anew, and stays, with a copy beside it that
+     * takes about as long (its rate into the timing; none of a pipeline). */
+    HN_RUN_MEASURE,
+    HN_RUN_COPY, /* a device-to-device memcpy of `bytes` */
+};
+
+struct hn_run {
+    enum hn_run_kind kind;
+    uint64_t seed;                 /* of a reseed */
+    const struct hn_racer *racers; /* of a race, and the one that is measured */
+    size_t racer_count;
+    bool anew;
+    double bytes;
+    double noise;               /* of preparing: relative difference of a variant measured twice */
+    struct hn_race_result race; /* the caller's to finish, like the record */
+    struct hn_record record;
+    double gb_per_s; /* read + write; 0 where it can not be measured */
+};
 
 /* A card of several, or elsewhere. */
 struct hn_card_usage {
@@ -67,62 +105,44 @@ struct hn_usage {
     size_t card_count;
 };
 
-/* Whatever blocks (prepare, reseed, race, measure, copy_rate, a reference that evaluate needs) is HN_EINTERRUPTED, without a
- * message where it was the clock, once a signal came or end_ms has passed. */
+/* How busy a backend is. */
+struct hn_backend_state {
+    size_t room; /* how many more compilations are worth queueing now */
+    bool idle;   /* can take an evaluation */
+    bool quiet;  /* nothing is being evaluated */
+    double age_ms; /* for how long it compiles the ticket that was asked about; 0: it did not begin */
+};
+
+/* Sticky, as base/error.h says. */
 struct hn_backend_kind {
-    void (*destroy)(struct hn_backend *backend);
-    /* Everything that has to be there before the first evaluation: references, warm clocks. Called once, lazily: what is
-     * all in the cache needs none of it. noise: relative difference of a variant measured twice. */
-    enum hn_status (*prepare)(struct hn_backend *backend, double *noise, struct hn_error *err);
-    /* What it compiles for longer than patience_ms is stopped: compile_stopped. */
-    enum hn_status (*compile)(struct hn_backend *backend, uint64_t ticket, const struct hn_bindings *point, double patience_ms,
-                              struct hn_error *err);
-    /* Fills in an image's occupancy, dynamic shared memory and the key of its code with its launch ("": unknown). */
-    enum hn_status (*complete)(struct hn_backend *backend, const struct hn_bindings *point, struct hn_image *image,
-                               char key[33], struct hn_error *err);
-    /* How many more compilations are worth queueing now. */
-    size_t (*room)(const struct hn_backend *backend);
-    bool (*idle)(const struct hn_backend *backend); /* can take an evaluation */
-    /* Nothing is being evaluated. NULL: it is idle then. */
-    bool (*quiet)(const struct hn_backend *backend);
-    enum hn_status (*evaluate)(struct hn_backend *backend, uint64_t ticket, const struct hn_bindings *point,
-                               const struct hn_image *image, const struct hn_bench_request *request,
-                               struct hn_error *err);
+    void (*close)(struct hn_backend *backend);
+    void (*start)(struct hn_backend *backend, const struct hn_start *start, struct hn_error *err);
     /* HN_EVENT_NONE after timeout_ms, or when a signal came. */
-    enum hn_status (*wait)(struct hn_backend *backend, int timeout_ms, struct hn_backend_event *event,
-                           struct hn_error *err);
-    enum hn_status (*reseed)(struct hn_backend *backend, uint64_t seed, struct hn_error *err);
-    /* NULL: there is nothing to race (a recording says all there is). Blocks. */
-    enum hn_status (*race)(struct hn_backend *backend, const struct hn_racer *racers, size_t count,
-                           struct hn_race_result *result, struct hn_error *err);
-    /* Verifies and measures a variant; with `anew` in a worker process that begins anew, and stays, with a copy beside
-     * it that takes about as long (its rate into the timing; none of a pipeline). NULL: there is no worker. Blocks. */
-    enum hn_status (*measure)(struct hn_backend *backend, const struct hn_racer *variant, bool anew,
-                              struct hn_record *record, struct hn_error *err);
-    /* GB/s (read + write) of a device-to-device memcpy of `bytes`; 0 where it can not be measured. */
-    enum hn_status (*copy_rate)(struct hn_backend *backend, double bytes, double *gb_per_s, struct hn_error *err);
-    /* Forgets all compilations and kills those under way; what the GPU is at goes on. NULL: there is nothing to kill. */
-    void (*halt)(struct hn_backend *backend);
-    double (*busy_ms)(const struct hn_backend *backend); /* of the GPU */
+    void (*next)(struct hn_backend *backend, int timeout_ms, struct hn_backend_event *event, struct hn_error *err);
+    void (*run)(struct hn_backend *backend, struct hn_run *run, struct hn_error *err);
+    /* Forgets all compilations and kills those under way; what the GPU is at goes on. */
+    void (*stop)(struct hn_backend *backend);
+    /* Fills in an image's occupancy, dynamic shared memory and the key of its code with its launch ("": unknown). */
+    void (*complete)(struct hn_backend *backend, const struct hn_bindings *point, struct hn_image *image, char key[33],
+                     struct hn_error *err);
+    void (*look)(const struct hn_backend *backend, uint64_t ticket, struct hn_backend_state *state);
     void (*usage)(const struct hn_backend *backend, struct hn_usage *usage); /* NULL: not known */
-    /* For how long it compiles what was given to compile and did not come back; 0: it did not begin. NULL: not known. */
-    double (*compiling_ms)(const struct hn_backend *backend, uint64_t ticket);
-    /* Whether points share programs, so that compiled ones are worth keeping. NULL: nothing is compiled. */
-    void (*share)(struct hn_backend *backend, bool shares);
 };
 
 struct hn_backend {
     const struct hn_backend_kind *kind;
     struct hn_task *task; /* borrowed; its identity and version are complete once the backend is made */
     struct hn_device device;
-    bool simulated;
+    bool simulated; /* a recording says all there is: there is nothing to race */
     char note[128]; /* what people should know of its measurements; "" for nothing */
     double spread;  /* relative: what times of several cards, brought to one, differ by; 0: there is one */
-    double end_ms;  /* nothing is waited for beyond it, as hn_now_ms; 0: no limit. The owner's to set */
-    bool hurries;   /* the owner's to set: the clocks warm up with what is there, not with the default point */
-    bool all_asked; /* the owner's to set: nothing will be compiled but what is asked for already */
-    /* Called while prepare blocks; may call compile and room. The owner's to set; NULL: nothing is to be done. */
-    enum hn_status (*meanwhile)(void *owner, struct hn_error *err);
+    /* The owner's to set: */
+    double end_ms;  /* nothing is waited for beyond it, as hn_now_ms; 0: no limit */
+    bool hurries;   /* the clocks warm up with what is there, not with the default point */
+    bool all_asked; /* nothing will be compiled but what is asked for already */
+    bool unshared;  /* no points share a program, so that compiled ones are not worth keeping */
+    /* Called while preparing blocks; may start compilations and look. NULL: nothing is to be done. */
+    void (*meanwhile)(void *owner, struct hn_error *err);
     void *owner;
 };
 
@@ -148,10 +168,20 @@ struct hn_roofs;
 /* Measures what the device can do at best, with the workers of a live backend that is not busy. */
 enum hn_status hn_backend_live_roofs(struct hn_backend *backend, struct hn_roofs *roofs, struct hn_error *err);
 
-/* path: a recording or a folder of them, of which the one of this kernel, problem and regime is taken. HN_ERUN when
- * there is none, HN_ECONFIG when it covers less than 95% of the space. */
+/* path: as of hn_find_recording. HN_ECONFIG when it covers less than 95% of the space. */
 enum hn_status hn_backend_simulated(struct hn_task *task, const char *path, struct hn_backend **backend,
                                     struct hn_error *err);
+
+/* path: a recording, or a folder of them, of which the one of this kernel, problem and regime is taken. HN_ERUN when
+ * there is none, HN_ECONFIG when the file is of another. */
+enum hn_status hn_find_recording(const struct hn_task *task, const char *path, struct hn_recording *recording,
+                                 struct hn_error *err);
+
+/* Runs it to its end, for who has no session; what was to be waited for ends this by a signal alone. */
+enum hn_status hn_backend_run(struct hn_backend *backend, struct hn_run *run, struct hn_error *err);
+/* The same of one compilation. */
+enum hn_status hn_backend_compile(struct hn_backend *backend, const struct hn_bindings *point, struct hn_image *image,
+                                  struct hn_error *err);
 
 void hn_backend_destroy(struct hn_backend *backend);
 

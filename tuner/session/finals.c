@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/random.h"
 #include "base/statistics.h"
 #include "runtime/plan/launch.h"
@@ -25,26 +26,19 @@ enum { PROCESSES_LEAST = 2, PROCESSES_MOST = 5 };
 static const double processes_alike = 1.02;
 static const double process_ms = 400;
 
-static enum hn_status take_hold(struct hn_finals *finals, struct hn_error *err)
-{
-    struct hn_session *session = finals->session;
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < finals->held_count; i++) {
-        status = hn_session_recall(session, finals->held[i], err);
-        finals->numbers[i] = finals->held[i];
-        if (status == HN_OK)
-            session->tickets.items[finals->held[i]].flight->held = true;
-    }
-    finals->count = status == HN_OK ? finals->held_count : 0;
-    return status;
-}
+/* --- the field -------------------------------------------------------------------------------- */
 
-enum hn_status hn_finals_gather(struct hn_finals *finals, struct hn_error *err)
+void hn_finals_gather(struct hn_finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    enum hn_status status =
-        hn_session_pick_finalists(session, finals->held, &finals->held_count, err);
-    return status == HN_OK ? take_hold(finals, err) : status;
+    finals->held_count = hn_session_pick_finalists(session, finals->held, err);
+    for (size_t i = 0; i < finals->held_count; i++) {
+        struct hn_flight *flight = hn_session_recall(session, finals->held[i], err);
+        finals->numbers[i] = finals->held[i];
+        if (flight != NULL)
+            flight->held = true;
+    }
+    finals->count = hn_failed(err) ? 0 : finals->held_count;
 }
 
 static void let_go(struct hn_finals *finals)
@@ -57,196 +51,212 @@ static void let_go(struct hn_finals *finals)
     }
 }
 
-/* Waits for an event of this kind; other kinds belong to what is measured after all. The event is
- * HN_EVENT_NONE when a signal came or the time is up. */
-static enum hn_status wait_for(struct hn_finals *finals, enum hn_event_kind kind,
-                               struct hn_backend_event *event, struct hn_error *err)
+void hn_finals_sort(struct hn_finals *finals)
 {
-    for (;;) {
-        enum hn_status status = hn_session_step(finals->session, event, err);
-        if (status != HN_OK || event->kind == kind)
-            return status;
-        status = hn_session_take_event(finals->session, event, err);
-        event->kind = HN_EVENT_NONE;
-        if (status != HN_OK || hn_session_is_over(finals->session))
-            return status;
-    }
+    qsort_r(finals->numbers, finals->count, sizeof *finals->numbers, hn_session_compare,
+            finals->session);
 }
 
-enum hn_status hn_finals_ensure_images(struct hn_finals *finals, struct hn_error *err)
+static void drop_fallen(struct hn_finals *finals)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < finals->count; i++)
+        if (hn_finals_flight(finals, i)->record.outcome == HN_OUTCOME_OK)
+            finals->numbers[left++] = finals->numbers[i];
+    finals->count = left;
+}
+
+/* Waits for an event of this kind; other kinds belong to what is measured after all. False when a
+ * signal came or the time is up. */
+static bool wait_for(struct hn_finals *finals, enum hn_event_kind kind,
+                     struct hn_backend_event *event, struct hn_error *err)
+{
+    while (!hn_failed(err)) {
+        hn_session_step(finals->session, event, err);
+        if (!hn_failed(err) && event->kind == kind)
+            return true;
+        hn_session_take_event(finals->session, event, err);
+        if (hn_session_is_over(finals->session))
+            break;
+    }
+    return false;
+}
+
+void hn_finals_ensure_images(struct hn_finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    const struct hn_backend_kind *kind = session->backend->kind;
     size_t wanted = 0;
     for (size_t i = 0; i < finals->count; i++) {
         if (hn_finals_flight(finals, i)->image.cubin != NULL)
             continue;
-        enum hn_status status =
-            kind->compile(session->backend, finals->numbers[i],
-                          &hn_finals_flight(finals, i)->record.point, INFINITY, err);
-        if (status != HN_OK)
-            return status;
+        hn_session_start(session, finals->numbers[i], INFINITY, NULL, err);
         wanted++;
     }
     for (; wanted > 0 && !hn_session_is_over(session); wanted--) {
         struct hn_backend_event event;
-        enum hn_status status = wait_for(finals, HN_EVENT_COMPILED, &event, err);
-        if (status != HN_OK)
-            return status;
-        if (event.kind != HN_EVENT_COMPILED)
-            break;
+        if (!wait_for(finals, HN_EVENT_COMPILED, &event, err))
+            return;
         struct hn_flight *flight = session->tickets.items[event.ticket].flight;
         hn_image_finish(&flight->image);
         flight->image = event.image;
     }
-    return HN_OK;
 }
 
+/* --- who falls -------------------------------------------------------------------------------- */
+
 /* What the fallen point had stopped early was stopped without reason: it is measured in full. */
-static enum hn_status measure_again(struct hn_session *session, size_t number, struct hn_error *err)
+static void measure_again(struct hn_session *session, size_t number, struct hn_error *err)
 {
     struct hn_ticket *ticket = &session->tickets.items[number];
-    enum hn_status status = hn_session_recall(session, number, err);
-    if (status != HN_OK)
-        return status;
+    if (hn_session_recall(session, number, err) == NULL)
+        return;
     session->state.counts[HN_OUTCOME_SLOWER]--;
     session->state.finished--;
     session->state.reused -= ticket->cached;
     hn_session_reopen(ticket);
-    if (session->next_settled > number)
-        session->next_settled = number;
-    if (session->next_dispatch > number)
-        session->next_dispatch = number;
-    return session->backend->kind->compile(session->backend, number, &ticket->flight->record.point,
-                                           INFINITY, err);
+    if (session->way.next_settled > number)
+        session->way.next_settled = number;
+    if (session->way.next_dispatch > number)
+        session->way.next_dispatch = number;
+    hn_session_start(session, number, INFINITY, NULL, err);
 }
 
-static enum hn_status fail_ticket(struct hn_session *session, size_t number,
-                                  enum hn_outcome outcome, const char *message,
-                                  struct hn_error *err)
+static void fail_ticket(struct hn_session *session, size_t number, enum hn_outcome outcome,
+                        const char *message, struct hn_error *err)
 {
-    enum hn_status status = hn_session_recall(session, number, err);
-    if (status != HN_OK)
-        return status;
-    struct hn_record *record = &session->tickets.items[number].flight->record;
+    struct hn_flight *flight = hn_session_recall(session, number, err);
+    if (flight == NULL || hn_failed(err))
+        return;
+    struct hn_record *record = &flight->record;
     session->state.counts[record->outcome]--;
     session->state.counts[outcome]++;
     hn_record_fail(record, outcome, "%s", message);
     record->final = false;
     record->time = hn_session_epoch_s();
-    status = hn_session_keep(session, number, err);
-    return status == HN_OK ? hn_session_note_result(session, number, err) : status;
+    hn_session_keep(session, number, err);
+    if (!hn_failed(err))
+        hn_session_note_result(session, number);
 }
 
 /* Settles what was held against a fallen ticket's point: its duplicates fall with it. */
-static enum hn_status settle_fall(struct hn_session *session, size_t fallen, struct hn_error *err)
+static void settle_fall(struct hn_session *session, size_t fallen, struct hn_error *err)
 {
     const struct hn_record *record = &session->tickets.items[fallen].flight->record;
     uint32_t point = session->tickets.items[fallen].point;
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < session->tickets.count; i++) {
+    for (size_t i = 0; !hn_failed(err) && i < session->tickets.count; i++) {
         const struct hn_ticket *ticket = &session->tickets.items[i];
         if (ticket->state != HN_TICKET_FINISHED || ticket->replayed ||
             ticket->result.against != point)
             continue;
         if (ticket->result.outcome == HN_OUTCOME_SLOWER) {
-            status = measure_again(session, i, err);
+            measure_again(session, i, err);
         } else if (ticket->result.outcome == HN_OUTCOME_DUPLICATE) {
-            status = fail_ticket(session, i, record->outcome, record->message, err);
+            fail_ticket(session, i, record->outcome, record->message, err);
             hn_session_release(session, i);
         }
     }
-    return status;
 }
 
-enum hn_status hn_finals_fall(struct hn_finals *finals, size_t i, const struct hn_record *verdict,
-                              const char *where, bool *again, struct hn_error *err)
+bool hn_verdict_is_failure(const struct hn_record *verdict)
 {
-    struct hn_session *session = finals->session;
-    char *message = NULL;
-    if (asprintf(&message, "%s %s", verdict->message != NULL ? verdict->message : "failed", where) <
-        0)
-        return hn_fail_memory(err);
-    *again = true;
-    enum hn_status status =
-        fail_ticket(session, finals->numbers[i], verdict->outcome, message, err);
-    free(message);
-    return status == HN_OK ? settle_fall(session, finals->numbers[i], err) : status;
+    return verdict->outcome != HN_OUTCOME_OK && verdict->outcome != HN_OUTCOME_SKIPPED;
 }
 
-enum hn_status hn_finals_check(struct hn_finals *finals, size_t i,
-                               const struct hn_bench_request *request, struct hn_record *verdict,
-                               struct hn_error *err)
+static const char *message_of(const struct hn_record *verdict)
+{
+    return verdict->message != NULL ? verdict->message : "failed";
+}
+
+void hn_finals_fall(struct hn_finals *finals, size_t i, const struct hn_record *verdict,
+                    const char *where, struct hn_error *err)
+{
+    char *message = NULL;
+    if (hn_failed(err))
+        return;
+    if (asprintf(&message, "%s %s", message_of(verdict), where) < 0)
+        hn_needed(NULL);
+    finals->again = true;
+    fail_ticket(finals->session, finals->numbers[i], verdict->outcome, message, err);
+    free(message);
+    settle_fall(finals->session, finals->numbers[i], err);
+}
+
+void hn_finals_check(struct hn_finals *finals, size_t i, const struct hn_bench_request *request,
+                     struct hn_record *verdict, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     struct hn_flight *flight = hn_finals_flight(finals, i);
     struct hn_backend_event event;
+    hn_record_init(verdict);
     verdict->outcome = HN_OUTCOME_SKIPPED;
+    if (hn_failed(err))
+        return;
     if (flight->image.cubin == NULL) {
         hn_record_fail(verdict, flight->image.outcome, "%s",
                        flight->image.message != NULL ? flight->image.message : "no message");
-        return HN_OK;
+        return;
     }
-    enum hn_status status = session->backend->kind->evaluate(
-        session->backend, finals->numbers[i], &flight->record.point, &flight->image, request, err);
-    if (status == HN_OK)
-        status = wait_for(finals, HN_EVENT_EVALUATED, &event, err);
-    if (status == HN_OK && event.kind == HN_EVENT_EVALUATED)
+    hn_session_start(session, finals->numbers[i], INFINITY, request, err);
+    if (wait_for(finals, HN_EVENT_EVALUATED, &event, err))
         *verdict = event.record;
     if (verdict->suspicion != HN_SUSPICION_NONE)
         flight->record.suspicion = verdict->suspicion;
-    return status;
+}
+
+/* --- the second seed -------------------------------------------------------------------------- */
+
+static void reseed(struct hn_session *session, uint64_t seed, struct hn_error *err)
+{
+    struct hn_run run = {.kind = HN_RUN_RESEED, .seed = seed};
+    if (!hn_failed(err))
+        session->backend->kind->run(session->backend, &run, err);
 }
 
 /* Verifies all finalists on a second seed, which nobody could prepare for; those that fail leave
  * the field. Where the time is short the race gets half of what is left, and who was not verified
  * by then leaves it too, the best being the first that are. */
-static enum hn_status verify_again(struct hn_finals *finals, bool *again, struct hn_error *err)
+static void verify_again(struct hn_finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     const struct hn_bench_request request = {.verify = true};
     double race_ms = hn_session_left_ms(session) / 2;
     struct hn_random secret;
-    uint64_t seed = 0;
-    enum hn_status status = hn_random_seed_secretly(&secret, err);
-    if (status == HN_OK) {
-        /* As --seed takes it. */
-        seed = hn_random_below(&secret, INT64_MAX);
-        status = session->backend->kind->reseed(session->backend, seed, err);
-    }
+    if (hn_failed(err) || hn_random_seed_secretly(&secret, err) != HN_OK)
+        return;
+    /* As --seed takes it. */
+    uint64_t seed = hn_random_below(&secret, INT64_MAX);
+    reseed(session, seed, err);
     size_t left = 0;
-    for (size_t i = 0; status == HN_OK && i < finals->count && !hn_session_is_over(session) &&
-                       (left == 0 || hn_session_left_ms(session) >= race_ms);
+    bool skipped = false;
+    for (size_t i = 0;
+         !hn_failed(err) && !skipped && i < finals->count && !hn_session_is_over(session) &&
+         (left == 0 || hn_session_left_ms(session) >= race_ms);
          i++) {
+        struct hn_flight *flight = hn_finals_flight(finals, i);
         struct hn_record verdict;
-        hn_record_init(&verdict);
-        status = hn_finals_check(finals, i, &request, &verdict, err);
-        if (status == HN_OK && verdict.outcome == HN_OUTCOME_SKIPPED) {
-            hn_record_finish(&verdict);
-            break;
-        }
-        if (status == HN_OK && verdict.outcome == HN_OUTCOME_OK) {
-            hn_finals_flight(finals, i)->record.verdict.seeds = 2;
-            hn_finals_flight(finals, i)->record.verdict.launches += verdict.verdict.launches;
+        hn_finals_check(finals, i, &request, &verdict, err);
+        skipped = verdict.outcome == HN_OUTCOME_SKIPPED;
+        if (verdict.outcome == HN_OUTCOME_OK) {
+            flight->record.verdict.seeds = 2;
+            flight->record.verdict.launches += verdict.verdict.launches;
             finals->numbers[left++] = finals->numbers[i];
-        } else if (status == HN_OK) {
+        } else if (!skipped) {
             char where[64];
             snprintf(where, sizeof where, "(on the second seed, %llu)", (unsigned long long)seed);
-            status = hn_finals_fall(finals, i, &verdict, where, again, err);
+            hn_finals_fall(finals, i, &verdict, where, err);
         }
         hn_record_finish(&verdict);
     }
     finals->count = left;
-    return status;
 }
 
+/* --- the race --------------------------------------------------------------------------------- */
+
 /* The race's samples become the timing; so does what the host's clock said of it. */
-static enum hn_status take_timing(struct hn_record *record, const double *samples, size_t rounds,
-                                  const struct hn_record *raced, struct hn_error *err)
+static void take_timing(struct hn_record *record, const double *samples, size_t rounds,
+                        const struct hn_record *raced, struct hn_error *err)
 {
-    double *kept = calloc(rounds * 2, sizeof *kept);
-    if (kept == NULL)
-        return hn_fail_memory(err);
+    double *kept = hn_need(rounds * 2, sizeof *kept);
     double *sorted = kept + rounds;
     memcpy(kept, samples, rounds * sizeof *kept);
     memcpy(sorted, samples, rounds * sizeof *kept);
@@ -267,9 +277,7 @@ static enum hn_status take_timing(struct hn_record *record, const double *sample
     record->ratio = raced->ratio;
     record->final = true;
     record->time = hn_session_epoch_s();
-    hn_error_init(err);
     hn_observed_replace(&record->observed, "conditions", &raced->observed, err);
-    return err->status;
 }
 
 static double race_median(const struct hn_race_result *result, size_t racer)
@@ -299,94 +307,89 @@ static bool is_doubtful(const struct hn_finals *finals, const struct hn_race_res
                         size_t i)
 {
     const struct hn_record *searched = &hn_finals_flight(finals, i)->record;
+    if (result->records[i].suspicion != HN_SUSPICION_NONE)
+        return true;
     return !searched->final && result->rounds > 0 && result->records[i].outcome == HN_OUTCOME_OK &&
            race_median(result, i) > credible_slowdown(finals, result, i) * searched->timing.high_us;
 }
 
 /* Or else the device was, or what ran between: the audit tells these apart, as a trial does what
  * compared laps were slower by. */
-static enum hn_status doubt_search(struct hn_finals *finals, struct hn_race_result *result,
-                                   struct hn_error *err)
+static void doubt_search(struct hn_finals *finals, struct hn_race_result *result,
+                         struct hn_error *err)
 {
     bool doubtful[HN_FINALIST_LIMIT];
-    enum hn_status status = HN_OK;
     for (size_t i = 0; i < result->count; i++)
-        doubtful[i] =
-            is_doubtful(finals, result, i) || result->records[i].suspicion != HN_SUSPICION_NONE;
-    for (size_t i = 0; status == HN_OK && i < result->count; i++) {
+        doubtful[i] = is_doubtful(finals, result, i);
+    for (size_t i = 0; !hn_failed(err) && i < result->count; i++) {
         if (!doubtful[i] || hn_session_is_over(finals->session))
             continue;
         struct hn_record verdict;
         struct hn_bench_request request = {.trial = result->records[i].suspicion};
         request.audit = request.audit_memory = request.trial == HN_SUSPICION_NONE;
-        hn_record_init(&verdict);
-        status = hn_finals_check(finals, i, &request, &verdict, err);
-        if (status == HN_OK && verdict.outcome != HN_OUTCOME_OK &&
-            verdict.outcome != HN_OUTCOME_SKIPPED)
-            hn_record_fail(&result->records[i], verdict.outcome, "%s",
-                           verdict.message != NULL ? verdict.message : "failed");
+        hn_finals_check(finals, i, &request, &verdict, err);
+        if (hn_verdict_is_failure(&verdict))
+            hn_record_fail(&result->records[i], verdict.outcome, "%s", message_of(&verdict));
         hn_record_finish(&verdict);
     }
-    return status;
 }
 
-static enum hn_status take_result(struct hn_finals *finals, struct hn_race_result *result,
-                                  bool *again, struct hn_error *err)
+static void take_race(struct hn_finals *finals, struct hn_race_result *result, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    enum hn_status status = doubt_search(finals, result, err);
-    for (size_t i = 0; status == HN_OK && i < result->count; i++) {
+    doubt_search(finals, result, err);
+    for (size_t i = 0; !hn_failed(err) && i < result->count; i++) {
         struct hn_record *record = &hn_finals_flight(finals, i)->record;
         if (result->records[i].outcome != HN_OUTCOME_OK) {
-            status =
-                hn_finals_fall(finals, i, &result->records[i], "(in the final race)", again, err);
+            hn_finals_fall(finals, i, &result->records[i], "(in the final race)", err);
             continue;
         }
         if (result->rounds == 0)
             continue;
-        status = take_timing(record, result->samples + i * result->rounds, result->rounds,
-                             &result->records[i], err);
-        if (status == HN_OK)
-            status = hn_metrics_evaluate(session->task->plan, session->task->problem, record, err);
-        if (status == HN_OK)
-            status = hn_session_note_result(session, finals->numbers[i], err);
+        take_timing(record, result->samples + i * result->rounds, result->rounds,
+                    &result->records[i], err);
+        if (!hn_failed(err) &&
+            hn_metrics_evaluate(session->task->plan, session->task->problem, record, err) == HN_OK)
+            hn_session_note_result(session, finals->numbers[i]);
     }
     finals->raced = result->rounds > 0;
-    return status;
 }
 
-/* What the race said counts once the best has passed its audit: one that a signal or the clock cut
- * short is run again by the next session. */
-static enum hn_status keep_results(const struct hn_finals *finals, bool passed,
-                                   struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && finals->raced && i < finals->count; i++) {
-        hn_finals_flight(finals, i)->record.final = passed;
-        status = passed ? hn_session_keep(finals->session, finals->numbers[i], err)
-                        : hn_session_note_result(finals->session, finals->numbers[i], err);
-    }
-    return status;
-}
-
-static enum hn_status race(struct hn_finals *finals, bool *again, struct hn_error *err)
+static void race(struct hn_finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    struct hn_racer *racers = calloc(finals->count + 1, sizeof *racers);
-    struct hn_race_result result;
-    if (racers == NULL)
-        return hn_fail_memory(err);
+    struct hn_racer racers[HN_FINALIST_LIMIT];
+    struct hn_run run = {.kind = HN_RUN_RACE, .racers = racers, .racer_count = finals->count};
     for (size_t i = 0; i < finals->count; i++)
         racers[i] = (struct hn_racer){&hn_finals_flight(finals, i)->record.point,
                                       &hn_finals_flight(finals, i)->image};
-    enum hn_status status =
-        session->backend->kind->race(session->backend, racers, finals->count, &result, err);
-    free(racers);
-    if (status != HN_OK)
-        return status;
-    status = take_result(finals, &result, again, err);
-    hn_race_result_finish(&result);
-    return status;
+    /* The race blocks, and what is pending must not wait for it. */
+    hn_session_commit(session, err);
+    if (!hn_failed(err))
+        session->backend->kind->run(session->backend, &run, err);
+    take_race(finals, &run.race, err);
+    hn_race_result_finish(&run.race);
+}
+
+static void weigh_deciding(struct hn_finals *finals, struct hn_error *err)
+{
+    if (finals->raced && hn_session_weighs(finals->session))
+        hn_finals_weigh(finals, err);
+}
+
+/* --- the winner ------------------------------------------------------------------------------- */
+
+/* What the race said counts once the best has passed its audit: one that a signal or the clock cut
+ * short is run again by the next session. */
+static void keep_results(const struct hn_finals *finals, bool passed, struct hn_error *err)
+{
+    for (size_t i = 0; !hn_failed(err) && finals->raced && i < finals->count; i++) {
+        hn_finals_flight(finals, i)->record.final = passed;
+        if (passed)
+            hn_session_keep(finals->session, finals->numbers[i], err);
+        else
+            hn_session_note_result(finals->session, finals->numbers[i]);
+    }
 }
 
 static bool are_enough(const struct hn_timing *timing)
@@ -397,145 +400,111 @@ static bool are_enough(const struct hn_timing *timing)
 
 /* The best again in processes that begin anew: none can tell of itself how much they differ. A tune
  * without time for one, or where none comes up, does without; one that fails is the verdict. */
-static enum hn_status measure_processes(struct hn_finals *finals, struct hn_record *verdict,
-                                        struct hn_error *err)
+static void measure_processes(struct hn_finals *finals, struct hn_record *verdict,
+                              struct hn_error *err)
 {
-    struct hn_backend *backend = finals->session->backend;
+    struct hn_session *session = finals->session;
     struct hn_flight *flight = hn_finals_flight(finals, 0);
     const struct hn_racer best = {&flight->record.point, &flight->image};
     struct hn_timing *timing = &flight->record.timing;
     double medians_us[PROCESSES_MOST];
-    enum hn_status status = HN_OK;
-    if (backend->kind->measure == NULL || finals->session->options.brief)
-        return HN_OK;
-    hn_session_show(finals->session, "measuring the best in other processes");
-    while (status == HN_OK && verdict->outcome == HN_OUTCOME_OK && !are_enough(timing) &&
-           hn_session_left_ms(finals->session) > process_ms) {
+    struct hn_error reason;
+    hn_error_init(&reason);
+    if (hn_failed(err) || session->options.brief)
+        return;
+    hn_session_show(session, "measuring the best in other processes");
+    while (!hn_failed(&reason) && verdict->outcome == HN_OUTCOME_OK && !are_enough(timing) &&
+           hn_session_left_ms(session) > process_ms) {
+        struct hn_run run = {
+            .kind = HN_RUN_MEASURE, .racers = &best, .racer_count = 1, .anew = true};
         hn_record_finish(verdict);
-        status = backend->kind->measure(backend, &best, true, verdict, err);
-        if (status == HN_OK && verdict->outcome == HN_OUTCOME_OK)
+        hn_record_init(&run.record);
+        session->backend->kind->run(session->backend, &run, &reason);
+        *verdict = run.record;
+        if (!hn_failed(&reason) && verdict->outcome == HN_OUTCOME_OK)
             hn_timing_add_process(timing, &verdict->timing, medians_us);
     }
-    return status == HN_ERUN || hn_session_left_ms(finals->session) <= 0 ? HN_OK : status;
+    if (hn_failed(&reason) && reason.status != HN_ERUN && hn_session_left_ms(session) > 0)
+        *err = reason;
 }
 
 enum check { CHECK_PASSED, CHECK_FELL, CHECK_CUT_SHORT };
 
 /* The best is audited, and launched again and again, each time compared. */
-static enum hn_status check_best(struct hn_finals *finals, enum check *check, struct hn_error *err)
+static enum check check_best(struct hn_finals *finals, struct hn_error *err)
 {
-    struct hn_session *session = finals->session;
-    double elapsed_ms = hn_now_ms() - session->started_ms;
+    double elapsed_ms = hn_now_ms() - finals->session->state.started_ms;
     const struct hn_bench_request request = {.verify = true,
                                              .audit = true,
                                              .repeat_ms =
                                                  fmax(least_repeat_ms, repeat_share * elapsed_ms)};
     struct hn_record verdict;
-    hn_record_init(&verdict);
-    enum hn_status status = hn_finals_check(finals, 0, &request, &verdict, err);
-    if (status == HN_OK && verdict.outcome == HN_OUTCOME_OK)
-        status = measure_processes(finals, &verdict, err);
-    bool fell = verdict.outcome != HN_OUTCOME_OK && verdict.outcome != HN_OUTCOME_SKIPPED;
-    *check = verdict.outcome == HN_OUTCOME_OK ? CHECK_PASSED : fell ? CHECK_FELL : CHECK_CUT_SHORT;
-    if (status == HN_OK && fell)
-        status = hn_finals_fall(finals, 0, &verdict, "(after the final race)", &fell, err);
+    hn_finals_check(finals, 0, &request, &verdict, err);
+    if (verdict.outcome == HN_OUTCOME_OK)
+        measure_processes(finals, &verdict, err);
+    enum check check = verdict.outcome == HN_OUTCOME_OK  ? CHECK_PASSED
+                       : hn_verdict_is_failure(&verdict) ? CHECK_FELL
+                                                         : CHECK_CUT_SHORT;
+    if (check == CHECK_FELL)
+        hn_finals_fall(finals, 0, &verdict, "(after the final race)", err);
     hn_record_finish(&verdict);
-    return status;
-}
-
-void hn_finals_sort(struct hn_finals *finals)
-{
-    qsort_r(finals->numbers, finals->count, sizeof *finals->numbers, hn_session_compare,
-            finals->session);
-}
-
-static void drop_fallen(struct hn_finals *finals)
-{
-    size_t left = 0;
-    for (size_t i = 0; i < finals->count; i++)
-        if (hn_finals_flight(finals, i)->record.outcome == HN_OUTCOME_OK)
-            finals->numbers[left++] = finals->numbers[i];
-    finals->count = left;
+    return check;
 }
 
 /* Whoever is the best after the race has to pass: where one falls, the next one does. */
-static enum hn_status find_winner(struct hn_finals *finals, bool *again, struct hn_error *err)
+static void find_winner(struct hn_finals *finals, struct hn_error *err)
 {
     enum check check = CHECK_FELL;
-    enum hn_status status = HN_OK;
     drop_fallen(finals);
     hn_finals_sort(finals);
-    while (status == HN_OK && check == CHECK_FELL && finals->count > 0 &&
+    while (!hn_failed(err) && check == CHECK_FELL && finals->count > 0 &&
            !hn_session_is_over(finals->session)) {
-        status = check_best(finals, &check, err);
-        *again = *again || check == CHECK_FELL;
-        if (status == HN_OK && check == CHECK_FELL)
+        check = check_best(finals, err);
+        if (!hn_failed(err) && check == CHECK_FELL)
             drop_fallen(finals);
     }
-    return status == HN_OK ? keep_results(finals, check == CHECK_PASSED, err) : status;
+    keep_results(finals, check == CHECK_PASSED, err);
 }
 
-static enum hn_status keep_image(struct hn_session *session, const struct hn_flight *flight,
-                                 struct hn_error *err)
+static void keep_images(struct hn_finals *finals, struct hn_error *err)
 {
-    if (session->store == NULL || flight->image.cubin == NULL)
-        return HN_OK;
-    char *entries = hn_image_entry_lines(&flight->image);
-    if (entries == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status =
-        hn_store_put_image(session->store, session->session_id, &flight->record.point,
-                           flight->image.cubin, flight->image.size, entries, err);
-    free(entries);
-    return status;
-}
-
-static enum hn_status keep_images(struct hn_finals *finals, struct hn_error *err)
-{
-    struct hn_session *session = finals->session;
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < finals->count && i < kept_images; i++)
-        status = keep_image(session, hn_finals_flight(finals, i), err);
-    return status;
-}
-
-/* What the best moves per second is set against a memcpy of as much, in the same run. A plan says
- * how much that is by a metric named bytes. */
-static enum hn_status measure_copy(struct hn_finals *finals, struct hn_error *err)
-{
-    struct hn_session *session = finals->session;
-    const struct hn_value *bytes =
-        hn_bindings_get(&hn_finals_flight(finals, 0)->record.metrics, "bytes");
-    double moved = bytes != NULL ? hn_value_number(bytes) : 0;
-    if (moved < 2 || session->backend->kind->copy_rate == NULL ||
-        session->backend->task->plan->pipeline != NULL)
-        return HN_OK;
-    return session->backend->kind->copy_rate(session->backend, moved / 2,
-                                             &session->state.copy_gb_per_s, err);
-}
-
-/* What the parts of the best pipeline take alone: its time is set against them. */
-static enum hn_status measure_parts(struct hn_finals *finals, struct hn_error *err)
-{
-    struct hn_session *session = finals->session;
-    struct hn_flight *flight = hn_finals_flight(finals, 0);
-    const struct hn_bench_request request = {.parts = true};
-    struct hn_record parts;
-    if (session->backend->task->plan->pipeline == NULL)
-        return HN_OK;
-    hn_session_show(session, "measuring the parts of the best pipeline alone");
-    hn_record_init(&parts);
-    enum hn_status status = hn_finals_check(finals, 0, &request, &parts, err);
-    if (status == HN_OK && parts.outcome == HN_OUTCOME_OK) {
-        hn_error_init(err);
-        hn_observed_replace(&flight->record.observed, "staging", &parts.observed, err);
-        status = hn_failed(err) ? err->status : hn_session_keep(session, finals->numbers[0], err);
+    const struct hn_session *session = finals->session;
+    for (size_t i = 0; !hn_failed(err) && i < finals->count && i < kept_images; i++) {
+        const struct hn_flight *flight = hn_finals_flight(finals, i);
+        if (session->store == NULL || flight->image.cubin == NULL)
+            continue;
+        char *entries = hn_needed(hn_image_entry_lines(&flight->image));
+        err->status = hn_store_put_image(session->store, session->session_id, &flight->record.point,
+                                         flight->image.cubin, flight->image.size, entries, err);
+        free(entries);
     }
-    hn_record_finish(&parts);
-    return status;
 }
 
-static enum hn_status hold(struct hn_finals *finals, bool *again, struct hn_error *err)
+static void weigh_all(struct hn_finals *finals, struct hn_error *err)
+{
+    if (!hn_session_weighs(finals->session))
+        hn_finals_weigh(finals, err);
+}
+
+/* --- the phases ------------------------------------------------------------------------------- */
+
+/* Of those that are left on the second seed, in this order. */
+static const struct {
+    const char *shows;
+    bool always; /* also once a finalist fell */
+    void (*run)(struct hn_finals *finals, struct hn_error *err);
+} phases[] = {
+    {"racing the finalists", false, race},
+    {NULL, false, weigh_deciding},
+    {NULL, true, find_winner},
+    {NULL, false, keep_images},
+    {NULL, false, hn_finals_copy},
+    {NULL, false, hn_finals_parts},
+    {NULL, false, hn_finals_count},
+    {NULL, false, weigh_all},
+};
+
+static void hold(struct hn_finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     hn_session_forget_races(session);
@@ -543,60 +512,52 @@ static enum hn_status hold(struct hn_finals *finals, bool *again, struct hn_erro
     bool one_seed = session->task->plan->reference.kind == HN_REFERENCE_FILES;
     if (!one_seed)
         hn_session_show(session, "verifying the finalists on a second seed");
-    enum hn_status status = hn_session_prepare(session, err);
-    if (status == HN_OK)
-        status = hn_finals_ensure_images(finals, err);
-    if (status == HN_OK && !one_seed && !hn_session_is_over(session))
-        status = verify_again(finals, again, err);
-    if (status != HN_OK || *again || finals->count == 0 || hn_session_is_over(session))
-        return status;
-    hn_session_show(session, "racing the finalists");
-    /* The race blocks, and what is pending must not wait for it. */
-    status = hn_session_commit(session, err);
-    if (status == HN_OK)
-        status = race(finals, again, err);
-    if (status == HN_OK && !*again && finals->raced && hn_session_weighs(session))
-        status = hn_finals_weigh(finals, again, err);
-    if (status == HN_OK)
-        status = find_winner(finals, again, err);
-    if (status == HN_OK && !*again)
-        status = keep_images(finals, err);
-    if (status == HN_OK && !*again && finals->count > 0 && !hn_session_is_over(session))
-        status = measure_copy(finals, err);
-    if (status == HN_OK && !*again && finals->count > 0 && !hn_session_is_over(session))
-        status = measure_parts(finals, err);
-    if (status == HN_OK && !*again)
-        status = hn_finals_count(finals, err);
-    if (status == HN_OK && !*again && !hn_session_weighs(session))
-        status = hn_finals_weigh(finals, again, err);
-    return status;
+    hn_session_prepare(session, err);
+    hn_finals_ensure_images(finals, err);
+    if (!one_seed && !hn_session_is_over(session))
+        verify_again(finals, err);
+    if (finals->again || finals->count == 0 || hn_session_is_over(session))
+        return;
+    for (size_t i = 0; i < sizeof phases / sizeof phases[0] && !hn_failed(err); i++) {
+        if (finals->again && !phases[i].always)
+            continue;
+        if (phases[i].shows != NULL)
+            hn_session_show(session, phases[i].shows);
+        phases[i].run(finals, err);
+    }
 }
 
-enum hn_status hn_session_finals(struct hn_session *session, bool *again, struct hn_error *err)
+bool hn_session_finals(struct hn_session *session, struct hn_error *err)
 {
     struct hn_finals finals = {.session = session};
-    bool settled = false;
-    *again = false;
-    if (session->backend->kind->race == NULL)
-        return hn_session_find_best(session, err);
-    enum hn_status status = hn_session_is_settled(session, &settled, err);
-    if (status == HN_OK && settled && session->options.energy_s > 0) {
-        status = hn_session_find_best(session, err);
+    struct hn_error found;
+    if (hn_failed(err))
+        return false;
+    hn_error_init(&found);
+    if (session->backend->simulated) {
+        hn_session_find_best(session, err);
+        return false;
+    }
+    bool settled = hn_session_is_settled(session, err);
+    if (settled && session->options.energy_s > 0) {
+        hn_session_find_best(session, err);
         settled = !hn_finals_lack_energy(session);
     }
-    if (status == HN_OK && settled && session->options.counters)
-        status = hn_finals_count_again(&finals, err);
-    if (status == HN_OK && !settled)
-        status = hn_finals_gather(&finals, err);
-    if (status == HN_OK && !settled && finals.count > 0)
-        status = hold(&finals, again, err);
+    if (settled && session->options.counters)
+        hn_finals_count_again(&finals, err);
+    if (!settled)
+        hn_finals_gather(&finals, err);
+    if (!settled && finals.count > 0)
+        hold(&finals, err);
     /* The finals leave the second seed's inputs behind. */
-    if (status == HN_OK && *again && !hn_session_is_over(session))
-        status = session->backend->kind->reseed(session->backend, session->options.seed, err);
+    if (finals.again && !hn_session_is_over(session))
+        reseed(session, session->options.seed, err);
     let_go(&finals);
     /* Finals that were cut short may have made finalists fall. */
-    if (status != HN_OK && status != HN_EINTERRUPTED)
-        return status;
-    enum hn_status found = hn_session_find_best(session, err);
-    return found == HN_OK ? status : found;
+    if (hn_failed(err) && err->status != HN_EINTERRUPTED)
+        return false;
+    hn_session_find_best(session, &found);
+    if (hn_failed(&found))
+        *err = found;
+    return finals.again;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 enum { MOST_SOURCES = 3, LEAST_POINTS = 8 };
 
 /* Distances of grades; within a grade the problem's distance, far below it, decides. */
@@ -80,38 +82,21 @@ static int by_distance(const void *a, const void *b)
     return (x->tuned > y->tuned) - (x->tuned < y->tuned);
 }
 
-/* Makes room for `count` more priors. */
-static enum hn_status reserve(struct hn_knowledge *knowledge, size_t count, size_t width,
-                              struct hn_error *err)
-{
-    size_t total = knowledge->count + count;
-    struct hn_prior *priors = realloc(knowledge->priors, (total + 1) * sizeof *priors);
-    if (priors == NULL)
-        return hn_fail_memory(err);
-    knowledge->priors = priors;
-    uint16_t *choices = realloc(knowledge->choices, (total * width + 1) * sizeof *choices);
-    if (choices == NULL)
-        return hn_fail_memory(err);
-    knowledge->choices = choices;
-    return HN_OK;
-}
-
 static bool is_measured(const struct hn_record *record)
 {
     return record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_DUPLICATE;
 }
 
 /* Adds the records that are points of this space; takes them back when there are too few. */
-static enum hn_status add_records(struct hn_knowledge *knowledge, const struct hn_space *space,
-                                  const struct hn_records *records, double before,
-                                  struct hn_error *err)
+static void add_records(struct hn_knowledge *knowledge, const struct hn_space *space,
+                        const struct hn_records *records, double before)
 {
     size_t width = hn_space_parameter_count(space);
     size_t first = knowledge->count;
+    size_t most = first + records->count;
     size_t measured = 0;
-    enum hn_status status = reserve(knowledge, records->count, width, err);
-    if (status != HN_OK)
-        return status;
+    knowledge->priors = hn_need_more(knowledge->priors, most, sizeof *knowledge->priors);
+    knowledge->choices = hn_need_more(knowledge->choices, most * width, sizeof *knowledge->choices);
     for (size_t i = 0; i < records->count; i++) {
         const struct hn_record *record = &records->items[i];
         uint16_t *choice = knowledge->choices + knowledge->count * width;
@@ -130,56 +115,49 @@ static enum hn_status add_records(struct hn_knowledge *knowledge, const struct h
         knowledge->sources++;
     else
         knowledge->count = first;
-    return HN_OK;
 }
 
-static enum hn_status add_source(struct hn_knowledge *knowledge, struct hn_store *store,
-                                 const struct hn_space *space, const struct hn_tuned *tuned,
-                                 double before, struct hn_error *err)
+static void add_source(struct hn_knowledge *knowledge, struct hn_store *store,
+                       const struct hn_space *space, const struct hn_tuned *tuned, double before,
+                       struct hn_error *err)
 {
     struct hn_records records;
-    enum hn_status status =
-        hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &records, err);
-    if (status != HN_OK)
-        return status;
-    status = add_records(knowledge, space, &records, before, err);
+    if (hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &records, err) !=
+        HN_OK)
+        return;
+    add_records(knowledge, space, &records, before);
     hn_records_free(&records);
-    return status;
 }
 
 enum hn_status hn_knowledge_collect(struct hn_store *store, const struct hn_task *task,
                                     bool simulated, double before, struct hn_knowledge *knowledge,
                                     struct hn_error *err)
 {
-    *knowledge = (struct hn_knowledge){0};
     struct hn_tuned_list list;
-    enum hn_status status = hn_store_list(store, task->identity.kernel, &list, err);
-    if (status != HN_OK)
-        return status;
-    struct source *sources = calloc(list.count + 1, sizeof *sources);
+    struct hn_error ignored;
+    err = err != NULL ? err : &ignored;
+    hn_error_init(err);
+    *knowledge = (struct hn_knowledge){0};
+    if (hn_store_list(store, task->identity.kernel, &list, err) != HN_OK)
+        return err->status;
+    struct source *sources = hn_need(list.count, sizeof *sources);
     size_t count = 0;
-    if (sources == NULL) {
-        status = hn_fail_memory(err);
-        goto free_list;
-    }
     for (size_t i = 0; i < list.count; i++) {
         double far = distance(task, &list.items[i]);
         if (list.items[i].simulated == simulated && !isinf(far))
             sources[count++] = (struct source){&list.items[i], far};
     }
     qsort(sources, count, sizeof *sources, by_distance);
-    for (size_t i = 0; i < count && knowledge->sources < MOST_SOURCES && status == HN_OK; i++)
-        status = add_source(knowledge, store, task->space, sources[i].tuned, before, err);
+    for (size_t i = 0; i < count && knowledge->sources < MOST_SOURCES && !hn_failed(err); i++)
+        add_source(knowledge, store, task->space, sources[i].tuned, before, err);
     size_t width = hn_space_parameter_count(task->space);
     for (size_t i = 0; i < knowledge->count; i++)
         knowledge->priors[i].choice = knowledge->choices + i * width;
-    if (status != HN_OK)
+    if (hn_failed(err))
         hn_knowledge_finish(knowledge);
-
-free_list:
     free(sources);
     hn_tuned_list_free(&list);
-    return status;
+    return err->status;
 }
 
 void hn_knowledge_finish(struct hn_knowledge *knowledge)

@@ -5,8 +5,8 @@
 #include "tuner/session/backend.h"
 #include "tuner/workers/workers.h"
 
-/* The backend of worker processes, shared by backend_live.c (the loop), live_ahead.c (what is compiled before the device
- * is known), live_setup.c (bench, references, warm clocks) and live_race.c. */
+/* The backend of worker processes, shared by live.c (the loop, evaluations, the race), live_setup.c (bench, references, warm clocks)
+ * and live_cards.c (several cards). Functions that take an err and return nothing are sticky. */
 enum { HN_ANCHORS = 3 };
 
 /* What a card is at. The lead is ready once the backend is prepared; others follow it. */
@@ -71,8 +71,7 @@ struct hn_live {
     size_t event_count;
     char architecture[16];
     bool own_started;  /* what has to be compiled before the first evaluation */
-    size_t ahead_count; /* points that are compiled ahead */
-    struct pollfd *fds;           /* room for all workers */
+    size_t ahead_count; /* points that are compiled ahead, before the device is known */
     double looked_ms;             /* when all cards and hosts were looked at */
     char **references;            /* texts of the depends values that have a reference */
     size_t reference_count;
@@ -81,66 +80,52 @@ struct hn_live {
     double started_ms;
 };
 
-/* live_evaluate.c. Starts an evaluation, which the card takes over. */
-enum hn_status hn_live_card_evaluate(struct hn_live *live, struct hn_live_card *card, struct hn_live_flight *flight,
-                                     struct hn_error *err);
-/* What came of it. */
-enum hn_status hn_live_card_take(struct hn_live *live, struct hn_live_card *card, struct hn_gpu_result *result,
-                                 struct hn_backend_event *event, struct hn_error *err);
+/* live.c. Waits a while for the workers; compilations go on, and what the owner wants to do meanwhile is done. HN_EINTERRUPTED: a
+ * signal came or the time is up. */
+enum hn_status hn_live_sleep(void *live, struct hn_error *err);
+/* Starts an evaluation, which the card takes over. */
+void hn_live_card_evaluate(struct hn_live *live, struct hn_live_card *card, struct hn_live_flight *flight, struct hn_error *err);
+/* What came of it: false: nothing yet. */
+bool hn_live_card_take(struct hn_live *live, struct hn_live_card *card, struct hn_gpu_result *result,
+                       struct hn_backend_event *event, struct hn_error *err);
 /* The record of an answer, or of how the worker ended. The result is finished. */
-enum hn_status hn_live_read_record(const struct hn_live_flight *flight, struct hn_gpu_result *result,
-                                   struct hn_record *record, struct hn_error *err);
+void hn_live_read_record(const struct hn_live_flight *flight, struct hn_gpu_result *result, struct hn_record *record,
+                         struct hn_error *err);
 /* Times as of the first card. */
 void hn_live_card_scale(const struct hn_live_card *card, struct hn_record *record);
 void hn_live_flight_finish(struct hn_live_flight *flight); /* empty then */
 
 /* live_cards.c. Looks for cards, and moves all but the lead on without blocking; what they evaluated becomes events. */
-enum hn_status hn_live_cards_move(struct hn_live *live, struct hn_error *err);
+void hn_live_cards_move(struct hn_live *live, struct hn_error *err);
 void hn_live_cards_finish(struct hn_live *live);
 /* A card that can evaluate now, the lead first; NULL: there is none. */
 struct hn_live_card *hn_live_card_idle(struct hn_live *live);
 bool hn_live_cards_quiet(const struct hn_live *live);
+/* Takes over the workers' cards that are not known here yet. */
+void hn_live_cards_add(struct hn_live *live);
 /* Whoever is free next starts it; it is taken over. */
-enum hn_status hn_live_return(struct hn_live *live, struct hn_live_flight *flight, struct hn_error *err);
-/* The lead failed at something, or gave an answer of no use, which err says: where there is another card, that leads from now on
- * (HN_OK), and the lead is left out; else what was failed with. */
-enum hn_status hn_live_succeed(struct hn_live *live, enum hn_status failed, struct hn_error *err);
+void hn_live_return(struct hn_live *live, struct hn_live_flight *flight);
+/* What the lead was asked failed, or its answer is of no use, as err says: where there is another card, that leads from now on (true,
+ * and err is empty again), and the lead is left out. */
+bool hn_live_succeed(struct hn_live *live, struct hn_error *err);
 /* Fills in live->usages, and returns how many there are: none where all is of this process. */
 size_t hn_live_cards_usage(struct hn_live *live);
 /* Sets up the lead, waiting for the reply unless it is busy, and all others before their next request. */
-enum hn_status hn_live_set_up(struct hn_live *live, const struct hn_message *message, const char *replaces,
-                              struct hn_error *err);
+void hn_live_set_up(struct hn_live *live, const struct hn_message *message, const char *replaces, struct hn_error *err);
 /* Asks the lead and waits; where it is lost for good, whoever leads then. The message is taken over. */
-enum hn_status hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s, struct hn_gpu_result *result,
-                           struct hn_error *err);
+void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s, struct hn_gpu_result *result,
+                 struct hn_error *err);
 
-/* Starts all that has to be compiled before the first evaluation, unless it was. */
-enum hn_status hn_live_start_own(struct hn_live *live, struct hn_error *err);
-/* How heavy the compilation of a point may be, 0 where the order is to be kept. */
-double hn_live_weight(const struct hn_live *live, const struct hn_bindings *point);
-
-/* live_ahead.c. Once there is a guess at the architecture: starts what will be wanted. */
-enum hn_status hn_live_start_ahead(struct hn_live *live, struct hn_error *err);
-/* The device is known: what was compiled for another architecture is thrown away. */
-void hn_live_check_ahead(struct hn_live *live, int capability);
-
-/* Waits a while for the workers; compilations go on, and what the owner wants to do meanwhile is done. HN_EINTERRUPTED: a
- * signal came or the time is up. */
-enum hn_status hn_live_sleep(void *live, struct hn_error *err);
-/* Backend operations. */
-enum hn_status hn_live_prepare(struct hn_backend *backend, double *noise, struct hn_error *err);
-enum hn_status hn_live_race(struct hn_backend *backend, const struct hn_racer *racers, size_t count,
-                            struct hn_race_result *result, struct hn_error *err);
-enum hn_status hn_live_measure(struct hn_backend *backend, const struct hn_racer *variant, bool anew,
-                               struct hn_record *record, struct hn_error *err);
+/* live_setup.c. Starts all that has to be compiled before the first evaluation, unless it was. */
+void hn_live_start_own(struct hn_live *live, struct hn_error *err);
+double hn_live_prepare(struct hn_live *live, struct hn_error *err); /* returns the noise */
+void hn_live_measure(struct hn_live *live, struct hn_run *run, struct hn_error *err);
 /* Makes sure that the bench has the reference for this point. */
-enum hn_status hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *point, struct hn_error *err);
-/* "point" and "image" of a message. */
-enum hn_status hn_live_add_variant(struct hn_message *message, const struct hn_bindings *point,
-                                   const struct hn_image *image, struct hn_error *err);
+void hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *point, struct hn_error *err);
 /* The message that asks the bench for a record. */
-enum hn_status hn_live_make_evaluation(const struct hn_bindings *point, const struct hn_image *image,
-                                       const struct hn_bench_request *request, struct hn_message *message,
-                                       struct hn_error *err);
+void hn_live_make_evaluation(const struct hn_bindings *point, const struct hn_image *image,
+                             const struct hn_bench_request *request, struct hn_message *message, struct hn_error *err);
+/* GB/s of a memcpy. */
+double hn_live_copy_rate(struct hn_live *live, double bytes, struct hn_error *err);
 
 #endif

@@ -3,7 +3,24 @@
 #define HONE_TUNER_SESSION_POINTS_H
 
 #include "tuner/space/space.h"
-#include "tuner/session/keys.h"
+
+/* A set of byte strings of one size, numbered in the order added: a hash table with open addressing, a few bytes a key
+ * beside the key. */
+struct hn_keys {
+    unsigned char *bytes; /* stride of each, one behind the other */
+    size_t stride;
+    uint32_t count;
+    uint32_t capacity;
+    uint32_t *slots; /* number + 1; 0: free */
+    uint32_t slot_count; /* a power of two, or 0 */
+};
+
+#define HN_NO_KEY UINT32_MAX
+
+void hn_keys_init(struct hn_keys *keys, size_t stride);
+void hn_keys_finish(struct hn_keys *keys);
+/* The number of a key, which is added (copied) where it is not there. */
+uint32_t hn_keys_add(struct hn_keys *keys, const void *key);
 
 /* The points that somebody has looked at, numbered in the order seen: what is known of them goes into arrays by this
  * number, so that memory goes with what was tried and not with the size of the space, which need not be enumerated. */
@@ -14,12 +31,12 @@ struct hn_points {
 };
 
 /* Borrows the space. */
-enum hn_status hn_points_init(struct hn_points *points, const struct hn_space *space, struct hn_error *err);
+void hn_points_init(struct hn_points *points, const struct hn_space *space);
 void hn_points_finish(struct hn_points *points);
 uint32_t hn_points_count(const struct hn_points *points);
 /* The number of a choice, valid or not; HN_NO_KEY when it was not seen. */
 uint32_t hn_points_find(const struct hn_points *points, const uint16_t *choice);
-enum hn_status hn_points_add(struct hn_points *points, const uint16_t *choice, uint32_t *point, struct hn_error *err);
+uint32_t hn_points_add(struct hn_points *points, const uint16_t *choice);
 void hn_points_choice(const struct hn_points *points, uint32_t point, uint16_t *choice);
 /* Below 0 when point a comes before b in the declared order, as memcmp. */
 int hn_points_compare(const struct hn_points *points, uint32_t a, uint32_t b);

@@ -1,18 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/session/session_internal.h"
+#include "tuner/session/session.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/interrupt.h"
-#include "runtime/plan/launch.h"
-#include "runtime/process/process.h"
+#include "base/memory.h"
 #include "tuner/session/knowledge.h"
+#include "tuner/session/session_internal.h"
 
 static const double watch_interval_ms = 100;
 /* So often is looked whether the space is built. */
 static const int building_interval_ms = 5;
+
+/* Of a budget of time the finals get what they are expected to take: the race as long as live.c
+ * lets it, verifying some finalists as the search has verified its points, an audit of so many
+ * launches of the winner, and the second seed's reference and the rest; a half at most. */
+static const double race_part = 0.1;
+static const double race_least_ms = 300;
+static const double race_most_ms = 1500;
+static const double expected_finalists = 8;
+static const double audit_launches = 14;
+static const double rest_ms = 500;
+static const double most_processes_ms = 1000; /* the best in other processes */
+/* With energy, two windows of each that is weighed, what comes before one, and the idle power. */
+static const double windows = 12;
+static const double window_rest_ms = 600;
+static const double idle_ms = 2000;
+
+/* Of the finals' time so much is left to them when what is compiled was measured. */
+static const double finals_kept = 0.7;
+
+/* A search that has measured nothing when its time is up, but has something compiled, gets the
+ * first of it measured, for so long. */
+static const double extension_ms = 1500;
+/* What is waited for looks at the clock at least this often. */
+static const double extension_ahead_ms = 200;
+
+/* --- the beginning ---------------------------------------------------------------------------- */
 
 unsigned hn_session_look_ahead(const struct hn_task *task, const struct hn_session_options *options)
 {
@@ -25,112 +52,108 @@ bool hn_session_weighs(const struct hn_session *session)
     return hn_plan_weighs(session->task->plan, &by);
 }
 
-/* Joules are measured whether they were asked for or not. */
-static void set_weighing(struct hn_session *session)
-{
-    struct hn_session_options *options = &session->options;
-    if (!hn_session_weighs(session))
-        return;
-    options->energy_s = options->energy_s > 0 ? options->energy_s : HN_ENERGY_SECONDS;
-    options->race_within = fmax(options->race_within, HN_WEIGHED_WITHIN);
-}
-
-static enum hn_status create_strategy(struct hn_session *session, struct hn_error *err)
+static void create_strategy(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_session_options *options = &session->options;
     struct hn_knowledge knowledge = {0};
-    enum hn_status status = HN_OK;
     if (options->strategy->uses_priors && session->store != NULL)
-        status = hn_knowledge_collect(session->store, session->task, session->backend->simulated,
-                                      fmin(session->cached.earliest, session->created_s),
-                                      &knowledge, err);
-    if (status != HN_OK)
-        return status;
+        hn_knowledge_collect(session->store, session->task, session->backend->simulated,
+                             fmin(session->cached.earliest, session->created_s), &knowledge, err);
+    if (hn_failed(err))
+        return;
     session->state.sources = knowledge.sources;
     bool unread[hn_space_parameter_count(session->task->space) + 1];
     bool shares = false;
     bool reads = session->backend->simulated ||
                  hn_task_find_unread(session->task, unread, &shares, NULL) != HN_OK;
-    if (session->backend->kind->share != NULL)
-        session->backend->kind->share(session->backend, !reads && shares);
+    session->backend->unshared = reads || !shares;
     const struct hn_search search = {
         .unread = reads ? NULL : unread,
         .space = session->task->space,
         .seed = options->seed,
-        .look_ahead = session->look_ahead,
+        .look_ahead = session->search.look_ahead,
         .priors = knowledge.priors,
         .prior_count = knowledge.count,
     };
-    status = options->strategy->create(&search, &session->strategy, err);
-    session->state.planned = status == HN_OK;
+    err->status = options->strategy->create(&search, &session->search.strategy, err);
+    session->state.planned = !hn_failed(err);
     hn_knowledge_finish(&knowledge);
-    return status;
 }
 
 /* The ladder needs no more than constraints, so that it does not wait for this. */
-enum hn_status hn_session_begin_search(struct hn_session *session, struct hn_error *err)
+void hn_session_begin_search(struct hn_session *session, struct hn_error *err)
 {
     struct hn_space *space = session->task->space;
-    enum hn_status status = hn_space_wait(space, err);
-    if (status != HN_OK)
-        return status;
+    if (hn_failed(err))
+        return;
+    err->status = hn_space_wait(space, err);
+    if (hn_failed(err))
+        return;
     session->state.points = hn_space_size(space);
     hn_space_count_text(space, session->state.points_text);
-    return create_strategy(session, err);
+    create_strategy(session, err);
+}
+
+static void start_clock(struct hn_session *session)
+{
+    const struct hn_session_options *options = &session->options;
+    double started_ms = options->started_ms > 0 ? options->started_ms : hn_now_ms();
+    session->state.started_ms = started_ms;
+    session->created_s = hn_session_epoch_s();
+    session->backend->end_ms = options->budget_s > 0 ? started_ms + options->budget_s * 1e3 : 0;
 }
 
 enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *store,
                                  const struct hn_session_options *options, struct hn_session **out,
                                  struct hn_error *err)
 {
+    struct hn_error ignored;
     struct hn_task *task = backend->task;
-    struct hn_session *session = calloc(1, sizeof *session);
-    if (session == NULL)
-        return hn_fail_memory(err);
+    struct hn_session *session = hn_need(1, sizeof *session);
+    err = err != NULL ? err : &ignored;
+    hn_error_init(err);
     session->backend = backend;
     session->task = task;
     session->store = store;
     session->options = *options;
-    set_weighing(session);
-    session->look_ahead = hn_session_look_ahead(task, options);
-    session->state.look_ahead = session->look_ahead;
-    session->best = SIZE_MAX;
-    session->censor = SIZE_MAX;
-    session->held_ms = INFINITY;
-    hn_session_start_clock(session);
-    session->created_s = hn_session_epoch_s();
+    /* Joules are measured whether they were asked for or not. */
+    if (hn_session_weighs(session)) {
+        session->options.energy_s = options->energy_s > 0 ? options->energy_s : HN_ENERGY_SECONDS;
+        session->options.race_within = fmax(options->race_within, HN_WEIGHED_WITHIN);
+    }
+    session->search.look_ahead = hn_session_look_ahead(task, options);
+    session->search.held_ms = INFINITY;
+    session->leaders.best = session->leaders.censor = SIZE_MAX;
+    session->state.look_ahead = session->search.look_ahead;
     session->state.points = UINT64_MAX;
     snprintf(session->state.points_text, sizeof session->state.points_text, "so far uncounted");
     session->state.phase = "preparing";
     session->state.chance = NAN;
-    session->choice = calloc(hn_space_parameter_count(task->space) + 1, sizeof *session->choice);
-    enum hn_status status = session->choice != NULL ? HN_OK : hn_fail_memory(err);
+    start_clock(session);
+    session->choice = hn_need(hn_space_parameter_count(task->space), sizeof *session->choice);
     hn_tickets_init(&session->tickets);
-    if (status == HN_OK)
-        status = hn_points_init(&session->points, task->space, err);
-    if (status == HN_OK)
-        status = hn_session_load_cached(session, err);
-    if (status == HN_OK)
-        status = hn_schedule_init(&session->schedule, session->look_ahead, err);
-    if (status == HN_OK && hn_space_is_built(task->space))
-        status = hn_session_begin_search(session, err);
-    if (status != HN_OK) {
+    hn_points_init(&session->points, task->space);
+    hn_session_load_cached(session, err);
+    if (!hn_failed(err))
+        hn_schedule_init(&session->search.schedule, session->search.look_ahead, err);
+    if (hn_space_is_built(task->space))
+        hn_session_begin_search(session, err);
+    if (hn_failed(err))
         hn_session_destroy(session);
-        return status;
-    }
-    *out = session;
-    return HN_OK;
+    else
+        *out = session;
+    return err->status;
 }
 
 void hn_session_destroy(struct hn_session *session)
 {
     if (session == NULL)
         return;
-    if (session->strategy != NULL)
-        session->options.strategy->destroy(session->strategy);
+    if (session->search.strategy != NULL)
+        session->options.strategy->destroy(session->search.strategy);
     hn_tickets_finish(&session->tickets);
-    hn_schedule_finish(&session->schedule);
-    hn_cached_finish(&session->cached);
+    hn_schedule_finish(&session->search.schedule);
+    free(session->cached.entries);
     hn_points_finish(&session->points);
     free(session->choice);
     free(session);
@@ -141,124 +164,233 @@ const struct hn_session_state *hn_session_state(const struct hn_session *session
     return &session->state;
 }
 
+/* --- the clock -------------------------------------------------------------------------------- */
+
+static double finals_ms(const struct hn_session *session)
+{
+    /* Without a result there is nothing to hold finals of. */
+    if (session->leaders.best == SIZE_MAX || session->backend->simulated)
+        return 0;
+    const struct hn_session_state *state = &session->state;
+    double whole_ms = session->options.budget_s * 1e3;
+    uint64_t measured = state->finished - state->reused;
+    double verify_ms = measured > 0 ? state->verify_s * 1e3 / (double)measured : 0;
+    double race_ms = fmax(fmin(race_part * whole_ms, race_most_ms), race_least_ms);
+    double wanted_ms = race_ms + (expected_finalists + audit_launches) * verify_ms + rest_ms;
+    wanted_ms += session->options.brief ? 0 : fmin(whole_ms / 20, most_processes_ms);
+    if (session->options.energy_s > 0)
+        wanted_ms += windows * (1e3 * session->options.energy_s + window_rest_ms) + idle_ms;
+    return fmin(wanted_ms, whole_ms / 2);
+}
+
+double hn_session_left_ms(const struct hn_session *session)
+{
+    double end_ms = session->backend->end_ms;
+    return end_ms > 0 ? end_ms - hn_now_ms() : INFINITY;
+}
+
+bool hn_session_is_over(const struct hn_session *session)
+{
+    return hn_interrupted() != 0 || hn_session_left_ms(session) <= 0;
+}
+
+/* Whether a variant is compiled and may be the first to be measured, or soon will be: where the
+ * default point has been, the others are worth waiting for. */
+static bool has_compiled(const struct hn_session *session)
+{
+    struct hn_usage usage = {0};
+    if (session->backend->kind->usage != NULL)
+        session->backend->kind->usage(session->backend, &usage);
+    bool has = usage.compiled > 0 || (session->warm && usage.under_way > 0);
+    for (size_t i = session->way.next_settled; i < session->tickets.count && !has; i++) {
+        enum hn_ticket_state state = (enum hn_ticket_state)session->tickets.items[i].state;
+        has = state == HN_TICKET_COMPILED || state == HN_TICKET_EVALUATING;
+    }
+    return has;
+}
+
+bool hn_session_search_is_over(const struct hn_session *session)
+{
+    if (session->options.budget_s <= 0)
+        return false;
+    if (session->extended)
+        return session->leaders.best != SIZE_MAX || hn_session_left_ms(session) <= 0 ||
+               !has_compiled(session);
+    return hn_session_left_ms(session) <= finals_ms(session);
+}
+
+/* Where nothing is measured though something is compiled: from the middle of the budget on nothing
+ * else is waited for, and at its end it is extended up to the first result. */
+static void mind_clock(struct hn_session *session)
+{
+    const double budget_ms = session->options.budget_s * 1e3;
+    double left_ms = hn_session_left_ms(session);
+    if (budget_ms <= 0 || session->extended || session->leaders.best != SIZE_MAX ||
+        left_ms > budget_ms / 2 || !has_compiled(session))
+        return;
+    session->backend->hurries = true;
+    session->extended = left_ms < extension_ahead_ms;
+    if (session->extended)
+        session->backend->end_ms += extension_ms;
+}
+
+/* --- what it waits for ------------------------------------------------------------------------ */
+
 void hn_session_show(struct hn_session *session, const char *phase)
 {
     struct hn_session_state *state = &session->state;
+    size_t best = session->leaders.best;
     double now = hn_now_ms();
     state->phase = phase;
-    state->elapsed_s = (now - session->started_ms) / 1e3;
+    state->elapsed_s = (now - state->started_ms) / 1e3;
     if (session->backend->kind->usage != NULL)
         session->backend->kind->usage(session->backend, &state->usage);
-    state->gpu_busy_s = session->backend->kind->busy_ms(session->backend) / 1e3;
-    state->best =
-        session->best != SIZE_MAX ? &session->tickets.items[session->best].flight->record : NULL;
+    state->gpu_busy_s = state->usage.gpu_busy_s;
+    state->best = best != SIZE_MAX ? &session->tickets.items[best].flight->record : NULL;
     session->watched_ms = now;
     if (session->watch != NULL)
         session->watch(session->watcher, state);
 }
 
-enum hn_status hn_session_commit(struct hn_session *session, struct hn_error *err)
+static void show_in_time(struct hn_session *session)
 {
-    return session->store != NULL ? hn_store_commit(session->store, err) : HN_OK;
+    if (hn_now_ms() - session->watched_ms >= watch_interval_ms)
+        hn_session_show(session, session->state.phase);
+}
+
+void hn_session_commit(struct hn_session *session, struct hn_error *err)
+{
+    if (!hn_failed(err) && session->store != NULL)
+        err->status = hn_store_commit(session->store, err);
+}
+
+static int due_ms(const struct hn_session *session)
+{
+    return session->store != NULL ? hn_store_due_ms(session->store) : -1;
+}
+
+void hn_session_start(struct hn_session *session, size_t number, double patience_ms,
+                      const struct hn_bench_request *request, struct hn_error *err)
+{
+    const struct hn_flight *flight = session->tickets.items[number].flight;
+    const struct hn_start start = {
+        .ticket = number,
+        .point = &flight->record.point,
+        .patience_ms = patience_ms,
+        .image = request != NULL ? &flight->image : NULL,
+        .request = request,
+    };
+    if (!hn_failed(err))
+        session->backend->kind->start(session->backend, &start, err);
+}
+
+struct hn_backend_state hn_session_look(const struct hn_session *session)
+{
+    struct hn_backend_state state;
+    session->backend->kind->look(session->backend, UINT64_MAX, &state);
+    return state;
 }
 
 /* Keeps the compile workers busy while the backend prepares. */
-static enum hn_status go_on(void *owner, struct hn_error *err)
+static void go_on(void *owner, struct hn_error *err)
 {
     struct hn_session *session = owner;
-    hn_session_mind_clock(session);
-    if (hn_now_ms() - session->watched_ms >= watch_interval_ms)
-        hn_session_show(session, session->state.phase);
-    enum hn_status status = hn_session_propose(session, err);
-    if (status == HN_OK && session->store != NULL && hn_store_due_ms(session->store) == 0)
-        status = hn_store_commit(session->store, err);
-    return status;
+    mind_clock(session);
+    show_in_time(session);
+    hn_session_propose(session, err);
+    if (due_ms(session) == 0)
+        hn_session_commit(session, err);
 }
 
-enum hn_status hn_session_prepare(struct hn_session *session, struct hn_error *err)
+void hn_session_prepare(struct hn_session *session, struct hn_error *err)
 {
-    if (session->prepared)
-        return HN_OK;
+    struct hn_run run = {.kind = HN_RUN_PREPARE};
+    if (session->prepared || hn_failed(err))
+        return;
     hn_session_show(session, "preparing");
     session->prepared = true;
     /* It blocks, and what is pending must not wait for it. */
-    enum hn_status status = hn_session_commit(session, err);
+    hn_session_commit(session, err);
     session->backend->owner = session;
     session->backend->meanwhile = go_on;
-    if (status == HN_OK)
-        status = session->backend->kind->prepare(session->backend, &session->state.noise, err);
+    if (!hn_failed(err))
+        session->backend->kind->run(session->backend, &run, err);
     session->backend->meanwhile = NULL;
-    session->warm = status == HN_OK;
+    session->state.noise = run.noise;
+    session->warm = !hn_failed(err);
     session->state.phase = "searching";
-    return status;
 }
 
 /* What is waited for as things stand; NULL: nothing is known of it. */
 static double *find_wait(struct hn_session *session)
 {
-    const struct hn_backend_kind *kind = session->backend->kind;
     struct hn_waits *waits = &session->state.waits;
     struct hn_usage usage;
-    if (kind->usage == NULL || !session->prepared)
+    if (session->backend->kind->usage == NULL || !session->prepared)
         return NULL;
-    if (!(kind->quiet != NULL ? kind->quiet : kind->idle)(session->backend))
+    if (!hn_session_look(session).quiet)
         return &waits->gpu_s;
-    kind->usage(session->backend, &usage);
+    session->backend->kind->usage(session->backend, &usage);
     if (usage.under_way == 0)
         return NULL;
     if (usage.cores_busy)
         return &waits->cores_s;
-    return usage.under_way > 1 && !session->exhausted ? &waits->look_ahead_s : &waits->single_s;
+    return usage.under_way > 1 && !session->search.exhausted ? &waits->look_ahead_s
+                                                             : &waits->single_s;
 }
 
-static enum hn_status wait_for_event(struct hn_session *session, int timeout_ms,
-                                     struct hn_backend_event *event, struct hn_error *err)
+void hn_session_step(struct hn_session *session, struct hn_backend_event *event,
+                     struct hn_error *err)
 {
-    double *wait_s = find_wait(session);
-    double from_ms = hn_now_ms();
-    enum hn_status status = session->backend->kind->wait(session->backend, timeout_ms, event, err);
-    if (wait_s != NULL)
-        *wait_s += (hn_now_ms() - from_ms) / 1e3;
-    return status;
-}
-
-enum hn_status hn_session_step(struct hn_session *session, struct hn_backend_event *event,
-                               struct hn_error *err)
-{
-    int due = session->store != NULL ? hn_store_due_ms(session->store) : -1;
-    int timeout = session->strategy != NULL ? (int)watch_interval_ms : building_interval_ms;
+    *event = (struct hn_backend_event){.kind = HN_EVENT_NONE};
+    if (hn_failed(err))
+        return;
+    int due = due_ms(session);
+    int timeout = session->search.strategy != NULL ? (int)watch_interval_ms : building_interval_ms;
     if (due >= 0 && due < timeout)
         timeout = due;
-    if (session->held_ms < timeout)
-        timeout = (int)session->held_ms + 1;
-    enum hn_status status = wait_for_event(session, timeout, event, err);
-    if (status == HN_OK && session->store != NULL && hn_store_due_ms(session->store) == 0) {
-        status = hn_store_commit(session->store, err);
-        if (status != HN_OK)
-            hn_backend_event_finish(event);
-    }
-    if (hn_now_ms() - session->watched_ms >= watch_interval_ms)
-        hn_session_show(session, session->state.phase);
-    return status;
+    if (session->search.held_ms < timeout)
+        timeout = (int)session->search.held_ms + 1;
+    double *wait_s = find_wait(session);
+    double from_ms = hn_now_ms();
+    session->backend->kind->next(session->backend, timeout, event, err);
+    if (wait_s != NULL)
+        *wait_s += (hn_now_ms() - from_ms) / 1e3;
+    if (due_ms(session) == 0)
+        hn_session_commit(session, err);
+    if (hn_failed(err))
+        hn_backend_event_finish(event);
+    show_in_time(session);
 }
+
+static void step_and_take(struct hn_session *session, struct hn_error *err)
+{
+    struct hn_backend_event event;
+    hn_session_step(session, &event, err);
+    hn_session_take_event(session, &event, err);
+}
+
+/* --- the loop --------------------------------------------------------------------------------- */
 
 /* What ticket `number` can be held against, SIZE_MAX: nothing. Where a strategy hears of it, the
  * best of the tickets told before it, so that the sequence is the same whatever the number of
  * cores, and of a given one, of those long before it; otherwise of all so far. */
 static size_t find_censor(struct hn_session *session, size_t number)
 {
-    const struct hn_ticket *tickets = session->tickets.items;
-    if (!session->options.strategy->needs_feedback || session->options.hasty || session->last_call)
-        return session->best;
-    if (tickets[number].decided)
-        return tickets[number].flight->censor;
-    while (session->censor_next + session->look_ahead <= number &&
-           session->censor_next < session->next_settled)
-        hn_session_hold_against(session, session->censor_next++);
-    return session->censor;
+    struct hn_leaders *leaders = &session->leaders;
+    const struct hn_ticket *ticket = &session->tickets.items[number];
+    if (!session->options.strategy->needs_feedback || session->options.hasty ||
+        session->search.last_call)
+        return leaders->best;
+    if (ticket->decided)
+        return ticket->flight->censor;
+    while (leaders->censor_next + session->search.look_ahead <= number &&
+           leaders->censor_next < session->way.next_settled)
+        hn_session_hold_against(session, leaders->censor_next++);
+    return leaders->censor;
 }
 
-static enum hn_status dispatch(struct hn_session *session, size_t number, struct hn_error *err)
+static void dispatch(struct hn_session *session, size_t number, struct hn_error *err)
 {
     struct hn_ticket *ticket = &session->tickets.items[number];
     size_t against = find_censor(session, number);
@@ -277,152 +409,143 @@ static enum hn_status dispatch(struct hn_session *session, size_t number, struct
     };
     ticket->state = HN_TICKET_EVALUATING;
     ticket->flight->censor = against;
-    return session->backend->kind->evaluate(session->backend, number, &ticket->flight->record.point,
-                                            &ticket->flight->image, &request, err);
+    hn_session_start(session, number, INFINITY, &request, err);
+}
+
+/* Whether a ticket may go to the GPU before those that are still being compiled, and undecided:
+ * where nobody is told of the sequence. */
+static bool may_overtake(const struct hn_session *session)
+{
+    const struct hn_strategy_kind *strategy = session->options.strategy;
+    return session->search.last_call || (!strategy->needs_feedback && strategy->compiled == NULL);
 }
 
 /* A strategy that may decline decides when it is told of the compilation, and one that needs
  * feedback has results in the order in which it is told of that. */
-static bool decided(const struct hn_session *session, size_t number)
+static bool is_decided(const struct hn_session *session, size_t number)
 {
-    const struct hn_strategy_kind *strategy = session->options.strategy;
-    return session->last_call || (!strategy->needs_feedback && strategy->compiled == NULL) ||
-           number < session->given_count || session->tickets.items[number].decided;
-}
-
-/* Whether a ticket may go to the GPU before those that are still being compiled: where nobody is
- * told of the sequence. */
-static bool may_overtake(const struct hn_session *session)
-{
-    const struct hn_strategy_kind *strategy = session->options.strategy;
-    return session->last_call || (!strategy->needs_feedback && strategy->compiled == NULL);
+    return may_overtake(session) || number < session->search.given_count ||
+           session->tickets.items[number].decided;
 }
 
 /* Gives each GPU that is idle the lowest ticket that waits for one. */
-static enum hn_status feed_gpu(struct hn_session *session, struct hn_error *err)
+static void feed_gpu(struct hn_session *session, struct hn_error *err)
 {
-    const struct hn_backend_kind *kind = session->backend->kind;
-    if (!kind->idle(session->backend))
-        return HN_OK;
+    if (hn_failed(err) || !hn_session_look(session).idle)
+        return;
+    struct hn_way *way = &session->way;
     bool skipped_any = false;
     bool told = session->options.strategy->needs_feedback;
-    size_t end = may_overtake(session) || told ? session->tickets.count : session->next_register;
-    for (size_t i = session->next_dispatch; i < end; i++) {
-        if (i >= session->next_register && may_overtake(session)) {
-            enum hn_status status = hn_session_register_ticket(session, i, err);
-            if (status != HN_OK)
-                return status;
-        }
+    size_t end = may_overtake(session) || told ? session->tickets.count : way->next_register;
+    for (size_t i = way->next_dispatch; i < end && !hn_failed(err); i++) {
+        if (i >= way->next_register && may_overtake(session))
+            hn_session_register_ticket(session, i, err);
         enum hn_ticket_state state = (enum hn_ticket_state)session->tickets.items[i].state;
-        bool waits = state == HN_TICKET_COMPILED && !decided(session, i);
-        if (waits && !told)
-            return HN_OK;
+        bool waits = state == HN_TICKET_COMPILED && !is_decided(session, i);
+        if (hn_failed(err) || (waits && !told))
+            return;
         if (waits) {
             skipped_any = true;
             continue;
         }
         if (state == HN_TICKET_COMPILED &&
             session->tickets.items[i].flight->record.outcome != HN_OUTCOME_SKIPPED) {
-            enum hn_status status = dispatch(session, i, err);
-            if (status != HN_OK || !kind->idle(session->backend))
-                return status;
+            dispatch(session, i, err);
+            if (hn_failed(err) || !hn_session_look(session).idle)
+                return;
         } else if (state == HN_TICKET_COMPILED) {
-            enum hn_status status = hn_session_finish_ticket(session, i, err);
-            if (status != HN_OK)
-                return status;
+            hn_session_finish_ticket(session, i, err);
         }
         skipped_any = skipped_any || state == HN_TICKET_COMPILING;
         if (!skipped_any)
-            session->next_dispatch = i + 1;
+            way->next_dispatch = i + 1;
     }
-    return HN_OK;
 }
 
 void hn_session_settle(struct hn_session *session)
 {
-    while (session->next_settled < session->tickets.count &&
-           session->tickets.items[session->next_settled].state == HN_TICKET_FINISHED)
-        session->next_settled++;
+    size_t *settled = &session->way.next_settled;
+    while (*settled < session->tickets.count &&
+           session->tickets.items[*settled].state == HN_TICKET_FINISHED)
+        ++*settled;
 }
 
 static bool all_finished(struct hn_session *session)
 {
     hn_session_settle(session);
-    return session->next_settled == session->tickets.count;
+    return session->way.next_settled == session->tickets.count;
 }
 
-/* What was compiled, but waited for slower compilations before it so that results come in their
- * order, is measured now that nobody asks for an order. */
-static enum hn_status measure_compiled(struct hn_session *session, struct hn_error *err)
+/* What the GPU is at is soon done; what is being compiled may take a minute. */
+static void wait_for_gpu(struct hn_session *session, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    session->last_call = true;
-    while (status == HN_OK && hn_session_may_measure(session)) {
-        struct hn_backend_event event;
-        status = feed_gpu(session, err);
-        if (status != HN_OK || hn_session_is_quiet(session))
-            return status;
-        status = hn_session_step(session, &event, err);
-        if (status == HN_OK)
-            status = hn_session_take_event(session, &event, err);
+    while (!hn_failed(err) && !hn_session_look(session).quiet && !hn_session_is_over(session))
+        step_and_take(session, err);
+}
+
+/* Behind the search there is time to measure what is compiled already. */
+static bool may_measure(const struct hn_session *session)
+{
+    return session->warm && !hn_session_is_over(session) &&
+           hn_session_left_ms(session) > finals_kept * finals_ms(session);
+}
+
+/* Ends the search before its time: what is compiling is killed, what the GPU is at is waited for.
+ * Points that come to nothing so are no failures: they stay unfinished. What was compiled, but
+ * waited for slower compilations before it so that results come in their order, is measured now
+ * that nobody asks for an order. */
+static void end_search(struct hn_session *session, struct hn_error *err)
+{
+    session->search.exhausted = true;
+    if (session->extended)
+        session->backend->end_ms = fmin(session->backend->end_ms, hn_now_ms());
+    session->backend->kind->stop(session->backend);
+    wait_for_gpu(session, err);
+    session->search.last_call = true;
+    while (!hn_failed(err) && may_measure(session)) {
+        feed_gpu(session, err);
+        if (hn_failed(err) || hn_session_look(session).quiet)
+            break;
+        step_and_take(session, err);
     }
-    return status;
+    wait_for_gpu(session, err);
 }
 
-static enum hn_status end_search(struct hn_session *session, struct hn_error *err)
+static void search(struct hn_session *session, struct hn_error *err)
 {
-    enum hn_status status = hn_session_halt(session, err);
-    if (status == HN_OK)
-        status = measure_compiled(session, err);
-    return status == HN_OK ? hn_session_wait_for_gpu(session, err) : status;
-}
-
-enum hn_status hn_session_loop(struct hn_session *session, struct hn_error *err)
-{
+    if (hn_failed(err))
+        return;
     hn_session_show(session, "searching");
-    for (;;) {
-        struct hn_backend_event event;
-        hn_session_mind_clock(session);
-        if (hn_session_search_is_over(session))
-            return end_search(session, err);
+    while (!hn_failed(err)) {
+        mind_clock(session);
+        if (hn_session_search_is_over(session)) {
+            end_search(session, err);
+            return;
+        }
         /* What the event before this made known, then what is proposed because of it. */
-        enum hn_status status = hn_session_register(session, err);
-        if (status == HN_OK)
-            status = hn_session_propose(session, err);
+        hn_session_register(session, err);
+        hn_session_propose(session, err);
         /* The compile workers have something to do while this blocks. */
-        if (status == HN_OK && session->compiles)
-            status = hn_session_prepare(session, err);
-        if (status == HN_OK)
-            status = hn_session_register(session, err);
-        if (status == HN_OK)
-            status = hn_session_tell(session, err);
-        if (status == HN_OK)
-            status = feed_gpu(session, err);
-        if (status != HN_OK || hn_session_is_over(session))
-            return status;
-        if (all_finished(session) && session->exhausted)
-            return HN_OK;
-        if (all_finished(session) && session->strategy != NULL)
-            continue;
-        status = hn_session_step(session, &event, err);
-        if (status == HN_OK)
-            status = hn_session_take_event(session, &event, err);
-        if (status != HN_OK)
-            return status;
+        if (session->compiles)
+            hn_session_prepare(session, err);
+        hn_session_register(session, err);
+        hn_session_tell(session, err);
+        feed_gpu(session, err);
+        if (hn_session_is_over(session) || (all_finished(session) && session->search.exhausted))
+            return;
+        if (!all_finished(session) || session->search.strategy == NULL)
+            step_and_take(session, err);
     }
 }
 
-static enum hn_status search_and_race(struct hn_session *session, struct hn_error *err)
+static void search_and_race(struct hn_session *session, struct hn_error *err)
 {
     bool again = true;
-    enum hn_status status = hn_session_admit_given(session, err);
-    while (status == HN_OK && again && !hn_session_is_over(session)) {
-        status = hn_session_loop(session, err);
-        again = false;
-        if (status == HN_OK && hn_interrupted() == 0)
-            status = hn_session_finals(session, &again, err);
+    hn_session_admit_given(session, err);
+    while (!hn_failed(err) && again && !hn_session_is_over(session)) {
+        search(session, err);
+        again = !hn_failed(err) && hn_interrupted() == 0 && hn_session_finals(session, err);
     }
-    return status;
 }
 
 static void note_end(struct hn_session *session)
@@ -432,31 +555,34 @@ static void note_end(struct hn_session *session)
     if (state->interrupted || !hn_session_search_is_over(session))
         return;
     state->cut = state->proposed - state->finished;
-    state->unraced =
-        session->backend->kind->race != NULL && state->best != NULL && !state->best->final;
+    state->unraced = !session->backend->simulated && state->best != NULL && !state->best->final;
 }
 
 enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watch, void *watcher,
                               struct hn_error *err)
 {
+    const struct hn_strategy_kind *strategy = session->options.strategy;
+    struct hn_error committed, told, ignored;
+    err = err != NULL ? err : &ignored;
+    hn_error_init(err);
+    hn_error_init(&committed);
+    hn_error_init(&told);
     session->watch = watch;
     session->watcher = watcher;
-    enum hn_status status = hn_session_tell_start(session, err);
-    if (status == HN_OK)
-        status = search_and_race(session, err);
+    hn_session_tell_start(session, err);
+    search_and_race(session, err);
     /* What was waited for came to nothing, by a signal or by the clock. */
-    if (status == HN_EINTERRUPTED)
-        status = HN_OK;
-    if (status == HN_OK)
-        status = hn_session_tell(session, err);
-    if (session->options.strategy->chance != NULL && session->strategy != NULL)
-        session->state.chance = session->options.strategy->chance(session->strategy);
+    if (err->status == HN_EINTERRUPTED)
+        hn_error_init(err);
+    hn_session_tell(session, err);
+    if (strategy->chance != NULL && session->search.strategy != NULL)
+        session->state.chance = strategy->chance(session->search.strategy);
     /* What was finished is kept whatever happened; the first failure is the one that is told. */
-    enum hn_status committed = hn_session_commit(session, status == HN_OK ? err : NULL);
+    hn_session_commit(session, &committed);
     hn_session_show(session, "done");
     note_end(session);
-    enum hn_status told = hn_session_tell_end(session, status == HN_OK ? err : NULL);
-    if (status == HN_OK)
-        status = committed;
-    return status != HN_OK ? status : told;
+    hn_session_tell_end(session, &told);
+    if (!hn_failed(err))
+        *err = hn_failed(&committed) ? committed : told;
+    return err->status;
 }

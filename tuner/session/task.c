@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "tuner/config/config_kept.h"
 
 static enum hn_status load_templates(struct hn_task *task, struct hn_error *err)
@@ -29,20 +30,17 @@ static char *objective_text(const struct hn_plan *plan)
     hn_text_append(&text, plan->objective);
     if (strcmp(plan->objective, "time") != 0)
         hn_text_append(&text, plan->maximize ? " maximize" : " minimize");
-    return hn_text_take(&text);
+    return hn_needed(hn_text_take(&text));
 }
 
 static enum hn_status identify(struct hn_task *task, bool measures, struct hn_error *err)
 {
     const struct hn_plan *plan = task->plan;
     struct hn_identity *identity = &task->identity;
-    identity->kernel = strdup(plan->kernel);
-    identity->signature = hn_plan_signature(plan);
-    identity->regime = strdup(hn_regime_name(task->regime));
+    identity->kernel = hn_need_copy(plan->kernel);
+    identity->signature = hn_needed(hn_plan_signature(plan));
+    identity->regime = hn_need_copy(hn_regime_name(task->regime));
     identity->objective = objective_text(plan);
-    if (identity->kernel == NULL || identity->signature == NULL || identity->regime == NULL ||
-        identity->objective == NULL)
-        return hn_fail_memory(err);
     enum hn_status status =
         measures
             ? hn_config_version(plan, task->problem, &task->template,
@@ -123,11 +121,9 @@ void hn_task_set_device(struct hn_task *task, const struct hn_device_identity *d
 enum hn_status hn_task_set_measured(struct hn_task *task, const struct hn_identity *measured,
                                     struct hn_error *err)
 {
-    char *regime = strdup(measured->regime);
-    if (regime == NULL)
-        return hn_fail_memory(err);
+    (void)err;
     free(task->identity.regime);
-    task->identity.regime = regime;
+    task->identity.regime = hn_need_copy(measured->regime);
     task->identity.device = measured->device;
     return HN_OK;
 }
@@ -137,12 +133,9 @@ enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store,
                              struct hn_error *err)
 {
     const struct hn_template *template = &task->template;
-    json_t *json = hn_plan_to_json(task->plan);
-    char *text = json != NULL ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-    struct hn_store_file *files = calloc(template->include_count + 1, sizeof *files);
-    enum hn_status status = hn_fail_memory(err);
-    if (text == NULL || files == NULL)
-        goto free_plan;
+    json_t *json = hn_needed(hn_plan_to_json(task->plan));
+    char *text = hn_needed(json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS));
+    struct hn_store_file *files = hn_need(template->include_count + 1, sizeof *files);
     files[0] = (struct hn_store_file){template->path, template->text};
     for (size_t i = 0; i < template->include_count; i++)
         files[i + 1] =
@@ -153,8 +146,7 @@ enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store,
                                      .plan = task->stale ? NULL : &plan,
                                      .command = command,
                                      .simulated = simulated};
-    status = hn_store_begin(store, &begun, session, err);
-free_plan:
+    enum hn_status status = hn_store_begin(store, &begun, session, err);
     free(files);
     free(text);
     json_decref(json);

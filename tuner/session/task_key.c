@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "runtime/compile/signature.h"
 #include "runtime/device/occupancy.h"
 #include "runtime/plan/flow.h"
@@ -43,7 +44,7 @@ static void refuse(struct hn_image *image, enum hn_outcome outcome, const char *
 {
     image->outcome = outcome;
     free(image->message);
-    image->message = strdup(why);
+    image->message = hn_need_copy(why);
 }
 
 /* What the config says of the compiler's warnings. */
@@ -128,9 +129,7 @@ static enum hn_status check_types(const struct hn_task *task, const struct hn_la
 {
     struct hn_source_text source;
     struct hn_kernels kernels;
-    char *text = strdup(task->template.text);
-    if (text == NULL)
-        return hn_fail_memory(err);
+    char *text = hn_need_copy(task->template.text);
     enum hn_status status = hn_source_text_make(task->template.path, text, &source, err);
     if (status != HN_OK)
         return status;
@@ -276,9 +275,7 @@ static enum hn_status make_key(const struct hn_task *task, const struct hn_launc
     enum hn_status status = append_arguments(&text, task, point, err);
     if (status == HN_OK)
         status = append_depends(&text, task, point, err);
-    char *whole = hn_text_take(&text);
-    if (status == HN_OK && whole == NULL)
-        status = hn_fail_memory(err);
+    char *whole = hn_needed(hn_text_take(&text));
     if (status == HN_OK) {
         struct hn_hash hash = hn_hash_string(whole);
         memcpy(key, hash.hex, sizeof hash.hex);
@@ -322,10 +319,12 @@ enum hn_status hn_task_check_default(const struct hn_task *task, const struct hn
                                      const struct hn_image *image, struct hn_error *err)
 {
     struct hn_launch launch;
-    struct hn_error reason = {0};
-    enum hn_status status = hn_launch_make(task->plan, task->problem, point, &launch, err);
+    struct hn_error reason;
+    enum hn_status status = hn_launch_make(task->plan, task->problem, point, &launch, &reason);
+    if (status == HN_EVALUE)
+        return HN_OK;
     if (status != HN_OK)
-        return status == HN_EVALUE ? HN_OK : status;
+        return hn_fail(err, status, "%s", reason.message);
     status = check_arguments(task, &launch, point, image, &reason);
     hn_launch_finish(&launch);
     return status == HN_OK ? HN_OK

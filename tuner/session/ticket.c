@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 enum { CODE_BYTES = 16 };
 
 void hn_tickets_init(struct hn_tickets *tickets)
@@ -24,56 +26,40 @@ void hn_tickets_finish(struct hn_tickets *tickets)
 }
 
 /* Makes room for entry `wanted`; new entries are 0. */
-static enum hn_status reserve(uint32_t **entries, uint32_t *capacity, uint32_t wanted,
-                              struct hn_error *err)
+static void reserve(uint32_t **entries, uint32_t *capacity, uint32_t wanted)
 {
-    if (wanted < *capacity)
-        return HN_OK;
     uint32_t grown = *capacity > 0 ? *capacity : 64;
+    if (wanted < *capacity)
+        return;
     while (grown <= wanted)
         grown *= 2;
-    uint32_t *moved = realloc(*entries, grown * sizeof *moved);
-    if (moved == NULL)
-        return hn_fail_memory(err);
-    memset(moved + *capacity, 0, (grown - *capacity) * sizeof *moved);
-    *entries = moved;
+    *entries = hn_need_more(*entries, grown, sizeof **entries);
+    memset(*entries + *capacity, 0, (grown - *capacity) * sizeof **entries);
     *capacity = grown;
-    return HN_OK;
 }
 
-enum hn_status hn_tickets_add(struct hn_tickets *tickets, uint32_t point, size_t *number,
-                              struct hn_error *err)
+size_t hn_tickets_add(struct hn_tickets *tickets, uint32_t point)
 {
-    enum hn_status status = reserve(&tickets->of_point, &tickets->point_capacity, point, err);
-    if (status != HN_OK)
-        return status;
-    if (tickets->count == tickets->capacity) {
-        size_t capacity = tickets->capacity > 0 ? tickets->capacity * 2 : 64;
-        struct hn_ticket *items = realloc(tickets->items, capacity * sizeof *items);
-        if (items == NULL)
-            return hn_fail_memory(err);
-        tickets->items = items;
-        tickets->capacity = capacity;
-    }
-    *number = tickets->count++;
-    tickets->items[*number] = (struct hn_ticket){.point = point, .result = {.against = HN_NO_KEY}};
+    reserve(&tickets->of_point, &tickets->point_capacity, point);
+    tickets->items =
+        hn_need_room(tickets->items, &tickets->capacity, tickets->count, sizeof *tickets->items);
+    size_t number = tickets->count++;
+    tickets->items[number] = (struct hn_ticket){.point = point, .result = {.against = HN_NO_KEY}};
     if (tickets->of_point[point] == 0)
         tickets->of_point[point] = (uint32_t)tickets->count;
-    return HN_OK;
+    return number;
 }
 
-enum hn_status hn_tickets_fly(struct hn_tickets *tickets, size_t number, struct hn_error *err)
+struct hn_flight *hn_tickets_fly(struct hn_tickets *tickets, size_t number)
 {
     struct hn_ticket *ticket = &tickets->items[number];
     if (ticket->flight != NULL)
-        return HN_OK;
-    ticket->flight = calloc(1, sizeof *ticket->flight);
-    if (ticket->flight == NULL)
-        return hn_fail_memory(err);
+        return ticket->flight;
+    ticket->flight = hn_need(1, sizeof *ticket->flight);
     ticket->flight->censor = SIZE_MAX;
     hn_record_init(&ticket->flight->record);
     hn_image_init(&ticket->flight->image);
-    return HN_OK;
+    return ticket->flight;
 }
 
 void hn_tickets_land(struct hn_tickets *tickets, size_t number)
@@ -139,22 +125,16 @@ static bool read_hex(const char *text, unsigned char key[CODE_BYTES])
     return true;
 }
 
-enum hn_status hn_tickets_first_of_code(struct hn_tickets *tickets, const char *code, size_t number,
-                                        size_t *first, struct hn_error *err)
+size_t hn_tickets_first_of_code(struct hn_tickets *tickets, const char *code, size_t number)
 {
     unsigned char key[CODE_BYTES];
     uint32_t known = tickets->codes.count;
-    uint32_t entry;
     /* A recording may have keys of another kind. */
     if (!read_hex(code, key))
         read_hex(hn_hash_string(code).hex, key);
-    enum hn_status status = hn_keys_add(&tickets->codes, key, &entry, err);
-    if (status == HN_OK)
-        status = reserve(&tickets->of_code, &tickets->code_capacity, entry, err);
-    if (status != HN_OK)
-        return status;
+    uint32_t entry = hn_keys_add(&tickets->codes, key);
+    reserve(&tickets->of_code, &tickets->code_capacity, entry);
     if (entry == known)
         tickets->of_code[entry] = (uint32_t)number;
-    *first = tickets->of_code[entry];
-    return HN_OK;
+    return tickets->of_code[entry];
 }

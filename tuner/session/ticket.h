@@ -4,7 +4,7 @@
 
 #include "cache/record/record.h"
 #include "runtime/compile/image.h"
-#include "tuner/session/keys.h"
+#include "tuner/session/points.h"
 
 /* One proposal on its way through a session. Tickets are numbered in the order proposed: the ladder's first, then the
  * strategy's. */
@@ -68,10 +68,10 @@ struct hn_tickets {
 
 void hn_tickets_init(struct hn_tickets *tickets);
 void hn_tickets_finish(struct hn_tickets *tickets);
-/* A new ticket, zeroed but for its point. Earlier pointers become invalid; flights stay where they are. */
-enum hn_status hn_tickets_add(struct hn_tickets *tickets, uint32_t point, size_t *number, struct hn_error *err);
+/* A new ticket, zeroed but for its point; its number. Earlier pointers become invalid; flights stay where they are. */
+size_t hn_tickets_add(struct hn_tickets *tickets, uint32_t point);
 /* Gives it a flight with empty record and image, where it has none. */
-enum hn_status hn_tickets_fly(struct hn_tickets *tickets, size_t number, struct hn_error *err);
+struct hn_flight *hn_tickets_fly(struct hn_tickets *tickets, size_t number);
 void hn_tickets_land(struct hn_tickets *tickets, size_t number);
 /* The first ticket of a point; SIZE_MAX when there is none. */
 size_t hn_tickets_of_point(const struct hn_tickets *tickets, uint32_t point);
@@ -81,7 +81,6 @@ void hn_tickets_follow(struct hn_tickets *tickets, size_t number, size_t origina
 size_t hn_tickets_take_follower(struct hn_tickets *tickets, size_t original);
 /* The ticket that first had this code; when there is none it is this one, and its own number comes back. code: as in a
  * record. */
-enum hn_status hn_tickets_first_of_code(struct hn_tickets *tickets, const char *code, size_t number, size_t *first,
-                                        struct hn_error *err);
+size_t hn_tickets_first_of_code(struct hn_tickets *tickets, const char *code, size_t number);
 
 #endif

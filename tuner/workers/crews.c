@@ -30,21 +30,17 @@ struct hn_crews {
     double known_ms[HN_CARDS_MOST];
     struct hn_workers *items[HN_CARDS_MOST];
     size_t count;
-    int wake; /* eventfd: a crew has left */
-    struct pollfd *fds;
     char refusal[900];
 };
 
 enum hn_status hn_crews_create(struct hn_workers *workers, struct hn_crews **out,
                                struct hn_error *err)
 {
-    int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (wake < 0)
+    workers->left = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (workers->left < 0)
         return hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno));
     struct hn_crews *crews = hn_need(1, sizeof *crews);
     crews->workers = workers;
-    crews->wake = wake;
-    crews->fds = hn_need(hn_workers_poll_most(workers) + 2, sizeof *crews->fds);
     *out = crews;
     return HN_OK;
 }
@@ -53,8 +49,8 @@ void hn_crews_destroy(struct hn_crews *crews)
 {
     if (crews == NULL)
         return;
-    close(crews->wake);
-    free(crews->fds);
+    close(crews->workers->left);
+    crews->workers->left = -1;
     free(crews);
 }
 
@@ -185,44 +181,14 @@ enum hn_status hn_crews_move(struct hn_crews *crews, struct hn_error *err)
     return err->status;
 }
 
-static int earlier(int a, int b)
-{
-    return b >= 0 && b < a ? b : a;
-}
-
-/* In the order in which they were gathered. */
-static void note_polled(struct hn_crews *crews)
-{
-    const struct hn_workers *workers = crews->workers;
-    size_t count = hn_compile_pool_polled(workers->pool, crews->fds);
-    for (size_t i = 0; i < workers->card_count; i++)
-        if (crews->states[i] == CARD_OPENING)
-            count += hn_process_polled(&workers->cards[i]->gpu->process, crews->fds + count);
-}
-
 void hn_crews_sleep(struct hn_crews *crews)
 {
-    const struct hn_workers *workers = crews->workers;
-    int timeout = earlier(sleep_limit_ms, hn_compile_pool_timeout_ms(workers->pool));
-    size_t count = hn_compile_pool_poll(workers->pool, crews->fds);
-    for (size_t i = 0; i < workers->card_count; i++) {
-        if (crews->states[i] != CARD_OPENING)
-            continue;
-        count += hn_process_poll(&workers->cards[i]->gpu->process, crews->fds + count);
-        timeout = earlier(timeout, hn_gpu_client_timeout_ms(workers->cards[i]->gpu));
-    }
-    struct pollfd *wake = &crews->fds[count++];
-    struct pollfd *hosts = &crews->fds[count++];
-    *wake = (struct pollfd){.fd = crews->wake, .events = POLLIN};
-    *hosts = (struct pollfd){.fd = hn_hosts_wakeup(workers->hosts), .events = POLLIN};
-    if (poll(crews->fds, count, timeout) >= 0)
-        note_polled(crews);
-    if (hosts->revents != 0)
+    struct hn_workers *workers = crews->workers;
+    for (size_t i = 0; i < workers->card_count; i++)
+        workers->cards[i]->away = crews->states[i] != CARD_OPENING;
+    if (hn_workers_sleep(workers, sleep_limit_ms))
         for (size_t i = 0; i < crews->count; i++)
             hn_event_signal(crews->items[i]->wakeup);
-    hn_event_clear(crews->wake);
-    hn_hosts_clear(workers->hosts);
-    hn_compile_pool_clear(workers->pool);
 }
 
 size_t hn_crews_card_count(const struct hn_crews *crews)
@@ -287,6 +253,7 @@ enum hn_status hn_crew_start(struct hn_crews *crews, struct hn_card *card, struc
     struct hn_client *client = hn_compile_pool_client(pool);
     pthread_mutex_init(&crew->lock, NULL);
     crew->wakeup = wakeup;
+    crew->left = -1;
     crew->pool = pool;
     crew->hosts = crews->workers->hosts;
     crew->run_timeout_s = crews->workers->run_timeout_s;
@@ -323,7 +290,7 @@ void hn_crew_leave(struct hn_workers *crew)
 
 void hn_crews_wake(const struct hn_crews *crews)
 {
-    hn_event_signal(crews->wake);
+    hn_event_signal(crews->workers->left);
 }
 
 void hn_crew_end(struct hn_crews *crews, struct hn_workers *crew, bool *lost)
@@ -343,6 +310,7 @@ void hn_crew_end(struct hn_crews *crews, struct hn_workers *crew, bool *lost)
     hn_compile_pool_destroy(crew->pool);
     close(crew->wakeup);
     pthread_mutex_destroy(&crew->lock);
+    free(crew->fds);
     free(crew);
 }
 

@@ -133,7 +133,7 @@ enum hn_status hn_workers_start(const struct hn_workers_options *options, struct
     hn_error_init(err);
     workers->run_timeout_s = options->run_timeout_s;
     workers->on_cards.whole = &workers->working;
-    workers->wakeup = -1;
+    workers->wakeup = workers->left = -1;
     workers->pool =
         hn_compile_pool_create(elsewhere ? 0 : options->jobs, options->compile_timeout_s);
     if (elsewhere)
@@ -158,41 +158,8 @@ void hn_workers_destroy(struct hn_workers *workers)
     }
     hn_compile_pool_destroy(workers->pool);
     hn_hosts_destroy(workers->hosts);
+    free(workers->fds);
     free(workers);
-}
-
-size_t hn_workers_poll_most(const struct hn_workers *workers)
-{
-    size_t cards = workers->hosts != NULL ? HN_CARDS_MOST : 1;
-    return hn_compile_pool_slots(workers->pool) * 2 + 2 * cards + 1;
-}
-
-size_t hn_workers_poll(const struct hn_workers *workers, struct pollfd *fds)
-{
-    size_t count = hn_compile_pool_poll(workers->pool, fds);
-    for (size_t i = 0; i < workers->card_count; i++)
-        count += hn_process_poll(&workers->cards[i]->gpu->process, fds + count);
-    if (workers->hosts != NULL)
-        fds[count++] = (struct pollfd){.fd = workers->wakeup >= 0 ? workers->wakeup
-                                                                  : hn_hosts_wakeup(workers->hosts),
-                                       .events = POLLIN};
-    return count;
-}
-
-bool hn_workers_polled(const struct hn_workers *workers, const struct pollfd *fds)
-{
-    size_t count = hn_compile_pool_polled(workers->pool, fds);
-    for (size_t i = 0; i < workers->card_count; i++)
-        count += hn_process_polled(&workers->cards[i]->gpu->process, fds + count);
-    return workers->hosts != NULL && fds[count].revents != 0;
-}
-
-void hn_workers_clear(const struct hn_workers *workers)
-{
-    if (workers->wakeup >= 0)
-        hn_event_clear(workers->wakeup);
-    else if (workers->hosts != NULL)
-        hn_hosts_clear(workers->hosts);
 }
 
 static int earlier(int a, int b)
@@ -202,12 +169,53 @@ static int earlier(int a, int b)
     return b < 0 || a < b ? a : b;
 }
 
-int hn_workers_timeout_ms(const struct hn_workers *workers)
+static size_t poll_most(const struct hn_workers *workers)
 {
-    int timeout = hn_compile_pool_timeout_ms(workers->pool);
-    for (size_t i = 0; i < workers->card_count; i++)
-        timeout = earlier(timeout, hn_gpu_client_timeout_ms(workers->cards[i]->gpu));
-    return timeout;
+    size_t cards = workers->hosts != NULL ? HN_CARDS_MOST : 1;
+    return hn_compile_pool_slots(workers->pool) * 2 + 2 * cards + 2;
+}
+
+static bool is_heard(const struct hn_workers *workers, size_t card)
+{
+    return workers->wakeup >= 0 || !workers->cards[card]->away;
+}
+
+bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms)
+{
+    if (workers->fds == NULL)
+        workers->fds = hn_need(poll_most(workers), sizeof *workers->fds);
+    struct pollfd *fds = workers->fds;
+    size_t count = hn_compile_pool_poll(workers->pool, fds);
+    timeout_ms = earlier(timeout_ms, hn_compile_pool_timeout_ms(workers->pool));
+    for (size_t i = 0; i < workers->card_count; i++) {
+        struct hn_gpu_client *gpu = workers->cards[i]->gpu;
+        if (!is_heard(workers, i))
+            continue;
+        count += hn_process_poll(&gpu->process, fds + count);
+        timeout_ms = earlier(timeout_ms, hn_gpu_client_timeout_ms(gpu));
+    }
+    int wakeup = workers->hosts == NULL ? -1
+                 : workers->wakeup >= 0 ? workers->wakeup
+                                        : hn_hosts_wakeup(workers->hosts);
+    struct pollfd *wake = &fds[count++];
+    struct pollfd *left = &fds[count++];
+    *wake = (struct pollfd){.fd = wakeup, .events = POLLIN};
+    *left = (struct pollfd){.fd = workers->left, .events = POLLIN};
+    if (poll(fds, count, timeout_ms) >= 0) {
+        /* In the order in which they were gathered. */
+        count = hn_compile_pool_polled(workers->pool, fds);
+        for (size_t i = 0; i < workers->card_count; i++)
+            if (is_heard(workers, i))
+                count += hn_process_polled(&workers->cards[i]->gpu->process, fds + count);
+    }
+    bool woken = wake->revents != 0;
+    if (wakeup >= 0)
+        hn_event_clear(wakeup);
+    if (workers->left >= 0)
+        hn_event_clear(workers->left);
+    if (workers->wakeup < 0)
+        hn_compile_pool_clear(workers->pool);
+    return woken;
 }
 
 void hn_workers_set_sleep(struct hn_workers *workers, hn_gpu_client_sleep *sleep, void *sleeper)

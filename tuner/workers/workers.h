@@ -36,6 +36,7 @@ struct hn_card {
     bool has_context;
     char warning[512]; /* of its lock; "": there is one */
     char refusal[400]; /* why it is not used; "": it is */
+    bool away; /* nothing is expected of it by who divides: it is a crew's, or idle */
 };
 
 struct hn_workers {
@@ -52,6 +53,8 @@ struct hn_workers {
     hn_gpu_client_sleep *sleep;
     void *sleeper;
     bool used;               /* by a problem before */
+    struct pollfd *fds;      /* room for all */
+    int left; /* eventfd: a crew has left (below); -1: there are none */
     /* A crew (below) has a share of another's: */
     int wakeup; /* eventfd: something was compiled for it, a card joined it, a host came or went; -1: it is no crew */
     pthread_mutex_t lock; /* of its meters, and of those that join */
@@ -70,15 +73,9 @@ void hn_workers_end(struct hn_workers *workers);
 /* Kills them; the GPU's worker is not waited for. */
 void hn_workers_destroy(struct hn_workers *workers);
 
-/* Descriptors to poll: writes at most hn_workers_poll_most() and returns the count. */
-size_t hn_workers_poll(const struct hn_workers *workers, struct pollfd *fds);
-/* After poll: which of them need not be asked. Returns whether something became of a host, or a card joined. */
-bool hn_workers_polled(const struct hn_workers *workers, const struct pollfd *fds);
-size_t hn_workers_poll_most(const struct hn_workers *workers);
-/* After that: what was woken for is seen. */
-void hn_workers_clear(const struct hn_workers *workers);
-/* Until a time limit of one of them strikes; -1: none runs. */
-int hn_workers_timeout_ms(const struct hn_workers *workers);
+/* Sleeps until a worker has something to say or a time limit of one of them strikes, for timeout_ms at most. Returns whether something
+ * became of a host, or a card joined. */
+bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms);
 
 /* What is called instead of sleeping, for all cards. */
 void hn_workers_set_sleep(struct hn_workers *workers, hn_gpu_client_sleep *sleep, void *sleeper);

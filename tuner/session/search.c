@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "cache/store/store_record.h"
+#include "runtime/plan/launch.h"
+#include "tuner/session/session_internal.h"
+#include "tuner/strategy/telling.h"
+
+/* Compiled images waiting for the GPU at most, when the strategy runs ahead. */
+static const size_t waiting_limit = 256;
+
+/* The strategy is asked whether to go on from so many points on (fewer are done in no time), and
+ * then after so many more, at least. */
+static const uint64_t doubt_first = 50;
+static const uint64_t doubt_interval = 8;
+
+/* --- proposals become tickets ----------------------------------------------------------------- */
+
+/* patience_ms: how long that is worth. */
+static void start_compiling(struct hn_session *session, size_t number, double patience_ms,
+                            struct hn_error *err)
+{
+    struct hn_ticket *ticket = &session->tickets.items[number];
+    struct hn_record *record = &ticket->flight->record;
+    struct hn_launch launch;
+    if (hn_failed(err) || hn_launch_make_checked(session->task->plan, &session->backend->device,
+                                                 session->task->problem, &record->point, &launch,
+                                                 record, err) != HN_OK)
+        return;
+    hn_launch_finish(&launch);
+    if (record->outcome != HN_OUTCOME_OK) {
+        hn_session_finish_ticket(session, number, err);
+        return;
+    }
+    session->compiles = true;
+    ticket->state = HN_TICKET_COMPILING;
+    ticket->flight->compiling_since_ms = hn_now_ms();
+    hn_session_start(session, number, patience_ms, NULL, err);
+}
+
+/* The point was proposed before: what became of it then holds now too. */
+static void replay(struct hn_session *session, size_t number, size_t original, struct hn_error *err)
+{
+    struct hn_ticket *ticket = &session->tickets.items[number];
+    ticket->replayed = true;
+    ticket->state = HN_TICKET_DUPLICATE;
+    if (session->tickets.items[original].state == HN_TICKET_FINISHED) {
+        hn_session_finish_ticket(session, number, err);
+        return;
+    }
+    hn_tickets_fly(&session->tickets, number);
+    hn_tickets_follow(&session->tickets, number, original);
+}
+
+/* Takes over what an earlier session found out. */
+static void reuse(struct hn_session *session, size_t number, const struct hn_cached_entry *cached,
+                  struct hn_error *err)
+{
+    struct hn_ticket *ticket = &session->tickets.items[number];
+    ticket->cached = true;
+    ticket->result = cached->result;
+    if (session->fresh && !session->backend->simulated)
+        ticket->result.final = false;
+    hn_session_finish_ticket(session, number, err);
+}
+
+/* Makes a ticket of the point in session->choice. */
+static void admit(struct hn_session *session, bool full, double patience_ms, struct hn_error *err)
+{
+    if (!hn_failed(err) && !hn_space_contains(session->task->space, session->choice))
+        hn_fail(err, HN_ECONFIG, "the strategy proposed a point that is not valid");
+    if (hn_failed(err))
+        return;
+    uint32_t point = hn_points_add(&session->points, session->choice);
+    size_t earlier = hn_tickets_of_point(&session->tickets, point);
+    size_t number = hn_tickets_add(&session->tickets, point);
+    session->tickets.items[number].full = full;
+    if (earlier != SIZE_MAX) {
+        replay(session, number, earlier, err);
+        return;
+    }
+    session->state.proposed++;
+    const struct hn_cached_entry *cached = hn_session_find_cached(session, point);
+    if (cached != NULL && !(full && cached->result.outcome == HN_OUTCOME_SLOWER)) {
+        reuse(session, number, cached, err);
+        return;
+    }
+    struct hn_flight *flight = hn_tickets_fly(&session->tickets, number);
+    hn_session_point(session, point, &flight->record.point, err);
+    start_compiling(session, number, patience_ms, err);
+}
+
+/* What the strategy has just proposed. Who asks for all points waits for all. */
+static void admit_proposal(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_strategy_kind *kind = session->options.strategy;
+    struct hn_schedule *schedule = &session->search.schedule;
+    bool asks = kind->patience != NULL && !session->options.full;
+    double patience_ms = asks ? kind->patience(session->search.strategy) : INFINITY;
+    size_t number = session->tickets.count;
+    size_t given = session->search.given_count;
+    admit(session, false, patience_ms, err);
+    if (hn_failed(err) || !kind->needs_feedback)
+        return;
+    size_t first = hn_tickets_of_point(&session->tickets, session->tickets.items[number].point);
+    hn_schedule_propose(schedule, number - given, (first < given ? number : first) - given);
+    if (first < given)
+        hn_schedule_note(schedule, number - given, 0, true);
+}
+
+/* Those that are valid. */
+static void admit_points(struct hn_session *session, const struct hn_bindings *points, size_t count,
+                         bool full, struct hn_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (hn_session_choose(session, &points[i]))
+            admit(session, full, INFINITY, err);
+}
+
+/* Of points that are known to be good it is a seed like others, and not looked at for its own sake.
+ */
+static void admit_ladder(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_config *config = session->task->config;
+    const struct hn_space *space = session->task->space;
+    bool full = session->options.first_count == 0;
+    for (size_t i = 0; i < config->ladder_count && !hn_failed(err); i++) {
+        struct hn_bindings point;
+        hn_bindings_init(&point);
+        /* A restriction (-s) or another problem may leave a step out of the space: it is not
+         * measured then. */
+        if (hn_config_complete(config, space, &config->ladder[i], &point, NULL) == HN_OK &&
+            hn_space_choice(space, &point, session->choice, err) == HN_OK)
+            admit(session, full, INFINITY, err);
+        hn_bindings_finish(&point);
+    }
+    session->search.ladder_count = full ? session->tickets.count : 0;
+}
+
+/* The default point that is for this problem and not for all. */
+static void admit_default(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_plan *plan = session->task->plan;
+    const struct hn_bindings *own = hn_plan_default(plan, session->task->problem);
+    if (own != &plan->defaults)
+        admit_points(session, own, 1, true, err);
+}
+
+/* While the space is built there is something to measure, at least. */
+static void admit_meanwhile(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_task *task = session->task;
+    struct hn_bindings point;
+    if (hn_failed(err) || session->search.strategy != NULL || session->tickets.count > 0)
+        return;
+    hn_bindings_init(&point);
+    if (hn_config_default_point(task->config, task->space, &point, err) == HN_OK)
+        admit_points(session, &point, 1, true, err);
+    hn_bindings_finish(&point);
+}
+
+/* The best of what is cached takes part in every final race, and the best of what was imported is
+ * measured. */
+static void admit_incumbent(struct hn_session *session, struct hn_error *err)
+{
+    const uint32_t points[] = {session->cached.incumbent, session->cached.lead};
+    for (size_t i = 0; i < 2; i++) {
+        if (points[i] == HN_NO_KEY)
+            continue;
+        hn_points_choice(&session->points, points[i], session->choice);
+        admit(session, false, INFINITY, err);
+    }
+}
+
+void hn_session_admit_given(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_session_options *options = &session->options;
+    session->search.exhausted = options->point_count > 0;
+    if (session->search.exhausted) {
+        admit_points(session, options->points, options->point_count, !options->hasty, err);
+    } else {
+        admit_points(session, options->first, options->first_count, false, err);
+        admit_ladder(session, err);
+        admit_default(session, err);
+        admit_meanwhile(session, err);
+    }
+    admit_incumbent(session, err);
+    session->search.given_count = session->tickets.count;
+}
+
+/* --- the strategy is told --------------------------------------------------------------------- */
+
+static struct hn_ticket *strategy_ticket(struct hn_session *session, uint64_t t)
+{
+    return &session->tickets.items[session->search.given_count + t];
+}
+
+static uint64_t strategy_count(const struct hn_session *session)
+{
+    return session->tickets.count - session->search.given_count;
+}
+
+/* A point proposed again has the resources of the first time, which may have to be read. */
+struct told {
+    struct hn_record read;
+    const struct hn_record *record; /* NULL: not known */
+};
+
+static void look_up(const struct hn_session *session, size_t number, struct told *told)
+{
+    const struct hn_ticket *ticket = &session->tickets.items[number];
+    hn_record_init(&told->read);
+    told->record = NULL;
+    if (ticket->replayed)
+        ticket = &session->tickets.items[hn_tickets_of_point(&session->tickets, ticket->point)];
+    if (ticket->flight != NULL)
+        told->record = &ticket->flight->record;
+    else if (hn_session_record(session, number, &told->read, NULL) == HN_OK)
+        told->record = &told->read;
+}
+
+/* Before a ticket is finished its record says what is known. */
+static enum hn_outcome outcome_of(const struct hn_session *session, const struct hn_ticket *ticket)
+{
+    if (ticket->replayed)
+        ticket = &session->tickets.items[hn_tickets_of_point(&session->tickets, ticket->point)];
+    return ticket->state == HN_TICKET_FINISHED ? (enum hn_outcome)ticket->result.outcome
+                                               : ticket->flight->record.outcome;
+}
+
+static void tell_compiled(struct hn_session *session, uint64_t t)
+{
+    struct hn_ticket *ticket = strategy_ticket(session, t);
+    const struct hn_strategy_kind *kind = session->options.strategy;
+    struct told told;
+    if (kind->compiled == NULL)
+        return;
+    look_up(session, session->search.given_count + t, &told);
+    const struct hn_observation known = {
+        .outcome = outcome_of(session, ticket),
+        .cost = NAN,
+        .resources = told.record != NULL ? &told.record->resources : NULL,
+    };
+    if (!hn_tell_compiled(kind, session->search.strategy, t, &known) &&
+        ticket->state == HN_TICKET_COMPILED)
+        hn_record_fail(&ticket->flight->record, HN_OUTCOME_SKIPPED,
+                       "the strategy declined to measure it");
+    hn_record_finish(&told.read);
+}
+
+static void tell_finished(struct hn_session *session, uint64_t t)
+{
+    const struct hn_strategy_kind *kind = session->options.strategy;
+    struct hn_ticket *ticket = strategy_ticket(session, t);
+    const struct hn_result *result = &ticket->result;
+    struct told told;
+    if (kind->finished != NULL) {
+        bool measured = result->outcome == HN_OUTCOME_OK || result->outcome == HN_OUTCOME_SLOWER ||
+                        result->outcome == HN_OUTCOME_DUPLICATE;
+        look_up(session, session->search.given_count + t, &told);
+        struct hn_observation observation = {
+            .outcome = (enum hn_outcome)result->outcome,
+            .cost = measured ? result->objective : NAN,
+        };
+        if (told.record != NULL) {
+            const struct hn_costs *costs = &told.record->costs;
+            observation.resources = &told.record->resources;
+            observation.compile_ms = costs->compile_ms;
+            observation.evaluate_ms = costs->verify_ms + costs->measure_ms;
+        }
+        kind->finished(session->search.strategy, t, &observation);
+        hn_record_finish(&told.read);
+    }
+    ticket->told = true;
+    session->search.told_finished++;
+}
+
+/* Tells the strategy's tickets, in order, up to the first of which it is not known: to one that
+ * needs no feedback. */
+static void tell_in_order(struct hn_session *session)
+{
+    struct hn_searching *search = &session->search;
+    for (; search->told_compiled < strategy_count(session); search->told_compiled++) {
+        size_t number = search->given_count + search->told_compiled;
+        if (number >= session->way.next_register ||
+            session->tickets.items[number].state == HN_TICKET_COMPILING)
+            break;
+        tell_compiled(session, search->told_compiled);
+        session->tickets.items[number].decided = true;
+    }
+    while (search->told_finished < search->told_compiled &&
+           strategy_ticket(session, search->told_finished)->state == HN_TICKET_FINISHED) {
+        size_t number = search->given_count + search->told_finished;
+        tell_finished(session, search->told_finished);
+        hn_session_release(session, number);
+    }
+}
+
+/* What the schedule goes by. */
+static struct hn_costs costs_of(const struct hn_session *session, uint64_t t)
+{
+    struct told told;
+    look_up(session, session->search.given_count + t, &told);
+    struct hn_costs costs =
+        told.record != NULL ? told.record->costs : (struct hn_costs){.compile_ms = 0};
+    hn_record_finish(&told.read);
+    return costs;
+}
+
+/* What is known by now of the tickets that are not told. */
+static void note_compilations(struct hn_session *session)
+{
+    struct hn_schedule *schedule = &session->search.schedule;
+    for (size_t i = 0; i < schedule->count; i++) {
+        const struct hn_schedule_ticket *entry = &schedule->tickets[i];
+        size_t number = session->search.given_count + entry->number;
+        struct hn_backend_state state;
+        if (entry->known || number >= session->tickets.count)
+            continue;
+        if (session->tickets.items[number].state != HN_TICKET_COMPILING) {
+            hn_schedule_note(schedule, entry->number, costs_of(session, entry->number).compile_ms,
+                             true);
+        } else if (isfinite(entry->start_ms)) {
+            session->backend->kind->look(session->backend, number, &state);
+            hn_schedule_note(schedule, entry->number, state.age_ms, false);
+        }
+    }
+}
+
+void hn_session_hold_against(struct hn_session *session, size_t number)
+{
+    struct hn_leaders *leaders = &session->leaders;
+    const struct hn_result *result = &session->tickets.items[number].result;
+    if (result->outcome == HN_OUTCOME_OK &&
+        (leaders->censor == SIZE_MAX ||
+         result->median_us < session->tickets.items[leaders->censor].result.median_us))
+        leaders->censor = number;
+}
+
+static void decide(struct hn_session *session, uint64_t t, struct hn_error *err)
+{
+    size_t number = session->search.given_count + t;
+    hn_session_register_ticket(session, number, err);
+    if (hn_failed(err))
+        return;
+    struct hn_ticket *ticket = &session->tickets.items[number];
+    tell_compiled(session, t);
+    ticket->decided = true;
+    if (ticket->flight != NULL)
+        ticket->flight->censor = session->leaders.censor;
+    session->search.told_compiled++;
+    hn_schedule_tell(&session->search.schedule, HN_SCHEDULE_COMPILED, t, 0);
+}
+
+static void conclude(struct hn_session *session, uint64_t t)
+{
+    size_t number = session->search.given_count + t;
+    struct hn_leaders *leaders = &session->leaders;
+    struct hn_costs costs = costs_of(session, t);
+    bool replayed = strategy_ticket(session, t)->replayed;
+    for (; leaders->censor_next < session->search.given_count; leaders->censor_next++)
+        hn_session_hold_against(session, leaders->censor_next);
+    hn_session_hold_against(session, number);
+    tell_finished(session, t);
+    hn_schedule_tell(&session->search.schedule, HN_SCHEDULE_FINISHED, t,
+                     replayed ? 0 : costs.verify_ms + costs.measure_ms);
+    hn_session_release(session, number);
+}
+
+/* Tells what is next in the schedule. Nobody is told of the given tickets, but what is told may be
+ * a duplicate of theirs, or held against them. False: it is not there yet. */
+static bool tell_next(struct hn_session *session, struct hn_error *err)
+{
+    uint64_t t = 0;
+    struct hn_schedule *schedule = &session->search.schedule;
+    note_compilations(session);
+    enum hn_schedule_event event = hn_schedule_next(schedule, &t);
+    session->search.held_ms = schedule->held_ms;
+    if (event == HN_SCHEDULE_NONE)
+        return false;
+    if (t >= strategy_count(session)) {
+        hn_schedule_tell(schedule, event, t, 0);
+        return true;
+    }
+    enum hn_ticket_state state = (enum hn_ticket_state)strategy_ticket(session, t)->state;
+    if (event == HN_SCHEDULE_COMPILED) {
+        if (hn_session_given_compile(session) || state == HN_TICKET_COMPILING)
+            return false;
+        decide(session, t, err);
+        return !hn_failed(err);
+    }
+    hn_session_settle(session);
+    if (session->way.next_settled < session->search.given_count || state != HN_TICKET_FINISHED)
+        return false;
+    conclude(session, t);
+    return true;
+}
+
+void hn_session_tell(struct hn_session *session, struct hn_error *err)
+{
+    struct hn_searching *search = &session->search;
+    uint64_t count = strategy_count(session);
+    if (hn_failed(err))
+        return;
+    if (!session->options.strategy->needs_feedback) {
+        tell_in_order(session);
+        return;
+    }
+    /* Behind the last proposal it goes on as if there were more, so that what is declined does not
+     * depend on where the search ends. */
+    bool told = search->exhausted && search->strategy != NULL;
+    while (told && search->told_finished < count) {
+        while (hn_schedule_has_room(&search->schedule)) {
+            uint64_t number = count + search->after++;
+            hn_schedule_propose(&search->schedule, number, number);
+            hn_schedule_note(&search->schedule, number, 0, true);
+        }
+        told = tell_next(session, err);
+    }
+}
+
+/* --- the strategy proposes -------------------------------------------------------------------- */
+
+static bool budget_is_used(const struct hn_session *session)
+{
+    const struct hn_session_options *options = &session->options;
+    return (options->budget_count > 0 && session->state.proposed >= options->budget_count) ||
+           hn_session_search_is_over(session);
+}
+
+/* Asks the strategy, now and then, whether something better may be there. */
+static void doubt(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_session_options *options = &session->options;
+    struct hn_session_state *state = &session->state;
+    if (options->strategy->chance == NULL || state->proposed < doubt_first ||
+        state->proposed < session->search.next_doubt)
+        return;
+    session->search.next_doubt = state->proposed + doubt_interval + state->proposed / 8;
+    state->chance = options->strategy->chance(session->search.strategy);
+    state->stopped = state->chance < options->stop_chance;
+    hn_session_tell_chance(session, state->chance, err);
+}
+
+/* Whether another proposal may be made, once all was told that it takes. */
+static bool find_room(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_searching *search = &session->search;
+    if (!session->options.strategy->needs_feedback)
+        return session->tickets.count - session->way.next_settled < waiting_limit &&
+               hn_session_look(session).room > 0;
+    while (!hn_may_propose(session->options.strategy, search->strategy, &search->schedule))
+        if (!tell_next(session, err))
+            return false;
+    return true;
+}
+
+static bool is_exhausted(const struct hn_session *session)
+{
+    return session->state.proposed == session->state.points ||
+           session->search.repeats >= HN_REPEATS_MOST || budget_is_used(session);
+}
+
+static void propose_one(struct hn_session *session, struct hn_error *err)
+{
+    struct hn_searching *search = &session->search;
+    const struct hn_strategy_kind *kind = session->options.strategy;
+    uint64_t known = session->state.proposed;
+    doubt(session, err);
+    if (hn_failed(err))
+        return;
+    search->exhausted = session->state.stopped ||
+                        !kind->propose(search->strategy, strategy_count(session), session->choice);
+    if (search->exhausted)
+        return;
+    admit_proposal(session, err);
+    search->repeats = session->state.proposed > known ? 0 : search->repeats + 1;
+    /* What is told is let go of: launches that are known not to fit finish right here. */
+    if (!kind->needs_feedback) {
+        hn_session_register(session, err);
+        hn_session_tell(session, err);
+    }
+}
+
+void hn_session_propose(struct hn_session *session, struct hn_error *err)
+{
+    struct hn_searching *search = &session->search;
+    search->exhausted = search->exhausted || budget_is_used(session);
+    /* The space may be built by now. */
+    if (search->strategy == NULL && !search->exhausted && hn_space_is_built(session->task->space))
+        hn_session_begin_search(session, err);
+    while (!hn_failed(err) && search->strategy != NULL && !search->exhausted) {
+        search->exhausted = is_exhausted(session);
+        if (search->exhausted || !find_room(session, err))
+            break;
+        propose_one(session, err);
+    }
+    session->backend->all_asked = search->exhausted;
+}
+
+/* --- what will be proposed first -------------------------------------------------------------- */
+
+/* A point that is proposed again is there already. */
+static void add_ahead(struct hn_points_ahead *ahead, const struct hn_bindings *point,
+                      struct hn_error *err)
+{
+    for (size_t i = 0; i < ahead->count; i++)
+        if (hn_bindings_equal(&ahead->points[i], point))
+            return;
+    if (hn_bindings_copy(&ahead->points[ahead->count], point, err) == HN_OK)
+        ahead->count++;
+}
+
+static void add_ladder(struct hn_points_ahead *ahead, const struct hn_task *task, size_t limit,
+                       struct hn_error *err)
+{
+    const struct hn_config *config = task->config;
+    for (size_t i = 0; i < config->ladder_count && ahead->count < limit && !hn_failed(err); i++) {
+        struct hn_bindings point;
+        hn_bindings_init(&point);
+        if (hn_config_complete(config, task->space, &config->ladder[i], &point, NULL) == HN_OK)
+            add_ahead(ahead, &point, err);
+        hn_bindings_finish(&point);
+    }
+}
+
+/* What a strategy proposes before it has been told anything. */
+static void add_proposals(struct hn_points_ahead *ahead, const struct hn_task *task,
+                          const struct hn_session_options *options, size_t limit,
+                          struct hn_error *err)
+{
+    const struct hn_strategy_kind *kind = options->strategy;
+    unsigned look_ahead = hn_session_look_ahead(task, options);
+    const struct hn_search search = {
+        .space = task->space, .seed = options->seed, .look_ahead = look_ahead};
+    uint64_t most = kind->needs_feedback ? look_ahead / 2 : limit;
+    struct hn_strategy *strategy;
+    if (hn_failed(err))
+        return;
+    err->status = hn_space_wait(task->space, err);
+    if (hn_failed(err) || kind->create(&search, &strategy, err) != HN_OK)
+        return;
+    uint16_t *choice = hn_need(hn_space_parameter_count(task->space), sizeof *choice);
+    for (uint64_t t = 0; t < most && ahead->count < limit && !hn_failed(err); t++) {
+        struct hn_bindings point;
+        if (t > 0 && kind->waits != NULL && kind->waits(strategy))
+            break;
+        ahead->complete = !kind->propose(strategy, t, choice);
+        if (ahead->complete || hn_space_bindings(task->space, choice, &point, err) != HN_OK)
+            break;
+        add_ahead(ahead, &point, err);
+        hn_bindings_finish(&point);
+    }
+    kind->destroy(strategy);
+    free(choice);
+}
+
+enum hn_status hn_points_ahead_make(struct hn_points_ahead *ahead, const struct hn_task *task,
+                                    struct hn_store *store,
+                                    const struct hn_session_options *options, size_t limit,
+                                    struct hn_error *err)
+{
+    bool known = false;
+    hn_error_init(err);
+    *ahead = (struct hn_points_ahead){0};
+    if (store != NULL)
+        err->status = hn_store_knows(store, &task->version, &known, err);
+    if (hn_failed(err) || known)
+        return err->status;
+    ahead->fresh = true;
+    ahead->points = hn_need(limit, sizeof *ahead->points);
+    add_ladder(ahead, task, limit, err);
+    /* What is known now is enough to begin with. */
+    if (hn_space_is_built(task->space))
+        add_proposals(ahead, task, options, limit, err);
+    if (hn_failed(err))
+        hn_points_ahead_finish(ahead);
+    return err->status;
+}
+
+void hn_points_ahead_finish(struct hn_points_ahead *ahead)
+{
+    for (size_t i = 0; i < ahead->count; i++)
+        hn_bindings_finish(&ahead->points[i]);
+    free(ahead->points);
+    *ahead = (struct hn_points_ahead){0};
+}

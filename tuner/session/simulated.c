@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "tuner/session/backend.h"
+#include "tuner/session/points.h"
+
+/* --- of any backend --------------------------------------------------------------------------- */
+
+void hn_backend_destroy(struct hn_backend *backend)
+{
+    if (backend != NULL)
+        backend->kind->close(backend);
+}
+
+void hn_backend_event_finish(struct hn_backend_event *event)
+{
+    if (event->kind == HN_EVENT_COMPILED)
+        hn_image_finish(&event->image);
+    if (event->kind == HN_EVENT_EVALUATED)
+        hn_record_finish(&event->record);
+    event->kind = HN_EVENT_NONE;
+}
+
+void hn_race_result_finish(struct hn_race_result *result)
+{
+    for (size_t i = 0; i < result->count; i++)
+        hn_record_finish(&result->records[i]);
+    free(result->records);
+    free(result->samples);
+    *result = (struct hn_race_result){0};
+}
+
+enum hn_status hn_backend_run(struct hn_backend *backend, struct hn_run *run, struct hn_error *err)
+{
+    hn_error_init(err);
+    backend->kind->run(backend, run, err);
+    return err->status;
+}
+
+enum hn_status hn_backend_compile(struct hn_backend *backend, const struct hn_bindings *point,
+                                  struct hn_image *image, struct hn_error *err)
+{
+    const struct hn_start start = {.point = point, .patience_ms = INFINITY};
+    struct hn_backend_event event = {.kind = HN_EVENT_NONE};
+    hn_error_init(err);
+    backend->kind->start(backend, &start, err);
+    while (!hn_failed(err) && event.kind == HN_EVENT_NONE) {
+        backend->kind->next(backend, 100, &event, err);
+        if (!hn_failed(err) && event.kind == HN_EVENT_NONE)
+            hn_interrupt_check(err);
+    }
+    if (!hn_failed(err))
+        *image = event.image;
+    return err->status;
+}
+
+/* --- recordings ------------------------------------------------------------------------------- */
+
+static bool fits(const struct hn_task *task, const struct hn_recording *recording)
+{
+    const struct hn_identity *identity = &recording->identity;
+    if (strcmp(identity->kernel, task->identity.kernel) != 0)
+        return false;
+    return !recording->from_hone || (hn_bindings_equal(&identity->problem, task->problem) &&
+                                     (strcmp(identity->regime, hn_regime_name(task->regime)) == 0 ||
+                                      strcmp(identity->regime, HN_REGIME_UNKNOWN) == 0));
+}
+
+static bool is_recording_name(const char *name)
+{
+    size_t length = strlen(name);
+    return (length > 5 && strcmp(name + length - 5, ".json") == 0) ||
+           (length > 8 && strcmp(name + length - 8, ".json.gz") == 0);
+}
+
+static enum hn_status search_folder(const struct hn_task *task, const char *path,
+                                    struct hn_recording *recording, struct hn_error *err)
+{
+    struct dirent **entries;
+    int count = scandir(path, &entries, NULL, alphasort);
+    bool found = false;
+    if (count < 0)
+        return hn_fail(err, HN_ERUN, "%s can not be read: %s", path, strerror(errno));
+    enum hn_status status = HN_OK;
+    for (int i = 0; i < count; i++) {
+        char file[4096];
+        snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name);
+        if (status == HN_OK && !found && is_recording_name(entries[i]->d_name)) {
+            status = hn_recording_load(file, recording, err);
+            found = status == HN_OK && fits(task, recording);
+            if (status == HN_OK && !found)
+                hn_recording_finish(recording);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    if (status == HN_OK && !found) {
+        struct hn_text text;
+        hn_text_init(&text);
+        hn_bindings_append(&text, task->problem);
+        status = hn_fail(err, HN_ERUN, "%s holds no recording of %s for %s (%s)", path,
+                         task->identity.kernel, text.data != NULL ? text.data : "this problem",
+                         task->identity.regime);
+        hn_text_finish(&text);
+    }
+    return status;
+}
+
+enum hn_status hn_find_recording(const struct hn_task *task, const char *path,
+                                 struct hn_recording *recording, struct hn_error *err)
+{
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return search_folder(task, path, recording, err);
+    enum hn_status status = hn_recording_load(path, recording, err);
+    if (status != HN_OK || fits(task, recording))
+        return status;
+    struct hn_text was;
+    struct hn_text is;
+    hn_text_init(&was);
+    hn_text_init(&is);
+    hn_bindings_append(&was, &recording->identity.problem);
+    hn_bindings_append(&is, task->problem);
+    status = hn_fail(err, HN_ECONFIG, "%s records %s (%s, %s); asked for is %s (%s, %s)", path,
+                     recording->identity.kernel, was.data != NULL ? was.data : "no problem",
+                     recording->identity.regime, task->identity.kernel,
+                     is.data != NULL ? is.data : "no problem", task->identity.regime);
+    hn_text_finish(&was);
+    hn_text_finish(&is);
+    hn_recording_finish(recording);
+    return status;
+}
+
+/* Whether template, options or plan were others when it was recorded. Not said of files of Kernel
+ * Tuner. */
+static bool is_stale(const struct hn_task *task, const struct hn_recording *recording)
+{
+    return hn_version_knows_template(&recording->version) &&
+           !hn_version_same_source(&recording->version, &task->version);
+}
+
+/* --- measurements from one -------------------------------------------------------------------- */
+
+/* Measurements from a recording: every compile and evaluate ends at once with what was recorded. */
+struct simulated {
+    struct hn_backend base;
+    struct hn_recording recording;
+    struct hn_points points;   /* those recorded */
+    uint32_t *record_of_point; /* by their number */
+    uint16_t *choice;
+    struct hn_backend_event *events; /* a queue */
+    size_t event_count;
+    size_t event_next;
+    size_t event_capacity;
+};
+
+/* A space counts as recorded when at least this part of it is. */
+static const double coverage_limit = 0.95;
+
+static struct simulated *simulated_of(struct hn_backend *backend)
+{
+    return (struct simulated *)backend;
+}
+
+static void close_simulated(struct hn_backend *backend)
+{
+    struct simulated *simulated = simulated_of(backend);
+    for (size_t i = simulated->event_next; i < simulated->event_count; i++)
+        hn_backend_event_finish(&simulated->events[i]);
+    free(simulated->events);
+    hn_recording_finish(&simulated->recording);
+    hn_points_finish(&simulated->points);
+    free(simulated->record_of_point);
+    free(simulated->choice);
+    free(simulated);
+}
+
+static const struct hn_record *find(struct simulated *simulated, const struct hn_bindings *point)
+{
+    const struct hn_space *space = simulated->base.task->space;
+    if (hn_space_choice(space, point, simulated->choice, NULL) != HN_OK)
+        return NULL;
+    uint32_t number = hn_points_find(&simulated->points, simulated->choice);
+    return number != HN_NO_KEY
+               ? &simulated->recording.records.items[simulated->record_of_point[number]]
+               : NULL;
+}
+
+/* Moves what is still queued to the front, once that is less than what was taken. */
+static void push(struct simulated *simulated, const struct hn_backend_event *event)
+{
+    size_t left = simulated->event_count - simulated->event_next;
+    if (simulated->event_next > 0 && left <= simulated->event_next) {
+        memmove(simulated->events, simulated->events + simulated->event_next,
+                left * sizeof *simulated->events);
+        simulated->event_next = 0;
+        simulated->event_count = left;
+    }
+    simulated->events = hn_need_room(simulated->events, &simulated->event_capacity,
+                                     simulated->event_count, sizeof *simulated->events);
+    simulated->events[simulated->event_count++] = *event;
+}
+
+static bool failed_to_compile(enum hn_outcome outcome)
+{
+    return outcome == HN_OUTCOME_COMPILE_ERROR || outcome == HN_OUTCOME_COMPILE_TIMEOUT ||
+           outcome == HN_OUTCOME_COMPILE_CRASH;
+}
+
+static void compile(const struct hn_record *record, struct hn_image *image)
+{
+    hn_image_init(image);
+    image->outcome = HN_OUTCOME_OK;
+    if (record == NULL) {
+        image->outcome = HN_OUTCOME_SKIPPED;
+        image->message = hn_need_copy("not in the recording");
+        return;
+    }
+    image->resources = record->resources;
+    image->compile_ms = record->costs.compile_ms;
+    snprintf(image->code_hash, sizeof image->code_hash, "%s", record->code_hash);
+    if (failed_to_compile(record->outcome)) {
+        image->outcome = record->outcome;
+        image->message = hn_need_copy(record->message);
+    }
+}
+
+static void evaluate(const struct hn_record *recorded, struct hn_record *record,
+                     struct hn_error *err)
+{
+    hn_record_init(record);
+    if (hn_record_copy(record, recorded, err) != HN_OK || record->outcome != HN_OUTCOME_DUPLICATE)
+        return;
+    /* Its original was not proposed here: the time of the same machine code is its own. */
+    record->outcome = HN_OUTCOME_OK;
+    free(record->message);
+    free(record->original);
+    record->message = NULL;
+    record->original = NULL;
+}
+
+static void start(struct hn_backend *backend, const struct hn_start *start, struct hn_error *err)
+{
+    struct simulated *simulated = simulated_of(backend);
+    const struct hn_record *record = find(simulated, start->point);
+    bool evaluates = start->request != NULL;
+    struct hn_backend_event event = {.kind = evaluates ? HN_EVENT_EVALUATED : HN_EVENT_COMPILED,
+                                     .ticket = start->ticket};
+    if (hn_failed(err))
+        return;
+    if (evaluates)
+        evaluate(record, &event.record, err);
+    else
+        compile(record, &event.image);
+    if (!hn_failed(err))
+        push(simulated, &event);
+}
+
+static void next(struct hn_backend *backend, int timeout_ms, struct hn_backend_event *event,
+                 struct hn_error *err)
+{
+    struct simulated *simulated = simulated_of(backend);
+    (void)timeout_ms;
+    if (!hn_failed(err) && simulated->event_next < simulated->event_count)
+        *event = simulated->events[simulated->event_next++];
+    else
+        *event = (struct hn_backend_event){.kind = HN_EVENT_NONE};
+}
+
+/* There is nothing to be prepared, and nothing more to be measured. */
+static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error *err)
+{
+    (void)backend;
+    (void)run;
+    (void)err;
+}
+
+static void stop(struct hn_backend *backend)
+{
+    (void)backend;
+}
+
+/* A recording holds the occupancy and the key itself. */
+static void complete(struct hn_backend *backend, const struct hn_bindings *point,
+                     struct hn_image *image, char key[33], struct hn_error *err)
+{
+    (void)backend;
+    (void)point;
+    (void)err;
+    memcpy(key, image->code_hash, sizeof image->code_hash);
+}
+
+static void look(const struct hn_backend *backend, uint64_t ticket, struct hn_backend_state *state)
+{
+    (void)backend;
+    (void)ticket;
+    *state = (struct hn_backend_state){.room = 1, .idle = true, .quiet = true};
+}
+
+static const struct hn_backend_kind simulated_kind = {
+    .close = close_simulated,
+    .start = start,
+    .next = next,
+    .run = run,
+    .stop = stop,
+    .complete = complete,
+    .look = look,
+};
+
+static void index_points(struct simulated *simulated, const char *path, struct hn_error *err)
+{
+    const struct hn_space *space = simulated->base.task->space;
+    const struct hn_records *records = &simulated->recording.records;
+    uint64_t size = hn_space_size(space);
+    hn_points_init(&simulated->points, space);
+    simulated->record_of_point = hn_need(records->count, sizeof *simulated->record_of_point);
+    simulated->choice = hn_need(hn_space_parameter_count(space), sizeof *simulated->choice);
+    for (size_t i = 0; i < records->count; i++)
+        if (hn_space_choice(space, &records->items[i].point, simulated->choice, NULL) == HN_OK &&
+            hn_space_contains(space, simulated->choice))
+            simulated->record_of_point[hn_points_add(&simulated->points, simulated->choice)] =
+                (uint32_t)i;
+    uint64_t covered = hn_points_count(&simulated->points);
+    if ((double)covered < coverage_limit * (double)size)
+        hn_fail(err, HN_ECONFIG,
+                "%s records %llu of the %llu valid points; at least %g%% are needed for a "
+                "simulation (restrict the space with -s; `hone explain --simulate` and "
+                "`hone report` show a part of one)",
+                path, (unsigned long long)covered, (unsigned long long)size, coverage_limit * 100);
+}
+
+/* The limits of the recorded device, as far as its architecture tells. */
+static void describe_device(struct simulated *simulated, struct hn_error *err)
+{
+    char architecture[16];
+    struct hn_device *device = &simulated->base.device;
+    const struct hn_device_identity *identity = &simulated->recording.identity.device;
+    snprintf(architecture, sizeof architecture, "sm_%d", identity->capability);
+    if (hn_device_for_architecture(architecture, device, NULL) != HN_OK && !hn_failed(err))
+        hn_device_for_architecture("sm_90", device, err);
+    device->identity = *identity;
+}
+
+/* The times are those of the kernel as it was recorded, which may no longer be the kernel of the
+ * config. A recording that does not say which template it is of is taken for the config's. */
+static void set_version(struct simulated *simulated)
+{
+    struct hn_task *task = simulated->base.task;
+    const struct hn_version *recorded = &simulated->recording.version;
+    const struct hn_version own = task->version;
+    task->stale = is_stale(task, &simulated->recording);
+    task->version = *recorded;
+    if (task->stale)
+        snprintf(simulated->base.note, sizeof simulated->base.note,
+                 "the recording is stale: template, options or plan have changed since");
+    if (hn_version_knows_template(recorded))
+        return;
+    memcpy(task->version.template_hash, own.template_hash, sizeof own.template_hash);
+    memcpy(task->version.options_hash, own.options_hash, sizeof own.options_hash);
+    memcpy(task->version.plan_hash, own.plan_hash, sizeof own.plan_hash);
+}
+
+enum hn_status hn_backend_simulated(struct hn_task *task, const char *path,
+                                    struct hn_backend **backend, struct hn_error *err)
+{
+    struct simulated *simulated = hn_need(1, sizeof *simulated);
+    hn_error_init(err);
+    simulated->base = (struct hn_backend){.kind = &simulated_kind, .task = task, .simulated = true};
+    if (hn_find_recording(task, path, &simulated->recording, err) != HN_OK) {
+        free(simulated);
+        return err->status;
+    }
+    index_points(simulated, path, err);
+    describe_device(simulated, err);
+    if (hn_failed(err)) {
+        close_simulated(&simulated->base);
+        return err->status;
+    }
+    hn_task_set_measured(task, &simulated->recording.identity, err);
+    set_version(simulated);
+    *backend = &simulated->base;
+    return HN_OK;
+}
