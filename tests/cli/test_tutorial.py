@@ -27,7 +27,7 @@ NVCC = shutil.which("nvcc") or ("/usr/local/cuda/bin/nvcc" if os.path.exists("/u
 # Commands whose figures are the same everywhere, but for what the page shows as "…".
 EXACT = ("hone init", "hone space", "hone compile")
 # A line that only some runs print, whether the page shows it or not.
-SOMETIMES = re.compile(r"\s*(= tied|in all rows): ")
+SOMETIMES = re.compile(r"\s*((= tied|in all rows): |(then|again) +\d+ processes: )")
 # The page's device, in whose place another has its own name.
 PAGES_DEVICE = "NVIDIA H200"
 # What is another word on another device or in another run.
