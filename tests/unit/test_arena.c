@@ -152,7 +152,7 @@ static void buffers_are_aligned_as_the_config_says(void **state)
     bench_fixture_unload(&aligned);
 }
 
-int main(void)
+int test_arena(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inputs_come_from_files_and_by_value),

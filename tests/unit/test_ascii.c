@@ -49,7 +49,7 @@ static void a_part_is_found_without_case(void **state)
     assert_null(hn_find_letters("", "a"));
 }
 
-int main(void)
+int test_ascii(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_byte_is_what_the_c_locale_says),

@@ -147,7 +147,7 @@ static void grids_follow_from_clusters_that_run_at_once(void **state)
     bench_fixture_close(&attributes);
 }
 
-int main(void)
+int test_attributes(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_have_clusters_and_cooperate),

@@ -404,7 +404,7 @@ static void mostly_throttled_samples_are_kept_and_flagged(void **state)
 
 #define WITH_BENCH(test) cmocka_unit_test_setup_teardown(test, open_scale, close_scale)
 
-int main(void)
+int test_bench(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_BENCH(a_right_variant_is_verified_and_measured),

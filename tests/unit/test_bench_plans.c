@@ -221,7 +221,7 @@ static void every_failing_call_ends_cleanly(void **state)
                 300);
 }
 
-int main(void)
+int test_bench_plans(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_role_is_restored_between_launches),

@@ -66,7 +66,7 @@ static void a_coarse_timer_widens_it(void **state)
     assert_interval(&beside.variant_us, 4.75, 5, 5.25);
 }
 
-int main(void)
+int test_beside(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_slows_both_down_does_not_count),

@@ -135,7 +135,7 @@ static void copies_and_merges(void **state)
     hn_bindings_finish(&copy);
 }
 
-int main(void)
+int test_bindings(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_names_sorted_and_copies),

@@ -87,7 +87,7 @@ static void a_hostile_one_is_refused(void **state)
     }
 }
 
-int main(void)
+int test_capture_head(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_one_is_read),

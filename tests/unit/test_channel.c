@@ -216,7 +216,7 @@ static void sending_to_a_closed_end_fails(void **state)
     finish_pair(&pair);
 }
 
-int main(void)
+int test_channel(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_frame_comes_byte_by_byte),

@@ -285,7 +285,8 @@ static void guests_are_served_in_turn(void **state)
     close(wakeups[1]);
 }
 
-static int work(void)
+/* The process that the pool starts, which is this program with the argument "worker". */
+int test_worker(void)
 {
     struct hn_channel channel;
     if (getenv(hangs) != NULL)
@@ -301,7 +302,7 @@ static int work(void)
     return 0;
 }
 
-int main(int argc, char **argv)
+int test_compile_pool(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_worker_that_hangs_while_it_starts_ends_the_run),
@@ -313,7 +314,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_not_worth_its_time_is_stopped),
         cmocka_unit_test(guests_are_served_in_turn),
     };
-    if (argc > 1 && strcmp(argv[1], "worker") == 0)
-        return work();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -219,7 +219,7 @@ static void each_program_has_a_job_of_its_own(void **state)
     assert_null(hn_compile_queue_next(&fixture->queue, 1));
 }
 
-int main(void)
+int test_compile_queue(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {

@@ -113,7 +113,7 @@ static void only_what_is_launched_is_compiled_for(void **state)
     hn_image_finish(&image);
 }
 
-int main(void)
+int test_composite(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_point_launches_the_steps_that_apply),

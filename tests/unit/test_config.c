@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <dirent.h>
+#include <limits.h>
 #include <math.h>
 
 #include "config_fixture.h"
@@ -512,8 +512,8 @@ static void wrong_assignments_say_what_is_there(void **state)
     hn_config_destroy(config);
 }
 
-/* The message of a config that can not be loaded, or whose spaces can not be built. */
-static void load_bad(const char *path, struct hn_error *err)
+/* What becomes of a config that can not be loaded, or whose spaces can not be built. */
+static enum hn_status load_bad(const char *path, struct hn_error *err)
 {
     struct hn_config *config = NULL;
     enum hn_status status = hn_config_load(path, &config, err);
@@ -523,43 +523,66 @@ static void load_bad(const char *path, struct hn_error *err)
         hn_space_destroy(space);
     }
     hn_config_destroy(config);
-    if (status != HN_ECONFIG && status != HN_ENOTFOUND)
-        fail_msg("%s: status %d, expected an error", path, (int)status);
+    return status;
 }
 
-static void check_bad(const char *yaml)
+/* `entry`: the name of a broken config, its message and its text, cut at its end. */
+static void check_bad(char *entry)
 {
+    char *message = strchr(entry, '\n') + 1;
+    char *text = strchr(message, '\n') + 1;
+    message[-1] = text[-1] = '\0';
     char path[300];
-    snprintf(path, sizeof path, "%.*s.message", (int)(strlen(yaml) - strlen(".yaml")), yaml);
-    char *expected = NULL;
-    assert_int_equal(hn_text_read_file(path, 1 << 16, &expected, NULL, NULL), HN_OK);
-    expected[strcspn(expected, "\n")] = '\0';
+    snprintf(path, sizeof path, "%s.yaml", entry);
+    assert_int_equal(hn_text_write_file(path, text, strlen(text), NULL), HN_OK);
     struct hn_error err = {0};
-    load_bad(yaml, &err);
-    assert_string_equal(err.message, expected);
-    free(expected);
+    enum hn_status status = load_bad(path, &err);
+    unlink(path);
+    assert_string_equal(err.message, message);
+    enum hn_status expected =
+        strstr(message, "no point is valid") != NULL ? HN_ENOTFOUND : HN_ECONFIG;
+    if (status != expected)
+        fail_msg("%s: status %d, expected %d", path, (int)status, (int)expected);
 }
 
 static void every_bad_config_has_its_message(void **state)
 {
+    static const char folder[] = HONE_TEST_DATA "/config/bad";
+    static const char *const beside[] = {"product.cu", "family_calls.csv", "family_calls.txt"};
+    static const char begin[] = "\n==== ";
     (void)state;
-    assert_int_equal(chdir("bad"), 0);
-    DIR *folder = opendir(".");
-    assert_non_null(folder);
-    size_t checked = 0;
-    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
-        const char *dot = strrchr(entry->d_name, '.');
-        if (dot == NULL || strcmp(dot, ".yaml") != 0)
-            continue;
-        check_bad(entry->d_name);
-        checked++;
+    char *text = NULL;
+    struct hn_error err = {0};
+    hn_text_read_file(HONE_TEST_DATA "/config/bad/configs.txt", 1 << 20, &text, NULL, &err);
+    assert_string_equal(err.message, "");
+    char source[PATH_MAX];
+    char *real = realpath(folder, NULL);
+    char work[] = "/tmp/hone-test-XXXXXX";
+    assert_non_null(real);
+    assert_non_null(mkdtemp(work));
+    assert_int_equal(chdir(work), 0);
+    for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
+        snprintf(source, sizeof source, "%s/%s", real, beside[i]);
+        assert_int_equal(symlink(source, beside[i]), 0);
     }
-    closedir(folder);
+    size_t checked = 0;
+    for (char *next, *entry = strstr(text, begin); entry != NULL; entry = next, checked++) {
+        next = strstr(entry + strlen(begin), begin);
+        if (next != NULL)
+            next[1] = '\0';
+        check_bad(entry + strlen(begin));
+    }
+    for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++)
+        unlink(beside[i]);
+    assert_int_equal(chdir(real), 0);
     assert_int_equal(chdir(".."), 0);
-    assert_true(checked >= 80);
+    rmdir(work);
+    free(real);
+    free(text);
+    assert_true(checked >= 263);
 }
 
-int main(void)
+int test_config(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read),

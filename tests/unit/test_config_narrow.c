@@ -177,7 +177,7 @@ static void where_none_of_the_kept_is_valid_is_no_space(void **state)
     hn_config_destroy(config);
 }
 
-int main(void)
+int test_config_narrow(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_space_has_promising_points_only),

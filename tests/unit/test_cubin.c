@@ -201,7 +201,7 @@ static void reads_the_parameters_that_a_kernel_declares(void **state)
     hn_parameters_finish(&parameters);
 }
 
-int main(void)
+int test_cubin(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_the_largest_of_several_entries),

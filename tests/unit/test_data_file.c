@@ -201,7 +201,7 @@ static void a_file_that_shrinks_is_an_error(void **state)
                                      "it was read");
 }
 
-int main(void)
+int test_data_file(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_bytes_are_elements),

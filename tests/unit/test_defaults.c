@@ -75,7 +75,7 @@ static void a_default_point_is_never_far_from_the_best(void **state)
     assert_true(compared > 90);
 }
 
-int main(void)
+int test_defaults(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_default_point_is_never_far_from_the_best),

@@ -149,7 +149,7 @@ static void refuses_damaged_json(void **state)
     json_decref(json);
 }
 
-int main(void)
+int test_device(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(knows_the_limits_of_architectures),

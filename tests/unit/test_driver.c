@@ -148,7 +148,7 @@ static void every_failing_call_is_reported(void **state)
     }
 }
 
-int main(void)
+int test_driver(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device_has_identity_and_limits),

@@ -190,7 +190,7 @@ static void elements_are_written(void **state)
     assert_string_equal(text, "0.10000000000000001");
 }
 
-int main(void)
+int test_element(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(halves_read_back),

@@ -106,7 +106,7 @@ static void an_objective_is_reckoned_until_it_is_measured(void **state)
     hn_record_finish(&other);
 }
 
-int main(void)
+int test_energy(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_are_averaged),

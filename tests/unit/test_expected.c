@@ -157,7 +157,7 @@ static void a_name_may_have_the_problem_in_it(void **state)
     free(values);
 }
 
-int main(void)
+int test_expected(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_compared_with_what_files_hold),

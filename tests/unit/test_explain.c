@@ -323,7 +323,7 @@ static void test_what_would_follow(void **state)
     expect_next(hn_real(0.5), hn_real(0.25), hn_real(0.125), 1);
 }
 
-int main(void)
+int test_explain(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exact_shares_of_a_sum),

@@ -67,7 +67,7 @@ static void test_errors(void **state)
         err.message, "'matmul' was not tuned for that problem; cached are: B_LAYOUT=row,K=4096,"));
 }
 
-int main(void)
+int test_export(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_json),

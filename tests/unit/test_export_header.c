@@ -320,7 +320,7 @@ static void test_nvcc(void **state)
           " -std=c++17 -arch=sm_90 -Werror all-warnings -cubin -o source.cubin matmul_source.cu");
 }
 
-int main(void)
+int test_export_header(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_header_of_several),

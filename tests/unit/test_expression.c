@@ -340,7 +340,7 @@ static void knows_the_sizes_of_types(void **state)
     }
 }
 
-int main(void)
+int test_expression(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(evaluates_as_python),

@@ -298,7 +298,7 @@ static void test_nested_chains_are_refused(void **state)
     hn_text_finish(&text);
 }
 
-int main(void)
+int test_expression_c(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_as_evaluator),

@@ -275,7 +275,7 @@ static void random_text_never_crashes(void **state)
     assert_true(parsed > 500);
 }
 
-int main(void)
+int test_expression_parse(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(malformed_text_is_explained),

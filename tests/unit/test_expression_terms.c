@@ -284,7 +284,7 @@ static void conjuncts_are_split_at_the_top(void **state)
     }
 }
 
-int main(void)
+int test_expression_terms(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_terms_agree_with_the_evaluator),

@@ -170,7 +170,7 @@ static void draws_reach_everywhere(void **state)
     hn_config_destroy(config);
 }
 
-int main(void)
+int test_family(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_keys_are_read),

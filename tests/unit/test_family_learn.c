@@ -403,7 +403,7 @@ static void what_is_picked_serves_together(void **state)
     assert_int_equal(picked[1] + picked[2], 5);
 }
 
-int main(void)
+int test_family_learn(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tree_finds_where_the_better_choice_changes),

@@ -142,7 +142,7 @@ static void the_best_at_a_size_is_of_any_point_or_its_own_search(void **state)
     hn_matrix_destroy(matrix);
 }
 
-int main(void)
+int test_family_sizes(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_other_size_is_rounded),

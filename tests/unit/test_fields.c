@@ -284,7 +284,7 @@ static void strings_that_are_no_utf8_are_kept_readable(void **state)
                    "{\"string\": \"a?\", \"chars\": \"b?\", \"color\": \"red\"}");
 }
 
-int main(void)
+int test_fields(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_reads_what_it_writes),

@@ -388,7 +388,7 @@ static void normal_numbers_are_normal(void **state)
     assert_true(fabs((double)within / COUNT - 0.682689) < 0.01);
 }
 
-int main(void)
+int test_fill(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_permutation_has_every_number_once),

@@ -276,7 +276,7 @@ static void what_was_not_counted_says_nothing(void **state)
     hn_record_finish(&record);
 }
 
-int main(void)
+int test_findings(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_found_where_nothing_is_wrong),

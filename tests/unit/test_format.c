@@ -111,7 +111,7 @@ static void merit_is_the_objective_or_the_last_metric(void **state)
     hn_record_finish(&record);
 }
 
-int main(void)
+int test_format(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_have_four_digits),

@@ -226,7 +226,7 @@ static void json_is_weighed_before_it_is_parsed(void **state)
     assert_int_equal(hn_gate_json(text, sizeof text, &err), HN_OK);
 }
 
-int main(void)
+int test_gate(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_what_times_can_be),

@@ -216,7 +216,7 @@ static void survives_contradictions(void **state)
     hn_gaussian_finish(&gaussian);
 }
 
-int main(void)
+int test_gaussian(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(covariances_are_matern_s),

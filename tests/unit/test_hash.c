@@ -39,7 +39,7 @@ static void join_depends_on_the_order(void **state)
     assert_string_equal(ab.hex, again.hex);
 }
 
-int main(void)
+int test_hash(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty_input_has_the_published_value),

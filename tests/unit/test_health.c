@@ -50,7 +50,7 @@ static void does_without_nvml(void **state)
     hn_health_watch_destroy(NULL);
 }
 
-int main(void)
+int test_health(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_what_held_the_clocks_down),

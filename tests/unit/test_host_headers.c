@@ -175,7 +175,7 @@ static void what_nvrtc_does_not_read_is_not(void **state)
     assert_string_equal(hash_of(other).hex, hash_with(other, with_limits).hex);
 }
 
-int main(void)
+int test_host_headers(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_hold_what_device_code_takes),

@@ -123,7 +123,7 @@ static void difference_names_what_changed(void **state)
     hn_text_finish(&text);
 }
 
-int main(void)
+int test_identity(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copy_is_equal_and_independent),

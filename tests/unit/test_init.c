@@ -367,7 +367,7 @@ static void test_nothing_is_written(void **state)
     hn_source_text_finish(&source);
 }
 
-int main(void)
+int test_init(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_blanks_what_is_no_code),

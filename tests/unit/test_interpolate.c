@@ -25,7 +25,7 @@ static void interpolation_is_that_of_scipy(void **state)
     assert_true(values[0] == 10 && values[1] == 8 && values[2] == 6);
 }
 
-int main(void)
+int test_interpolate(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interpolation_is_that_of_scipy),

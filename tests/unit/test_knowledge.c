@@ -156,7 +156,7 @@ static void what_came_later_or_is_too_little_does_not_count(void **state)
     finish(&task, store);
 }
 
-int main(void)
+int test_knowledge(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nearest_tuning_first, set_up, tear_down),

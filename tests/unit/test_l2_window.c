@@ -166,7 +166,7 @@ static void keys_tell_windows_apart(void **state)
     hn_text_finish(&text);
 }
 
-int main(void)
+int test_l2_window(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_have_their_window),

@@ -233,7 +233,7 @@ static void recalls_the_dynamic_shared_memory_of_older_records(void **state)
     hn_record_finish(&record);
 }
 
-int main(void)
+int test_launch(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(evaluates_every_step),

@@ -191,7 +191,7 @@ static void shipped_kernels_are_programs(void **state)
     }
 }
 
-int main(void)
+int test_launch_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_are_those_that_are_made_one_by_one),

@@ -158,7 +158,7 @@ static void what_nobody_sent_can_not_be_named(void **state)
     tear_down(&pair);
 }
 
-int main(void)
+int test_link(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_image_travels_once),

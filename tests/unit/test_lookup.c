@@ -241,7 +241,7 @@ static void numbers(void **state)
     finish(&fixture);
 }
 
-int main(void)
+int test_lookup(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grades),

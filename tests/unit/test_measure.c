@@ -95,7 +95,7 @@ static void the_step_of_the_timer_is_the_smallest_difference(void **state)
     assert_true(hn_sampler_step(rounded, 3) == 0.5);
 }
 
-int main(void)
+int test_measure(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_a_changed_clock_drops_a_sample),

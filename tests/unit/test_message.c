@@ -380,7 +380,7 @@ static void what_would_fill_the_memory_is_not_parsed(void **state)
     free(body);
 }
 
-int main(void)
+int test_message(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_survive_the_wire),

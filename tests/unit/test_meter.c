@@ -46,7 +46,7 @@ static void a_whole_is_the_union_of_its_parts(void **state)
     expect(&whole, 30, 15);
 }
 
-int main(void)
+int test_meter(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(overlapping_work_counts_once),

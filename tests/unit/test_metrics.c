@@ -117,7 +117,7 @@ static void an_unknown_objective_is_an_error(void **state)
     assert_string_equal(err.message, "objective 'speed' is no metric");
 }
 
-int main(void)
+int test_metrics(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(evaluates_in_order, set_up, tear_down),

@@ -289,7 +289,7 @@ static void markers_name_their_kernels(void **state)
     assert_false(hn_entry_marker_names("k", 0, "k"));
 }
 
-int main(void)
+int test_nvcc(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says_its_version),

@@ -40,7 +40,7 @@ static void a_uuid_chooses(void **state)
     assert_int_equal(capability_with("90,80", "GPU-7"), 0);
 }
 
-int main(void)
+int test_nvml(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_all_devices_have_is_guessed),

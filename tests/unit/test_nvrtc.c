@@ -99,7 +99,7 @@ static void looks_into_the_wheels(void **state)
     assert_int_equal(system(command), 0);
 }
 
-int main(void)
+int test_nvrtc(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opens_with_its_headers),

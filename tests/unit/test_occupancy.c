@@ -130,7 +130,7 @@ static void knows_every_architecture_of_the_table(void **state)
     }
 }
 
-int main(void)
+int test_occupancy(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_the_rules_of_the_hardware),

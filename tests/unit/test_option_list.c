@@ -320,7 +320,7 @@ static void the_manual_lists_them_all(void **state)
     free(manual);
 }
 
-int main(void)
+int test_option_list(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_have_a_bound),

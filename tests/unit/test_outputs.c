@@ -147,7 +147,7 @@ static void narrow_types_and_vectors_are_compared(void **state)
     bench_fixture_unload(&types);
 }
 
-int main(void)
+int test_outputs(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_multiset_has_no_order),

@@ -38,7 +38,7 @@ static void the_first_failure_counts(void **state)
     assert_string_equal(err.message, "task 150");
 }
 
-int main(void)
+int test_parallel(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tasks_are_done_once_each),

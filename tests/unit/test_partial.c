@@ -149,7 +149,7 @@ static void without_a_reference_what_is_left_is_not_compared(void **state)
     plan->reference.kind = HN_REFERENCE_TEMPLATE;
 }
 
-int main(void)
+int test_partial(void)
 {
 #define OPENED(test) cmocka_unit_test_setup_teardown(test, open_border, close_border)
     const struct CMUnitTest tests[] = {

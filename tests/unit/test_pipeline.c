@@ -316,7 +316,7 @@ static void every_failing_call_ends_cleanly(void **state)
 
 #define WITH_BENCH(test) cmocka_unit_test_setup_teardown(test, open_bench, close_bench)
 
-int main(void)
+int test_pipeline(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_BENCH(every_memory_and_order_gives_the_right_result),

@@ -378,7 +378,7 @@ static void damaged_plans_are_survived(void **state)
     json_decref(json);
 }
 
-int main(void)
+int test_plan(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plan_reads_back),

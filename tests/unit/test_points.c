@@ -137,7 +137,7 @@ static void a_ticket_is_small(void **state)
     hn_tickets_finish(&tickets);
 }
 
-int main(void)
+int test_points(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(points_are_numbered_as_they_are_seen),

@@ -81,7 +81,7 @@ static void defaults_and_macros_of_the_templates_own_are_none(void **state)
     expect(PRELUDE KERNEL, "-DBLOCK=7", NULL);
 }
 
-int main(void)
+int test_prelude_check(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_define_is_an_error),

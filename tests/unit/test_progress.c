@@ -132,7 +132,7 @@ static void test_compiling(void **state)
     assert_line(&now, "0/100 | 7 compile, one for 12 s");
 }
 
-int main(void)
+int test_progress(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clip),

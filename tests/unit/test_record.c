@@ -268,7 +268,7 @@ static void the_best_is_ok_and_of_the_final_race(void **state)
     assert_true(hn_record_beats(&slow, &bound));
 }
 
-int main(void)
+int test_record(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copy_is_deep),

@@ -467,7 +467,7 @@ static void point_that_does_not_fit_is_not_saved(void **state)
     hn_recording_finish(&recording);
 }
 
-int main(void)
+int test_recording(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip_is_exact),

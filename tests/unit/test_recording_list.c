@@ -77,7 +77,7 @@ static void what_is_not_asked_for(void **state)
                      HN_EFORMAT);
 }
 
-int main(void)
+int test_recording_list(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folder_gives_the_results_of_a_kernel),

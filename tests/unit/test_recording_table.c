@@ -118,7 +118,7 @@ static void what_is_no_recording_is_refused(void **state)
           "it is no JSON: line 2, column 14: invalid token near 'x'");
 }
 
-int main(void)
+int test_recording_table(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_table_takes_values_of_any_kind),

@@ -124,7 +124,7 @@ static void processes_are_gathered(void **state)
     assert_true(timing.median_us == 10.09);
 }
 
-int main(void)
+int test_replay_judge(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_of_one_process_are_given_a_tenth),

@@ -264,7 +264,7 @@ static void roofs_have_a_text(void **state)
     hn_text_finish(&text);
 }
 
-int main(void)
+int test_roofs(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_newest_of_a_driver_is_kept),

@@ -263,7 +263,7 @@ static void both_losses_are_told(void **state)
     hn_rule_finish(&rule);
 }
 
-int main(void)
+int test_rule(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_leaf_is_taken_or_the_next_that_can_be_used),

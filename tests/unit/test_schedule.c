@@ -142,7 +142,7 @@ static void only_so_many_cores_compile(void **state)
     hn_schedule_finish(&schedule);
 }
 
-int main(void)
+int test_schedule(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fastest_is_told_first),

@@ -162,7 +162,7 @@ static void test_one_answer(void **state)
     hn_config_destroy(config);
 }
 
-int main(void)
+int test_select(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_answer, set_up, tear_down),

@@ -309,7 +309,7 @@ static void test_rules(void **state)
     hn_config_destroy(config);
 }
 
-int main(void)
+int test_select_rule(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_rules, set_up, tear_down),

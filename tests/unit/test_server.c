@@ -95,7 +95,7 @@ static void a_changed_row_is_refused(void **state)
         }
 }
 
-int main(void)
+int test_server(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(no_name_has_a_password),

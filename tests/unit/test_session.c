@@ -483,7 +483,7 @@ static void who_is_wanted_in_the_race_is_in_it(void **state)
     }
 }
 
-int main(void)
+int test_session(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_point_is_accounted_for),

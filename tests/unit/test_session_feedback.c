@@ -490,7 +490,7 @@ static int finish_probe(void **state)
     return 0;
 }
 
-int main(void)
+int test_session_feedback(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measurements_alone_determine_the_sequence),

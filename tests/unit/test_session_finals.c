@@ -285,7 +285,7 @@ static void images_of_the_best_are_kept(void **state)
     hn_store_close(store);
 }
 
-int main(void)
+int test_session_finals(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_liar_falls_on_the_second_seed),

@@ -450,7 +450,7 @@ static void a_record_that_is_gone_is_said(void **state)
     hn_store_close(store);
 }
 
-int main(void)
+int test_session_resume(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(second_session_does_no_work),          TEST(a_race_that_shifts_times_is_not_repeated),

@@ -195,7 +195,7 @@ static void roofs_are_whole_and_of_the_same_device(void **state)
     json_decref(document);
 }
 
-int main(void)
+int test_shipped(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_recording_is_of_what_is_shipped),

@@ -320,7 +320,7 @@ static void a_scale_ranks_and_bounds(void **state)
     hn_recorded_finish(&recorded);
 }
 
-int main(void)
+int test_simulate(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(priors_are_points_of_the_space),

@@ -268,7 +268,7 @@ static void a_missing_or_broken_file_is_said(void **state)
     finish_grid(&grid);
 }
 
-int main(void)
+int test_simulated(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_recording_plays),

@@ -300,7 +300,7 @@ static void compiles_to_all_steps(void **state)
     hn_source_finish(&source);
 }
 
-int main(void)
+int test_source(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(puts_prelude_before_the_template),

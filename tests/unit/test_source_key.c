@@ -125,7 +125,7 @@ static void words_of_a_parameter_are_no_parameters(void **state)
     assert_false(key.leaves_out);
 }
 
-int main(void)
+int test_source_key(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_nothing_reads_does_not_count),

@@ -478,7 +478,7 @@ static void published_spaces_have_their_counts(void **state)
     }
 }
 
-int main(void)
+int test_space(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(points_have_estimates),

@@ -511,7 +511,7 @@ static void products_that_may_overflow_end(void **state)
     assert_true(steps[0] == steps[1]);
 }
 
-int main(void)
+int test_space_large(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_many_points_are_counted),

@@ -255,7 +255,7 @@ static void large_spaces_agree_with_brute_force(void **unused)
     assert_true(seen[2] > 10);
 }
 
-int main(void)
+int test_space_random(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_spaces_agree_with_brute_force),

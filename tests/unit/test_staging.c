@@ -69,7 +69,7 @@ static void what_was_not_measured_says_so(void **state)
     assert_false(staging_of(0, 0, 0, 3).measured);
 }
 
-int main(void)
+int test_staging(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(estimates_are_those_of_the_guide),

@@ -91,7 +91,7 @@ static void half_width_is_relative(void **state)
     assert_true(isinf(hn_interval_half_width(&zero)));
 }
 
-int main(void)
+int test_statistics(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(median_of_odd_even_and_none),

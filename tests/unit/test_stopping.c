@@ -206,7 +206,7 @@ static void a_race_needs_a_time_that_is_known(void **state)
     assert_true(is_decided(steady, behind, 6));
 }
 
-int main(void)
+int test_stopping(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steady_samples_stop_at_six),

@@ -451,7 +451,7 @@ static void committed_survives_kill_9(void **state)
     hn_store_close(store);
 }
 
-int main(void)
+int test_store(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_clock_before_1970_writes_nothing),

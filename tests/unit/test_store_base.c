@@ -126,7 +126,7 @@ static void the_rest_is_found_in_the_base(void **state)
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM roof"), 0);
 }
 
-int main(void)
+int test_store_base(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(lists_have_both),

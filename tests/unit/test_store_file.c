@@ -524,7 +524,7 @@ static void network_file_systems_are_known(void **state)
     assert_null(hn_place_network_name(0x01021994)); /* tmpfs */
 }
 
-int main(void)
+int test_store_file(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(makes_missing_folders),

@@ -98,7 +98,7 @@ static void best_is_that_of_all_points_that_count(void **state)
     }
 }
 
-int main(void)
+int test_store_list(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(best_is_that_of_all_points_that_count),

@@ -197,7 +197,7 @@ static void a_merge_says_where_it_is_from(void **state)
     hn_store_close(store);
 }
 
-int main(void)
+int test_store_merge(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(merge_takes_each_session_once),

@@ -108,7 +108,7 @@ static void another_kernel_is_left_alone(void **state)
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM record"), 5);
 }
 
-int main(void)
+int test_store_prune(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(stale_versions_go_with_plans_and_images),

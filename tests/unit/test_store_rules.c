@@ -272,7 +272,7 @@ static void which_problems_have_sessions_is_known(void **state)
     hn_store_close(store);
 }
 
-int main(void)
+int test_store_rules(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_newest_rule_counts),

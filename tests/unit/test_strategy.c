@@ -158,7 +158,7 @@ static void large_ranges_stay_in_range(void **state)
     }
 }
 
-int main(void)
+int test_strategy(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_are_found_by_name),

@@ -394,7 +394,7 @@ static void nothing_is_destroyed(void **state)
         hn_strategy_find(names[i])->destroy(NULL);
 }
 
-int main(void)
+int test_strategy_classic(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(proposals_are_valid_and_new),

@@ -597,7 +597,7 @@ static void values_that_go_together_are_changed_together(void **state)
     hn_space_destroy(space);
 }
 
-int main(void)
+int test_strategy_model(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(booleans_are_numbers),

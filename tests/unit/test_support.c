@@ -87,7 +87,7 @@ static void what_leaves_elements_out_or_lets_them_differ_is_compiled_where_asked
     assert_string_equal(options[3], "-DLOOSE=1");
 }
 
-int main(void)
+int test_support(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_a_plan_uses_is_compiled),

@@ -78,7 +78,7 @@ static void another_seed_reaches_the_symbols(void **state)
     expect("MEMORY=constant,MISSING=0", HN_OUTCOME_OK, NULL);
 }
 
-int main(void)
+int test_symbols(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(symbols_are_set_before_every_launch),

@@ -187,7 +187,7 @@ static void no_table_is_said(void **state)
     hn_table_destroy(NULL);
 }
 
-int main(void)
+int test_table(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),

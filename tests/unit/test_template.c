@@ -163,7 +163,7 @@ static void hash_tells_texts_not_places(void **state)
     remove_folder(there);
 }
 
-int main(void)
+int test_template(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_quoted_includes_once),

@@ -263,7 +263,7 @@ static void tall_products_have_a_default(void **state)
     hn_config_destroy(config);
 }
 
-int main(void)
+int test_templates(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(configs_and_templates_agree),

@@ -189,7 +189,7 @@ static void plans_keep_their_maps(void **state)
     json_decref(json);
 }
 
-int main(void)
+int test_tensor_map(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_are_given_maps),

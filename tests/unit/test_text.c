@@ -203,7 +203,7 @@ static void words_of_a_shell(void **state)
     }
 }
 
-int main(void)
+int test_text(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_what_is_not_utf8),

@@ -154,7 +154,7 @@ static void what_a_texture_can_read(void **state)
     assert_non_null(hn_texture_check(&line, &buffer));
 }
 
-int main(void)
+int test_texture(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(textures_read_rows),

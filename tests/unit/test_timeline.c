@@ -45,7 +45,7 @@ static void what_does_not_fit_is_joined_with_the_last(void **state)
     assert_int_equal(timeline.spans[HN_TIMELINE_LIMIT - 1].count, 11);
 }
 
-int main(void)
+int test_timeline(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_follows_its_like_is_joined),

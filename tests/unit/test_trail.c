@@ -207,7 +207,7 @@ static void renew_finds_the_rest_of_the_space(void **state)
     hn_space_destroy(space);
 }
 
-int main(void)
+int test_trail(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(points_are_found_again),

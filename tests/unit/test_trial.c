@@ -372,7 +372,7 @@ static void without_a_control_it_ends_where_nothing_is_to_be_seen(void **state)
     assert_true(trial.whole_us == 10.0 && trial.spared_us == 9.0);
 }
 
-int main(void)
+int test_trial(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_honest_variant_that_was_slow_once_is_acquitted),

@@ -185,7 +185,7 @@ static void counts_as_a_number(void **state)
         assert_true(hn_value_number(&values[i]) == numbers[i]);
 }
 
-int main(void)
+int test_value(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(has_one_text),

@@ -173,7 +173,7 @@ static void a_missing_file_is_named(void **state)
     assert_null(root);
 }
 
-int main(void)
+int test_yaml(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_mapping_keeps_order_and_places),

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench_fixture.h"
+
+/* CTest's SKIP_RETURN_CODE of this test. */
+enum { SKIPPED = 77 };
+
+static struct bench_fixture scale;
+static struct bench_fixture accumulate;
+static int capability;
+
+static const struct hn_bench_request both = {.verify = true, .measure = true, .full = true};
+
+static int load(void **state)
+{
+    (void)state;
+    bench_fixture_load(&scale, "double/scale.yaml", capability);
+    bench_fixture_load(&accumulate, "double/accumulate.yaml", capability);
+    return 0;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    bench_fixture_unload(&scale);
+    bench_fixture_unload(&accumulate);
+    return 0;
+}
+
+static void set_problem(struct bench_fixture *fixture, const char *problem)
+{
+    hn_bindings_finish(&fixture->config->problems[0]);
+    hn_bindings_init(&fixture->config->problems[0]);
+    assert_int_equal(hn_bindings_parse(problem, &fixture->config->problems[0], NULL), HN_OK);
+}
+
+static void open_bench(struct bench_fixture *fixture, enum hn_regime regime)
+{
+    struct hn_error err = {.message = ""};
+    if (bench_fixture_open(fixture, regime, &err) != HN_OK)
+        fail_msg("%s", err.message);
+}
+
+static void expect(const struct hn_record *record, enum hn_outcome outcome)
+{
+    if (record->outcome != outcome)
+        fail_msg("found %s (%s), expected %s", hn_outcome_name(record->outcome),
+                 record->message == NULL ? "" : record->message, hn_outcome_name(outcome));
+}
+
+static void print_timing(const char *what, const struct hn_record *record)
+{
+    const struct hn_timing *timing = &record->timing;
+    printf("%s: %.3f us [%.3f, %.3f], %zu samples of %d, %d dropped, %.0f MHz, verify %.1f ms, "
+           "measure %.1f ms%s\n",
+           what, timing->median_us, timing->low_us, timing->high_us, timing->sample_count,
+           timing->batch, timing->dropped, timing->clock_mhz, record->costs.verify_ms,
+           record->costs.measure_ms, timing->unstable ? ", unstable" : "");
+}
+
+static void right_and_wrong_variants_are_told_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *point;
+        enum hn_outcome outcome;
+    } cases[] = {
+        {"BLOCK=256,FAULT=0,ITEMS=4", HN_OUTCOME_OK},
+        {"BLOCK=128,FAULT=1,ITEMS=4", HN_OUTCOME_LAUNCH_ERROR},
+        {"BLOCK=128,FAULT=4,ITEMS=4", HN_OUTCOME_WRONG_RESULT},
+        {"BLOCK=128,FAULT=5,ITEMS=4", HN_OUTCOME_OUT_OF_BOUNDS},
+        {"BLOCK=128,FAULT=6,ITEMS=4", HN_OUTCOME_OUT_OF_BOUNDS},
+        {"BLOCK=128,FAULT=7,ITEMS=4", HN_OUTCOME_OUT_OF_BOUNDS},
+        {"BLOCK=128,FAULT=8,ITEMS=4", HN_OUTCOME_WRONG_RESULT},
+        {"BLOCK=128,FAULT=10,ITEMS=4", HN_OUTCOME_WRONG_RESULT},
+        {"BLOCK=1024,FAULT=0,ITEMS=1", HN_OUTCOME_OK},
+    };
+    set_problem(&scale, "n=1000003");
+    open_bench(&scale, HN_COLD);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct hn_record record = bench_fixture_evaluate(&scale, cases[i].point, &both);
+        printf("%s: %s: %s\n", cases[i].point, hn_outcome_name(record.outcome),
+               record.message == NULL ? "" : record.message);
+        expect(&record, cases[i].outcome);
+        hn_record_finish(&record);
+    }
+    bench_fixture_close(&scale);
+}
+
+static void every_role_is_restored(void **state)
+{
+    (void)state;
+    open_bench(&accumulate, HN_COLD);
+    struct hn_record record = bench_fixture_evaluate(&accumulate, "SCRATCH=4096", &both);
+    expect(&record, HN_OUTCOME_OK);
+    print_timing("accumulate", &record);
+    assert_true(hn_value_number(hn_bindings_get(&record.metrics, "metric")) == 1.5);
+    hn_record_finish(&record);
+    bench_fixture_close(&accumulate);
+}
+
+static double measure_us(const char *problem, enum hn_regime regime)
+{
+    set_problem(&scale, problem);
+    open_bench(&scale, regime);
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
+    expect(&record, HN_OUTCOME_OK);
+    print_timing(hn_regime_name(regime), &record);
+    double median_us = record.timing.median_us;
+    assert_true(record.timing.low_us <= median_us && median_us <= record.timing.high_us);
+    hn_record_finish(&record);
+    bench_fixture_close(&scale);
+    return median_us;
+}
+
+/* Their times are printed: what launches cost and caches save is for bench/run to compare. */
+static void each_regime_measures(void **state)
+{
+    (void)state;
+    for (int regime = HN_COLD; regime <= HN_GRAPH10; regime++) {
+        measure_us("n=65536", (enum hn_regime)regime);
+        measure_us("n=1048576", (enum hn_regime)regime);
+    }
+    open_bench(&scale, HN_GRAPH10);
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=4,ITEMS=4", &both);
+    expect(&record, HN_OUTCOME_WRONG_RESULT);
+    hn_record_finish(&record);
+    bench_fixture_close(&scale);
+}
+
+static void a_copy_is_measured(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    double rate = 0.0;
+    double median_us = measure_us("n=67108864", HN_COLD);
+    open_bench(&scale, HN_COLD);
+    if (hn_bench_copy_bandwidth(scale.bench, (size_t)67108864 * 4, &rate, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    bench_fixture_close(&scale);
+    printf("scale %.0f GB/s, copy %.0f GB/s, device %s\n", 8.0 * 67108864 / median_us / 1e3, rate,
+           scale.device.identity.name);
+    assert_true(rate > 0.0 && isfinite(rate));
+}
+
+static void warm_up_tells_the_noise(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    struct hn_bindings point;
+    struct hn_image image;
+    double noise = 0.0;
+    set_problem(&scale, "n=16777216");
+    open_bench(&scale, HN_COLD);
+    hn_bindings_init(&point);
+    hn_bindings_parse("BLOCK=256,FAULT=0,ITEMS=4", &point, NULL);
+    bench_fixture_compile(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &image);
+    enum hn_status status = hn_bench_warm_up(scale.bench, &point, &image, false, &noise, &err);
+    printf("noise %.4f%%\n", 100.0 * noise);
+    hn_image_finish(&image);
+    hn_bindings_finish(&point);
+    bench_fixture_close(&scale);
+    if (status != HN_OK)
+        fail_msg("%s", err.message);
+    assert_true(noise >= 0.0 && isfinite(noise));
+}
+
+/* Last: after it the process can use the device no more. */
+static void an_illegal_address_is_a_device_fault(void **state)
+{
+    (void)state;
+    set_problem(&scale, "n=65536");
+    open_bench(&scale, HN_COLD);
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=2,ITEMS=4", &both);
+    printf("%s\n", record.message);
+    expect(&record, HN_OUTCOME_DEVICE_FAULT);
+    assert_true(hn_bench_is_dead(scale.bench));
+    hn_record_finish(&record);
+    bench_fixture_close(&scale);
+}
+
+/* A data centre's card under a plain kernel; other cards may have no counter. */
+static void a_launch_costs_joules(void **state)
+{
+    (void)state;
+    const struct hn_bench_request request = {.verify = true, .measure = true, .energy_s = 0.5};
+    set_problem(&scale, "n=67108864");
+    open_bench(&scale, HN_COLD);
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request);
+    expect(&record, HN_OUTCOME_OK);
+    const struct hn_bindings *seen = &record.observed;
+    double power_w = hn_observed(seen, "energy.power_w");
+    double launch_us = hn_observed(seen, "energy.launch_us");
+    double idle_w = hn_observed(seen, "energy.idle_w");
+    double found = hn_observed(seen, "energy.joules");
+    printf("energy %.4g J a launch of %.1f us, at %.0f W, idle %.0f W, %.0f degrees\n", found,
+           launch_us, power_w, idle_w, hn_observed(seen, "energy.temperature_c"));
+    if (hn_observed_any(seen, "energy")) {
+        assert_true(power_w > 0.0 && idle_w > 0.0);
+        assert_true(fabs(found / (power_w * launch_us * 1e-6) - 1) < 0.05);
+    }
+    hn_record_finish(&record);
+    bench_fixture_close(&scale);
+}
+
+int test_bench(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(right_and_wrong_variants_are_told_apart),
+        cmocka_unit_test(every_role_is_restored),
+        cmocka_unit_test(each_regime_measures),
+        cmocka_unit_test(a_copy_is_measured),
+        cmocka_unit_test(a_launch_costs_joules),
+        cmocka_unit_test(warm_up_tells_the_noise),
+        cmocka_unit_test(an_illegal_address_is_a_device_fault),
+    };
+    capability = bench_fixture_find_device();
+    if (capability == 0)
+        return SKIPPED;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    return cmocka_run_group_tests(tests, load, unload);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench_fixture.h"
+
+/* What a config can say of arguments and launches, on a GPU; the unit tests try the same on the
+ * driver double. */
+
+enum { SKIPPED = 77 };
+static int capability;
+
+struct expectation {
+    const char *point;
+    enum hn_outcome outcome;
+    const char *part; /* of the message; NULL: any */
+};
+
+static void check(struct bench_fixture *fixture, const struct expectation *expected)
+{
+    static const struct hn_bench_request both = {.verify = true, .measure = true, .full = true};
+    bench_fixture_set_reference(fixture, expected->point);
+    struct hn_record record = bench_fixture_evaluate(fixture, expected->point, &both);
+    const char *message = record.message == NULL ? "" : record.message;
+    printf("%s: %s, %.2f us, %d clusters at once %s\n", expected->point,
+           hn_outcome_name(record.outcome), record.timing.median_us, record.active_clusters,
+           message);
+    if (record.outcome != expected->outcome)
+        fail_msg("%s: found %s (%s), expected %s", expected->point, hn_outcome_name(record.outcome),
+                 message, hn_outcome_name(expected->outcome));
+    if (expected->part != NULL && strstr(message, expected->part) == NULL)
+        fail_msg("%s: '%s' is not in '%s'", expected->point, expected->part, message);
+    hn_record_finish(&record);
+}
+
+/* Every point in turn on one bench. */
+static void check_all(const char *config, enum hn_regime regime, const struct expectation *expected,
+                      size_t count)
+{
+    struct bench_fixture fixture;
+    struct hn_error err = {.message = ""};
+    bench_fixture_load(&fixture, config, capability);
+    if (bench_fixture_open(&fixture, regime, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < count; i++)
+        check(&fixture, &expected[i]);
+    bench_fixture_close(&fixture);
+    bench_fixture_unload(&fixture);
+}
+
+#define CHECK_ALL_IN(regime, config, expected)                                                     \
+    check_all(config, regime, expected, sizeof(expected) / sizeof(expected)[0])
+#define CHECK_ALL(config, expected) CHECK_ALL_IN(HN_COLD, config, expected)
+
+/* SET_ASIDE of 1 GiB is more than any device has. */
+static void windows_are_over_the_cache(void **state)
+{
+    static const struct expectation expected[] = {
+        {"HIT=persisting,HIT_PERCENT=100,MISS=streaming,SET_ASIDE=0,WINDOW_BYTES=0", HN_OUTCOME_OK,
+         NULL},
+        {"HIT=persisting,HIT_PERCENT=50,MISS=streaming,SET_ASIDE=65536,WINDOW_BYTES=16384",
+         HN_OUTCOME_OK, NULL},
+        {"HIT=normal,HIT_PERCENT=100,MISS=normal,SET_ASIDE=0,WINDOW_BYTES=4096", HN_OUTCOME_OK,
+         NULL},
+        {"HIT=persisting,HIT_PERCENT=100,MISS=normal,SET_ASIDE=1073741824,WINDOW_BYTES=4096",
+         HN_OUTCOME_INVALID_LAUNCH, "a set-aside of 1073741824 bytes of L2 cache; "},
+        {"HIT=persisting,HIT_PERCENT=100,MISS=normal,SET_ASIDE=0,WINDOW_BYTES=32768",
+         HN_OUTCOME_INVALID_LAUNCH, "an L2 window of 32768 bytes over 'x', which has 16384"},
+    };
+    (void)state;
+    CHECK_ALL("double/windows.yaml", expected);
+}
+
+/* COLUMNS and ROWS are no multiples of the boxes. */
+static void kernels_are_given_tensor_maps(void **state)
+{
+    static const struct expectation expected[] = {
+        {"BOX=32,FAULT=0,PROMOTION=0,SWIZZLE=128", HN_OUTCOME_OK, NULL},
+        {"BOX=16,FAULT=0,PROMOTION=256,SWIZZLE=64", HN_OUTCOME_OK, NULL},
+        {"BOX=64,FAULT=0,PROMOTION=0,SWIZZLE=0", HN_OUTCOME_OK, NULL},
+        {"BOX=32,FAULT=1,PROMOTION=0,SWIZZLE=0", HN_OUTCOME_WRONG_RESULT, "elements differ"},
+        {"BOX=64,FAULT=0,PROMOTION=0,SWIZZLE=128", HN_OUTCOME_INVALID_LAUNCH, "box[0] is 64"},
+    };
+    (void)state;
+    CHECK_ALL("double/tensor.yaml", expected);
+}
+
+static void symbols_are_set(void **state)
+{
+    static const struct expectation expected[] = {
+        {"MEMORY=constant,MISSING=0", HN_OUTCOME_OK, NULL},
+        {"MEMORY=global,MISSING=1", HN_OUTCOME_LAUNCH_ERROR,
+         "symbol 'offsets' is not in the module"},
+        {"MEMORY=global,MISSING=2", HN_OUTCOME_LAUNCH_ERROR, "has 8 bytes"},
+        {"MEMORY=global,MISSING=0", HN_OUTCOME_OK, NULL},
+    };
+    (void)state;
+    CHECK_ALL("double/symbols.yaml", expected);
+}
+
+static void unordered_results_of_some_length_are_compared(void **state)
+{
+    static const struct expectation expected[] = {
+        {"FAULT=0,ORDER=forward", HN_OUTCOME_OK, NULL},
+        {"FAULT=0,ORDER=backward", HN_OUTCOME_OK, NULL},
+        {"FAULT=1,ORDER=backward", HN_OUTCOME_WRONG_RESULT, "out holds '0.25' 1 times"},
+        {"FAULT=2,ORDER=forward", HN_OUTCOME_WRONG_RESULT, "0 times among its 2499 elements"},
+        {"FAULT=3,ORDER=forward", HN_OUTCOME_WRONG_RESULT, "kept[0] is 2500; expected 2499"},
+    };
+    (void)state;
+    CHECK_ALL("double/keep.yaml", expected);
+}
+
+static void launches_have_their_attributes(void **state)
+{
+    static const struct expectation expected[] = {
+        {"CARVEOUT=-1,CLUSTER=1,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_OK, NULL},
+        {"CARVEOUT=0,CLUSTER=2,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_OK, NULL},
+        {"CARVEOUT=-1,CLUSTER=8,COOPERATIVE=true,SHARED=1024", HN_OUTCOME_OK, NULL},
+        {"CARVEOUT=100,CLUSTER=16,COOPERATIVE=false,SHARED=65536", HN_OUTCOME_OK, NULL},
+        {"CARVEOUT=-1,CLUSTER=3,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_INVALID_LAUNCH, NULL},
+    };
+    (void)state;
+    CHECK_ALL("double/attributes.yaml", expected);
+}
+
+/* Blocks of a cooperative launch wait for one another: it succeeds only where all of them run at
+ * once. With so much shared memory a multiprocessor has one block, and not every one is in a
+ * cluster of four. */
+static void grids_are_as_large_as_clusters_that_run_at_once(void **state)
+{
+    static const struct expectation expected[] = {
+        {"CLUSTER=1,COOPERATIVE=true,SHARED=1024,SPARED=0", HN_OUTCOME_OK, NULL},
+        {"CLUSTER=4,COOPERATIVE=true,SHARED=1024,SPARED=1", HN_OUTCOME_OK, NULL},
+        {"CLUSTER=2,COOPERATIVE=true,SHARED=196608,SPARED=0", HN_OUTCOME_OK, NULL},
+        {"CLUSTER=4,COOPERATIVE=true,SHARED=196608,SPARED=0", HN_OUTCOME_OK, NULL},
+        {"CLUSTER=4,COOPERATIVE=false,SHARED=196608,SPARED=-100", HN_OUTCOME_OK, NULL},
+        {"CLUSTER=4,COOPERATIVE=true,SHARED=196608,SPARED=-100", HN_OUTCOME_LAUNCH_ERROR,
+         "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"},
+    };
+    (void)state;
+    CHECK_ALL("double/clusters.yaml", expected);
+}
+
+static void a_kernel_of_several_steps_gets_the_most(void **state)
+{
+    static const struct expectation expected[] = {
+        {"EARLY=none,SHARED=65536", HN_OUTCOME_OK, NULL},
+        {"EARLY=second,SHARED=65536", HN_OUTCOME_OK, NULL},
+        {"EARLY=both,SHARED=65536", HN_OUTCOME_INVALID_LAUNCH, "the first step is programmatic"}};
+    (void)state;
+    CHECK_ALL("double/attributes_twice.yaml", expected);
+    CHECK_ALL_IN(HN_STREAM, "double/attributes_twice.yaml", expected);
+    CHECK_ALL_IN(HN_GRAPH, "double/attributes_twice.yaml", expected);
+}
+
+static void narrow_types_and_vectors_are_compared(void **state)
+{
+    static const struct expectation expected[] = {
+        {"FAULT=0,ORDER=0", HN_OUTCOME_OK, NULL},
+        {"FAULT=0,ORDER=1", HN_OUTCOME_OK, NULL},
+        {"FAULT=1,ORDER=0", HN_OUTCOME_OK, NULL},
+        {"FAULT=2,ORDER=0", HN_OUTCOME_WRONG_RESULT, "turned[7] is 10; expected "},
+        {"FAULT=3,ORDER=0", HN_OUTCOME_WRONG_RESULT, "wide[5].z is "},
+        {"FAULT=4,ORDER=1", HN_OUTCOME_WRONG_RESULT, "pairs holds '(0, "},
+        {"FAULT=5,ORDER=0", HN_OUTCOME_WRONG_RESULT, "turned[9] is nan; expected "},
+    };
+    (void)state;
+    CHECK_ALL("double/types.yaml", expected);
+}
+
+static void inputs_come_from_files_and_by_value(void **state)
+{
+    static const struct expectation expected[] = {{"BLOCK=256", HN_OUTCOME_OK, NULL}};
+    (void)state;
+    CHECK_ALL("double/inputs.yaml", expected);
+}
+
+static void steps_apply_where_they_should(void **state)
+{
+    static const struct expectation expected[] = {
+        {"BLOCKS=8,FINISH=two_pass", HN_OUTCOME_OK, NULL},
+        {"BLOCKS=8,FINISH=last_block", HN_OUTCOME_OK, NULL},
+        {"BLOCKS=4,FINISH=last_block", HN_OUTCOME_OK, NULL},
+        {"BLOCKS=4,FINISH=two_pass", HN_OUTCOME_OK, NULL},
+        {"BLOCKS=4,FINISH=none", HN_OUTCOME_INVALID_LAUNCH, "no step is launched"},
+    };
+    (void)state;
+    CHECK_ALL("double/composite.yaml", expected);
+}
+
+static void outputs_may_be_written_in_part(void **state)
+{
+    static const struct expectation expected[] = {
+        {"ALLOWED=0,FAULT=0", HN_OUTCOME_OK, NULL},
+        {"ALLOWED=0,FAULT=1", HN_OUTCOME_OK, NULL},
+        {"ALLOWED=0,FAULT=2", HN_OUTCOME_WRONG_RESULT, "y[5] is never written; expected "},
+        {"ALLOWED=0,FAULT=3", HN_OUTCOME_WRONG_RESULT, "; 3 of 4094 elements differ"},
+        {"ALLOWED=3,FAULT=3", HN_OUTCOME_OK, NULL},
+        {"ALLOWED=100000,FAULT=4", HN_OUTCOME_WRONG_RESULT, "y[1] is never written; expected "},
+        {"ALLOWED=100000,FAULT=5", HN_OUTCOME_WRONG_RESULT, "2 of them never written"},
+        {"ALLOWED=3,FAULT=6", HN_OUTCOME_WRONG_RESULT, "2 of them never written"},
+    };
+    (void)state;
+    CHECK_ALL("double/border.yaml", expected);
+}
+
+static void textures_read_rows(void **state)
+{
+    static const struct expectation expected[] = {
+        {"FAULT=0,PAD=0,PATH=global", HN_OUTCOME_OK, NULL},
+        {"FAULT=0,PAD=28,PATH=texture_1d", HN_OUTCOME_OK, NULL},
+        {"FAULT=0,PAD=0,PATH=texture_2d", HN_OUTCOME_OK, NULL},
+        {"FAULT=1,PAD=0,PATH=global", HN_OUTCOME_OK, NULL},
+        {"FAULT=2,PAD=0,PATH=global", HN_OUTCOME_WRONG_RESULT,
+         "out[0][99].y is 3.39615136e+38; expected "},
+        {"FAULT=2,PAD=0,PATH=texture_1d", HN_OUTCOME_WRONG_RESULT,
+         "out[0][99].y is 3.39615136e+38; expected "},
+        {"FAULT=3,PAD=0,PATH=texture_2d", HN_OUTCOME_WRONG_RESULT, "out[2][5].y is "},
+    };
+    (void)state;
+    CHECK_ALL("double/field.yaml", expected);
+}
+
+int test_launches(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_are_given_tensor_maps),
+        cmocka_unit_test(symbols_are_set),
+        cmocka_unit_test(windows_are_over_the_cache),
+        cmocka_unit_test(unordered_results_of_some_length_are_compared),
+        cmocka_unit_test(outputs_may_be_written_in_part),
+        cmocka_unit_test(textures_read_rows),
+        cmocka_unit_test(steps_apply_where_they_should),
+        cmocka_unit_test(inputs_come_from_files_and_by_value),
+        cmocka_unit_test(narrow_types_and_vectors_are_compared),
+        cmocka_unit_test(launches_have_their_attributes),
+        cmocka_unit_test(grids_are_as_large_as_clusters_that_run_at_once),
+        cmocka_unit_test(a_kernel_of_several_steps_gets_the_most),
+    };
+    capability = bench_fixture_find_device();
+    if (capability == 0)
+        return SKIPPED;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
