@@ -6,7 +6,7 @@
 /* One choice: the header's rule, compiled, and hn_rule_choose, by whether the plan takes the point.
  */
 
-enum { RULES = 4, SIZES_OF_A_RULE = 250000 };
+enum { RULES = 4, SIZES_OF_A_RULE = 50000 };
 
 /* What both draw, here and in the program that includes the header. */
 #define STRING_OF(...) #__VA_ARGS__
