@@ -11,7 +11,8 @@
 
 #include "base/clock.h"
 #include "bench_fixture.h"
-#include "runtime/bench/bench_internal.h"
+#include "runtime/bench/bench_parts.h"
+#include "runtime/bench/trial.h"
 
 enum { SINGLES = 96 };
 
@@ -26,7 +27,7 @@ static void must(enum hn_status status, const struct hn_error *err)
 static void change_problem(struct hn_bindings *problem, const char *text)
 {
     struct hn_bindings changes;
-    struct hn_error err = {.message = ""};
+    struct hn_error err = {.status = HN_OK};
     if (strcmp(text, "-") == 0)
         return;
     must(hn_bindings_parse(text, &changes, &err), &err);
@@ -59,7 +60,7 @@ static void take_trials(struct bench_fixture *fixture, const struct hn_image *im
                         enum hn_suspicion kind, double seconds)
 {
     struct hn_bench *bench = fixture->bench;
-    struct hn_error err = {.message = ""};
+    struct hn_error err = {.status = HN_OK};
     struct hn_trial trial;
     double started_ms = hn_now_ms();
     do {
@@ -68,8 +69,10 @@ static void take_trials(struct bench_fixture *fixture, const struct hn_image *im
         hn_record_init(&record);
         record.outcome = HN_OUTCOME_OK;
         must(hn_bindings_copy(&record.point, &fixture->config->plan->defaults, &err), &err);
-        must(hn_bench_prepare(bench, &record.point, image, &variant, &record, &err), &err);
-        must(hn_bench_try(bench, &variant, kind, false, true, &trial, &record, &err), &err);
+        hn_bench_prepare(bench, &record.point, image, &variant, &record, &err);
+        must(err.status, &err);
+        hn_bench_try(bench, &variant, kind, false, true, &trial, &record, &err);
+        must(err.status, &err);
         print_trial(&trial);
         hn_variant_finish(&variant);
         hn_record_finish(&record);
@@ -80,7 +83,7 @@ static void take_trials(struct bench_fixture *fixture, const struct hn_image *im
 static void take_singles(struct bench_fixture *fixture, const struct hn_image *image)
 {
     struct hn_bench *bench = fixture->bench;
-    struct hn_error err = {.message = ""};
+    struct hn_error err = {.status = HN_OK};
     struct hn_variant variant;
     struct hn_record record;
     struct hn_sample samples[HN_MAX_STAMPS];
@@ -90,11 +93,14 @@ static void take_singles(struct bench_fixture *fixture, const struct hn_image *i
     hn_record_init(&record);
     record.outcome = HN_OUTCOME_OK;
     must(hn_bindings_copy(&record.point, &fixture->config->plan->defaults, &err), &err);
-    must(hn_bench_prepare(bench, &record.point, image, &variant, &record, &err), &err);
+    hn_bench_prepare(bench, &record.point, image, &variant, &record, &err);
+    must(err.status, &err);
     struct hn_work work = hn_bench_work(bench, &variant);
-    must(hn_sampler_choose_batch(&bench->sampler, &work, &batch, &estimate_us, &err), &err);
+    hn_sampler_choose_batch(&bench->sampler, &work, &batch, &estimate_us, &err);
+    must(err.status, &err);
     for (size_t i = 0; i < SINGLES; i += 8) {
-        must(hn_sampler_take(&bench->sampler, &work, batch, 8, 0, samples, &err), &err);
+        hn_sampler_take(&bench->sampler, &work, batch, 8, 0, samples, &err);
+        must(err.status, &err);
         for (size_t j = 0; j < 8; j++)
             times_us[0][i + j] = samples[j].time_us;
         unclean[0] += samples[0].clean ? 0 : 8;
@@ -102,7 +108,8 @@ static void take_singles(struct bench_fixture *fixture, const struct hn_image *i
     work.rewritten = true;
     for (size_t i = 0; i < SINGLES; i++)
         for (size_t compared = 0; compared < 2; compared++) {
-            must(hn_sampler_take(&bench->sampler, &work, batch, 1, compared, samples, &err), &err);
+            hn_sampler_take(&bench->sampler, &work, batch, 1, compared, samples, &err);
+            must(err.status, &err);
             times_us[1 + compared][i] = samples[0].time_us;
             unclean[1 + compared] += samples[0].clean ? 0 : 1;
         }
@@ -120,7 +127,7 @@ static void record(const char *config, const char *problem, enum hn_regime regim
 {
     struct bench_fixture fixture;
     struct hn_image image;
-    struct hn_error err = {.message = ""};
+    struct hn_error err = {.status = HN_OK};
     bench_fixture_load(&fixture, config, capability);
     change_problem(&fixture.config->problems[0], problem);
     must(bench_fixture_open(&fixture, regime, &err), &err);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/bench/stage.h"
+#include "base/memory.h"
 
 enum { ALIGNMENT = HN_MOST_ALIGN };
 static const uint64_t FLUSH_STEP = 1u << 20;
@@ -25,20 +25,17 @@ static bool may_depend_on_parameters(const struct hn_argument *argument)
 static const int64_t MAX_BYTES = (int64_t)1 << 50;
 
 /* All rows take a whole pitch, the last one too. */
-static enum hn_status evaluate_rows(const struct hn_argument *argument,
-                                    const struct hn_value *values, struct hn_buffer *buffer,
-                                    struct hn_error *err)
+static void evaluate_rows(const struct hn_argument *argument, const struct hn_value *values,
+                          struct hn_buffer *buffer, struct hn_error *err)
 {
-    enum hn_status status =
-        hn_argument_evaluate_rows(argument, values, &buffer->row, &buffer->pitch, err);
-    if (status != HN_OK || buffer->row == 0)
-        return status;
+    hn_argument_evaluate_rows(argument, values, &buffer->row, &buffer->pitch, err);
+    if (hn_failed(err) || buffer->row == 0)
+        return;
     uint64_t rows = buffer->count / buffer->row;
-    if (rows > (uint64_t)MAX_BYTES / buffer->pitch)
-        return hn_fail(err, HN_ECONFIG, "argument '%s' has %llu rows of %llu bytes: too large",
-                       argument->name, (unsigned long long)rows, (unsigned long long)buffer->pitch);
     buffer->bytes = rows * buffer->pitch;
-    return HN_OK;
+    if (rows > (uint64_t)MAX_BYTES / buffer->pitch)
+        hn_fail(err, HN_ECONFIG, "argument '%s' has %llu rows of %llu bytes: too large",
+                argument->name, (unsigned long long)rows, (unsigned long long)buffer->pitch);
 }
 
 static bool has_texture(const struct hn_plan *plan, const struct hn_argument *argument)
@@ -52,71 +49,74 @@ static bool has_texture(const struct hn_plan *plan, const struct hn_argument *ar
 
 /* No better than what the config or cudaMalloc promises, so that who counts on more is found out;
  * what textures read has to lie at multiples of 512 bytes, and rows of a pitch do. */
-static enum hn_status evaluate_align(const struct hn_plan *plan, const struct hn_argument *argument,
-                                     const struct hn_value *values, struct hn_buffer *buffer,
-                                     struct hn_error *err)
+static void evaluate_align(const struct hn_plan *plan, const struct hn_argument *argument,
+                           const struct hn_value *values, struct hn_buffer *buffer,
+                           struct hn_error *err)
 {
     bool textured = has_texture(plan, argument);
+    if (hn_failed(err))
+        return;
     buffer->align = textured || argument->shape.pitch != NULL ? HN_MOST_ALIGN : HN_PROMISED_ALIGN;
-    return textured ? HN_OK : hn_argument_evaluate_align(argument, values, &buffer->align, err);
+    if (!textured)
+        hn_argument_evaluate_align(argument, values, &buffer->align, err);
 }
 
-static enum hn_status evaluate_size(const struct hn_plan *plan, const struct hn_argument *argument,
-                                    const struct hn_value *values, struct hn_buffer *buffer,
-                                    struct hn_error *err)
+static void evaluate_size(const struct hn_plan *plan, const struct hn_argument *argument,
+                          const struct hn_value *values, struct hn_buffer *buffer,
+                          struct hn_error *err)
 {
     int64_t count = 0;
     int64_t element_size = (int64_t)hn_argument_bytes(argument);
-    enum hn_status status = hn_expression_integer(argument->count, values, &count, err);
-    if (status != HN_OK)
-        return status;
-    if (count < 1 || count > MAX_BYTES / element_size)
-        return hn_fail(err, HN_ECONFIG,
-                       "argument '%s' has a count of %lld; expected 1 to %lld elements",
-                       argument->name, (long long)count, (long long)(MAX_BYTES / element_size));
+    if (hn_failed(err))
+        return;
+    hn_expression_integer(argument->count, values, &count, err);
+    if (hn_failed(err))
+        return;
+    if (count < 1 || count > MAX_BYTES / element_size) {
+        hn_fail(err, HN_ECONFIG, "argument '%s' has a count of %lld; expected 1 to %lld elements",
+                argument->name, (long long)count, (long long)(MAX_BYTES / element_size));
+        return;
+    }
     buffer->count = (uint64_t)count * argument->lanes;
     buffer->bytes = (uint64_t)(count * element_size);
-    status = evaluate_rows(argument, values, buffer, err);
-    return status == HN_OK ? evaluate_align(plan, argument, values, buffer, err) : status;
+    evaluate_rows(argument, values, buffer, err);
+    evaluate_align(plan, argument, values, buffer, err);
 }
 
-static enum hn_status resolve_fill(const struct hn_plan *plan, size_t i,
-                                   const struct hn_value *values, struct hn_buffer *buffer,
-                                   struct hn_error *err)
+static void resolve_fill(const struct hn_plan *plan, size_t i, const struct hn_value *values,
+                         struct hn_buffer *buffer, struct hn_error *err)
 {
     const struct hn_argument *argument = &plan->arguments[i];
     const double *numbers = buffer->recipe.fill.numbers;
     struct hn_error reason = {0};
+    if (hn_failed(err) || !hn_argument_is_filled(argument))
+        return;
     enum hn_status status = hn_recipe_make(plan, i, values, &buffer->recipe, &reason);
     if (status != HN_OK)
-        return hn_fail(err, status == HN_EVALUE ? HN_ECONFIG : status,
-                       "argument '%s': found '%s(%g, %g)', %s", argument->name,
-                       hn_fill_kind_name(argument->fill.kind), numbers[0], numbers[1],
-                       reason.message);
-    if (argument->fill.file == NULL)
-        return HN_OK;
-    return hn_plan_data_path(plan, argument->fill.file, values, &buffer->file, err);
+        hn_fail(err, status == HN_EVALUE ? HN_ECONFIG : status,
+                "argument '%s': found '%s(%g, %g)', %s", argument->name,
+                hn_fill_kind_name(argument->fill.kind), numbers[0], numbers[1], reason.message);
+    else if (argument->fill.file != NULL)
+        hn_plan_data_path(plan, argument->fill.file, values, &buffer->file, err);
 }
 
 /* Room for the contents of an input that kernels take by value. */
-static enum hn_status make_host_copy(struct hn_arena *arena, size_t i, struct hn_error *err)
+static void make_host_copy(struct hn_arena *arena, size_t i, struct hn_error *err)
 {
     const struct hn_argument *argument = &arena->plan->arguments[i];
     uint64_t bytes = arena->buffers[hn_plan_source(arena->plan, i)].bytes;
     if (bytes > HN_MAX_VALUE_BYTES)
-        return hn_fail(err, HN_ECONFIG,
-                       "argument '%s' passes the %llu bytes of '%s' by value; a kernel takes %u",
-                       argument->name, (unsigned long long)bytes, argument->from,
-                       HN_MAX_VALUE_BYTES);
-    arena->buffers[i].host = calloc(1, HN_MAX_VALUE_BYTES);
-    return arena->buffers[i].host == NULL ? hn_fail_memory(err) : HN_OK;
+        hn_fail(err, HN_ECONFIG,
+                "argument '%s' passes the %llu bytes of '%s' by value; a kernel takes %u",
+                argument->name, (unsigned long long)bytes, argument->from, HN_MAX_VALUE_BYTES);
+    arena->buffers[i].host = hn_need(1, HN_MAX_VALUE_BYTES);
 }
 
-static enum hn_status size_buffers(struct hn_arena *arena, const struct hn_value *values,
-                                   struct hn_error *err)
+static void size_buffers(struct hn_arena *arena, const struct hn_value *values,
+                         struct hn_error *err)
 {
     const struct hn_plan *plan = arena->plan;
-    for (size_t i = 0; i < plan->argument_count; i++) {
+    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
         const struct hn_argument *argument = &plan->arguments[i];
         if (argument->count == NULL)
             continue;
@@ -126,27 +126,21 @@ static enum hn_status size_buffers(struct hn_arena *arena, const struct hn_value
         if (parameter == NULL)
             parameter = hn_plan_parameter_used(plan, argument->align);
         if (parameter != NULL && !may_depend_on_parameters(argument))
-            return hn_fail(
-                err, HN_ECONFIG,
-                "the size or align of argument '%s' uses the parameter '%s'; only scratch, "
-                "counter and metric arguments can have one that depends on "
-                "parameters, and '%s' is %s",
-                argument->name, parameter, argument->name, hn_role_name(argument->role));
+            hn_fail(err, HN_ECONFIG,
+                    "the size or align of argument '%s' uses the parameter '%s'; only scratch, "
+                    "counter and metric arguments can have one that depends on "
+                    "parameters, and '%s' is %s",
+                    argument->name, parameter, argument->name, hn_role_name(argument->role));
         if (parameter != NULL) {
             arena->buffers[i].dynamic = true;
             continue;
         }
-        enum hn_status status = evaluate_size(plan, argument, values, &arena->buffers[i], err);
-        if (status == HN_OK && hn_argument_is_filled(argument))
-            status = resolve_fill(plan, i, values, &arena->buffers[i], err);
-        if (status != HN_OK)
-            return status;
+        evaluate_size(plan, argument, values, &arena->buffers[i], err);
+        resolve_fill(plan, i, values, &arena->buffers[i], err);
     }
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++)
+    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++)
         if (plan->arguments[i].role == HN_ROLE_VALUE && plan->arguments[i].from != NULL)
-            status = make_host_copy(arena, i, err);
-    return status;
+            make_host_copy(arena, i, err);
 }
 
 /* Lays the buffers (the dynamic ones, or the others) out from offset 0, a guard zone before,
@@ -195,8 +189,8 @@ static void append_need(struct hn_text *table, const char *name, const char *wha
     hn_text_printf(table, "\n  %-20s %-12s %12.3f GiB", name, what, (double)bytes / 0x1p30);
 }
 
-static enum hn_status fail_to_fit(const struct hn_arena *arena, uint64_t needed, uint64_t available,
-                                  struct hn_error *err)
+static void fail_to_fit(const struct hn_arena *arena, uint64_t needed, uint64_t available,
+                        struct hn_error *err)
 {
     struct hn_text table;
     hn_text_init(&table);
@@ -212,14 +206,13 @@ static enum hn_status fail_to_fit(const struct hn_arena *arena, uint64_t needed,
             append_need(&table, argument->name, "reference", bytes);
     }
     append_need(&table, "(flush)", "L2 cache", arena->flush_bytes);
-    enum hn_status status = hn_fail(
+    hn_fail(
         err, HN_ERUN,
         "the buffers do not fit: %.3f GiB are needed and %.3f GiB are free on %s; choose a smaller "
         "problem, or end what else uses this GPU%.3500s",
         (double)needed / 0x1p30, (double)available / 0x1p30, arena->context->device->identity.name,
         table.failed ? "" : table.data);
     hn_text_finish(&table);
-    return status;
 }
 
 /* Offsets of what follows the arguments; returns the size of the block. */
@@ -266,34 +259,33 @@ static uint64_t reference_bytes(const struct hn_arena *arena)
     return bytes;
 }
 
-static enum hn_status allocate_part(struct hn_arena *arena, CUdeviceptr *part, uint64_t bytes,
-                                    uint64_t needed, uint64_t available, struct hn_error *err)
+static void allocate_part(struct hn_arena *arena, CUdeviceptr *part, uint64_t bytes,
+                          uint64_t needed, uint64_t available, struct hn_error *err)
 {
+    if (hn_failed(err))
+        return;
     CUresult result = arena->context->driver->p_cuMemAlloc(part, bytes);
     if (result == CUDA_SUCCESS)
-        return HN_OK;
+        return;
     *part = 0;
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        return fail_to_fit(arena, needed, available, err);
-    return hn_context_check(arena->context, result, "cuMemAlloc", err);
+        fail_to_fit(arena, needed, available, err);
+    hn_context_check(arena->context, result, "cuMemAlloc", err);
 }
 
-static enum hn_status allocate_blocks(struct hn_arena *arena, uint64_t bytes,
-                                      uint64_t service_bytes, struct hn_error *err)
+static void allocate_blocks(struct hn_arena *arena, uint64_t bytes, uint64_t service_bytes,
+                            struct hn_error *err)
 {
     struct hn_context *context = arena->context;
     size_t available = 0, total = 0;
-    CUresult result = context->driver->p_cuMemGetInfo(&available, &total);
-    enum hn_status status = hn_context_check(context, result, "cuMemGetInfo", err);
-    if (status != HN_OK)
-        return status;
+    HN_CALL(context, cuMemGetInfo, (&available, &total), "cuMemGetInfo", err);
+    if (hn_failed(err))
+        return;
     uint64_t needed = bytes + service_bytes + reference_bytes(arena);
     if (needed > available)
-        return fail_to_fit(arena, needed, available, err);
-    status = allocate_part(arena, &arena->block, bytes, needed, available, err);
-    if (status == HN_OK)
-        status = allocate_part(arena, &arena->service, service_bytes, needed, available, err);
-    return status;
+        fail_to_fit(arena, needed, available, err);
+    allocate_part(arena, &arena->block, bytes, needed, available, err);
+    allocate_part(arena, &arena->service, service_bytes, needed, available, err);
 }
 
 static void rebase(struct hn_arena *arena)
@@ -310,67 +302,51 @@ static void rebase(struct hn_arena *arena)
     arena->results += arena->service;
 }
 
-enum hn_status hn_arena_renew_zone_table(struct hn_arena *arena, struct hn_error *err)
+void hn_arena_renew_zone_table(struct hn_arena *arena, struct hn_error *err)
 {
     struct hn_context *context = arena->context;
-    CUresult result = context->driver->p_cuMemcpyHtoD(arena->zone_table, arena->zones,
-                                                      arena->zone_count * sizeof *arena->zones);
-    return hn_context_check(context, result, "cuMemcpyHtoD", err);
+    HN_CALL(context, cuMemcpyHtoD,
+            (arena->zone_table, arena->zones, arena->zone_count * sizeof *arena->zones),
+            "cuMemcpyHtoD", err);
 }
 
-static enum hn_status write_zones(struct hn_arena *arena, struct hn_error *err)
+static void write_zones(struct hn_arena *arena, struct hn_error *err)
 {
-    enum hn_status status = hn_arena_renew_zone_table(arena, err);
-    if (status != HN_OK)
-        return status;
-    return hn_support_write_zones(arena->support, arena->zone_table, arena->zone_count, err);
+    hn_arena_renew_zone_table(arena, err);
+    hn_support_write_zones(arena->support, arena->zone_table, arena->zone_count, err);
 }
 
-static enum hn_status allocate_tables(struct hn_arena *arena, struct hn_error *err)
+void hn_arena_init(struct hn_arena *arena, struct hn_context *context, struct hn_support *support,
+                   const struct hn_plan *plan, const struct hn_value *values, struct hn_error *err)
 {
-    size_t count = arena->plan->argument_count;
-    arena->buffers = calloc(count + 1, sizeof *arena->buffers);
-    arena->zones = calloc(2 * count + 2, sizeof *arena->zones);
-    arena->owners = calloc(2 * count + 2, sizeof *arena->owners);
-    if (arena->buffers == NULL || arena->zones == NULL || arena->owners == NULL)
-        return hn_fail_memory(err);
-    return HN_OK;
-}
-
-enum hn_status hn_arena_init(struct hn_arena *arena, struct hn_context *context,
-                             struct hn_support *support, const struct hn_plan *plan,
-                             const struct hn_value *values, struct hn_error *err)
-{
+    size_t count = plan->argument_count;
+    if (hn_failed(err))
+        return;
     *arena = (struct hn_arena){
-        .context = context, .support = support, .plan = plan, .set_count = 1, .sets_filled = true};
-    enum hn_status status = hn_random_seed_secretly(&arena->secret, err);
-    if (status != HN_OK)
-        return status;
+        .context = context,
+        .support = support,
+        .plan = plan,
+        .set_count = 1,
+        .sets_filled = true,
+        .buffers = hn_need(count + 1, sizeof *arena->buffers),
+        .zones = hn_need(2 * count + 2, sizeof *arena->zones),
+        .owners = hn_need(2 * count + 2, sizeof *arena->owners),
+    };
+    if (hn_random_seed_secretly(&arena->secret, err) != HN_OK)
+        return;
     arena->veil = hn_random_next(&arena->secret) | 1;
-    status = allocate_tables(arena, err);
-    if (status == HN_OK)
-        status = size_buffers(arena, values, err);
-    if (status != HN_OK)
-        goto finish_arena;
+    size_buffers(arena, values, err);
+    if (hn_failed(err))
+        return;
     arena->argument_bytes = lay_out(arena, false);
     arena->static_zones = arena->zone_count;
     uint64_t bytes = lay_out_rest(arena);
-    status = allocate_blocks(arena, bytes, lay_out_service(arena), err);
-    if (status != HN_OK)
-        goto finish_arena;
+    allocate_blocks(arena, bytes, lay_out_service(arena), err);
+    if (hn_failed(err))
+        return;
     rebase(arena);
-    arena->host_results = malloc(arena->result_bytes);
-    if (arena->host_results == NULL)
-        status = hn_fail_memory(err);
-    if (status == HN_OK)
-        status = write_zones(arena, err);
-    if (status != HN_OK)
-        goto finish_arena;
-    return HN_OK;
-
-finish_arena:
-    hn_arena_finish(arena);
-    return status;
+    arena->host_results = hn_need(1, arena->result_bytes);
+    write_zones(arena, err);
 }
 
 void hn_arena_finish(struct hn_arena *arena)
@@ -379,7 +355,6 @@ void hn_arena_finish(struct hn_arena *arena)
         return;
     const struct hn_driver *driver = arena->context->driver;
     hn_arena_drop_textures(arena);
-    hn_stage_destroy(arena->stage);
     if (arena->set_block != 0)
         driver->p_cuMemFree(arena->set_block);
     if (arena->dynamic_block != 0)
@@ -407,13 +382,13 @@ static bool has_dynamic(const struct hn_arena *arena)
     return false;
 }
 
-static enum hn_status grow_dynamic(struct hn_arena *arena, uint64_t bytes, bool *fits,
-                                   struct hn_error *err)
+static void grow_dynamic(struct hn_arena *arena, uint64_t bytes, bool *fits, struct hn_error *err)
 {
+    if (hn_failed(err))
+        return;
     struct hn_context *context = arena->context;
-    *fits = true;
     if (bytes <= arena->dynamic_bytes)
-        return HN_OK;
+        return;
     if (arena->dynamic_block != 0)
         context->driver->p_cuMemFree(arena->dynamic_block);
     arena->dynamic_block = 0;
@@ -421,40 +396,37 @@ static enum hn_status grow_dynamic(struct hn_arena *arena, uint64_t bytes, bool 
     CUresult result = context->driver->p_cuMemAlloc(&arena->dynamic_block, bytes);
     if (result == CUDA_SUCCESS) {
         arena->dynamic_bytes = bytes;
-        return HN_OK;
+        return;
     }
     arena->dynamic_block = 0;
     *fits = false;
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        return HN_OK;
-    return hn_context_check(context, result, "cuMemAlloc", err);
+        return;
+    hn_context_check(context, result, "cuMemAlloc", err);
 }
 
-enum hn_status hn_arena_place(struct hn_arena *arena, const struct hn_value *values, bool *fits,
-                              uint64_t *needed, struct hn_error *err)
+void hn_arena_place(struct hn_arena *arena, const struct hn_value *values, bool *fits,
+                    uint64_t *needed, struct hn_error *err)
 {
     *fits = true;
     *needed = 0;
     if (!has_dynamic(arena))
-        return HN_OK;
-    for (size_t i = 0; i < arena->plan->argument_count; i++) {
-        if (!arena->buffers[i].dynamic)
-            continue;
-        enum hn_status status =
+        return;
+    for (size_t i = 0; i < arena->plan->argument_count; i++)
+        if (arena->buffers[i].dynamic)
             evaluate_size(arena->plan, &arena->plan->arguments[i], values, &arena->buffers[i], err);
-        if (status != HN_OK)
-            return status;
-    }
+    if (hn_failed(err))
+        return;
     arena->zone_count = arena->static_zones;
     *needed = lay_out(arena, true);
-    enum hn_status status = grow_dynamic(arena, *needed, fits, err);
-    if (status != HN_OK || !*fits) {
+    grow_dynamic(arena, *needed, fits, err);
+    if (hn_failed(err) || !*fits) {
         arena->zone_count = arena->static_zones;
-        return status;
+        return;
     }
     hn_arena_drop_textures(arena);
     move_to(arena, true, arena->static_zones, arena->dynamic_block);
-    return write_zones(arena, err);
+    write_zones(arena, err);
 }
 
 struct hn_elements hn_buffer_elements(const struct hn_buffer *buffer, enum hn_element element,
@@ -487,4 +459,88 @@ struct hn_elements hn_arena_elements(const struct hn_arena *arena, size_t set, s
 {
     return hn_buffer_elements(&arena->buffers[argument], arena->plan->arguments[argument].element,
                               hn_arena_address(arena, set, argument));
+}
+
+static CUarray_format format_of(enum hn_element element)
+{
+    static const CUarray_format formats[HN_ELEMENT_COUNT] = {
+        [HN_INT8] = CU_AD_FORMAT_SIGNED_INT8,      [HN_INT16] = CU_AD_FORMAT_SIGNED_INT16,
+        [HN_INT32] = CU_AD_FORMAT_SIGNED_INT32,    [HN_UINT8] = CU_AD_FORMAT_UNSIGNED_INT8,
+        [HN_UINT16] = CU_AD_FORMAT_UNSIGNED_INT16, [HN_UINT32] = CU_AD_FORMAT_UNSIGNED_INT32,
+        [HN_FLOAT16] = CU_AD_FORMAT_HALF,          [HN_FLOAT32] = CU_AD_FORMAT_FLOAT,
+    };
+    return formats[element];
+}
+
+static CUDA_RESOURCE_DESC describe_resource(const struct hn_arena *arena, size_t set, size_t i)
+{
+    const struct hn_argument *texture = &arena->plan->arguments[i];
+    size_t source = hn_plan_source(arena->plan, i);
+    const struct hn_buffer *buffer = &arena->buffers[source];
+    CUDA_RESOURCE_DESC resource = {0};
+    if (texture->texture.dimensions == 1) {
+        resource.resType = CU_RESOURCE_TYPE_LINEAR;
+        resource.res.linear.devPtr = hn_arena_address(arena, set, source);
+        resource.res.linear.format = format_of(texture->element);
+        resource.res.linear.numChannels = texture->lanes;
+        resource.res.linear.sizeInBytes = buffer->bytes;
+        return resource;
+    }
+    resource.resType = CU_RESOURCE_TYPE_PITCH2D;
+    resource.res.pitch2D.devPtr = hn_arena_address(arena, set, source);
+    resource.res.pitch2D.format = format_of(texture->element);
+    resource.res.pitch2D.numChannels = texture->lanes;
+    resource.res.pitch2D.width = buffer->row / texture->lanes;
+    resource.res.pitch2D.height = buffer->count / buffer->row;
+    resource.res.pitch2D.pitchInBytes = buffer->pitch;
+    return resource;
+}
+
+static CUDA_TEXTURE_DESC describe_texture(const struct hn_argument *argument)
+{
+    static const CUaddress_mode modes[HN_TEXTURE_ADDRESS_COUNT] = {
+        [HN_TEXTURE_WRAP] = CU_TR_ADDRESS_MODE_WRAP,
+        [HN_TEXTURE_CLAMP] = CU_TR_ADDRESS_MODE_CLAMP,
+        [HN_TEXTURE_MIRROR] = CU_TR_ADDRESS_MODE_MIRROR,
+        [HN_TEXTURE_BORDER] = CU_TR_ADDRESS_MODE_BORDER,
+    };
+    const struct hn_texture *texture = &argument->texture;
+    CUDA_TEXTURE_DESC description = {0};
+    description.addressMode[0] = modes[texture->address[0]];
+    description.addressMode[1] = modes[texture->address[1]];
+    description.addressMode[2] = CU_TR_ADDRESS_MODE_CLAMP;
+    description.filterMode = texture->linear ? CU_TR_FILTER_MODE_LINEAR : CU_TR_FILTER_MODE_POINT;
+    if (!texture->as_float && !hn_element_is_real(argument->element))
+        description.flags |= CU_TRSF_READ_AS_INTEGER;
+    if (texture->normalized)
+        description.flags |= CU_TRSF_NORMALIZED_COORDINATES;
+    return description;
+}
+
+CUresult hn_arena_texture(struct hn_arena *arena, size_t set, size_t argument, CUtexObject *texture)
+{
+    size_t count = arena->plan->argument_count;
+    if (arena->textures == NULL)
+        arena->textures = hn_need(HN_MAX_SETS * count, sizeof *arena->textures);
+    CUtexObject *made = &arena->textures[set * count + argument];
+    CUresult result = CUDA_SUCCESS;
+    if (*made == 0) {
+        CUDA_RESOURCE_DESC resource = describe_resource(arena, set, argument);
+        CUDA_TEXTURE_DESC description = describe_texture(&arena->plan->arguments[argument]);
+        result = arena->context->driver->p_cuTexObjectCreate(made, &resource, &description, NULL);
+        if (result != CUDA_SUCCESS)
+            *made = 0;
+    }
+    *texture = *made;
+    return result;
+}
+
+void hn_arena_drop_textures(struct hn_arena *arena)
+{
+    size_t count = arena->textures == NULL ? 0 : HN_MAX_SETS * arena->plan->argument_count;
+    for (size_t i = 0; i < count; i++)
+        if (arena->textures[i] != 0)
+            arena->context->driver->p_cuTexObjectDestroy(arena->textures[i]);
+    free(arena->textures);
+    arena->textures = NULL;
 }

@@ -5,9 +5,10 @@
 #include "base/random.h"
 #include "runtime/bench/support.h"
 
-/* All device memory of a plan and problem but the reference outputs: the argument buffers between guard zones, pristine
- * copies of inout arguments and the flush buffer in one block, so that a plan either fits or says at once what needs how
- * much; what the support kernels work with and report into elsewhere, where no argument's address tells where. */
+/* All device memory of a plan and problem but the reference outputs: the argument buffers between guard zones,
+ * pristine copies of inout arguments and the flush buffer in one block, so that a plan either fits or says at once
+ * what needs how much; what the support kernels work with and report into elsewhere, where no argument's address
+ * tells where. */
 
 #define HN_GUARD_BYTES 65536u
 /* What all arguments of a kernel may take together, from compute capability 7.0 on. */
@@ -39,8 +40,6 @@ struct hn_zone_owner {
     size_t before;
     size_t behind;
 };
-
-struct hn_stage;
 
 struct hn_arena {
     struct hn_context *context;
@@ -76,7 +75,6 @@ struct hn_arena {
     bool sets_tried;       /* there are as many as memory allows */
     bool sets_filled;
 
-    struct hn_stage *stage; /* of pipelines; NULL: there was none */
     uint64_t contents;      /* how often it was filled */
     uint64_t contents_seed; /* from which seed last */
     bool spoiled;           /* inputs were overwritten, which a pipeline is to upload again */
@@ -93,44 +91,46 @@ struct hn_arena {
 
 /* values: of the plan's names. HN_ERUN with a table when the plan does not fit; HN_ECONFIG for a count below 1, or one
  * that depends on parameters where that is not possible. */
-enum hn_status hn_arena_init(struct hn_arena *arena, struct hn_context *context, struct hn_support *support,
+void hn_arena_init(struct hn_arena *arena, struct hn_context *context, struct hn_support *support,
                              const struct hn_plan *plan, const struct hn_value *values, struct hn_error *err);
 void hn_arena_finish(struct hn_arena *arena);
 
 /* Fills the inputs and notes their checksums. Also repairs what a variant has damaged. */
-enum hn_status hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_error *err);
-enum hn_status hn_arena_repair(struct hn_arena *arena, struct hn_error *err);
+void hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_error *err);
+void hn_arena_repair(struct hn_arena *arena, struct hn_error *err);
 
 /* Reads a data file into the first set's buffer of a compared argument, whose padding becomes that of an input. */
-enum hn_status hn_arena_load(struct hn_arena *arena, size_t argument, const char *path, struct hn_error *err);
+void hn_arena_load(struct hn_arena *arena, size_t argument, const char *path, struct hn_error *err);
 
 /* Puts each argument into the state that a launch expects, in the first set: inout restored, counters and metrics
  * zeroed. */
-enum hn_status hn_arena_restore(struct hn_arena *arena, struct hn_error *err);
+void hn_arena_restore(struct hn_arena *arena, struct hn_error *err);
 /* Poisons the outputs of the first `sets` sets, or their scratch, from that seed (support_fill.cuh). */
-enum hn_status hn_arena_poison(struct hn_arena *arena, size_t sets, uint64_t seed, struct hn_error *err);
-enum hn_status hn_arena_poison_scratch(struct hn_arena *arena, size_t sets, uint64_t seed, struct hn_error *err);
+void hn_arena_poison(struct hn_arena *arena, size_t sets, uint64_t seed, struct hn_error *err);
+void hn_arena_poison_scratch(struct hn_arena *arena, size_t sets, uint64_t seed, struct hn_error *err);
 /* The index that the first element of an argument has in its poison, in that set. */
 uint64_t hn_arena_poisoned(const struct hn_arena *arena, size_t set, size_t argument);
-/* Writes what is there, as poison writes other bytes: the same to caches. Of all arguments of that role in the first `sets` sets. */
-enum hn_status hn_arena_rewrite(struct hn_arena *arena, enum hn_role role, size_t sets, struct hn_error *err);
+/* Writes what is there, as poison writes other bytes: the same to caches. Of all arguments of that role in the first
+ * `sets` sets. */
+void hn_arena_rewrite(struct hn_arena *arena, enum hn_role role, size_t sets, struct hn_error *err);
 /* Gives a set the first one's inputs, so that its outputs have to be the reference's. */
-enum hn_status hn_arena_lend_inputs(struct hn_arena *arena, size_t set, struct hn_error *err);
-/* The sum of all bytes of the sets behind the first: whether something wrote there. HN_OK and 0 where there are none. */
-enum hn_status hn_arena_sum_sets(struct hn_arena *arena, uint64_t *sum, struct hn_error *err);
+void hn_arena_lend_inputs(struct hn_arena *arena, size_t set, struct hn_error *err);
+/* The sum of all bytes of the sets behind the first: whether something wrote there. HN_OK and 0 where there are
+ * none. */
+void hn_arena_sum_sets(struct hn_arena *arena, uint64_t *sum, struct hn_error *err);
 /* Fills these sets again, and what lies between their buffers with a byte that no variant knows. */
-enum hn_status hn_arena_renew_sets(struct hn_arena *arena, struct hn_error *err);
-/* Fills the inputs of all sets in use from another seed, but files, without noting checksums: it is called again with the
- * arena's seed before anything is checked. */
-enum hn_status hn_arena_refill(struct hn_arena *arena, uint64_t seed, struct hn_error *err);
+void hn_arena_renew_sets(struct hn_arena *arena, struct hn_error *err);
+/* Fills the inputs of all sets in use from another seed, but files, without noting checksums: it is called again
+ * with the arena's seed before anything is checked. */
+void hn_arena_refill(struct hn_arena *arena, uint64_t seed, struct hn_error *err);
 
 /* Places the buffers whose count depends on parameters. *fits is false when there is not enough memory; `needed` says
  * how many bytes there had to be. Does nothing for a plan without such buffers. */
-enum hn_status hn_arena_place(struct hn_arena *arena, const struct hn_value *values, bool *fits, uint64_t *needed,
+void hn_arena_place(struct hn_arena *arena, const struct hn_value *values, bool *fits, uint64_t *needed,
                               struct hn_error *err);
 
 /* Makes up to `wanted` sets of the arguments, fewer where memory does not allow; at least the first. */
-enum hn_status hn_arena_make_sets(struct hn_arena *arena, size_t wanted, size_t *count, struct hn_error *err);
+void hn_arena_make_sets(struct hn_arena *arena, size_t wanted, size_t *count, struct hn_error *err);
 CUdeviceptr hn_arena_address(const struct hn_arena *arena, size_t set, size_t argument);
 /* An argument's elements in a set. */
 struct hn_elements hn_arena_elements(const struct hn_arena *arena, size_t set, size_t argument);
@@ -150,8 +150,8 @@ uint64_t hn_arena_host_flush_checksum(const struct hn_arena *arena);
 CUdeviceptr hn_arena_damage(const struct hn_arena *arena);
 const struct hn_damage *hn_arena_host_damage(const struct hn_arena *arena);
 /* Writes the table of guard zones again, lest a variant has changed where they are looked for. */
-enum hn_status hn_arena_renew_zone_table(struct hn_arena *arena, struct hn_error *err);
+void hn_arena_renew_zone_table(struct hn_arena *arena, struct hn_error *err);
 /* Waits for all that was queued and reads the results. */
-enum hn_status hn_arena_read_results(struct hn_arena *arena, struct hn_error *err);
+void hn_arena_read_results(struct hn_arena *arena, struct hn_error *err);
 
 #endif

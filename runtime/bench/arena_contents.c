@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "runtime/bench/arena.h"
 #include "runtime/plan/data_file.h"
 
@@ -43,98 +44,82 @@ const struct hn_damage *hn_arena_host_damage(const struct hn_arena *arena)
     return hn_arena_host_slot(arena, arena->plan->argument_count + 1, (enum hn_slot)0);
 }
 
-enum hn_status hn_arena_read_results(struct hn_arena *arena, struct hn_error *err)
+void hn_arena_read_results(struct hn_arena *arena, struct hn_error *err)
 {
     struct hn_context *context = arena->context;
-    CUresult result =
-        context->driver->p_cuMemcpyDtoH(arena->host_results, arena->results, arena->result_bytes);
-    return hn_context_check(context, result, "reading the results of the checks", err);
+    HN_CALL(context, cuMemcpyDtoH, (arena->host_results, arena->results, arena->result_bytes),
+            "reading the results of the checks", err);
 }
 
-static enum hn_status copy(struct hn_arena *arena, CUdeviceptr to, CUdeviceptr from, uint64_t bytes,
-                           struct hn_error *err)
+static void copy(struct hn_arena *arena, CUdeviceptr to, CUdeviceptr from, uint64_t bytes,
+                 struct hn_error *err)
 {
     struct hn_context *context = arena->context;
-    CUresult result = context->driver->p_cuMemcpyDtoDAsync(to, from, bytes, context->stream);
-    return hn_context_check(context, result, "cuMemcpyDtoDAsync", err);
+    HN_CALL(context, cuMemcpyDtoDAsync, (to, from, bytes, context->stream), "cuMemcpyDtoDAsync",
+            err);
 }
 
 /* In pieces: a file may be larger than the host has memory for. Each row, or a buffer without rows,
  * by itself. */
-static enum hn_status load_rows(struct hn_arena *arena, struct hn_data_file *file, CUdeviceptr data,
-                                const struct hn_buffer *buffer, uint64_t row_bytes,
-                                struct hn_error *err)
+static void load_rows(struct hn_arena *arena, struct hn_data_file *file, CUdeviceptr data,
+                      const struct hn_buffer *buffer, uint64_t row_bytes, struct hn_error *err)
 {
     static const uint64_t PIECE = 16u << 20;
     struct hn_context *context = arena->context;
-    unsigned char *piece = malloc(row_bytes < PIECE ? row_bytes : PIECE);
-    enum hn_status status = piece == NULL ? hn_fail_memory(err) : HN_OK;
-    for (uint64_t row = 0; status == HN_OK && row < buffer->bytes; row += buffer->pitch) {
-        for (uint64_t at = 0; status == HN_OK && at < row_bytes; at += PIECE) {
+    unsigned char *piece = hn_needed(malloc(row_bytes < PIECE ? row_bytes : PIECE));
+    for (uint64_t row = 0; !hn_failed(err) && row < buffer->bytes; row += buffer->pitch) {
+        for (uint64_t at = 0; !hn_failed(err) && at < row_bytes; at += PIECE) {
             size_t size = row_bytes - at < PIECE ? row_bytes - at : PIECE;
-            status = hn_data_file_read(file, piece, size, err);
-            if (status != HN_OK)
-                break;
-            CUresult result = context->driver->p_cuMemcpyHtoD(data + row + at, piece, size);
-            status = hn_context_check(context, result, "cuMemcpyHtoD", err);
+            hn_data_file_read(file, piece, size, err);
+            HN_CALL(context, cuMemcpyHtoD, (data + row + at, piece, size), "cuMemcpyHtoD", err);
         }
         if (buffer->pitch == 0)
             break;
     }
     free(piece);
-    return status;
 }
 
-static enum hn_status load_file(struct hn_arena *arena, const char *path, enum hn_element element,
-                                CUdeviceptr data, const struct hn_buffer *buffer,
-                                struct hn_error *err)
+static void load_file(struct hn_arena *arena, const char *path, enum hn_element element,
+                      CUdeviceptr data, const struct hn_buffer *buffer, struct hn_error *err)
 {
     struct hn_data_file file;
     uint64_t row_bytes = buffer->row == 0 ? buffer->bytes : buffer->row * hn_element_size(element);
-    enum hn_status status = hn_data_file_open(path, element, buffer->count, &file, err);
-    if (status != HN_OK)
-        return status;
-    status = load_rows(arena, &file, data, buffer, row_bytes, err);
+    if (hn_failed(err) || hn_data_file_open(path, element, buffer->count, &file, err) != HN_OK)
+        return;
+    load_rows(arena, &file, data, buffer, row_bytes, err);
     hn_data_file_close(&file);
-    return status;
 }
 
 /* What lies between rows is far from other numbers, so that a kernel that uses it is found out. */
-static enum hn_status fill_padding(struct hn_arena *arena, CUdeviceptr data,
-                                   const struct hn_buffer *buffer, struct hn_error *err)
+static void fill_padding(struct hn_arena *arena, CUdeviceptr data, const struct hn_buffer *buffer,
+                         struct hn_error *err)
 {
     struct hn_context *context = arena->context;
     if (buffer->row == 0)
-        return HN_OK;
-    CUresult result =
-        context->driver->p_cuMemsetD8Async(data, 0x7f, buffer->bytes, context->stream);
-    return hn_context_check(context, result, "cuMemsetD8Async", err);
+        return;
+    HN_CALL(context, cuMemsetD8Async, (data, 0x7f, buffer->bytes, context->stream),
+            "cuMemsetD8Async", err);
 }
 
 /* What a file holds is the same for every seed. */
-static enum hn_status fill_at(struct hn_arena *arena, size_t i, CUdeviceptr data, uint64_t seed,
-                              struct hn_error *err)
+static void fill_at(struct hn_arena *arena, size_t i, CUdeviceptr data, uint64_t seed,
+                    struct hn_error *err)
 {
     const struct hn_argument *argument = &arena->plan->arguments[i];
     const struct hn_buffer *buffer = &arena->buffers[i];
     struct hn_elements elements = hn_buffer_elements(buffer, argument->element, data);
-    enum hn_status status = fill_padding(arena, data, buffer, err);
-    if (status != HN_OK)
-        return status;
+    fill_padding(arena, data, buffer, err);
     if (buffer->recipe.fill.kind == HN_FILL_FILE)
-        return load_file(arena, buffer->file, argument->element, data, buffer, err);
-    return hn_support_fill(arena->support, &elements, &buffer->recipe, seed, err);
+        load_file(arena, buffer->file, argument->element, data, buffer, err);
+    else
+        hn_support_fill(arena->support, &elements, &buffer->recipe, seed, err);
 }
 
-enum hn_status hn_arena_load(struct hn_arena *arena, size_t argument, const char *path,
-                             struct hn_error *err)
+void hn_arena_load(struct hn_arena *arena, size_t argument, const char *path, struct hn_error *err)
 {
     const struct hn_buffer *buffer = &arena->buffers[argument];
-    enum hn_status status = fill_padding(arena, buffer->address, buffer, err);
-    if (status != HN_OK)
-        return status;
-    return load_file(arena, path, arena->plan->arguments[argument].element, buffer->address, buffer,
-                     err);
+    fill_padding(arena, buffer->address, buffer, err);
+    load_file(arena, path, arena->plan->arguments[argument].element, buffer->address, buffer, err);
 }
 
 /* Where an input's contents are, or those that an inout argument begins with. */
@@ -145,179 +130,161 @@ static CUdeviceptr contents_of(const struct hn_arena *arena, size_t i)
 }
 
 /* Fills input or pristine copy `i` and queues its checksum. */
-static enum hn_status fill_argument(struct hn_arena *arena, size_t i, struct hn_error *err)
+static void fill_argument(struct hn_arena *arena, size_t i, struct hn_error *err)
 {
     CUdeviceptr data = contents_of(arena, i);
-    enum hn_status status = fill_at(arena, i, data, arena->seed, err);
-    if (status != HN_OK)
-        return status;
-    return hn_support_checksum(arena->support, data, arena->buffers[i].bytes,
-                               hn_arena_slot(arena, i, HN_SLOT_CHECKSUM), err);
+    fill_at(arena, i, data, arena->seed, err);
+    hn_support_checksum(arena->support, data, arena->buffers[i].bytes,
+                        hn_arena_slot(arena, i, HN_SLOT_CHECKSUM), err);
 }
 
 /* What was read again has to be what the references were computed from. */
-static enum hn_status note_checksum(struct hn_arena *arena, size_t i, struct hn_error *err)
+static void note_checksum(struct hn_arena *arena, size_t i, struct hn_error *err)
 {
     struct hn_buffer *buffer = &arena->buffers[i];
     uint64_t checksum = hn_support_join_sums(hn_arena_host_slot(arena, i, HN_SLOT_CHECKSUM),
                                              arena->support->blocks);
-    if (buffer->loaded && checksum != buffer->checksum)
-        return hn_fail(err, HN_ERUN, "data file %s changed while it was in use; run again",
-                       buffer->file);
+    if (buffer->loaded && checksum != buffer->checksum) {
+        hn_fail(err, HN_ERUN, "data file %s changed while it was in use; run again", buffer->file);
+        return;
+    }
     buffer->loaded = buffer->recipe.fill.kind == HN_FILL_FILE;
     buffer->checksum = checksum;
-    return HN_OK;
 }
 
-static enum hn_status copy_to_host(struct hn_arena *arena, size_t i, struct hn_error *err)
+static void copy_to_host(struct hn_arena *arena, size_t i, struct hn_error *err)
 {
     struct hn_context *context = arena->context;
     const struct hn_buffer *source = &arena->buffers[hn_plan_source(arena->plan, i)];
-    CUresult result =
-        context->driver->p_cuMemcpyDtoH(arena->buffers[i].host, source->address, source->bytes);
-    return hn_context_check(context, result, "cuMemcpyDtoH", err);
+    HN_CALL(context, cuMemcpyDtoH, (arena->buffers[i].host, source->address, source->bytes),
+            "cuMemcpyDtoH", err);
 }
 
-enum hn_status hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_error *err)
+void hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_error *err)
 {
     const struct hn_plan *plan = arena->plan;
+    if (hn_failed(err))
+        return;
     arena->seed = seed;
     arena->contents_seed = seed;
     arena->contents++;
     arena->spoiled = false;
     arena->sets_filled = arena->set_count == 1;
     arena->lent_set = 0;
-    for (size_t i = 0; i < plan->argument_count; i++) {
-        if (!hn_argument_is_filled(&plan->arguments[i]))
-            continue;
-        enum hn_status status = fill_argument(arena, i, err);
-        if (status != HN_OK)
-            return status;
-    }
-    enum hn_status status = hn_support_checksum(arena->support, arena->flush, arena->flush_bytes,
-                                                hn_arena_flush_slot(arena), err);
-    if (status == HN_OK)
-        status = hn_arena_read_results(arena, err);
-    arena->flush_checksum = status == HN_OK ? hn_arena_host_flush_checksum(arena) : 0;
-    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++) {
+    for (size_t i = 0; i < plan->argument_count; i++)
         if (hn_argument_is_filled(&plan->arguments[i]))
-            status = note_checksum(arena, i, err);
+            fill_argument(arena, i, err);
+    hn_support_checksum(arena->support, arena->flush, arena->flush_bytes,
+                        hn_arena_flush_slot(arena), err);
+    hn_arena_read_results(arena, err);
+    arena->flush_checksum = hn_failed(err) ? 0 : hn_arena_host_flush_checksum(arena);
+    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
+        if (hn_argument_is_filled(&plan->arguments[i]))
+            note_checksum(arena, i, err);
         else if (arena->buffers[i].host != NULL)
-            status = copy_to_host(arena, i, err);
+            copy_to_host(arena, i, err);
     }
-    return status;
 }
 
-enum hn_status hn_arena_repair(struct hn_arena *arena, struct hn_error *err)
+void hn_arena_repair(struct hn_arena *arena, struct hn_error *err)
 {
-    enum hn_status status =
-        hn_support_write_zones(arena->support, arena->zone_table, arena->zone_count, err);
-    if (status != HN_OK)
-        return status;
-    return hn_arena_fill(arena, arena->seed, err);
+    hn_support_write_zones(arena->support, arena->zone_table, arena->zone_count, err);
+    hn_arena_fill(arena, arena->seed, err);
 }
 
-static enum hn_status copy_inputs(struct hn_arena *arena, size_t set, struct hn_error *err)
+static void copy_inputs(struct hn_arena *arena, size_t set, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++)
+    for (size_t i = 0; i < arena->plan->argument_count && !hn_failed(err); i++)
         if (arena->plan->arguments[i].role == HN_ROLE_INPUT)
-            status = copy(arena, hn_arena_address(arena, set, i), arena->buffers[i].address,
-                          arena->buffers[i].bytes, err);
-    return status;
+            copy(arena, hn_arena_address(arena, set, i), arena->buffers[i].address,
+                 arena->buffers[i].bytes, err);
 }
 
 /* Each set has contents of its own, so that what one launch of a batch has found out is of no use
  * to the next. */
-static enum hn_status fill_set(struct hn_arena *arena, size_t set, struct hn_error *err)
+static void fill_set(struct hn_arena *arena, size_t set, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++) {
+    for (size_t i = 0; i < arena->plan->argument_count && !hn_failed(err); i++) {
         const struct hn_buffer *buffer = &arena->buffers[i];
         CUdeviceptr data = hn_arena_address(arena, set, i);
         if (arena->plan->arguments[i].role != HN_ROLE_INPUT)
             continue;
         if (buffer->recipe.fill.kind == HN_FILL_FILE)
-            status = copy(arena, data, buffer->address, buffer->bytes, err);
+            copy(arena, data, buffer->address, buffer->bytes, err);
         else
-            status = fill_at(arena, i, data, arena->contents_seed + ((uint64_t)set << 32), err);
+            fill_at(arena, i, data, arena->contents_seed + ((uint64_t)set << 32), err);
     }
-    return status;
 }
 
-enum hn_status hn_arena_lend_inputs(struct hn_arena *arena, size_t set, struct hn_error *err)
+void hn_arena_lend_inputs(struct hn_arena *arena, size_t set, struct hn_error *err)
 {
     arena->lent_set = set;
-    return set == 0 ? HN_OK : copy_inputs(arena, set, err);
+    if (set != 0)
+        copy_inputs(arena, set, err);
 }
 
-static enum hn_status take_back_inputs(struct hn_arena *arena, struct hn_error *err)
+static void take_back_inputs(struct hn_arena *arena, struct hn_error *err)
 {
     size_t set = arena->lent_set;
     arena->lent_set = 0;
-    return set == 0 ? HN_OK : fill_set(arena, set, err);
+    if (set != 0)
+        fill_set(arena, set, err);
 }
 
 /* Of what launches leave at zero all sets, since it is launched in batches; of others the first. */
-static enum hn_status zero(struct hn_arena *arena, size_t i, struct hn_error *err)
+static void zero(struct hn_arena *arena, size_t i, struct hn_error *err)
 {
     struct hn_context *context = arena->context;
     const struct hn_buffer *buffer = &arena->buffers[i];
     bool all = arena->plan->arguments[i].zero == HN_ZERO_ONCE && !buffer->dynamic;
-    enum hn_status status = HN_OK;
-    for (size_t set = 0; set < (all ? arena->set_count : 1) && status == HN_OK; set++) {
-        CUresult result = context->driver->p_cuMemsetD8Async(hn_arena_address(arena, set, i), 0,
-                                                             buffer->bytes, context->stream);
-        status = hn_context_check(context, result, "cuMemsetD8Async", err);
+    for (size_t set = 0; set < (all ? arena->set_count : 1) && !hn_failed(err); set++) {
+        HN_CALL(context, cuMemsetD8Async,
+                (hn_arena_address(arena, set, i), 0, buffer->bytes, context->stream),
+                "cuMemsetD8Async", err);
     }
-    return status;
 }
 
-enum hn_status hn_arena_restore(struct hn_arena *arena, struct hn_error *err)
+void hn_arena_restore(struct hn_arena *arena, struct hn_error *err)
 {
-    enum hn_status status = take_back_inputs(arena, err);
-    for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++) {
+    take_back_inputs(arena, err);
+    for (size_t i = 0; i < arena->plan->argument_count && !hn_failed(err); i++) {
         const struct hn_buffer *buffer = &arena->buffers[i];
         enum hn_role role = arena->plan->arguments[i].role;
         if (arena->plan->arguments[i].zero == HN_ZERO_INSIDE)
             continue;
         if (role == HN_ROLE_INOUT)
-            status = copy(arena, buffer->address, buffer->pristine, buffer->bytes, err);
+            copy(arena, buffer->address, buffer->pristine, buffer->bytes, err);
         if (role == HN_ROLE_COUNTER || role == HN_ROLE_METRIC)
-            status = zero(arena, i, err);
+            zero(arena, i, err);
     }
-    return status;
 }
 
 /* All of an argument's bytes in the first `sets` sets, padding too: the first set lies by itself,
  * the others at equal distances. */
-static enum hn_status poison_argument(struct hn_arena *arena, size_t i, size_t sets, uint64_t seed,
-                                      struct hn_error *err)
+static void poison_argument(struct hn_arena *arena, size_t i, size_t sets, uint64_t seed,
+                            struct hn_error *err)
 {
     size_t size = hn_element_size(arena->plan->arguments[i].element);
     uint64_t count = arena->buffers[i].bytes / size;
     struct hn_elements elements = {.data = arena->buffers[i].address,
                                    .count = count,
                                    .type = arena->plan->arguments[i].element};
-    enum hn_status status = hn_support_poison(arena->support, &elements, seed, err);
-    if (status != HN_OK || sets < 2)
-        return status;
+    hn_support_poison(arena->support, &elements, seed, err);
+    if (sets < 2)
+        return;
     elements.data = hn_arena_address(arena, 1, i);
     elements.count = (sets - 1) * count;
     elements.row = count;
     elements.pitch = arena->argument_bytes / size;
-    return hn_support_poison(arena->support, &elements, seed, err);
+    hn_support_poison(arena->support, &elements, seed, err);
 }
 
-enum hn_status hn_arena_poison(struct hn_arena *arena, size_t sets, uint64_t seed,
-                               struct hn_error *err)
+void hn_arena_poison(struct hn_arena *arena, size_t sets, uint64_t seed, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
     arena->poison = seed;
-    for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++)
+    for (size_t i = 0; i < arena->plan->argument_count && !hn_failed(err); i++)
         if (arena->plan->arguments[i].role == HN_ROLE_OUTPUT)
-            status = poison_argument(arena, i, sets, seed, err);
-    return status;
+            poison_argument(arena, i, sets, seed, err);
 }
 
 uint64_t hn_arena_poisoned(const struct hn_arena *arena, size_t set, size_t argument)
@@ -326,141 +293,123 @@ uint64_t hn_arena_poisoned(const struct hn_arena *arena, size_t set, size_t argu
     return set == 0 ? 0 : (set - 1) * (arena->buffers[argument].bytes / size);
 }
 
-enum hn_status hn_arena_poison_scratch(struct hn_arena *arena, size_t sets, uint64_t seed,
-                                       struct hn_error *err)
+void hn_arena_poison_scratch(struct hn_arena *arena, size_t sets, uint64_t seed,
+                             struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++)
+    for (size_t i = 0; i < arena->plan->argument_count && !hn_failed(err); i++)
         if (arena->plan->arguments[i].role == HN_ROLE_SCRATCH)
-            status = poison_argument(arena, i, arena->buffers[i].dynamic ? 1 : sets, seed, err);
-    return status;
+            poison_argument(arena, i, arena->buffers[i].dynamic ? 1 : sets, seed, err);
 }
 
-static enum hn_status rewrite_argument(struct hn_arena *arena, size_t i, size_t sets,
-                                       struct hn_error *err)
+static void rewrite_argument(struct hn_arena *arena, size_t i, size_t sets, struct hn_error *err)
 {
     size_t size = hn_element_size(arena->plan->arguments[i].element);
-    enum hn_status status = HN_OK;
-    for (size_t set = 0; set < (arena->buffers[i].dynamic ? 1 : sets) && status == HN_OK; set++) {
+    for (size_t set = 0; set < (arena->buffers[i].dynamic ? 1 : sets) && !hn_failed(err); set++) {
         CUdeviceptr data = hn_arena_address(arena, set, i);
-        status = hn_support_veil(arena->support, data, data, arena->buffers[i].bytes / size, size,
-                                 0, err);
+        hn_support_veil(arena->support, data, data, arena->buffers[i].bytes / size, size, 0, err);
     }
-    return status;
 }
 
-enum hn_status hn_arena_rewrite(struct hn_arena *arena, enum hn_role role, size_t sets,
-                                struct hn_error *err)
+void hn_arena_rewrite(struct hn_arena *arena, enum hn_role role, size_t sets, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++)
+    for (size_t i = 0; i < arena->plan->argument_count && !hn_failed(err); i++)
         if (arena->plan->arguments[i].role == role)
-            status = rewrite_argument(arena, i, sets, err);
-    return status;
+            rewrite_argument(arena, i, sets, err);
 }
 
-enum hn_status hn_arena_sum_sets(struct hn_arena *arena, uint64_t *sum, struct hn_error *err)
+void hn_arena_sum_sets(struct hn_arena *arena, uint64_t *sum, struct hn_error *err)
 {
     *sum = 0;
     if (arena->set_count == 1)
-        return HN_OK;
-    enum hn_status status = hn_support_checksum(arena->support, arena->set_block,
-                                                (arena->set_count - 1) * arena->argument_bytes,
-                                                hn_arena_flush_slot(arena), err);
-    if (status == HN_OK)
-        status = hn_arena_read_results(arena, err);
-    *sum = status == HN_OK ? hn_arena_host_flush_checksum(arena) : 0;
-    return status;
+        return;
+    hn_support_checksum(arena->support, arena->set_block,
+                        (arena->set_count - 1) * arena->argument_bytes, hn_arena_flush_slot(arena),
+                        err);
+    hn_arena_read_results(arena, err);
+    *sum = hn_failed(err) ? 0 : hn_arena_host_flush_checksum(arena);
 }
 
 /* How many further sets there is room for: a quarter of what is free, and 1 GiB at most. */
-static enum hn_status count_sets(struct hn_arena *arena, size_t wanted, size_t *count,
-                                 struct hn_error *err)
+static void count_sets(struct hn_arena *arena, size_t wanted, size_t *count, struct hn_error *err)
 {
     struct hn_context *context = arena->context;
     size_t available = 0, total = 0;
-    CUresult result = context->driver->p_cuMemGetInfo(&available, &total);
-    enum hn_status status = hn_context_check(context, result, "cuMemGetInfo", err);
-    if (status != HN_OK)
-        return status;
+    HN_CALL(context, cuMemGetInfo, (&available, &total), "cuMemGetInfo", err);
+    if (hn_failed(err))
+        return;
     uint64_t limit = available / 4 < ((uint64_t)1 << 30) ? available / 4 : (uint64_t)1 << 30;
     uint64_t room = limit / arena->argument_bytes;
     *count = room < wanted - 1 ? (size_t)room : wanted - 1;
-    return HN_OK;
 }
 
-static enum hn_status allocate_sets(struct hn_arena *arena, size_t wanted, struct hn_error *err)
+static void allocate_sets(struct hn_arena *arena, size_t wanted, struct hn_error *err)
 {
+    if (hn_failed(err))
+        return;
     struct hn_context *context = arena->context;
     size_t further = 0;
     arena->sets_tried = true;
-    enum hn_status status = count_sets(arena, wanted, &further, err);
-    if (status != HN_OK || further == 0)
-        return status;
+    count_sets(arena, wanted, &further, err);
+    if (hn_failed(err) || further == 0)
+        return;
     CUresult result =
         context->driver->p_cuMemAlloc(&arena->set_block, further * arena->argument_bytes);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    if (result != CUDA_ERROR_OUT_OF_MEMORY)
+        hn_context_check(context, result, "cuMemAlloc", err);
+    if (result != CUDA_SUCCESS) {
         arena->set_block = 0;
-        return HN_OK;
-    }
-    status = hn_context_check(context, result, "cuMemAlloc", err);
-    if (status != HN_OK) {
-        arena->set_block = 0;
-        return status;
+        return;
     }
     arena->set_count = further + 1;
     arena->sets_filled = false;
-    return HN_OK;
 }
 
-static enum hn_status fill_sets(struct hn_arena *arena, struct hn_error *err)
+static void fill_sets(struct hn_arena *arena, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t set = 1; set < arena->set_count && status == HN_OK; set++)
-        status = fill_set(arena, set, err);
-    arena->sets_filled = status == HN_OK;
-    return status;
+    for (size_t set = 1; set < arena->set_count && !hn_failed(err); set++)
+        fill_set(arena, set, err);
+    arena->sets_filled = !hn_failed(err);
 }
 
-enum hn_status hn_arena_refill(struct hn_arena *arena, uint64_t seed, struct hn_error *err)
+void hn_arena_refill(struct hn_arena *arena, uint64_t seed, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
+    if (hn_failed(err))
+        return;
     arena->contents++;
     arena->contents_seed = seed;
     arena->spoiled = false;
     arena->lent_set = 0;
-    for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++)
+    for (size_t i = 0; i < arena->plan->argument_count && !hn_failed(err); i++)
         if (hn_argument_is_filled(&arena->plan->arguments[i]) &&
             arena->buffers[i].recipe.fill.kind != HN_FILL_FILE)
-            status = fill_at(arena, i, contents_of(arena, i), seed, err);
-    for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++)
+            fill_at(arena, i, contents_of(arena, i), seed, err);
+    for (size_t i = 0; i < arena->plan->argument_count && !hn_failed(err); i++)
         if (arena->buffers[i].host != NULL)
-            status = copy_to_host(arena, i, err);
-    return status == HN_OK && arena->sets_filled ? fill_sets(arena, err) : status;
+            copy_to_host(arena, i, err);
+    if (arena->sets_filled)
+        fill_sets(arena, err);
 }
 
-enum hn_status hn_arena_renew_sets(struct hn_arena *arena, struct hn_error *err)
+void hn_arena_renew_sets(struct hn_arena *arena, struct hn_error *err)
 {
     struct hn_context *context = arena->context;
     unsigned char byte = (unsigned char)hn_random_next(&arena->secret);
     if (arena->set_count == 1)
-        return HN_OK;
-    CUresult result = context->driver->p_cuMemsetD8Async(
-        arena->set_block, byte, (arena->set_count - 1) * arena->argument_bytes, context->stream);
-    enum hn_status status = hn_context_check(context, result, "cuMemsetD8Async", err);
-    return status == HN_OK ? fill_sets(arena, err) : status;
+        return;
+    HN_CALL(
+        context, cuMemsetD8Async,
+        (arena->set_block, byte, (arena->set_count - 1) * arena->argument_bytes, context->stream),
+        "cuMemsetD8Async", err);
+    fill_sets(arena, err);
 }
 
-enum hn_status hn_arena_make_sets(struct hn_arena *arena, size_t wanted, size_t *count,
-                                  struct hn_error *err)
+void hn_arena_make_sets(struct hn_arena *arena, size_t wanted, size_t *count, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
     if (wanted > HN_MAX_SETS)
         wanted = HN_MAX_SETS;
     if (wanted > 1 && !arena->sets_tried)
-        status = allocate_sets(arena, HN_MAX_SETS, err);
-    if (status == HN_OK && !arena->sets_filled)
-        status = fill_sets(arena, err);
+        allocate_sets(arena, HN_MAX_SETS, err);
+    if (!arena->sets_filled)
+        fill_sets(arena, err);
     *count = wanted < arena->set_count ? wanted : arena->set_count;
-    return status;
 }

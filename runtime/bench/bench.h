@@ -2,9 +2,11 @@
 #ifndef HONE_RUNTIME_BENCH_BENCH_H
 #define HONE_RUNTIME_BENCH_BENCH_H
 
+#include "base/statistics.h"
 #include "cache/record/regime.h"
 #include "runtime/bench/request.h"
 #include "runtime/device/driver.h"
+#include "runtime/device/health.h"
 #include "runtime/compile/image.h"
 #include "runtime/plan/launch.h"
 
@@ -13,14 +15,19 @@
  * as it was. After a device fault it is of no more use: destroy it and end the process. */
 struct hn_bench;
 
+struct hn_observer;
+
 struct hn_bench_options {
     enum hn_regime regime;
     uint64_t seed; /* of the inputs */
+    const struct hn_observer *const *observers; /* up to a NULL: runtime/bench/observe/observers.h; NULL: none */
+    struct hn_health_watch *watch; /* borrowed with health, for observers of the GPU's clocks; NULL: there is none */
+    struct hn_health *health;
 };
 
-/* Retains the primary context, loads the support kernels (an image of runtime/bench/support.cu for this device), makes the
- * arena and fills the inputs. Borrows driver, plan and problem for its life. HN_ERUN: a driver error, or a plan that
- * does not fit, with a table of what needs how much. */
+/* Retains the primary context, loads the support kernels (an image of runtime/bench/support.cu for this device),
+ * makes the arena and fills the inputs. Borrows driver, plan and problem for its life. HN_ERUN: a driver error, or a
+ * plan that does not fit, with a table of what needs how much. */
 enum hn_status hn_bench_create(const struct hn_driver *driver, const struct hn_device *device,
                                const struct hn_image *support, const struct hn_plan *plan,
                                const struct hn_bindings *problem, const struct hn_bench_options *options,
@@ -49,10 +56,11 @@ enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *
                                  const struct hn_bench_request *request, struct hn_record *record,
                                  struct hn_error *err);
 
-/* Measures the verified variants interleaved, round by round: samples[c * max_rounds + r] is candidate c in round r, in
- * microseconds of one launch (a batch of it where one is too short to time). done is the number of whole rounds. Every
- * candidate's output is compared in one round, and after the last; one that failed has its outcome and message in records[c], takes part no more, and its
- * samples from there on are 0. After a device fault the race is over and the bench dead. */
+/* Measures the verified variants interleaved, round by round: samples[c * max_rounds + r] is candidate c in round r,
+ * in microseconds of one launch (a batch of it where one is too short to time). done is the number of whole rounds.
+ * Every candidate's output is compared in one round, and after the last; one that failed has its outcome and message
+ * in records[c], takes part no more, and its samples from there on are 0. After a device fault the race is over and
+ * the bench dead. */
 struct hn_bench_candidate {
     const struct hn_bindings *point;
     const struct hn_image *image; /* NULL: not the point but its reference runs */
@@ -60,6 +68,27 @@ struct hn_bench_candidate {
 enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candidate *candidates, size_t count,
                              const struct hn_race_rules *rules, double *samples, int *done, struct hn_record *records,
                              struct hn_error *err);
+
+/* A variant beside the reference of its point: both are launched in turn in this process, as the finalists of a search
+ * are raced, and compared as they are. */
+struct hn_beside {
+    int rounds; /* 0: there was none */
+    struct hn_interval variant_us; /* of one launch */
+    struct hn_interval reference_us;
+    struct hn_interval speedup; /* reference / variant in one round, so that what slows both down does not count */
+};
+
+/* The record's outcome changes when the variant fails in a round; then there are no times. HN_ERUN: the reference
+ * failed, or the bench. */
+enum hn_status hn_bench_beside(struct hn_bench *bench, const struct hn_image *image, struct hn_record *record,
+                               struct hn_beside *beside, struct hn_error *err);
+
+/* Why this plan's reference says nothing of a speedup; NULL when it does. */
+const char *hn_beside_obstacle(const struct hn_plan *plan);
+
+/* Of `count` rounds, at least one; the resolutions are the timer's. */
+void hn_beside_judge(const double *variant_us, const double *reference_us, size_t count, double variant_resolution_us,
+                     double reference_resolution_us, struct hn_beside *beside);
 
 /* True after a device fault: the process has to be replaced. */
 bool hn_bench_is_dead(const struct hn_bench *bench);

@@ -3,7 +3,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "base/memory.h"
 
 /* Chunks of samples are queued together and waited for once; a chunk of long kernels is short, so
  * that the rule is asked often enough. */
@@ -127,15 +128,13 @@ static bool is_unstable(const struct measurement *m, enum hn_stop stop)
     return !m->trusted || stop == HN_STOP_BOUND;
 }
 
-static enum hn_status fill_timing(const struct measurement *m, const struct hn_stopping_rule *rule,
-                                  size_t batch, enum hn_stop stop, double max_clock_mhz,
-                                  struct hn_timing *timing, struct hn_error *err)
+static void fill_timing(const struct measurement *m, const struct hn_stopping_rule *rule,
+                        size_t batch, enum hn_stop stop, double max_clock_mhz,
+                        struct hn_timing *timing)
 {
     struct hn_interval interval = hn_interval_widen(m->interval, rule->resolution_us);
     bool trusted = true;
-    double *samples_us = malloc(m->taken_count * sizeof *samples_us);
-    if (samples_us == NULL)
-        return hn_fail_memory(err);
+    double *samples_us = hn_need(m->taken_count, sizeof *samples_us);
     free(timing->samples_us);
     *timing = (struct hn_timing){
         .median_us = stop == HN_STOP_SLOWER ? interval.low : interval.median,
@@ -152,7 +151,6 @@ static enum hn_status fill_timing(const struct measurement *m, const struct hn_s
     /* Again, in the order in which they were taken: the interval has sorted m->kept. */
     timing->sample_count =
         hn_measure_keep(m->taken, m->taken_count, max_clock_mhz, samples_us, &trusted);
-    return HN_OK;
 }
 
 /* Whether the launch that gave the estimate counts as a sample: where another one would cost more
@@ -192,75 +190,73 @@ static size_t count_prepared(const struct hn_work *work, size_t batch, size_t ch
     return compared || sample_us >= LONG_US;
 }
 
-static enum hn_status take_group(struct hn_sampler *sampler, const struct hn_work *work,
-                                 size_t batch, size_t count, size_t prepared, struct measurement *m,
-                                 struct hn_error *err)
+static void take_group(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
+                       size_t count, size_t prepared, struct measurement *m, struct hn_error *err)
 {
-    enum hn_status status =
-        hn_sampler_take(sampler, work, batch, count, prepared, &m->taken[m->taken_count], err);
-    m->taken_count += status == HN_OK ? count : 0;
-    return status;
+    struct hn_sample *samples = &m->taken[m->taken_count];
+    hn_sampler_take(sampler, work, batch, count, prepared, samples, err);
+    if (hn_failed(err))
+        return;
+    m->taken_count += count;
+    if (work->taken != NULL)
+        work->taken(work->judge, samples, count);
 }
 
-static enum hn_status compare(const struct hn_work *work, struct hn_measured *measured,
-                              struct hn_error *err)
+static void compare(const struct hn_work *work, struct hn_measured *measured, struct hn_error *err)
 {
     bool right = true;
-    enum hn_status status = work->compare(work->judge, &right, err);
+    work->compare(work->judge, &right, err);
     measured->wrong = !right;
-    return status;
 }
 
 /* One more sample, which is compared, and counts. */
-static enum hn_status take_last(struct hn_sampler *sampler, const struct hn_work *work,
-                                const struct hn_stopping_rule *rule, size_t batch,
-                                struct measurement *m, struct hn_measured *measured,
-                                struct hn_error *err)
+static void take_last(struct hn_sampler *sampler, const struct hn_work *work,
+                      const struct hn_stopping_rule *rule, size_t batch, struct measurement *m,
+                      struct hn_measured *measured, struct hn_error *err)
 {
     if (m->taken_count == MAX_TAKEN)
         m->taken_count--;
-    enum hn_status status = take_group(sampler, work, batch, 1, 1, m, err);
-    if (status != HN_OK)
-        return status;
+    take_group(sampler, work, batch, 1, 1, m, err);
+    if (hn_failed(err))
+        return;
     judge(m, rule, device_clock_mhz(sampler), hn_now_ms());
-    return compare(work, measured, err);
+    compare(work, measured, err);
 }
 
 /* What is stopped as slower is not compared: it can not win. */
-static enum hn_status sample_until(struct hn_sampler *sampler, const struct hn_work *work,
-                                   const struct hn_stopping_rule *rule, size_t batch,
-                                   struct hn_sample first, struct measurement *m,
-                                   struct hn_measured *measured, struct hn_error *err)
+static void sample_until(struct hn_sampler *sampler, const struct hn_work *work,
+                         const struct hn_stopping_rule *rule, size_t batch, struct hn_sample first,
+                         struct measurement *m, struct hn_measured *measured, struct hn_error *err)
 {
     double started_ms = hn_now_ms();
     double max_clock_mhz = device_clock_mhz(sampler);
     double sample_us = first.time_us * (double)batch;
     bool compared = false;
     size_t prepared = 0;
-    enum hn_status status = HN_OK;
     if (keeps_estimate(rule, batch, first.time_us))
         m->taken[m->taken_count++] = first;
     measured->stop = judge(m, rule, max_clock_mhz, started_ms);
-    while (status == HN_OK && measured->stop == HN_STOP_NOT && !measured->wrong) {
+    while (!hn_failed(err) && measured->stop == HN_STOP_NOT && !measured->wrong) {
         size_t chunk = draw_chunk(sampler, chunk_size(m, rule, sample_us));
         compared = draw_comparison(sampler, work, m, rule);
         prepared = count_prepared(work, batch, chunk, sample_us, compared);
-        status = take_group(sampler, work, batch, chunk, prepared, m, err);
-        if (status != HN_OK)
-            return status;
+        take_group(sampler, work, batch, chunk, prepared, m, err);
+        if (hn_failed(err))
+            return;
         measured->stop = judge(m, rule, max_clock_mhz, started_ms);
         if (compared && measured->stop != HN_STOP_SLOWER)
-            status = compare(work, measured, err);
+            compare(work, measured, err);
     }
-    if (status != HN_OK || work->compare == NULL || measured->wrong ||
+    if (hn_failed(err) || work->compare == NULL || measured->wrong ||
         measured->stop == HN_STOP_SLOWER)
-        return status;
+        return;
     size_t more = is_unstable(m, measured->stop) ? COMPARED_OF_UNSTABLE : !compared;
-    if (more == 1 && prepared > 0)
-        return compare(work, measured, err);
-    for (; more > 0 && status == HN_OK && !measured->wrong; more--)
-        status = take_last(sampler, work, rule, batch, m, measured, err);
-    return status;
+    if (more == 1 && prepared > 0) {
+        compare(work, measured, err);
+        return;
+    }
+    for (; more > 0 && !hn_failed(err) && !measured->wrong; more--)
+        take_last(sampler, work, rule, batch, m, measured, err);
 }
 
 bool hn_measure_is_suspicious(double compared_us, double *others_us, size_t others, double slack_us)
@@ -299,17 +295,16 @@ static void mind_host(struct hn_stopping_rule *rule, const struct hn_sampler *sa
     rule->budget_ms = STREAM_BUDGET_MS;
 }
 
-enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work,
-                          const struct hn_bench_request *request, struct hn_sample first,
-                          struct hn_timing *timing, struct hn_measured *measured,
-                          struct hn_error *err)
+void hn_measure(struct hn_sampler *sampler, const struct hn_work *work,
+                const struct hn_bench_request *request, struct hn_sample first,
+                struct hn_timing *timing, struct hn_measured *measured, struct hn_error *err)
 {
     size_t batch = 1;
     double first_us = first.time_us;
     *measured = (struct hn_measured){.stop = HN_STOP_NOT, .launched = true};
-    enum hn_status status = hn_sampler_choose_batch(sampler, work, &batch, &first.time_us, err);
-    if (status != HN_OK)
-        return status;
+    hn_sampler_choose_batch(sampler, work, &batch, &first.time_us, err);
+    if (hn_failed(err))
+        return;
     struct hn_stopping_rule rule = hn_stopping_rule_for(first.time_us, request->target,
                                                         sampler->resolution_us / (double)batch);
     mind_host(&rule, sampler, request);
@@ -317,18 +312,121 @@ enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work
     rule.full = request->full;
     rule.censor_us = request->censor_us;
 
-    struct measurement *m = calloc(1, sizeof *m);
-    if (m == NULL)
-        return hn_fail_memory(err);
+    struct measurement *m = hn_need(1, sizeof *m);
     m->censor_clock_mhz = request->censor_clock_mhz;
-    status = sample_until(sampler, work, &rule, batch, first, m, measured, err);
+    sample_until(sampler, work, &rule, batch, first, m, measured, err);
     measured->launched =
         m->taken_count > 1 || first.time_us != first_us || !keeps_estimate(&rule, batch, first_us);
-    if (status == HN_OK && !measured->wrong && measured->stop != HN_STOP_SLOWER)
+    if (!hn_failed(err) && !measured->wrong && measured->stop != HN_STOP_SLOWER)
         measured->suspect = is_suspect(sampler, work, batch, m);
-    if (status == HN_OK)
-        status =
-            fill_timing(m, &rule, batch, measured->stop, device_clock_mhz(sampler), timing, err);
+    if (!hn_failed(err))
+        fill_timing(m, &rule, batch, measured->stop, device_clock_mhz(sampler), timing);
     free(m);
-    return status;
+}
+
+/* When enough samples have been taken. */
+
+/* From six samples on the interval of the median holds at 95%, and its lower end decides. Before,
+ * the smallest decides, since what disturbs a launch makes it slower, by a margin that shrinks as
+ * samples come in. Long kernels vary by a percent or two and each launch is dear: less will do. */
+static const struct {
+    size_t samples;
+    double factor;
+    double long_factor;
+} slower_steps[] = {{6, 1.02, 1.01}, {4, 1.05, 1.015}, {2, 1.1, 1.03}, {1, 1.5, 1.1}};
+static const double LONG_KERNEL_US = 1e3;
+/* What a first launch may take longer on the device: it finds none of its code in the caches. */
+static const double COLD_CODE_US = 20.0;
+/* A launch that the host was late for may have waited that long: to load code, to make room for
+ * local memory. One such sample decides only beyond it, and by more. */
+static const double STALL_US = 1e3;
+static const double STALL_FACTOR = 2.0;
+static const double LONG_STALL_FACTOR = 1.2;
+enum { TRUSTED_SAMPLES = 6 };
+
+static double slower_factor(const struct hn_stopping_rule *rule, size_t count)
+{
+    size_t i = 0;
+    while (count < slower_steps[i].samples)
+        i++;
+    return rule->censor_us >= LONG_KERNEL_US ? slower_steps[i].long_factor : slower_steps[i].factor;
+}
+
+struct hn_stopping_rule hn_stopping_rule_for(double estimate_us, double target,
+                                             double resolution_us)
+{
+    return (struct hn_stopping_rule){
+        .target = target > 0.0 ? target : 0.005,
+        .resolution_us = resolution_us,
+        .min_samples = estimate_us > 1e5 ? 3 : TRUSTED_SAMPLES,
+        .max_samples = 200,
+        .budget_ms = 500.0,
+    };
+}
+
+static bool is_slower(const struct hn_stopping_rule *rule, const struct hn_interval *interval,
+                      size_t count)
+{
+    if (rule->full || rule->censor_us <= 0.0 || count == 0)
+        return false;
+    struct hn_interval wide = hn_interval_widen(*interval, rule->resolution_us);
+    double factor = slower_factor(rule, count);
+    if (count == 1 && wide.low - rule->censor_us < (rule->clean ? COLD_CODE_US : STALL_US))
+        return false;
+    if (count == 1 && !rule->clean)
+        factor = rule->censor_us >= LONG_KERNEL_US ? LONG_STALL_FACTOR : STALL_FACTOR;
+    return wide.low > factor * rule->censor_us;
+}
+
+enum hn_stop hn_stopping_decide(const struct hn_stopping_rule *rule,
+                                const struct hn_interval *interval, size_t count, double elapsed_ms)
+{
+    if (is_slower(rule, interval, count))
+        return HN_STOP_SLOWER;
+    if (count < rule->min_samples)
+        return HN_STOP_NOT;
+    double width = interval->high - interval->low;
+    if (hn_interval_half_width(interval) <= rule->target || width <= rule->resolution_us)
+        return HN_STOP_PRECISE;
+    if (count >= rule->max_samples || elapsed_ms >= rule->budget_ms)
+        return HN_STOP_BOUND;
+    return HN_STOP_NOT;
+}
+
+enum { MOST_ROUNDS = 101 };
+static const double RACE_TARGET = 0.005;
+
+static struct hn_interval interval_of_differences(const double *times, const double *leader,
+                                                  size_t rounds)
+{
+    double differences[MOST_ROUNDS];
+    for (size_t r = 0; r < rounds; r++)
+        differences[r] = times[r] - (leader != NULL ? leader[r] : 0.0);
+    return hn_interval_of(differences, rounds);
+}
+
+bool hn_race_is_decided(const double *const *times, size_t count, size_t rounds,
+                        double resolution_us)
+{
+    struct hn_interval best = {INFINITY, INFINITY, INFINITY};
+    size_t leader = 0;
+    if (rounds > MOST_ROUNDS || count == 0)
+        return true;
+    for (size_t c = 0; c < count; c++) {
+        struct hn_interval own = interval_of_differences(times[c], NULL, rounds);
+        if (own.median >= best.median)
+            continue;
+        best = own;
+        leader = c;
+    }
+    double margin_us = fmax(RACE_TARGET * best.median, resolution_us);
+    if (best.high - best.low > 2.0 * margin_us)
+        return false;
+    for (size_t c = 0; c < count; c++) {
+        struct hn_interval behind = interval_of_differences(times[c], times[leader], rounds);
+        bool slower = behind.low > 0.0 && behind.median > resolution_us;
+        if (c != leader && !slower && (behind.low < -margin_us || behind.high > margin_us))
+            return false;
+    }
+    return true;
 }

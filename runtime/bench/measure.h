@@ -3,27 +3,63 @@
 #define HONE_RUNTIME_BENCH_MEASURE_H
 
 #include "base/clock.h"
-#include "runtime/bench/arena.h"
+#include "base/statistics.h"
 #include "cache/record/regime.h"
+#include "runtime/bench/arena.h"
 #include "runtime/bench/request.h"
-#include "runtime/bench/stopping.h"
 
-/* How a sample finds the outputs that it will write. Rewritten: their bytes are written again as they are; to caches that
- * is what poison is, to what looks at them nothing has changed. */
+/* When enough samples have been taken. Times are of one launch, in microseconds. */
+struct hn_stopping_rule {
+    double target;        /* relative half width of the interval to reach */
+    double resolution_us; /* of a sample: an interval as narrow as this is narrow enough */
+    double censor_us;     /* what there is to beat; 0: nothing */
+    bool full;            /* never stop for being slower */
+    bool clean;           /* the host is in none of the samples so far, even if there is but one */
+    size_t min_samples;
+    size_t max_samples;
+    double budget_ms;
+};
+
+enum hn_stop {
+    HN_STOP_NOT,
+    HN_STOP_PRECISE,
+    HN_STOP_SLOWER,
+    HN_STOP_BOUND, /* out of samples or time: the interval is wider than the target */
+};
+
+/* The rule for samples of about `estimate_us`: at least 6 samples (3 of kernels beyond 100 ms), at most 200 and about
+ * half a second. */
+struct hn_stopping_rule hn_stopping_rule_for(double estimate_us, double target, double resolution_us);
+
+/* interval: of the `count` samples so far, not widened. */
+enum hn_stop hn_stopping_decide(const struct hn_stopping_rule *rule, const struct hn_interval *interval, size_t count,
+                                double elapsed_ms);
+
+/* Whether a race tells who is faster after these rounds, times[c][r] that of candidate c in round r: the time of the
+ * leader, which has the lowest median, is known to half a percent, and every other is slower beyond doubt or within
+ * half a percent of it, by the intervals of the paired differences. At most 101 rounds. */
+bool hn_race_is_decided(const double *const *times, size_t count, size_t rounds, double resolution_us);
+
+/* How a sample finds the outputs that it will write. Rewritten: their bytes are written again as they are; to caches
+ * that is what poison is, to what looks at them nothing has changed. */
 enum hn_outputs_before { HN_OUTPUTS_POISONED, HN_OUTPUTS_REWRITTEN, HN_OUTPUTS_LEFT };
 
-/* What is timed. A sample is: prepare; flush the L2 cache (cold); spin; event; `batch` launches; event. Where launching is
- * in the time, the device waits for the host after the spin, and some launches come before the first event. */
+struct hn_sample;
+
+/* What is timed. A sample is: prepare; flush the L2 cache (cold); spin; event; `batch` launches; event. Where
+ * launching is in the time, the device waits for the host after the spin, and some launches come before the first
+ * event. */
 struct hn_work {
     void *subject;
     /* Before each sample, outside of its time: the outputs of so many sets are made what `before` says. */
-    enum hn_status (*prepare)(void *subject, size_t sets, enum hn_outputs_before before, struct hn_error *err);
+    void (*prepare)(void *subject, size_t sets, enum hn_outputs_before before, struct hn_error *err);
     /* Queues one launch on a set of the arguments; the last launch of a sample is on set 0. */
-    enum hn_status (*launch)(void *subject, size_t set, struct hn_error *err);
+    void (*launch)(void *subject, size_t set, struct hn_error *err);
     /* Queues so many launches on the first set as a graph, for the regimes of graphs; NULL: they are launched. */
-    enum hn_status (*replay)(void *subject, size_t launches, struct hn_error *err);
-    /* Queues so many launches on the first set one behind the other, with nothing in between; NULL: they are launched one by one. */
-    enum hn_status (*row)(void *subject, size_t launches, struct hn_error *err);
+    void (*replay)(void *subject, size_t launches, struct hn_error *err);
+    /* Queues so many launches on the first set one behind the other, with nothing in between; NULL: they are launched one
+     * by one. */
+    void (*row)(void *subject, size_t launches, struct hn_error *err);
     enum hn_outputs_before compared; /* how samples that are to be compared find outputs; in a trial as if they were */
     bool rewritten;    /* outputs of samples that are not compared are rewritten; else left */
     bool issued;       /* what issuing a launch costs belongs to its time: samples are taken one by one, with nothing before
@@ -35,7 +71,9 @@ struct hn_work {
     uint64_t output_bytes;
     /* Compares what the last sample wrote, which was prepared for it; *right is false where it is wrong. NULL: nothing is
      * ever compared. */
-    enum hn_status (*compare)(void *judge, bool *right, struct hn_error *err);
+    void (*compare)(void *judge, bool *right, struct hn_error *err);
+    /* Looks at samples of a measurement that were just taken; NULL: nobody does. */
+    void (*taken)(void *judge, const struct hn_sample *samples, size_t count);
     void *judge;
 };
 
@@ -59,7 +97,7 @@ struct hn_sample {
     bool compared; /* outputs were poisoned before it, as before every sample that is compared */
 };
 
-enum hn_status hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena, enum hn_regime regime,
+void hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena, enum hn_regime regime,
                                struct hn_error *err);
 void hn_sampler_finish(struct hn_sampler *sampler);
 /* The smallest difference between these times, which it sorts; 0.5 us where there is none. */
@@ -69,16 +107,17 @@ double hn_sampler_step(double *times_us, size_t count);
  * resolution, and by what was queued before a sample, which moves it by up to 1.1 us on an H200. */
 double hn_sampler_slack_us(const struct hn_sampler *sampler, size_t batch);
 
-/* What comes before the launches of a sample but for the spin: so many sets of the arguments are made ready, and in the cold
- * regime the L2 cache is flushed. */
-enum hn_status hn_sampler_prepare(struct hn_sampler *sampler, const struct hn_work *work, size_t sets,
+/* What comes before the launches of a sample but for the spin: so many sets of the arguments are made ready, and in
+ * the cold regime the L2 cache is flushed. */
+void hn_sampler_prepare(struct hn_sampler *sampler, const struct hn_work *work, size_t sets,
                                   enum hn_outputs_before before, struct hn_error *err);
-/* `count` samples, at most HN_MAX_STAMPS, queued together; waits for them once. So many of the last of them are prepared
- * so that they can be compared. */
-enum hn_status hn_sampler_take(struct hn_sampler *sampler, const struct hn_work *work, size_t batch, size_t count,
+/* `count` samples, at most HN_MAX_STAMPS, queued together; waits for them once. So many of the last of them are
+ * prepared so that they can be compared. */
+void hn_sampler_take(struct hn_sampler *sampler, const struct hn_work *work, size_t batch, size_t count,
                                size_t compared, struct hn_sample *samples, struct hn_error *err);
-/* Queues launches as the regime has them, one behind the other, cold ones over so many sets of the arguments in turn. */
-enum hn_status hn_sampler_queue(struct hn_sampler *sampler, const struct hn_work *work, size_t sets, size_t count,
+/* Queues launches as the regime has them, one behind the other, cold ones over so many sets of the arguments in
+ * turn. */
+void hn_sampler_queue(struct hn_sampler *sampler, const struct hn_work *work, size_t sets, size_t count,
                                 struct hn_error *err);
 /* Whether poison costs so little, beside samples of so many microseconds, that it may as well come before all of them:
  * then none is told from another. */
@@ -86,7 +125,7 @@ bool hn_poison_is_cheap(const struct hn_work *work, size_t batch, double sample_
 
 /* How many launches a sample takes so that it is long against the timer's resolution: 1 from 20 us on, and wherever
  * launches can not follow one another. estimate_us: of one launch; 0: not known, the call measures it. */
-enum hn_status hn_sampler_choose_batch(struct hn_sampler *sampler, const struct hn_work *work, size_t *batch,
+void hn_sampler_choose_batch(struct hn_sampler *sampler, const struct hn_work *work, size_t *batch,
                                        double *estimate_us, struct hn_error *err);
 
 /* How a measurement ended. */
@@ -97,17 +136,17 @@ struct hn_measured {
     bool suspect;  /* every launch over poisoned outputs took clearly longer than the others */
 };
 
-/* Samples until the rule of stopping.h says that it is enough. first: a launch timed before (that of the verification),
+/* Samples until the rule of stopping says that it is enough. first: a launch timed before (that of the verification),
  * time 0 for none. timing->samples_us is allocated. For what is slower, the median is the lower end of the interval.
  * Where the work is compared, the last sample is, and others at random, over outputs that were poisoned just before.
  * What is slower is not compared. */
-enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work,
+void hn_measure(struct hn_sampler *sampler, const struct hn_work *work,
                           const struct hn_bench_request *request, struct hn_sample first, struct hn_timing *timing,
                           struct hn_measured *measured, struct hn_error *err);
 
-/* A variant that finds out, by whatever means, which launches are compared, and does its work only in those, is slower in
- * them. The least of several times is hardly above the median of others by chance: where it is by more than 5% and the slack of
- * samples, a trial has to tell. Sorts the others. */
+/* A variant that finds out, by whatever means, which launches are compared, and does its work only in those, is
+ * slower in them. The least of several times is hardly above the median of others by chance: where it is by more
+ * than 5% and the slack of samples, a trial has to tell. Sorts the others. */
 bool hn_measure_is_suspicious(double compared_us, double *others_us, size_t others, double slack_us);
 
 /* What there is to beat at `clock_mhz`: a time that was taken at a higher clock is held against a lower one as if it

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/bench/outputs.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
+#include "runtime/bench/verify.h"
 
 enum { ALIGNMENT = 256 };
 
@@ -39,34 +40,24 @@ static uint64_t lay_out(struct hn_outputs *outputs)
     return end;
 }
 
-enum hn_status hn_outputs_init(struct hn_outputs *outputs, struct hn_arena *arena,
-                               struct hn_error *err)
+void hn_outputs_init(struct hn_outputs *outputs, struct hn_arena *arena, struct hn_error *err)
 {
+    if (hn_failed(err))
+        return;
     *outputs = (struct hn_outputs){.arena = arena};
     size_t count = arena->plan->argument_count;
-    outputs->offsets = calloc(count + 1, sizeof *outputs->offsets);
-    outputs->checksums = calloc(count + 1, sizeof *outputs->checksums);
-    outputs->counts = calloc(count + 1, sizeof *outputs->counts);
-    outputs->compared = calloc(count + 1, sizeof *outputs->compared);
-    outputs->largest = calloc(count + 1, sizeof *outputs->largest);
-    enum hn_status status = HN_OK;
-    if (outputs->offsets == NULL || outputs->checksums == NULL || outputs->counts == NULL ||
-        outputs->compared == NULL || outputs->largest == NULL) {
-        status = hn_fail_memory(err);
-        goto finish_outputs;
-    }
+    outputs->offsets = hn_need(count + 1, sizeof *outputs->offsets);
+    outputs->checksums = hn_need(count + 1, sizeof *outputs->checksums);
+    outputs->counts = hn_need(count + 1, sizeof *outputs->counts);
+    outputs->compared = hn_need(count + 1, sizeof *outputs->compared);
+    outputs->largest = hn_need(count + 1, sizeof *outputs->largest);
     uint64_t bytes = lay_out(outputs);
     if (bytes == 0)
-        return HN_OK;
-    CUresult result = arena->context->driver->p_cuMemAlloc(&outputs->block, bytes);
-    if (result == CUDA_SUCCESS)
-        return HN_OK;
-    outputs->block = 0;
-    status = hn_context_check(arena->context, result, "allocating the reference outputs", err);
-
-finish_outputs:
-    hn_outputs_finish(outputs);
-    return status;
+        return;
+    HN_CALL(arena->context, cuMemAlloc, (&outputs->block, bytes),
+            "allocating the reference outputs", err);
+    if (hn_failed(err))
+        outputs->block = 0;
 }
 
 void hn_outputs_finish(struct hn_outputs *outputs)
@@ -101,144 +92,129 @@ bool hn_outputs_are_partial(const struct hn_outputs *outputs)
     return false;
 }
 
-enum hn_status hn_outputs_queue_checksum(const struct hn_outputs *outputs, size_t argument,
-                                         struct hn_error *err)
+void hn_outputs_queue_checksum(const struct hn_outputs *outputs, size_t argument,
+                               struct hn_error *err)
 {
     struct hn_arena *arena = outputs->arena;
-    return hn_support_checksum(arena->support, hn_outputs_address(outputs, argument),
-                               kept_bytes(outputs, argument),
-                               hn_arena_slot(arena, argument, HN_SLOT_REFERENCE), err);
+    hn_support_checksum(arena->support, hn_outputs_address(outputs, argument),
+                        kept_bytes(outputs, argument),
+                        hn_arena_slot(arena, argument, HN_SLOT_REFERENCE), err);
 }
 
 /* Every element, until it is known which are written. */
-static enum hn_status expect_all(const struct hn_outputs *outputs, size_t i, struct hn_error *err)
+static void expect_all(const struct hn_outputs *outputs, size_t i, struct hn_error *err)
 {
     struct hn_context *context = outputs->arena->context;
     CUdeviceptr written = hn_outputs_written(outputs, i);
     if (written == 0)
-        return HN_OK;
+        return;
     /* From the end of the copy on, so that all that the checksum is of is known. */
     CUdeviceptr end = hn_outputs_address(outputs, i) + outputs->arena->buffers[i].bytes;
     CUdeviceptr kept_end = hn_outputs_address(outputs, i) + kept_bytes(outputs, i);
-    CUresult result =
-        context->driver->p_cuMemsetD8Async(end, 0xff, kept_end - end, context->stream);
-    return hn_context_check(context, result, "cuMemsetD8Async", err);
+    HN_CALL(context, cuMemsetD8Async, (end, 0xff, kept_end - end, context->stream),
+            "cuMemsetD8Async", err);
 }
 
-static enum hn_status capture_argument(struct hn_outputs *outputs, size_t i, struct hn_error *err)
+static void capture_argument(struct hn_outputs *outputs, size_t i, struct hn_error *err)
 {
     struct hn_arena *arena = outputs->arena;
     const struct hn_buffer *buffer = &arena->buffers[i];
     size_t size = hn_element_size(arena->plan->arguments[i].element);
     CUdeviceptr copy = hn_outputs_address(outputs, i);
-    enum hn_status status = hn_support_veil(arena->support, buffer->address, copy,
-                                            buffer->bytes / size, size, arena->veil, err);
-    return status == HN_OK ? expect_all(outputs, i, err) : status;
+    hn_support_veil(arena->support, buffer->address, copy, buffer->bytes / size, size, arena->veil,
+                    err);
+    expect_all(outputs, i, err);
 }
 
-enum hn_status hn_outputs_read(const struct hn_outputs *outputs, size_t argument, uint64_t offset,
-                               void *element, struct hn_error *err)
+void hn_outputs_read(const struct hn_outputs *outputs, size_t argument, uint64_t offset,
+                     void *element, struct hn_error *err)
 {
     struct hn_context *context = outputs->arena->context;
     size_t size = hn_element_size(outputs->arena->plan->arguments[argument].element);
-    CUresult result = context->driver->p_cuMemcpyDtoH(
-        element, hn_outputs_address(outputs, argument) + offset, size);
-    enum hn_status status = hn_context_check(context, result, "cuMemcpyDtoH", err);
+    HN_CALL(context, cuMemcpyDtoH, (element, hn_outputs_address(outputs, argument) + offset, size),
+            "cuMemcpyDtoH", err);
     hn_support_unveil(element, size, offset / size, outputs->arena->veil);
-    return status;
 }
 
 /* How many elements the captured length says, between none and all. */
-static enum hn_status read_length(struct hn_outputs *outputs, size_t length, unsigned lanes,
-                                  uint64_t most, uint64_t *count, struct hn_error *err)
+static void read_length(struct hn_outputs *outputs, size_t length, unsigned lanes, uint64_t most,
+                        uint64_t *count, struct hn_error *err)
 {
     enum hn_element element = outputs->arena->plan->arguments[length].element;
     unsigned char bytes[8] = {0};
-    enum hn_status status = hn_outputs_read(outputs, length, 0, bytes, err);
+    hn_outputs_read(outputs, length, 0, bytes, err);
     uint64_t number = hn_element_count(bytes, element);
     *count = number < most / lanes ? number * lanes : most;
-    return status;
 }
 
-static enum hn_status note_counts(struct hn_outputs *outputs, struct hn_error *err)
+static void note_counts(struct hn_outputs *outputs, struct hn_error *err)
 {
     const struct hn_arena *arena = outputs->arena;
     const struct hn_plan *plan = arena->plan;
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++) {
+    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
         const char *name = plan->arguments[i].length;
         outputs->counts[i] = arena->buffers[i].count;
         if (name == NULL)
             continue;
         size_t length = (size_t)(hn_plan_find_argument(plan, name) - plan->arguments);
-        status = read_length(outputs, length, plan->arguments[i].lanes, arena->buffers[i].count,
-                             &outputs->counts[i], err);
+        read_length(outputs, length, plan->arguments[i].lanes, arena->buffers[i].count,
+                    &outputs->counts[i], err);
     }
-    return status;
 }
 
-static enum hn_status note_checksums(struct hn_outputs *outputs, struct hn_error *err)
+static void note_checksums(struct hn_outputs *outputs, struct hn_error *err)
 {
     struct hn_arena *arena = outputs->arena;
     const struct hn_plan *plan = arena->plan;
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++)
+    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++)
         if (hn_argument_is_compared(&plan->arguments[i]))
-            status = hn_outputs_queue_checksum(outputs, i, err);
-    if (status == HN_OK)
-        status = hn_arena_read_results(arena, err);
-    if (status != HN_OK)
-        return status;
+            hn_outputs_queue_checksum(outputs, i, err);
+    hn_arena_read_results(arena, err);
+    if (hn_failed(err))
+        return;
     for (size_t i = 0; i < plan->argument_count; i++)
         if (hn_argument_is_compared(&plan->arguments[i]))
             outputs->checksums[i] = hn_support_join_sums(
                 hn_arena_host_slot(arena, i, HN_SLOT_REFERENCE), arena->support->blocks);
-    return HN_OK;
 }
 
-enum hn_status hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *err)
+void hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *err)
 {
     const struct hn_plan *plan = outputs->arena->plan;
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++)
+    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++)
         if (hn_argument_is_compared(&plan->arguments[i]))
-            status = capture_argument(outputs, i, err);
-    if (status == HN_OK)
-        status = note_checksums(outputs, err);
-    if (status == HN_OK)
-        status = note_counts(outputs, err);
-    if (status != HN_OK)
-        return status;
+            capture_argument(outputs, i, err);
+    note_checksums(outputs, err);
+    note_counts(outputs, err);
+    if (hn_failed(err))
+        return;
     memcpy(outputs->compared, outputs->counts, plan->argument_count * sizeof *outputs->compared);
     outputs->damaged = false;
-    return HN_OK;
 }
 
-static enum hn_status queue_find_written(struct hn_outputs *outputs, size_t i,
-                                         const uint64_t poisons[2], struct hn_error *err)
+static void queue_find_written(struct hn_outputs *outputs, size_t i, const uint64_t poisons[2],
+                               struct hn_error *err)
 {
     struct hn_arena *arena = outputs->arena;
     struct hn_elements found = hn_arena_elements(arena, 0, i);
     found.count = outputs->counts[i];
     found.data = poisons == NULL ? 0 : found.data;
-    return hn_support_find_written(arena->support, &found, hn_outputs_address(outputs, i),
-                                   arena->veil, poisons, hn_outputs_written(outputs, i),
-                                   hn_arena_slot(arena, i, HN_SLOT_COMPARE), err);
+    hn_support_find_written(arena->support, &found, hn_outputs_address(outputs, i), arena->veil,
+                            poisons, hn_outputs_written(outputs, i),
+                            hn_arena_slot(arena, i, HN_SLOT_COMPARE), err);
 }
 
-enum hn_status hn_outputs_find_written(struct hn_outputs *outputs, const uint64_t poisons[2],
-                                       size_t *empty, struct hn_error *err)
+void hn_outputs_find_written(struct hn_outputs *outputs, const uint64_t poisons[2], size_t *empty,
+                             struct hn_error *err)
 {
     struct hn_arena *arena = outputs->arena;
     size_t count = arena->plan->argument_count;
-    enum hn_status status = HN_OK;
     *empty = SIZE_MAX;
-    for (size_t i = 0; i < count && status == HN_OK; i++)
+    for (size_t i = 0; i < count && !hn_failed(err); i++)
         if (is_partial(outputs, i))
-            status = queue_find_written(outputs, i, poisons, err);
-    if (status == HN_OK)
-        status = note_checksums(outputs, err);
-    for (size_t i = 0; i < count && status == HN_OK; i++) {
+            queue_find_written(outputs, i, poisons, err);
+    note_checksums(outputs, err);
+    for (size_t i = 0; i < count && !hn_failed(err); i++) {
         if (!is_partial(outputs, i))
             continue;
         outputs->compared[i] = hn_support_join_sums(hn_arena_host_slot(arena, i, HN_SLOT_COMPARE),
@@ -246,5 +222,4 @@ enum hn_status hn_outputs_find_written(struct hn_outputs *outputs, const uint64_
         if (outputs->compared[i] == 0 && outputs->counts[i] > 0)
             *empty = i;
     }
-    return status;
 }

@@ -2,7 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "runtime/bench/bench_internal.h"
+#include "base/memory.h"
+#include "runtime/bench/bench_parts.h"
 
 enum { MAX_FIELD = 64 };
 
@@ -37,103 +38,86 @@ static bool is_running(const struct runner *runner)
     return runner->record->outcome == HN_OUTCOME_OK;
 }
 
-static enum hn_status line_up(struct hn_bench *bench, const struct hn_bench_candidate *candidate,
-                              struct runner *runner, struct hn_record *record, struct hn_error *err)
+static void line_up(struct hn_bench *bench, const struct hn_bench_candidate *candidate,
+                    struct runner *runner, struct hn_record *record, struct hn_error *err)
 {
+    bool cold = bench->options.regime == HN_COLD;
     double estimate_us = 0.0;
     runner->record = record;
     record->outcome = HN_OUTCOME_OK;
-    enum hn_status status =
-        candidate->image == NULL
-            ? hn_bench_prepare_reference(bench, candidate->point, &runner->variant, record, err)
-            : hn_bench_prepare(bench, candidate->point, candidate->image, &runner->variant, record,
-                               err);
-    if (status != HN_OK || !is_running(runner))
-        return status;
+    if (candidate->image == NULL)
+        hn_bench_prepare_reference(bench, candidate->point, &runner->variant, record, err);
+    else
+        hn_bench_prepare(bench, candidate->point, candidate->image, &runner->variant, record, err);
+    if (!hn_goes_on(err, record))
+        return;
     runner->work = hn_bench_work(bench, &runner->variant);
     runner->compared_us = INFINITY;
     /* Where caches are warm, what is compared must not be told by what poison displaced. */
-    runner->work.rewritten = bench->regime != HN_COLD;
-    status = hn_bench_find_outputs(bench, candidate->point, &runner->outputs, err);
-    if (status == HN_OK && runner->outputs == &bench->own_outputs)
-        runner->outputs = NULL;
-    if (status == HN_OK)
-        status = hn_sampler_choose_batch(&bench->sampler, &runner->work, &runner->batch,
-                                         &estimate_us, err);
-    runner->cheap =
-        bench->regime == HN_COLD &&
-        hn_poison_is_cheap(&runner->work, runner->batch, estimate_us * (double)runner->batch);
-    return hn_bench_settle(bench, &runner->variant, status, record, err);
-}
-
-static enum hn_status compare_output(struct hn_bench *bench, struct runner *runner,
-                                     struct hn_error *err)
-{
-    struct hn_outputs *outputs = runner->outputs;
-    if (outputs == NULL)
-        outputs = &bench->own_outputs;
-    enum hn_status status =
-        hn_verify_check(&runner->variant, outputs, "in the final race: ", runner->record, err);
-    if (status == HN_OK && !is_running(runner))
-        status = hn_bench_repair_references(bench, err);
-    return status;
-}
-
-/* Without a reference each lap compares with the outputs of a launch just before it. */
-static enum hn_status capture_own_outputs(struct hn_bench *bench, struct runner *runner,
-                                          struct hn_error *err)
-{
-    enum hn_status status = hn_verify_launch(&runner->variant, 0, runner->record, err);
-    if (status == HN_OK && is_running(runner))
-        status = hn_outputs_capture(&bench->own_outputs, err);
-    return status;
+    runner->work.rewritten = !cold;
+    runner->outputs = hn_bench_find_outputs(bench, candidate->point, err);
+    hn_sampler_choose_batch(&bench->sampler, &runner->work, &runner->batch, &estimate_us, err);
+    runner->cheap = cold && hn_poison_is_cheap(&runner->work, runner->batch,
+                                               estimate_us * (double)runner->batch);
+    hn_bench_settle(bench, &runner->variant, record, err);
 }
 
 /* Outputs are compared in a round that is drawn and after the last: each comparison costs about as
- * much as the lap. */
-static enum hn_status run_lap(struct hn_bench *bench, struct runner *runner, bool compare,
-                              double *sample_us, struct hn_error *err)
+ * much as the lap. Without a reference each lap compares with the outputs of a launch just before
+ * it. */
+static void run_lap(struct hn_bench *bench, struct runner *runner, bool compare, double *sample_us,
+                    struct hn_error *err)
 {
     struct hn_sample sample = {0};
-    enum hn_status status = hn_variant_place(&runner->variant, runner->record, err);
-    if (status == HN_OK && is_running(runner) && compare && runner->outputs == NULL)
-        status = capture_own_outputs(bench, runner, err);
-    if (status == HN_OK && is_running(runner))
-        status = hn_sampler_take(&bench->sampler, &runner->work, runner->batch, 1,
-                                 compare || runner->cheap, &sample, err);
-    if (status == HN_OK && is_running(runner) && compare)
-        status = compare_output(bench, runner, err);
-    status = hn_bench_settle(bench, &runner->variant, status, runner->record, err);
-    *sample_us = status == HN_OK && is_running(runner) ? sample.time_us : 0.0;
+    struct hn_record *record = runner->record;
+    hn_variant_place(&runner->variant, record, err);
+    if (hn_goes_on(err, record) && compare && runner->outputs == &bench->own_outputs) {
+        hn_verify_launch(&runner->variant, 0, record, err);
+        if (hn_goes_on(err, record))
+            hn_outputs_capture(&bench->own_outputs, err);
+    }
+    if (hn_goes_on(err, record))
+        hn_sampler_take(&bench->sampler, &runner->work, runner->batch, 1, compare || runner->cheap,
+                        &sample, err);
+    if (hn_goes_on(err, record) && compare) {
+        hn_verify_check(&runner->variant, runner->outputs, "in the final race: ", record, err);
+        if (!is_running(runner))
+            hn_bench_repair_references(bench, err);
+    }
+    hn_bench_settle(bench, &runner->variant, record, err);
+    *sample_us = hn_goes_on(err, record) ? sample.time_us : 0.0;
     if (compare)
         runner->compared_us = fmin(runner->compared_us, sample.time_us);
     runner->host_us[runner->laps++] = sample.host_us;
-    return status;
+}
+
+/* Neither the run nor the device has failed. */
+static bool goes_on(const struct race *race, const struct hn_error *err)
+{
+    return !hn_failed(err) && !race->bench->context.dead;
 }
 
 /* A pipeline's inputs are not changed: they would have to go to the host first. */
-static enum hn_status change_inputs(struct race *race, bool known, struct hn_error *err)
+static void change_inputs(struct race *race, bool known, struct hn_error *err)
 {
     struct hn_arena *arena = &race->bench->arena;
     uint64_t seed = known ? arena->seed : hn_random_next(&arena->secret);
-    if (race->bench->plan->pipeline != NULL || seed == arena->contents_seed)
-        return HN_OK;
-    return hn_arena_refill(arena, seed, err);
+    if (race->bench->plan->pipeline == NULL && seed != arena->contents_seed)
+        hn_arena_refill(arena, seed, err);
 }
 
 /* Each round begins with another candidate, so that none always follows the same one. */
-static enum hn_status run_round(struct race *race, size_t round, struct hn_error *err)
+static void run_round(struct race *race, size_t round, struct hn_error *err)
 {
     bool compared = round == race->compared_round;
-    enum hn_status status = change_inputs(race, compared, err);
-    for (size_t i = 0; i < race->count && status == HN_OK && !race->bench->context.dead; i++) {
+    change_inputs(race, compared, err);
+    for (size_t i = 0; i < race->count && goes_on(race, err); i++) {
         size_t c = (i + round) % race->count;
         double *sample_us = &race->samples[c * (size_t)race->rules->max_rounds + round];
         *sample_us = 0.0;
         if (is_running(&race->runners[c]))
-            status = run_lap(race->bench, &race->runners[c], compared, sample_us, err);
+            run_lap(race->bench, &race->runners[c], compared, sample_us, err);
     }
-    return status;
 }
 
 /* Whether the rounds so far tell who is faster. */
@@ -152,18 +136,16 @@ static bool is_decided(const struct race *race, size_t rounds)
     return hn_race_is_decided(field, running, rounds, resolution_us);
 }
 
-static enum hn_status run_rounds(struct race *race, int *done, struct hn_error *err)
+static void run_rounds(struct race *race, int *done, struct hn_error *err)
 {
     double started_ms = hn_now_ms();
-    for (*done = 0; *done < race->rules->max_rounds; ++*done) {
+    for (*done = 0; *done < race->rules->max_rounds && goes_on(race, err);) {
         if (*done >= race->rules->min_rounds &&
             (hn_now_ms() - started_ms >= race->rules->budget_ms || is_decided(race, (size_t)*done)))
             break;
-        enum hn_status status = run_round(race, (size_t)*done, err);
-        if (status != HN_OK || race->bench->context.dead)
-            return status;
+        run_round(race, (size_t)*done, err);
+        *done += goes_on(race, err);
     }
-    return HN_OK;
 }
 
 /* Of the laps whose times count, which the last one's does not. */
@@ -176,14 +158,13 @@ static void take_host_times(struct runner *runners, size_t count, int rounds)
     }
 }
 
-static enum hn_status run_last_laps(struct race *race, struct hn_error *err)
+static void run_last_laps(struct race *race, struct hn_error *err)
 {
     double ignored_us;
-    enum hn_status status = change_inputs(race, true, err);
-    for (size_t i = 0; i < race->count && status == HN_OK && !race->bench->context.dead; i++)
+    change_inputs(race, true, err);
+    for (size_t i = 0; i < race->count && goes_on(race, err); i++)
         if (is_running(&race->runners[i]))
-            status = run_lap(race->bench, &race->runners[i], true, &ignored_us, err);
-    return status;
+            run_lap(race->bench, &race->runners[i], true, &ignored_us, err);
 }
 
 /* Whether compared laps took longer than those on inputs that were as new. */
@@ -200,52 +181,133 @@ static void suspect(struct race *race, size_t c, size_t rounds)
         runner->record->suspicion = HN_SUSPICION_CHECKED;
 }
 
-static enum hn_status run_race(struct race *race, const struct hn_bench_candidate *candidates,
-                               int *done, struct hn_record *records, struct hn_error *err)
+static void run_race(struct race *race, const struct hn_bench_candidate *candidates, int *done,
+                     struct hn_record *records, struct hn_error *err)
 {
     struct hn_bench *bench = race->bench;
-    size_t most_laps = (size_t)race->rules->max_rounds + 1;
-    enum hn_status status = hn_bench_clear_unchecked(bench, err);
-    for (size_t i = 0; i < race->count && status == HN_OK; i++) {
-        race->runners[i].host_us = calloc(most_laps, sizeof *race->runners[i].host_us);
-        if (race->runners[i].host_us == NULL)
-            status = hn_fail_memory(err);
-    }
-    if (status == HN_OK)
-        status = change_inputs(race, false, err);
-    for (size_t i = 0; i < race->count && status == HN_OK && !bench->context.dead; i++)
-        status = line_up(bench, &candidates[i], &race->runners[i], &records[i], err);
-    if (status == HN_OK && !bench->context.dead)
-        status = run_rounds(race, done, err);
-    if (status == HN_OK && !bench->context.dead)
-        status = run_last_laps(race, err);
-    for (size_t i = 0; i < race->count && status == HN_OK && !bench->context.dead; i++)
+    hn_bench_clear_unchecked(bench, err);
+    change_inputs(race, false, err);
+    for (size_t i = 0; i < race->count && goes_on(race, err); i++)
+        line_up(bench, &candidates[i], &race->runners[i], &records[i], err);
+    if (goes_on(race, err))
+        run_rounds(race, done, err);
+    if (goes_on(race, err))
+        run_last_laps(race, err);
+    for (size_t i = 0; i < race->count && goes_on(race, err); i++)
         if (is_running(&race->runners[i]) && !race->runners[i].work.issued)
             suspect(race, i, (size_t)*done);
-    if (status == HN_OK)
+    if (!hn_failed(err))
         take_host_times(race->runners, race->count, *done);
-    return status;
+    for (size_t i = 0; i < race->count; i++)
+        hn_bench_note(bench, "", &records[i], err);
 }
 
 enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candidate *candidates,
                              size_t count, const struct hn_race_rules *rules, double *samples,
                              int *done, struct hn_record *records, struct hn_error *err)
 {
-    struct hn_error own_error;
-    err = err == NULL ? &own_error : err;
+    struct hn_error own;
+    err = hn_bench_begin(err, &own);
     *done = 0;
-    struct runner *runners = calloc(count + 1, sizeof *runners);
-    if (runners == NULL)
-        return hn_fail_memory(err);
+    struct runner *runners = hn_need(count + 1, sizeof *runners);
     struct race race = {
         .bench = bench, .runners = runners, .count = count, .rules = rules, .samples = samples};
     if (rules->min_rounds > 0)
         race.compared_round = hn_random_below(&bench->arena.secret, (uint64_t)rules->min_rounds);
-    enum hn_status status = run_race(&race, candidates, done, records, err);
+    for (size_t i = 0; i < count; i++) {
+        runners[i].record = &records[i];
+        runners[i].host_us = hn_need((size_t)rules->max_rounds + 1, sizeof(double));
+    }
+    run_race(&race, candidates, done, records, err);
     for (size_t i = 0; i < count; i++) {
         hn_variant_finish(&runners[i].variant);
         free(runners[i].host_us);
     }
     free(runners);
-    return status;
+    return err->status;
+}
+
+/* A variant beside the reference of its point. */
+
+enum { VARIANT, REFERENCE, FIELD };
+enum { MIN_ROUNDS = 6, MAX_ROUNDS = 101 };
+static const double BESIDE_MS = 1000;
+
+const char *hn_beside_obstacle(const struct hn_plan *plan)
+{
+    if (plan->reference.kind == HN_REFERENCE_NONE)
+        return "the config says `reference: none`";
+    if (plan->reference.kind == HN_REFERENCE_FILES)
+        return "the reference is files, which take no time";
+    if (plan->reference.kind == HN_REFERENCE_TEMPLATE && plan->pipeline != NULL)
+        return "the reference runs in device memory, the pipeline from host memory to host memory";
+    return NULL;
+}
+
+static struct hn_interval interval_of(double *values, size_t count, double resolution)
+{
+    return hn_interval_widen(hn_interval_of(values, count), resolution);
+}
+
+void hn_beside_judge(const double *variant_us, const double *reference_us, size_t count,
+                     double variant_resolution_us, double reference_resolution_us,
+                     struct hn_beside *beside)
+{
+    double *sorted = hn_need(3 * count, sizeof *sorted);
+    double *ratios = sorted + 2 * count;
+    for (size_t i = 0; i < count; i++) {
+        sorted[i] = variant_us[i];
+        sorted[count + i] = reference_us[i];
+        ratios[i] = reference_us[i] / variant_us[i];
+    }
+    beside->rounds = (int)count;
+    beside->variant_us = interval_of(sorted, count, variant_resolution_us);
+    beside->reference_us = interval_of(sorted + count, count, reference_resolution_us);
+    double blur = variant_resolution_us / beside->variant_us.median +
+                  reference_resolution_us / beside->reference_us.median;
+    beside->speedup = interval_of(ratios, count, blur * hn_median(ratios, count));
+    free(sorted);
+}
+
+/* What became of the variant in the race; false when its times do not count. */
+static bool take_outcome(struct hn_record *record, const struct hn_record *raced)
+{
+    record->verdict.launches += raced->verdict.launches;
+    if (raced->suspicion != HN_SUSPICION_NONE)
+        record->suspicion = raced->suspicion;
+    if (raced->outcome == HN_OUTCOME_OK)
+        return true;
+    hn_record_fail(record, raced->outcome, "%s (beside the reference)",
+                   raced->message == NULL ? "no message" : raced->message);
+    return false;
+}
+
+enum hn_status hn_bench_beside(struct hn_bench *bench, const struct hn_image *image,
+                               struct hn_record *record, struct hn_beside *beside,
+                               struct hn_error *err)
+{
+    const struct hn_bench_candidate field[FIELD] = {
+        [VARIANT] = {&record->point, image}, [REFERENCE] = {&record->point, NULL}};
+    const struct hn_race_rules rules = {MIN_ROUNDS, MAX_ROUNDS, BESIDE_MS};
+    double samples[FIELD * MAX_ROUNDS];
+    struct hn_record raced[FIELD];
+    int rounds = 0;
+    struct hn_error own;
+    err = hn_bench_begin(err, &own);
+    *beside = (struct hn_beside){.rounds = 0};
+    for (size_t i = 0; i < FIELD; i++)
+        hn_record_init(&raced[i]);
+    hn_bench_race(bench, field, FIELD, &rules, samples, &rounds, raced, err);
+    const struct hn_record *reference = &raced[REFERENCE];
+    bool counts = !hn_failed(err) && take_outcome(record, &raced[VARIANT]);
+    if (counts && reference->outcome != HN_OUTCOME_OK)
+        hn_fail(err, HN_ERUN, "the reference failed beside the variant: %s: %.3000s",
+                hn_outcome_name(reference->outcome),
+                reference->message == NULL ? "no message" : reference->message);
+    else if (counts && rounds > 0)
+        hn_beside_judge(samples, samples + MAX_ROUNDS, (size_t)rounds, record->timing.resolution_us,
+                        bench->sampler.resolution_us, beside);
+    for (size_t i = 0; i < FIELD; i++)
+        hn_record_finish(&raced[i]);
+    return err->status;
 }

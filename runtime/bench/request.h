@@ -5,26 +5,21 @@
 #include "cache/record/record.h"
 
 /* What is asked of a bench. The structures say how it travels to the process that has the GPU. */
-
-#define HN_MOST_REPEATS 500
-
+enum { HN_MOST_REPEATS = 500, HN_OBSERVE_SIZE = 64 };
 struct hn_bench_request {
     bool verify;
     bool measure;
     bool full;        /* no early stop */
-    bool audit;       /* whether it does all of its work in every launch: runtime/bench/audit.h */
-    bool audit_memory; /* of an audit: between the launches of a pair come more and more on the same inputs, for who
-                        * remembers what he has often seen. Of a pipeline always */
-    enum hn_suspicion trial; /* holds the trial that decides, beside a control (runtime/bench/trial.h); in a process of its own */
+    char observe[HN_OBSERVE_SIZE]; /* who else looks at it: "energy=2.5,counters", observers and amounts */
+    enum hn_suspicion trial; /* holds the trial that decides, beside a control (trial.h); in a process of its own */
     double repeat_ms; /* launch and compare it again and again for so long, HN_MOST_REPEATS times at most; 0: not */
-    double energy_s; /* what launches of it consume, in a window of so many seconds; 0: not asked for */
-    bool parts;       /* of a plan with a pipeline, what its parts take alone; nothing for others */
-    bool counters;    /* what the GPU counts of a launch, into the record; where it can not be had, the message says why */
     double censor_us; /* stop early once the variant's lower end is clearly above this; 0: nothing to beat yet */
     double censor_clock_mhz; /* the SM clock that this was measured at; 0: not known */
     double target;    /* relative half width of the interval to reach, 0: the default of 0.005 */
 };
 extern const struct hn_structure hn_bench_request_structure;
+/* The amount that an observer is asked for, 1 where none is said; 0: it is not asked for. */
+double hn_bench_asked(const char *observe, const char *observer);
 
 #define HN_RACE_MOST_ROUNDS 101
 

@@ -8,16 +8,17 @@
 #include "runtime/device/driver.h"
 #include "runtime/compile/image.h"
 
-/* Measuring what a device can do at best: copying (the fastest of a device-to-device memcpy and two kernels), reads that
- * the L2 cache serves, multiply-adds, launches of nothing, and products on the tensor cores. Takes less than a second. */
+/* Measuring what a device can do at best: copying (the fastest of a device-to-device memcpy and two kernels), reads
+ * that the L2 cache serves, multiply-adds, launches of nothing, and products on the tensor cores. Takes less than a
+ * second. */
 
 /* The kernels for it, to be compiled for what only the device's architecture has. */
 extern const char hn_roofs_source[];
 extern const char *const hn_roofs_entries[];
 extern const size_t hn_roofs_entry_count;
 
-/* Whether a device has tensor cores that multiply such numbers, and there is a kernel that shows it: of compute capability
- * 10 and 11 they are fed in a way that no kernel here knows. */
+/* Whether a device has tensor cores that multiply such numbers, and there is a kernel that shows it: of compute
+ * capability 10 and 11 they are fed in a way that no kernel here knows. */
 bool hn_roofs_have_pipe(int capability, enum hn_tensor_pipe pipe);
 
 json_t *hn_roofs_to_json(const struct hn_roofs *roofs);

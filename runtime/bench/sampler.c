@@ -33,20 +33,16 @@ static const double RESOLUTION_US = 0.5;
 enum { STEPS = 12 };
 static const uint64_t STEP_NS = 37;
 
-static enum hn_status make_events(struct hn_sampler *sampler, struct hn_error *err)
+static void make_events(struct hn_sampler *sampler, struct hn_error *err)
 {
     struct hn_context *context = sampler->arena->context;
-    for (size_t i = 0; i < 2 * HN_MAX_STAMPS; i++) {
+    for (size_t i = 0; i < 2 * HN_MAX_STAMPS && !hn_failed(err); i++) {
         CUevent *event =
             i < HN_MAX_STAMPS ? &sampler->starts[i] : &sampler->ends[i - HN_MAX_STAMPS];
-        CUresult result = context->driver->p_cuEventCreate(event, CU_EVENT_DEFAULT);
-        enum hn_status status = hn_context_check(context, result, "cuEventCreate", err);
-        if (status == HN_OK)
-            continue;
-        *event = NULL;
-        return status;
+        HN_CALL(context, cuEventCreate, (event, CU_EVENT_DEFAULT), "cuEventCreate", err);
+        if (hn_failed(err))
+            *event = NULL;
     }
-    return HN_OK;
 }
 
 void hn_sampler_finish(struct hn_sampler *sampler)
@@ -63,11 +59,10 @@ void hn_sampler_finish(struct hn_sampler *sampler)
     *sampler = (struct hn_sampler){0};
 }
 
-static enum hn_status record(struct hn_sampler *sampler, CUevent event, struct hn_error *err)
+static void record(struct hn_sampler *sampler, CUevent event, struct hn_error *err)
 {
     struct hn_context *context = sampler->arena->context;
-    return hn_context_check(context, context->driver->p_cuEventRecord(event, context->stream),
-                            "cuEventRecord", err);
+    HN_CALL(context, cuEventRecord, (event, context->stream), "cuEventRecord", err);
 }
 
 static int compare_times(const void *a, const void *b)
@@ -91,68 +86,55 @@ double hn_sampler_step(double *times_us, size_t count)
 }
 
 /* Times of all lengths differ by multiples of the timer's step. */
-static enum hn_status measure_resolution(struct hn_sampler *sampler, struct hn_error *err)
+static void measure_resolution(struct hn_sampler *sampler, struct hn_error *err)
 {
     struct hn_arena *arena = sampler->arena;
-    const struct hn_driver *driver = arena->context->driver;
     double times_us[STEPS];
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < STEPS; i++) {
-        status = record(sampler, sampler->starts[i], err);
-        if (status == HN_OK)
-            status = hn_support_spin(arena->support, 1000 + STEP_NS * i, arena->stamps, err);
-        if (status == HN_OK)
-            status = record(sampler, sampler->ends[i], err);
+    for (size_t i = 0; !hn_failed(err) && i < STEPS; i++) {
+        record(sampler, sampler->starts[i], err);
+        hn_support_spin(arena->support, 1000 + STEP_NS * i, arena->stamps, err);
+        record(sampler, sampler->ends[i], err);
     }
-    if (status == HN_OK)
-        status = hn_context_synchronize(arena->context, "measuring the timer", err);
-    for (size_t i = 0; status == HN_OK && i < STEPS; i++) {
+    hn_context_synchronize(arena->context, "measuring the timer", err);
+    for (size_t i = 0; !hn_failed(err) && i < STEPS; i++) {
         float elapsed_ms = 0.0f;
-        CUresult result =
-            driver->p_cuEventElapsedTime(&elapsed_ms, sampler->starts[i], sampler->ends[i]);
-        status = hn_context_check(arena->context, result, "cuEventElapsedTime", err);
+        HN_CALL(arena->context, cuEventElapsedTime,
+                (&elapsed_ms, sampler->starts[i], sampler->ends[i]), "cuEventElapsedTime", err);
         times_us[i] = 1e3 * (double)elapsed_ms;
     }
-    if (status == HN_OK)
+    if (!hn_failed(err))
         sampler->resolution_us = hn_sampler_step(times_us, STEPS);
-    return status;
 }
 
-enum hn_status hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena,
-                               enum hn_regime regime, struct hn_error *err)
+void hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena, enum hn_regime regime,
+                     struct hn_error *err)
 {
+    if (hn_failed(err))
+        return;
     *sampler =
         (struct hn_sampler){.arena = arena, .regime = regime, .resolution_us = RESOLUTION_US};
-    enum hn_status status = make_events(sampler, err);
-    if (status == HN_OK)
-        status = measure_resolution(sampler, err);
-    if (status != HN_OK)
+    make_events(sampler, err);
+    measure_resolution(sampler, err);
+    if (hn_failed(err))
         hn_sampler_finish(sampler);
-    return status;
 }
 
 /* In the cold regime each launch of a batch has a set of its own, none of which the flush has left
  * in the cache. */
-static enum hn_status queue_launches(struct hn_sampler *sampler, const struct hn_work *work,
-                                     size_t batch, struct hn_error *err)
+static void queue_launches(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
+                           struct hn_error *err)
 {
-    for (size_t left = batch; left > 0; left--) {
-        size_t set = sampler->regime == HN_COLD ? left - 1 : 0;
-        enum hn_status status = work->launch(work->subject, set, err);
-        if (status != HN_OK)
-            return status;
-    }
-    return HN_OK;
+    for (size_t left = batch; left > 0 && !hn_failed(err); left--)
+        work->launch(work->subject, sampler->regime == HN_COLD ? left - 1 : 0, err);
 }
 
 /* What a launch made persist would outlive the flush. */
-static enum hn_status flush(struct hn_arena *arena, struct hn_error *err)
+static void flush(struct hn_arena *arena, struct hn_error *err)
 {
-    enum hn_status status = hn_context_check(arena->context, hn_l2_reset(arena->context),
-                                             "letting go of persisting L2 lines", err);
-    return status == HN_OK ? hn_support_flush(arena->support, arena->flush, arena->flush_bytes,
-                                              arena->sink, err)
-                           : status;
+    if (!hn_failed(err))
+        hn_context_check(arena->context, hn_l2_reset(arena->context),
+                         "letting go of persisting L2 lines", err);
+    hn_support_flush(arena->support, arena->flush, arena->flush_bytes, arena->sink, err);
 }
 
 static const struct row *row_of(enum hn_regime regime)
@@ -161,83 +143,75 @@ static const struct row *row_of(enum hn_regime regime)
 }
 
 /* As a graph or one by one; with a graph of ten where so many launches are whole ones. */
-static enum hn_status queue_deployed(struct hn_sampler *sampler, const struct hn_work *work,
-                                     size_t count, struct hn_error *err)
+static void queue_deployed(struct hn_sampler *sampler, const struct hn_work *work, size_t count,
+                           struct hn_error *err)
 {
     bool chained = sampler->regime == HN_GRAPH10 && count % HN_GRAPH_CHAIN == 0;
     size_t chain = chained ? HN_GRAPH_CHAIN : 1;
     bool replayed = sampler->regime != HN_STREAM && work->replay != NULL;
-    enum hn_status status = HN_OK;
-    if (sampler->regime == HN_STREAM && work->row != NULL)
-        return work->row(work->subject, count, err);
-    for (size_t i = 0; i < count && status == HN_OK; i += replayed ? chain : 1)
-        status = replayed ? work->replay(work->subject, chain, err)
-                          : work->launch(work->subject, 0, err);
-    return status;
+    if (sampler->regime == HN_STREAM && work->row != NULL) {
+        work->row(work->subject, count, err);
+        return;
+    }
+    for (size_t i = 0; i < count && !hn_failed(err); i += replayed ? chain : 1)
+        if (replayed)
+            work->replay(work->subject, chain, err);
+        else
+            work->launch(work->subject, 0, err);
 }
 
-enum hn_status hn_sampler_prepare(struct hn_sampler *sampler, const struct hn_work *work,
-                                  size_t sets, enum hn_outputs_before before, struct hn_error *err)
+void hn_sampler_prepare(struct hn_sampler *sampler, const struct hn_work *work, size_t sets,
+                        enum hn_outputs_before before, struct hn_error *err)
 {
-    enum hn_status status = work->prepare(work->subject, sets, before, err);
-    return status == HN_OK && sampler->regime == HN_COLD ? flush(sampler->arena, err) : status;
+    work->prepare(work->subject, sets, before, err);
+    if (sampler->regime == HN_COLD)
+        flush(sampler->arena, err);
 }
 
-enum hn_status hn_sampler_queue(struct hn_sampler *sampler, const struct hn_work *work, size_t sets,
-                                size_t count, struct hn_error *err)
+void hn_sampler_queue(struct hn_sampler *sampler, const struct hn_work *work, size_t sets,
+                      size_t count, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    if (hn_regime_is_deployed(sampler->regime))
-        return queue_deployed(sampler, work, count, err);
-    for (size_t i = 0; i < count && status == HN_OK; i++)
-        status = work->launch(work->subject, i % sets, err);
-    return status;
+    if (hn_regime_is_deployed(sampler->regime)) {
+        queue_deployed(sampler, work, count, err);
+        return;
+    }
+    for (size_t i = 0; i < count && !hn_failed(err); i++)
+        work->launch(work->subject, i % sets, err);
 }
 
 /* All that comes before the first event of a sample. */
-static enum hn_status queue_before(struct hn_sampler *sampler, const struct hn_work *work,
-                                   size_t sets, bool compared, size_t slot, uint64_t spin_ns,
-                                   struct hn_error *err)
+static void queue_before(struct hn_sampler *sampler, const struct hn_work *work, size_t sets,
+                         bool compared, size_t slot, uint64_t spin_ns, struct hn_error *err)
 {
     struct hn_arena *arena = sampler->arena;
     enum hn_outputs_before before = compared          ? work->compared
                                     : work->rewritten ? HN_OUTPUTS_REWRITTEN
                                                       : HN_OUTPUTS_LEFT;
-    enum hn_status status = hn_sampler_prepare(sampler, work, sets, before, err);
-    if (status == HN_OK)
-        status = hn_support_spin(arena->support, spin_ns,
-                                 arena->stamps + slot * sizeof(struct hn_stamp), err);
-    return status;
+    hn_sampler_prepare(sampler, work, sets, before, err);
+    hn_support_spin(arena->support, spin_ns, arena->stamps + slot * sizeof(struct hn_stamp), err);
 }
 
-static enum hn_status queue_sample(struct hn_sampler *sampler, const struct hn_work *work,
-                                   size_t batch, bool compared, size_t slot, uint64_t spin_ns,
-                                   struct hn_error *err)
+static void queue_sample(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
+                         bool compared, size_t slot, uint64_t spin_ns, struct hn_error *err)
 {
     size_t sets = sampler->regime == HN_COLD ? batch : 1;
-    enum hn_status status = queue_before(sampler, work, sets, compared, slot, spin_ns, err);
-    if (status == HN_OK)
-        status = record(sampler, sampler->starts[slot], err);
-    if (status == HN_OK)
-        status = queue_launches(sampler, work, batch, err);
-    if (status == HN_OK)
-        status = record(sampler, sampler->ends[slot], err);
-    return status;
+    queue_before(sampler, work, sets, compared, slot, spin_ns, err);
+    record(sampler, sampler->starts[slot], err);
+    queue_launches(sampler, work, batch, err);
+    record(sampler, sampler->ends[slot], err);
 }
 
-static enum hn_status read_samples(struct hn_sampler *sampler, size_t batch, size_t count,
-                                   bool clean, struct hn_sample *samples, struct hn_error *err)
+static void read_samples(struct hn_sampler *sampler, size_t batch, size_t count, bool clean,
+                         struct hn_sample *samples, struct hn_error *err)
 {
     struct hn_context *context = sampler->arena->context;
-    const struct hn_driver *driver = context->driver;
     struct hn_stamp stamps[HN_MAX_STAMPS];
-    CUresult result =
-        driver->p_cuMemcpyDtoH(stamps, sampler->arena->stamps, count * sizeof *stamps);
-    enum hn_status status = hn_context_check(context, result, "reading the clock", err);
-    for (size_t i = 0; i < count && status == HN_OK; i++) {
+    HN_CALL(context, cuMemcpyDtoH, (stamps, sampler->arena->stamps, count * sizeof *stamps),
+            "reading the clock", err);
+    for (size_t i = 0; i < count && !hn_failed(err); i++) {
         float elapsed_ms = 0.0f;
-        result = driver->p_cuEventElapsedTime(&elapsed_ms, sampler->starts[i], sampler->ends[i]);
-        status = hn_context_check(context, result, "cuEventElapsedTime", err);
+        HN_CALL(context, cuEventElapsedTime, (&elapsed_ms, sampler->starts[i], sampler->ends[i]),
+                "cuEventElapsedTime", err);
         samples[i].host_us = 0.0;
         samples[i].clean = clean;
         samples[i].compared = false;
@@ -246,99 +220,73 @@ static enum hn_status read_samples(struct hn_sampler *sampler, size_t batch, siz
                                    ? 0.0
                                    : 1e3 * (double)stamps[i].cycles / (double)stamps[i].nanoseconds;
     }
-    return status;
 }
 
 /* The device waits for the host: the first event is recorded on an idle stream. */
-static enum hn_status take_issued(struct hn_sampler *sampler, const struct hn_work *work,
-                                  bool compared, struct hn_sample *sample, struct hn_error *err)
+static void take_issued(struct hn_sampler *sampler, const struct hn_work *work, bool compared,
+                        struct hn_sample *sample, struct hn_error *err)
 {
-    struct hn_arena *arena = sampler->arena;
-    struct hn_context *context = arena->context;
-    double started_ms = 0.0;
-    enum hn_status status = queue_before(sampler, work, 1, compared, 0, SPIN_NS, err);
-    if (status == HN_OK)
-        status = hn_context_synchronize(context, work->what, err);
-    if (status == HN_OK) {
-        started_ms = hn_now_ms();
-        status = record(sampler, sampler->starts[0], err);
-    }
-    if (status == HN_OK)
-        status = work->launch(work->subject, 0, err);
-    if (status == HN_OK)
-        status = record(sampler, sampler->ends[0], err);
-    if (status == HN_OK)
-        status = hn_context_check(context, context->driver->p_cuEventSynchronize(sampler->ends[0]),
-                                  work->what, err);
+    struct hn_context *context = sampler->arena->context;
+    queue_before(sampler, work, 1, compared, 0, SPIN_NS, err);
+    hn_context_synchronize(context, work->what, err);
+    double started_ms = hn_now_ms();
+    record(sampler, sampler->starts[0], err);
+    work->launch(work->subject, 0, err);
+    record(sampler, sampler->ends[0], err);
+    HN_CALL(context, cuEventSynchronize, (sampler->ends[0]), work->what, err);
     double ended_ms = hn_now_ms();
-    if (status == HN_OK)
-        status = read_samples(sampler, 1, 1, false, sample, err);
+    read_samples(sampler, 1, 1, false, sample, err);
     sample->host_us = 1e3 * (ended_ms - started_ms);
-    return status;
 }
 
 /* The first launches, as those of a program that has just begun, are in no time: the event behind
  * them is recorded when host and device keep step. */
-static enum hn_status take_deployed(struct hn_sampler *sampler, const struct hn_work *work,
-                                    size_t batch, bool compared, struct hn_sample *sample,
-                                    struct hn_error *err)
+static void take_deployed(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
+                          bool compared, struct hn_sample *sample, struct hn_error *err)
 {
     struct hn_context *context = sampler->arena->context;
     const size_t most = row_of(sampler->regime)->ahead;
     size_t ahead = batch == 1 ? 0 : batch < most ? batch : most;
-    enum hn_status status = queue_before(sampler, work, 1, compared, 0, SPIN_NS, err);
-    if (status == HN_OK)
-        status = hn_context_synchronize(context, work->what, err);
-    if (status == HN_OK)
-        status = queue_deployed(sampler, work, ahead, err);
-    if (status == HN_OK)
-        status = record(sampler, sampler->starts[0], err);
-    if (status == HN_OK)
-        status = queue_deployed(sampler, work, batch, err);
-    if (status == HN_OK)
-        status = record(sampler, sampler->ends[0], err);
-    if (status == HN_OK)
-        status = hn_context_check(context, context->driver->p_cuEventSynchronize(sampler->ends[0]),
-                                  work->what, err);
-    return status == HN_OK ? read_samples(sampler, batch, 1, false, sample, err) : status;
+    queue_before(sampler, work, 1, compared, 0, SPIN_NS, err);
+    hn_context_synchronize(context, work->what, err);
+    queue_deployed(sampler, work, ahead, err);
+    record(sampler, sampler->starts[0], err);
+    queue_deployed(sampler, work, batch, err);
+    record(sampler, sampler->ends[0], err);
+    HN_CALL(context, cuEventSynchronize, (sampler->ends[0]), work->what, err);
+    read_samples(sampler, batch, 1, false, sample, err);
 }
 
-static enum hn_status take_queued(struct hn_sampler *sampler, const struct hn_work *work,
-                                  size_t batch, size_t count, size_t compared,
-                                  struct hn_sample *samples, struct hn_error *err)
+static void take_queued(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
+                        size_t count, size_t compared, struct hn_sample *samples,
+                        struct hn_error *err)
 {
     struct hn_context *context = sampler->arena->context;
     uint64_t spin_ns = SPIN_NS + SPIN_NS_PER_KERNEL * batch * work->step_count;
-    for (size_t i = 0; i < count; i++) {
-        enum hn_status status = queue_sample(sampler, work, batch, i + compared >= count, i,
-                                             i == 0 ? count * spin_ns : spin_ns, err);
-        if (status != HN_OK)
-            return status;
-    }
+    for (size_t i = 0; i < count; i++)
+        queue_sample(sampler, work, batch, i + compared >= count, i,
+                     i == 0 ? count * spin_ns : spin_ns, err);
+    if (hn_failed(err))
+        return;
     /* Still spinning before the first. */
     bool clean = context->driver->p_cuEventQuery(sampler->starts[0]) == CUDA_ERROR_NOT_READY;
-    CUresult result = context->driver->p_cuEventSynchronize(sampler->ends[count - 1]);
-    enum hn_status status = hn_context_check(context, result, work->what, err);
-    if (status != HN_OK)
-        return status;
-    return read_samples(sampler, batch, count, clean, samples, err);
+    HN_CALL(context, cuEventSynchronize, (sampler->ends[count - 1]), work->what, err);
+    read_samples(sampler, batch, count, clean, samples, err);
 }
 
-enum hn_status hn_sampler_take(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
-                               size_t count, size_t compared, struct hn_sample *samples,
-                               struct hn_error *err)
+void hn_sampler_take(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
+                     size_t count, size_t compared, struct hn_sample *samples, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
     bool deployed = hn_regime_is_deployed(sampler->regime);
     if (!work->issued && !deployed)
-        status = take_queued(sampler, work, batch, count, compared, samples, err);
-    for (size_t i = 0; (work->issued || deployed) && i < count && status == HN_OK; i++)
-        status = work->issued
-                     ? take_issued(sampler, work, i + compared >= count, &samples[i], err)
-                     : take_deployed(sampler, work, batch, i + compared >= count, &samples[i], err);
+        take_queued(sampler, work, batch, count, compared, samples, err);
+    for (size_t i = 0; (work->issued || deployed) && i < count && !hn_failed(err); i++)
+        if (work->issued)
+            take_issued(sampler, work, i + compared >= count, &samples[i], err);
+        else
+            take_deployed(sampler, work, batch, i + compared >= count, &samples[i], err);
     for (size_t i = count - compared; i < count; i++)
         samples[i].compared = true;
-    return status;
 }
 
 bool hn_poison_is_cheap(const struct hn_work *work, size_t batch, double sample_us)
@@ -365,20 +313,17 @@ static size_t deployed_batch_for(enum hn_regime regime, double launch_us)
 }
 
 /* The first estimate is of one launch alone, with all that it waits for. */
-static enum hn_status choose_deployed_batch(struct hn_sampler *sampler, const struct hn_work *work,
-                                            size_t *batch, double *estimate_us,
-                                            struct hn_error *err)
+static void choose_deployed_batch(struct hn_sampler *sampler, const struct hn_work *work,
+                                  size_t *batch, double *estimate_us, struct hn_error *err)
 {
     struct hn_sample sample = {0};
-    enum hn_status status = HN_OK;
-    for (int round = 0; round < 2 && status == HN_OK && work->batchable; round++) {
+    for (int round = 0; round < 2 && !hn_failed(err) && work->batchable; round++) {
         *batch = deployed_batch_for(sampler->regime, *estimate_us);
-        status = hn_sampler_take(sampler, work, *batch, 1, 0, &sample, err);
+        hn_sampler_take(sampler, work, *batch, 1, 0, &sample, err);
         *estimate_us = sample.time_us;
     }
-    if (status == HN_OK && work->batchable)
+    if (!hn_failed(err) && work->batchable)
         *batch = deployed_batch_for(sampler->regime, *estimate_us);
-    return status;
 }
 
 static size_t batch_for(double launch_us)
@@ -387,31 +332,31 @@ static size_t batch_for(double launch_us)
     return batch > HN_MAX_SETS ? HN_MAX_SETS : (size_t)batch;
 }
 
-enum hn_status hn_sampler_choose_batch(struct hn_sampler *sampler, const struct hn_work *work,
-                                       size_t *batch, double *estimate_us, struct hn_error *err)
+void hn_sampler_choose_batch(struct hn_sampler *sampler, const struct hn_work *work, size_t *batch,
+                             double *estimate_us, struct hn_error *err)
 {
     struct hn_sample sample = {0};
-    enum hn_status status = HN_OK;
     *batch = 1;
     if (*estimate_us <= 0.0) {
-        status = hn_sampler_take(sampler, work, 1, 1, 0, &sample, err);
+        hn_sampler_take(sampler, work, 1, 1, 0, &sample, err);
         *estimate_us = sample.time_us;
     }
-    if (status == HN_OK && hn_regime_is_deployed(sampler->regime))
-        return choose_deployed_batch(sampler, work, batch, estimate_us, err);
+    if (!hn_failed(err) && hn_regime_is_deployed(sampler->regime)) {
+        choose_deployed_batch(sampler, work, batch, estimate_us, err);
+        return;
+    }
     /* What a single launch costs on top is a large part of a short one: a first batch tells better
      * how long it takes. */
     for (int round = 0; round < 2; round++) {
-        if (status != HN_OK || !work->batchable || *estimate_us >= SHORT_US)
-            return status;
+        if (hn_failed(err) || !work->batchable || *estimate_us >= SHORT_US)
+            return;
         size_t wanted = batch_for(*estimate_us);
         *batch = wanted;
         if (sampler->regime == HN_COLD)
-            status = hn_arena_make_sets(sampler->arena, wanted, batch, err);
-        if (status != HN_OK || round == 1)
-            return status;
-        status = hn_sampler_take(sampler, work, *batch, 1, 0, &sample, err);
+            hn_arena_make_sets(sampler->arena, wanted, batch, err);
+        if (hn_failed(err) || round == 1)
+            return;
+        hn_sampler_take(sampler, work, *batch, 1, 0, &sample, err);
         *estimate_us = sample.time_us;
     }
-    return status;
 }

@@ -33,32 +33,32 @@ void hn_support_options(const struct hn_plan *plan, char options[HN_SUPPORT_OPTI
     snprintf(options[3], sizeof options[3], "-DLOOSE=%d", loose);
 }
 
-enum hn_status hn_support_init(struct hn_support *support, struct hn_context *context,
-                               const struct hn_image *image, struct hn_error *err)
+void hn_support_init(struct hn_support *support, struct hn_context *context,
+                     const struct hn_image *image, struct hn_error *err)
 {
-    const struct hn_driver *driver = context->driver;
     *support = (struct hn_support){.context = context};
-    if (image->outcome != HN_OUTCOME_OK || image->cubin == NULL)
-        return hn_fail(err, HN_ERUN, "the support kernels did not compile: %s",
-                       image->message == NULL ? "no message" : image->message);
+    if (image->outcome != HN_OUTCOME_OK || image->cubin == NULL) {
+        hn_fail(err, HN_ERUN, "the support kernels did not compile: %s",
+                image->message == NULL ? "no message" : image->message);
+        return;
+    }
     int blocks = BLOCKS_PER_SM * context->device->identity.sm_count;
     support->blocks = blocks < 1 || blocks > MAX_BLOCKS ? MAX_BLOCKS : (unsigned int)blocks;
-    CUresult result = driver->p_cuModuleLoadDataEx(&support->module, image->cubin, 0, NULL, NULL);
-    enum hn_status status = hn_context_check(context, result, "loading the support kernels", err);
-    if (status != HN_OK) {
+    HN_CALL(context, cuModuleLoadDataEx, (&support->module, image->cubin, 0, NULL, NULL),
+            "loading the support kernels", err);
+    if (hn_failed(err)) {
         support->module = NULL;
-        return status;
+        return;
     }
     for (size_t i = 0; i < hn_support_entry_count; i++) {
-        result = driver->p_cuModuleGetFunction(&support->kernels[i], support->module,
-                                               hn_support_entries[i]);
-        status = hn_context_check(context, result, hn_support_entries[i], err);
-        if (status != HN_OK) {
+        HN_CALL(context, cuModuleGetFunction,
+                (&support->kernels[i], support->module, hn_support_entries[i]),
+                hn_support_entries[i], err);
+        if (hn_failed(err)) {
             hn_support_finish(support);
-            return status;
+            return;
         }
     }
-    return HN_OK;
 }
 
 void hn_support_finish(struct hn_support *support)
@@ -68,21 +68,20 @@ void hn_support_finish(struct hn_support *support)
     support->module = NULL;
 }
 
-static enum hn_status launch(struct hn_support *support, enum hn_support_kernel kernel,
-                             unsigned int blocks, unsigned int threads, void **parameters,
-                             struct hn_error *err)
+static void launch(struct hn_support *support, enum hn_support_kernel kernel, unsigned int blocks,
+                   unsigned int threads, void **parameters, struct hn_error *err)
 {
     struct hn_context *context = support->context;
-    CUresult result =
-        context->driver->p_cuLaunchKernel(support->kernels[kernel], blocks, 1, 1, threads, 1, 1, 0,
-                                          context->stream, parameters, NULL);
-    return hn_context_check(context, result, hn_support_entries[kernel], err);
+    HN_CALL(context, cuLaunchKernel,
+            (support->kernels[kernel], blocks, 1, 1, threads, 1, 1, 0, context->stream, parameters,
+             NULL),
+            hn_support_entries[kernel], err);
 }
 
-static enum hn_status launch_over_buffer(struct hn_support *support, enum hn_support_kernel kernel,
-                                         void **parameters, struct hn_error *err)
+static void launch_over_buffer(struct hn_support *support, enum hn_support_kernel kernel,
+                               void **parameters, struct hn_error *err)
 {
-    return launch(support, kernel, support->blocks, THREADS, parameters, err);
+    launch(support, kernel, support->blocks, THREADS, parameters, err);
 }
 
 /* Seeds have to be far apart in every bit: the kernel adds multiples of a constant to them, and
@@ -120,53 +119,52 @@ struct hn_filling hn_filling_of(const struct hn_recipe *recipe, enum hn_element 
     return filling;
 }
 
-enum hn_status hn_support_fill(struct hn_support *support, const struct hn_elements *elements,
-                               const struct hn_recipe *recipe, uint64_t seed, struct hn_error *err)
+void hn_support_fill(struct hn_support *support, const struct hn_elements *elements,
+                     const struct hn_recipe *recipe, uint64_t seed, struct hn_error *err)
 {
     struct hn_elements to = *elements;
     struct hn_filling filling = hn_filling_of(recipe, to.type, seed);
     int type = (int)to.type;
     void *parameters[] = {&to.data, &to.count, &to.row, &to.pitch, &type, &filling};
-    return launch_over_buffer(support, HN_SUPPORT_FILL, parameters, err);
+    launch_over_buffer(support, HN_SUPPORT_FILL, parameters, err);
 }
 
-enum hn_status hn_support_poison(struct hn_support *support, const struct hn_elements *elements,
-                                 uint64_t seed, struct hn_error *err)
+void hn_support_poison(struct hn_support *support, const struct hn_elements *elements,
+                       uint64_t seed, struct hn_error *err)
 {
     struct hn_elements to = *elements;
     int type = (int)to.type;
     void *parameters[] = {&to.data, &to.count, &to.row, &to.pitch, &type, &seed};
-    return launch_over_buffer(support, HN_SUPPORT_POISON, parameters, err);
+    launch_over_buffer(support, HN_SUPPORT_POISON, parameters, err);
 }
 
-enum hn_status hn_support_write_zones(struct hn_support *support, CUdeviceptr zones, size_t count,
-                                      struct hn_error *err)
+void hn_support_write_zones(struct hn_support *support, CUdeviceptr zones, size_t count,
+                            struct hn_error *err)
 {
     void *parameters[] = {&zones};
-    return launch(support, HN_SUPPORT_WRITE_ZONES, (unsigned int)count, THREADS, parameters, err);
+    launch(support, HN_SUPPORT_WRITE_ZONES, (unsigned int)count, THREADS, parameters, err);
 }
 
-enum hn_status hn_support_check_zones(struct hn_support *support, CUdeviceptr zones, size_t count,
-                                      CUdeviceptr damage, struct hn_error *err)
+void hn_support_check_zones(struct hn_support *support, CUdeviceptr zones, size_t count,
+                            CUdeviceptr damage, struct hn_error *err)
 {
     void *parameters[] = {&zones, &damage};
-    return launch(support, HN_SUPPORT_CHECK_ZONES, (unsigned int)count, THREADS, parameters, err);
+    launch(support, HN_SUPPORT_CHECK_ZONES, (unsigned int)count, THREADS, parameters, err);
 }
 
-enum hn_status hn_support_checksum(struct hn_support *support, CUdeviceptr data, uint64_t bytes,
-                                   CUdeviceptr sums, struct hn_error *err)
+void hn_support_checksum(struct hn_support *support, CUdeviceptr data, uint64_t bytes,
+                         CUdeviceptr sums, struct hn_error *err)
 {
     void *parameters[] = {&data, &bytes, &sums};
-    return launch_over_buffer(support, HN_SUPPORT_CHECKSUM, parameters, err);
+    launch_over_buffer(support, HN_SUPPORT_CHECKSUM, parameters, err);
 }
 
-enum hn_status hn_support_veil(struct hn_support *support, CUdeviceptr from, CUdeviceptr to,
-                               uint64_t count, size_t element_size, uint64_t key,
-                               struct hn_error *err)
+void hn_support_veil(struct hn_support *support, CUdeviceptr from, CUdeviceptr to, uint64_t count,
+                     size_t element_size, uint64_t key, struct hn_error *err)
 {
     unsigned int size = (unsigned int)element_size;
     void *parameters[] = {&from, &to, &count, &size, &key};
-    return launch_over_buffer(support, HN_SUPPORT_VEIL, parameters, err);
+    launch_over_buffer(support, HN_SUPPORT_VEIL, parameters, err);
 }
 
 /* As veil_half of support_veil.cuh. */
@@ -187,9 +185,9 @@ void hn_support_unveil(void *element, size_t size, uint64_t index, uint64_t key)
     memcpy(element, &word, size); /* little endian: the low bytes come first */
 }
 
-enum hn_status hn_support_compare(struct hn_support *support, const struct hn_elements *found,
-                                  CUdeviceptr expected, uint64_t key, const struct hn_terms *terms,
-                                  CUdeviceptr differences, struct hn_error *err)
+void hn_support_compare(struct hn_support *support, const struct hn_elements *found,
+                        CUdeviceptr expected, uint64_t key, const struct hn_terms *terms,
+                        CUdeviceptr differences, struct hn_error *err)
 {
     struct hn_elements own = *found;
     struct hn_terms all = *terms;
@@ -197,13 +195,12 @@ enum hn_status hn_support_compare(struct hn_support *support, const struct hn_el
     void *parameters[] = {&own.data,    &expected,   &key,          &own.count,
                           &own.row,     &own.pitch,  &type,         &all.tolerance,
                           &all.written, &all.poison, &all.poisoned, &differences};
-    return launch_over_buffer(support, HN_SUPPORT_COMPARE, parameters, err);
+    launch_over_buffer(support, HN_SUPPORT_COMPARE, parameters, err);
 }
 
-enum hn_status hn_support_find_written(struct hn_support *support, const struct hn_elements *found,
-                                       CUdeviceptr captured, uint64_t key,
-                                       const uint64_t poisons[2], CUdeviceptr written,
-                                       CUdeviceptr sums, struct hn_error *err)
+void hn_support_find_written(struct hn_support *support, const struct hn_elements *found,
+                             CUdeviceptr captured, uint64_t key, const uint64_t poisons[2],
+                             CUdeviceptr written, CUdeviceptr sums, struct hn_error *err)
 {
     struct hn_elements own = *found;
     int type = (int)own.type;
@@ -212,41 +209,41 @@ enum hn_status hn_support_find_written(struct hn_support *support, const struct 
     uint64_t second = poisons == NULL ? 0 : poisons[1];
     void *parameters[] = {&own.data, &captured, &key,   &own.count, &own.row, &own.pitch,
                           &type,     &size,     &first, &second,    &written, &sums};
-    return launch_over_buffer(support, HN_SUPPORT_WRITTEN, parameters, err);
+    launch_over_buffer(support, HN_SUPPORT_WRITTEN, parameters, err);
 }
 
-enum hn_status hn_support_multiset(struct hn_support *support, const struct hn_elements *found,
-                                   CUdeviceptr expected, uint64_t key, unsigned lanes,
-                                   CUdeviceptr bags, struct hn_error *err)
+void hn_support_multiset(struct hn_support *support, const struct hn_elements *found,
+                         CUdeviceptr expected, uint64_t key, unsigned lanes, CUdeviceptr bags,
+                         struct hn_error *err)
 {
     struct hn_elements own = *found;
     int type = (int)own.type;
     void *parameters[] = {&own.data,  &expected, &key,   &own.count, &own.row,
                           &own.pitch, &type,     &lanes, &bags};
-    return launch_over_buffer(support, HN_SUPPORT_MULTISET, parameters, err);
+    launch_over_buffer(support, HN_SUPPORT_MULTISET, parameters, err);
 }
 
-enum hn_status hn_support_sum(struct hn_support *support, CUdeviceptr data, uint64_t count,
-                              enum hn_element element, CUdeviceptr sums, struct hn_error *err)
+void hn_support_sum(struct hn_support *support, CUdeviceptr data, uint64_t count,
+                    enum hn_element element, CUdeviceptr sums, struct hn_error *err)
 {
     int type = (int)element;
     void *parameters[] = {&data, &count, &type, &sums};
-    return launch_over_buffer(support, HN_SUPPORT_SUM, parameters, err);
+    launch_over_buffer(support, HN_SUPPORT_SUM, parameters, err);
 }
 
-enum hn_status hn_support_flush(struct hn_support *support, CUdeviceptr data, uint64_t bytes,
-                                CUdeviceptr sink, struct hn_error *err)
+void hn_support_flush(struct hn_support *support, CUdeviceptr data, uint64_t bytes,
+                      CUdeviceptr sink, struct hn_error *err)
 {
     uint64_t count = bytes / 16;
     void *parameters[] = {&data, &count, &sink};
-    return launch_over_buffer(support, HN_SUPPORT_FLUSH, parameters, err);
+    launch_over_buffer(support, HN_SUPPORT_FLUSH, parameters, err);
 }
 
-enum hn_status hn_support_spin(struct hn_support *support, uint64_t nanoseconds, CUdeviceptr stamp,
-                               struct hn_error *err)
+void hn_support_spin(struct hn_support *support, uint64_t nanoseconds, CUdeviceptr stamp,
+                     struct hn_error *err)
 {
     void *parameters[] = {&nanoseconds, &stamp};
-    return launch(support, HN_SUPPORT_SPIN, 1, 1, parameters, err);
+    launch(support, HN_SUPPORT_SPIN, 1, 1, parameters, err);
 }
 
 uint64_t hn_support_join_sums(const uint64_t *sums, size_t count)

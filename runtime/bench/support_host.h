@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What the text of the support kernels needs of CUDA to be C that runs on the host, with blocks of one thread. For sources
- * that include that text behind this. */
+/* What the text of the support kernels needs of CUDA to be C that runs on the host, with blocks of one thread. For
+ * sources that include that text behind this. */
 
 struct index {
     unsigned int x;

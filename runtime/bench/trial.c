@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/statistics.h"
+#include "runtime/bench/bench_parts.h"
 
 enum { ENOUGH_TO_ACQUIT = 4 };
 static const double CHANCE_TO_ACQUIT = 0.05;
@@ -54,36 +55,33 @@ static bool is_cleared(const struct hn_trial *trial)
     return cleared;
 }
 
-static enum hn_status take_round(struct hn_trial *trial, hn_trial_take *take, void *subject,
-                                 struct hn_random *secret, struct hn_error *err)
+static void take_round(struct hn_trial *trial, hn_trial_take *take, void *subject,
+                       struct hn_random *secret, struct hn_error *err)
 {
     int order[HN_TRIAL_SIDES * HN_TRIAL_LEGS];
     int count = trial->sides * trial->legs;
-    enum hn_status status = HN_OK;
     for (int i = 0; i < count; i++) {
         int other = (int)hn_random_below(secret, (uint64_t)i + 1);
         order[i] = order[other];
         order[other] = i;
     }
-    for (int i = 0; i < count && status == HN_OK; i++) {
+    for (int i = 0; i < count && !hn_failed(err); i++) {
         int side = order[i] / trial->legs, leg = order[i] % trial->legs;
         double *time_us = &trial->times_us[side][leg][trial->rounds];
-        status = take(subject, side, leg, trial->rounds, time_us, err);
+        take(subject, side, leg, trial->rounds, time_us, err);
     }
-    return status;
 }
 
-enum hn_status hn_trial_run(struct hn_trial *trial, hn_trial_take *take, void *subject,
-                            struct hn_random *secret, struct hn_error *err)
+void hn_trial_run(struct hn_trial *trial, hn_trial_take *take, void *subject,
+                  struct hn_random *secret, struct hn_error *err)
 {
     /* The first launches of a module are slower, whatever they find. */
     trial->rounds = 0;
-    enum hn_status status = take_round(trial, take, subject, secret, err);
-    while (status == HN_OK && trial->rounds < trial->most && !is_cleared(trial)) {
-        status = take_round(trial, take, subject, secret, err);
-        trial->rounds += status == HN_OK;
+    take_round(trial, take, subject, secret, err);
+    while (!hn_failed(err) && trial->rounds < trial->most && !is_cleared(trial)) {
+        take_round(trial, take, subject, secret, err);
+        trial->rounds += !hn_failed(err);
     }
-    return status;
 }
 
 enum hn_suspicion hn_trial_judge(struct hn_trial *trial)
@@ -107,4 +105,200 @@ enum hn_suspicion hn_trial_judge(struct hn_trial *trial)
         return trial->kind;
     }
     return HN_SUSPICION_ACQUITTED;
+}
+
+/* Trials on a GPU. */
+
+/* A sample of short launches is the last of so many that are queued together, as in a measurement:
+ * then the host keeps ahead. */
+enum { GROUP = 3 };
+static const double SHORT_US = 1e3;
+enum { LEAST_ROUNDS = 11 };
+static const double MOST_US = 20e6;
+/* A reference that takes so much longer is no control. */
+static const double CONTROL_SHARE = 3.0;
+/* Who remembers may wait with answers until it has seen its inputs often: from round to round more
+ * launches on the same inputs come in between, so many or as many as take so long. */
+enum { MOST_BEFORE = 32 };
+static const double MOST_BEFORE_US = 5e3;
+
+struct side {
+    struct hn_variant *variant;
+    struct hn_work own;
+    struct hn_work work; /* the launches of a trial */
+    size_t batch;
+    double estimate_us;
+    uint64_t seed; /* of a launch's inputs, where they are new */
+    bool again;
+    size_t before; /* then: launches on the same inputs in front of it */
+};
+
+struct court {
+    struct hn_bench *bench;
+    struct hn_trial *trial;
+    struct hn_record *record;
+    bool memory;
+    struct side sides[HN_TRIAL_SIDES];
+};
+
+static void set_inputs(const struct side *side, struct hn_error *err)
+{
+    hn_arena_refill(side->variant->arena, side->seed, err);
+    hn_variant_restore(side->variant, err);
+}
+
+static void show_inputs(const struct side *side, struct hn_error *err)
+{
+    for (size_t i = 0; i < side->before && !hn_failed(err); i++) {
+        set_inputs(side, err);
+        side->own.launch(side->own.subject, 0, err);
+        hn_context_synchronize(side->variant->arena->context, side->own.what, err);
+    }
+}
+
+static void prepare(void *subject, size_t sets, enum hn_outputs_before outputs,
+                    struct hn_error *err)
+{
+    const struct side *side = subject;
+    struct hn_arena *arena = side->variant->arena;
+    (void)sets;
+    (void)outputs;
+    if (side->again)
+        show_inputs(side, err);
+    set_inputs(side, err);
+    if (!side->again) {
+        if (side->own.issued)
+            hn_variant_poison(side->variant, 1, side->seed, err);
+        else
+            hn_arena_poison(arena, side->batch, side->seed, err);
+        hn_arena_poison_scratch(arena, side->batch, side->seed, err);
+    }
+    /* In both, so that memory is left in the same state. */
+    hn_arena_rewrite(arena, HN_ROLE_OUTPUT, side->batch, err);
+    hn_arena_rewrite(arena, HN_ROLE_SCRATCH, side->batch, err);
+}
+
+static void launch(void *subject, size_t set, struct hn_error *err)
+{
+    const struct side *side = subject;
+    side->own.launch(side->own.subject, set, err);
+}
+
+/* Hone's own kernel, which leaves nothing out. */
+static void write_outputs(void *subject, size_t set, struct hn_error *err)
+{
+    const struct hn_variant *variant = subject;
+    (void)set;
+    hn_arena_rewrite(variant->arena, HN_ROLE_OUTPUT, 1, err);
+}
+
+static void seat(struct court *court, int number, struct hn_error *err)
+{
+    struct side *side = &court->sides[number];
+    struct hn_sampler *sampler = &court->bench->sampler;
+    side->work = side->own;
+    if (court->trial->kind == HN_SUSPICION_AGAIN) {
+        side->work.subject = side;
+        side->work.prepare = prepare;
+        side->work.launch = launch;
+    }
+    side->estimate_us = 0.0;
+    hn_sampler_choose_batch(sampler, &side->own, &side->batch, &side->estimate_us, err);
+    if (sampler->regime == HN_WARM)
+        side->batch = 1;
+    court->trial->slack_us[number] = hn_sampler_slack_us(sampler, side->batch);
+}
+
+/* The reference where it is a kernel of its own and takes about as long; else Hone's own kernel. */
+static void seat_control(struct court *court, struct hn_variant *reference, struct hn_error *err)
+{
+    struct hn_bench *bench = court->bench;
+    struct side *side = &court->sides[HN_TRIAL_CONTROL];
+    const struct side *accused = &court->sides[HN_TRIAL_ACCUSED];
+    if (bench->plan->reference.kind == HN_REFERENCE_TEMPLATE && bench->plan->pipeline == NULL) {
+        hn_bench_prepare_reference(bench, &court->record->point, reference, court->record, err);
+        if (!hn_goes_on(err, court->record))
+            return;
+        side->variant = reference;
+        side->own = hn_bench_work(bench, reference);
+        seat(court, HN_TRIAL_CONTROL, err);
+        if (hn_failed(err) ||
+            side->estimate_us <= fmax(SHORT_US, CONTROL_SHARE * accused->estimate_us))
+            return;
+    }
+    side->variant = accused->variant;
+    side->own = accused->own;
+    side->own.launch = write_outputs;
+    seat(court, HN_TRIAL_CONTROL, err);
+}
+
+static void take(void *subject, int number, int leg, size_t round, double *time_us,
+                 struct hn_error *err)
+{
+    struct court *court = subject;
+    struct side *side = &court->sides[number];
+    struct hn_sample samples[GROUP];
+    size_t count = side->estimate_us < SHORT_US && !side->own.issued ? GROUP : 1;
+    if (court->trial->kind == HN_SUSPICION_AGAIN)
+        count = 1;
+    side->seed = hn_random_next(&court->bench->arena.secret);
+    side->again = leg != 0;
+    side->before = 1;
+    if (court->memory || side->own.issued)
+        side->before = (size_t)fmin(fmax(1.0, MOST_BEFORE_US / fmax(side->estimate_us, 1.0)),
+                                    fmin(MOST_BEFORE, ldexp(1.0, (int)round)));
+    side->work.compared = (enum hn_outputs_before)leg;
+    hn_variant_place(side->variant, court->record, err);
+    hn_sampler_take(&court->bench->sampler, &side->work, side->batch, count, 1, samples, err);
+    *time_us = samples[count - 1].time_us;
+}
+
+void hn_bench_try(struct hn_bench *bench, struct hn_variant *variant, enum hn_suspicion kind,
+                  bool memory, bool decides, struct hn_trial *trial, struct hn_record *record,
+                  struct hn_error *err)
+{
+    struct hn_trial own;
+    trial = trial == NULL ? &own : trial;
+    struct court court = {.bench = bench, .trial = trial, .record = record, .memory = memory};
+    struct side *accused = &court.sides[HN_TRIAL_ACCUSED];
+    struct hn_variant reference = {0};
+    const enum hn_regime regime = bench->sampler.regime;
+    bool left = kind == HN_SUSPICION_CHECKED && regime == HN_COLD;
+    *trial = (struct hn_trial){.kind = kind, .sides = decides ? 2 : 1, .legs = left ? 3 : 2};
+    /* Single launches tell, without what launching them costs, which differs more. */
+    if (hn_regime_is_deployed(regime))
+        bench->sampler.regime = HN_WARM;
+    accused->variant = variant;
+    accused->own = hn_bench_work(bench, variant);
+    seat(&court, HN_TRIAL_ACCUSED, err);
+    if (decides && !hn_failed(err))
+        seat_control(&court, &reference, err);
+    double round_us = trial->sides * trial->legs * accused->estimate_us;
+    trial->most = (size_t)fmax(LEAST_ROUNDS, fmin(HN_TRIAL_ROUNDS, MOST_US / fmax(round_us, 1.0)));
+    if (hn_goes_on(err, record))
+        hn_trial_run(trial, take, &court, &bench->arena.secret, err);
+    hn_variant_finish(&reference);
+    variant->compared_set = 0;
+    bench->sampler.regime = regime;
+    if (hn_goes_on(err, record))
+        record->suspicion = hn_trial_judge(trial);
+}
+
+void hn_bench_decide(struct hn_bench *bench, struct hn_variant *variant, enum hn_suspicion kind,
+                     struct hn_record *record, struct hn_error *err)
+{
+    static const char *const texts[] = {
+        [HN_SUSPICION_CHECKED] = "launches whose results were compared took %.4g us, the others "
+                                 "%.4g us: it does less where it is not checked",
+        [HN_SUSPICION_AGAIN] = "a launch on new inputs takes %.4g us, one on the same inputs again "
+                               "%.4g us: it does not do all of its work in every launch",
+    };
+    struct hn_trial trial;
+    if (!hn_goes_on(err, record))
+        return;
+    hn_bench_try(bench, variant, kind, true, true, &trial, record, err);
+    hn_arena_fill(&bench->arena, bench->arena.seed, err);
+    if (hn_goes_on(err, record) && record->suspicion == kind)
+        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT, texts[kind], trial.whole_us,
+                       trial.spared_us);
 }

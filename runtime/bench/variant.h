@@ -2,9 +2,8 @@
 #ifndef HONE_RUNTIME_BENCH_VARIANT_H
 #define HONE_RUNTIME_BENCH_VARIANT_H
 
-#include "runtime/bench/arena.h"
+#include "runtime/bench/stage.h"
 #include "runtime/module/module.h"
-#include "runtime/plan/flow.h"
 #include "runtime/plan/launch.h"
 
 /* A variable of the module that takes the contents of a buffer. */
@@ -27,11 +26,16 @@ struct hn_variant_graph {
 };
 enum { HN_VARIANT_GRAPHS = 2 }; /* of one launch, and of a chain */
 
+/* What a pipeline may leave out, to time the rest. */
+enum hn_skip { HN_SKIP_UPLOADS = 1, HN_SKIP_KERNELS = 2, HN_SKIP_DOWNLOADS = 4 };
+
 /* A variant (or a reference) ready to be launched: module loaded, functions found, geometry and scalars evaluated. */
 struct hn_variant {
     struct hn_arena *arena;
+    struct hn_stage *stage;
     struct hn_value *values; /* of the plan's names */
     struct hn_launch launch;
+    const struct hn_image *image; /* borrowed, as long as the variant lives */
     CUmodule module;
     CUfunction *functions; /* one a step */
     struct hn_module_step *shapes; /* one a step, of a launch without chunks */
@@ -54,34 +58,23 @@ struct hn_variant {
     bool launched;         /* what the device reports from now on may be this variant's doing */
 };
 
-/* Takes over `launch`, also on failure. Borrows problem, point and image for the call. A module that does not load, a
- * kernel or a symbol that is not there, shared memory that is not granted and scratch that does not fit are the variant's outcome
- * in `record`; the status is for what is not its fault. */
-enum hn_status hn_variant_init(struct hn_variant *variant, struct hn_arena *arena, const struct hn_bindings *problem,
-                               const struct hn_bindings *point, const struct hn_image *image,
-                               struct hn_launch *launch, struct hn_record *record, struct hn_error *err);
+/* Takes over `launch`, also on failure. Borrows the image for its life, problem and point for the call. A module
+ * that does not load, a kernel or a symbol that is not there, shared memory that is not granted and scratch that
+ * does not fit are the variant's outcome in `record`; the status is for what is not its fault. */
+void hn_variant_init(struct hn_variant *variant, struct hn_arena *arena, struct hn_stage *stage,
+                     const struct hn_bindings *problem, const struct hn_bindings *point, const struct hn_image *image,
+                     struct hn_launch *launch, struct hn_record *record, struct hn_error *err);
 void hn_variant_finish(struct hn_variant *variant);
 
 /* Places the buffers that depend on parameters for this variant; again when another one had them since. */
-enum hn_status hn_variant_place(struct hn_variant *variant, struct hn_record *record, struct hn_error *err);
+void hn_variant_place(struct hn_variant *variant, struct hn_record *record, struct hn_error *err);
 
 /* Puts arguments (the first set) and symbols into the state that a launch expects. */
-enum hn_status hn_variant_restore(const struct hn_variant *variant, struct hn_error *err);
+void hn_variant_restore(const struct hn_variant *variant, struct hn_error *err);
 
-/* Poisons what launches on the first `sets` sets have to write, from that seed; behind hn_variant_restore. Which of them
- * is compared is drawn, and it gets the first one's inputs. */
-enum hn_status hn_variant_poison(struct hn_variant *variant, size_t sets, uint64_t seed, struct hn_error *err);
-
-/* The part of hn_variant_init that checks windows of the L2 cache against their buffers, and whether the driver sets
- * aside what they want; what is refused is an invalid launch. */
-enum hn_status hn_variant_open_windows(const struct hn_variant *variant, struct hn_record *record,
-                                       struct hn_error *err);
-/* Makes the L2 cache as this variant wants it: runtime/device/driver.h. */
-CUresult hn_variant_use_cache(const struct hn_variant *variant);
-
-/* The part of hn_variant_init that finds the symbols and sets those that have a value. Those that take a buffer's
- * contents are set by hn_variant_restore. A reference need not have the plan's symbols. */
-enum hn_status hn_variant_find_symbols(struct hn_variant *variant, struct hn_record *record, struct hn_error *err);
+/* Poisons what launches on the first `sets` sets have to write, from that seed; behind hn_variant_restore. Which of
+ * them is compared is drawn, and it gets the first one's inputs. */
+void hn_variant_poison(struct hn_variant *variant, size_t sets, uint64_t seed, struct hn_error *err);
 
 /* Whether it can be launched several times on what one hn_variant_restore made. */
 bool hn_variant_is_repeatable(const struct hn_variant *variant);
@@ -93,15 +86,13 @@ CUresult hn_variant_map(struct hn_variant *variant, size_t set, size_t argument,
 CUresult hn_variant_launch_step(struct hn_variant *variant, size_t number, const struct hn_launch_step *step,
                                 uint64_t *scalars, CUstream stream);
 
-/* Finds out where the arguments of a set are: the addresses and maps. */
-CUresult hn_variant_locate(struct hn_variant *variant, size_t set);
 /* Queues so many launches on the first set as a graph, 1 or HN_GRAPH_CHAIN, which is made the first time. Not of a
  * pipeline. */
 CUresult hn_variant_replay(struct hn_variant *variant, size_t launches);
 void hn_variant_drop_graphs(struct hn_variant *variant);
 
-/* Queues so many launches on the first set, as a program does that knows its arguments: nothing but calls of the driver comes
- * between them. */
+/* Queues so many launches on the first set, as a program does that knows its arguments: nothing but calls of the
+ * driver comes between them. */
 CUresult hn_variant_launch_row(struct hn_variant *variant, size_t launches);
 
 /* Queues all steps on a set of the arguments; of a pipeline everything, and it waits for what is pageable. */
@@ -109,5 +100,24 @@ CUresult hn_variant_launch(struct hn_variant *variant, size_t set);
 
 /* The launch as text for messages: "matmul <<<(128, 128, 1), (32, 32, 1), 0 B>>>". Names the first step. */
 void hn_variant_describe(const struct hn_variant *variant, char *text, size_t size);
+
+/* The parts of a variant whose launch has a flow (variant_pipeline.c); for others nothing is done. */
+
+/* Host buffers, streams and events; again when another variant had them since. What is refused is the variant's outcome
+ * in record, in which how it is cut is observed. */
+void hn_pipeline_place(struct hn_variant *variant, struct hn_record *record, struct hn_error *err);
+
+/* Queues copies and kernels of all chunks. The context's stream waits for all. */
+CUresult hn_pipeline_launch(struct hn_variant *variant);
+
+/* Host buffers as a launch expects them; the arena is restored. */
+void hn_pipeline_restore(const struct hn_variant *variant, struct hn_error *err);
+/* Outputs in host memory become what the arena's are; what is uploaded is poisoned on the device. The arena is spoiled
+ * until a check has found all as it was. */
+void hn_pipeline_poison(const struct hn_variant *variant, uint64_t seed, struct hn_error *err);
+/* Brings what is in host memory to the arena, where it is checked: what was downloaded, and where nothing is copied
+ * all. A changed guard zone of a host buffer is the variant's outcome in record. */
+void hn_pipeline_collect(const struct hn_variant *variant, const char *when, struct hn_record *record,
+                                   struct hn_error *err);
 
 #endif

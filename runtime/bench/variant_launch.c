@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "runtime/bench/pipeline_run.h"
+#include "base/memory.h"
+#include "cache/record/regime.h"
 #include "runtime/bench/variant.h"
 #include "runtime/module/module.h"
 
@@ -76,7 +78,7 @@ static CUresult launch_steps(struct hn_variant *variant)
     return result;
 }
 
-CUresult hn_variant_locate(struct hn_variant *variant, size_t set)
+static CUresult locate_all(struct hn_variant *variant, size_t set)
 {
     const struct hn_plan *plan = variant->arena->plan;
     CUresult result = CUDA_SUCCESS;
@@ -87,7 +89,7 @@ CUresult hn_variant_locate(struct hn_variant *variant, size_t set)
 
 CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
 {
-    CUresult result = hn_variant_locate(variant, set);
+    CUresult result = locate_all(variant, set);
     if (result == CUDA_SUCCESS)
         result = zero_counters(variant);
     if (result != CUDA_SUCCESS)
@@ -97,13 +99,83 @@ CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
 
 CUresult hn_variant_launch_row(struct hn_variant *variant, size_t launches)
 {
-    CUresult result = hn_variant_locate(variant, 0);
+    CUresult result = locate_all(variant, 0);
     for (size_t i = 0; i < launches && result == CUDA_SUCCESS; i++) {
         result = zero_counters(variant);
         if (result == CUDA_SUCCESS)
             result = launch_steps(variant);
     }
     return result;
+}
+
+/* Launches as a program would capture them. A graph holds addresses: it is made again where those
+ * of the arguments have changed. */
+
+static size_t address_bytes(const struct hn_variant *variant)
+{
+    return variant->arena->plan->argument_count * sizeof *variant->addresses;
+}
+
+static void drop_graph(struct hn_variant *variant, struct hn_variant_graph *graph)
+{
+    if (graph->exec != NULL)
+        variant->arena->context->driver->p_cuGraphExecDestroy(graph->exec);
+    free(graph->addresses);
+    *graph = (struct hn_variant_graph){0};
+}
+
+void hn_variant_drop_graphs(struct hn_variant *variant)
+{
+    for (size_t i = 0; i < HN_VARIANT_GRAPHS; i++)
+        drop_graph(variant, &variant->graphs[i]);
+}
+
+/* The capture is ended whatever happens in it. */
+static CUresult capture(struct hn_variant *variant, size_t launches, CUgraph *graph)
+{
+    struct hn_context *context = variant->arena->context;
+    const struct hn_driver *driver = context->driver;
+    CUresult result =
+        driver->p_cuStreamBeginCapture(context->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    if (result != CUDA_SUCCESS)
+        return result;
+    for (size_t i = 0; i < launches && result == CUDA_SUCCESS; i++)
+        result = hn_variant_launch(variant, 0);
+    CUresult ended = driver->p_cuStreamEndCapture(context->stream, graph);
+    return result != CUDA_SUCCESS ? result : ended;
+}
+
+static CUresult make_graph(struct hn_variant *variant, size_t launches,
+                           struct hn_variant_graph *graph)
+{
+    const struct hn_driver *driver = variant->arena->context->driver;
+    CUgraph captured = NULL;
+    drop_graph(variant, graph);
+    graph->addresses = hn_need(1, address_bytes(variant) + 1);
+    memcpy(graph->addresses, variant->addresses, address_bytes(variant));
+    CUresult result = capture(variant, launches, &captured);
+    if (result == CUDA_SUCCESS)
+        result = driver->p_cuGraphInstantiate(&graph->exec, captured, 0);
+    if (captured != NULL)
+        driver->p_cuGraphDestroy(captured);
+    if (result != CUDA_SUCCESS)
+        graph->exec = NULL;
+    return result;
+}
+
+CUresult hn_variant_replay(struct hn_variant *variant, size_t launches)
+{
+    struct hn_variant_graph *graph = &variant->graphs[launches == HN_GRAPH_CHAIN];
+    CUresult result = locate_all(variant, 0);
+    if (result == CUDA_SUCCESS &&
+        (graph->exec == NULL ||
+         memcmp(graph->addresses, variant->addresses, address_bytes(variant)) != 0))
+        result = make_graph(variant, launches, graph);
+    if (result != CUDA_SUCCESS)
+        return result;
+    variant->launched = true;
+    return variant->arena->context->driver->p_cuGraphLaunch(graph->exec,
+                                                            variant->arena->context->stream);
 }
 
 void hn_variant_describe(const struct hn_variant *variant, char *text, size_t size)

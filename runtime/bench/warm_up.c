@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "runtime/bench/bench_internal.h"
+#include "runtime/bench/bench_parts.h"
 
 /* Clocks need some tenths of a second of work to settle; groups of samples whose medians agree say
  * that they have. Where all samples of these groups ran at the maximal SM clock there is nothing
@@ -16,68 +16,62 @@ static const double AGREEMENT = 0.01;
 static const double MAXIMUM_SHARE = 0.98;
 
 /* slowest_mhz: the lowest clock of the group, 0 when not known. */
-static enum hn_status take_group(struct hn_bench *bench, const struct hn_work *work, size_t batch,
-                                 double *median_us, double *slowest_mhz, struct hn_error *err)
+static void take_group(struct hn_bench *bench, const struct hn_work *work, size_t batch,
+                       double *median_us, double *slowest_mhz, struct hn_error *err)
 {
     struct hn_sample samples[GROUP];
     double times[GROUP];
-    enum hn_status status = hn_sampler_take(&bench->sampler, work, batch, GROUP, 0, samples, err);
-    if (status != HN_OK)
-        return status;
+    hn_sampler_take(&bench->sampler, work, batch, GROUP, 0, samples, err);
+    if (hn_failed(err))
+        return;
     *slowest_mhz = samples[0].clock_mhz;
     for (size_t i = 0; i < GROUP; i++) {
         times[i] = samples[i].time_us;
         *slowest_mhz = fmin(*slowest_mhz, samples[i].clock_mhz);
     }
     *median_us = hn_median(times, GROUP);
-    return HN_OK;
 }
 
-static enum hn_status warm(struct hn_bench *bench, const struct hn_work *work, bool was_busy,
-                           struct hn_error *err)
+static void warm(struct hn_bench *bench, const struct hn_work *work, bool was_busy,
+                 struct hn_error *err)
 {
     size_t batch = 1;
     double estimate_us = 0.0;
     double started_ms = hn_now_ms();
-    enum hn_status status =
-        hn_sampler_choose_batch(&bench->sampler, work, &batch, &estimate_us, err);
+    hn_sampler_choose_batch(&bench->sampler, work, &batch, &estimate_us, err);
     double last_us = estimate_us;
     double maximum_mhz = MAXIMUM_SHARE * (double)bench->device->clock_khz / 1e3;
     int at_maximum = 0;
-    for (int agreeing = 0; status == HN_OK;) {
+    for (int agreeing = 0; !hn_failed(err);) {
         double elapsed_ms = hn_now_ms() - started_ms;
         double least_ms = was_busy || at_maximum >= AGREEING ? MIN_SETTLED_MS : MIN_WARM_MS;
         if (elapsed_ms >= MAX_WARM_MS || (elapsed_ms >= least_ms && agreeing >= AGREEING))
             break;
         double median_us = 0.0;
         double slowest_mhz = 0.0;
-        status = take_group(bench, work, batch, &median_us, &slowest_mhz, err);
+        take_group(bench, work, batch, &median_us, &slowest_mhz, err);
         agreeing = fabs(median_us - last_us) <= AGREEMENT * last_us ? agreeing + 1 : 0;
         at_maximum = slowest_mhz > 0.0 && slowest_mhz >= maximum_mhz ? at_maximum + 1 : 0;
         last_us = median_us;
     }
-    return status;
 }
 
-static enum hn_status measure_noise(struct hn_bench *bench, const struct hn_work *work,
-                                    double *noise, struct hn_error *err)
+static void measure_noise(struct hn_bench *bench, const struct hn_work *work, double *noise,
+                          struct hn_error *err)
 {
     const struct hn_bench_request request = {.full = true};
     double low = INFINITY;
     double high = 0.0;
-    for (int i = 0; i < MEASUREMENTS; i++) {
+    for (int i = 0; i < MEASUREMENTS && !hn_failed(err); i++) {
         struct hn_timing timing = {0};
         struct hn_measured measured;
-        enum hn_status status = hn_measure(&bench->sampler, work, &request, (struct hn_sample){0},
-                                           &timing, &measured, err);
+        hn_measure(&bench->sampler, work, &request, (struct hn_sample){0}, &timing, &measured, err);
         free(timing.samples_us);
-        if (status != HN_OK)
-            return status;
         low = fmin(low, timing.median_us);
         high = fmax(high, timing.median_us);
     }
-    *noise = low > 0.0 ? (high - low) / low : 0.0;
-    return HN_OK;
+    if (!hn_failed(err))
+        *noise = low > 0.0 ? (high - low) / low : 0.0;
 }
 
 enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings *point,
@@ -86,18 +80,20 @@ enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings
 {
     struct hn_variant variant;
     struct hn_record record;
+    struct hn_error own;
+    err = hn_bench_begin(err, &own);
     hn_record_init(&record);
-    enum hn_status status = hn_bench_prepare(bench, point, image, &variant, &record, err);
-    if (status == HN_OK && record.outcome != HN_OUTCOME_OK)
-        status = hn_fail(err, HN_ERUN, "can not warm up: %s: %s", hn_outcome_name(record.outcome),
-                         record.message == NULL ? "no message" : record.message);
-    if (status == HN_OK) {
+    hn_bench_prepare(bench, point, image, &variant, &record, err);
+    if (hn_goes_on(err, &record)) {
         struct hn_work work = hn_bench_work(bench, &variant);
-        status = warm(bench, &work, was_busy, err);
-        if (status == HN_OK && noise != NULL)
-            status = measure_noise(bench, &work, noise, err);
+        warm(bench, &work, was_busy, err);
+        if (noise != NULL)
+            measure_noise(bench, &work, noise, err);
+    } else if (!hn_failed(err)) {
+        hn_fail(err, HN_ERUN, "can not warm up: %s: %s", hn_outcome_name(record.outcome),
+                record.message == NULL ? "no message" : record.message);
     }
     hn_variant_finish(&variant);
     hn_record_finish(&record);
-    return status;
+    return err->status;
 }

@@ -332,32 +332,25 @@ finish_list:
 enum hn_status hn_context_init(struct hn_context *context, const struct hn_driver *driver,
                                const struct hn_device *device, struct hn_error *err)
 {
+    struct hn_error own;
+    err = err == NULL ? &own : err;
     *context = (struct hn_context){.driver = driver, .device = device};
-    CUresult result = driver->p_cuDeviceGet(&context->handle, device->ordinal);
-    enum hn_status status = hn_context_check(context, result, "cuDeviceGet", err);
-    if (status != HN_OK)
-        return status;
-    result = driver->p_cuDevicePrimaryCtxRetain(&context->primary, context->handle);
-    status = hn_context_check(context, result, "cuDevicePrimaryCtxRetain", err);
-    if (status != HN_OK) {
+    hn_error_init(err);
+    HN_CALL(context, cuDeviceGet, (&context->handle, device->ordinal), "cuDeviceGet", err);
+    HN_CALL(context, cuDevicePrimaryCtxRetain, (&context->primary, context->handle),
+            "cuDevicePrimaryCtxRetain", err);
+    if (hn_failed(err)) {
         context->primary = NULL;
-        return status;
+        return err->status;
     }
-    status = hn_context_check(context, driver->p_cuCtxSetCurrent(context->primary),
-                              "cuCtxSetCurrent", err);
-    if (status != HN_OK)
-        goto release_context;
-    result = driver->p_cuStreamCreate(&context->stream, CU_STREAM_DEFAULT);
-    status = hn_context_check(context, result, "cuStreamCreate", err);
-    if (status != HN_OK)
-        goto release_context;
-    return HN_OK;
-
-release_context:
-    driver->p_cuDevicePrimaryCtxRelease(context->handle);
-    context->primary = NULL;
-    context->stream = NULL;
-    return status;
+    HN_CALL(context, cuCtxSetCurrent, (context->primary), "cuCtxSetCurrent", err);
+    HN_CALL(context, cuStreamCreate, (&context->stream, CU_STREAM_DEFAULT), "cuStreamCreate", err);
+    if (hn_failed(err)) {
+        driver->p_cuDevicePrimaryCtxRelease(context->handle);
+        context->primary = NULL;
+        context->stream = NULL;
+    }
+    return err->status;
 }
 
 void hn_context_finish(struct hn_context *context)
@@ -370,19 +363,19 @@ void hn_context_finish(struct hn_context *context)
     context->primary = NULL;
 }
 
-enum hn_status hn_context_check(struct hn_context *context, CUresult result, const char *what,
-                                struct hn_error *err)
+void hn_context_check(struct hn_context *context, CUresult result, const char *what,
+                      struct hn_error *err)
 {
+    if (hn_failed(err))
+        return;
     if (hn_driver_result_is_fatal(result))
         context->dead = true;
-    return hn_driver_check(context->driver, result, what, err);
+    hn_driver_check(context->driver, result, what, err);
 }
 
-enum hn_status hn_context_synchronize(struct hn_context *context, const char *what,
-                                      struct hn_error *err)
+void hn_context_synchronize(struct hn_context *context, const char *what, struct hn_error *err)
 {
-    return hn_context_check(context, context->driver->p_cuStreamSynchronize(context->stream), what,
-                            err);
+    HN_CALL(context, cuStreamSynchronize, (context->stream), what, err);
 }
 
 static CUresult reset_lines(struct hn_context *context)

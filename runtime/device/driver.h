@@ -129,9 +129,12 @@ enum hn_status hn_context_init(struct hn_context *context, const struct hn_drive
                                const struct hn_device *device, struct hn_error *err);
 void hn_context_finish(struct hn_context *context);
 
-/* hn_driver_check that also remembers whether the context is dead. */
-enum hn_status hn_context_check(struct hn_context *context, CUresult result, const char *what, struct hn_error *err);
-enum hn_status hn_context_synchronize(struct hn_context *context, const char *what, struct hn_error *err);
+/* hn_driver_check that also remembers whether the context is dead. All of these are sticky. */
+void hn_context_check(struct hn_context *context, CUresult result, const char *what, struct hn_error *err);
+void hn_context_synchronize(struct hn_context *context, const char *what, struct hn_error *err);
+/* HN_CALL(context, cuEventRecord, (event, stream), "cuEventRecord", err) calls the driver, where err has not failed. */
+#define HN_CALL(context, function, arguments, what, err)                                                               \
+    (hn_failed(err) ? (void)0 : hn_context_check(context, (context)->driver->p_##function arguments, what, err))
 
 /* What of the L2 cache is set aside for persisting accesses belongs to the context, and what persists stays in the
  * cache after a launch. So the cache has one user at a time, who finds nothing in it that another one made persist. */

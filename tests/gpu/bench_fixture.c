@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "runtime/bench/observe/observers.h"
 #include "runtime/bench/support.h"
 #include "runtime/compile/compile.h"
 
@@ -128,7 +129,8 @@ enum hn_status bench_fixture_open(struct bench_fixture *fixture, enum hn_regime 
                                   struct hn_error *err)
 {
     const struct hn_plan *plan = fixture->config->plan;
-    const struct hn_bench_options options = {.regime = regime, .seed = 1};
+    const struct hn_bench_options options = {
+        .regime = regime, .seed = 1, .observers = hn_observers};
     fixture->bench = NULL;
     enum hn_status status = hn_driver_open(&fixture->driver, err);
     if (status == HN_OK)

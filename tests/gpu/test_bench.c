@@ -193,7 +193,8 @@ static void an_illegal_address_is_a_device_fault(void **state)
 static void a_launch_costs_joules(void **state)
 {
     (void)state;
-    const struct hn_bench_request request = {.verify = true, .measure = true, .energy_s = 0.5};
+    const struct hn_bench_request request = {
+        .verify = true, .measure = true, .observe = "energy=0.5"};
     set_problem(&scale, "n=67108864");
     open_bench(&scale, HN_COLD);
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request);

@@ -74,8 +74,10 @@ struct cut {
 static struct hn_record evaluate(const struct cut *cut, const char *memory, const char *order,
                                  int fault, bool measure)
 {
-    const struct hn_bench_request request = {
-        .verify = true, .measure = measure, .full = true, .parts = measure};
+    struct hn_bench_request request = {
+        .verify = true, .measure = measure, .full = true, .observe = "staging"};
+    if (!measure)
+        request.observe[0] = '\0';
     char point[256];
     snprintf(point, sizeof point,
              "CHUNKS=%d,FAULT=%d,GRANULE=%d,HOST_MEMORY=%s,ORDER=%s,PIECES=%d,STAGES_ON=%s,"

@@ -387,6 +387,28 @@ static void throttled_samples_are_dropped(void **state)
     bench_fixture_close(&scale);
 }
 
+static void the_clocks_of_samples_are_observed(void **state)
+{
+    const struct hn_bench_request request = {
+        .verify = true, .measure = true, .full = true, .observe = "clocks"};
+    (void)state;
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request);
+    assert_int_equal(record.outcome, HN_OUTCOME_OK);
+    double least = hn_observed(&record.observed, "clocks.sm_min_mhz");
+    double median = hn_observed(&record.observed, "clocks.sm_median_mhz");
+    double most = hn_observed(&record.observed, "clocks.sm_max_mhz");
+    assert_true(least > 0 && least <= median && median <= most);
+    assert_true(fabs(median - record.timing.clock_mhz) < 0.1 * median);
+    hn_record_finish(&record);
+    /* Nobody looks unasked. */
+    record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
+    assert_false(hn_observed_any(&record.observed, "clocks"));
+    hn_record_finish(&record);
+    assert_true(hn_bench_asked("energy=2.5,clocks", "energy") == 2.5);
+    assert_true(hn_bench_asked("energy=2.5,clocks", "clocks") == 1);
+    assert_true(hn_bench_asked("energy=2.5,clocks", "clock") == 0);
+}
+
 static void mostly_throttled_samples_are_kept_and_flagged(void **state)
 {
     (void)state;
@@ -423,6 +445,7 @@ int test_bench(void)
         cmocka_unit_test(a_short_kernel_is_timed_in_cold_batches),
         cmocka_unit_test(throttled_samples_are_dropped),
         cmocka_unit_test(mostly_throttled_samples_are_kept_and_flagged),
+        WITH_BENCH(the_clocks_of_samples_are_observed),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "cache/record/front.h"
-#include "runtime/bench/energy.h"
+#include "runtime/bench/observe/observers.h"
 
 static void set(struct hn_bindings *observed, const char *name, double value)
 {
@@ -35,7 +35,7 @@ static void windows_are_averaged(void **state)
         set(&window, "energy.idle_w", idle_w[i]);
         set(&window, "energy.seconds", 2);
         set(&window, "energy.windows", 1);
-        hn_energy_add(&all, &window, &err);
+        hn_observers_add("energy", &all, &window, &err);
         assert_false(hn_failed(&err));
     }
     assert_true(fabs(hn_observed(&all, "energy.joules") - 1.02) < 1e-12 &&

@@ -34,8 +34,10 @@ static int set_up(void **state)
     if (hn_driver_open(&filler.fixture.driver, &err) != HN_OK ||
         hn_driver_select(&filler.fixture.driver, NULL, &filler.fixture.device, &err) != HN_OK ||
         hn_context_init(&filler.context, &filler.fixture.driver, &filler.fixture.device, &err) !=
-            HN_OK ||
-        hn_support_init(&filler.support, &filler.context, &filler.fixture.support, &err) != HN_OK)
+            HN_OK)
+        fail_msg("%s", err.message);
+    hn_support_init(&filler.support, &filler.context, &filler.fixture.support, &err);
+    if (hn_failed(&err))
         fail_msg("%s", err.message);
     assert_int_equal(filler.fixture.driver.p_cuMemAlloc(&filler.data, BYTES), CUDA_SUCCESS);
     *state = &filler;
@@ -60,7 +62,9 @@ static void fill_by(struct filler *filler, const struct hn_recipe *recipe, enum 
     struct hn_error err = {.message = ""};
     assert_true(count * hn_element_size(element) <= BYTES);
     const struct hn_elements elements = {.data = filler->data, .count = count, .type = element};
-    if (hn_support_fill(&filler->support, &elements, recipe, seed, &err) != HN_OK)
+    hn_error_init(&err);
+    hn_support_fill(&filler->support, &elements, recipe, seed, &err);
+    if (hn_failed(&err))
         fail_msg("%s", err.message);
     assert_int_equal(
         filler->fixture.driver.p_cuMemcpyDtoH(to, filler->data, count * hn_element_size(element)),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/bench/outputs.h"
+#include "runtime/bench/verify.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

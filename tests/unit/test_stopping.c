@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/bench/stopping.h"
+#include "runtime/bench/measure.h"
 
 /* Takes the samples one by one and returns at which count the rule stopped, and why. */
 static enum hn_stop run(const struct hn_stopping_rule *rule, const double *samples, size_t count,

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "cache/record/record_json.h"
-#include "runtime/bench/energy.h"
+#include "runtime/bench/observe/observers.h"
 #include "runtime/bench/support.h"
 #include "runtime/compile/compile.h"
 #include "tuner/commands/command.h"
@@ -88,7 +88,7 @@ static bool is_judged(const struct once *once)
 static enum hn_status count(struct once *once, struct hn_bench *bench, const struct hn_image *image,
                             struct hn_record *record, struct hn_error *err)
 {
-    const struct hn_bench_request request = {.counters = true};
+    const struct hn_bench_request request = {.observe = "counters"};
     struct hn_record counted;
     hn_record_init(&counted);
     enum hn_status status = hn_bindings_copy(&counted.point, &record->point, err);
@@ -109,17 +109,18 @@ static enum hn_status weigh(const struct once *once, struct hn_bench *bench,
                             const struct hn_image *image, struct hn_record *record,
                             struct hn_error *err)
 {
-    const struct hn_bench_request request = {.energy_s = once->options->energy_s};
+    struct hn_bench_request request = {.verify = false};
     enum hn_status status = HN_OK;
+    snprintf(request.observe, sizeof request.observe, "energy=%.17g", once->options->energy_s);
     for (int i = 0; status == HN_OK && i < 2; i++) {
         struct hn_record window;
         hn_record_init(&window);
         status = hn_bindings_copy(&window.point, &record->point, err);
         if (status == HN_OK)
             status = hn_bench_evaluate(bench, image, &request, &window, err);
-        if (status == HN_OK && hn_observed_any(&window.observed, "energy")) {
+        if (status == HN_OK) {
             hn_error_init(err);
-            hn_energy_add(&record->observed, &window.observed, err);
+            hn_observers_add("energy", &record->observed, &window.observed, err);
             status = err->status;
         }
         hn_record_finish(&window);
@@ -131,10 +132,10 @@ static enum hn_status work(struct once *once, const struct hn_task *task, struct
                            const struct hn_image *image, struct hn_record *record,
                            struct hn_beside *beside, struct hn_error *err)
 {
-    const struct hn_bench_request request = {.verify = true,
-                                             .measure = !once->options->verify_only,
-                                             .full = true,
-                                             .parts = !once->options->verify_only};
+    struct hn_bench_request request = {
+        .verify = true, .measure = !once->options->verify_only, .full = true, .observe = "staging"};
+    if (once->options->verify_only)
+        request.observe[0] = '\0';
     enum hn_status status = hn_bench_evaluate(bench, image, &request, record, err);
     if (status == HN_OK)
         status = hn_run_try(bench, image, record, err);
@@ -268,32 +269,26 @@ static void print_record(const struct hn_task *task, const struct hn_record *rec
 }
 
 static enum hn_status run_on_bench(struct once *once, struct hn_task *task, struct hn_bench *bench,
+                                   struct hn_health_watch *watch, struct hn_health *health,
                                    struct hn_error *err)
 {
     struct hn_record record;
     struct hn_beside beside = {.rounds = 0};
-    struct hn_health health = {.checks = 0};
-    struct hn_health_watch *watch = hn_health_watch_create(once->device.uuid);
     const struct hn_run_result result = {task,
                                          &once->device,
                                          &record,
                                          &beside,
-                                         &health,
+                                         health,
                                          !once->options->verify_only,
                                          once->no_counters};
     hn_record_init(&record);
     enum hn_status status = hn_single_point(once->options, task, &record.point, err);
     if (status == HN_OK)
         status = set_reference(once, task, bench, &record.point, err);
-    hn_health_look(watch, &health);
+    hn_health_look(watch, health);
     if (status == HN_OK)
         status = evaluate(once, task, bench, &record, &beside, err);
-    hn_health_look(watch, &health);
-    if (status == HN_OK && record.timing.sample_count > 0) {
-        hn_error_init(err);
-        hn_health_note(watch, &record.observed, err);
-        status = err->status;
-    }
+    hn_health_look(watch, health);
     if (status == HN_OK && !once->options->json) {
         print_record(task, &record);
         print_counters(once, &record);
@@ -302,7 +297,6 @@ static enum hn_status run_on_bench(struct once *once, struct hn_task *task, stru
         status = hn_fail_memory(err);
     }
     once->wrong = once->wrong || (status == HN_OK && record.outcome != HN_OUTCOME_OK);
-    hn_health_watch_destroy(watch);
     hn_record_finish(&record);
     return status;
 }
@@ -313,11 +307,16 @@ static enum hn_status run_problem(struct once *once, size_t problem, struct hn_e
     struct hn_image support;
     struct hn_bench *bench = NULL;
     enum hn_regime regime = (enum hn_regime)once->options->regime;
-    struct hn_bench_options options = {.regime = regime, .seed = once->options->seed};
+    struct hn_health health = {.checks = 0};
+    struct hn_bench_options options = {.regime = regime,
+                                       .seed = once->options->seed,
+                                       .observers = hn_observers,
+                                       .health = &health};
     enum hn_status status = hn_task_make(once->config, problem, regime, &task, err);
     if (status != HN_OK)
         return status;
     hn_image_init(&support);
+    options.watch = hn_health_watch_create(once->device.uuid);
     status = compile_support(once, task.plan, &support, err);
     if (status == HN_OK && support.outcome != HN_OUTCOME_OK)
         status = hn_fail(err, HN_ERUN, "the support kernels do not compile: %s", support.message);
@@ -328,8 +327,9 @@ static enum hn_status run_problem(struct once *once, size_t problem, struct hn_e
         hn_turn_end(once->lock);
     }
     if (status == HN_OK)
-        status = run_on_bench(once, &task, bench, err);
+        status = run_on_bench(once, &task, bench, options.watch, &health, err);
     hn_bench_destroy(bench);
+    hn_health_watch_destroy(options.watch);
     hn_image_finish(&support);
     hn_task_finish(&task);
     return status;

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "runtime/bench/beside.h"
+#include "runtime/bench/bench.h"
 #include "runtime/device/health.h"
 #include "runtime/compile/nvrtc.h"
 #include "tuner/session/task.h"

@@ -20,7 +20,8 @@ static enum hn_status verify_again(struct hn_bench *bench, const struct hn_plan 
                                    struct hn_error *err)
 {
     bool one_seed = plan->reference.kind == HN_REFERENCE_FILES;
-    const struct hn_bench_request request = {.verify = true, .audit = true, .repeat_ms = repeat_ms};
+    const struct hn_bench_request request = {
+        .verify = true, .observe = "audit", .repeat_ms = repeat_ms};
     struct hn_record again;
     struct hn_random secret;
     uint64_t seed = 0;

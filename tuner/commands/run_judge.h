@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_COMMANDS_RUN_JUDGE_H
 #define HONE_TUNER_COMMANDS_RUN_JUDGE_H
 
-#include "runtime/bench/beside.h"
+#include "runtime/bench/bench.h"
 
 /* What `hone run --json` asks of a point that was verified and measured on `seed`, as `hone tune` does of its
  * finalists: it runs beside its reference, and is verified on a seed that is drawn, audited and repeated. What fails

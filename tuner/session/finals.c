@@ -326,7 +326,8 @@ static void doubt_search(struct hn_finals *finals, struct hn_race_result *result
             continue;
         struct hn_record verdict;
         struct hn_bench_request request = {.trial = result->records[i].suspicion};
-        request.audit = request.audit_memory = request.trial == HN_SUSPICION_NONE;
+        if (request.trial == HN_SUSPICION_NONE)
+            snprintf(request.observe, sizeof request.observe, "audit=2");
         hn_finals_check(finals, i, &request, &verdict, err);
         if (hn_verdict_is_failure(&verdict))
             hn_record_fail(&result->records[i], verdict.outcome, "%s", message_of(&verdict));
@@ -435,7 +436,7 @@ static enum check check_best(struct hn_finals *finals, struct hn_error *err)
 {
     double elapsed_ms = hn_now_ms() - finals->session->state.started_ms;
     const struct hn_bench_request request = {.verify = true,
-                                             .audit = true,
+                                             .observe = "audit",
                                              .repeat_ms =
                                                  fmax(least_repeat_ms, repeat_share * elapsed_ms)};
     struct hn_record verdict;

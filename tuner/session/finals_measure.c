@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
-#include "runtime/bench/energy.h"
+#include "runtime/bench/observe/observers.h"
 #include "runtime/plan/launch.h"
 #include "tuner/session/finals_part.h"
 
@@ -17,7 +17,7 @@ static void count_one(struct hn_finals *finals, size_t i, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     struct hn_record *record = &hn_finals_flight(finals, i)->record;
-    const struct hn_bench_request request = {.counters = true};
+    const struct hn_bench_request request = {.observe = "counters"};
     struct hn_record counted;
     hn_finals_check(finals, i, &request, &counted, err);
     if (!hn_failed(err) && counted.outcome == HN_OUTCOME_OK &&
@@ -69,12 +69,15 @@ static bool has_fallen(const struct hn_finals *finals, size_t i)
 /* A window of one; false where there was none. */
 static bool weigh_one(struct hn_finals *finals, size_t i, struct hn_error *err)
 {
-    const struct hn_bench_request request = {.energy_s = finals->session->options.energy_s};
+    struct hn_bench_request request = {.verify = false};
     struct hn_record verdict;
+    snprintf(request.observe, sizeof request.observe, "energy=%.17g",
+             finals->session->options.energy_s);
     hn_finals_check(finals, i, &request, &verdict, err);
     bool told = !hn_failed(err) && hn_observed_any(&verdict.observed, "energy");
     if (told)
-        hn_energy_add(&hn_finals_flight(finals, i)->record.observed, &verdict.observed, err);
+        hn_observers_add("energy", &hn_finals_flight(finals, i)->record.observed, &verdict.observed,
+                         err);
     bool falls = hn_verdict_is_failure(&verdict) && hn_session_weighs(finals->session);
     if (falls)
         hn_finals_fall(finals, i, &verdict, "(while its energy was measured)", err);
@@ -164,7 +167,7 @@ void hn_finals_copy(struct hn_finals *finals, struct hn_error *err)
 void hn_finals_parts(struct hn_finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    const struct hn_bench_request request = {.parts = true};
+    const struct hn_bench_request request = {.observe = "staging"};
     struct hn_record parts;
     if (finals->count == 0 || hn_session_is_over(session) || session->task->plan->pipeline == NULL)
         return;

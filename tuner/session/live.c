@@ -143,7 +143,8 @@ static double limit_s(const struct hn_workers *workers, const struct hn_bench_re
     const double idle_s = 5, trial_s = 300;
     if (request->trial != HN_SUSPICION_NONE)
         return trial_s;
-    return request->energy_s > 0 ? 2 * workers->run_timeout_s + request->energy_s + idle_s : 0;
+    double energy_s = hn_bench_asked(request->observe, "energy");
+    return energy_s > 0 ? 2 * workers->run_timeout_s + energy_s + idle_s : 0;
 }
 
 void hn_live_card_evaluate(struct hn_live *live, struct hn_live_card *card,

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cache/record/record_json.h"
 #include "runtime/bench/bench.h"
+#include "runtime/bench/observe/observers.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/device/driver.h"
 #include "runtime/device/health.h"
@@ -192,7 +193,7 @@ static enum hn_status prepare_energy(struct gpu *gpu, struct hn_error *err)
 static enum hn_status make_bench(struct gpu *gpu, const struct hn_message *request,
                                  struct hn_message *reply, struct hn_error *err)
 {
-    struct hn_bench_options options = {0};
+    struct hn_bench_options options = {.observers = hn_observers, .health = &gpu->health};
     struct hn_image support;
     const json_t *json = request->json;
     (void)reply;
@@ -206,7 +207,7 @@ static enum hn_status make_bench(struct gpu *gpu, const struct hn_message *reque
         status = find_data(gpu, json_object_get(json, "data"), err);
     if (status != HN_OK)
         return status;
-    gpu->watch = hn_health_watch_create(gpu->device.uuid);
+    gpu->watch = options.watch = hn_health_watch_create(gpu->device.uuid);
     status = prepare_energy(gpu, err);
     if (status == HN_OK)
         status = get_image(request, "support", &support, err);
@@ -288,16 +289,6 @@ static enum hn_status warm_up(struct gpu *gpu, const struct hn_message *request,
     return status;
 }
 
-/* Behind the last launch, and mostly of a look that was taken for a record before. */
-static enum hn_status note_conditions(struct gpu *gpu, struct hn_record *record,
-                                      struct hn_error *err)
-{
-    hn_error_init(err);
-    hn_health_look(gpu->watch, &gpu->health);
-    hn_health_note(gpu->watch, &record->observed, err);
-    return err->status;
-}
-
 static enum hn_status evaluate(struct gpu *gpu, const struct hn_message *request,
                                struct hn_message *reply, struct hn_error *err)
 {
@@ -314,8 +305,6 @@ static enum hn_status evaluate(struct gpu *gpu, const struct hn_message *request
     if (status != HN_OK)
         return status;
     status = hn_bench_evaluate(gpu->bench, &image, &wanted, &record, err);
-    if (status == HN_OK && record.timing.sample_count > 0)
-        status = note_conditions(gpu, &record, err);
     record.estimated_w = wanted.measure ? gpu->estimated_w : 0;
     if (status == HN_OK)
         json_object_set_new(reply->json, "record", hn_record_to_json(&record));
@@ -445,8 +434,6 @@ static enum hn_status race(struct gpu *gpu, const struct hn_message *request,
         status = hn_bench_race(gpu->bench, field.candidates, field.count, &rules, field.samples,
                                &done, field.records, err);
     gpu->busy_ms = hn_now_ms();
-    for (size_t i = 0; status == HN_OK && i < field.count; i++)
-        status = note_conditions(gpu, &field.records[i], err);
     if (status == HN_OK)
         report_race(&field, rules.max_rounds, done, reply);
     finish_field(&field);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/bench/pipeline_run.h"
+#include "runtime/bench/variant.h"
 
 enum { UP = 1, DOWN = 0 };
 
@@ -8,32 +8,42 @@ static bool is_in_place(const struct hn_flow *flow)
     return flow->host_memory == HN_HOST_MAPPED || flow->host_memory == HN_HOST_MANAGED;
 }
 
-enum hn_status hn_pipeline_place(struct hn_variant *variant, struct hn_record *record,
-                                 struct hn_error *err)
+/* How it is cut, and what registering its host buffers took once. */
+static void observe(const struct hn_variant *variant, struct hn_bindings *observed,
+                    struct hn_error *err)
+{
+    const struct hn_flow *flow = variant->launch.flow;
+    double register_ms = 0.0;
+    for (size_t i = 0; i < variant->arena->plan->argument_count; i++)
+        if (variant->staged[i].buffer != NULL)
+            register_ms += variant->staged[i].buffer->register_ms;
+    hn_observed_count(observed, "staging.chunks", (int64_t)flow->chunk_count, err);
+    hn_observed_count(observed, "staging.streams", (int64_t)flow->streams, err);
+    if (register_ms > 0)
+        hn_observed_set(observed, "staging.register_ms", register_ms, err);
+}
+
+void hn_pipeline_place(struct hn_variant *variant, struct hn_record *record, struct hn_error *err)
 {
     const struct hn_flow *flow = variant->launch.flow;
     struct hn_arena *arena = variant->arena;
-    enum hn_outcome outcome;
-    char why[256];
-    enum hn_status status = hn_stage_place(arena, flow, &outcome, why, err);
-    if (status != HN_OK)
-        return status;
-    if (outcome != HN_OUTCOME_OK) {
-        hn_record_fail(record, outcome, "%s", why);
-        return HN_OK;
-    }
+    if (flow == NULL)
+        return;
+    hn_stage_place(variant->stage, flow, record, err);
+    if (!hn_goes_on(err, record))
+        return;
     for (size_t i = 0; i < arena->plan->argument_count; i++) {
         unsigned char parts = flow->pipeline->parts[i];
         struct hn_staged *staged = &variant->staged[i];
         *staged = (struct hn_staged){.base = arena->buffers[i].address};
         if ((parts & HN_PARTS_ON_HOST) != 0)
-            staged->buffer = hn_stage_buffer(arena->stage, flow, i);
+            staged->buffer = hn_stage_buffer(variant->stage, flow, i);
         if (staged->buffer != NULL && is_in_place(flow))
             staged->base = staged->buffer->device;
         if ((parts & HN_PART_CUT) != 0)
             staged->unit = arena->buffers[i].bytes / (uint64_t)hn_flow_units(flow, i);
     }
-    return HN_OK;
+    observe(variant, &record->observed, err);
 }
 
 /* A part of an argument, in bytes, one way or the other. */
@@ -146,7 +156,7 @@ static CUresult copy_steps(const struct hn_variant *variant, const struct hn_chu
 
 static CUstream stream_of(const struct hn_variant *variant, size_t chunk)
 {
-    return variant->arena->stage->streams[chunk % variant->launch.flow->streams];
+    return variant->stage->streams[chunk % variant->launch.flow->streams];
 }
 
 /* Kernels of other chunks wait for this one's upload. */
@@ -161,7 +171,7 @@ static CUresult upload(struct hn_variant *variant, size_t chunk)
     CUstream stream = stream_of(variant, chunk);
     CUresult result = transfer_chunk(variant, chunk, UP, stream);
     if (result == CUDA_SUCCESS && has_waits(variant))
-        result = context->driver->p_cuEventRecord(variant->arena->stage->uploads[chunk], stream);
+        result = context->driver->p_cuEventRecord(variant->stage->uploads[chunk], stream);
     return result;
 }
 
@@ -175,8 +185,8 @@ static CUresult wait_for_uploads(struct hn_variant *variant, size_t chunk)
         if (!hn_flow_needs_upload(flow, chunk, earlier))
             break;
         if (earlier % flow->streams != chunk % flow->streams)
-            result = context->driver->p_cuStreamWaitEvent(
-                stream_of(variant, chunk), variant->arena->stage->uploads[earlier], 0);
+            result = context->driver->p_cuStreamWaitEvent(stream_of(variant, chunk),
+                                                          variant->stage->uploads[earlier], 0);
     }
     return result;
 }
@@ -234,7 +244,7 @@ static CUresult issue_chunks(struct hn_variant *variant)
 /* The other streams begin behind what the context's was given so far. */
 static CUresult fork_streams(const struct hn_variant *variant)
 {
-    const struct hn_stage *stage = variant->arena->stage;
+    const struct hn_stage *stage = variant->stage;
     const struct hn_driver *driver = variant->arena->context->driver;
     size_t count = variant->launch.flow->streams;
     if (count == 1)
@@ -247,7 +257,7 @@ static CUresult fork_streams(const struct hn_variant *variant)
 
 static CUresult join_streams(const struct hn_variant *variant)
 {
-    const struct hn_stage *stage = variant->arena->stage;
+    const struct hn_stage *stage = variant->stage;
     const struct hn_driver *driver = variant->arena->context->driver;
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 1; i < variant->launch.flow->streams && result == CUDA_SUCCESS; i++) {
@@ -274,4 +284,111 @@ CUresult hn_pipeline_launch(struct hn_variant *variant)
     if (result != CUDA_SUCCESS)
         context->driver->p_cuCtxSynchronize();
     return result;
+}
+
+/* Host buffers before and after a launch. */
+
+static void to_host(const struct hn_variant *variant, size_t argument, CUdeviceptr from,
+                    struct hn_error *err)
+{
+    struct hn_context *context = variant->arena->context;
+    const struct hn_host_buffer *buffer = variant->staged[argument].buffer;
+    HN_CALL(context, cuMemcpyDtoH, (buffer->data, from, buffer->bytes), "filling a host buffer",
+            err);
+}
+
+/* A launch begins with everything on the host. */
+static void bring_home(const struct hn_variant *variant, const struct hn_host_buffer *buffer,
+                       struct hn_error *err)
+{
+    struct hn_context *context = variant->arena->context;
+    const CUmemLocation host = {.type = CU_MEM_LOCATION_TYPE_HOST};
+    HN_CALL(context, cuMemPrefetchAsync_v2,
+            (buffer->device, buffer->bytes, host, 0, context->stream),
+            "bringing managed memory to the host", err);
+}
+
+/* Inputs once; what kernels change every time. */
+static void restore_argument(const struct hn_variant *variant, size_t i, struct hn_error *err)
+{
+    if (hn_failed(err))
+        return;
+    const struct hn_arena *arena = variant->arena;
+    struct hn_host_buffer *buffer = variant->staged[i].buffer;
+    enum hn_role role = arena->plan->arguments[i].role;
+    if (role == HN_ROLE_INOUT)
+        to_host(variant, i, arena->buffers[i].pristine, err);
+    else if (role == HN_ROLE_INPUT && buffer->contents != arena->contents)
+        to_host(variant, i, arena->buffers[i].address, err);
+    buffer->contents = hn_failed(err) ? 0 : arena->contents;
+    if (variant->launch.flow->host_memory == HN_HOST_MANAGED)
+        bring_home(variant, buffer, err);
+}
+
+void hn_pipeline_restore(const struct hn_variant *variant, struct hn_error *err)
+{
+    const struct hn_flow *flow = variant->launch.flow;
+    for (size_t i = 0; flow != NULL && i < variant->arena->plan->argument_count; i++)
+        if (variant->staged[i].buffer != NULL)
+            restore_argument(variant, i, err);
+}
+
+void hn_pipeline_poison(const struct hn_variant *variant, uint64_t seed, struct hn_error *err)
+{
+    struct hn_arena *arena = variant->arena;
+    const struct hn_flow *flow = variant->launch.flow;
+    for (size_t i = 0; flow != NULL && i < arena->plan->argument_count && !hn_failed(err); i++) {
+        const struct hn_argument *argument = &arena->plan->arguments[i];
+        const struct hn_buffer *buffer = &arena->buffers[i];
+        unsigned char parts = flow->pipeline->parts[i];
+        if (variant->staged[i].buffer != NULL && argument->role == HN_ROLE_OUTPUT)
+            to_host(variant, i, buffer->address, err);
+        if (hn_failed(err) || (parts & HN_PART_UPLOAD) == 0 || is_in_place(variant->launch.flow))
+            continue;
+        arena->spoiled = arena->spoiled || argument->role == HN_ROLE_INPUT;
+        const struct hn_elements all = {.data = buffer->address,
+                                        .count = buffer->bytes / hn_element_size(argument->element),
+                                        .type = argument->element};
+        hn_support_poison(arena->support, &all, seed, err);
+    }
+}
+
+/* Something in the guard zones tells more than what else it may have done. */
+static void check_guards(const struct hn_variant *variant, size_t argument, const char *when,
+                         struct hn_record *record)
+{
+    struct hn_host_buffer *buffer = variant->staged[argument].buffer;
+    int64_t offset = 0;
+    if (hn_host_buffer_check(buffer, &offset))
+        return;
+    buffer->contents = 0;
+    if (record->outcome == HN_OUTCOME_OK)
+        hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS,
+                       "%swrote at byte %lld of the host buffer of '%s', which has %llu bytes",
+                       when, (long long)offset, variant->arena->plan->arguments[argument].name,
+                       (unsigned long long)buffer->bytes);
+}
+
+static void bring(const struct hn_variant *variant, size_t argument, struct hn_error *err)
+{
+    struct hn_context *context = variant->arena->context;
+    const struct hn_host_buffer *buffer = variant->staged[argument].buffer;
+    HN_CALL(context, cuMemcpyHtoD,
+            (variant->arena->buffers[argument].address, buffer->data, buffer->bytes),
+            "reading a host buffer", err);
+}
+
+void hn_pipeline_collect(const struct hn_variant *variant, const char *when,
+                         struct hn_record *record, struct hn_error *err)
+{
+    const struct hn_flow *flow = variant->launch.flow;
+    size_t count = flow == NULL ? 0 : variant->arena->plan->argument_count;
+    for (size_t i = 0; i < count && !hn_failed(err); i++) {
+        unsigned char parts = flow->pipeline->parts[i];
+        if (variant->staged[i].buffer == NULL)
+            continue;
+        check_guards(variant, i, when, record);
+        if ((parts & HN_PART_DOWNLOAD) != 0 || is_in_place(variant->launch.flow))
+            bring(variant, i, err);
+    }
 }

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/thread.h"
+#include "runtime/bench/bench_parts.h"
+#include "runtime/bench/observe/observers.h"
+
+/* What launches of a variant cost, one behind the other for some seconds, by the GPU's own counter:
+ *   joules         a launch, on the average of the windows
+ *   spread         half of what the windows differ by, over the average; 0 of one
+ *   power_w        of the GPU meanwhile
+ *   launch_us      from one launch to the next meanwhile
+ *   idle_w         of the GPU with nothing to do, a second after it had
+ *   seconds        that were measured, in all windows together
+ *   windows
+ *   temperature_c  at the end; 0: not known */
+
+/* The GPU's energy counter (Volta and later), read by a thread beside whatever keeps the GPU busy.
+ * The counter moves in steps, of 100 ms on an H100 and an H200, and reading it takes 2 to 15 ms:
+ * what counts is from step to step, whose moment is known to the time of a reading. */
+
+/* So long after the GPU's first step the next ones are not yet to be expected. */
+static const long pause_ns = 1000000;
+
+struct reading {
+    double at_ms;
+    double joules;
+};
+
+struct meter {
+    struct hn_health_watch *watch;
+    pthread_t thread;
+    pthread_mutex_t lock; /* of all below */
+    bool running;
+    bool stopped;
+    size_t steps;
+    struct reading first;
+    struct reading last;
+};
+
+/* The counter has moved between two readings: most likely in the middle of them. */
+static bool note_step(struct meter *meter, const struct reading *before, const struct reading *now)
+{
+    pthread_mutex_lock(&meter->lock);
+    if (now->joules != before->joules) {
+        meter->last = (struct reading){(before->at_ms + now->at_ms) / 2, now->joules};
+        if (meter->steps++ == 0)
+            meter->first = meter->last;
+    }
+    bool stopped = meter->stopped;
+    pthread_mutex_unlock(&meter->lock);
+    return !stopped;
+}
+
+static bool take_reading(struct meter *meter, struct reading *reading)
+{
+    double before_ms = hn_now_ms();
+    bool read = hn_health_energy(meter->watch, &reading->joules);
+    reading->at_ms = (before_ms + hn_now_ms()) / 2;
+    return read;
+}
+
+static void *follow(void *context)
+{
+    struct meter *meter = context;
+    struct reading before, now;
+    const struct timespec pause = {.tv_nsec = pause_ns};
+    if (!take_reading(meter, &before))
+        return NULL;
+    while (take_reading(meter, &now) && note_step(meter, &before, &now)) {
+        before = now;
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+static bool start_meter(struct meter *meter)
+{
+    meter->steps = 0;
+    meter->stopped = false;
+    meter->running = hn_thread_start(&meter->thread, follow, meter) == 0;
+    return meter->running;
+}
+
+/* Call with the lock held, or after the thread's end. */
+static double seconds_of(const struct meter *meter)
+{
+    return meter->steps > 1 ? (meter->last.at_ms - meter->first.at_ms) / 1e3 : 0;
+}
+
+static double meter_seconds(struct meter *meter)
+{
+    pthread_mutex_lock(&meter->lock);
+    double seconds = seconds_of(meter);
+    pthread_mutex_unlock(&meter->lock);
+    return seconds;
+}
+
+static double stop_meter(struct meter *meter)
+{
+    pthread_mutex_lock(&meter->lock);
+    meter->stopped = true;
+    pthread_mutex_unlock(&meter->lock);
+    if (meter->running)
+        pthread_join(meter->thread, NULL);
+    meter->running = false;
+    double seconds = seconds_of(meter);
+    return seconds > 0 ? (meter->last.joules - meter->first.joules) / seconds : 0;
+}
+
+static void destroy_meter(struct meter *meter)
+{
+    if (meter == NULL)
+        return;
+    (void)stop_meter(meter);
+    hn_health_watch_destroy(meter->watch);
+    pthread_mutex_destroy(&meter->lock);
+    free(meter);
+}
+
+static struct meter *create_meter(const char *uuid)
+{
+    double joules = 0;
+    struct meter *meter = hn_need(1, sizeof *meter);
+    pthread_mutex_init(&meter->lock, NULL);
+    meter->watch = hn_health_watch_create(uuid);
+    if (meter->watch != NULL && hn_health_energy(meter->watch, &joules))
+        return meter;
+    destroy_meter(meter);
+    return NULL;
+}
+
+static int meter_temperature(struct meter *meter)
+{
+    struct hn_health ignored = {.checks = 0};
+    hn_health_look(meter->watch, &ignored);
+    return hn_health_temperature(meter->watch);
+}
+
+/* Before a window the GPU is at work for so long, so that its power is that of the work; the idle
+ * GPU rests so long. */
+static const double SETTLE_MS = 500.0;
+static const double REST_MS = 1000.0;
+static const double IDLE_S = 1.0;
+/* A counter that does not move any more is not waited for. */
+static const double PATIENCE_MS = 1000.0;
+/* Launches are queued in blocks that take about so long; one runs while the next is queued. */
+static const double BLOCK_US = 5000.0;
+static const double MOST_A_BLOCK = 1000.0;
+
+struct window {
+    double power_w;
+    double launch_us;
+    double seconds;
+    int temperature_c;
+};
+
+/* What keeps the GPU busy. */
+struct load {
+    struct hn_sampler *sampler;
+    const struct hn_work *work;
+    struct meter *meter;
+    size_t sets;
+    size_t block;    /* launches */
+    size_t slot;     /* of the events, of the block that was queued last */
+    size_t launches; /* in all */
+};
+
+static struct hn_context *context_of(const struct load *load)
+{
+    return load->sampler->arena->context;
+}
+
+static void record_event(const struct load *load, CUevent event, struct hn_error *err)
+{
+    struct hn_context *context = context_of(load);
+    HN_CALL(context, cuEventRecord, (event, context->stream), "cuEventRecord", err);
+}
+
+/* Queues another block and waits for the one before. */
+static void go_on(struct load *load, struct hn_error *err)
+{
+    CUevent *events = &load->sampler->starts[1];
+    hn_sampler_queue(load->sampler, load->work, load->sets, load->block, err);
+    record_event(load, events[1 - load->slot], err);
+    HN_CALL(context_of(load), cuEventSynchronize, (events[load->slot]), load->work->what, err);
+    load->slot = 1 - load->slot;
+    load->launches += load->block;
+}
+
+static void go_on_until(struct load *load, double until_ms, struct hn_error *err)
+{
+    while (!hn_failed(err) && hn_now_ms() < until_ms)
+        go_on(load, err);
+}
+
+/* Cold: where all arguments fit the cache, so many sets that they do not. */
+static void begin(struct load *load, struct hn_error *err)
+{
+    struct hn_arena *arena = load->sampler->arena;
+    enum hn_regime regime = load->sampler->regime;
+    bool fits = arena->argument_bytes < 3 * (uint64_t)arena->context->device->l2_bytes;
+    double estimate_us = 0.0;
+    size_t batch = 1;
+    load->sets = 1;
+    if (regime == HN_COLD && fits)
+        hn_arena_make_sets(arena, HN_MAX_SETS, &load->sets, err);
+    hn_sampler_choose_batch(load->sampler, load->work, &batch, &estimate_us, err);
+    double block = fmin(fmax(BLOCK_US / fmax(estimate_us, 0.1), 1.0), MOST_A_BLOCK);
+    load->block = regime == HN_GRAPH10 ? HN_GRAPH_CHAIN * (size_t)ceil(block / HN_GRAPH_CHAIN)
+                                       : (size_t)block;
+    load->work->prepare(load->work->subject, load->sets, HN_OUTPUTS_LEFT, err);
+    record_event(load, load->sampler->starts[1], err);
+}
+
+/* Between the events, which enclose all launches that were counted. */
+static void time_launches(const struct load *load, double *launch_us, struct hn_error *err)
+{
+    struct hn_context *context = context_of(load);
+    struct hn_sampler *sampler = load->sampler;
+    float elapsed_ms = 0.0f;
+    record_event(load, sampler->ends[0], err);
+    hn_context_synchronize(context, load->work->what, err);
+    HN_CALL(context, cuEventElapsedTime, (&elapsed_ms, sampler->starts[0], sampler->ends[0]),
+            "cuEventElapsedTime", err);
+    *launch_us = load->launches > 0 ? 1e3 * (double)elapsed_ms / (double)load->launches : 0.0;
+}
+
+/* From the first step of the counter behind the beginning to the first one after so many seconds.
+ */
+static void measure_load(struct load *load, double seconds, struct window *window,
+                         struct hn_error *err)
+{
+    if (hn_failed(err))
+        return;
+    if (!start_meter(load->meter)) {
+        hn_fail(err, HN_ERUN, "a thread that reads the energy counter can not be started");
+        return;
+    }
+    record_event(load, load->sampler->starts[0], err);
+    double until_ms = hn_now_ms() + 1e3 * seconds + PATIENCE_MS;
+    load->launches = 0;
+    while (!hn_failed(err) && meter_seconds(load->meter) < seconds && hn_now_ms() < until_ms)
+        go_on(load, err);
+    window->seconds = meter_seconds(load->meter);
+    window->power_w = stop_meter(load->meter);
+    window->temperature_c = meter_temperature(load->meter);
+    time_launches(load, &window->launch_us, err);
+}
+
+static void rest(double ms)
+{
+    const struct timespec pause = {.tv_sec = (time_t)(ms / 1e3),
+                                   .tv_nsec = (long)(fmod(ms, 1e3) * 1e6)};
+    nanosleep(&pause, NULL);
+}
+
+/* The context stays, so that clocks and power are those of a GPU between two launches and not of
+ * one that nobody uses. */
+static void measure_idle(struct meter *meter, double *idle_w)
+{
+    rest(REST_MS);
+    if (!start_meter(meter))
+        return;
+    double until_ms = hn_now_ms() + 1e3 * IDLE_S + PATIENCE_MS;
+    while (meter_seconds(meter) < IDLE_S && hn_now_ms() < until_ms)
+        rest(10.0);
+    *idle_w = stop_meter(meter);
+}
+
+static double average(double all, double windows, double one)
+{
+    return (all * windows + one) / (windows + 1);
+}
+
+/* Takes another window of the same variant into account. */
+static void add(struct hn_bindings *observed, const struct hn_bindings *window,
+                struct hn_error *err)
+{
+    static const char *const averages[] = {"energy.joules", "energy.power_w", "energy.launch_us"};
+    double windows = hn_observed(observed, "energy.windows");
+    double joules = hn_observed(observed, "energy.joules");
+    double half = hn_observed(observed, "energy.spread") * joules;
+    double seconds = hn_observed(observed, "energy.seconds");
+    double one = hn_observed(window, "energy.joules");
+    double means[3];
+    for (int i = 0; i < 3; i++)
+        means[i] =
+            average(hn_observed(observed, averages[i]), windows, hn_observed(window, averages[i]));
+    hn_observed_replace(observed, "energy", window, err);
+    if (windows == 0)
+        return;
+    for (int i = 0; i < 3; i++)
+        hn_observed_set(observed, averages[i], means[i], err);
+    double apart = fmax(joules + half, one) - fmin(joules - half, one);
+    hn_observed_set(observed, "energy.spread", means[0] > 0 ? apart / 2 / means[0] : 0, err);
+    hn_observed_set(observed, "energy.seconds", seconds + hn_observed(window, "energy.seconds"),
+                    err);
+    hn_observed_count(observed, "energy.windows", (int64_t)windows + 1, err);
+}
+
+static void note(struct hn_bindings *observed, const struct window *window, double idle_w,
+                 struct hn_error *err)
+{
+    double joules = 1e-6 * window->power_w * window->launch_us;
+    if (!(joules > 0.0))
+        return;
+    hn_observed_set(observed, "energy.joules", joules, err);
+    hn_observed_set(observed, "energy.spread", 0.0, err);
+    hn_observed_set(observed, "energy.power_w", window->power_w, err);
+    hn_observed_set(observed, "energy.launch_us", window->launch_us, err);
+    hn_observed_set(observed, "energy.idle_w", idle_w, err);
+    hn_observed_set(observed, "energy.seconds", window->seconds, err);
+    hn_observed_count(observed, "energy.windows", 1, err);
+    hn_observed_count(observed, "energy.temperature_c", window->temperature_c, err);
+}
+
+struct energy {
+    struct hn_bench *bench;
+    struct meter *meter;
+    double idle_w; /* of the GPU, once it was measured */
+};
+
+static void close_energy(void *own)
+{
+    struct energy *energy = own;
+    destroy_meter(energy->meter);
+    free(energy);
+}
+
+/* None where NVML is not there or the GPU (or a part of it, with MIG) has no counter. */
+static void *open_energy(struct hn_bench *bench)
+{
+    struct energy *energy = hn_need(1, sizeof *energy);
+    *energy = (struct energy){.bench = bench, .meter = create_meter(bench->device->uuid)};
+    if (energy->meter != NULL)
+        return energy;
+    free(energy);
+    return NULL;
+}
+
+/* One window of so many seconds: the work is launched back to back, as the sampler's regime has it
+ * but without flushes (cold: over sets of the arguments that do not fit the L2 cache together),
+ * while the meter runs. Nothing is observed where launches can not follow one another. */
+static void run(void *own, struct hn_variant *variant, double seconds, struct hn_record *record,
+                struct hn_error *err)
+{
+    struct energy *energy = own;
+    struct hn_bench *bench = energy->bench;
+    const struct hn_work work = hn_bench_work(bench, variant);
+    struct load load = {.sampler = &bench->sampler, .work = &work, .meter = energy->meter};
+    struct window window = {.power_w = 0.0};
+    bench->unchecked = true;
+    if (!work.batchable)
+        return;
+    if (energy->idle_w == 0.0)
+        measure_idle(energy->meter, &energy->idle_w);
+    begin(&load, err);
+    go_on_until(&load, hn_now_ms() + SETTLE_MS, err);
+    measure_load(&load, seconds, &window, err);
+    if (!hn_failed(err))
+        note(&record->observed, &window, energy->idle_w, err);
+}
+
+const struct hn_observer hn_energy_observer = {
+    .name = "energy", .open = open_energy, .run = run, .add = add, .close = close_energy};

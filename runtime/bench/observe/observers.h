@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_BENCH_OBSERVE_OBSERVERS_H
+#define HONE_RUNTIME_BENCH_OBSERVE_OBSERVERS_H
+
+#include "runtime/bench/observer.h"
+
+/* All observers, up to a NULL, in the order in which they look at a variant. */
+extern const struct hn_observer *const hn_observers[];
+
+extern const struct hn_observer hn_audit_observer;
+extern const struct hn_observer hn_clocks_observer;
+extern const struct hn_observer hn_conditions_observer;
+extern const struct hn_observer hn_counters_observer;
+extern const struct hn_observer hn_energy_observer;
+extern const struct hn_observer hn_staging_observer;
+
+/* Takes what an observer saw of the same variant once more into account: in place of what it saw before, or joined
+ * with it. Sticky. */
+void hn_observers_add(const char *observer, struct hn_bindings *observed, const struct hn_bindings *more,
+                      struct hn_error *err);
+
+#endif
