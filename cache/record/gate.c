@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "cache/record/front.h"
-#include "cache/record/regime.h"
+#include "cache/record/record.h"
 
 enum { SIGNATURE_MOST = 1 << 16, LINE_MOST = 1024 };
 enum { JSON_MOST = 8000000, OBJECT_WEIGHT = 4 };

@@ -8,9 +8,83 @@
 
 #include "base/bindings.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "cache/record/observed.h"
-#include "cache/record/outcome.h"
-#include "cache/record/warning.h"
+
+/* What became of a variant: X(identifier, name, meaning). The names are written to caches and files: never change one.
+ * docs/outcomes.md says more of each. */
+#define HN_OUTCOMES(X) \
+    X(HN_OUTCOME_OK, "ok", "verified and measured")                                                         \
+    X(HN_OUTCOME_SLOWER, "slower", "stopped early, since it can not win: its time is a lower bound")        \
+    X(HN_OUTCOME_DUPLICATE, "duplicate", "the same machine code and launch as another point")               \
+    X(HN_OUTCOME_SKIPPED, "skipped", "compiled, and not worth measuring")                                   \
+    X(HN_OUTCOME_COMPILE_STOPPED, "compile_stopped", "stopped compiling: that took longer than it is worth") \
+    X(HN_OUTCOME_INVALID_LAUNCH, "invalid_launch", "beyond a limit of the device, known before any launch") \
+    X(HN_OUTCOME_COMPILE_ERROR, "compile_error", "did not compile")                                         \
+    X(HN_OUTCOME_COMPILE_TIMEOUT, "compile_timeout", "compiling took too long")                             \
+    X(HN_OUTCOME_COMPILE_CRASH, "compile_crash", "the compiler crashed")                                    \
+    X(HN_OUTCOME_LAUNCH_ERROR, "launch_error", "the driver refused to launch it")                           \
+    X(HN_OUTCOME_WRONG_RESULT, "wrong_result", "computed something else than the reference")                \
+    X(HN_OUTCOME_OUT_OF_BOUNDS, "out_of_bounds", "wrote where it must not")                                 \
+    X(HN_OUTCOME_DEVICE_FAULT, "device_fault", "an illegal address or the like")                            \
+    X(HN_OUTCOME_RUN_TIMEOUT, "run_timeout", "did not end in time")                                         \
+    X(HN_OUTCOME_OUT_OF_MEMORY, "out_of_memory", "memory ran out")                                          \
+    X(HN_OUTCOME_WORKER_CRASH, "worker_crash", "ended the process that ran it")
+
+enum hn_outcome {
+#define X(identifier, name, meaning) identifier,
+    HN_OUTCOMES(X)
+#undef X
+        HN_OUTCOME_COUNT
+};
+
+extern const char *const hn_outcome_names[HN_OUTCOME_COUNT];
+const char *hn_outcome_name(enum hn_outcome outcome);
+/* Whether it says neither how fast the variant is nor that it fails. */
+bool hn_outcome_is_open(enum hn_outcome outcome);
+/* What it means, in some words. */
+const char *hn_outcome_meaning(enum hn_outcome outcome);
+
+/* What a launch finds and what is in its time. Cold and warm: the kernels alone, with an L2 cache that was flushed, or as
+ * the launch before left it. The others are as programs launch, one behind the other, and what launching costs is in the
+ * time: by stream; as a graph of one launch that is replayed; as a graph of HN_GRAPH_CHAIN launches, a part of it. */
+enum hn_regime { HN_COLD, HN_WARM, HN_STREAM, HN_GRAPH, HN_GRAPH10 };
+enum { HN_GRAPH_CHAIN = 10 };
+
+/* For options and messages. */
+#define HN_REGIMES "cold|warm|stream|graph|graph10"
+#define HN_REGIMES_EXPECTED "cold, warm, stream, graph or graph10"
+
+const char *hn_regime_name(enum hn_regime regime);
+bool hn_regime_parse(const char *name, enum hn_regime *regime);
+/* What launching costs is in the time. */
+bool hn_regime_is_deployed(enum hn_regime regime);
+
+/* What the device's compiler says that costs speed: X(identifier, name, meaning). The names are written to caches and
+ * files: never change one. Sets of them are bits, 1 << identifier. */
+#define HN_WARNINGS(X)                                                                                                 \
+    X(HN_WARNING_SERIALISED, "serialised", "wgmma instructions wait for one another")                                  \
+    X(HN_WARNING_INJECTED, "injected", "the compiler put waits or fences of its own among wgmma instructions")         \
+    X(HN_WARNING_SETMAXNREG, "setmaxnreg_ignored", "setmaxnreg has no effect")                                         \
+    X(HN_WARNING_OTHER, "performance_loss", "another loss of performance that the compiler's log tells of")            \
+    X(HN_WARNING_SPILLS, "spills", "registers are spilled to memory")
+
+enum hn_warning {
+#define X(identifier, name, meaning) identifier,
+    HN_WARNINGS(X)
+#undef X
+        HN_WARNING_COUNT
+};
+
+extern const char *const hn_warning_names[HN_WARNING_COUNT];
+const char *hn_warning_meaning(enum hn_warning warning);
+
+/* "serialised, injected"; nothing of none. */
+void hn_warnings_append(struct hn_text *text, unsigned warnings);
+
+/* An `unsigned` with a set of them, in JSON a list of names, which is not there for none. Names that are not known, as of a
+ * newer Hone, are left out. */
+extern const struct hn_field_own hn_warnings_field;
 
 /* What the compiler made of a variant; bytes are a thread's (local, stack, spills) or a block's (shared_bytes, static;
  * dynamic_shared_bytes, which the launch asks for). For a plan of several kernels or launches, the largest of each. known

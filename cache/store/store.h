@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "cache/record/identity.h"
-#include "cache/record/origin.h"
 #include "cache/record/record.h"
 
 /* The cache: one SQLite file of append-only measurements, safe under concurrent tuners. Schema: task (an identity),

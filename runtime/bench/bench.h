@@ -3,7 +3,7 @@
 #define HONE_RUNTIME_BENCH_BENCH_H
 
 #include "base/statistics.h"
-#include "cache/record/regime.h"
+#include "cache/record/record.h"
 #include "runtime/bench/request.h"
 #include "runtime/device/driver.h"
 #include "runtime/device/health.h"

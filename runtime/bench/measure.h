@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/statistics.h"
-#include "cache/record/regime.h"
+#include "cache/record/record.h"
 #include "runtime/bench/arena.h"
 #include "runtime/bench/request.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cache/record/regime.h"
+#include "cache/record/record.h"
 #include "runtime/bench/variant.h"
 #include "runtime/module/module.h"
 

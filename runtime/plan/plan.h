@@ -7,7 +7,7 @@
 #include "base/bindings.h"
 #include "base/schema.h"
 #include "base/hash.h"
-#include "cache/record/warning.h"
+#include "cache/record/record.h"
 #include "runtime/plan/argument.h"
 #include "runtime/plan/l2_window.h"
 #include "runtime/plan/pipeline.h"

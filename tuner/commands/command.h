@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cache/record/regime.h"
+#include "cache/record/record.h"
 #include "tuner/config/config.h"
 
 struct hn_task;

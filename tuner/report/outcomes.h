@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cache/record/outcome.h"
+#include "cache/record/record.h"
 
 /* "  76 points: 70 ok, 6 compile_error". counts: by outcome. */
 void hn_outcomes_count(const uint64_t counts[HN_OUTCOME_COUNT], FILE *file);

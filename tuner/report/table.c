@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/record/warning.h"
+#include "cache/record/record.h"
 #include "tuner/report/terminal.h"
 
 enum { GAP = 2, NARROWEST = 8 };
