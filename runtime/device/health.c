@@ -10,7 +10,7 @@
 #include "runtime/device/library.h"
 
 /* NVML's interface as far as we use it: toolkits and wheels do not always bring its header. */
-enum { NVML_SUCCESS = 0, NVML_PROCESSES = 64 };
+enum { NVML_SUCCESS = 0, NVML_PROCESSES = 64, UUID_SIZE = 96 };
 enum { NVML_SM_CLOCK = 1, NVML_MEMORY_CLOCK = 2, NVML_GPU_SENSOR = 0 };
 struct nvml_process {
     unsigned int pid;
@@ -43,15 +43,16 @@ struct look {
     unsigned held_down;
 };
 
-struct hn_health_watch {
+/* Functions that are not there stay NULL; init and shutdown are. */
+struct nvml {
     void *library;
-    void *device;
-    double looked_ms;
-    unsigned looks;
     int (*init)(void);
     int (*shutdown)(void);
-    int (*get_device)(const char *uuid, void **device);
-    struct look last;
+    int (*count)(unsigned int *count);
+    int (*at_index)(unsigned int index, void **device);
+    int (*of_uuid)(const char *uuid, void **device);
+    int (*get_capability)(void *device, int *major, int *minor);
+    int (*get_uuid)(void *device, char *uuid, unsigned int size);
     int (*get_reasons)(void *device, unsigned long long *reasons);
     int (*get_clock)(void *device, int type, unsigned int *mhz);
     int (*get_power)(void *device, unsigned int *milliwatts);
@@ -62,34 +63,105 @@ struct hn_health_watch {
     int (*get_name)(unsigned int pid, char *name, unsigned int size);
 };
 
+struct hn_health_watch {
+    struct nvml nvml;
+    void *device;
+    double looked_ms;
+    unsigned looks;
+    struct look last;
+};
+
 static const double look_interval_ms = 100;
 enum { LOOKS_A_PROCESS_LIST = 20 };
 
-struct hn_health_watch *hn_health_watch_create(const char *uuid)
+static bool open_nvml(struct nvml *nvml)
 {
     static const char *const names[] = {"libnvidia-ml.so.1"};
+    const struct hn_symbol symbols[] = {
+        {"nvmlInit_v2", &nvml->init, false},
+        {"nvmlShutdown", &nvml->shutdown, false},
+        {"nvmlDeviceGetCount_v2", &nvml->count, true},
+        {"nvmlDeviceGetHandleByIndex_v2", &nvml->at_index, true},
+        {"nvmlDeviceGetHandleByUUID", &nvml->of_uuid, true},
+        {"nvmlDeviceGetCudaComputeCapability", &nvml->get_capability, true},
+        {"nvmlDeviceGetUUID", &nvml->get_uuid, true},
+        {"nvmlDeviceGetCurrentClocksThrottleReasons", &nvml->get_reasons, true},
+        {"nvmlDeviceGetClockInfo", &nvml->get_clock, true},
+        {"nvmlDeviceGetPowerUsage", &nvml->get_power, true},
+        {"nvmlDeviceGetEnforcedPowerLimit", &nvml->get_power_limit, true},
+        {"nvmlDeviceGetTotalEnergyConsumption", &nvml->get_energy, true},
+        {"nvmlDeviceGetTemperature", &nvml->get_temperature, true},
+        {"nvmlDeviceGetComputeRunningProcesses_v3", &nvml->get_processes, true},
+        {"nvmlSystemGetProcessName", &nvml->get_name, true},
+    };
+    if (hn_library_open(names, 1, symbols, sizeof symbols / sizeof *symbols, &nvml->library,
+                        NULL) != HN_OK)
+        return false;
+    if (nvml->init() == NVML_SUCCESS)
+        return true;
+    hn_library_close(nvml->library);
+    return false;
+}
+
+static void close_nvml(struct nvml *nvml)
+{
+    nvml->shutdown();
+    hn_library_close(nvml->library);
+}
+
+static bool is_named(const struct nvml *nvml, void *device, const char *uuid)
+{
+    char own[UUID_SIZE] = "";
+    return nvml->get_uuid(device, own, sizeof own) == NVML_SUCCESS &&
+           strncmp(own, uuid, strlen(uuid)) == 0;
+}
+
+/* The one capability of all devices, or of those whose UUID begins so; 0 when there are several.
+ * Which device a number means depends on how CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER are read.
+ */
+static int common_capability(const struct nvml *nvml, const char *uuid)
+{
+    unsigned int count = 0;
+    int common = 0;
+    if (nvml->count == NULL || nvml->at_index == NULL || nvml->get_capability == NULL ||
+        nvml->get_uuid == NULL || nvml->count(&count) != NVML_SUCCESS)
+        return 0;
+    for (unsigned int i = 0; i < count; i++) {
+        void *device;
+        int major = 0;
+        int minor = 0;
+        /* One that this process may not use is none of ours. */
+        if (nvml->at_index(i, &device) != NVML_SUCCESS ||
+            (uuid != NULL && !is_named(nvml, device, uuid)) ||
+            nvml->get_capability(device, &major, &minor) != NVML_SUCCESS)
+            continue;
+        int capability = 10 * major + minor;
+        if (common != 0 && capability != common)
+            return 0;
+        common = capability;
+    }
+    return common;
+}
+
+int hn_health_capability(const char *selector)
+{
+    struct nvml nvml = {0};
+    bool by_uuid = selector != NULL && strncmp(selector, "GPU-", 4) == 0;
+    /* It stays open: what watches the clocks later need not wait for it again. */
+    return open_nvml(&nvml) ? common_capability(&nvml, by_uuid ? selector : NULL) : 0;
+}
+
+struct hn_health_watch *hn_health_watch_create(const char *uuid)
+{
     struct hn_health_watch *watch = calloc(1, sizeof *watch);
     if (watch == NULL)
         return NULL;
-    const struct hn_symbol symbols[] = {
-        {"nvmlInit_v2", &watch->init, false},
-        {"nvmlShutdown", &watch->shutdown, false},
-        {"nvmlDeviceGetHandleByUUID", &watch->get_device, false},
-        {"nvmlDeviceGetCurrentClocksThrottleReasons", &watch->get_reasons, false},
-        {"nvmlDeviceGetClockInfo", &watch->get_clock, true},
-        {"nvmlDeviceGetPowerUsage", &watch->get_power, true},
-        {"nvmlDeviceGetEnforcedPowerLimit", &watch->get_power_limit, true},
-        {"nvmlDeviceGetTotalEnergyConsumption", &watch->get_energy, true},
-        {"nvmlDeviceGetTemperature", &watch->get_temperature, true},
-        {"nvmlDeviceGetComputeRunningProcesses_v3", &watch->get_processes, true},
-        {"nvmlSystemGetProcessName", &watch->get_name, true},
-    };
-    if (hn_library_open(names, 1, symbols, sizeof symbols / sizeof *symbols, &watch->library,
-                        NULL) != HN_OK) {
+    if (!open_nvml(&watch->nvml)) {
         free(watch);
         return NULL;
     }
-    if (watch->init() == NVML_SUCCESS && watch->get_device(uuid, &watch->device) == NVML_SUCCESS)
+    if (watch->nvml.of_uuid != NULL && watch->nvml.get_reasons != NULL &&
+        watch->nvml.of_uuid(uuid, &watch->device) == NVML_SUCCESS)
         return watch;
     hn_health_watch_destroy(watch);
     return NULL;
@@ -99,16 +171,15 @@ void hn_health_watch_destroy(struct hn_health_watch *watch)
 {
     if (watch == NULL)
         return;
-    watch->shutdown();
-    hn_library_close(watch->library);
+    close_nvml(&watch->nvml);
     free(watch);
 }
 
 double hn_health_power_limit(const struct hn_health_watch *watch)
 {
     unsigned int milliwatts = 0;
-    if (watch == NULL || watch->get_power_limit == NULL ||
-        watch->get_power_limit(watch->device, &milliwatts) != NVML_SUCCESS)
+    if (watch == NULL || watch->nvml.get_power_limit == NULL ||
+        watch->nvml.get_power_limit(watch->device, &milliwatts) != NVML_SUCCESS)
         return 0;
     return milliwatts * 1e-3;
 }
@@ -117,7 +188,8 @@ static void describe_process(const struct hn_health_watch *watch, unsigned pid, 
                              size_t size)
 {
     char path[256] = "";
-    if (watch->get_name == NULL || watch->get_name(pid, path, sizeof path) != NVML_SUCCESS)
+    if (watch->nvml.get_name == NULL ||
+        watch->nvml.get_name(pid, path, sizeof path) != NVML_SUCCESS)
         path[0] = '\0';
     path[sizeof path - 1] = '\0';
     const char *slash = strrchr(path, '/');
@@ -131,8 +203,8 @@ static void look_at_processes(struct hn_health_watch *watch, struct hn_health *h
 {
     struct nvml_process processes[NVML_PROCESSES];
     unsigned int count = NVML_PROCESSES;
-    if (watch->get_processes == NULL ||
-        watch->get_processes(watch->device, &count, processes) != NVML_SUCCESS)
+    if (watch->nvml.get_processes == NULL ||
+        watch->nvml.get_processes(watch->device, &count, processes) != NVML_SUCCESS)
         return;
     unsigned int own = (unsigned int)getpid();
     unsigned int others = 0;
@@ -156,7 +228,8 @@ static void look_at_processes(struct hn_health_watch *watch, struct hn_health *h
 static int read_clock(const struct hn_health_watch *watch, int type)
 {
     unsigned int mhz = 0;
-    if (watch->get_clock == NULL || watch->get_clock(watch->device, type, &mhz) != NVML_SUCCESS)
+    if (watch->nvml.get_clock == NULL ||
+        watch->nvml.get_clock(watch->device, type, &mhz) != NVML_SUCCESS)
         return 0;
     return (int)mhz;
 }
@@ -167,10 +240,11 @@ static struct look read_conditions(const struct hn_health_watch *watch)
     unsigned int degrees = 0;
     struct look seen = {.sm_mhz = read_clock(watch, NVML_SM_CLOCK),
                         .memory_mhz = read_clock(watch, NVML_MEMORY_CLOCK)};
-    if (watch->get_power != NULL && watch->get_power(watch->device, &milliwatts) == NVML_SUCCESS)
+    if (watch->nvml.get_power != NULL &&
+        watch->nvml.get_power(watch->device, &milliwatts) == NVML_SUCCESS)
         seen.power_w = milliwatts * 1e-3;
-    if (watch->get_temperature != NULL &&
-        watch->get_temperature(watch->device, NVML_GPU_SENSOR, &degrees) == NVML_SUCCESS)
+    if (watch->nvml.get_temperature != NULL &&
+        watch->nvml.get_temperature(watch->device, NVML_GPU_SENSOR, &degrees) == NVML_SUCCESS)
         seen.temperature_c = (int)degrees;
     return seen;
 }
@@ -186,7 +260,7 @@ void hn_health_look(struct hn_health_watch *watch, struct hn_health *health)
         return;
     watch->looked_ms = now_ms;
     /* First what falls soonest once nothing runs. */
-    bool told = watch->get_reasons(watch->device, &reasons) == NVML_SUCCESS;
+    bool told = watch->nvml.get_reasons(watch->device, &reasons) == NVML_SUCCESS;
     watch->last = read_conditions(watch);
     watch->last.held_down = told ? (unsigned)reasons & ALL_SLOWDOWNS : 0;
     if (watch->looks++ % LOOKS_A_PROCESS_LIST == 0)
@@ -281,7 +355,8 @@ void hn_conditions_append(struct hn_text *text, const struct hn_bindings *observ
 bool hn_health_energy(const struct hn_health_watch *watch, double *joules)
 {
     unsigned long long millijoules = 0;
-    if (watch->get_energy == NULL || watch->get_energy(watch->device, &millijoules) != NVML_SUCCESS)
+    if (watch->nvml.get_energy == NULL ||
+        watch->nvml.get_energy(watch->device, &millijoules) != NVML_SUCCESS)
         return false;
     *joules = 1e-3 * (double)millijoules;
     return true;

@@ -30,6 +30,11 @@ struct hn_health {
     char process[128];       /* one of them: "python3 (pid 1234)" */
 };
 
+/* The compute capability (90) of the device that hn_driver_select would choose, before the driver is up, which takes ten
+ * times as long: a guess, by which work can begin that is thrown away if it turns out wrong. 0 when NVML is not there or
+ * leaves it open: GPUs that differ, of which none is named by its UUID. */
+int hn_health_capability(const char *selector);
+
 /* Reads what NVML says of one device. */
 struct hn_health_watch;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/device/nvml.h"
+#include "runtime/device/health.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 static int capability_with(const char *devices, const char *selector)
 {
     setenv("HONE_DOUBLE_NVML", devices, 1);
-    return hn_nvml_capability(selector);
+    return hn_health_capability(selector);
 }
 
 static void what_all_devices_have_is_guessed(void **state)

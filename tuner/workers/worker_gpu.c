@@ -13,7 +13,6 @@
 #include "runtime/bench/roofs.h"
 #include "runtime/device/driver.h"
 #include "runtime/device/health.h"
-#include "runtime/device/nvml.h"
 #include "runtime/process/worker.h"
 #include "tuner/hosts/node.h"
 #include "tuner/workers/turn.h"
@@ -84,7 +83,7 @@ static enum hn_status open_device(struct gpu *gpu, const struct hn_message *requ
                                   struct hn_message *reply, struct hn_error *err)
 {
     const char *selector = json_string_value(json_object_get(request->json, "device"));
-    tell_guess(gpu, hn_nvml_capability(selector));
+    tell_guess(gpu, hn_health_capability(selector));
     /* Or code is loaded by the first launch, while it is timed. */
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     enum hn_status status = hn_driver_open(&gpu->driver, err);
