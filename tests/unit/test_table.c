@@ -177,16 +177,6 @@ static void sentences_break_between_words(void **state)
     hn_table_destroy(table);
 }
 
-static void no_table_is_said(void **state)
-{
-    (void)state;
-    hn_table_cell(NULL, "%d", 1);
-    char *text = print(NULL, 2);
-    assert_string_equal(text, "(out of memory for a table)\n");
-    free(text);
-    hn_table_destroy(NULL);
-}
-
 int test_table(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,7 +188,6 @@ int test_table(void)
         cmocka_unit_test(what_is_too_wide_goes_on_below),
         cmocka_unit_test(rows_get_numbers_where_the_first_column_tells_little),
         cmocka_unit_test(sentences_break_between_words),
-        cmocka_unit_test(no_table_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

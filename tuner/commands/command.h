@@ -179,7 +179,21 @@ enum hn_status hn_single_point_config(const struct hn_options *options, const ch
 enum hn_status hn_single_point(const struct hn_options *options, const struct hn_task *task, struct hn_bindings *point,
                                struct hn_error *err);
 
-/* follow_up.c: a command ("tune") that is printed for the user to run next, on a config or kernel (may be NULL). It runs as it is
+/* A family as a command was given it: what `tune --family` and `replay --family` share. Borrows all. */
+struct hn_family_source {
+    const struct hn_options *options;
+    const char *path;
+};
+
+/* HN_EUSAGE: the config has no family, or --budget is a number of points. */
+enum hn_status hn_family_source_check(const struct hn_family_source *source, const struct hn_config *config,
+                                      struct hn_error *err);
+
+/* As hn_family_options has them, whose context is a source: a fresh copy of the config; a line for stderr, unless --quiet. */
+enum hn_status hn_family_source_load(void *source, struct hn_config **config, struct hn_error *err);
+void hn_family_source_say(void *source, const char *line);
+
+/* A command ("tune") that is printed for the user to run next, on a config or kernel (may be NULL). It runs as it is
  * printed: it is quoted for a shell, and has of the options that this command was given those that the other takes, too. Returns
  * line. */
 enum { HN_FOLLOW_UP_SIZE = 2048 };

@@ -1,16 +1,183 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "tuner/commands/command.h"
-#include "tuner/commands/explain_counters.h"
 #include "tuner/commands/open_cache.h"
 #include "tuner/commands/output.h"
-#include "tuner/commands/try_compile.h"
 #include "tuner/explain/explain.h"
+#include "tuner/report/edges.h"
 #include "tuner/session/backend.h"
+#include "tuner/session/session.h"
+#include "tuner/session/task.h"
+#include "tuner/workers/compile_pool.h"
+#include "tuner/workers/workers.h"
+
+/* Compiles points of which nobody knows yet whether they can be: a hn_edge_compiler. The first one
+ * starts the workers. */
+struct try_compile {
+    struct hn_compile_pool *pool; /* NULL: none was asked for yet */
+    bool failed;                  /* there is no compiler here */
+};
+
+static const double timeout_s = 20;
+
+static void finish_trial(struct try_compile *trial)
+{
+    hn_compile_pool_destroy(trial->pool);
+    *trial = (struct try_compile){0};
+}
+
+static enum hn_status submit(struct hn_compile_pool *pool, const struct hn_task *task,
+                             const struct hn_bindings *point, struct hn_error *err)
+{
+    struct hn_source source;
+    char architecture[32];
+    snprintf(architecture, sizeof architecture, "sm_%d", task->identity.device.capability);
+    enum hn_status status = hn_task_source(task, point, &source, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_compile_pool_submit(pool, 0, &source, architecture, err);
+    hn_source_finish(&source);
+    return status;
+}
+
+static enum hn_status wait_for(struct hn_compile_pool *pool, struct hn_image *image,
+                               struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    bool taken = false;
+    while (status == HN_OK && !taken) {
+        uint64_t number;
+        status = hn_compile_pool_process(pool, err);
+        taken = status == HN_OK && hn_compile_pool_take(pool, &number, image);
+        if (status == HN_OK && !taken)
+            status = hn_compile_pool_sleep(pool, err);
+    }
+    return status;
+}
+
+/* A hn_edge_compile, for the architecture of the task's device. */
+static enum hn_compiles try_to_compile(void *context, const struct hn_task *task,
+                                       const struct hn_bindings *point)
+{
+    struct try_compile *trial = context;
+    struct hn_image image;
+    struct hn_error ignored;
+    enum hn_status status =
+        trial->failed || task->identity.device.capability <= 0 ? HN_ERUN : HN_OK;
+    if (status == HN_OK && trial->pool == NULL)
+        trial->pool = hn_compile_pool_create(1, timeout_s);
+    if (status == HN_OK)
+        status = submit(trial->pool, task, point, &ignored);
+    hn_image_init(&image);
+    if (status == HN_OK)
+        status = wait_for(trial->pool, &image, &ignored);
+    trial->failed = status != HN_OK;
+    enum hn_compiles compiles = status != HN_OK                  ? HN_COMPILES_UNKNOWN
+                                : image.outcome == HN_OUTCOME_OK ? HN_COMPILES
+                                                                 : HN_COMPILES_NOT;
+    hn_image_finish(&image);
+    return compiles;
+}
+
+static void tell_obstacle(const struct hn_session_state *state)
+{
+    if (state->no_counters[0] != '\0')
+        fprintf(stderr, "hone: no counters: %s\n", state->no_counters);
+}
+
+/* A session that measures nothing else, and nothing at all where the cache has it. */
+static enum hn_status count_point(struct hn_task *task, struct hn_workers *workers,
+                                  struct hn_store *store, const struct hn_bindings *point,
+                                  struct hn_error *err)
+{
+    const struct hn_live_options live = {.seed = 1};
+    const struct hn_session_options options = {
+        .strategy = hn_strategy_find("auto"),
+        .seed = 1,
+        .counters = true,
+        .command = "hone explain --counters",
+        .points = point,
+        .point_count = 1,
+    };
+    struct hn_backend *backend = NULL;
+    struct hn_session *session = NULL;
+    enum hn_status status = hn_backend_live(task, workers, &live, &backend, err);
+    if (status == HN_OK)
+        status = hn_session_create(backend, store, &options, &session, err);
+    if (status == HN_OK)
+        status = hn_session_run(session, NULL, NULL, err);
+    if (status == HN_OK)
+        tell_obstacle(hn_session_state(session));
+    hn_session_destroy(session);
+    hn_backend_destroy(backend);
+    return status;
+}
+
+static bool is_here(const struct hn_tuned *tuned, const struct hn_task *task,
+                    const struct hn_device_identity *device)
+{
+    const struct hn_identity *identity = &tuned->identity;
+    return !tuned->simulated && hn_bindings_equal(&identity->problem, task->problem) &&
+           strcmp(identity->regime, task->identity.regime) == 0 &&
+           strcmp(identity->objective, task->identity.objective) == 0 &&
+           strcmp(identity->device.name, device->name) == 0 &&
+           strcmp(identity->device.mig_profile, device->mig_profile) == 0;
+}
+
+/* The newest tuning of the problem on this device. */
+static enum hn_status count_problem(struct hn_task *task, struct hn_workers *workers,
+                                    struct hn_store *store, struct hn_error *err)
+{
+    struct hn_tuned_list list;
+    struct hn_bindings point;
+    const struct hn_tuned *newest = NULL;
+    const struct hn_device_identity *device = &workers->lead->device.identity;
+    enum hn_status status = hn_store_list(store, task->identity.kernel, &list, err);
+    if (status != HN_OK)
+        return status;
+    for (size_t i = 0; i < list.count; i++)
+        if (is_here(&list.items[i], task, device) && list.items[i].best.outcome == HN_OUTCOME_OK &&
+            (newest == NULL || list.items[i].best.time > newest->best.time))
+            newest = &list.items[i];
+    hn_bindings_init(&point);
+    if (newest != NULL)
+        status = hn_bindings_copy(&point, &newest->best.point, err);
+    bool wanted = newest != NULL && !hn_observed_any(&newest->best.observed, "counters");
+    hn_tuned_list_free(&list);
+    if (status == HN_OK && wanted)
+        status = count_point(task, workers, store, &point, err);
+    hn_bindings_finish(&point);
+    return status;
+}
+
+/* Reads what this machine's GPU counts of the best point of each problem, where that is not known,
+ * and keeps it in the cache, as `hone tune --counters` of that point alone does. What was not tuned
+ * on this GPU is left as it is. Why there are no counters is told on stderr. */
+static enum hn_status count_all(const struct hn_config *config, enum hn_regime regime,
+                                struct hn_store *store, struct hn_error *err)
+{
+    const struct hn_workers_options options = {
+        .jobs = 2, .useful = 2, .compile_timeout_s = 300, .run_timeout_s = 60};
+    struct hn_workers *workers = NULL;
+    enum hn_status status = hn_workers_start(&options, &workers, err);
+    if (status == HN_OK)
+        status = hn_workers_open(workers, err);
+    for (size_t i = 0; status == HN_OK && i < config->problem_count && hn_interrupted() == 0; i++) {
+        struct hn_task task;
+        status = hn_task_make(config, i, regime, &task, err);
+        if (status != HN_OK)
+            break;
+        status = count_problem(&task, workers, store, err);
+        hn_task_finish(&task);
+    }
+    hn_workers_destroy(workers);
+    return status == HN_OK ? hn_interrupt_check(err) : status;
+}
 
 struct explain {
     const struct hn_options *options;
@@ -18,7 +185,7 @@ struct explain {
     struct hn_config *config;
     struct hn_store *store; /* NULL: there is none, with a recording */
     json_t *results;
-    struct hn_try_compile trial;
+    struct try_compile trial;
     size_t found;
     size_t explained; /* of them, with a point measured in full */
 };
@@ -43,7 +210,7 @@ static void show(struct explain *explain, const struct hn_task *task,
     bool known =
         explain->store != NULL &&
         hn_store_get_roofs(explain->store, &task->identity.device, NULL, &roofs, &ignored) == HN_OK;
-    const struct hn_edge_compiler compiler = {hn_try_compile, &explain->trial};
+    const struct hn_edge_compiler compiler = {try_to_compile, &explain->trial};
     struct hn_options options = *explain->options;
     options.problem = *task->problem;
     options.restrictions.count = 0;
@@ -161,8 +328,8 @@ static enum hn_status execute(struct explain *explain, struct hn_error *err)
     explain->results = json_array();
     if (explain->options->counters) {
         hn_interrupt_install();
-        status = hn_explain_count(explain->config, (enum hn_regime)explain->options->regime,
-                                  explain->store, err);
+        status = count_all(explain->config, (enum hn_regime)explain->options->regime,
+                           explain->store, err);
     }
     for (size_t i = 0; status == HN_OK && i < explain->config->problem_count; i++)
         status = show_problem(explain, i, err);
@@ -187,7 +354,7 @@ static enum hn_status run(struct hn_options *options, struct hn_error *err)
     struct explain explain = {.options = options, .path = options->arguments.items[0]};
     enum hn_status status = execute(&explain, err);
     json_decref(explain.results);
-    hn_try_compile_finish(&explain.trial);
+    finish_trial(&explain.trial);
     hn_store_close(explain.store);
     hn_config_destroy(explain.config);
     return status;

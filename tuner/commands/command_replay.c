@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "cache/record/record_json.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/hosts_option.h"
 #include "tuner/commands/open_cache.h"
 #include "tuner/commands/output.h"
-#include "tuner/commands/replay_all.h"
-#include "tuner/commands/replay_family.h"
 #include "tuner/commands/replay_judge.h"
+#include "tuner/family/family_replay.h"
 #include "tuner/report/format.h"
 #include "tuner/session/backend.h"
+#include "tuner/session/session.h"
 #include "tuner/workers/workers.h"
 
 enum { OTHER_PROCESSES = 6 };
@@ -301,13 +303,396 @@ static enum hn_status replay_config(const struct hn_options *options, struct hn_
     return status;
 }
 
+enum { BEST_COUNT = 5 };
+
+struct replay_all {
+    const struct hn_options *options;
+    struct hn_store *store;
+    struct hn_workers *workers;
+    struct hn_device_identity device; /* "" until the first backend was made */
+    json_t *results;
+    size_t current; /* tunings of the present version */
+    size_t raced;
+    size_t passed; /* of another device or signature, or not measured by Hone */
+    size_t lost;
+};
+
+enum result { CONFIRMED, UPDATED, LOST };
+static const char *const result_names[] = {"confirmed", "updated", "LOST"};
+
+/* The best points of a tuning, borrowed from its records. */
+struct best {
+    struct hn_records records;
+    struct hn_bindings points[BEST_COUNT];
+    size_t count;
+};
+
+static int compare_records(const void *a, const void *b)
+{
+    return hn_record_beats(a, b) ? -1 : hn_record_beats(b, a);
+}
+
+static enum hn_status load_best(const struct replay_all *replay, const struct hn_tuned *tuned,
+                                struct best *best, struct hn_error *err)
+{
+    *best = (struct best){.count = 0};
+    enum hn_status status =
+        hn_store_load(replay->store, &tuned->identity, &tuned->version, false, &best->records, err);
+    if (status != HN_OK)
+        return status;
+    if (best->records.count > 0)
+        qsort(best->records.items, best->records.count, sizeof *best->records.items,
+              compare_records);
+    for (size_t i = 0; i < best->records.count && best->count < BEST_COUNT; i++) {
+        if (best->records.items[i].outcome == HN_OUTCOME_OK)
+            best->points[best->count++] = best->records.items[i].point;
+    }
+    return HN_OK;
+}
+
+static void print_raced(const struct hn_tuned *tuned, const struct hn_task *task,
+                        const struct hn_record *now, enum result result)
+{
+    char timing[HN_FORMAT_SIZE];
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_text_printf(&text, "%s ", task->plan->kernel);
+    hn_bindings_append(&text, task->problem);
+    hn_format_timing(&tuned->best.timing, timing);
+    hn_text_printf(&text, " (%s): %s, %s was", task->identity.regime, result_names[result], timing);
+    if (now != NULL) {
+        hn_format_timing(&now->timing, timing);
+        hn_text_printf(&text, ", %s is, %+.1f%%", timing,
+                       (now->timing.median_us / tuned->best.timing.median_us - 1) * 100);
+    }
+    hn_text_append(&text, "\n  origin    ");
+    hn_origin_append(&text, &tuned->origin);
+    hn_text_append(&text, "\n  changed   ");
+    hn_version_append_difference(&text, &tuned->version, &task->version);
+    hn_text_append(&text, "\n  best      ");
+    hn_bindings_append(&text, now != NULL ? &now->point : &tuned->best.point);
+    if (result == UPDATED) {
+        hn_text_append(&text, "\n  was       ");
+        hn_bindings_append(&text, &tuned->best.point);
+    }
+    if (result == LOST)
+        hn_text_append(&text, "\n  none of its best points works any longer: tune it again");
+    puts(text.data != NULL ? text.data : "out of memory");
+    hn_text_finish(&text);
+    fflush(stdout);
+}
+
+static void report_all(struct replay_all *replay, const struct hn_tuned *tuned,
+                       const struct hn_session *session, const struct hn_task *task)
+{
+    const struct hn_record *now = hn_session_state(session)->best;
+    bool same = now != NULL && hn_bindings_equal(&now->point, &tuned->best.point);
+    enum result result = now == NULL ? LOST : same ? CONFIRMED : UPDATED;
+    replay->raced++;
+    replay->lost += result == LOST;
+    if (!replay->options->json) {
+        print_raced(tuned, task, now, result);
+        return;
+    }
+    json_t *json =
+        json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o}", "kernel", task->plan->kernel, "problem",
+                  hn_bindings_to_json(task->problem), "regime", task->identity.regime, "result",
+                  result_names[result], "was", hn_record_to_json(&tuned->best), "is",
+                  now != NULL ? hn_record_to_json(now) : json_null(), "origin",
+                  hn_origin_to_json(&tuned->origin));
+    json_array_append_new(replay->results, hn_needed(json));
+}
+
+static enum hn_status race(struct replay_all *replay, const struct hn_tuned *tuned,
+                           struct hn_backend *backend, const struct best *best,
+                           struct hn_error *err)
+{
+    struct hn_session *session = NULL;
+    const struct hn_session_options options = {
+        .strategy = hn_strategy_find("exhaustive"),
+        .seed = replay->options->seed,
+        .full = true,
+        .retry_failed = true,
+        .command = "hone replay --all",
+        .points = best->points,
+        .point_count = best->count,
+    };
+    enum hn_status status = hn_session_create(backend, replay->store, &options, &session, err);
+    if (status == HN_OK)
+        status = hn_session_run(session, NULL, NULL, err);
+    if (status == HN_OK && hn_interrupted() != 0)
+        status = hn_fail(err, HN_EINTERRUPTED, "interrupted; what was finished is kept");
+    if (status == HN_OK)
+        report_all(replay, tuned, session, backend->task);
+    hn_session_destroy(session);
+    return status;
+}
+
+/* A tuning that is of this very device and config, but not of this version. */
+static enum hn_status replay_task(struct replay_all *replay, const struct hn_tuned *tuned,
+                                  struct hn_task *task, struct hn_error *err)
+{
+    struct hn_backend *backend = NULL;
+    struct best best;
+    enum hn_status status = load_best(replay, tuned, &best, err);
+    const struct hn_live_options live = {
+        .seed = replay->options->seed,
+        .ahead = best.points,
+        .ahead_count = best.count,
+        .ahead_is_all = true,
+    };
+    if (status == HN_OK)
+        status = hn_backend_live(task, replay->workers, &live, &backend, err);
+    if (status == HN_OK) {
+        replay->device = task->identity.device;
+        if (!hn_identity_equal(&tuned->identity, &task->identity))
+            replay->passed++;
+        else if (hn_version_equal(&tuned->version, &task->version))
+            replay->current++;
+        else
+            status = race(replay, tuned, backend, &best, err);
+    }
+    hn_backend_destroy(backend);
+    hn_records_free(&best.records);
+    return status;
+}
+
+static enum hn_status replay_tuned(struct replay_all *replay, const char *path,
+                                   const struct hn_tuned *tuned, struct hn_error *err)
+{
+    struct hn_config *config = NULL;
+    struct hn_task task;
+    enum hn_regime regime = HN_COLD;
+    (void)hn_regime_parse(tuned->identity.regime, &regime);
+    enum hn_status status = hn_options_config(replay->options, path, &config, err);
+    if (status == HN_OK)
+        status = hn_config_take_problem(config, &tuned->identity.problem, err);
+    if (status == HN_OK)
+        status = hn_task_make(config, 0, regime, &task, err);
+    if (status == HN_OK) {
+        status = replay_task(replay, tuned, &task, err);
+        hn_task_finish(&task);
+    }
+    hn_config_destroy(config);
+    return status;
+}
+
+static enum hn_status replay_config_all(struct replay_all *replay, const char *path,
+                                        struct hn_error *err)
+{
+    struct hn_config *config = NULL;
+    struct hn_tuned_list list = {.items = NULL};
+    enum hn_status status = hn_options_config(replay->options, path, &config, err);
+    if (status == HN_OK)
+        status = hn_store_list(replay->store, config->plan->kernel, &list, err);
+    hn_config_destroy(config);
+    for (size_t i = 0; status == HN_OK && i < list.count; i++) {
+        const struct hn_tuned *tuned = &list.items[i];
+        bool elsewhere = replay->device.name[0] != '\0' &&
+                         !hn_device_identity_equal(&replay->device, &tuned->identity.device);
+        if (tuned->simulated || elsewhere)
+            replay->passed++;
+        else
+            status = replay_tuned(replay, path, tuned, err);
+    }
+    hn_tuned_list_free(&list);
+    return status;
+}
+
+static enum hn_status start_all(struct replay_all *replay, struct hn_error *err)
+{
+    const struct hn_options *options = replay->options;
+    /* beside the points: default point, reference, support kernels */
+    const struct hn_workers_options workers = hn_workers_of(options, BEST_COUNT + 3);
+    enum hn_status status = hn_cache_open(options, HN_STORE_WRITE, &replay->store, err);
+    return status == HN_OK ? hn_workers_start(&workers, &replay->workers, err) : status;
+}
+
+static enum hn_status finish_report(const struct replay_all *replay, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    if (replay->options->json) {
+        status = hn_output_json(replay->results, err);
+    } else if (!replay->options->quiet) {
+        size_t looked_at = replay->raced + replay->current + replay->passed;
+        printf("looked at %zu tuning%s: %zu raced again, %zu up to date already, %zu of another "
+               "device, of other arguments or simulated\n",
+               looked_at, looked_at == 1 ? "" : "s", replay->raced, replay->current,
+               replay->passed);
+    }
+    char line[HN_FOLLOW_UP_SIZE];
+    if (replay->raced + replay->current == 0)
+        return hn_fail(
+            err, HN_ERUN,
+            "there is nothing to replay: the cache has no tuning of these configs that "
+            "was measured on this device; `%s` shows what it has, `hone tune CONFIG` makes "
+            "one",
+            hn_follow_up(replay->options, "cache list", NULL, line));
+    if (replay->lost == 0)
+        return status;
+    return hn_fail(err, HN_EREPLAY, "%zu tuning%s: none of the best points works any longer",
+                   replay->lost, replay->lost == 1 ? "" : "s");
+}
+
+/* --all: of every tuning of these configs' kernels on this device that is stale (driver, NVRTC,
+ * template or plan have changed since), the best five points are compiled, verified and raced
+ * again, and stored as of now. HN_EREPLAY when none of a tuning's five works any longer; HN_ERUN
+ * when there was no tuning of this device, stale or not. */
+static enum hn_status replay_all(const struct hn_options *options, struct hn_error *err)
+{
+    struct replay_all replay = {.options = options, .results = json_array()};
+    enum hn_status status = start_all(&replay, err);
+    hn_interrupt_install();
+    for (size_t i = 0; status == HN_OK && i < options->arguments.count; i++)
+        status = replay_config_all(&replay, options->arguments.items[i], err);
+    if (status == HN_OK)
+        status = finish_report(&replay, err);
+    json_decref(replay.results);
+    hn_workers_destroy(replay.workers);
+    hn_store_close(replay.store);
+    return status;
+}
+
+struct replay_family {
+    struct hn_family_source source;
+    struct hn_config *config;
+    struct hn_store *store;
+    struct hn_workers *workers;
+};
+
+static enum hn_status start_family(struct replay_family *replay, struct hn_error *err)
+{
+    const struct hn_options *options = replay->source.options;
+    /* searches take as many as there are */
+    const struct hn_workers_options workers = hn_workers_of(options, 1e6);
+    enum hn_status status = hn_options_config(options, replay->source.path, &replay->config, err);
+    if (status == HN_OK)
+        status = hn_family_source_check(&replay->source, replay->config, err);
+    if (status == HN_OK)
+        status = hn_cache_open(options, HN_STORE_WRITE, &replay->store, err);
+    return status == HN_OK ? hn_workers_start(&workers, &replay->workers, err) : status;
+}
+
+/* What was measured of it, else what was predicted. */
+static const struct hn_rule_loss *promise_of(const struct hn_rule *rule)
+{
+    return rule->measured.sizes > 0 ? &rule->measured : &rule->predicted;
+}
+
+static bool holds(const struct replay_family *replay, const struct hn_family_replay *found)
+{
+    double promised = promise_of(&found->rule->rule)->mean;
+    return found->found.low <= promised ||
+           found->found.loss.mean <= promised + replay->source.options->max_slowdown;
+}
+
+static void print_result(const struct replay_family *replay, const struct hn_family_replay *found)
+{
+    struct hn_text text;
+    const struct hn_stored_rule *stored = found->rule;
+    const struct hn_rule_loss *loss = &found->found.loss;
+    hn_text_init(&text);
+    hn_text_printf(&text, "family of %s\n  promised  ", stored->identity.kernel);
+    hn_rule_append_loss(&text, &stored->rule);
+    hn_text_printf(&text,
+                   "\n  now       at %zu sizes that nobody had measured: %.1f%% slower than tuned "
+                   "for each in the mean, %.1f%% at worst\n            ",
+                   loss->sizes, 100 * loss->mean, 100 * loss->worst);
+    hn_held_out_append_default(&text, &found->found.untuned);
+    hn_text_append(&text, "\n  origin    ");
+    hn_origin_append(&text, &stored->origin);
+    if (!hn_version_equal(&stored->version, &found->version)) {
+        hn_text_append(&text, "\n  stale     the rule was learnt with another version: ");
+        hn_version_append_difference(&text, &stored->version, &found->version);
+    }
+    hn_text_printf(&text, "\n  verdict   %s", holds(replay, found) ? "holds" : "WORSE");
+    puts(text.data != NULL ? text.data : "out of memory");
+    hn_text_finish(&text);
+}
+
+static enum hn_status report_family(const struct replay_family *replay,
+                                    const struct hn_family_replay *found, struct hn_error *err)
+{
+    const struct hn_stored_rule *stored = found->rule;
+    if (!replay->source.options->json) {
+        print_result(replay, found);
+        return HN_OK;
+    }
+    json_t *json = json_pack(
+        "[{ss ss ss so so sf so so}]", "kernel", stored->identity.kernel, "device",
+        found->device.name, "verdict", holds(replay, found) ? "holds" : "WORSE", "promised",
+        hn_rule_loss_to_json(promise_of(&stored->rule)), "now",
+        hn_rule_loss_to_json(&found->found.loss), "mean_at_least", found->found.low, "default",
+        hn_rule_loss_to_json(&found->found.untuned), "origin", hn_origin_to_json(&stored->origin));
+    enum hn_status status = hn_output_json(hn_needed(json), err);
+    json_decref(json);
+    return status;
+}
+
+static enum hn_status judge_family(const struct replay_family *replay,
+                                   const struct hn_family_replay *found, struct hn_error *err)
+{
+    double promised = promise_of(&found->rule->rule)->mean;
+    if (found->found.loss.sizes == 0)
+        return hn_fail(
+            err, HN_ERUN,
+            "nothing could be measured: the family has no size that is not in the cache, "
+            "or --budget is too short for one point");
+    enum hn_status status = report_family(replay, found, err);
+    char line[HN_FOLLOW_UP_SIZE];
+    if (status == HN_OK && !holds(replay, found))
+        status = hn_fail(
+            err, HN_EREPLAY,
+            "the replay does not hold: found %.1f%% slower than tuned in the mean, at "
+            "least %.1f%% by the spread of these sizes, expected the promised %.1f%% "
+            "and at most %g%% more; `%s` learns it again",
+            100 * found->found.loss.mean, 100 * found->found.low, 100 * promised,
+            100 * replay->source.options->max_slowdown,
+            hn_follow_up(replay->source.options, "tune --family", replay->source.path, line));
+    return status;
+}
+
+/* --family: what a rule promises, held against searches at sizes that nobody has measured.
+ * HN_EREPLAY when more is lost than promised, by more than the spread of these sizes and
+ * --max-slowdown. */
+static enum hn_status replay_family(const struct hn_options *options, const char *path,
+                                    struct hn_error *err)
+{
+    struct hn_family_replay found = {.rule = NULL};
+    struct replay_family replay = {.source = {options, path}};
+    enum hn_status status = start_family(&replay, err);
+    const struct hn_family_options family = {
+        .load = hn_family_source_load,
+        .say = hn_family_source_say,
+        .context = &replay.source,
+        .workers = replay.workers,
+        .store = replay.store,
+        .strategy = hn_strategy_find("auto"),
+        .regime = (enum hn_regime)options->regime,
+        .seed = options->seed,
+        .budget_s = options->budget_s,
+        .held_out = options->held_out,
+        .command = "hone replay --family",
+    };
+    hn_interrupt_install();
+    if (status == HN_OK)
+        status = hn_family_replay(&family, &found, err);
+    if (status == HN_OK)
+        status = judge_family(&replay, &found, err);
+    hn_family_replay_finish(&found);
+    hn_workers_destroy(replay.workers);
+    hn_store_close(replay.store);
+    hn_config_destroy(replay.config);
+    return status;
+}
+
 static enum hn_status run(struct hn_options *options, struct hn_error *err)
 {
     const struct hn_texts *paths = &options->arguments;
     if (paths->count > 1 && !options->all)
         return hn_options_misused(options, "found a second config '%s'", paths->items[1]);
-    return options->family ? hn_replay_family(options, paths->items[0], err)
-           : options->all  ? hn_replay_all(options, err)
+    return options->family ? replay_family(options, paths->items[0], err)
+           : options->all  ? replay_all(options, err)
                            : replay_config(options, err);
 }
 

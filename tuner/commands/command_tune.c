@@ -6,15 +6,18 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "runtime/process/machine.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/hosts_option.h"
 #include "tuner/commands/open_cache.h"
 #include "tuner/commands/output.h"
-#include "tuner/commands/tune_family.h"
 #include "tuner/commands/tune_search.h"
 #include "tuner/commands/tune_spread.h"
 #include "tuner/config/capture.h"
+#include "tuner/family/family_options.h"
+#include "tuner/family/family_tune.h"
+#include "tuner/family/held_out.h"
 #include "tuner/workers/workers.h"
 
 struct tune {
@@ -207,9 +210,40 @@ static enum hn_status tune_spread(struct tune *tune, struct hn_error *err)
     return status;
 }
 
+static void print_family(const struct hn_family_outcome *outcome)
+{
+    struct hn_text loss;
+    hn_text_init(&loss);
+    hn_rule_append_loss(&loss, &outcome->rule);
+    hn_text_append(&loss, "\n");
+    hn_held_out_append_default(&loss, &outcome->untuned);
+    printf("%zu configuration%s for any size, chosen by a tree of %zu node%s\n"
+           "%s\n"
+           "learnt in %.0f s from %zu size%s, %zu of them tuned on their own, and %zu time%s of a "
+           "configuration at a size\n",
+           outcome->rule.configuration_count, hn_plural(outcome->rule.configuration_count),
+           outcome->rule.node_count, hn_plural(outcome->rule.node_count),
+           loss.data != NULL ? loss.data : "", outcome->elapsed_s, outcome->sizes,
+           hn_plural(outcome->sizes), outcome->tuned, outcome->cells, hn_plural(outcome->cells));
+    hn_text_finish(&loss);
+}
+
+static void add_family(const struct hn_family_outcome *outcome, const char *kernel, json_t *results)
+{
+    json_t *json =
+        json_pack("{ss s{so sI sI sI sf sb so}}", "kernel", kernel, "family", "rule",
+                  hn_rule_to_json(&outcome->rule), "sizes", (json_int_t)outcome->sizes, "tuned",
+                  (json_int_t)outcome->tuned, "cells", (json_int_t)outcome->cells, "elapsed_s",
+                  outcome->elapsed_s, "reached", (int)outcome->reached, "default",
+                  hn_rule_loss_to_json(&outcome->untuned));
+    json_array_append_new(results, hn_needed(json));
+}
+
 static enum hn_status tune_family(struct tune *tune, struct hn_error *err)
 {
-    struct hn_family_source source = {tune->options, tune->path};
+    const struct hn_options *options = tune->options;
+    struct hn_family_source source = {options, tune->path};
+    struct hn_family_outcome outcome;
     const struct hn_family_options family = {
         .load = hn_family_source_load,
         .say = hn_family_source_say,
@@ -217,23 +251,35 @@ static enum hn_status tune_family(struct tune *tune, struct hn_error *err)
         .workers = tune->workers,
         .store = tune->store,
         .strategy = tune->strategy,
-        .regime = (enum hn_regime)tune->options->regime,
-        .look_ahead = tune->options->look_ahead,
-        .seed = tune->options->seed,
-        .budget_s = tune->options->budget_s,
-        .loss = tune->options->loss,
-        .held_out = tune->options->held_out,
-        .command = tune->options->command,
+        .regime = (enum hn_regime)options->regime,
+        .look_ahead = options->look_ahead,
+        .seed = options->seed,
+        .budget_s = options->budget_s,
+        .loss = options->loss,
+        .held_out = options->held_out,
+        .command = options->command,
         .events = tune->events,
     };
-    return hn_tune_family(&family, tune->config->plan->kernel,
-                          tune->options->json ? tune->results : NULL, err);
+    enum hn_status status = hn_family_tune(&family, &outcome, err);
+    if (status == HN_OK && options->json)
+        add_family(&outcome, tune->config->plan->kernel, tune->results);
+    else if (status == HN_OK)
+        print_family(&outcome);
+    hn_family_outcome_finish(&outcome);
+    return status;
 }
 
 static enum hn_status check_family(const struct tune *tune, struct hn_error *err)
 {
     const struct hn_family_source source = {tune->options, tune->path};
-    return tune->options->family ? hn_tune_family_check(&source, tune->config, err) : HN_OK;
+    const struct hn_plan *plan = tune->config->plan;
+    if (!tune->options->family)
+        return HN_OK;
+    enum hn_status status = hn_family_source_check(&source, tune->config, err);
+    if (status == HN_OK && strcmp(plan->objective, "time") != 0)
+        return hn_fail(err, HN_ECONFIG, "--family compares times, and the objective of %s is '%s'",
+                       tune->path, plan->objective);
+    return status;
 }
 
 static void print_next(const struct tune *tune)

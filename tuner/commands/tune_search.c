@@ -2,15 +2,194 @@
 #include "tuner/commands/tune_search.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/memory.h"
+#include "cache/record/bindings_json.h"
 #include "cache/store/store_roofs.h"
 #include "runtime/bench/roofs.h"
-#include "tuner/commands/sharing.h"
+#include "tuner/commands/cache_command.h"
+#include "tuner/commands/open_cache.h"
+#include "tuner/report/progress.h"
 #include "tuner/report/roof.h"
 #include "tuner/report/summary.h"
+#include "tuner/server/server.h"
 #include "tuner/session/session.h"
+#include "tuner/session/task.h"
+
+/* Whose turn a problem is, where several tuners share the cache of a server. */
+struct sharing {
+    struct hn_server *server; /* NULL: nobody shares it, and it is always one's own */
+    struct hn_store *store;
+    struct hn_progress_board *board;
+    bool takes; /* what another finished meanwhile is taken as it is, and not gone on with */
+    bool waits; /* until nobody else is at it, instead of TURN_LATER */
+    bool quiet;
+
+    struct hn_server_claim *claim;
+    struct hn_claim_holder holder; /* the other */
+};
+
+enum turn {
+    TURN_NOW,
+    TURN_LATER, /* another is at it */
+    TURN_AGAIN, /* another was at it, and this was waited for: ask anew, as time has passed */
+    TURN_OVER,  /* another finished it since this command began, and that is taken */
+};
+
+/* Between questions whether another is ready. */
+enum { ASK_MS = 500, STEP_MS = 50 };
+
+static void say(const struct sharing *sharing, const struct hn_task *task)
+{
+    char *problem = hn_cache_problem_text(&task->identity.problem);
+    hn_progress_board_hold(sharing->board);
+    if (!sharing->quiet)
+        fprintf(stderr, "%s (%s) is being tuned on %s, for %.0f s so far: %s\n",
+                task->identity.kernel, problem == NULL ? "" : problem, sharing->holder.machine,
+                sharing->holder.for_s, sharing->waits ? "waiting" : "the next problem first");
+    hn_progress_board_release(sharing->board);
+    free(problem);
+}
+
+static enum hn_status wait_a_while(struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (int ms = 0; status == HN_OK && ms < ASK_MS; ms += STEP_MS) {
+        nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000L}, NULL);
+        status = hn_interrupt_check(err);
+    }
+    return status;
+}
+
+static enum hn_status claim(struct sharing *sharing, const struct hn_task *task,
+                            enum hn_claim_state *state, struct hn_error *err)
+{
+    const struct hn_server_wish wish = {&task->identity, &task->version, !sharing->takes};
+    return hn_server_claim(sharing->server, &wish, &sharing->claim, state, &sharing->holder, err);
+}
+
+/* Claims the problem of a task whose device is known, and fetches what others found of the kernel.
+ */
+static enum hn_status sharing_claim(struct sharing *sharing, const struct hn_task *task,
+                                    enum turn *turn, struct hn_error *err)
+{
+    enum hn_claim_state state;
+    bool waited = false;
+    *turn = TURN_NOW;
+    if (sharing->server == NULL)
+        return HN_OK;
+    enum hn_status status = claim(sharing, task, &state, err);
+    if (status == HN_OK && state == HN_CLAIM_TAKEN)
+        say(sharing, task);
+    while (status == HN_OK && state == HN_CLAIM_TAKEN && sharing->waits) {
+        waited = true;
+        status = wait_a_while(err);
+        if (status == HN_OK)
+            status = claim(sharing, task, &state, err);
+    }
+    if (status != HN_OK)
+        return status;
+    *turn = state == HN_CLAIM_TAKEN  ? TURN_LATER
+            : state == HN_CLAIM_DONE ? TURN_OVER
+            : waited                 ? TURN_AGAIN
+                                     : TURN_NOW;
+    if (*turn == TURN_LATER)
+        return HN_OK;
+    return hn_cache_refresh(sharing->server, sharing->store, task->identity.kernel, err);
+}
+
+/* After TURN_NOW. finished: nothing is left to do. */
+static void sharing_end(struct sharing *sharing, const struct hn_task *task, bool finished)
+{
+    if (sharing->claim == NULL)
+        return;
+    bool held = hn_server_release(sharing->server, sharing->claim, finished);
+    sharing->claim = NULL;
+    if (held)
+        return;
+    char *problem = hn_cache_problem_text(&task->identity.problem);
+    hn_progress_board_hold(sharing->board);
+    fprintf(stderr,
+            "hone: warning: the claim to tune %s (%s) was lost, with the connection to the cache's "
+            "server or because this tuner stood still: another has begun it, too; what both found "
+            "counts\n",
+            task->identity.kernel, problem == NULL ? "" : problem);
+    hn_progress_board_release(sharing->board);
+    free(problem);
+}
+
+static const struct hn_tuned *find_tuned(const struct hn_tuned_list *list,
+                                         const struct hn_task *task)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct hn_tuned *tuned = &list->items[i];
+        if (!tuned->simulated && hn_identity_equal(&tuned->identity, &task->identity) &&
+            hn_version_equal(&tuned->version, &task->version))
+            return tuned;
+    }
+    return NULL;
+}
+
+static enum hn_status list_results(const struct sharing *sharing, const struct hn_task *task,
+                                   struct hn_tuned_list *list, const struct hn_tuned **tuned,
+                                   struct hn_error *err)
+{
+    enum hn_status status = hn_store_list_problem(sharing->store, task->identity.kernel,
+                                                  &task->identity.problem, list, err);
+    *tuned = status == HN_OK ? find_tuned(list, task) : NULL;
+    return status;
+}
+
+/* After TURN_OVER: the best that the other found. *found is false where there is none. */
+static enum hn_status sharing_print(const struct sharing *sharing, const struct hn_task *task,
+                                    bool *found, struct hn_error *err)
+{
+    struct hn_text text;
+    struct hn_tuned_list list;
+    const struct hn_tuned *tuned;
+    enum hn_status status = list_results(sharing, task, &list, &tuned, err);
+    if (status != HN_OK)
+        return status;
+    *found = tuned != NULL;
+    char *problem = hn_cache_problem_text(&task->identity.problem);
+    hn_text_init(&text);
+    hn_text_printf(&text, "%s (%s) on %s was tuned on %s meanwhile, ", task->identity.kernel,
+                   problem == NULL ? "" : problem, task->identity.device.name,
+                   sharing->holder.machine);
+    if (tuned != NULL) {
+        hn_text_printf(&text, "best %.4g us: ", tuned->best.timing.median_us);
+        hn_bindings_append(&text, &tuned->best.point);
+    } else {
+        hn_text_append(&text, "without a valid variant");
+    }
+    puts(text.data);
+    hn_text_finish(&text);
+    free(problem);
+    hn_tuned_list_free(&list);
+    return status;
+}
+
+static enum hn_status sharing_to_json(const struct sharing *sharing, const struct hn_task *task,
+                                      json_t **json, bool *found, struct hn_error *err)
+{
+    struct hn_tuned_list list;
+    const struct hn_tuned *tuned;
+    enum hn_status status = list_results(sharing, task, &list, &tuned, err);
+    if (status != HN_OK)
+        return status;
+    *found = tuned != NULL;
+    *json = json_pack("{s:s, s:o, s:s, s:s, s:o}", "kernel", task->identity.kernel, "problem",
+                      hn_bindings_to_json(&task->identity.problem), "device",
+                      task->identity.device.name, "tuned_by", sharing->holder.machine, "tuned",
+                      tuned != NULL ? hn_cache_tuned_to_json(tuned) : json_null());
+    hn_tuned_list_free(&list);
+    hn_needed(*json);
+    return HN_OK;
+}
 
 static enum hn_status make_backend(struct hn_tune_search *search, struct hn_task *task,
                                    const struct hn_session_options *session,
@@ -168,16 +347,16 @@ static enum hn_status run_and_report(struct hn_tune_search *search, struct hn_ba
     return status == HN_OK ? reported : status;
 }
 
-static enum hn_status report_taken(struct hn_tune_search *search, const struct hn_sharing *sharing,
+static enum hn_status report_taken(struct hn_tune_search *search, const struct sharing *sharing,
                                    const struct hn_task *task, struct hn_error *err)
 {
     if (search->options->json)
-        return hn_sharing_to_json(sharing, task, &search->json, &search->found, err);
+        return sharing_to_json(sharing, task, &search->json, &search->found, err);
     hn_progress_board_hold(search->board);
     if (*search->follows)
         putchar('\n');
     *search->follows = true;
-    enum hn_status status = hn_sharing_print(sharing, task, &search->found, err);
+    enum hn_status status = sharing_print(sharing, task, &search->found, err);
     fflush(stdout);
     hn_progress_board_release(search->board);
     return status;
@@ -185,8 +364,7 @@ static enum hn_status report_taken(struct hn_tune_search *search, const struct h
 
 /* With a backend of its own, since that knows when the time is up. */
 static enum hn_status tune_in_turn(struct hn_tune_search *search, struct hn_task *task,
-                                   struct hn_sharing *sharing, enum hn_sharing_turn *turn,
-                                   struct hn_error *err)
+                                   struct sharing *sharing, enum turn *turn, struct hn_error *err)
 {
     struct hn_backend *backend = NULL;
     const struct hn_session_options options = {
@@ -207,11 +385,11 @@ static enum hn_status tune_in_turn(struct hn_tune_search *search, struct hn_task
     };
     enum hn_status status = make_backend(search, task, &options, &backend, err);
     if (status == HN_OK)
-        status = hn_sharing_claim(sharing, task, turn, err);
-    if (status == HN_OK && *turn == HN_TURN_NOW) {
+        status = sharing_claim(sharing, task, turn, err);
+    if (status == HN_OK && *turn == TURN_NOW) {
         status = run_and_report(search, backend, &options, err);
-        hn_sharing_end(sharing, task, status == HN_OK && hn_interrupted() == 0);
-    } else if (status == HN_OK && *turn == HN_TURN_OVER) {
+        sharing_end(sharing, task, status == HN_OK && hn_interrupted() == 0);
+    } else if (status == HN_OK && *turn == TURN_OVER) {
         status = report_taken(search, sharing, task, err);
     }
     hn_backend_destroy(backend);
@@ -221,9 +399,9 @@ static enum hn_status tune_in_turn(struct hn_tune_search *search, struct hn_task
 static enum hn_status tune_task(struct hn_tune_search *search, struct hn_task *task,
                                 struct hn_error *err)
 {
-    enum hn_sharing_turn turn = HN_TURN_AGAIN;
+    enum turn turn = TURN_AGAIN;
     enum hn_status status = HN_OK;
-    struct hn_sharing sharing = {
+    struct sharing sharing = {
         .server = search->server,
         .store = search->store,
         .board = search->board,
@@ -231,11 +409,11 @@ static enum hn_status tune_task(struct hn_tune_search *search, struct hn_task *t
         .waits = search->waits,
         .quiet = search->options->quiet,
     };
-    while (status == HN_OK && turn == HN_TURN_AGAIN) {
+    while (status == HN_OK && turn == TURN_AGAIN) {
         status = tune_in_turn(search, task, &sharing, &turn, err);
         search->started_ms = hn_now_ms();
     }
-    search->later = turn == HN_TURN_LATER;
+    search->later = turn == TURN_LATER;
     return status;
 }
 

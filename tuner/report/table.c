@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cache/record/record.h"
 #include "tuner/report/terminal.h"
 
@@ -29,21 +30,18 @@ struct hn_table {
     size_t count;
     size_t capacity;
     size_t tied;
-    bool failed;
 };
 
 struct hn_table *hn_table_create(const char *const *headings)
 {
-    struct hn_table *table = calloc(1, sizeof *table);
-    for (size_t i = 0; table != NULL && headings[i] != NULL; i++)
+    struct hn_table *table = hn_need(1, sizeof *table);
+    for (size_t i = 0; headings[i] != NULL; i++)
         hn_table_column(table, "", headings[i]);
     return table;
 }
 
 void hn_table_destroy(struct hn_table *table)
 {
-    if (table == NULL)
-        return;
     for (size_t i = 0; i < table->column_count; i++)
         free(table->columns[i].heading);
     for (size_t i = 0; i < table->count; i++)
@@ -66,52 +64,23 @@ static const char *take_marks(struct column *column, const char *heading)
 
 void hn_table_column(struct hn_table *table, const char *marks, const char *heading)
 {
-    if (table == NULL || table->failed)
-        return;
     struct column column = {0};
     (void)take_marks(&column, marks);
-    struct column *columns =
-        realloc(table->columns, (table->column_count + 1) * sizeof *table->columns);
-    if (columns != NULL)
-        table->columns = columns;
-    column.heading = strdup(take_marks(&column, heading));
-    table->failed = columns == NULL || column.heading == NULL;
-    if (table->failed)
-        free(column.heading);
-    else
-        table->columns[table->column_count++] = column;
-}
-
-static void add_cell(struct hn_table *table, char *cell)
-{
-    if (table->count == table->capacity) {
-        size_t capacity = table->capacity * 2 + 64;
-        char **cells = realloc(table->cells, capacity * sizeof *cells);
-        if (cells == NULL) {
-            table->failed = true;
-            free(cell);
-            return;
-        }
-        table->cells = cells;
-        table->capacity = capacity;
-    }
-    if (cell == NULL)
-        table->failed = true;
-    else
-        table->cells[table->count++] = cell;
+    column.heading = hn_need_copy(take_marks(&column, heading));
+    table->columns = hn_need_more(table->columns, table->column_count + 1, sizeof *table->columns);
+    table->columns[table->column_count++] = column;
 }
 
 void hn_table_cell(struct hn_table *table, const char *format, ...)
 {
     char *cell = NULL;
     va_list arguments;
-    if (table == NULL || table->failed)
-        return;
     va_start(arguments, format);
     if (vasprintf(&cell, format, arguments) < 0)
-        cell = NULL;
+        cell = hn_needed(NULL);
     va_end(arguments);
-    add_cell(table, cell);
+    table->cells = hn_need_room(table->cells, &table->capacity, table->count, sizeof *table->cells);
+    table->cells[table->count++] = cell;
 }
 
 void hn_table_parameters(struct hn_table *table, char *const *names, size_t count)
@@ -145,8 +114,7 @@ void hn_table_warnings(struct hn_table *table, unsigned warnings)
 
 void hn_table_highlight(struct hn_table *table, size_t tied)
 {
-    if (table != NULL)
-        table->tied = tied > 0 ? tied : 1;
+    table->tied = tied > 0 ? tied : 1;
 }
 
 /* How the table is printed. */
@@ -268,7 +236,7 @@ static void print_shared(const struct layout *layout)
         separator = ", ";
     }
     hn_terminal_print(layout->file, layout->indent, layout->columns,
-                      text.failed || text.data == NULL ? "" : text.data);
+                      text.data == NULL ? "" : text.data);
     hn_text_finish(&text);
 }
 
@@ -399,25 +367,21 @@ static void print_layout(struct layout *layout, size_t *band, const char **rest)
 
 void hn_table_print_within(const struct hn_table *table, FILE *file, int indent, size_t columns)
 {
-    size_t count = table != NULL ? table->column_count + 1 : 0;
-    size_t *numbers = table != NULL ? calloc(count * 4, sizeof *numbers) : NULL;
-    const char **rest = table != NULL ? calloc(count, sizeof *rest) : NULL;
-    if (numbers == NULL || rest == NULL || table->failed) {
-        fputs("(out of memory for a table)\n", file);
-    } else {
-        struct layout layout = {
-            .table = table,
-            .file = file,
-            .indent = (size_t)indent,
-            .columns = columns,
-            .rows = table->column_count > 0 ? table->count / table->column_count : 0,
-            .shown = numbers,
-            .widths = numbers + count,
-            .right = numbers + 3 * count,
-            .colour = table->tied > 0 && hn_terminal_has_colour(file),
-        };
-        print_layout(&layout, numbers + 2 * count, rest);
-    }
+    size_t count = table->column_count + 1;
+    size_t *numbers = hn_need(count * 4, sizeof *numbers);
+    const char **rest = hn_need(count, sizeof *rest);
+    struct layout layout = {
+        .table = table,
+        .file = file,
+        .indent = (size_t)indent,
+        .columns = columns,
+        .rows = table->column_count > 0 ? table->count / table->column_count : 0,
+        .shown = numbers,
+        .widths = numbers + count,
+        .right = numbers + 3 * count,
+        .colour = table->tied > 0 && hn_terminal_has_colour(file),
+    };
+    print_layout(&layout, numbers + 2 * count, rest);
     free(numbers);
     free(rest);
 }

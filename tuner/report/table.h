@@ -15,7 +15,7 @@
  * wide or the same in several. No word is ever broken. */
 struct hn_table;
 
-/* headings: NULL-terminated, copied. NULL when out of memory; all calls take NULL. */
+/* headings: NULL-terminated, copied. */
 struct hn_table *hn_table_create(const char *const *headings);
 void hn_table_destroy(struct hn_table *table);
 /* One more column, before there are rows. */
