@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/open_cache.h"
@@ -36,12 +37,12 @@ static enum hn_status open_and_run(const struct hn_options *options, enum hn_sto
                                    cache_part *part, struct hn_error *err)
 {
     struct hn_cache_command command = hn_cache_command_of(options);
-    char *path = hn_store_default_path(options->cache);
-    command.path = path == NULL ? NULL : hn_cache_shown(path);
-    bool is_server = path != NULL && hn_store_is_server(path);
+    char *path = hn_needed(hn_store_default_path(options->cache));
+    command.path = hn_needed(hn_cache_shown(path));
+    bool is_server = hn_store_is_server(path);
     free(path);
-    enum hn_status status = command.path != NULL ? HN_OK : hn_fail_memory(err);
-    if (status == HN_OK && is_server && part == hn_cache_prune)
+    enum hn_status status = HN_OK;
+    if (is_server && part == hn_cache_prune)
         status = hn_fail(
             err, HN_EUSAGE,
             "the cache of a server is everybody's, and not pruned from here: merge it into a "

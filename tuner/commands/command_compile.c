@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "cache/record/record_json.h"
 #include "runtime/device/driver.h"
 #include "runtime/process/machine.h"
@@ -74,12 +75,10 @@ static enum hn_status choose_points(struct batch *batch, struct hn_error *err)
             "%s points are valid, too many to compile --all: restrict parameters with -s",
             hn_space_count_text(space, count));
     batch->count = compile->options->all ? hn_space_size(space) : 1;
-    batch->points = calloc(batch->count + 1, sizeof *batch->points);
-    batch->images = calloc(batch->count + 1, sizeof *batch->images);
-    uint16_t *choice = calloc(hn_space_parameter_count(space) + 1, sizeof *choice);
+    batch->points = hn_need(batch->count, sizeof *batch->points);
+    batch->images = hn_need(batch->count, sizeof *batch->images);
+    uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
     enum hn_status status = HN_OK;
-    if (batch->points == NULL || batch->images == NULL || choice == NULL)
-        status = hn_fail_memory(err);
     for (uint64_t i = 0; status == HN_OK && i < batch->count; i++) {
         hn_bindings_init(&batch->points[i]);
         hn_image_init(&batch->images[i]);
@@ -96,7 +95,7 @@ static enum hn_status choose_points(struct batch *batch, struct hn_error *err)
 
 static void finish_batch(struct batch *batch)
 {
-    for (uint64_t i = 0; i < batch->count && batch->points != NULL && batch->images != NULL; i++) {
+    for (uint64_t i = 0; i < batch->count && batch->points != NULL; i++) {
         hn_bindings_finish(&batch->points[i]);
         hn_image_finish(&batch->images[i]);
     }

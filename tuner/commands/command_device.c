@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/compile/nvrtc.h"
@@ -162,9 +163,10 @@ static enum hn_status show_device(struct show *show, int ordinal, struct hn_erro
             print_roofs(&roofs);
         return HN_OK;
     }
-    json_t *json = hn_device_to_json(&device);
+    json_t *json = hn_needed(hn_device_to_json(&device));
     json_object_set_new(json, "roofs", found == HN_OK ? hn_roofs_to_json(&roofs) : json_null());
-    return json_array_append_new(show->devices, json) == 0 ? HN_OK : hn_fail_memory(err);
+    json_array_append_new(show->devices, json);
+    return HN_OK;
 }
 
 /* Only what is measured needs a cache. */
@@ -203,9 +205,7 @@ static enum hn_status show_devices(struct show *show, struct hn_error *err)
 static enum hn_status show_json(struct show *show, struct hn_error *err)
 {
     show->devices = json_array();
-    json_t *document = json_pack("{s:o}", "devices", show->devices);
-    if (document == NULL)
-        return hn_fail_memory(err);
+    json_t *document = hn_needed(json_pack("{s:o}", "devices", show->devices));
     show_nvrtc(document);
     enum hn_status status = show_devices(show, err);
     enum hn_status written = hn_output_json(document, status == HN_OK ? err : NULL);

@@ -140,14 +140,13 @@ static enum hn_status write_config(const struct init *init, const char *text, st
     return tell(init);
 }
 
-static enum hn_status name_output(struct init *init, const char *kernel, struct hn_error *err)
+static void name_output(struct init *init, const char *kernel)
 {
     const char *slash = strrchr(init->path, '/');
     int folder = slash != NULL ? (int)(slash - init->path) + 1 : 0;
     if (init->output == NULL &&
         asprintf(&init->output, "%.*s%s.yaml", folder, init->path, kernel) < 0)
-        init->output = NULL;
-    return init->output != NULL ? HN_OK : hn_fail_memory(err);
+        init->output = hn_needed(NULL);
 }
 
 static enum hn_status make(struct init *init, const struct hn_source_text *source,
@@ -165,7 +164,7 @@ static enum hn_status make(struct init *init, const struct hn_source_text *sourc
         hn_macros_finish(&macros);
         return status;
     }
-    status = name_output(init, kernel->name, err);
+    name_output(init, kernel->name);
     if (status == HN_OK) {
         char *path = template_path(init);
         char *text = path != NULL ? hn_draft_write(&draft, path, init->path) : NULL;
@@ -173,7 +172,7 @@ static enum hn_status make(struct init *init, const struct hn_source_text *sourc
             status = hn_fail(err, HN_ERUN, "the folder of %s can not be found: %s", init->output,
                              strerror(errno));
         else
-            status = text != NULL ? write_config(init, text, err) : hn_fail_memory(err);
+            status = write_config(init, hn_needed(text), err);
         free(path);
         free(text);
     }
@@ -190,11 +189,11 @@ static enum hn_status import_problem(struct init *init, struct hn_error *err)
     enum hn_status status = hn_import_load(init->path, &root, err);
     if (status != HN_OK)
         return status;
-    char *kernel = hn_import_kernel(root);
-    status = kernel != NULL ? name_output(init, kernel, err) : hn_fail_memory(err);
-    char *folder = status == HN_OK ? folder_of(init->path) : NULL;
-    char *prefix = status == HN_OK ? template_path(init) : NULL;
-    if (status == HN_OK && (folder == NULL || prefix == NULL))
+    char *kernel = hn_needed(hn_import_kernel(root));
+    name_output(init, kernel);
+    char *folder = folder_of(init->path);
+    char *prefix = template_path(init);
+    if (folder == NULL || prefix == NULL)
         status = hn_fail(err, HN_ERUN, "the folder of %s can not be found: %s", init->output,
                          strerror(errno));
     if (status == HN_OK) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/memory.h"
 #include "cache/record/record_json.h"
 #include "runtime/bench/support.h"
 #include "runtime/plan/data_file.h"
@@ -58,9 +59,7 @@ static enum hn_status write_elements(const struct inputs *inputs, const struct h
             status = hn_data_file_open(path, element, recipe->count, &from, err);
         free(path);
     }
-    unsigned char *piece = malloc(PIECE * size);
-    if (status == HN_OK && piece == NULL)
-        status = hn_fail_memory(err);
+    unsigned char *piece = hn_need(PIECE, size);
     for (uint64_t at = 0; status == HN_OK && at < recipe->count; at += PIECE) {
         uint64_t count = recipe->count - at < PIECE ? recipe->count - at : PIECE;
         if (from.stream != NULL)
@@ -75,9 +74,8 @@ static enum hn_status write_elements(const struct inputs *inputs, const struct h
     return status;
 }
 
-static enum hn_status tell(const struct inputs *inputs, const struct hn_argument *argument,
-                           const char *path, const uint64_t *shape, size_t dimensions,
-                           json_t *files, struct hn_error *err)
+static void tell(const struct inputs *inputs, const struct hn_argument *argument, const char *path,
+                 const uint64_t *shape, size_t dimensions, json_t *files)
 {
     char type[HN_TYPE_SIZE];
     json_t *lengths = json_array();
@@ -86,15 +84,13 @@ static enum hn_status tell(const struct inputs *inputs, const struct hn_argument
         json_array_append_new(lengths, json_integer((json_int_t)shape[i]));
     json_t *file = json_pack("{s:s, s:s, s:s, s:o}", "argument", argument->name, "file", path,
                              "type", type, "shape", lengths);
-    if (file == NULL || json_array_append_new(files, file) != 0)
-        return hn_fail_memory(err);
+    json_array_append_new(files, hn_needed(file));
     if (inputs->options->json || inputs->options->quiet)
-        return HN_OK;
+        return;
     printf("%s: %s", path, type);
     for (size_t i = 0; i < dimensions; i++)
         printf("%s%llu", i == 0 ? " " : " x ", (unsigned long long)shape[i]);
     putchar('\n');
-    return HN_OK;
 }
 
 /* What a reference would have to give, for --json. */
@@ -112,8 +108,7 @@ static enum hn_status tell_result(const struct hn_argument *argument, const stru
         json_array_append_new(lengths, json_integer((json_int_t)shape[i]));
     json_t *result = json_pack("{s:s, s:s, s:o}", "argument", argument->name, "type",
                                hn_element_name(argument->element), "shape", lengths);
-    if (result == NULL || json_array_append_new(results, result) != 0)
-        return hn_fail_memory(err);
+    json_array_append_new(results, hn_needed(result));
     return status;
 }
 
@@ -132,7 +127,7 @@ static enum hn_status write_input(const struct inputs *inputs, size_t argument, 
     if (status != HN_OK)
         return status;
     if (asprintf(&path, "%s/%s.npy", folder, input->name) < 0)
-        return hn_fail_memory(err);
+        path = hn_needed(NULL);
     size_t dimensions = shape_of(input, recipe.count, row, shape);
     status = hn_npy_create(path, input->element, shape, dimensions, &to, err);
     if (status == HN_OK) {
@@ -141,24 +136,22 @@ static enum hn_status write_input(const struct inputs *inputs, size_t argument, 
         status = status == HN_OK ? closed : status;
     }
     if (status == HN_OK)
-        status = tell(inputs, input, path, shape, dimensions, files, err);
+        tell(inputs, input, path, shape, dimensions, files);
     free(path);
     return status;
 }
 
 /* Several problems have a folder each, by their values. */
-static enum hn_status name_folder(const struct inputs *inputs, const struct hn_bindings *problem,
-                                  char **folder, struct hn_error *err)
+static char *name_folder(const struct inputs *inputs, const struct hn_bindings *problem)
 {
+    char *folder = NULL;
     if (inputs->config->problem_count == 1)
-        *folder = strdup(inputs->options->output);
-    else {
-        char *text = hn_bindings_text(problem);
-        if (text == NULL || asprintf(folder, "%s/%s", inputs->options->output, text) < 0)
-            *folder = NULL;
-        free(text);
-    }
-    return *folder == NULL ? hn_fail_memory(err) : make_folder(*folder, err);
+        return hn_need_copy(inputs->options->output);
+    char *text = hn_needed(hn_bindings_text(problem));
+    if (asprintf(&folder, "%s/%s", inputs->options->output, text) < 0)
+        folder = hn_needed(NULL);
+    free(text);
+    return folder;
 }
 
 static enum hn_status write_problem(struct inputs *inputs, size_t number, struct hn_error *err)
@@ -166,16 +159,15 @@ static enum hn_status write_problem(struct inputs *inputs, size_t number, struct
     struct hn_plan *own = NULL;
     const struct hn_bindings *problem = &inputs->config->problems[number];
     struct hn_value *values = NULL;
-    char *folder = NULL;
+    char *folder = name_folder(inputs, problem);
     json_t *files = json_array(), *results = json_array();
     json_t *object = json_pack("{s:o, s:o, s:o}", "problem", hn_bindings_to_json(problem), "files",
                                files, "results", results);
-    if (object == NULL || json_array_append_new(inputs->problems, object) != 0)
-        return hn_fail_memory(err);
+    json_array_append_new(inputs->problems, hn_needed(object));
     enum hn_status status = hn_config_make_plan(inputs->config, problem, &own, err);
     const struct hn_plan *plan = inputs->plan = own != NULL ? own : inputs->config->plan;
     if (status == HN_OK)
-        status = name_folder(inputs, problem, &folder, err);
+        status = make_folder(folder, err);
     if (status == HN_OK)
         status = hn_plan_values(plan, problem, &plan->defaults, &values, err);
     for (size_t i = 0; status == HN_OK && i < plan->argument_count; i++)
@@ -197,8 +189,7 @@ static enum hn_status write_all(struct inputs *inputs, struct hn_error *err)
     json_t *root =
         json_pack("{s:s, s:s, s:I, s:o}", "config", config->path, "kernel", config->plan->kernel,
                   "seed", (json_int_t)inputs->options->seed, "problems", inputs->problems);
-    if (root == NULL)
-        return hn_fail_memory(err);
+    hn_needed(root);
     enum hn_status status = make_folder(inputs->options->output, err);
     for (size_t i = 0; status == HN_OK && i < config->problem_count; i++)
         status = write_problem(inputs, i, err);

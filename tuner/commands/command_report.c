@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "runtime/bench/roofs.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/command.h"
@@ -59,7 +60,7 @@ for_each_file(const char *folder, const char *const *ends, struct input *input,
         hn_text_printf(&path, "%s%s%s", folder, ends_with(folder, "/") ? "" : "/",
                        entries[i]->d_name);
         if (status == HN_OK && fits)
-            status = path.failed ? hn_fail_memory(err) : take(input, path.data, err);
+            status = take(input, path.data, err);
         hn_text_finish(&path);
         free(entries[i]);
     }
@@ -82,12 +83,10 @@ static enum hn_status add_recording(struct input *input, const char *path, struc
 static enum hn_status open_cache(struct input *input, struct hn_error *err)
 {
     struct hn_cache_command *command = &input->command;
-    char *path = hn_store_default_path(command->options.cache);
-    if (command->path == NULL && path != NULL)
-        command->path = hn_cache_shown(path);
-    free(path);
+    char *path = hn_needed(hn_store_default_path(command->options.cache));
     if (command->path == NULL)
-        return hn_fail_memory(err);
+        command->path = hn_needed(hn_cache_shown(path));
+    free(path);
     input->report.cache = command->options.cache != NULL ? command->path : NULL;
     return command->store != NULL
                ? HN_OK

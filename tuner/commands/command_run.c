@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "cache/record/record_json.h"
 #include "runtime/bench/observe/observers.h"
 #include "runtime/bench/support.h"
@@ -292,9 +293,8 @@ static enum hn_status run_on_bench(struct once *once, struct hn_task *task, stru
     if (status == HN_OK && !once->options->json) {
         print_record(task, &record);
         print_counters(once, &record);
-    } else if (status == HN_OK &&
-               json_array_append_new(once->results, hn_run_result_to_json(&result)) != 0) {
-        status = hn_fail_memory(err);
+    } else if (status == HN_OK) {
+        json_array_append_new(once->results, hn_needed(hn_run_result_to_json(&result)));
     }
     once->wrong = once->wrong || (status == HN_OK && record.outcome != HN_OUTCOME_OK);
     hn_record_finish(&record);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/permutation.h"
 #include "cache/record/record_json.h"
 #include "runtime/compile/compile.h"
@@ -80,9 +81,7 @@ static enum hn_status visit_points(const struct view *view, const struct argumen
     if (!samples && !hn_space_enumerated(space))
         return fail_list(space, err);
     hn_permutation_init(&order, size, arguments->seed);
-    uint16_t *choice = calloc(hn_space_parameter_count(space) + 1, sizeof *choice);
-    if (choice == NULL)
-        return hn_fail_memory(err);
+    uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
     enum hn_status status = HN_OK;
     for (uint64_t i = 0; i < wanted && status == HN_OK; i++) {
         if (hn_space_enumerated(space))
@@ -98,14 +97,12 @@ static enum hn_status visit_points(const struct view *view, const struct argumen
 static enum hn_status print_point(const struct hn_bindings *point, void *context,
                                   struct hn_error *err)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
+    (void)err;
     hn_bindings_append(&text, point);
-    enum hn_status status = text.failed ? hn_fail_memory(err) : HN_OK;
-    if (status == HN_OK)
-        fprintf(context, "%s\n", text.data == NULL ? "" : text.data);
+    fprintf(context, "%s\n", text.data == NULL ? "" : text.data);
     hn_text_finish(&text);
-    return status;
+    return HN_OK;
 }
 
 static enum hn_status try_launch(const struct hn_bindings *point, void *context,
@@ -163,14 +160,6 @@ static enum hn_status check_points(struct view *view, struct hn_error *err)
     if (status == HN_OK)
         status = visit_points(view, &drawn, try_launch, view, err);
     return status == HN_OK && view->problem == 0 ? check_signature(view, err) : status;
-}
-
-static char *problem_text(const struct view *view)
-{
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_bindings_append(&text, &view->config->problems[view->problem]);
-    return hn_text_take(&text);
 }
 
 static void add_values(struct hn_table *table, const struct hn_config_parameter *parameter)
@@ -231,9 +220,7 @@ static enum hn_status print_view(const struct view *view, const struct arguments
                                  struct hn_error *err)
 {
     bool several = view->config->problem_count > 1;
-    char *problem = problem_text(view);
-    if (problem == NULL)
-        return hn_fail_memory(err);
+    char *problem = hn_needed(hn_bindings_text(&view->config->problems[view->problem]));
     enum hn_status status = HN_OK;
     if (arguments->mode == SUMMARY) {
         print_summary(view, problem);
@@ -253,9 +240,9 @@ static enum hn_status print_view(const struct view *view, const struct arguments
 static enum hn_status add_point(const struct hn_bindings *point, void *context,
                                 struct hn_error *err)
 {
-    json_t *points = context;
-    return json_array_append_new(points, hn_bindings_to_json(point)) == 0 ? HN_OK
-                                                                          : hn_fail_memory(err);
+    (void)err;
+    json_array_append_new(context, hn_needed(hn_bindings_to_json(point)));
+    return HN_OK;
 }
 
 static json_t *parameters_json(const struct hn_config *config)
@@ -289,8 +276,7 @@ static enum hn_status add_view(const struct view *view, const struct arguments *
                   hn_bindings_to_json(&view->config->problems[view->problem]), "valid",
                   count_to_json(valid), "numbered", enumerated, "estimated", !exact, "cartesian",
                   count_to_json(hn_space_cartesian(view->task.space)), "build_ms", view->build_ms);
-    if (object == NULL || json_array_append_new(problems, object) != 0)
-        return hn_fail_memory(err);
+    json_array_append_new(problems, hn_needed(object));
     if (view->tried > 0)
         json_object_set_new(object, "launches",
                             json_pack("{s:I, s:I, s:s*}", "tried", (json_int_t)view->tried,
@@ -299,8 +285,7 @@ static enum hn_status add_view(const struct view *view, const struct arguments *
     if (arguments->mode != LIST && arguments->mode != SAMPLE)
         return HN_OK;
     json_t *points = json_array();
-    if (json_object_set_new(object, "points", points) != 0)
-        return hn_fail_memory(err);
+    json_object_set_new(object, "points", points);
     return visit_points(view, arguments, add_point, points, err);
 }
 
@@ -351,8 +336,7 @@ static enum hn_status show_json(const struct hn_config *config, const struct arg
     json_t *root =
         json_pack("{s:s, s:s, s:o, s:o}", "config", config->path, "kernel", config->plan->kernel,
                   "parameters", parameters_json(config), "problems", problems);
-    if (root == NULL)
-        return hn_fail_memory(err);
+    hn_needed(root);
     enum hn_status status = show_problems(config, arguments, problems, err);
     if (status == HN_OK)
         status = hn_output_json(root, err);

@@ -185,11 +185,11 @@ static enum hn_status tune_problem(struct tune *tune, size_t problem, bool waits
 static enum hn_status tune_all(struct tune *tune, struct hn_error *err)
 {
     const size_t count = tune->config->problem_count;
-    bool *later = calloc(count + 1, sizeof *later);
+    bool *later = hn_need(count, sizeof *later);
     /* Problems whose values are no constants of the program have programs in common. */
     if (count > 1 && tune->workers != NULL)
         hn_compile_pool_set(tune->workers->pool, HN_COMPILE_KEEPS_ALL, true);
-    enum hn_status status = later == NULL ? hn_fail_memory(err) : HN_OK;
+    enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < count; i++)
         status = tune_problem(tune, i, false, &later[i], err);
     for (size_t i = 0; status == HN_OK && i < count; i++)

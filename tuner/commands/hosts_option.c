@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/commands/hosts_option.h"
+#include "base/memory.h"
 
 #include <stdlib.h>
 
@@ -12,11 +13,7 @@ enum hn_status hn_hosts_option_read(const char *workers, bool install,
     enum hn_status status = hn_sites_read(workers, &option->sites, err);
     if (status != HN_OK)
         return status;
-    option->hosts = calloc(option->sites.count, sizeof *option->hosts);
-    if (option->hosts == NULL) {
-        hn_hosts_option_finish(option);
-        return hn_fail_memory(err);
-    }
+    option->hosts = hn_need(option->sites.count, sizeof *option->hosts);
     for (size_t i = 0; i < option->sites.count; i++) {
         const struct hn_site *site = &option->sites.items[i];
         option->hosts[i] =

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/commands/tune_spread.h"
+#include "base/memory.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -122,9 +123,7 @@ static enum hn_status start_search(struct spread *spread, struct model *model, s
                                    struct hn_card *card, struct hn_error *err)
 {
     struct item *item = &model->items[problem];
-    struct running *running = calloc(1, sizeof *running);
-    if (running == NULL)
-        return hn_fail_memory(err);
+    struct running *running = hn_need(1, sizeof *running);
     if (item->started_ms <= 0)
         item->started_ms = spread->running == NULL && model == spread->models && problem == 0
                                ? spread->given->started_ms
@@ -231,9 +230,7 @@ static const char *find_other_limit(const struct spread *spread, const struct hn
 static struct model *add_model(struct spread *spread, const struct hn_card *card)
 {
     struct model *model = &spread->models[spread->model_count];
-    struct item *items = calloc(spread->problem_count, sizeof *items);
-    if (items == NULL)
-        return NULL;
+    struct item *items = hn_need(spread->problem_count, sizeof *items);
     size_t n = spread->model_count++;
     *model = (struct model){card, items, n * spread->problem_count / (n + 1)};
     return model;
