@@ -329,17 +329,6 @@ static enum hn_status add_problem(const struct hn_bindings *problem, struct hn_s
     return status;
 }
 
-/* Constraints may name words that other problems have, or that -s has taken from a parameter. */
-static enum hn_status add_words(const struct hn_plan *plan, struct hn_space *space,
-                                struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < plan->word_list_count; i++)
-        for (size_t w = 0; w < plan->word_lists[i].count && status == HN_OK; w++)
-            status = hn_space_add_word(space, plan->word_lists[i].words[w], err);
-    return status;
-}
-
 /* All but its points. */
 static enum hn_status fill_space(const struct hn_config *config, size_t problem,
                                  struct hn_space *made, struct hn_error *err)
@@ -354,13 +343,15 @@ static enum hn_status fill_space(const struct hn_config *config, size_t problem,
         status = add_problem(&config->problems[problem], made, err);
     if (status == HN_OK)
         status = add_problem(&config->prior_limits, made, err);
-    if (status == HN_OK)
-        status = add_words(config->plan, made, err);
+    /* constraints may name words that other problems have, or that -s has taken from a parameter */
+    for (size_t i = 0; i < config->plan->word_list_count; i++)
+        for (size_t w = 0; w < config->plan->word_lists[i].count; w++)
+            hn_space_add_word(made, config->plan->word_lists[i].words[w]);
     if (status == HN_OK && config->prior != NULL)
         status = hn_space_set_estimate(made, config->prior, err);
-    for (size_t i = 0; config->only == NULL && i < config->constraint_count && status == HN_OK; i++)
-        status = hn_space_add_expression(made, config->constraints[i].expression,
-                                         config->constraints[i].where, err);
+    for (size_t i = 0; config->only == NULL && i < config->constraint_count; i++)
+        hn_space_add_expression(made, config->constraints[i].expression,
+                                config->constraints[i].where);
     return status;
 }
 
@@ -379,8 +370,6 @@ static enum hn_status make_space(const struct hn_config *config, size_t problem,
                                  struct hn_space **space, struct hn_error *err)
 {
     struct hn_space *made = hn_space_create();
-    if (made == NULL)
-        return hn_fail_memory(err);
     enum hn_status status = fill_space(config, problem, made, err);
     if (status == HN_OK && config->only != NULL)
         status = hn_config_build_only(config, problem, made, err);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/space/space.h"
-
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/space/space_begin.h"
+#include "tuner/space/space_internal.h"
 
 static const struct hn_space_limits limits = {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
@@ -36,9 +35,7 @@ static const struct hn_space_limits hasty_limits = {
 
 struct hn_space *hn_space_create(void)
 {
-    struct hn_space *space = calloc(1, sizeof *space);
-    if (space == NULL)
-        return NULL;
+    struct hn_space *space = hn_need(1, sizeof *space);
     space->limits = limits;
     pthread_mutex_init(&space->lock, NULL);
     return space;
@@ -50,65 +47,9 @@ void hn_space_make_hasty(struct hn_space *space)
         space->limits = hasty_limits;
 }
 
-static void free_value(struct hn_value *value)
+static struct hn_value copy_value(const struct hn_value *value)
 {
-    if (value->type == HN_WORD)
-        free((char *)value->word);
-}
-
-static void free_values(struct hn_value *values, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free_value(&values[i]);
-    free(values);
-}
-
-void hn_space_destroy(struct hn_space *space)
-{
-    if (space == NULL || hn_space_abandon(space))
-        return;
-    hn_space_clear(space);
-    pthread_mutex_destroy(&space->lock);
-    for (size_t i = 0; i < space->parameter_count; i++) {
-        free(space->parameters[i].name);
-        free_values(space->parameters[i].values, space->parameters[i].count);
-    }
-    for (size_t i = 0; i < space->constant_count; i++) {
-        free(space->constants[i].name);
-        free_value(&space->constants[i].value);
-    }
-    for (size_t i = 0; i < space->constraint_count; i++) {
-        hn_expression_destroy(space->constraints[i].expression);
-        free(space->constraints[i].where);
-    }
-    for (size_t i = 0; i < space->word_count; i++)
-        free(space->words[i]);
-    hn_expression_destroy(space->estimate);
-    free(space->words);
-    free(space->parameters);
-    free(space->constants);
-    free(space->constraints);
-    free(space);
-}
-
-static bool copy_value(const struct hn_value *value, struct hn_value *copy)
-{
-    *copy = *value;
-    if (value->type == HN_WORD)
-        copy->word = strdup(value->word);
-    return value->type != HN_WORD || copy->word != NULL;
-}
-
-static struct hn_value *copy_values(const struct hn_value *values, size_t count)
-{
-    struct hn_value *copies = calloc(count, sizeof *copies);
-    for (size_t i = 0; copies != NULL && i < count; i++) {
-        if (!copy_value(&values[i], &copies[i])) {
-            free_values(copies, i);
-            return NULL;
-        }
-    }
-    return copies;
+    return value->type == HN_WORD ? hn_word(hn_need_copy(value->word)) : *value;
 }
 
 static bool is_known(const struct hn_space *space, const char *name)
@@ -144,9 +85,7 @@ static int compare_pointed(const void *a, const void *b)
 static enum hn_status check_distinct(const char *name, const struct hn_value *values, size_t count,
                                      struct hn_error *err)
 {
-    const struct hn_value **sorted = calloc(count, sizeof *sorted);
-    if (sorted == NULL)
-        return hn_fail_memory(err);
+    const struct hn_value **sorted = hn_need(count, sizeof *sorted);
     for (size_t i = 0; i < count; i++)
         sorted[i] = &values[i];
     qsort(sorted, count, sizeof *sorted, compare_pointed);
@@ -174,25 +113,15 @@ enum hn_status hn_space_add_parameter(struct hn_space *space, const char *name,
     if (status != HN_OK)
         return status;
 
-    size_t count = space->parameter_count;
-    struct hn_space_parameter *parameters =
-        realloc(space->parameters, (count + 1) * sizeof *parameters);
-    if (parameters == NULL)
-        return hn_fail_memory(err);
-    space->parameters = parameters;
-    struct hn_space_parameter added = {
-        .name = strdup(name), .values = copy_values(values, value_count), .count = value_count};
-    if (added.name == NULL || added.values == NULL)
-        goto free_copies;
-    parameters[count] = added;
-    space->parameter_count++;
+    struct hn_space_parameter added = {.name = hn_need_copy(name),
+                                       .values = hn_need(value_count, sizeof *values),
+                                       .count = value_count};
+    for (size_t i = 0; i < value_count; i++)
+        added.values[i] = copy_value(&values[i]);
+    space->parameters =
+        hn_need_more(space->parameters, space->parameter_count + 1, sizeof *space->parameters);
+    space->parameters[space->parameter_count++] = added;
     return HN_OK;
-
-free_copies:
-    if (added.values != NULL)
-        free_values(added.values, value_count);
-    free(added.name);
-    return hn_fail_memory(err);
 }
 
 enum hn_status hn_space_add_constant(struct hn_space *space, const char *name,
@@ -200,53 +129,27 @@ enum hn_status hn_space_add_constant(struct hn_space *space, const char *name,
 {
     if (is_known(space, name))
         return hn_fail(err, HN_ECONFIG, "'%s' is given twice", name);
-    size_t count = space->constant_count;
-    struct hn_space_constant *constants =
-        realloc(space->constants, (count + 1) * sizeof *constants);
-    if (constants == NULL)
-        return hn_fail_memory(err);
-    space->constants = constants;
-    struct hn_space_constant added = {.name = strdup(name)};
-    if (added.name == NULL || !copy_value(value, &added.value)) {
-        free(added.name);
-        return hn_fail_memory(err);
-    }
-    constants[count] = added;
-    space->constant_count++;
+    space->constants =
+        hn_need_more(space->constants, space->constant_count + 1, sizeof *space->constants);
+    space->constants[space->constant_count++] =
+        (struct hn_space_constant){hn_need_copy(name), copy_value(value)};
     return HN_OK;
 }
 
-enum hn_status hn_space_add_word(struct hn_space *space, const char *word, struct hn_error *err)
+void hn_space_add_word(struct hn_space *space, const char *word)
 {
-    char **words = realloc(space->words, (space->word_count + 1) * sizeof *words);
-    if (words == NULL)
-        return hn_fail_memory(err);
-    space->words = words;
-    words[space->word_count] = strdup(word);
-    if (words[space->word_count] == NULL)
-        return hn_fail_memory(err);
-    space->word_count++;
-    return HN_OK;
+    space->words = hn_need_more(space->words, space->word_count + 1, sizeof *space->words);
+    space->words[space->word_count++] = hn_need_copy(word);
 }
 
-/* Takes the expression; frees it when that fails. */
-static enum hn_status append_constraint(struct hn_space *space, struct hn_expression *expression,
-                                        const char *where, struct hn_error *err)
+/* Takes the expression. */
+static void append_constraint(struct hn_space *space, struct hn_expression *expression,
+                              const char *where)
 {
-    size_t count = space->constraint_count;
-    struct hn_space_constraint *constraints =
-        realloc(space->constraints, (count + 1) * sizeof *constraints);
-    char *own_where = where == NULL ? NULL : strdup(where);
-    if (constraints != NULL)
-        space->constraints = constraints;
-    if (constraints == NULL || (where != NULL && own_where == NULL)) {
-        free(own_where);
-        hn_expression_destroy(expression);
-        return hn_fail_memory(err);
-    }
-    constraints[count] = (struct hn_space_constraint){expression, own_where};
-    space->constraint_count++;
-    return HN_OK;
+    space->constraints =
+        hn_need_more(space->constraints, space->constraint_count + 1, sizeof *space->constraints);
+    space->constraints[space->constraint_count++] =
+        (struct hn_space_constraint){expression, hn_need_copy(where)};
 }
 
 enum hn_status hn_space_add_constraint(struct hn_space *space, const char *text, const char *where,
@@ -258,16 +161,16 @@ enum hn_status hn_space_add_constraint(struct hn_space *space, const char *text,
     if (status != HN_OK)
         return hn_fail(err, status, "%s%sconstraint '%s': %s", where == NULL ? "" : where,
                        where == NULL ? "" : ": ", text, reason.message);
-    return append_constraint(space, expression, where, err);
+    append_constraint(space, expression, where);
+    return HN_OK;
 }
 
-enum hn_status hn_space_add_expression(struct hn_space *space,
-                                       const struct hn_expression *expression, const char *where,
-                                       struct hn_error *err)
+void hn_space_add_expression(struct hn_space *space, const struct hn_expression *expression,
+                             const char *where)
 {
     struct hn_expression *copy = NULL;
-    enum hn_status status = hn_expression_copy(expression, &copy, err);
-    return status == HN_OK ? append_constraint(space, copy, where, err) : status;
+    (void)hn_expression_copy(expression, &copy, NULL);
+    append_constraint(space, hn_needed(copy), where);
 }
 
 size_t hn_space_parameter_count(const struct hn_space *space)
@@ -315,4 +218,37 @@ double hn_space_cartesian(const struct hn_space *space)
     for (size_t i = 0; i < space->parameter_count; i++)
         product *= (double)space->parameters[i].count;
     return product;
+}
+
+enum hn_status hn_space_set_estimate(struct hn_space *space, const struct hn_expression *expression,
+                                     struct hn_error *err)
+{
+    struct hn_expression *own = NULL;
+    struct hn_scope scope;
+    (void)hn_expression_copy(expression, &own, NULL);
+    hn_space_scope_init(space, &scope);
+    enum hn_status status = hn_expression_bind(hn_needed(own), &scope, err);
+    hn_space_scope_finish(&scope);
+    if (status == HN_OK) {
+        hn_expression_destroy(space->estimate);
+        space->estimate = own;
+    } else {
+        hn_expression_destroy(own);
+    }
+    return status;
+}
+
+bool hn_space_has_estimate(const struct hn_space *space)
+{
+    return space->estimate != NULL;
+}
+
+double hn_space_estimate(const struct hn_space *space, const uint16_t *choice)
+{
+    struct hn_value values[space->parameter_count + space->constant_count + 1];
+    hn_space_set_values(space, choice, values);
+    double estimate;
+    if (hn_expression_number(space->estimate, values, &estimate, NULL) != HN_OK || !(estimate > 0))
+        return NAN;
+    return log(estimate);
 }

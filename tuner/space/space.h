@@ -19,7 +19,7 @@ struct hn_space;
 /* A point is an array of hn_space_parameter_count() entries: point[i] is the index of parameter i's value. Owned by
  * whoever holds it. */
 
-struct hn_space *hn_space_create(void); /* NULL when out of memory */
+struct hn_space *hn_space_create(void);
 void hn_space_destroy(struct hn_space *space);
 
 /* Copies name and values (words too). HN_ECONFIG when there are no values, more than 65,535, a value twice, or the
@@ -30,14 +30,13 @@ enum hn_status hn_space_add_parameter(struct hn_space *space, const char *name, 
 enum hn_status hn_space_add_constant(struct hn_space *space, const char *name, const struct hn_value *value,
                                      struct hn_error *err);
 /* A word that constraints can use although no parameter or constant here has it. Copies. */
-enum hn_status hn_space_add_word(struct hn_space *space, const char *word, struct hn_error *err);
+void hn_space_add_word(struct hn_space *space, const char *word);
 /* Copies the text; `where` ("matmul.yaml:24:5", may be NULL) starts its messages. HN_ECONFIG. */
 enum hn_status hn_space_add_constraint(struct hn_space *space, const char *text, const char *where,
                                        struct hn_error *err);
 
 /* The same from an expression, which is copied; its binding does not matter. */
-enum hn_status hn_space_add_expression(struct hn_space *space, const struct hn_expression *expression,
-                                       const char *where, struct hn_error *err);
+void hn_space_add_expression(struct hn_space *space, const struct hn_expression *expression, const char *where);
 
 /* What a point is expected to cost, from an expression over parameters and constants, which are all there; it is copied, and its binding
  * does not matter. It says nothing of which points are valid. HN_ECONFIG: an unknown name. */

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/interrupt.h"
-#include "tuner/space/space_begin.h"
-#include "tuner/space/space_open.h"
+#include "base/thread.h"
+#include "tuner/space/space_internal.h"
 
 /* Estimates of so small a part of the limit are believed. */
 static const double clearly_fewer = 2;
@@ -14,7 +18,7 @@ static const uint64_t most_probed = 100000000;
 /* 1 GiB, twice while they are sorted. */
 static const uint64_t most_key_words = (uint64_t)1 << 27;
 
-void hn_space_basis_destroy(struct hn_space_basis *basis)
+static void destroy_basis(struct hn_space_basis *basis)
 {
     if (basis == NULL)
         return;
@@ -32,7 +36,7 @@ void hn_space_clear(struct hn_space *space)
     }
     for (size_t i = 0; i < space->block_count; i++)
         hn_space_table_finish(&space->blocks[i].table);
-    hn_space_basis_destroy(space->basis);
+    destroy_basis(space->basis);
     free(space->groups);
     free(space->blocks);
     free(space->group_of);
@@ -50,31 +54,26 @@ void hn_space_clear(struct hn_space *space)
 }
 
 /* Room for groups; all parameters are as yet in none, at their first value. */
-static enum hn_status start(struct hn_space *space, size_t group_count, struct hn_error *err)
+static void start(struct hn_space *space, size_t group_count)
 {
-    space->groups = calloc(group_count + 1, sizeof *space->groups);
-    space->group_of = calloc(space->parameter_count + 1, sizeof *space->group_of);
-    space->fixed = calloc(space->parameter_count + 1, sizeof *space->fixed);
-    if (space->groups == NULL || space->group_of == NULL || space->fixed == NULL)
-        return hn_fail_memory(err);
+    space->groups = hn_need(group_count, sizeof *space->groups);
+    space->group_of = hn_need(space->parameter_count, sizeof *space->group_of);
+    space->fixed = hn_need(space->parameter_count, sizeof *space->fixed);
     for (size_t i = 0; i < space->parameter_count; i++)
         space->group_of[i] = SIZE_MAX;
-    return HN_OK;
 }
 
-static enum hn_status start_group(struct hn_space *space, const size_t *parameters, size_t count,
-                                  struct hn_error *err)
+static struct hn_space_group *start_group(struct hn_space *space, const size_t *parameters,
+                                          size_t count)
 {
     struct hn_space_group *group = &space->groups[space->group_count];
-    *group = (struct hn_space_group){.parameter_count = count};
-    group->parameters = malloc((count + 1) * sizeof *group->parameters);
-    if (group->parameters == NULL)
-        return hn_fail_memory(err);
+    *group = (struct hn_space_group){.parameter_count = count,
+                                     .parameters = hn_need(count, sizeof *group->parameters)};
     memcpy(group->parameters, parameters, count * sizeof *parameters);
     for (size_t i = 0; i < count; i++)
         space->group_of[parameters[i]] = space->group_count;
     space->group_count++;
-    return HN_OK;
+    return group;
 }
 
 static enum hn_status fail_steps(const struct hn_space_solver *solver, struct hn_error *err)
@@ -100,8 +99,6 @@ static enum hn_status enumerate(struct hn_space_open *open, const struct hn_spac
     const struct hn_walk_limits limits = {.points = points + 1, .steps = most->steps};
     enum hn_walk walk = hn_space_walk_all(search, &limits);
     *complete = walk == HN_WALK_DONE;
-    if (walk == HN_WALK_NO_MEMORY)
-        return hn_fail_memory(err);
     if (walk == HN_WALK_TOO_LONG && search->point_count < most->enough_points)
         return fail_steps(&open->solver, err);
     return HN_OK;
@@ -109,77 +106,59 @@ static enum hn_status enumerate(struct hn_space_open *open, const struct hn_spac
 
 /* Whether there are clearly more points than can be kept. Counting is spared where an estimate
  * finds clearly fewer. */
-static enum hn_status judge(struct hn_space_open *open, const struct hn_space_limits *most,
-                            bool *too_many, struct hn_error *err)
+static bool are_too_many(struct hn_space_open *open, const struct hn_space_limits *most)
 {
     double points = (double)most->points;
-    *too_many = false;
     if (open->solver.plan.combinations <= points)
-        return HN_OK;
+        return false;
     double estimate = hn_space_open_estimate(open, most->few_steps / 10);
     if (estimate > 0 && estimate < points / clearly_fewer)
-        return HN_OK;
-    enum hn_walk walk = hn_space_open_count(open, most->few_steps);
-    if (walk == HN_WALK_NO_MEMORY)
-        return hn_fail_memory(err);
-    if (walk == HN_WALK_DONE)
-        *too_many = open->valid > points;
-    else
-        *too_many = hn_space_open_estimate(open, most_probed) > most->clearly_more * points;
-    return HN_OK;
+        return false;
+    if (hn_space_open_count(open, most->few_steps) == HN_WALK_DONE)
+        return open->valid > points;
+    return hn_space_open_estimate(open, most_probed) > most->clearly_more * points;
 }
 
 /* The group is not enumerated. */
 static enum hn_status leave_open(struct hn_space_open *open, const struct hn_space_limits *most,
                                  const struct hn_space_part *part, struct hn_error *err)
 {
-    enum hn_status status = hn_space_open_find_some(open, most->steps, err);
-    if (status != HN_OK)
-        return status == HN_ENOTFOUND ? fail_steps(&open->solver, err) : status;
-    enum hn_walk walk = open->counted ? HN_WALK_DONE : hn_space_open_count(open, most->many_steps);
-    if (walk == HN_WALK_NO_MEMORY)
-        return hn_fail_memory(err);
-    if (walk != HN_WALK_DONE)
+    if (!hn_space_open_find_some(open, most->steps))
+        return fail_steps(&open->solver, err);
+    if (!open->counted && hn_space_open_count(open, most->many_steps) != HN_WALK_DONE)
         open->valid = hn_space_open_estimate(open, most_probed);
-    return hn_space_open_complete(open, part, err);
+    hn_space_open_complete(open, part);
+    return HN_OK;
 }
 
-static enum hn_status take_points(struct hn_space_group *group, struct hn_space_open *open,
-                                  struct hn_error *err)
+static void take_points(struct hn_space_group *group, struct hn_space_open *open)
 {
     struct hn_space_search *search = &open->solver.search;
     uint64_t *points = search->points;
     group->table = open->solver.table;
     memset(&open->solver.table, 0, sizeof open->solver.table);
     search->points = NULL;
-    return hn_space_table_take(&group->table, points, search->point_count, err);
+    hn_space_table_take(&group->table, points, search->point_count);
 }
 
-static enum hn_status solve(struct hn_space *space, struct hn_space_problem *problem,
-                            const struct hn_space_part *part, struct hn_error *err)
+static enum hn_status solve_part(struct hn_space *space, struct hn_space_problem *problem,
+                                 const struct hn_space_part *part, struct hn_error *err)
 {
-    struct hn_space_open *open = NULL;
-    bool too_many = false;
-    bool complete = false;
-    enum hn_status status = start_group(space, part->parameters, part->parameter_count, err);
-    if (status == HN_OK)
-        status = hn_space_open_create(problem, part, &open, err);
-    struct hn_space_group *group = &space->groups[space->group_count - 1];
-    if (status == HN_OK)
-        status = judge(open, &space->limits, &too_many, err);
-    if (status == HN_OK && open->counted && open->valid == 0)
-        complete = true;
-    else if (status == HN_OK && !too_many)
+    struct hn_space_group *group = start_group(space, part->parameters, part->parameter_count);
+    struct hn_space_open *open = hn_space_open_create(problem, part);
+    bool too_many = are_too_many(open, &space->limits);
+    bool complete = open->counted && open->valid == 0;
+    enum hn_status status = HN_OK;
+    if (!complete && !too_many)
         status = enumerate(open, &space->limits, &complete, err);
     if (status == HN_OK && !complete) {
-        status = leave_open(open, &space->limits, part, err);
         group->open = open;
-        return status;
+        return leave_open(open, &space->limits, part, err);
     }
     if (status == HN_OK && open->solver.search.point_count == 0)
         status = hn_space_fail_empty(problem->demands, err);
     if (status == HN_OK)
-        status = take_points(group, open, err);
+        take_points(group, open);
     hn_space_open_destroy(open);
     return status;
 }
@@ -188,36 +167,16 @@ static enum hn_status solve_parts(struct hn_space *space, struct hn_space_proble
                                   struct hn_error *err)
 {
     struct hn_space_parts parts;
-    enum hn_status status = hn_space_parts_init(&parts, problem, err);
-    if (status == HN_OK)
-        status = start(space, parts.count, err);
-    for (size_t i = 0; i < space->parameter_count && status == HN_OK; i++)
+    enum hn_status status = HN_OK;
+    hn_space_parts_init(&parts, problem);
+    start(space, parts.count);
+    for (size_t i = 0; i < space->parameter_count; i++)
         space->fixed[i] = hn_space_problem_index(problem, i, 0);
     for (size_t i = 0; i < parts.count && status == HN_OK; i++)
-        status = solve(space, problem, &parts.items[i], err);
+        status = solve_part(space, problem, &parts.items[i], err);
     if (status == HN_OK)
-        status = hn_space_number(space, err);
+        hn_space_number(space);
     hn_space_parts_finish(&parts);
-    return status;
-}
-
-/* A constraint without a value counts where all before it hold. Once there is no such point, having
- * no value is as good as not holding, whatever the order. */
-static enum hn_status check_failing(const struct hn_space_problem *problem, struct hn_error *err)
-{
-    const struct hn_space_demands *demands = problem->demands;
-    uint16_t *choice = calloc(demands->space->parameter_count + 1, sizeof *choice);
-    if (choice == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < demands->conjuncts.count && status == HN_OK; i++) {
-        bool fails = false;
-        if (problem->may_fail[i])
-            status = hn_space_find_failing(demands, i, &fails, choice, err);
-        if (fails && status == HN_OK)
-            status = hn_space_fail_constraint(demands, i, choice, err);
-    }
-    free(choice);
     return status;
 }
 
@@ -230,37 +189,32 @@ static bool has_open(const struct hn_space *space)
     return false;
 }
 
-enum hn_status hn_space_basis_make(struct hn_space *space, struct hn_space_basis **basis,
-                                   struct hn_error *err)
+/* Clears the space and binds its constraints. */
+static enum hn_status make_basis(struct hn_space *space, struct hn_space_basis **basis,
+                                 struct hn_error *err)
 {
     hn_space_clear(space);
-    *basis = calloc(1, sizeof **basis);
-    if (*basis == NULL)
-        return hn_fail_memory(err);
+    *basis = hn_need(1, sizeof **basis);
     enum hn_status status = hn_space_demands_init(&(*basis)->demands, space, err);
-    if (status != HN_OK) {
-        hn_space_basis_destroy(*basis);
-        *basis = NULL;
-    }
+    if (status != HN_OK)
+        destroy_basis(*basis);
     return status;
 }
 
-enum hn_status hn_space_solve(struct hn_space *space, struct hn_space_basis *basis,
-                              struct hn_error *err)
+/* Finds the points. */
+static enum hn_status solve(struct hn_space *space, struct hn_space_basis *basis,
+                            struct hn_error *err)
 {
     struct hn_space_demands *demands = &basis->demands;
-    struct hn_space_problem *problem = &basis->problem;
-    enum hn_status status =
-        hn_space_problem_init(problem, demands, demands->conjuncts.count, SIZE_MAX, err);
-    if (status == HN_OK)
-        status = check_failing(problem, err);
-    if (status == HN_OK && problem->empty)
+    hn_space_problem_init(&basis->problem, demands, demands->conjuncts.count, SIZE_MAX);
+    enum hn_status status = hn_space_check_failing(&basis->problem, err);
+    if (status == HN_OK && basis->problem.empty)
         status = hn_space_fail_empty(demands, err);
-    return status == HN_OK ? solve_parts(space, problem, err) : status;
+    return status == HN_OK ? solve_parts(space, &basis->problem, err) : status;
 }
 
-void hn_space_take_basis(struct hn_space *space, struct hn_space_basis *basis,
-                         enum hn_status solved)
+/* The space owns the basis, where it still needs it. */
+static void take_basis(struct hn_space *space, struct hn_space_basis *basis, enum hn_status solved)
 {
     if (solved == HN_OK && has_open(space)) {
         space->basis = basis;
@@ -268,17 +222,17 @@ void hn_space_take_basis(struct hn_space *space, struct hn_space_basis *basis,
     }
     if (solved != HN_OK)
         hn_space_clear(space);
-    hn_space_basis_destroy(basis);
+    destroy_basis(basis);
 }
 
 enum hn_status hn_space_build(struct hn_space *space, struct hn_error *err)
 {
-    struct hn_space_basis *basis = NULL;
-    enum hn_status status = hn_space_basis_make(space, &basis, err);
+    struct hn_space_basis *basis;
+    enum hn_status status = make_basis(space, &basis, err);
     if (status != HN_OK)
         return status;
-    status = hn_space_solve(space, basis, err);
-    hn_space_take_basis(space, basis, status);
+    status = solve(space, basis, err);
+    take_basis(space, basis, status);
     return status;
 }
 
@@ -293,46 +247,193 @@ static enum hn_status check_distinct(const struct hn_space_table *table, struct 
 }
 
 /* One group of all parameters, in the layout of its table. */
-static enum hn_status take_choices(struct hn_space *space, const uint16_t *choices, uint64_t count,
-                                   struct hn_error *err)
-{
-    struct hn_space_table *table = &space->groups[0].table;
-    uint64_t *keys = malloc((count * table->words + 1) * sizeof *keys);
-    if (keys == NULL)
-        return hn_fail_memory(err);
-    for (uint64_t i = 0; i < count; i++)
-        hn_space_table_key(table, choices + i * space->parameter_count, keys + i * table->words);
-    enum hn_status status = hn_space_table_take(table, keys, count, err);
-    if (status == HN_OK)
-        status = check_distinct(table, err);
-    return status == HN_OK ? hn_space_number(space, err) : status;
-}
-
 enum hn_status hn_space_build_from(struct hn_space *space, const uint16_t *choices, uint64_t count,
                                    struct hn_error *err)
 {
+    size_t parameter_count = space->parameter_count;
+    size_t parameters[parameter_count + 1];
     hn_space_clear(space);
     if (count == 0)
         return hn_fail(err, HN_ECONFIG, "there is no point");
-    enum hn_status status = start(space, 1, err);
-    size_t *parameters = calloc(space->parameter_count + 1, sizeof *parameters);
-    size_t *values = calloc(space->parameter_count + 1, sizeof *values);
-    if (parameters == NULL || values == NULL)
-        status = hn_fail_memory(err);
-    for (size_t i = 0; i < space->parameter_count && status == HN_OK; i++) {
+    for (size_t i = 0; i < parameter_count; i++)
         parameters[i] = i;
-        values[i] = space->parameters[i].count;
-    }
+    start(space, 1);
+    struct hn_space_table *table = &start_group(space, parameters, parameter_count)->table;
+    hn_space_table_init(table, space, parameters, parameter_count);
+    uint64_t *keys = hn_need(count * table->words, sizeof *keys);
+    for (uint64_t i = 0; i < count; i++)
+        hn_space_table_key(table, choices + i * parameter_count, keys + i * table->words);
+    hn_space_table_take(table, keys, count);
+    enum hn_status status = check_distinct(table, err);
     if (status == HN_OK)
-        status = start_group(space, parameters, space->parameter_count, err);
-    if (status == HN_OK)
-        status = hn_space_table_init(&space->groups[0].table, parameters, space->parameter_count,
-                                     values, err);
-    if (status == HN_OK)
-        status = take_choices(space, choices, count, err);
-    free(parameters);
-    free(values);
-    if (status != HN_OK)
+        hn_space_number(space);
+    else
         hn_space_clear(space);
     return status;
+}
+
+/* As much as the compile workers, beside which it runs. */
+static const int niceness = 5;
+
+/* What takes no longer is waited for at once. */
+static const long quick_ns = 20000000;
+
+/* Whoever comes second, the thread's end or the space's, cleans up. */
+enum state { RUNNING, DONE, ABANDONED };
+
+struct hn_space_building {
+    struct hn_space *space;
+    struct hn_space_basis *basis;
+    pthread_t thread;
+    _Atomic(int) state;
+    sem_t ended;
+    enum hn_status status;
+    struct hn_error err;
+};
+
+static bool change(struct hn_space_building *building, enum state to)
+{
+    int running = RUNNING;
+    return atomic_compare_exchange_strong(&building->state, &running, (int)to);
+}
+
+static enum hn_status take(struct hn_space_building *building, struct hn_error *err)
+{
+    struct hn_space *space = building->space;
+    enum hn_status status = building->status;
+    if (status != HN_OK && err != NULL)
+        *err = building->err;
+    space->building = NULL;
+    take_basis(space, building->basis, status);
+    sem_destroy(&building->ended);
+    free(building);
+    return status;
+}
+
+static void *build(void *pointer)
+{
+    struct hn_space_building *building = pointer;
+    struct hn_space *space = building->space;
+    const id_t self = (id_t)gettid();
+    setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + niceness);
+    building->status = solve(space, building->basis, &building->err);
+    if (change(building, DONE)) {
+        sem_post(&building->ended);
+        return NULL;
+    }
+    (void)take(building, NULL);
+    hn_space_destroy(space);
+    return NULL;
+}
+
+/* Most spaces are small. */
+static bool was_quick(struct hn_space_building *building)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += quick_ns;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    return sem_timedwait(&building->ended, &until) == 0;
+}
+
+enum hn_status hn_space_begin(struct hn_space *space, struct hn_error *err)
+{
+    struct hn_space_building *building = hn_need(1, sizeof *building);
+    enum hn_status status = make_basis(space, &building->basis, err);
+    if (status != HN_OK) {
+        free(building);
+        return status;
+    }
+    building->space = space;
+    space->building = building;
+    sem_init(&building->ended, 0, 0);
+    if (hn_thread_start(&building->thread, build, building) == 0)
+        return was_quick(building) ? hn_space_wait(space, err) : HN_OK;
+    /* Without a thread it takes no longer than it would have anyway. */
+    building->status = solve(space, building->basis, &building->err);
+    return take(building, err);
+}
+
+bool hn_space_is_built(const struct hn_space *space)
+{
+    return space->building == NULL || atomic_load(&space->building->state) == DONE;
+}
+
+enum hn_status hn_space_wait(struct hn_space *space, struct hn_error *err)
+{
+    struct hn_space_building *building = space->building;
+    if (building == NULL)
+        return HN_OK;
+    pthread_join(building->thread, NULL);
+    return take(building, err);
+}
+
+/* Ends what was begun and not waited for. True: the thread is still at it, and will destroy the
+ * space. */
+static bool abandon(struct hn_space *space)
+{
+    struct hn_space_building *building = space->building;
+    if (building == NULL)
+        return false;
+    pthread_t thread = building->thread;
+    atomic_store(&space->abandoned, true);
+    if (!change(building, ABANDONED)) {
+        (void)hn_space_wait(space, NULL);
+        return false;
+    }
+    pthread_detach(thread);
+    return true;
+}
+
+bool hn_space_admits(const struct hn_space *space, const uint16_t *choice)
+{
+    const struct hn_space_demands *demands = &space->building->basis->demands;
+    struct hn_value values[demands->slot_count + 1];
+    hn_space_set_values(space, choice, values);
+    bool holds = true;
+    for (size_t i = 0; i < demands->conjuncts.count && holds; i++)
+        holds = hn_expression_truth(demands->conjuncts.items[i].expression, values) == HN_TRUE;
+    return holds;
+}
+
+static void free_value(struct hn_value *value)
+{
+    if (value->type == HN_WORD)
+        free((char *)value->word);
+}
+
+static void free_values(struct hn_value *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free_value(&values[i]);
+    free(values);
+}
+
+void hn_space_destroy(struct hn_space *space)
+{
+    if (space == NULL || abandon(space))
+        return;
+    hn_space_clear(space);
+    pthread_mutex_destroy(&space->lock);
+    for (size_t i = 0; i < space->parameter_count; i++) {
+        free(space->parameters[i].name);
+        free_values(space->parameters[i].values, space->parameters[i].count);
+    }
+    for (size_t i = 0; i < space->constant_count; i++) {
+        free(space->constants[i].name);
+        free_value(&space->constants[i].value);
+    }
+    for (size_t i = 0; i < space->constraint_count; i++) {
+        hn_expression_destroy(space->constraints[i].expression);
+        free(space->constraints[i].where);
+    }
+    for (size_t i = 0; i < space->word_count; i++)
+        free(space->words[i]);
+    hn_expression_destroy(space->estimate);
+    free(space->words);
+    free(space->parameters);
+    free(space->constants);
+    free(space->constraints);
+    free(space);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/space/space_count.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tuner/space/space_internal.h"
 
 static const size_t most_bytes = (size_t)256 << 20;
 
@@ -37,7 +37,7 @@ static void mark_slots(const struct hn_space_plan *plan, const struct hn_space_s
     }
 }
 
-static bool list_used(struct hn_space_counts *counts, size_t depth, const size_t *level_of,
+static void list_used(struct hn_space_counts *counts, size_t depth, const size_t *level_of,
                       unsigned char *terms, unsigned char *slots)
 {
     const struct hn_space_plan *plan = counts->plan;
@@ -59,10 +59,8 @@ static bool list_used(struct hn_space_counts *counts, size_t depth, const size_t
             }
         }
     }
-    level->terms = hn_blocks_take(&counts->blocks, (term_count + 1) * sizeof *level->terms);
-    level->slots = hn_blocks_take(&counts->blocks, (slot_count + 1) * sizeof *level->slots);
-    if (level->terms == NULL || level->slots == NULL)
-        return false;
+    level->terms = hn_need(term_count, sizeof *level->terms);
+    level->slots = hn_need(slot_count, sizeof *level->slots);
     for (size_t i = 0; i < term_count; i++) {
         if (terms[i])
             level->terms[level->term_count++] = (int)i;
@@ -71,28 +69,24 @@ static bool list_used(struct hn_space_counts *counts, size_t depth, const size_t
         if (slots[i])
             level->slots[level->slot_count++] = i;
     }
-    return true;
 }
 
-static bool list_all_used(struct hn_space_counts *counts)
+static void list_all_used(struct hn_space_counts *counts)
 {
     const struct hn_space_plan *plan = counts->plan;
-    size_t terms = plan->problem->terms.count + 1;
-    size_t slots = plan->problem->demands->slot_count + 1;
-    size_t *level_of = malloc(terms * sizeof *level_of);
-    unsigned char *marks = calloc(terms + slots, 1);
-    bool listed = level_of != NULL && marks != NULL;
-    for (size_t i = 0; i < terms && listed; i++)
+    size_t terms = plan->problem->terms.count;
+    size_t slots = plan->problem->demands->slot_count;
+    size_t *level_of = hn_need(terms, sizeof *level_of);
+    unsigned char *marks = hn_need(terms + slots, 1);
+    for (size_t i = 0; i < terms; i++)
         level_of[i] = SIZE_MAX;
-    for (size_t i = 0; i < plan->level_count && listed; i++) {
+    for (size_t i = 0; i < plan->level_count; i++)
         for (size_t j = 0; j < plan->levels[i].exports.count; j++)
             level_of[plan->levels[i].exports.items[j].result] = i;
-    }
-    for (size_t i = 0; i < plan->level_count && listed; i++)
-        listed = list_used(counts, i, level_of, marks, marks + terms);
+    for (size_t i = 0; i < plan->level_count; i++)
+        list_used(counts, i, level_of, marks, marks + terms);
     free(level_of);
     free(marks);
-    return listed;
 }
 
 static size_t key_size(const struct hn_space_count_level *level)
@@ -134,9 +128,7 @@ static bool grow(struct hn_space_counts *counts, struct hn_space_count_level *le
     size_t bytes = grown.capacity * size * sizeof *grown.keys;
     if (counts->bytes + bytes > most_bytes)
         return false;
-    grown.keys = malloc(bytes);
-    if (grown.keys == NULL)
-        return false;
+    grown.keys = hn_need_more(NULL, bytes, 1);
     for (size_t i = 0; i < grown.capacity; i++)
         grown.keys[i * size + size - 1] = UINT64_MAX;
     for (size_t i = 0; i < level->capacity; i++) {
@@ -209,9 +201,12 @@ static double count_below(struct hn_space_counts *counts, struct hn_space_search
 
 void hn_space_counts_finish(struct hn_space_counts *counts)
 {
-    for (size_t i = 0; counts->levels != NULL && i < counts->plan->level_count; i++)
+    for (size_t i = 0; counts->levels != NULL && i < counts->plan->level_count; i++) {
         free(counts->levels[i].keys);
-    hn_blocks_finish(&counts->blocks);
+        free(counts->levels[i].terms);
+        free(counts->levels[i].slots);
+    }
+    free(counts->levels);
     *counts = (struct hn_space_counts){0};
 }
 
@@ -219,12 +214,8 @@ enum hn_walk hn_space_counts_init(struct hn_space_counts *counts, struct hn_spac
                                   uint64_t most_steps)
 {
     *counts = (struct hn_space_counts){.plan = search->plan};
-    counts->levels =
-        hn_blocks_take(&counts->blocks, (search->plan->level_count + 1) * sizeof *counts->levels);
-    if (counts->levels == NULL || !list_all_used(counts)) {
-        hn_space_counts_finish(counts);
-        return HN_WALK_NO_MEMORY;
-    }
+    counts->levels = hn_need(search->plan->level_count, sizeof *counts->levels);
+    list_all_used(counts);
     counts->total = count_below(counts, search, 0, search->steps + most_steps);
     if (counts->total >= 0)
         return HN_WALK_DONE;

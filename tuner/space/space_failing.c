@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/space/space_parts.h"
+#include "base/random.h"
+#include "tuner/space/space_internal.h"
 
 /* What looking for an error may cost; one that is not found in so many steps is as good as none. */
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
@@ -15,81 +16,75 @@ enum { MOST_STEPS = 50000000 };
 enum { MOST_TRIED = 20000 };
 
 /* Any point of the part; false when there is none. */
-static enum hn_status find_any(struct hn_space_problem *problem, const struct hn_space_part *part,
-                               bool *found, uint16_t *choice, struct hn_error *err)
+static bool find_any(struct hn_space_problem *problem, const struct hn_space_part *part,
+                     uint16_t *choice)
 {
     struct hn_space_solver solver;
-    enum hn_status status = hn_space_solver_init(&solver, problem, part, err);
-    if (status != HN_OK)
-        return status;
+    hn_space_solver_init(&solver, problem, part);
     const struct hn_walk_limits limits = {.points = 1, .steps = MOST_STEPS};
-    enum hn_walk walk = hn_space_walk(&solver.search, 0, &limits);
-    *found = solver.search.point_count > 0;
-    if (*found)
+    (void)hn_space_walk(&solver.search, 0, &limits);
+    bool found = solver.search.point_count > 0;
+    if (found)
         hn_space_table_unpack(&solver.table, solver.search.points, choice);
     hn_space_solver_finish(&solver);
-    return walk == HN_WALK_NO_MEMORY ? hn_fail_memory(err) : HN_OK;
+    return found;
 }
 
-enum hn_status hn_space_find_failing(const struct hn_space_demands *demands, size_t conjunct,
-                                     bool *fails, uint16_t *choice, struct hn_error *err)
+/* A point at which the first conjuncts hold and this one has no value; false when there is none. */
+static bool find_failing(const struct hn_space_demands *demands, size_t conjunct, uint16_t *choice)
 {
     struct hn_space_problem problem;
     struct hn_space_parts parts = {0};
-    enum hn_status status = hn_space_problem_init(&problem, demands, conjunct, conjunct, err);
-    if (status != HN_OK)
-        return status;
-    *fails = !problem.empty;
-    if (*fails) {
+    hn_space_problem_init(&problem, demands, conjunct, conjunct);
+    bool fails = !problem.empty;
+    if (fails) {
         for (size_t i = 0; i < demands->space->parameter_count; i++)
             choice[i] = hn_space_problem_index(&problem, i, 0);
-        status = hn_space_parts_init(&parts, &problem, err);
+        hn_space_parts_init(&parts, &problem);
     }
-    for (size_t i = 0; i < parts.count && *fails && status == HN_OK; i++)
-        status = find_any(&problem, &parts.items[i], fails, choice, err);
+    for (size_t i = 0; i < parts.count && fails; i++)
+        fails = find_any(&problem, &parts.items[i], choice);
     hn_space_parts_finish(&parts);
     hn_space_problem_finish(&problem);
-    return status;
+    return fails;
 }
 
-static void set_values(const struct hn_space *space, const uint16_t *choice,
-                       struct hn_value *values)
-{
-    for (size_t i = 0; i < space->parameter_count; i++)
-        values[i] = space->parameters[i].values[choice[i]];
-    for (size_t i = 0; i < space->constant_count; i++)
-        values[space->parameter_count + i] = space->constants[i].value;
-}
-
-enum hn_status hn_space_fail_constraint(const struct hn_space_demands *demands, size_t conjunct,
-                                        const uint16_t *choice, struct hn_error *err)
+/* HN_ECONFIG: what the constraint of the conjunct says at the point, where it has no value. */
+static enum hn_status fail_constraint(const struct hn_space_demands *demands, size_t conjunct,
+                                      const uint16_t *choice, struct hn_error *err)
 {
     const struct hn_space *space = demands->space;
     size_t source = demands->conjuncts.items[conjunct].source;
     const struct hn_space_constraint *constraint = &space->constraints[source];
-    struct hn_value *values = calloc(demands->slot_count + 1, sizeof *values);
-    if (values == NULL)
-        return hn_fail_memory(err);
-    set_values(space, choice, values);
-    struct hn_error reason = {0};
+    struct hn_value values[demands->slot_count + 1];
     struct hn_value result;
-    hn_expression_evaluate(constraint->expression, values, &result, &reason);
-    free(values);
+    struct hn_error reason = {0};
     struct hn_bindings point;
+    hn_space_set_values(space, choice, values);
+    hn_expression_evaluate(constraint->expression, values, &result, &reason);
     enum hn_status status = hn_space_bindings(space, choice, &point, err);
     if (status != HN_OK)
         return status;
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_bindings_append(&text, &point);
+    char *text = hn_needed(hn_bindings_text(&point));
     hn_fail(err, HN_ECONFIG,
             "%s%sconstraint %s, at the point %s; a constraint written before it can exclude such "
             "points",
             constraint->where == NULL ? "" : constraint->where,
-            constraint->where == NULL ? "" : ": ", reason.message, text.failed ? "" : text.data);
-    hn_text_finish(&text);
+            constraint->where == NULL ? "" : ": ", reason.message, text);
+    free(text);
     hn_bindings_finish(&point);
     return HN_ECONFIG;
+}
+
+/* Once there is no such point, having no value is as good as not holding, whatever the order. */
+enum hn_status hn_space_check_failing(const struct hn_space_problem *problem, struct hn_error *err)
+{
+    const struct hn_space_demands *demands = problem->demands;
+    uint16_t choice[demands->space->parameter_count + 1];
+    for (size_t i = 0; i < demands->conjuncts.count; i++)
+        if (problem->may_fail[i] && find_failing(demands, i, choice))
+            return fail_constraint(demands, i, choice, err);
+    return HN_OK;
 }
 
 /* The first constraint that does not hold at the point. */
@@ -132,7 +127,7 @@ static size_t count_rejected(const struct hn_space_demands *demands, uint16_t *c
     for (; tried < MOST_TRIED && (double)tried < cartesian; tried++) {
         if (cartesian > MOST_TRIED)
             draw(space, &random, choice);
-        set_values(space, choice, values);
+        hn_space_set_values(space, choice, values);
         rejected[first_broken(space, values)]++;
         step(space, choice);
     }
@@ -142,28 +137,22 @@ static size_t count_rejected(const struct hn_space_demands *demands, uint16_t *c
 enum hn_status hn_space_fail_empty(const struct hn_space_demands *demands, struct hn_error *err)
 {
     const struct hn_space *space = demands->space;
-    uint16_t *choice = calloc(space->parameter_count + 1, sizeof *choice);
-    struct hn_value *values = calloc(demands->slot_count + 1, sizeof *values);
-    size_t *rejected = calloc(space->constraint_count + 1, sizeof *rejected);
-    enum hn_status status = HN_ENOTFOUND;
-    if (choice == NULL || values == NULL || rejected == NULL) {
-        status = hn_fail_memory(err);
-    } else {
-        size_t most = 0;
-        size_t tried = count_rejected(demands, choice, values, rejected);
-        for (size_t i = 1; i < space->constraint_count; i++)
-            most = rejected[i] > rejected[most] ? i : most;
-        const struct hn_space_constraint *constraint = &space->constraints[most];
-        hn_fail(err, status,
-                "%s%sno point is valid: the constraint '%s' rejects most, %zu of %zu "
-                "combinations%s",
-                constraint->where == NULL ? "" : constraint->where,
-                constraint->where == NULL ? "" : ": ", hn_expression_text(constraint->expression),
-                rejected[most], tried,
-                hn_space_cartesian(space) > MOST_TRIED ? " drawn at random" : "");
-    }
+    uint16_t *choice = hn_need(space->parameter_count, sizeof *choice);
+    struct hn_value *values = hn_need(demands->slot_count, sizeof *values);
+    size_t *rejected = hn_need(space->constraint_count, sizeof *rejected);
+    size_t most = 0;
+    size_t tried = count_rejected(demands, choice, values, rejected);
+    for (size_t i = 1; i < space->constraint_count; i++)
+        most = rejected[i] > rejected[most] ? i : most;
+    const struct hn_space_constraint *constraint = &space->constraints[most];
+    hn_fail(err, HN_ENOTFOUND,
+            "%s%sno point is valid: the constraint '%s' rejects most, %zu of %zu combinations%s",
+            constraint->where == NULL ? "" : constraint->where,
+            constraint->where == NULL ? "" : ": ", hn_expression_text(constraint->expression),
+            rejected[most], tried,
+            hn_space_cartesian(space) > MOST_TRIED ? " drawn at random" : "");
     free(choice);
     free(values);
     free(rejected);
-    return status;
+    return HN_ENOTFOUND;
 }

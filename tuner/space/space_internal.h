@@ -5,11 +5,74 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/expression/expression.h"
+#include "base/expression/expression_terms.h"
+#include "base/memory.h"
 #include "tuner/space/space.h"
-#include "tuner/space/space_table.h"
 
 /* The inside of a space, for space*.c only. */
+
+/* space_table.c: points over some parameters, sorted, each packed into a key of a few bytes. */
+
+/* Where a parameter's index is in a key: the first parameter in the highest bits of the first word. */
+struct hn_space_field {
+    size_t parameter;
+    size_t word;
+    unsigned shift;
+    uint64_t mask;
+};
+
+struct hn_space_table {
+    struct hn_space_field *fields; /* by parameter, ascending */
+    size_t field_count;
+    size_t words; /* of a key as it is handled */
+    size_t bytes; /* of a key as it is kept */
+    uint64_t last_mask;
+    unsigned char *rows;
+    uint64_t count;
+};
+
+/* Parameters of the space, ascending. */
+void hn_space_table_init(struct hn_space_table *table, const struct hn_space *space, const size_t *parameters,
+                         size_t parameter_count);
+void hn_space_table_finish(struct hn_space_table *table);
+
+/* The indices in choice are within their parameters' values. */
+static inline void hn_space_table_key(const struct hn_space_table *table, const uint16_t *choice, uint64_t *key)
+{
+    for (size_t i = 0; i < table->words; i++)
+        key[i] = 0;
+    for (const struct hn_space_field *field = table->fields; field < table->fields + table->field_count; field++)
+        key[field->word] |= (uint64_t)choice[field->parameter] << field->shift;
+}
+
+/* Where the parameter is in a key. */
+static inline const struct hn_space_field *hn_space_table_field(const struct hn_space_table *table, size_t parameter)
+{
+    const struct hn_space_field *field = table->fields;
+    while (field->parameter != parameter)
+        field++;
+    return field;
+}
+
+/* Sets the indices of the table's parameters in choice. */
+void hn_space_table_unpack(const struct hn_space_table *table, const uint64_t *key, uint16_t *choice);
+
+/* Takes `count` keys, one after another, in any order; frees them. */
+void hn_space_table_take(struct hn_space_table *table, uint64_t *keys, uint64_t count);
+/* Room for `count` keys, which hn_space_table_put then fills in ascending order. */
+void hn_space_table_reserve(struct hn_space_table *table, uint64_t count);
+void hn_space_table_put(struct hn_space_table *table, uint64_t row, const uint64_t *key);
+
+void hn_space_table_row(const struct hn_space_table *table, uint64_t row, uint64_t *key);
+void hn_space_table_get(const struct hn_space_table *table, uint64_t row, uint16_t *choice);
+/* The row of a key, or UINT64_MAX. */
+uint64_t hn_space_table_find(const struct hn_space_table *table, const uint64_t *key);
+/* Sets the bits of the indices of a parameter with which the key, the rest as it is, has a row. */
+void hn_space_table_values(const struct hn_space_table *table, const uint64_t *key, size_t parameter, uint64_t *valid);
+/* The first row whose parameters' indices are those in wanted, each where it is not below 0; NULL: any. UINT64_MAX: none. */
+uint64_t hn_space_table_first(const struct hn_space_table *table, const int *wanted);
+/* The first row from `row` on whose key is not below `key`. */
+uint64_t hn_space_table_lower(const struct hn_space_table *table, uint64_t row, uint64_t end, const uint64_t *key);
 
 struct hn_space_parameter {
     char *name;
@@ -88,8 +151,8 @@ struct hn_space {
 
 /* Frees what a build made. */
 void hn_space_clear(struct hn_space *space);
-/* Orders the groups, which have their points, and numbers those. HN_ENOMEM. */
-enum hn_status hn_space_number(struct hn_space *space, struct hn_error *err);
+/* Orders the groups, which have their points, and numbers those. */
+void hn_space_number(struct hn_space *space);
 /* Whether the indices in choice of a group's parameters are within their values. */
 static inline bool hn_space_group_has(const struct hn_space *space, const struct hn_space_group *group,
                                       const uint16_t *choice)
@@ -104,5 +167,296 @@ static inline bool hn_space_group_has(const struct hn_space *space, const struct
 bool hn_space_group_contains(const struct hn_space *space, size_t group, const uint16_t *choice);
 /* The points of a block, numbered. */
 const struct hn_space_table *hn_space_block_table(const struct hn_space *space, size_t block);
+
+/* space_problem.c: what the constraints of a space demand. Slots of constraints: parameters in declared order, then
+ * constants. */
+
+/* What names in expressions mean, in that order. The lists are the caller's, what is in them the space's. */
+void hn_space_scope_init(const struct hn_space *space, struct hn_scope *scope);
+void hn_space_scope_finish(struct hn_scope *scope);
+
+/* All conjuncts of the constraints, as written; source is the number of the constraint. */
+struct hn_space_demands {
+    const struct hn_space *space;
+    struct hn_conjuncts conjuncts;
+    size_t slot_count;
+    size_t slot_words; /* of a set of slots */
+    uint64_t *slots;   /* slot_words for each conjunct: what it depends on */
+};
+
+/* Binds the constraints. HN_ECONFIG for an unknown name. */
+enum hn_status hn_space_demands_init(struct hn_space_demands *demands, struct hn_space *space, struct hn_error *err);
+void hn_space_demands_finish(struct hn_space_demands *demands);
+
+/* A conjunct that is left after what could be known was folded into the domains. */
+struct hn_space_check {
+    size_t conjunct;
+    bool failing;          /* it has to have no value, else to hold */
+    int term;              /* that is 1 where the check passes; -1: ask the evaluator */
+    const uint64_t *slots; /* parameters with more than one value that it depends on */
+};
+
+/* Points at which the first `limit` conjuncts hold, and conjunct `failing` (SIZE_MAX: none) has no value. Among the first
+ * ones no value is as good as false. */
+struct hn_space_problem {
+    const struct hn_space_demands *demands;
+    size_t limit;
+    size_t failing;
+    struct hn_domain *domains; /* by slot, in declared order */
+    struct hn_value *values;   /* of all domains */
+    uint16_t *indices;         /* of these values in declared order */
+    struct hn_value *current;  /* by slot: of those with a single value that one */
+    size_t *restricted_by;     /* by slot: the last conjunct plus one that took values away, with what it relied on */
+    bool *may_fail;            /* by conjunct: whether it was not shown to have a value wherever all before it hold */
+    bool *folded;              /* by conjunct */
+    struct hn_terms terms;
+    struct hn_space_check *checks;
+    size_t check_count;
+    uint64_t *slots; /* of the checks */
+    bool empty; /* no point is left */
+};
+
+void hn_space_problem_init(struct hn_space_problem *problem, const struct hn_space_demands *demands, size_t limit,
+                           size_t failing);
+void hn_space_problem_finish(struct hn_space_problem *problem);
+
+/* The declared index of the value at a position of a parameter's domain. */
+static inline uint16_t hn_space_problem_index(const struct hn_space_problem *problem, size_t parameter, size_t position)
+{
+    return problem->indices[problem->domains[parameter].values - problem->values + (ptrdiff_t)position];
+}
+
+/* Values of a whole point by slot. */
+void hn_space_set_values(const struct hn_space *space, const uint16_t *choice, struct hn_value *values);
+
+/* What a build stands on, and open groups refer to. */
+struct hn_space_basis {
+    struct hn_space_demands demands;
+    struct hn_space_problem problem;
+};
+
+/* Whether all constraints hold, by the evaluator: of a space that is being built. */
+bool hn_space_admits(const struct hn_space *space, const uint16_t *choice);
+
+/* What computes a term. */
+struct hn_space_program {
+    const struct hn_instruction *items;
+    size_t count;
+};
+
+/* Collects the terms that a term is computed from. The terms do not grow meanwhile. */
+struct hn_space_gatherer {
+    const struct hn_terms *terms;
+    unsigned char *seen; /* by term */
+    int *found;          /* what hn_space_gather found, ascending; constants are left out */
+    size_t count;
+};
+
+void hn_space_gatherer_init(struct hn_space_gatherer *gatherer, const struct hn_terms *terms);
+void hn_space_gatherer_finish(struct hn_space_gatherer *gatherer);
+void hn_space_gather(struct hn_space_gatherer *gatherer, int term);
+
+static inline bool hn_has_slot(const uint64_t *slots, size_t slot)
+{
+    return slots[slot / 64] >> (slot % 64) & 1;
+}
+
+/* space_plan.c: how the valid points over some parameters are looked for. Parameters are bound one after another,
+ * one a level; a level's steps take away those of its values with which a check can not pass any more. What a step needs
+ * of the levels above is computed there, when their parameter is bound. */
+
+enum hn_step_kind {
+    HN_STEP_TABULATED, /* the values that pass are kept as bits, for each combination of the few parameters above */
+    HN_STEP_COMPUTED,  /* a term is computed for each value, or for a few where it rises or falls with them */
+    HN_STEP_EVALUATED, /* the evaluator is asked for each value */
+};
+
+struct hn_space_step_key {
+    size_t slot;
+    size_t stride;
+};
+
+struct hn_space_step {
+    enum hn_step_kind kind;
+    const struct hn_space_check *check; /* to be evaluated, where term is -1 */
+    int term;
+    int edge;                    /* the term, or a <= b where that is a == b */
+    enum hn_direction direction; /* of the edge with the position of the level's value */
+    struct hn_space_program before; /* what does not change with it */
+    struct hn_space_program after;  /* what does */
+    struct hn_space_program to_edge;
+    const struct hn_space_step_key *keys;
+    size_t key_count;
+    size_t bits_at;  /* where its bits begin, in words */
+    size_t known_at; /* where it is kept which bits are known, in bytes */
+};
+
+struct hn_space_level {
+    size_t parameter;
+    size_t count; /* of values */
+    size_t words; /* of a set of values */
+    size_t mask_at; /* where its set of candidates is, in words */
+    const struct hn_value *values;
+    struct hn_space_step *steps;
+    size_t step_count;
+    struct hn_space_program exports; /* what steps below need */
+    const uint64_t *parts;           /* of a key, by position */
+    size_t key_word;
+};
+
+struct hn_space_plan {
+    const struct hn_space_problem *problem;
+    struct hn_space_level *levels;
+    size_t level_count;
+    size_t key_words;
+    size_t mask_words;
+    size_t bit_words;
+    size_t known_bytes;
+    bool evaluates;      /* values are needed, not only positions */
+    double combinations; /* before any check */
+    struct hn_blocks blocks;
+};
+
+/* A set of parameters that checks connect with each other, and with no other parameter. */
+struct hn_space_part {
+    const size_t *parameters; /* ascending */
+    size_t parameter_count;
+    const size_t *checks; /* of the problem */
+    size_t check_count;
+};
+
+/* problem's terms grow; order holds all of the part's parameters. */
+void hn_space_plan_init(struct hn_space_plan *plan, struct hn_space_problem *problem, const struct hn_space_part *part,
+                        const size_t *order, const struct hn_space_table *table);
+void hn_space_plan_finish(struct hn_space_plan *plan);
+
+/* space_order.c: an order in which few combinations have to be tried; order has room for the part's parameters. */
+void hn_space_order(struct hn_space_problem *problem, const struct hn_space_part *part, size_t *order);
+
+/* space_search.c: going through a plan, one thread's state. */
+struct hn_space_search {
+    const struct hn_space_plan *plan;
+    uint16_t *positions;      /* by slot, of the values bound */
+    struct hn_value *current; /* by slot, where the plan evaluates */
+    union hn_cell *cells;     /* by term */
+    uint64_t *bits;           /* tables */
+    unsigned char *known;
+    uint64_t *masks;          /* candidates, by level */
+    uint64_t *keys;           /* of the points below, by level */
+    uint64_t *points;         /* keys that were found */
+    uint64_t point_count;
+    uint64_t capacity;
+    uint64_t steps;           /* values bound or checked, those that ask the evaluator many times */
+};
+
+void hn_space_search_init(struct hn_space_search *search, const struct hn_space_plan *plan);
+void hn_space_search_finish(struct hn_space_search *search);
+
+/* The candidates of a level, in its mask, while the levels above are bound: false when there are none. At the last level
+ * all of them are points. */
+bool hn_space_candidates(struct hn_space_search *search, size_t level);
+/* How many there are. */
+size_t hn_space_count_candidates(const struct hn_space_search *search, size_t level);
+void hn_space_bind(struct hn_space_search *search, size_t level, size_t position);
+
+/* How a walk ended. */
+enum hn_walk { HN_WALK_DONE, HN_WALK_ENOUGH, HN_WALK_TOO_LONG };
+struct hn_walk_limits {
+    uint64_t points; /* ends with ENOUGH when there are that many */
+    uint64_t steps;  /* ends with TOO_LONG after so many steps, and four for each point, or a signal */
+};
+/* All points below the levels that are bound, in the order of the plan: appends their keys. */
+enum hn_walk hn_space_walk(struct hn_space_search *search, size_t level, const struct hn_walk_limits *limits);
+/* space_parallel.c: from the first level on; steps count from now. A long walk is done by all cores, with the same outcome. */
+enum hn_walk hn_space_walk_all(struct hn_space_search *search, const struct hn_walk_limits *limits);
+
+/* space_parts.c: a problem in parts that are independent of each other. Parameters with one value are in none. */
+struct hn_space_parts {
+    struct hn_space_part *items; /* by their first parameter */
+    size_t count;
+    size_t *parameters;
+    size_t *checks;
+};
+
+void hn_space_parts_init(struct hn_space_parts *parts, const struct hn_space_problem *problem);
+void hn_space_parts_finish(struct hn_space_parts *parts);
+
+/* A part with what is needed to look for its points. */
+struct hn_space_solver {
+    struct hn_space_table table; /* only the layout of keys */
+    struct hn_space_plan plan;
+    struct hn_space_search search;
+};
+
+void hn_space_solver_init(struct hn_space_solver *solver, struct hn_space_problem *problem,
+                          const struct hn_space_part *part);
+void hn_space_solver_finish(struct hn_space_solver *solver);
+
+/* space_failing.c: a constraint has no value at a point where all constraints before it hold. HN_ECONFIG with what it says there. */
+enum hn_status hn_space_check_failing(const struct hn_space_problem *problem, struct hn_error *err);
+/* HN_ENOTFOUND: names the constraint that rejects most. */
+enum hn_status hn_space_fail_empty(const struct hn_space_demands *demands, struct hn_error *err);
+
+/* space_count.c: how many points lie below each state of a plan. What the levels from one on do depends on little of
+ * what is bound above: the values that their steps use. Where few combinations of these occur, all points are counted,
+ * and drawn, without being looked at one by one (as paths through a decision diagram). */
+struct hn_space_count_level {
+    int *terms; /* what the levels from this one on use of those above: cells, and positions */
+    size_t term_count;
+    size_t *slots;
+    size_t slot_count;
+    uint64_t *keys; /* of these, then the count; a hash table */
+    size_t used;
+    size_t capacity;
+};
+
+struct hn_space_counts {
+    const struct hn_space_plan *plan;
+    struct hn_space_count_level *levels;
+    size_t bytes;
+    double total; /* exact up to 2^53 */
+    struct hn_blocks blocks;
+};
+
+/* HN_WALK_TOO_LONG: that takes more than so many steps, or 256 MiB; then counts holds nothing. */
+enum hn_walk hn_space_counts_init(struct hn_space_counts *counts, struct hn_space_search *search, uint64_t most_steps);
+void hn_space_counts_finish(struct hn_space_counts *counts);
+
+/* Leaves search at a point, all equally likely: its key is below the last level. */
+void hn_space_counts_draw(const struct hn_space_counts *counts, struct hn_space_search *search,
+                          struct hn_random *random);
+
+/* space_open.c: a group with more combinations than can be kept: asks the checks instead. Safe from several
+ * threads. */
+struct hn_space_open {
+    struct hn_space_solver solver;
+    struct hn_space_plan declared; /* binds the parameters in declared order */
+    size_t *checks;                /* of the problem */
+    size_t check_count;
+    struct hn_space_counts counts;
+    bool counted;         /* else valid is an estimate, and draws are only about uniform */
+    double valid;
+    uint16_t *some;       /* a valid choice, of the group's parameters */
+    pthread_mutex_t lock; /* of the solver's search, which draws */
+};
+
+/* Counts the part's points where that takes few steps. HN_WALK_TOO_LONG else. */
+enum hn_walk hn_space_open_count(struct hn_space_open *open, uint64_t most_steps);
+/* Estimates how many there are (Knuth, "Estimating the efficiency of backtrack programs", 1975). */
+double hn_space_open_estimate(struct hn_space_open *open, uint64_t most_steps);
+
+/* The part's solver, to begin with; problem outlives it. */
+struct hn_space_open *hn_space_open_create(struct hn_space_problem *problem, const struct hn_space_part *part);
+/* Keeps one of the points that were found, or looks for one. False: there is none within most_steps. */
+bool hn_space_open_find_some(struct hn_space_open *open, uint64_t most_steps);
+/* Makes the rest, once it is clear that the group stays open; it has been counted or estimated. */
+void hn_space_open_complete(struct hn_space_open *open, const struct hn_space_part *part);
+void hn_space_open_destroy(struct hn_space_open *open);
+
+bool hn_space_open_contains(const struct hn_space_open *open, const uint16_t *choice);
+/* Sets the bits of the declared indices of a parameter with which, the others being as in choice, all checks pass. */
+void hn_space_open_values(const struct hn_space_open *open, const uint16_t *choice, size_t parameter, uint64_t *values);
+void hn_space_open_draw(struct hn_space_open *open, struct hn_random *random, uint16_t *choice);
+bool hn_space_open_first(const struct hn_space_open *open, const int *wanted, uint16_t *choice);
 
 #endif

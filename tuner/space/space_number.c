@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdatomic.h>
-#include <stdlib.h>
 
-#include "tuner/space/space_open.h"
+#include "tuner/space/space_internal.h"
 
 /* Points are numbered block by block, like the digits of a number. */
 
@@ -36,32 +35,22 @@ static bool multiply(uint64_t *product, uint64_t factor)
     return !__builtin_mul_overflow(*product, factor, product);
 }
 
-/* *fits: its points take no more than that. */
-static enum hn_status init_block(struct hn_space *space, struct hn_space_block *block, bool *fits,
-                                 struct hn_error *err)
+/* The block's table; false when its points take too much. */
+static bool init_block(struct hn_space *space, struct hn_space_block *block)
 {
-    size_t *parameters = calloc(space->parameter_count + 1, sizeof *parameters);
-    size_t *values = calloc(space->parameter_count + 1, sizeof *values);
-    enum hn_status status = HN_ENOMEM;
+    size_t parameters[space->parameter_count + 1];
     size_t count = 0;
-    if (parameters == NULL || values == NULL) {
-        hn_fail_memory(err);
-    } else {
-        for (size_t i = 0; i < space->parameter_count; i++) {
-            size_t group = space->group_of[i];
-            values[i] = space->parameters[i].count;
-            if (group != SIZE_MAX && group >= block->first_group &&
-                group < block->first_group + block->group_count)
-                parameters[count++] = i;
-        }
-        status = hn_space_table_init(&block->table, parameters, count, values, err);
-        *fits = status != HN_OK || block->count <= most_bytes / (block->table.bytes + 1);
-        if (status == HN_OK && *fits)
-            status = hn_space_table_reserve(&block->table, block->count, err);
+    for (size_t i = 0; i < space->parameter_count; i++) {
+        size_t group = space->group_of[i];
+        if (group != SIZE_MAX && group >= block->first_group &&
+            group < block->first_group + block->group_count)
+            parameters[count++] = i;
     }
-    free(parameters);
-    free(values);
-    return status;
+    hn_space_table_init(&block->table, space, parameters, count);
+    if (block->count > most_bytes / (block->table.bytes + 1))
+        return false;
+    hn_space_table_reserve(&block->table, block->count);
+    return true;
 }
 
 /* Counts the points; false when they are too many to be numbered. */
@@ -86,21 +75,16 @@ static bool count_points(struct hn_space *space)
     return numbered && space->size <= space->limits.points;
 }
 
-enum hn_status hn_space_number(struct hn_space *space, struct hn_error *err)
+void hn_space_number(struct hn_space *space)
 {
-    space->blocks = calloc(space->group_count + 1, sizeof *space->blocks);
-    if (space->blocks == NULL)
-        return hn_fail_memory(err);
+    space->blocks = hn_need(space->group_count, sizeof *space->blocks);
     make_blocks(space);
-    enum hn_status status = HN_OK;
     bool numbered = count_points(space);
-    for (size_t i = 0; i < space->block_count && numbered && status == HN_OK; i++) {
+    for (size_t i = 0; i < space->block_count && numbered; i++)
         if (space->blocks[i].group_count > 1)
-            status = init_block(space, &space->blocks[i], &numbered, err);
-    }
+            numbered = init_block(space, &space->blocks[i]);
     if (!numbered)
         space->size = UINT64_MAX;
-    return status;
 }
 
 /* Rows of the groups of a block that agree in the parameters so far. */

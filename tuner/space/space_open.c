@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/space/space_open.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "tuner/space/space_internal.h"
 
 /* PROBES make the estimate, where the steps are enough for them. A draw that can not be counted
  * out takes one of CANDIDATES points found by random descents, by their weights; each descent may
@@ -11,21 +11,13 @@ enum { PROBES = 4000, CANDIDATES = 32, MOST_DESCENT = 20000 };
 /* What looking for the first point with given values may cost. */
 enum { MOST_FIRST = 50000000 };
 
-enum hn_status hn_space_open_create(struct hn_space_problem *problem,
-                                    const struct hn_space_part *part, struct hn_space_open **open,
-                                    struct hn_error *err)
+struct hn_space_open *hn_space_open_create(struct hn_space_problem *problem,
+                                           const struct hn_space_part *part)
 {
-    struct hn_space_open *created = calloc(1, sizeof *created);
-    if (created == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = hn_space_solver_init(&created->solver, problem, part, err);
-    if (status != HN_OK) {
-        free(created);
-        return status;
-    }
-    pthread_mutex_init(&created->lock, NULL);
-    *open = created;
-    return HN_OK;
+    struct hn_space_open *open = hn_need(1, sizeof *open);
+    hn_space_solver_init(&open->solver, problem, part);
+    pthread_mutex_init(&open->lock, NULL);
+    return open;
 }
 
 void hn_space_open_destroy(struct hn_space_open *open)
@@ -101,43 +93,33 @@ static void take_choice(const struct hn_space_search *search, uint16_t *choice)
     }
 }
 
-enum hn_status hn_space_open_find_some(struct hn_space_open *open, uint64_t most_steps,
-                                       struct hn_error *err)
+bool hn_space_open_find_some(struct hn_space_open *open, uint64_t most_steps)
 {
     struct hn_space_search *search = &open->solver.search;
-    size_t parameters = search->plan->problem->demands->space->parameter_count;
-    open->some = calloc(parameters + 1, sizeof *open->some);
-    if (open->some == NULL)
-        return hn_fail_memory(err);
     if (search->point_count == 0) {
         const struct hn_walk_limits limits = {.points = 1, .steps = search->steps + most_steps};
-        if (hn_space_walk(search, 0, &limits) == HN_WALK_NO_MEMORY)
-            return hn_fail_memory(err);
+        (void)hn_space_walk(search, 0, &limits);
     }
     if (search->point_count == 0)
-        return HN_ENOTFOUND;
+        return false;
+    open->some =
+        hn_need(search->plan->problem->demands->space->parameter_count, sizeof *open->some);
     hn_space_table_unpack(&open->solver.table, search->points, open->some);
     free(search->points);
     search->points = NULL;
     search->point_count = search->capacity = 0;
-    return HN_OK;
+    return true;
 }
 
-enum hn_status hn_space_open_complete(struct hn_space_open *open, const struct hn_space_part *part,
-                                      struct hn_error *err)
+void hn_space_open_complete(struct hn_space_open *open, const struct hn_space_part *part)
 {
     struct hn_space_problem *problem = (struct hn_space_problem *)open->solver.plan.problem;
-    enum hn_status status = hn_space_plan_init(&open->declared, problem, part, part->parameters,
-                                               &open->solver.table, err);
-    if (status != HN_OK)
-        return status;
-    open->checks = malloc((part->check_count + 1) * sizeof *open->checks);
-    if (open->checks == NULL)
-        return hn_fail_memory(err);
+    hn_space_plan_init(&open->declared, problem, part, part->parameters, &open->solver.table);
+    open->checks = hn_need(part->check_count, sizeof *open->checks);
     memcpy(open->checks, part->checks, part->check_count * sizeof *open->checks);
     open->check_count = part->check_count;
     hn_space_search_finish(&open->solver.search);
-    return hn_space_search_init(&open->solver.search, &open->solver.plan, err);
+    hn_space_search_init(&open->solver.search, &open->solver.plan);
 }
 
 /* The position of a parameter's value in its domain; SIZE_MAX: no valid point has it. */
@@ -295,8 +277,7 @@ static bool find_first(struct hn_space_search *search, size_t depth, const int *
 bool hn_space_open_first(const struct hn_space_open *open, const int *wanted, uint16_t *choice)
 {
     struct hn_space_search search;
-    if (hn_space_search_init(&search, &open->declared, NULL) != HN_OK)
-        return false;
+    hn_space_search_init(&search, &open->declared);
     bool found = find_first(&search, 0, wanted);
     if (found)
         take_choice(&search, choice);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "tuner/space/space_plan.h"
+#include "tuner/space/space_internal.h"
 
 /* The work that an order makes is estimated from the share of combinations that each check lets
  * pass, as if checks were independent; the share is that of a sample. */
@@ -25,7 +25,6 @@ struct guess {
     struct hn_value *current;
     union hn_cell *cells;
     struct hn_space_gatherer gatherer;
-    struct hn_blocks blocks;
 };
 
 /* A random position of each parameter that the check depends on. */
@@ -173,40 +172,34 @@ static void choose(struct guess *guess, size_t *order)
         memcpy(order, guess->trial, count * sizeof *order);
 }
 
-static enum hn_status allocate(struct guess *guess)
-{
-    size_t slots = guess->problem->demands->slot_count + 1;
-    size_t terms = guess->problem->terms.count + 1;
-    struct hn_blocks *blocks = &guess->blocks;
-    guess->share = hn_blocks_take(blocks, (guess->part->check_count + 1) * sizeof *guess->share);
-    guess->rank = hn_blocks_take(blocks, slots * sizeof *guess->rank);
-    guess->trial = hn_blocks_take(blocks, slots * sizeof *guess->trial);
-    guess->factor = hn_blocks_take(blocks, slots * sizeof *guess->factor);
-    guess->positions = hn_blocks_take(blocks, slots * sizeof *guess->positions);
-    guess->current = hn_blocks_take(blocks, slots * sizeof *guess->current);
-    guess->cells = hn_blocks_take(blocks, terms * sizeof *guess->cells);
-    if (guess->share == NULL || guess->rank == NULL || guess->trial == NULL ||
-        guess->factor == NULL || guess->positions == NULL || guess->current == NULL ||
-        guess->cells == NULL)
-        return HN_ENOMEM;
-    memcpy(guess->current, guess->problem->current, (slots - 1) * sizeof *guess->current);
-    return hn_space_gatherer_init(&guess->gatherer, &guess->problem->terms, NULL);
-}
-
-enum hn_status hn_space_order(struct hn_space_problem *problem, const struct hn_space_part *part,
-                              size_t *order, struct hn_error *err)
+void hn_space_order(struct hn_space_problem *problem, const struct hn_space_part *part,
+                    size_t *order)
 {
     double combinations = 1;
     memcpy(order, part->parameters, part->parameter_count * sizeof *order);
     for (size_t i = 0; i < part->parameter_count; i++)
         combinations *= (double)problem->domains[part->parameters[i]].count;
     if (combinations <= few_combinations)
-        return HN_OK;
-    struct guess guess = {.problem = problem, .part = part};
-    enum hn_status status = allocate(&guess);
-    if (status == HN_OK)
-        choose(&guess, order);
+        return;
+    size_t slots = problem->demands->slot_count;
+    struct guess guess = {.problem = problem,
+                          .part = part,
+                          .share = hn_need(part->check_count, sizeof *guess.share),
+                          .rank = hn_need(slots, sizeof *guess.rank),
+                          .trial = hn_need(slots, sizeof *guess.trial),
+                          .factor = hn_need(slots, sizeof *guess.factor),
+                          .positions = hn_need(slots, sizeof *guess.positions),
+                          .current = hn_need(slots, sizeof *guess.current),
+                          .cells = hn_need(problem->terms.count, sizeof *guess.cells)};
+    memcpy(guess.current, problem->current, slots * sizeof *guess.current);
+    hn_space_gatherer_init(&guess.gatherer, &problem->terms);
+    choose(&guess, order);
     hn_space_gatherer_finish(&guess.gatherer);
-    hn_blocks_finish(&guess.blocks);
-    return status == HN_OK ? HN_OK : hn_fail_memory(err);
+    free(guess.share);
+    free(guess.rank);
+    free(guess.trial);
+    free(guess.factor);
+    free(guess.positions);
+    free(guess.current);
+    free(guess.cells);
 }

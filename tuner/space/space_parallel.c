@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "tuner/space/space_search.h"
+#include "tuner/space/space_internal.h"
 
 /* A walk begins on the calling thread; what is left after so many steps, some hundredths of a
  * second, is done by all cores. A task is a combination of the values of the first few levels; the
@@ -111,8 +111,7 @@ static void *run_thread(void *argument)
 {
     struct work *work = argument;
     struct hn_space_search search;
-    if (hn_space_search_init(&search, work->plan, NULL) != HN_OK)
-        return NULL; /* the others do the tasks */
+    hn_space_search_init(&search, work->plan);
     do_tasks(work, &search);
     hn_space_search_finish(&search);
     return NULL;
@@ -131,46 +130,33 @@ static void do_rest(struct work *work, struct hn_space_search *search)
         pthread_join(threads[i], NULL);
 }
 
-/* Puts all that was found one after another into search. False when memory is out. */
-static bool join_points(struct work *work, struct found *first, struct hn_space_search *search)
+/* Puts all that was found one after another into search. */
+static void join_points(struct work *work, struct found *first, struct hn_space_search *search)
 {
     size_t words = search->plan->key_words;
     uint64_t total = first->count;
     for (uint64_t i = 0; i < work->task_count; i++)
         total += work->found[i].count;
-    uint64_t *joined = realloc(first->points, (total * words + 1) * sizeof *joined);
-    if (joined == NULL)
-        return false;
-    search->points = joined;
+    search->points = hn_need_more(first->points, total * words, sizeof *search->points);
     search->point_count = search->capacity = total;
-    uint64_t *to = joined + first->count * words;
+    uint64_t *to = search->points + first->count * words;
     for (uint64_t i = 0; i < work->task_count; i++) {
         if (work->found[i].count > 0)
             memcpy(to, work->found[i].points, work->found[i].count * words * sizeof *to);
         to += work->found[i].count * words;
         free(work->found[i].points);
-        work->found[i].points = NULL;
     }
-    return true;
 }
 
 static enum hn_walk walk_parallel(struct work *work, struct hn_space_search *search)
 {
     struct found first;
-    work->found = calloc(work->task_count, sizeof *work->found);
-    if (work->found == NULL)
-        return HN_WALK_NO_MEMORY;
+    work->found = hn_need(work->task_count, sizeof *work->found);
     take_points(search, &first);
     do_rest(work, search);
-    enum hn_walk walk = (enum hn_walk)atomic_load(&work->ended);
-    if (!join_points(work, &first, search)) {
-        free(first.points);
-        walk = HN_WALK_NO_MEMORY;
-    }
-    for (uint64_t i = 0; i < work->task_count; i++)
-        free(work->found[i].points);
+    join_points(work, &first, search);
     free(work->found);
-    return walk;
+    return (enum hn_walk)atomic_load(&work->ended);
 }
 
 enum hn_walk hn_space_walk_all(struct hn_space_search *search, const struct hn_walk_limits *limits)

@@ -1,8 +1,75 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/space/space_plan.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "tuner/space/space_internal.h"
+
+static void *take(struct hn_blocks *blocks, size_t count, size_t size)
+{
+    return hn_needed(hn_blocks_take(blocks, count * size + 1));
+}
+
+void hn_space_gatherer_init(struct hn_space_gatherer *gatherer, const struct hn_terms *terms)
+{
+    *gatherer = (struct hn_space_gatherer){.terms = terms,
+                                           .seen = hn_need(terms->count, 1),
+                                           .found = hn_need(terms->count, sizeof(int))};
+}
+
+void hn_space_gatherer_finish(struct hn_space_gatherer *gatherer)
+{
+    free(gatherer->seen);
+    free(gatherer->found);
+    *gatherer = (struct hn_space_gatherer){0};
+}
+
+static void visit(struct hn_space_gatherer *gatherer, int term)
+{
+    const struct hn_term *item = &gatherer->terms->items[term];
+    if (item->operation == HN_TERM_CONSTANT || gatherer->seen[term])
+        return;
+    gatherer->seen[term] = 1;
+    gatherer->found[gatherer->count++] = term;
+    for (size_t i = 0; i < 3 && item->operand[i] >= 0; i++)
+        visit(gatherer, item->operand[i]);
+}
+
+static int compare_terms(const void *a, const void *b)
+{
+    int x = *(const int *)a;
+    int y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+static void sort(struct hn_space_gatherer *gatherer)
+{
+    if (gatherer->count > 1)
+        qsort(gatherer->found, gatherer->count, sizeof *gatherer->found, compare_terms);
+}
+
+void hn_space_gather(struct hn_space_gatherer *gatherer, int term)
+{
+    for (size_t i = 0; i < gatherer->count; i++)
+        gatherer->seen[gatherer->found[i]] = 0;
+    gatherer->count = 0;
+    visit(gatherer, term);
+    sort(gatherer);
+}
+
+/* Those of the found terms that depend on the slot, or those that do not. */
+static void take_program(const struct hn_space_gatherer *gatherer, size_t slot, bool depends,
+                         struct hn_blocks *blocks, struct hn_space_program *program)
+{
+    const struct hn_terms *terms = gatherer->terms;
+    struct hn_instruction *items = take(blocks, gatherer->count, sizeof *items);
+    size_t count = 0;
+    for (size_t i = 0; i < gatherer->count; i++) {
+        int term = gatherer->found[i];
+        if (hn_has_slot(terms->items[term].slots, slot) == depends)
+            items[count++] = hn_terms_instruction(terms, term);
+    }
+    *program = (struct hn_space_program){items, count};
+}
 
 /* Tables up to 1 MiB wherever their rows are used twice, larger ones where they are used often. */
 static const double small_table_bits = 0x1p23;
@@ -45,23 +112,22 @@ static void add_step(struct hn_space_level *level, const struct hn_space_step *s
 }
 
 /* The condition that binding the level's parameter puts to the test for a check. */
-static enum hn_status add_check(struct maker *maker, struct hn_space_level *level, size_t number)
+static void add_check(struct maker *maker, struct hn_space_level *level, size_t number)
 {
     const struct hn_space_check *check = &maker->problem->checks[maker->part->checks[number]];
     struct hn_space_step step = {.check = check, .term = maker->arranged[number]};
     const uint64_t *slots = step_slots(maker, &step);
     if (!hn_has_slot(slots, level->parameter))
-        return HN_OK;
+        return;
     if (!is_within(slots, maker->bound, maker->terms->slot_words)) {
         if (step.term < 0)
-            return HN_OK;
+            return;
         step.term = hn_terms_possible(maker->terms, step.term, maker->bound);
         if (step.term < 0 || hn_terms_is(maker->terms, step.term, 1) ||
             !hn_has_slot(maker->terms->items[step.term].slots, level->parameter))
-            return maker->terms->out_of_memory ? HN_ENOMEM : HN_OK;
+            return;
     }
     add_step(level, &step);
-    return HN_OK;
 }
 
 /* Combinations of the values of the slots but one. */
@@ -87,26 +153,23 @@ static bool worth_a_table(const struct maker *maker, const struct hn_space_level
 }
 
 /* Where the two sides of == move apart, halving finds the place where they meet: by <=. */
-static enum hn_status find_direction(struct maker *maker, const struct hn_space_level *level,
-                                     struct hn_space_step *step)
+static void find_direction(struct maker *maker, const struct hn_space_level *level,
+                           struct hn_space_step *step)
 {
     step->edge = step->term;
     step->direction = hn_terms_direction(maker->terms, step->term, level->parameter);
     const struct hn_term item = maker->terms->items[step->term];
     if (item.operation != HN_TERM_EQUAL)
-        return HN_OK;
+        return;
     int edge =
         hn_terms_make(maker->terms, HN_TERM_LESS_EQUAL, item.operand[0], item.operand[1], -1);
-    if (edge < 0)
-        return HN_ENOMEM;
-    if (!hn_has_slot(maker->terms->items[edge].slots, level->parameter))
-        return HN_OK;
+    if (edge < 0 || !hn_has_slot(maker->terms->items[edge].slots, level->parameter))
+        return;
     step->edge = edge;
     step->direction = hn_terms_direction(maker->terms, edge, level->parameter);
-    return HN_OK;
 }
 
-static enum hn_status choose_kinds(struct maker *maker, struct hn_space_level *level)
+static void choose_kinds(struct maker *maker, struct hn_space_level *level)
 {
     for (size_t i = 0; i < level->step_count; i++) {
         struct hn_space_step *step = &level->steps[i];
@@ -115,13 +178,12 @@ static enum hn_status choose_kinds(struct maker *maker, struct hn_space_level *l
                                                                           : HN_STEP_EVALUATED;
         maker->plan->evaluates = maker->plan->evaluates || step->term < 0;
         step->direction = HN_UNKNOWN;
-        if (step->kind == HN_STEP_COMPUTED && find_direction(maker, level, step) != HN_OK)
-            return HN_ENOMEM;
+        if (step->kind == HN_STEP_COMPUTED)
+            find_direction(maker, level, step);
     }
-    return HN_OK;
 }
 
-static enum hn_status make_level(struct maker *maker, size_t depth, size_t parameter)
+static void make_level(struct maker *maker, size_t depth, size_t parameter)
 {
     struct hn_space_plan *plan = maker->plan;
     struct hn_space_level *level = &plan->levels[depth];
@@ -134,23 +196,18 @@ static enum hn_status make_level(struct maker *maker, size_t depth, size_t param
     plan->mask_words += level->words;
     plan->combinations *= (double)domain->count;
     maker->bound[parameter / 64] |= (uint64_t)1 << (parameter % 64);
-    level->steps =
-        hn_blocks_take(&plan->blocks, (maker->part->check_count + 1) * sizeof *level->steps);
-    enum hn_status status = level->steps == NULL ? HN_ENOMEM : HN_OK;
-    for (size_t i = 0; i < maker->part->check_count && status == HN_OK; i++)
-        status = add_check(maker, level, i);
-    return status == HN_OK ? choose_kinds(maker, level) : status;
+    level->steps = take(&plan->blocks, maker->part->check_count, sizeof *level->steps);
+    for (size_t i = 0; i < maker->part->check_count; i++)
+        add_check(maker, level, i);
+    choose_kinds(maker, level);
 }
 
-static enum hn_status make_keys(struct maker *maker, const struct hn_space_level *level,
-                                struct hn_space_step *step)
+static void make_keys(struct maker *maker, const struct hn_space_level *level,
+                      struct hn_space_step *step)
 {
     struct hn_space_plan *plan = maker->plan;
     const uint64_t *slots = step_slots(maker, step);
-    struct hn_space_step_key *keys =
-        hn_blocks_take(&plan->blocks, (plan->level_count + 1) * sizeof *keys);
-    if (keys == NULL)
-        return HN_ENOMEM;
+    struct hn_space_step_key *keys = take(&plan->blocks, plan->level_count, sizeof *keys);
     size_t stride = 1;
     for (size_t i = 0; i < maker->part->parameter_count; i++) {
         size_t parameter = maker->part->parameters[i];
@@ -164,38 +221,36 @@ static enum hn_status make_keys(struct maker *maker, const struct hn_space_level
     step->known_at = plan->known_bytes;
     plan->bit_words += stride * level->words;
     plan->known_bytes += stride;
-    return HN_OK;
 }
 
 /* A table's step computes all by itself, since it seldom does; another leaves what it can to the
  * levels above. */
-static enum hn_status make_step(struct maker *maker, const struct hn_space_level *level,
-                                struct hn_space_step *step)
+static void make_step(struct maker *maker, const struct hn_space_level *level,
+                      struct hn_space_step *step)
 {
     struct hn_blocks *blocks = &maker->plan->blocks;
     size_t slot = level->parameter;
-    enum hn_status status = HN_OK;
     if (step->kind == HN_STEP_TABULATED)
-        status = make_keys(maker, level, step);
-    if (step->term < 0 || status != HN_OK)
-        return status;
+        make_keys(maker, level, step);
+    if (step->term < 0)
+        return;
     if (step->kind == HN_STEP_COMPUTED) {
         hn_space_gather(&maker->gatherer, step->edge);
-        status = hn_space_program_take(&maker->gatherer, slot, true, blocks, &step->to_edge);
+        take_program(&maker->gatherer, slot, true, blocks, &step->to_edge);
     }
     hn_space_gather(&maker->gatherer, step->term);
-    if (status == HN_OK)
-        status = hn_space_program_take(&maker->gatherer, slot, true, blocks, &step->after);
-    if (status == HN_OK && step->kind == HN_STEP_TABULATED)
-        return hn_space_program_take(&maker->gatherer, slot, false, blocks, &step->before);
+    take_program(&maker->gatherer, slot, true, blocks, &step->after);
+    if (step->kind == HN_STEP_TABULATED) {
+        take_program(&maker->gatherer, slot, false, blocks, &step->before);
+        return;
+    }
     for (size_t i = 0; i < step->after.count; i++) {
         const struct hn_term *item = &maker->terms->items[step->after.items[i].result];
         for (size_t j = 0; j < 3 && item->operand[j] >= 0; j++) {
             if (!hn_has_slot(maker->terms->items[item->operand[j]].slots, slot))
-                hn_space_gather_more(&maker->exported, item->operand[j]);
+                visit(&maker->exported, item->operand[j]);
         }
     }
-    return status;
 }
 
 static size_t level_of_term(const struct maker *maker, const struct hn_term *term)
@@ -210,109 +265,80 @@ static size_t level_of_term(const struct maker *maker, const struct hn_term *ter
 }
 
 /* Each exported term at the level that binds the last of what it depends on. */
-static enum hn_status make_exports(struct maker *maker)
+static void make_exports(struct maker *maker)
 {
     struct hn_space_plan *plan = maker->plan;
     const struct hn_space_gatherer *exported = &maker->exported;
-    struct hn_instruction **items =
-        hn_blocks_take(&plan->blocks, (plan->level_count + 1) * sizeof *items);
-    size_t *levels = hn_blocks_take(&plan->blocks, (exported->count + 1) * sizeof *levels);
-    if (items == NULL || levels == NULL)
-        return HN_ENOMEM;
+    struct hn_instruction **items = take(&plan->blocks, plan->level_count, sizeof *items);
+    size_t *levels = take(&plan->blocks, exported->count, sizeof *levels);
     for (size_t i = 0; i < exported->count; i++) {
         levels[i] = level_of_term(maker, &maker->terms->items[exported->found[i]]);
         plan->levels[levels[i]].exports.count++;
     }
     for (size_t i = 0; i < plan->level_count; i++) {
         struct hn_space_program *exports = &plan->levels[i].exports;
-        items[i] = hn_blocks_take(&plan->blocks, exports->count * sizeof **items + 1);
-        if (items[i] == NULL)
-            return HN_ENOMEM;
-        exports->items = items[i];
+        exports->items = items[i] = take(&plan->blocks, exports->count, sizeof **items);
     }
     for (size_t i = 0; i < exported->count; i++)
         *items[levels[i]]++ = hn_terms_instruction(maker->terms, exported->found[i]);
-    return HN_OK;
 }
 
-static enum hn_status make_parts(struct maker *maker, const struct hn_space_table *table)
+static void make_parts(struct maker *maker, const struct hn_space_table *table)
 {
     struct hn_space_plan *plan = maker->plan;
     plan->key_words = table->words;
     for (size_t i = 0; i < plan->level_count; i++) {
         struct hn_space_level *level = &plan->levels[i];
         const struct hn_space_field *field = hn_space_table_field(table, level->parameter);
-        uint64_t *parts = hn_blocks_take(&plan->blocks, level->count * sizeof *parts);
-        if (parts == NULL)
-            return HN_ENOMEM;
+        uint64_t *parts = take(&plan->blocks, level->count, sizeof *parts);
         for (size_t j = 0; j < level->count; j++)
             parts[j] = (uint64_t)hn_space_problem_index(maker->problem, level->parameter, j)
                        << field->shift;
         level->parts = parts;
         level->key_word = field->word;
     }
-    return HN_OK;
 }
 
-static enum hn_status make_plan(struct maker *maker, const size_t *order,
-                                const struct hn_space_table *table)
-{
-    struct hn_space_plan *plan = maker->plan;
-    for (size_t i = 0; i < plan->level_count; i++)
-        maker->level_of[order[i]] = i;
-    for (size_t i = 0; i < maker->part->check_count; i++)
-        maker->arranged[i] = maker->problem->checks[maker->part->checks[i]].term;
-    if (!hn_terms_arrange(maker->terms, maker->arranged, maker->part->check_count, maker->level_of))
-        return HN_ENOMEM;
-    for (size_t i = 0; i < maker->part->check_count; i++) {
-        int term = maker->arranged[i];
-        if (term >= 0 && maker->terms->items[term].operation == HN_TERM_CONSTANT)
-            maker->arranged[i] = maker->problem->checks[maker->part->checks[i]].term;
-    }
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < plan->level_count && status == HN_OK; i++)
-        status = make_level(maker, i, order[i]);
-    if (status != HN_OK)
-        return status;
-    status = hn_space_gatherer_init(&maker->gatherer, maker->terms, NULL);
-    if (status == HN_OK)
-        status = hn_space_gatherer_init(&maker->exported, maker->terms, NULL);
-    for (size_t i = 0; i < plan->level_count; i++) {
-        for (size_t j = 0; j < plan->levels[i].step_count && status == HN_OK; j++)
-            status = make_step(maker, &plan->levels[i], &plan->levels[i].steps[j]);
-    }
-    hn_space_gather_sort(&maker->exported);
-    if (status == HN_OK)
-        status = make_exports(maker);
-    if (status == HN_OK)
-        status = make_parts(maker, table);
-    return status;
-}
-
-enum hn_status hn_space_plan_init(struct hn_space_plan *plan, struct hn_space_problem *problem,
-                                  const struct hn_space_part *part, const size_t *order,
-                                  const struct hn_space_table *table, struct hn_error *err)
+void hn_space_plan_init(struct hn_space_plan *plan, struct hn_space_problem *problem,
+                        const struct hn_space_part *part, const size_t *order,
+                        const struct hn_space_table *table)
 {
     *plan = (struct hn_space_plan){
         .problem = problem, .level_count = part->parameter_count, .combinations = 1};
-    struct maker maker = {.plan = plan, .problem = problem, .terms = &problem->terms, .part = part};
-    plan->levels = hn_blocks_take(&plan->blocks, (plan->level_count + 1) * sizeof *plan->levels);
-    maker.bound = calloc(problem->terms.slot_words, sizeof *maker.bound);
-    maker.level_of = calloc(problem->terms.slot_count + 1, sizeof *maker.level_of);
-    maker.arranged = calloc(part->check_count + 1, sizeof *maker.arranged);
-    enum hn_status status = HN_ENOMEM;
-    if (plan->levels != NULL && maker.bound != NULL && maker.level_of != NULL &&
-        maker.arranged != NULL)
-        status = make_plan(&maker, order, table);
+    struct maker maker = {.plan = plan,
+                          .problem = problem,
+                          .terms = &problem->terms,
+                          .part = part,
+                          .bound = hn_need(problem->terms.slot_words, sizeof *maker.bound),
+                          .level_of = hn_need(problem->terms.slot_count, sizeof *maker.level_of),
+                          .arranged = hn_need(part->check_count, sizeof *maker.arranged)};
+    plan->levels = take(&plan->blocks, plan->level_count, sizeof *plan->levels);
+    for (size_t i = 0; i < plan->level_count; i++)
+        maker.level_of[order[i]] = i;
+    for (size_t i = 0; i < part->check_count; i++)
+        maker.arranged[i] = problem->checks[part->checks[i]].term;
+    (void)hn_terms_arrange(maker.terms, maker.arranged, part->check_count, maker.level_of);
+    for (size_t i = 0; i < part->check_count; i++) {
+        int term = maker.arranged[i];
+        if (term >= 0 && maker.terms->items[term].operation == HN_TERM_CONSTANT)
+            maker.arranged[i] = problem->checks[part->checks[i]].term;
+    }
+    for (size_t i = 0; i < plan->level_count; i++)
+        make_level(&maker, i, order[i]);
+    hn_needed(maker.terms->out_of_memory ? NULL : plan);
+    hn_space_gatherer_init(&maker.gatherer, maker.terms);
+    hn_space_gatherer_init(&maker.exported, maker.terms);
+    for (size_t i = 0; i < plan->level_count; i++)
+        for (size_t j = 0; j < plan->levels[i].step_count; j++)
+            make_step(&maker, &plan->levels[i], &plan->levels[i].steps[j]);
+    sort(&maker.exported);
+    make_exports(&maker);
+    make_parts(&maker, table);
     free(maker.bound);
     free(maker.level_of);
     free(maker.arranged);
     hn_space_gatherer_finish(&maker.gatherer);
     hn_space_gatherer_finish(&maker.exported);
-    if (status == HN_OK)
-        return HN_OK;
-    hn_space_plan_finish(plan);
-    return hn_fail_memory(err);
 }
 
 void hn_space_plan_finish(struct hn_space_plan *plan)

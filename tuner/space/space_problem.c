@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/space/space_problem.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "tuner/space/space_internal.h"
 
 static size_t count_words(const struct hn_space *space)
 {
@@ -32,39 +32,16 @@ static size_t list_words(const struct hn_space *space, const char **words)
     return count;
 }
 
-static enum hn_status bind_all(struct hn_space *space, const struct hn_scope *scope,
-                               struct hn_error *err)
-{
-    for (size_t i = 0; i < space->constraint_count; i++) {
-        const struct hn_space_constraint *constraint = &space->constraints[i];
-        struct hn_error reason;
-        enum hn_status status = hn_expression_bind(constraint->expression, scope, &reason);
-        if (status != HN_OK)
-            return hn_fail(err, status, "%s%sconstraint '%s': %s",
-                           constraint->where == NULL ? "" : constraint->where,
-                           constraint->where == NULL ? "" : ": ",
-                           hn_expression_text(constraint->expression), reason.message);
-    }
-    return HN_OK;
-}
-
-enum hn_status hn_space_scope_init(const struct hn_space *space, struct hn_scope *scope,
-                                   struct hn_error *err)
+void hn_space_scope_init(const struct hn_space *space, struct hn_scope *scope)
 {
     size_t name_count = space->parameter_count + space->constant_count;
-    const char **names = calloc(name_count + 1, sizeof *names);
-    const char **words = calloc(count_words(space) + 1, sizeof *words);
-    *scope = (struct hn_scope){names, name_count, words, 0};
-    if (names == NULL || words == NULL) {
-        hn_space_scope_finish(scope);
-        return hn_fail_memory(err);
-    }
+    const char **names = hn_need(name_count, sizeof *names);
+    const char **words = hn_need(count_words(space), sizeof *words);
     for (size_t i = 0; i < space->parameter_count; i++)
         names[i] = space->parameters[i].name;
     for (size_t i = 0; i < space->constant_count; i++)
         names[space->parameter_count + i] = space->constants[i].name;
-    scope->word_count = list_words(space, words);
-    return HN_OK;
+    *scope = (struct hn_scope){names, name_count, words, list_words(space, words)};
 }
 
 void hn_space_scope_finish(struct hn_scope *scope)
@@ -76,10 +53,18 @@ void hn_space_scope_finish(struct hn_scope *scope)
 static enum hn_status bind_constraints(struct hn_space *space, struct hn_error *err)
 {
     struct hn_scope scope;
-    enum hn_status status = hn_space_scope_init(space, &scope, err);
-    if (status != HN_OK)
-        return status;
-    status = bind_all(space, &scope, err);
+    enum hn_status status = HN_OK;
+    hn_space_scope_init(space, &scope);
+    for (size_t i = 0; i < space->constraint_count && status == HN_OK; i++) {
+        const struct hn_space_constraint *constraint = &space->constraints[i];
+        struct hn_error reason;
+        status = hn_expression_bind(constraint->expression, &scope, &reason);
+        if (status != HN_OK)
+            hn_fail(err, status, "%s%sconstraint '%s': %s",
+                    constraint->where == NULL ? "" : constraint->where,
+                    constraint->where == NULL ? "" : ": ",
+                    hn_expression_text(constraint->expression), reason.message);
+    }
     hn_space_scope_finish(&scope);
     return status;
 }
@@ -91,18 +76,14 @@ enum hn_status hn_space_demands_init(struct hn_space_demands *demands, struct hn
         .space = space, .slot_count = space->parameter_count + space->constant_count};
     demands->slot_words = demands->slot_count / 64 + 1;
     enum hn_status status = bind_constraints(space, err);
-    for (size_t i = 0; i < space->constraint_count && status == HN_OK; i++)
-        status = hn_conjuncts_add(&demands->conjuncts, space->constraints[i].expression, i, err);
-    if (status == HN_OK) {
-        demands->slots =
-            calloc((demands->conjuncts.count + 1) * demands->slot_words, sizeof *demands->slots);
-        if (demands->slots == NULL)
-            status = hn_fail_memory(err);
-    }
-    if (status != HN_OK) {
-        hn_space_demands_finish(demands);
+    if (status != HN_OK)
         return status;
-    }
+    for (size_t i = 0; i < space->constraint_count; i++)
+        if (hn_conjuncts_add(&demands->conjuncts, space->constraints[i].expression, i, NULL) !=
+            HN_OK)
+            hn_needed(NULL);
+    demands->slots =
+        hn_need(demands->conjuncts.count * demands->slot_words, sizeof *demands->slots);
     for (size_t i = 0; i < demands->conjuncts.count; i++)
         hn_expression_mark_slots(demands->conjuncts.items[i].expression,
                                  demands->slots + i * demands->slot_words);
@@ -114,6 +95,15 @@ void hn_space_demands_finish(struct hn_space_demands *demands)
     hn_conjuncts_finish(&demands->conjuncts);
     free(demands->slots);
     *demands = (struct hn_space_demands){0};
+}
+
+void hn_space_set_values(const struct hn_space *space, const uint16_t *choice,
+                         struct hn_value *values)
+{
+    for (size_t i = 0; i < space->parameter_count; i++)
+        values[i] = space->parameters[i].values[choice[i]];
+    for (size_t i = 0; i < space->constant_count; i++)
+        values[space->parameter_count + i] = space->constants[i].value;
 }
 
 static void place_domains(struct hn_space_problem *problem)
@@ -135,28 +125,23 @@ static void place_domains(struct hn_space_problem *problem)
     }
 }
 
-static enum hn_status allocate(struct hn_space_problem *problem, struct hn_error *err)
+static void allocate(struct hn_space_problem *problem)
 {
     const struct hn_space_demands *demands = problem->demands;
-    size_t slots = demands->slot_count + 1;
-    size_t conjuncts = demands->conjuncts.count + 1;
-    size_t values = demands->space->constant_count + 1;
+    size_t slots = demands->slot_count;
+    size_t conjuncts = demands->conjuncts.count;
+    size_t values = demands->space->constant_count;
     for (size_t i = 0; i < demands->space->parameter_count; i++)
         values += demands->space->parameters[i].count;
-    problem->domains = calloc(slots, sizeof *problem->domains);
-    problem->values = calloc(values, sizeof *problem->values);
-    problem->indices = calloc(values, sizeof *problem->indices);
-    problem->current = calloc(slots, sizeof *problem->current);
-    problem->restricted_by = calloc(slots, sizeof *problem->restricted_by);
-    problem->may_fail = calloc(conjuncts, sizeof *problem->may_fail);
-    problem->folded = calloc(conjuncts, sizeof *problem->folded);
-    problem->checks = calloc(conjuncts, sizeof *problem->checks);
-    problem->slots = calloc(conjuncts * demands->slot_words, sizeof *problem->slots);
-    bool failed = problem->domains == NULL || problem->values == NULL || problem->indices == NULL ||
-                  problem->current == NULL || problem->restricted_by == NULL ||
-                  problem->may_fail == NULL || problem->folded == NULL || problem->checks == NULL ||
-                  problem->slots == NULL;
-    return failed ? hn_fail_memory(err) : HN_OK;
+    problem->domains = hn_need(slots, sizeof *problem->domains);
+    problem->values = hn_need(values, sizeof *problem->values);
+    problem->indices = hn_need(values, sizeof *problem->indices);
+    problem->current = hn_need(slots, sizeof *problem->current);
+    problem->restricted_by = hn_need(slots, sizeof *problem->restricted_by);
+    problem->may_fail = hn_need(conjuncts, sizeof *problem->may_fail);
+    problem->folded = hn_need(conjuncts, sizeof *problem->folded);
+    problem->checks = hn_need(conjuncts, sizeof *problem->checks);
+    problem->slots = hn_need(conjuncts * demands->slot_words, sizeof *problem->slots);
 }
 
 void hn_space_problem_finish(struct hn_space_problem *problem)
@@ -306,15 +291,13 @@ static void mark_slots(struct hn_space_problem *problem, struct hn_space_check *
     }
 }
 
-static enum hn_status add_check(struct hn_space_problem *problem, size_t conjunct,
-                                struct hn_error *err)
+static void add_check(struct hn_space_problem *problem, size_t conjunct)
 {
     struct hn_terms *terms = &problem->terms;
     bool failing = conjunct == problem->failing;
     struct hn_condition condition =
         hn_terms_add_condition(terms, problem->demands->conjuncts.items[conjunct].expression);
-    if (terms->out_of_memory)
-        return hn_fail_memory(err);
+    hn_needed(terms->out_of_memory ? NULL : terms);
     struct hn_space_check check = {.conjunct = conjunct,
                                    .failing = failing,
                                    .term = failing ? condition.fails : condition.holds};
@@ -322,39 +305,129 @@ static enum hn_status add_check(struct hn_space_problem *problem, size_t conjunc
         !hn_terms_is(terms, condition.fails, 0) || relied_on(problem, conjunct) > conjunct + 1;
     problem->empty = problem->empty || hn_terms_is(terms, check.term, 0);
     if (hn_terms_is(terms, check.term, 1))
-        return HN_OK;
+        return;
     mark_slots(problem, &check);
     problem->checks[problem->check_count++] = check;
-    return HN_OK;
 }
 
-static enum hn_status add_checks(struct hn_space_problem *problem, struct hn_error *err)
-{
-    enum hn_status status =
-        hn_terms_init(&problem->terms, problem->domains, problem->demands->slot_count, err);
-    for (size_t i = 0; i < end_of(problem) && status == HN_OK; i++) {
-        if (!problem->folded[i])
-            status = add_check(problem, i, err);
-    }
-    return status;
-}
-
-enum hn_status hn_space_problem_init(struct hn_space_problem *problem,
-                                     const struct hn_space_demands *demands, size_t limit,
-                                     size_t failing, struct hn_error *err)
+void hn_space_problem_init(struct hn_space_problem *problem, const struct hn_space_demands *demands,
+                           size_t limit, size_t failing)
 {
     *problem = (struct hn_space_problem){.demands = demands, .limit = limit, .failing = failing};
-    enum hn_status status = allocate(problem, err);
-    if (status == HN_OK) {
-        place_domains(problem);
-        fold(problem);
-    }
+    allocate(problem);
+    place_domains(problem);
+    fold(problem);
     /* without a point there is nothing to check, and all that was not folded may fail */
-    for (size_t i = 0; i < end_of(problem) && status == HN_OK && problem->empty; i++)
+    for (size_t i = 0; i < end_of(problem) && problem->empty; i++)
         problem->may_fail[i] = problem->may_fail[i] || !problem->folded[i];
-    if (status == HN_OK && !problem->empty)
-        status = add_checks(problem, err);
-    if (status != HN_OK)
-        hn_space_problem_finish(problem);
-    return status;
+    if (problem->empty)
+        return;
+    if (hn_terms_init(&problem->terms, problem->domains, demands->slot_count, NULL) != HN_OK)
+        hn_needed(NULL);
+    for (size_t i = 0; i < end_of(problem); i++)
+        if (!problem->folded[i])
+            add_check(problem, i);
+}
+
+static size_t find_root(size_t *root, size_t parameter)
+{
+    while (root[parameter] != parameter)
+        parameter = root[parameter] = root[root[parameter]];
+    return parameter;
+}
+
+/* The lower number is the root, so that a part is known by its first parameter. */
+static void unite(size_t *root, size_t a, size_t b)
+{
+    a = find_root(root, a);
+    b = find_root(root, b);
+    root[a < b ? b : a] = a < b ? a : b;
+}
+
+/* The next of the parameters in a set of slots. */
+static size_t next_parameter(const uint64_t *slots, size_t slot, size_t count)
+{
+    while (slot < count && (slots[slot / 64] >> (slot % 64) & 1) == 0)
+        slot++;
+    return slot;
+}
+
+static void connect(const struct hn_space_problem *problem, size_t *root)
+{
+    size_t count = problem->demands->space->parameter_count;
+    for (size_t i = 0; i < count; i++)
+        root[i] = i;
+    for (size_t i = 0; i < problem->check_count; i++) {
+        const uint64_t *slots = problem->checks[i].slots;
+        size_t first = next_parameter(slots, 0, count);
+        for (size_t slot = first; slot < count; slot = next_parameter(slots, slot + 1, count))
+            unite(root, first, slot);
+    }
+}
+
+/* The lists of the parts one after another, each in ascending order. */
+static void list_parts(struct hn_space_parts *parts, const struct hn_space_problem *problem,
+                       size_t *root)
+{
+    size_t count = problem->demands->space->parameter_count;
+    size_t parameter = 0;
+    size_t check = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (find_root(root, i) != i || problem->domains[i].count == 1)
+            continue;
+        struct hn_space_part *part = &parts->items[parts->count++];
+        *part = (struct hn_space_part){.parameters = parts->parameters + parameter,
+                                       .checks = parts->checks + check};
+        for (size_t j = i; j < count; j++) {
+            if (problem->domains[j].count > 1 && find_root(root, j) == i)
+                parts->parameters[parameter++] = j;
+        }
+        part->parameter_count = (size_t)(parts->parameters + parameter - part->parameters);
+        for (size_t j = 0; j < problem->check_count; j++) {
+            size_t first = next_parameter(problem->checks[j].slots, 0, count);
+            if (first < count && find_root(root, first) == i)
+                parts->checks[check++] = j;
+        }
+        part->check_count = (size_t)(parts->checks + check - part->checks);
+    }
+}
+
+void hn_space_parts_init(struct hn_space_parts *parts, const struct hn_space_problem *problem)
+{
+    size_t count = problem->demands->space->parameter_count;
+    *parts =
+        (struct hn_space_parts){.items = hn_need(count, sizeof *parts->items),
+                                .parameters = hn_need(count, sizeof *parts->parameters),
+                                .checks = hn_need(problem->check_count, sizeof *parts->checks)};
+    size_t *root = hn_need(count, sizeof *root);
+    connect(problem, root);
+    list_parts(parts, problem, root);
+    free(root);
+}
+
+void hn_space_parts_finish(struct hn_space_parts *parts)
+{
+    free(parts->items);
+    free(parts->parameters);
+    free(parts->checks);
+    *parts = (struct hn_space_parts){0};
+}
+
+void hn_space_solver_init(struct hn_space_solver *solver, struct hn_space_problem *problem,
+                          const struct hn_space_part *part)
+{
+    size_t *order = hn_need(part->parameter_count, sizeof *order);
+    hn_space_table_init(&solver->table, problem->demands->space, part->parameters,
+                        part->parameter_count);
+    hn_space_order(problem, part, order);
+    hn_space_plan_init(&solver->plan, problem, part, order, &solver->table);
+    hn_space_search_init(&solver->search, &solver->plan);
+    free(order);
+}
+
+void hn_space_solver_finish(struct hn_space_solver *solver)
+{
+    hn_space_search_finish(&solver->search);
+    hn_space_plan_finish(&solver->plan);
+    hn_space_table_finish(&solver->table);
 }

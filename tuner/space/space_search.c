@@ -1,37 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/space/space_search.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/interrupt.h"
+#include "tuner/space/space_internal.h"
 
 /* Steps are work: asking the evaluator takes as long as computing so many terms, and so do so many
  * words of a set. */
 enum { STEPS_TO_EVALUATE = 16, WORDS_A_STEP = 16 };
 
-enum hn_status hn_space_search_init(struct hn_space_search *search,
-                                    const struct hn_space_plan *plan, struct hn_error *err)
+void hn_space_search_init(struct hn_space_search *search, const struct hn_space_plan *plan)
 {
     const struct hn_space_problem *problem = plan->problem;
-    size_t slots = problem->demands->slot_count + 1;
+    size_t slots = problem->demands->slot_count;
     *search = (struct hn_space_search){.plan = plan};
-    search->positions = calloc(slots, sizeof *search->positions);
-    search->current = calloc(slots, sizeof *search->current);
-    search->cells = calloc(problem->terms.count + 1, sizeof *search->cells);
-    search->bits = calloc(plan->bit_words + 1, sizeof *search->bits);
-    search->known = calloc(plan->known_bytes + 1, 1);
-    search->masks = calloc(plan->mask_words + 1, sizeof *search->masks);
-    search->keys = calloc((plan->level_count + 1) * plan->key_words, sizeof *search->keys);
-    if (search->positions == NULL || search->current == NULL || search->cells == NULL ||
-        search->bits == NULL || search->known == NULL || search->masks == NULL ||
-        search->keys == NULL) {
-        hn_space_search_finish(search);
-        return hn_fail_memory(err);
-    }
-    memcpy(search->current, problem->current, (slots - 1) * sizeof *search->current);
+    search->positions = hn_need(slots, sizeof *search->positions);
+    search->current = hn_need(slots, sizeof *search->current);
+    search->cells = hn_need(problem->terms.count, sizeof *search->cells);
+    search->bits = hn_need(plan->bit_words, sizeof *search->bits);
+    search->known = hn_need(plan->known_bytes, 1);
+    search->masks = hn_need(plan->mask_words, sizeof *search->masks);
+    search->keys = hn_need((plan->level_count + 1) * plan->key_words, sizeof *search->keys);
+    memcpy(search->current, problem->current, slots * sizeof *search->current);
     hn_terms_set_constants(&problem->terms, search->cells);
-    return HN_OK;
 }
 
 void hn_space_search_finish(struct hn_space_search *search)
@@ -220,31 +211,27 @@ void hn_space_bind(struct hn_space_search *search, size_t depth, size_t position
     key[plan->key_words + level->key_word] |= level->parts[position];
 }
 
-static bool make_room(struct hn_space_search *search, size_t count)
+static void make_room(struct hn_space_search *search, size_t count)
 {
     if (search->point_count + count <= search->capacity)
-        return true;
+        return;
     uint64_t capacity = search->capacity < 1024 ? 1024 : 2 * search->capacity;
     if (capacity < search->point_count + count)
         capacity = search->point_count + count;
-    uint64_t *points = realloc(search->points, capacity * search->plan->key_words * sizeof *points);
-    if (points == NULL)
-        return false;
-    search->points = points;
+    search->points =
+        hn_need_more(search->points, capacity * search->plan->key_words, sizeof *search->points);
     search->capacity = capacity;
-    return true;
 }
 
 /* Appends the candidates of the last level. */
-static bool append_points(struct hn_space_search *search, size_t depth)
+static void append_points(struct hn_space_search *search, size_t depth)
 {
     const struct hn_space_level *level = &search->plan->levels[depth];
     const uint64_t *mask = search->masks + level->mask_at;
     size_t words = search->plan->key_words;
     const uint64_t *key = search->keys + depth * words;
     size_t count = hn_space_count_candidates(search, depth);
-    if (!make_room(search, count))
-        return false;
+    make_room(search, count);
     uint64_t *to = search->points + search->point_count * words;
     for (size_t i = 0; i < level->words; i++) {
         for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
@@ -256,7 +243,6 @@ static bool append_points(struct hn_space_search *search, size_t depth)
     }
     search->point_count += count;
     search->steps += count;
-    return true;
 }
 
 static bool is_too_long(const struct hn_space_search *search, const struct hn_walk_limits *limits)
@@ -272,8 +258,7 @@ enum hn_walk hn_space_walk(struct hn_space_search *search, size_t depth,
         return HN_WALK_DONE;
     const struct hn_space_level *level = &search->plan->levels[depth];
     if (depth + 1 == search->plan->level_count) {
-        if (!append_points(search, depth))
-            return HN_WALK_NO_MEMORY;
+        append_points(search, depth);
         return search->point_count >= limits->points ? HN_WALK_ENOUGH : HN_WALK_DONE;
     }
     const uint64_t *mask = search->masks + level->mask_at;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/space/space_table.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "tuner/space/space_internal.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "keys are kept without their high bytes");
 
@@ -17,19 +17,16 @@ static unsigned bits_of(size_t values)
     return bits;
 }
 
-enum hn_status hn_space_table_init(struct hn_space_table *table, const size_t *parameters,
-                                   size_t parameter_count, const size_t *values,
-                                   struct hn_error *err)
+void hn_space_table_init(struct hn_space_table *table, const struct hn_space *space,
+                         const size_t *parameters, size_t parameter_count)
 {
     memset(table, 0, sizeof *table);
-    table->fields = calloc(parameter_count + 1, sizeof *table->fields);
-    if (table->fields == NULL)
-        return hn_fail_memory(err);
+    table->fields = hn_need(parameter_count, sizeof *table->fields);
     table->field_count = parameter_count;
     table->words = 1;
     unsigned used = 0;
     for (size_t i = 0; i < parameter_count; i++) {
-        unsigned bits = bits_of(values[parameters[i]]);
+        unsigned bits = bits_of(space->parameters[parameters[i]].count);
         if (used + bits > 64) {
             table->words++;
             used = 0;
@@ -47,11 +44,10 @@ enum hn_status hn_space_table_init(struct hn_space_table *table, const size_t *p
             i + 1 == parameter_count || table->fields[i + 1].word != table->fields[i].word;
         shift = is_last ? 0 : shift;
         table->fields[i].shift = shift;
-        shift += bits_of(values[parameters[i]]);
+        shift += bits_of(space->parameters[parameters[i]].count);
     }
     table->bytes = 8 * (table->words - 1) + (used + 7) / 8;
     table->last_mask = used == 64 ? UINT64_MAX : ((uint64_t)1 << used) - 1;
-    return HN_OK;
 }
 
 void hn_space_table_finish(struct hn_space_table *table)
@@ -61,14 +57,10 @@ void hn_space_table_finish(struct hn_space_table *table)
     memset(table, 0, sizeof *table);
 }
 
-enum hn_status hn_space_table_reserve(struct hn_space_table *table, uint64_t count,
-                                      struct hn_error *err)
+void hn_space_table_reserve(struct hn_space_table *table, uint64_t count)
 {
-    table->rows = malloc(count * table->bytes + READ_BEYOND);
-    if (table->rows == NULL)
-        return hn_fail_memory(err);
+    table->rows = hn_need_more(NULL, count * table->bytes + READ_BEYOND, 1);
     table->count = count;
-    return HN_OK;
 }
 
 void hn_space_table_put(struct hn_space_table *table, uint64_t row, const uint64_t *key)
@@ -234,14 +226,13 @@ static void sort_by_byte(const uint64_t *from, uint64_t *to, uint64_t count, siz
     }
 }
 
-static enum hn_status sort_keys(uint64_t **keys, uint64_t count, size_t words, struct hn_error *err)
+static void sort_keys(uint64_t **keys, uint64_t count, size_t words)
 {
     if (is_sorted(*keys, count, words))
-        return HN_OK;
-    uint64_t *other = malloc(count * words * sizeof *other);
-    uint64_t(*counts)[DIGITS] = malloc(BYTES * sizeof *counts);
-    bool failed = other == NULL || counts == NULL;
-    for (size_t word = words; word-- > 0 && !failed;) {
+        return;
+    uint64_t *other = hn_need_more(NULL, count * words, sizeof *other);
+    uint64_t counts[BYTES][DIGITS];
+    for (size_t word = words; word-- > 0;) {
         count_bytes(*keys, count, words, word, counts);
         for (unsigned byte = 0; byte < BYTES; byte++) {
             if (counts[byte][(*keys)[word] >> (8 * byte) & 0xff] == count)
@@ -253,23 +244,13 @@ static enum hn_status sort_keys(uint64_t **keys, uint64_t count, size_t words, s
         }
     }
     free(other);
-    free(counts);
-    return failed ? hn_fail_memory(err) : HN_OK;
 }
 
-enum hn_status hn_space_table_take(struct hn_space_table *table, uint64_t *keys, uint64_t count,
-                                   struct hn_error *err)
+void hn_space_table_take(struct hn_space_table *table, uint64_t *keys, uint64_t count)
 {
-    enum hn_status status = sort_keys(&keys, count, table->words, err);
-    for (uint64_t i = 0; i < count && status == HN_OK; i++)
+    sort_keys(&keys, count, table->words);
+    for (uint64_t i = 0; i < count; i++)
         memmove((unsigned char *)keys + i * table->bytes, keys + i * table->words, table->bytes);
-    unsigned char *rows =
-        status == HN_OK ? realloc(keys, count * table->bytes + READ_BEYOND) : NULL;
-    if (rows == NULL) {
-        free(keys);
-        return hn_fail_memory(err);
-    }
-    table->rows = rows;
+    table->rows = hn_need_more(keys, count * table->bytes + READ_BEYOND, 1);
     table->count = count;
-    return HN_OK;
 }

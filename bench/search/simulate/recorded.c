@@ -38,8 +38,6 @@ static enum hn_status build_space(struct hn_recorded *recorded, struct hn_error 
 {
     const struct hn_recording_table *table = &recorded->table;
     recorded->space = hn_space_create();
-    if (recorded->space == NULL)
-        return hn_fail_memory(err);
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < table->parameter_count; i++)
         status =
