@@ -19,6 +19,11 @@ struct hn_hash hn_hash_bytes(const void *bytes, size_t size)
     return as_text(XXH3_128bits(bytes, size));
 }
 
+uint64_t hn_hash_number(const void *bytes, size_t size)
+{
+    return XXH3_64bits(bytes, size);
+}
+
 /* Not by a map of the file: a file that shrinks under one ends the process (SIGBUS). */
 bool hn_hash_read(int fd, struct hn_hash *hash, uint64_t *size)
 {

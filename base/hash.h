@@ -12,6 +12,8 @@ struct hn_hash {
 };
 
 struct hn_hash hn_hash_bytes(const void *bytes, size_t size);
+/* One of 64 bits, for tables in memory. */
+uint64_t hn_hash_number(const void *bytes, size_t size);
 /* Of all that is left to read there, *size bytes. False, and errno. */
 bool hn_hash_read(int fd, struct hn_hash *hash, uint64_t *size);
 struct hn_hash hn_hash_string(const char *string);

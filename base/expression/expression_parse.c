@@ -265,7 +265,7 @@ static int parse_unary(struct parser *parser);
 
 static bool is_mark(const struct token *token, const char *mark)
 {
-    return token->kind == TOKEN_MARK && strlen(mark) == token->length &&
+    return token->kind == TOKEN_MARK && *token->start == *mark && strlen(mark) == token->length &&
            strncmp(token->start, mark, token->length) == 0;
 }
 

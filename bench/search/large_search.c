@@ -7,7 +7,7 @@
 
 #include "base/c_locale.h"
 #include "tuner/config/config.h"
-#include "tuner/strategy/telling.h"
+#include "tuner/strategy/schedule.h"
 
 /* Searches of a config's whole space, of millions of points, where an expression says what a point
  * takes: what a short search finds beside a long one. bench/search/large.py makes the expression of

@@ -184,9 +184,10 @@ static enum hn_status make_model(struct hn_models *models, const struct hn_matri
     enum hn_status status = find_targets(models, matrix, sizes, use, point, targets, err);
     if (status == HN_OK && targets->count > 0) {
         model->pull = calloc(targets->count, sizeof *model->pull);
-        if (model->pull == NULL || !hn_gaussian_init(&model->process, models->features,
-                                                     models->categories, targets->count))
+        if (model->pull == NULL)
             status = hn_fail_memory(err);
+        else
+            hn_gaussian_init(&model->process, models->features, models->categories, targets->count);
     }
     if (status == HN_OK && targets->count > 0) {
         copy_scales(&model->process.scales, &models->scales, models->features);
@@ -209,10 +210,9 @@ static enum hn_status fit_scales(struct hn_models *models, const struct hn_matri
     size_t most = 0, most_count = 0;
     struct hn_gaussian process;
     struct targets *targets = calloc(1, sizeof *targets);
-    if (targets == NULL || !hn_gaussian_init(&process, models->features, models->categories, 0)) {
-        free(targets);
+    if (targets == NULL)
         return hn_fail_memory(err);
-    }
+    hn_gaussian_init(&process, models->features, models->categories, 0);
     for (size_t p = 0; p < models->points; p++) {
         size_t count = gather(matrix, sizes, use, p, targets->at, targets->values);
         if (count > most_count) {
@@ -221,10 +221,9 @@ static enum hn_status fit_scales(struct hn_models *models, const struct hn_matri
         }
     }
     enum hn_status status = find_targets(models, matrix, sizes, use, most, targets, err);
-    if (status == HN_OK && targets->count >= 8 &&
-        !hn_gaussian_fit(&process, targets->inputs, targets->values,
-                         targets->count < FITTED ? targets->count : FITTED, FIT_STEPS))
-        status = hn_fail_memory(err);
+    if (status == HN_OK && targets->count >= 8)
+        hn_gaussian_fit(&process, targets->inputs, targets->values,
+                        targets->count < FITTED ? targets->count : FITTED, FIT_STEPS);
     if (status == HN_OK)
         copy_scales(&models->scales, &process.scales, models->features);
     hn_gaussian_finish(&process);

@@ -7,7 +7,7 @@
 #include "cache/store/store_record.h"
 #include "runtime/plan/launch.h"
 #include "tuner/session/session_internal.h"
-#include "tuner/strategy/telling.h"
+#include "tuner/strategy/schedule.h"
 
 /* Compiled images waiting for the GPU at most, when the strategy runs ahead. */
 static const size_t waiting_limit = 256;

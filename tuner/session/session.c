@@ -134,8 +134,7 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     hn_tickets_init(&session->tickets);
     hn_points_init(&session->points, task->space);
     hn_session_load_cached(session, err);
-    if (!hn_failed(err))
-        hn_schedule_init(&session->search.schedule, session->search.look_ahead, err);
+    hn_schedule_init(&session->search.schedule, session->search.look_ahead);
     if (hn_space_is_built(task->space))
         hn_session_begin_search(session, err);
     if (hn_failed(err))

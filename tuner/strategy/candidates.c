@@ -1,33 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/strategy/candidates.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/memory.h"
 #include "tuner/strategy/loops.h"
+#include "tuner/strategy/model.h"
 
 enum { TILE = 16 };
 
-bool hn_candidates_init(struct hn_candidates *candidates, const struct hn_encoding *encoding,
+void hn_candidates_init(struct hn_candidates *candidates, const struct hn_encoding *encoding,
                         const struct hn_gaussian *gaussian, size_t capacity)
 {
-    size_t features = encoding->count;
     *candidates = (struct hn_candidates){.encoding = encoding,
                                          .gaussian = gaussian,
                                          .width = hn_space_parameter_count(encoding->space),
                                          .capacity = capacity};
-    candidates->points = calloc(capacity * candidates->width + 1, sizeof *candidates->points);
-    candidates->hashes = calloc(capacity, sizeof *candidates->hashes);
-    candidates->features = calloc(features * capacity + 1, sizeof *candidates->features);
-    candidates->whitened = calloc(gaussian->capacity * capacity, sizeof *candidates->whitened);
-    candidates->explained = calloc(capacity, sizeof *candidates->explained);
-    candidates->mean = calloc(capacity, sizeof *candidates->mean);
-    if (candidates->points != NULL && candidates->hashes != NULL && candidates->features != NULL &&
-        candidates->whitened != NULL && candidates->explained != NULL && candidates->mean != NULL)
-        return true;
-    hn_candidates_finish(candidates);
-    return false;
+    candidates->points = hn_need(capacity * candidates->width, sizeof *candidates->points);
+    candidates->hashes = hn_need(capacity, sizeof *candidates->hashes);
+    candidates->features = hn_need(encoding->count * capacity, sizeof *candidates->features);
+    candidates->whitened = hn_need(gaussian->capacity * capacity, sizeof *candidates->whitened);
+    candidates->explained = hn_need(capacity, sizeof *candidates->explained);
+    candidates->mean = hn_need(capacity, sizeof *candidates->mean);
 }
 
 void hn_candidates_finish(struct hn_candidates *candidates)
@@ -39,15 +34,6 @@ void hn_candidates_finish(struct hn_candidates *candidates)
     free(candidates->explained);
     free(candidates->mean);
     *candidates = (struct hn_candidates){0};
-}
-
-/* FNV-1a over the indices. */
-static uint64_t hash(const uint16_t *point, size_t width)
-{
-    uint64_t sum = 0xcbf29ce484222325;
-    for (size_t i = 0; i < width; i++)
-        sum = (sum ^ point[i]) * 0x100000001b3;
-    return sum;
 }
 
 static bool has(const struct hn_candidates *candidates, const uint16_t *point, uint64_t own)
@@ -120,7 +106,7 @@ HN_WIDE static void whiten_tile(struct hn_candidates *candidates, size_t from, s
 void hn_candidates_add(struct hn_candidates *candidates, const uint16_t *point)
 {
     size_t c = candidates->count;
-    uint64_t own = hash(point, candidates->width);
+    uint64_t own = hn_hash_number(point, candidates->width * sizeof *point);
     if (c == candidates->capacity || has(candidates, point, own))
         return;
     const struct hn_encoding *encoding = candidates->encoding;

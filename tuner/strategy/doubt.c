@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/strategy/doubt.h"
-
 #include <math.h>
+
+#include "tuner/strategy/model.h"
 
 enum { SAMPLE = 256 };
 
@@ -46,17 +46,15 @@ static void read_trail(const struct hn_trail *trail, struct hn_doubt_signs *sign
     signs->left = (double)hn_space_size(trail->space) - (double)trail->count;
 }
 
-enum hn_status hn_doubt_read(const struct hn_surrogate *surrogate,
-                             const struct hn_candidates *candidates, struct hn_random *random,
-                             struct hn_doubt_signs *signs, struct hn_error *err)
+void hn_doubt_read(const struct hn_surrogate *surrogate, const struct hn_candidates *candidates,
+                   struct hn_random *random, struct hn_doubt_signs *signs)
 {
     const struct hn_trail *trail = surrogate->trail;
     read_trail(trail, signs);
     signs->most = 0;
     signs->expected = sum_chances(surrogate, candidates, &signs->most);
     struct hn_candidates sample;
-    if (!hn_candidates_init(&sample, &surrogate->encoding, &surrogate->gaussian, SAMPLE))
-        return hn_fail_memory(err);
+    hn_candidates_init(&sample, &surrogate->encoding, &surrogate->gaussian, SAMPLE);
     uint16_t drawn[trail->width + 1];
     for (int i = 0; i < SAMPLE; i++) {
         hn_space_sample(trail->space, random, drawn);
@@ -68,7 +66,6 @@ enum hn_status hn_doubt_read(const struct hn_surrogate *surrogate,
     if (sample.count > 0)
         signs->expected += sum / (double)sample.count * signs->left;
     hn_candidates_finish(&sample);
-    return HN_OK;
 }
 
 /* Fitted to 14,751 moments of 960 recorded searches (24 spaces, look-ahead 1 and 32). Left out of

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/strategy/encoding.h"
-
 #include <math.h>
 #include <stdlib.h>
+
+#include "base/memory.h"
+#include "tuner/strategy/model.h"
 
 enum { TWOS_MOST = 5, SAMPLE = 256 };
 
@@ -44,12 +45,10 @@ static void add_feature(struct hn_encoding *encoding, size_t parameter, double *
     encoding->count = ++encoding->varied;
 }
 
-static bool add_place(struct hn_encoding *encoding, size_t parameter)
+static void add_place(struct hn_encoding *encoding, size_t parameter)
 {
     size_t count = hn_space_value_count(encoding->space, parameter);
-    double *values = calloc(count, sizeof *values);
-    if (values == NULL)
-        return false;
+    double *values = hn_need(count, sizeof *values);
     bool numbers = true;
     for (size_t i = 0; i < count && numbers; i++)
         numbers = as_number(hn_space_value(encoding->space, parameter, i), &values[i]);
@@ -58,7 +57,6 @@ static bool add_place(struct hn_encoding *encoding, size_t parameter)
     for (size_t i = 0; i < count && !numbers; i++)
         values[i] = (double)i;
     add_feature(encoding, parameter, values, !numbers);
-    return true;
 }
 
 /* How often 2 divides a whole number, up to a warp's 32; false for what is none. */
@@ -74,12 +72,10 @@ static bool count_twos(const struct hn_value *value, double *twos)
 
 /* Warps, vectors, sectors and banks come in powers of two: 48 and 80 have in common what 64 has
  * not. Between powers of two the logarithm says as much. */
-static bool add_twos(struct hn_encoding *encoding, size_t parameter)
+static void add_twos(struct hn_encoding *encoding, size_t parameter)
 {
     size_t count = hn_space_value_count(encoding->space, parameter);
-    double *values = calloc(count, sizeof *values);
-    if (values == NULL)
-        return false;
+    double *values = hn_need(count, sizeof *values);
     bool powers = true;
     bool differ = false;
     bool whole = true;
@@ -94,7 +90,6 @@ static bool add_twos(struct hn_encoding *encoding, size_t parameter)
         add_feature(encoding, parameter, values, false);
     else
         free(values);
-    return true;
 }
 
 static int ascending(const void *a, const void *b)
@@ -133,34 +128,152 @@ static double apply_estimate(const struct hn_encoding *encoding, const uint16_t 
     return isnan(estimate) ? worst : fmin(estimate / encoding->estimate_span, worst);
 }
 
-enum hn_status hn_encoding_init(struct hn_encoding *encoding, const struct hn_space *space,
-                                struct hn_error *err)
+enum { MOST = 200, LEAST = 8, FITTED = 120, STEPS = 30 };
+
+struct hn_prior_model {
+    struct hn_gaussian gaussian;
+    double *weights; /* of the covariances with the inputs, in a prediction */
+};
+
+struct entry {
+    const struct hn_prior *prior;
+    double target;
+};
+
+static bool is_known(const struct hn_prior *prior)
+{
+    return isfinite(prior->observation.cost) && prior->observation.cost > 0 &&
+           prior->observation.outcome != HN_OUTCOME_SLOWER;
+}
+
+static int by_target(const void *a, const void *b)
+{
+    const struct entry *x = a;
+    const struct entry *y = b;
+    if (x->target < y->target || x->target > y->target)
+        return x->target < y->target ? -1 : 1;
+    return (x->prior > y->prior) - (x->prior < y->prior);
+}
+
+/* The logarithms of one source's costs, standardised and capped, because it is the good points that
+ * matter; appended to entries. */
+static size_t add_source(const struct hn_search *search, unsigned source, struct entry *entries)
+{
+    size_t count = 0;
+    double sum = 0;
+    for (size_t i = 0; i < search->prior_count; i++) {
+        const struct hn_prior *prior = &search->priors[i];
+        if (prior->source != source || !is_known(prior))
+            continue;
+        entries[count++] = (struct entry){prior, log(prior->observation.cost)};
+    }
+    if (count < LEAST)
+        return 0;
+    qsort(entries, count, sizeof *entries, by_target);
+    double cap = 2 * entries[count / 2].target - entries[0].target;
+    for (size_t i = 0; i < count; i++) {
+        entries[i].target = fmin(entries[i].target, cap);
+        sum += entries[i].target;
+    }
+    double mean = sum / (double)count;
+    double squares = 0;
+    for (size_t i = 0; i < count; i++)
+        squares += (entries[i].target - mean) * (entries[i].target - mean);
+    double deviation = sqrt(fmax(squares / (double)count, 1e-12));
+    for (size_t i = 0; i < count; i++)
+        entries[i].target = (entries[i].target - mean) / deviation;
+    return count;
+}
+
+/* Of `count` sorted entries the best half of `most` and an even choice of the others, in front. */
+static size_t select_entries(struct entry *entries, size_t count, size_t most)
+{
+    if (count <= most)
+        return count;
+    size_t best = most / 2;
+    size_t others = most - best;
+    for (size_t i = 0; i < others; i++)
+        entries[best + i] = entries[best + i * (count - best) / others];
+    return most;
+}
+
+/* weights = L^-T whitened. */
+static void solve_transposed(const struct hn_gaussian *gaussian, double *weights)
+{
+    for (size_t i = gaussian->count; i-- > 0;) {
+        const double *row = gaussian->factor + i * (i + 1) / 2;
+        weights[i] /= row[i];
+        for (size_t j = 0; j < i; j++)
+            weights[j] -= row[j] * weights[i];
+    }
+}
+
+static void learn(struct hn_prior_model *model, const struct hn_encoding *encoding,
+                  const struct entry *entries, size_t count)
+{
+    size_t features = encoding->count;
+    double *inputs = hn_need(count * features + count, sizeof *inputs);
+    double *targets = inputs + count * features;
+    /* the points that the scales are fitted to come first: every second or so, good and bad */
+    size_t fitted = count < FITTED ? count : FITTED;
+    size_t place[2] = {0, fitted};
+    for (size_t i = 0; i < count; i++) {
+        bool first = i * fitted / count != (i + 1) * fitted / count;
+        size_t to = place[!first]++;
+        hn_encoding_apply(encoding, entries[i].prior->choice, inputs + to * features);
+        targets[to] = entries[i].target;
+    }
+    hn_gaussian_fit(&model->gaussian, inputs, targets, fitted, STEPS);
+    for (size_t i = 0; i < count; i++)
+        hn_gaussian_append(&model->gaussian, inputs + i * features);
+    hn_gaussian_whiten(&model->gaussian, targets, model->weights);
+    solve_transposed(&model->gaussian, model->weights);
+    free(inputs);
+}
+
+static void destroy_prior(struct hn_prior_model *model)
+{
+    if (model == NULL)
+        return;
+    hn_gaussian_finish(&model->gaussian);
+    free(model->weights);
+    free(model);
+}
+
+/* About -1 (good) to 1; features are those without a prior. */
+static double ask_prior(const struct hn_prior_model *model, const double *features)
+{
+    const struct hn_gaussian *gaussian = &model->gaussian;
+    double sum = 0;
+    for (size_t i = 0; i < gaussian->count; i++) {
+        double covariance;
+        hn_gaussian_covariances(gaussian, gaussian->inputs + i * gaussian->features, features, 1, 1,
+                                &covariance);
+        sum += model->weights[i] * covariance;
+    }
+    return sum / 3;
+}
+
+void hn_encoding_init(struct hn_encoding *encoding, const struct hn_space *space)
 {
     size_t parameters = hn_space_parameter_count(space);
     *encoding = (struct hn_encoding){.space = space};
-    encoding->parameters = calloc(2 * parameters + 1, sizeof *encoding->parameters);
-    encoding->values = calloc(2 * parameters + 1, sizeof *encoding->values);
-    encoding->category = calloc(2 * parameters + 2, sizeof *encoding->category);
-    bool fine =
-        encoding->parameters != NULL && encoding->values != NULL && encoding->category != NULL;
-    for (size_t i = 0; i < parameters && fine; i++) {
+    encoding->parameters = hn_need(2 * parameters, sizeof *encoding->parameters);
+    encoding->values = hn_need(2 * parameters, sizeof *encoding->values);
+    encoding->category = hn_need(2 * parameters + 2, sizeof *encoding->category);
+    for (size_t i = 0; i < parameters; i++)
         if (hn_space_value_count(space, i) > 1)
-            fine = add_place(encoding, i);
-    }
+            add_place(encoding, i);
     encoding->plain = encoding->varied;
-    for (size_t i = 0; i < encoding->plain && fine; i++)
-        fine = add_twos(encoding, encoding->parameters[i]);
-    if (fine && hn_space_has_estimate(space))
+    for (size_t i = 0; i < encoding->plain; i++)
+        add_twos(encoding, encoding->parameters[i]);
+    if (hn_space_has_estimate(space))
         add_estimate(encoding);
-    if (fine)
-        return HN_OK;
-    hn_encoding_finish(encoding);
-    return hn_fail_memory(err);
 }
 
 void hn_encoding_finish(struct hn_encoding *encoding)
 {
-    hn_prior_model_destroy(encoding->prior);
+    destroy_prior(encoding->prior);
     for (size_t i = 0; encoding->values != NULL && i < encoding->varied; i++)
         free(encoding->values[i]);
     free(encoding->values);
@@ -169,13 +282,22 @@ void hn_encoding_finish(struct hn_encoding *encoding)
     *encoding = (struct hn_encoding){0};
 }
 
-enum hn_status hn_encoding_add_prior(struct hn_encoding *encoding, const struct hn_search *search,
-                                     struct hn_error *err)
+void hn_encoding_add_prior(struct hn_encoding *encoding, const struct hn_search *search)
 {
-    enum hn_status status = hn_prior_model_create(search, encoding, &encoding->prior, err);
-    if (encoding->prior != NULL)
+    struct entry *entries = hn_need(search->prior_count, sizeof *entries);
+    size_t count = 0;
+    for (unsigned source = 0; source < search->prior_count && count == 0; source++)
+        count = add_source(search, source, entries);
+    if (count > 0 && encoding->count > 0) {
+        count = select_entries(entries, count, MOST);
+        struct hn_prior_model *model = hn_need(1, sizeof *model);
+        model->weights = hn_need(count, sizeof *model->weights);
+        hn_gaussian_init(&model->gaussian, encoding->count, encoding->category, count);
+        learn(model, encoding, entries, count);
+        encoding->prior = model;
         encoding->category[encoding->count++] = false;
-    return status;
+    }
+    free(entries);
 }
 
 void hn_encoding_apply(const struct hn_encoding *encoding, const uint16_t *choice, double *features)
@@ -186,5 +308,5 @@ void hn_encoding_apply(const struct hn_encoding *encoding, const uint16_t *choic
     if (encoding->estimate_span > 0)
         features[count++] = apply_estimate(encoding, choice);
     if (encoding->prior != NULL)
-        features[count] = hn_prior_model_ask(encoding->prior, features);
+        features[count] = ask_prior(encoding->prior, features);
 }

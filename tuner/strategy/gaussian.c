@@ -1,34 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/strategy/gaussian.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "tuner/strategy/gaussian.h"
 #include "tuner/strategy/loops.h"
 
-bool hn_gaussian_init(struct hn_gaussian *gaussian, size_t features, const bool *category,
+void hn_gaussian_init(struct hn_gaussian *gaussian, size_t features, const bool *category,
                       size_t capacity)
 {
     *gaussian = (struct hn_gaussian){.features = features, .capacity = capacity};
-    gaussian->inputs = calloc(capacity * features + 1, sizeof *gaussian->inputs);
-    gaussian->columns = calloc(capacity * features + 1, sizeof *gaussian->columns);
-    gaussian->factor = calloc(capacity * (capacity + 1) / 2 + 1, sizeof *gaussian->factor);
-    gaussian->scales.lengths = calloc(features + 1, sizeof *gaussian->scales.lengths);
-    gaussian->weights = calloc(features + 1, sizeof *gaussian->weights);
-    gaussian->most = calloc(features + 1, sizeof *gaussian->most);
-    if (gaussian->inputs == NULL || gaussian->columns == NULL || gaussian->factor == NULL ||
-        gaussian->scales.lengths == NULL || gaussian->weights == NULL || gaussian->most == NULL) {
-        hn_gaussian_finish(gaussian);
-        return false;
-    }
+    gaussian->inputs = hn_need(capacity * features, sizeof *gaussian->inputs);
+    gaussian->columns = hn_need(capacity * features, sizeof *gaussian->columns);
+    gaussian->factor = hn_need(capacity * (capacity + 1) / 2, sizeof *gaussian->factor);
+    gaussian->scales.lengths = hn_need(features, sizeof *gaussian->scales.lengths);
+    gaussian->weights = hn_need(features, sizeof *gaussian->weights);
+    gaussian->most = hn_need(features, sizeof *gaussian->most);
     gaussian->scales.noise = log(2e-3);
     for (size_t f = 0; f < features; f++) {
         gaussian->scales.lengths[f] = log(0.3 * sqrt((double)features));
         gaussian->most[f] = category[f] ? 1 : INFINITY;
     }
     hn_gaussian_clear(gaussian);
-    return true;
 }
 
 void hn_gaussian_finish(struct hn_gaussian *gaussian)
@@ -49,9 +43,10 @@ void hn_gaussian_clear(struct hn_gaussian *gaussian)
         gaussian->weights[f] = exp(-2 * gaussian->scales.lengths[f]);
 }
 
-static double *factor_row(const struct hn_gaussian *gaussian, size_t row)
+/* Of lower triangles in packed rows. */
+static double *row_of(double *triangle, size_t row)
 {
-    return gaussian->factor + row * (row + 1) / 2;
+    return triangle + row * (row + 1) / 2;
 }
 
 HN_WIDE void hn_gaussian_distances(const struct hn_gaussian *gaussian, const double *input,
@@ -119,7 +114,7 @@ HN_WIDE static void solve(const double *factor, size_t count, double *values)
 void hn_gaussian_append(struct hn_gaussian *gaussian, const double *input)
 {
     size_t n = gaussian->count;
-    double *row = factor_row(gaussian, n);
+    double *row = row_of(gaussian->factor, n);
     memcpy(gaussian->inputs + n * gaussian->features, input, gaussian->features * sizeof *input);
     double pivot = exp(gaussian->scales.signal) + exp(gaussian->scales.noise);
     for (size_t f = 0; f < gaussian->features; f++)
@@ -136,4 +131,236 @@ void hn_gaussian_whiten(const struct hn_gaussian *gaussian, const double *target
 {
     memcpy(whitened, targets, gaussian->count * sizeof *whitened);
     solve(gaussian->factor, gaussian->count, whitened);
+}
+
+/* The priors are normal in the logarithms. Lengths: of the order of the cube's diagonal, so that
+ * few measurements say little of single parameters; noise: a few percent of the spread; signal: of
+ * the targets. */
+static const double length_deviation = 1.0;
+static const double noise_mean = -6.2;
+static const double noise_deviation = 1.5;
+static const double signal_mean = 0.4;
+static const double signal_deviation = 1.0;
+static const double noise_least = -13.8;
+
+static double add_prior(double value, double mean, double deviation, double *gradient)
+{
+    double off = (value - mean) / deviation;
+    *gradient -= off / deviation;
+    return -0.5 * off * off;
+}
+
+/* slope: the covariance's derivative by half the squared scaled distance, negated; columns: the
+ * inputs by feature. */
+HN_WIDE static void fill(const struct hn_gaussian *gaussian, const double *inputs,
+                         const double *columns, size_t n, double *restrict covariance,
+                         double *restrict slope)
+{
+    double signal = exp(gaussian->scales.signal);
+    double noise = exp(gaussian->scales.noise);
+    for (size_t i = 0; i < n; i++, covariance += i, slope += i) {
+        hn_gaussian_distances(gaussian, inputs + i * gaussian->features, columns, n, i, covariance);
+        for (size_t j = 0; j < i; j++) {
+            double distance = covariance[j];
+            double decay = signal * hn_decay(-distance);
+            covariance[j] = (1 + distance + distance * distance / 3) * decay;
+            slope[j] = 5.0 / 3 * (1 + distance) * decay;
+        }
+        covariance[i] = signal + noise;
+    }
+}
+
+/* In place, by columns, whose elements do not wait for each other; false when the matrix is not
+ * positive definite. */
+HN_WIDE static bool factorize(double *triangle, size_t n)
+{
+    for (size_t j = 0; j < n; j++) {
+        double *own = row_of(triangle, j);
+        double pivot = own[j] - hn_dot(own, own, j);
+        if (pivot < 1e-10)
+            return false;
+        own[j] = sqrt(pivot);
+        for (size_t i = j + 1; i < n; i++) {
+            double *row = row_of(triangle, i);
+            row[j] = (row[j] - hn_dot(row, own, j)) / own[j];
+        }
+    }
+    return true;
+}
+
+/* inverse = L^-1, all of it: zeros, too. */
+HN_WIDE static void invert(double *factor, size_t n, double *inverse)
+{
+    enum { BLOCK = 4 };
+    memset(inverse, 0, n * n * sizeof *inverse);
+    for (size_t i = 0; i < n; i++) {
+        const double *weights = row_of(factor, i);
+        double *row = inverse + i * n;
+        for (size_t k = 0; k < i; k += BLOCK) {
+            size_t end = k + BLOCK < i ? k + BLOCK : i;
+            hn_add_rows(row, weights + k, 1, inverse + k * n, n, end - k, end);
+        }
+        double pivot = -1 / weights[i];
+        for (size_t j = 0; j < i; j++)
+            row[j] *= pivot;
+        row[i] = -pivot;
+    }
+}
+
+/* triangle = inverse^T inverse - solution solution^T: twice the negated derivative of the
+ * likelihood by the covariance. */
+HN_WIDE static void sensitivity(const double *inverse, const double *solution, size_t n,
+                                double *triangle)
+{
+    for (size_t i = 0; i < n; i++) {
+        double *row = row_of(triangle, i);
+        for (size_t j = 0; j <= i; j++)
+            row[j] = -solution[i] * solution[j];
+        hn_add_rows(row, inverse + i * n + i, n, inverse + i * n, n, n - i, i + 1);
+    }
+}
+
+static double log_likelihood(double *factor, const double *inverse, const double *targets, size_t n,
+                             double *solution)
+{
+    double sum = 0;
+    memset(solution, 0, n * sizeof *solution);
+    for (size_t i = 0; i < n; i++) {
+        const double *row = inverse + i * n;
+        double whitened = hn_dot(row, targets, i + 1);
+        for (size_t j = 0; j <= i; j++)
+            solution[j] += whitened * row[j];
+        sum -= 0.5 * whitened * whitened + log(row_of(factor, i)[i]);
+    }
+    return sum;
+}
+
+/* What pairs of an input and those before it add to the slopes by the lengths. */
+static void add_slopes(const struct hn_gaussian *gaussian, const double *inputs, size_t i,
+                       const double *change, const double *slope, double *restrict gradient)
+{
+    size_t d = gaussian->features;
+    const double *own = inputs + i * d;
+    for (size_t j = 0; j < i; j++) {
+        const double *other = inputs + j * d;
+        double weight = -change[j] * slope[j];
+        for (size_t f = 0; f < d; f++) {
+            double squared = (own[f] - other[f]) * (own[f] - other[f]);
+            double bounded = squared < gaussian->most[f] ? squared : gaussian->most[f];
+            gradient[f] += weight * gaussian->weights[f] * bounded;
+        }
+    }
+}
+
+HN_WIDE double hn_gaussian_posterior(const struct hn_gaussian *gaussian, const double *inputs,
+                                     const double *targets, size_t count, double *gradient,
+                                     double *work)
+{
+    size_t n = count;
+    size_t d = gaussian->features;
+    const struct hn_gaussian_scales *scales = &gaussian->scales;
+    double *factor = work;
+    double *slope = factor + n * (n + 1) / 2;
+    double *inverse = slope + n * (n + 1) / 2;
+    double *solution = inverse + n * n;
+    double *columns = solution + n;
+    for (size_t f = 0; f < d; f++)
+        for (size_t i = 0; i < n; i++)
+            columns[f * n + i] = inputs[i * d + f];
+    memset(gradient, 0, (d + 2) * sizeof *gradient);
+    fill(gaussian, inputs, columns, n, factor, slope);
+    if (!factorize(factor, n))
+        return -INFINITY;
+    invert(factor, n, inverse);
+    double density = log_likelihood(factor, inverse, targets, n, solution);
+    double *change = factor; /* no longer needed */
+    sensitivity(inverse, solution, n, change);
+
+    for (size_t i = 0; i < n; i++) {
+        const double *row = row_of(change, i);
+        add_slopes(gaussian, inputs, i, row, row_of(slope, i), gradient);
+        gradient[d] -= 0.5 * row[i] * exp(scales->noise);
+    }
+    /* the likelihood's derivatives by signal and noise together: (whitened^2 - n) / 2 */
+    double together = 0;
+    for (size_t i = 0; i < n; i++)
+        together += 0.5 * solution[i] * targets[i] - 0.5;
+    gradient[d + 1] = together - gradient[d];
+
+    double length_mean = log(0.3 * sqrt((double)d));
+    for (size_t f = 0; f < d; f++)
+        density += add_prior(scales->lengths[f], length_mean, length_deviation, &gradient[f]);
+    density += add_prior(scales->noise, noise_mean, noise_deviation, &gradient[d]);
+    density += add_prior(scales->signal, signal_mean, signal_deviation, &gradient[d + 1]);
+    return density;
+}
+
+static void put(struct hn_gaussian *gaussian, const double *place)
+{
+    size_t d = gaussian->features;
+    memcpy(gaussian->scales.lengths, place, d * sizeof *place);
+    gaussian->scales.noise = place[d];
+    gaussian->scales.signal = place[d + 1];
+    hn_gaussian_clear(gaussian);
+}
+
+/* One step of Rprop: each coordinate goes its own step in the direction of its slope. */
+static double step(double *place, double *steps, double *previous, double *gradient, size_t count)
+{
+    double longest = 0;
+    for (size_t i = 0; i < count; i++) {
+        double turn = gradient[i] * previous[i];
+        if (turn > 0) {
+            steps[i] = fmin(1.3 * steps[i], 0.8);
+        } else if (turn < 0) {
+            steps[i] *= 0.5;
+            gradient[i] = 0;
+        }
+        if (gradient[i] != 0)
+            place[i] = fmin(fmax(place[i] + copysign(steps[i], gradient[i]), -8), 6);
+        previous[i] = gradient[i];
+        longest = fmax(longest, steps[i]);
+    }
+    return longest;
+}
+
+void hn_gaussian_fit(struct hn_gaussian *gaussian, const double *inputs, const double *targets,
+                     size_t count, int steps)
+{
+    size_t d = gaussian->features;
+    size_t m = d + 2;
+    size_t room = HN_GAUSSIAN_WORK(count, d);
+    double *work = hn_need_more(NULL, room + 5 * m, sizeof *work);
+    double *place = work + room;
+    double *best = place + m;
+    double *gradient = best + m;
+    double *previous = gradient + m;
+    double *lengths = previous + m;
+    memcpy(place, gaussian->scales.lengths, d * sizeof *place);
+    place[d] = gaussian->scales.noise;
+    place[d + 1] = gaussian->scales.signal;
+    memcpy(best, place, m * sizeof *best);
+    memset(previous, 0, m * sizeof *previous);
+    for (size_t i = 0; i < m; i++)
+        lengths[i] = 0.2;
+
+    double highest = -INFINITY;
+    for (int i = 0; i < steps; i++) {
+        put(gaussian, place);
+        double density = hn_gaussian_posterior(gaussian, inputs, targets, count, gradient, work);
+        if (density > highest) {
+            highest = density;
+            memcpy(best, place, m * sizeof *best);
+        }
+        if (isinf(density)) { /* back to firmer ground */
+            memcpy(place, best, m * sizeof *best);
+            place[d] = fmax(place[d], noise_mean) + 1;
+            continue;
+        }
+        if (step(place, lengths, previous, gradient, m) < 0.02)
+            break;
+        place[d] = fmax(place[d], noise_least);
+    }
+    put(gaussian, best);
+    free(work);
 }

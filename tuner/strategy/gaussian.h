@@ -28,8 +28,8 @@ struct hn_gaussian {
     double *weights; /* of the features in a squared distance: 1 / length^2 */
 };
 
-/* False when out of memory. Lengths begin at what the prior says. */
-bool hn_gaussian_init(struct hn_gaussian *gaussian, size_t features, const bool *category, size_t capacity);
+/* Lengths begin at what the prior says. */
+void hn_gaussian_init(struct hn_gaussian *gaussian, size_t features, const bool *category, size_t capacity);
 void hn_gaussian_finish(struct hn_gaussian *gaussian);
 
 void hn_gaussian_clear(struct hn_gaussian *gaussian); /* forgets the inputs, keeps the scales */
@@ -48,9 +48,8 @@ void hn_gaussian_covariances(const struct hn_gaussian *gaussian, const double *i
 void hn_gaussian_whiten(const struct hn_gaussian *gaussian, const double *targets, double *whitened);
 
 /* Moves the scales towards the maximum of their posterior, given `count` inputs with their targets (none NAN):
- * gradient ascent by sign (Rprop, Riedmiller and Braun 1993), at most `steps`. Forgets the inputs appended. False when
- * out of memory: the scales are as before. */
-bool hn_gaussian_fit(struct hn_gaussian *gaussian, const double *inputs, const double *targets, size_t count,
+ * gradient ascent by sign (Rprop, Riedmiller and Braun 1993), at most `steps`. Forgets the inputs appended. */
+void hn_gaussian_fit(struct hn_gaussian *gaussian, const double *inputs, const double *targets, size_t count,
                      int steps);
 
 /* For hn_gaussian_fit: logarithm of the posterior density of the scales up to a constant, and its gradient: lengths,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/strategy/prices.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/memory.h"
+#include "tuner/strategy/model.h"
 #include "tuner/strategy/schedule.h"
 
 /* What was stopped would have taken longer: as long again is the median of what has no scale. */
@@ -12,20 +13,15 @@ static const double stopped_factor = 2;
 /* So many compilations are known before differences are. */
 static const size_t known_least = 8;
 
-bool hn_prices_init(struct hn_prices *prices, const struct hn_search *search, size_t candidates)
+void hn_prices_init(struct hn_prices *prices, const struct hn_search *search, size_t candidates)
 {
     size_t width = hn_space_parameter_count(search->space);
     *prices = (struct hn_prices){.look_ahead = search->look_ahead, .space = search->space};
-    prices->prices = calloc(candidates, sizeof *prices->prices);
-    if (search->unread == NULL || prices->prices == NULL)
-        return prices->prices != NULL;
-    prices->unread = malloc(width * sizeof *prices->unread);
-    if (prices->unread == NULL) {
-        hn_prices_finish(prices);
-        return false;
-    }
+    prices->prices = hn_need(candidates, sizeof *prices->prices);
+    if (search->unread == NULL)
+        return;
+    prices->unread = hn_need(width, sizeof *prices->unread);
     memcpy(prices->unread, search->unread, width * sizeof *prices->unread);
-    return true;
 }
 
 void hn_prices_finish(struct hn_prices *prices)
@@ -37,13 +33,14 @@ void hn_prices_finish(struct hn_prices *prices)
     *prices = (struct hn_prices){0};
 }
 
-/* FNV-1a over what the program reads; not 0. */
+/* The hash of what the program reads; not 0. */
 static uint64_t program_of(const struct hn_prices *prices, const uint16_t *choice)
 {
-    uint64_t hash = 0xcbf29ce484222325;
-    for (size_t i = 0; i < hn_space_parameter_count(prices->space); i++)
-        if (!prices->unread[i])
-            hash = (hash ^ choice[i]) * 0x100000001b3;
+    size_t width = hn_space_parameter_count(prices->space);
+    uint16_t read[width + 1];
+    for (size_t i = 0; i < width; i++)
+        read[i] = prices->unread[i] ? 0 : choice[i];
+    uint64_t hash = hn_hash_number(read, width * sizeof *read);
     return hash != 0 ? hash : 1;
 }
 
@@ -56,26 +53,24 @@ static uint64_t *program_slot(uint64_t *programs, size_t slots, uint64_t program
     return &programs[slot];
 }
 
-static bool grow_programs(struct hn_prices *prices)
+static void grow_programs(struct hn_prices *prices)
 {
     size_t slots = prices->program_slots > 0 ? 2 * prices->program_slots : 64;
-    uint64_t *programs = calloc(slots, sizeof *programs);
-    if (programs == NULL)
-        return false;
+    uint64_t *programs = hn_need(slots, sizeof *programs);
     for (size_t i = 0; i < prices->program_slots; i++)
         if (prices->programs[i] != 0)
             *program_slot(programs, slots, prices->programs[i]) = prices->programs[i];
     free(prices->programs);
     prices->programs = programs;
     prices->program_slots = slots;
-    return true;
 }
 
 void hn_prices_propose(struct hn_prices *prices, const uint16_t *choice)
 {
-    if (prices->unread == NULL ||
-        (2 * prices->program_count >= prices->program_slots && !grow_programs(prices)))
+    if (prices->unread == NULL)
         return;
+    if (2 * prices->program_count >= prices->program_slots)
+        grow_programs(prices);
     uint64_t program = program_of(prices, choice);
     uint64_t *slot = program_slot(prices->programs, prices->program_slots, program);
     prices->program_count += *slot == 0;
@@ -90,26 +85,22 @@ static bool is_compiled(const struct hn_prices *prices, const uint16_t *choice)
     return *program_slot(prices->programs, prices->program_slots, program) == program;
 }
 
-static bool make_room(struct hn_prices *prices, uint32_t point)
+static void make_room(struct hn_prices *prices, uint32_t point)
 {
     if (point < prices->room)
-        return true;
+        return;
     size_t room = 2 * ((size_t)point + 32);
-    double *grown = realloc(prices->log_compile, room * sizeof *grown);
-    if (grown == NULL)
-        return false;
-    for (size_t i = prices->room; i < room; i++)
-        grown[i] = NAN;
-    prices->log_compile = grown;
-    prices->room = room;
-    return true;
+    prices->log_compile = hn_need_more(prices->log_compile, room, sizeof *prices->log_compile);
+    for (; prices->room < room; prices->room++)
+        prices->log_compile[prices->room] = NAN;
 }
 
 void hn_prices_note(struct hn_prices *prices, uint32_t point,
                     const struct hn_observation *observation)
 {
-    if (!(observation->compile_ms > 0) || !make_room(prices, point))
+    if (!(observation->compile_ms > 0))
         return;
+    make_room(prices, point);
     bool stopped = observation->outcome == HN_OUTCOME_COMPILE_STOPPED;
     prices->log_compile[point] = log(observation->compile_ms * (stopped ? stopped_factor : 1));
     if (!(observation->evaluate_ms > 0))

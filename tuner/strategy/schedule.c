@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/strategy/schedule.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
+#include "tuner/strategy/schedule.h"
 
 static size_t most_compiling(const struct hn_schedule *schedule)
 {
     return schedule->look_ahead > 3 ? schedule->look_ahead / 2 : 1;
 }
 
-enum hn_status hn_schedule_init(struct hn_schedule *schedule, unsigned look_ahead,
-                                struct hn_error *err)
+void hn_schedule_init(struct hn_schedule *schedule, unsigned look_ahead)
 {
-    *schedule = (struct hn_schedule){.look_ahead = look_ahead};
-    schedule->tickets = calloc(look_ahead, sizeof *schedule->tickets);
-    return schedule->tickets != NULL ? HN_OK : hn_fail_memory(err);
+    *schedule = (struct hn_schedule){.look_ahead = look_ahead,
+                                     .tickets = hn_need(look_ahead, sizeof *schedule->tickets)};
 }
 
 void hn_schedule_finish(struct hn_schedule *schedule)
@@ -182,4 +181,31 @@ void hn_schedule_tell(struct hn_schedule *schedule, enum hn_schedule_event event
     schedule->now_ms = fmax(schedule->now_ms, ticket->compiled_ms);
     schedule->compiling--;
     start(schedule);
+}
+
+bool hn_may_propose(const struct hn_strategy_kind *kind, const struct hn_strategy *strategy,
+                    const struct hn_schedule *schedule)
+{
+    return hn_schedule_has_room(schedule) &&
+           (kind->waits == NULL || schedule->count == 0 || !kind->waits(strategy));
+}
+
+/* Whether an outcome is known when the compilation is. */
+static bool known_early(enum hn_outcome outcome)
+{
+    return outcome == HN_OUTCOME_INVALID_LAUNCH || outcome == HN_OUTCOME_COMPILE_ERROR ||
+           outcome == HN_OUTCOME_COMPILE_TIMEOUT || outcome == HN_OUTCOME_COMPILE_CRASH ||
+           outcome == HN_OUTCOME_COMPILE_STOPPED;
+}
+
+bool hn_tell_compiled(const struct hn_strategy_kind *kind, struct hn_strategy *strategy,
+                      uint64_t ticket, const struct hn_observation *known)
+{
+    bool failed = known_early(known->outcome);
+    const struct hn_observation compiled = {
+        .outcome = failed ? known->outcome : HN_OUTCOME_OK,
+        .cost = NAN,
+        .resources = known->resources,
+    };
+    return kind->compiled == NULL || kind->compiled(strategy, ticket, &compiled) || failed;
 }

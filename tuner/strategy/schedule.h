@@ -2,11 +2,7 @@
 #ifndef HONE_TUNER_STRATEGY_SCHEDULE_H
 #define HONE_TUNER_STRATEGY_SCHEDULE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/error.h"
+#include "tuner/strategy/strategy.h"
 
 /* In which order a strategy is told of its tickets: as they would be compiled and finished on a machine of look-ahead / 2
  * cores, HN_SCHEDULE_CORES at most, each of which compiles for as long as was measured. That is a function of proposals and
@@ -38,7 +34,7 @@ struct hn_schedule {
     double held_ms;   /* and by how much older those that compile have to be before it is sure */
 };
 
-enum hn_status hn_schedule_init(struct hn_schedule *schedule, unsigned look_ahead, struct hn_error *err);
+void hn_schedule_init(struct hn_schedule *schedule, unsigned look_ahead);
 void hn_schedule_finish(struct hn_schedule *schedule);
 
 /* Whether another ticket may be proposed: fewer than look-ahead / 2 compile (one always may), fewer than look-ahead are unfinished. */
@@ -51,5 +47,19 @@ void hn_schedule_note(struct hn_schedule *schedule, uint64_t number, double comp
 enum hn_schedule_event hn_schedule_next(struct hn_schedule *schedule, uint64_t *number);
 /* It was told. evaluate_ms: of what is finished. */
 void hn_schedule_tell(struct hn_schedule *schedule, enum hn_schedule_event event, uint64_t number, double evaluate_ms);
+
+/* The search contract of strategy.h, for whoever drives a strategy: a tune or a simulation. */
+
+/* A strategy that comes back to known points so often in a row has nothing new to say. */
+#define HN_REPEATS_MOST 10000
+
+/* Whether it is to be asked for another proposal before more is told. */
+bool hn_may_propose(const struct hn_strategy_kind *kind, const struct hn_strategy *strategy,
+                    const struct hn_schedule *schedule);
+
+/* Tells what compiling found, and no more: of a measurement that is already there nothing. False when the strategy declines
+ * to have it measured; not of what failed. */
+bool hn_tell_compiled(const struct hn_strategy_kind *kind, struct hn_strategy *strategy, uint64_t ticket,
+                      const struct hn_observation *known);
 
 #endif

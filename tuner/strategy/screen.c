@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/strategy/screen.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
+#include "tuner/strategy/model.h"
 
 enum { RESOURCES = 5, MOST = 80, LEAST = 30, FIRST_STEPS = 20, LATER_STEPS = 6 };
 
@@ -16,33 +17,24 @@ struct hn_screen {
     struct hn_gaussian gaussian;
     double *resources; /* RESOURCES for each point; the first is NAN where they are not known */
     size_t room;       /* points */
-    double *whitened;  /* [MOST] */
-    double best;       /* of the targets */
+    double whitened[MOST];
+    double best; /* of the targets */
     bool fitted;
     size_t next_fit; /* told points */
 };
 
-enum hn_status hn_screen_create(const struct hn_trail *trail, const struct hn_encoding *encoding,
-                                struct hn_screen **out, struct hn_error *err)
+struct hn_screen *hn_screen_create(const struct hn_trail *trail, const struct hn_encoding *encoding)
 {
     size_t features = encoding->count + RESOURCES;
-    struct hn_screen *screen = calloc(1, sizeof *screen);
-    if (screen == NULL)
-        return hn_fail_memory(err);
-    screen->trail = trail;
-    screen->encoding = encoding;
-    screen->next_fit = LEAST;
+    struct hn_screen *screen = hn_need(1, sizeof *screen);
     bool category[features];
     memset(category, 0, sizeof category);
     memcpy(category, encoding->category, encoding->count * sizeof *category);
-    screen->whitened = calloc(MOST, sizeof *screen->whitened);
-    if (screen->whitened == NULL ||
-        !hn_gaussian_init(&screen->gaussian, features, category, MOST)) {
-        hn_screen_destroy(screen);
-        return hn_fail_memory(err);
-    }
-    *out = screen;
-    return HN_OK;
+    screen->trail = trail;
+    screen->encoding = encoding;
+    screen->next_fit = LEAST;
+    hn_gaussian_init(&screen->gaussian, features, category, MOST);
+    return screen;
 }
 
 void hn_screen_destroy(struct hn_screen *screen)
@@ -51,7 +43,6 @@ void hn_screen_destroy(struct hn_screen *screen)
         return;
     hn_gaussian_finish(&screen->gaussian);
     free(screen->resources);
-    free(screen->whitened);
     free(screen);
 }
 
@@ -65,20 +56,16 @@ static void encode(const struct hn_resources *resources, double *features)
     features[4] = resources->occupancy;
 }
 
-static bool note(struct hn_screen *screen, uint32_t point, const struct hn_resources *resources)
+static void note(struct hn_screen *screen, uint32_t point, const struct hn_resources *resources)
 {
     if (point >= screen->room) {
         size_t room = 2 * ((size_t)point + 32);
-        double *grown = realloc(screen->resources, room * RESOURCES * sizeof *grown);
-        if (grown == NULL)
-            return false;
-        for (size_t i = screen->room; i < room; i++)
-            grown[i * RESOURCES] = NAN;
-        screen->resources = grown;
-        screen->room = room;
+        screen->resources =
+            hn_need_more(screen->resources, room * RESOURCES, sizeof *screen->resources);
+        for (; screen->room < room; screen->room++)
+            screen->resources[screen->room * RESOURCES] = NAN;
     }
     encode(resources, screen->resources + (size_t)point * RESOURCES);
-    return true;
 }
 
 static void encode_point(const struct hn_screen *screen, uint32_t point, double *features)
@@ -101,12 +88,10 @@ static size_t find_known(const struct hn_screen *screen, uint32_t *points)
     return count;
 }
 
-static bool fit(struct hn_screen *screen, const uint32_t *points, size_t count)
+static void fit(struct hn_screen *screen, const uint32_t *points, size_t count)
 {
     size_t features = screen->gaussian.features;
-    double *inputs = calloc(count * features + count, sizeof *inputs);
-    if (inputs == NULL)
-        return false;
+    double *inputs = hn_need(count * features + count, sizeof *inputs);
     double *targets = inputs + count * features;
     double sum = 0;
     double squares = 0;
@@ -126,14 +111,13 @@ static bool fit(struct hn_screen *screen, const uint32_t *points, size_t count)
         if (isfinite(cost) && cost > 0)
             screen->best = fmin(screen->best, (log(cost) - mean) / deviation);
     }
-    bool fine = hn_gaussian_fit(&screen->gaussian, inputs, targets, count,
-                                screen->fitted ? LATER_STEPS : FIRST_STEPS);
-    for (size_t i = 0; i < count && fine; i++)
+    hn_gaussian_fit(&screen->gaussian, inputs, targets, count,
+                    screen->fitted ? LATER_STEPS : FIRST_STEPS);
+    for (size_t i = 0; i < count; i++)
         hn_gaussian_append(&screen->gaussian, inputs + i * features);
-    if (fine)
-        hn_gaussian_whiten(&screen->gaussian, targets, screen->whitened);
+    hn_gaussian_whiten(&screen->gaussian, targets, screen->whitened);
+    screen->fitted = true;
     free(inputs);
-    return fine;
 }
 
 /* By how many standard deviations the point is expected to miss the best. */
@@ -161,11 +145,12 @@ static double miss(const struct hn_screen *screen, uint32_t point)
 bool hn_screen_pass(struct hn_screen *screen, uint32_t point, const struct hn_resources *resources)
 {
     uint32_t points[MOST];
-    if (resources == NULL || !resources->known || !note(screen, point, resources))
+    if (resources == NULL || !resources->known)
         return true;
+    note(screen, point, resources);
     size_t known = find_known(screen, points);
     if (known >= screen->next_fit) {
-        screen->fitted = fit(screen, points, known < MOST ? known : MOST);
+        fit(screen, points, known < MOST ? known : MOST);
         screen->next_fit = known + 1 + known / 3;
     }
     return !screen->fitted || miss(screen, point) < certain;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "tuner/strategy/strategy.h"
 
 extern const struct hn_strategy_kind hn_strategy_exhaustive;
@@ -19,9 +20,7 @@ static enum hn_status create(const struct hn_search *search, struct hn_strategy 
                        "%s points are valid, too many for strategy 'exhaustive': take another, or "
                        "restrict parameters with -s",
                        hn_space_count_text(search->space, count));
-    *strategy = calloc(1, sizeof **strategy);
-    if (*strategy == NULL)
-        return hn_fail_memory(err);
+    *strategy = hn_need(1, sizeof **strategy);
     (*strategy)->space = search->space;
     return HN_OK;
 }

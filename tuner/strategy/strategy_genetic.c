@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/strategy/moves.h"
-#include "tuner/strategy/seeds.h"
+#include "base/memory.h"
+#include "tuner/strategy/trail.h"
 
 extern const struct hn_strategy_kind hn_strategy_genetic;
 
@@ -51,13 +51,16 @@ struct hn_strategy {
     double *spans; /* how far apart a parameter's values are, from one to the next */
 };
 
-static enum hn_status init_seeds(struct hn_strategy *strategy, const struct hn_search *search)
+static enum hn_status create(const struct hn_search *search, struct hn_strategy **out,
+                             struct hn_error *err)
 {
-    size_t width = strategy->trail.width;
-    strategy->spans = calloc(width + 1, sizeof *strategy->spans);
-    strategy->seeds = calloc(SEEDS * width + 1, sizeof *strategy->seeds);
-    if (strategy->spans == NULL || strategy->seeds == NULL)
-        return HN_ENOMEM;
+    (void)err;
+    struct hn_strategy *strategy = hn_need(1, sizeof *strategy);
+    size_t width = hn_space_parameter_count(search->space);
+    strategy->founding = true;
+    hn_trail_init(&strategy->trail, search);
+    strategy->spans = hn_need(width, sizeof *strategy->spans);
+    strategy->seeds = hn_need(SEEDS * width, sizeof *strategy->seeds);
     for (size_t i = 0; i < width; i++) {
         size_t values = hn_space_value_count(search->space, i);
         strategy->free += values > 1;
@@ -68,17 +71,8 @@ static enum hn_status init_seeds(struct hn_strategy *strategy, const struct hn_s
     if (strategy->patience < LEAST_PATIENCE)
         strategy->patience = LEAST_PATIENCE;
     strategy->seed_count = hn_seeds(search, SEEDS, strategy->seeds);
+    *out = strategy;
     return HN_OK;
-}
-
-static enum hn_status init(struct hn_strategy *strategy, const struct hn_search *search,
-                           struct hn_error *err)
-{
-    *strategy = (struct hn_strategy){.founding = true};
-    enum hn_status status = hn_trail_init(&strategy->trail, search, err);
-    if (status != HN_OK)
-        return status;
-    return init_seeds(strategy, search) == HN_OK ? HN_OK : hn_fail_memory(err);
 }
 
 static void destroy(struct hn_strategy *strategy)
@@ -89,18 +83,6 @@ static void destroy(struct hn_strategy *strategy)
     free(strategy->spans);
     hn_trail_finish(&strategy->trail);
     free(strategy);
-}
-
-static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
-                             struct hn_error *err)
-{
-    *strategy = calloc(1, sizeof **strategy);
-    if (*strategy == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = init(*strategy, search, err);
-    if (status != HN_OK)
-        destroy(*strategy);
-    return status;
 }
 
 static void adopt(struct hn_strategy *strategy, uint64_t ticket)
@@ -180,7 +162,7 @@ static void spread(struct hn_strategy *strategy, uint16_t *choice)
     }
 }
 
-static bool found(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
+static void found(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
 {
     size_t width = strategy->trail.width;
     if (strategy->seed_count > 0)
@@ -188,7 +170,7 @@ static bool found(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choic
     else
         spread(strategy, choice);
     strategy->founders_proposed++;
-    return hn_trail_add(&strategy->trail, ticket, choice, FOUNDER);
+    hn_trail_add(&strategy->trail, ticket, choice, FOUNDER);
 }
 
 static const uint16_t *member(const struct hn_strategy *strategy, size_t position)
@@ -215,7 +197,7 @@ static void cross(struct hn_strategy *strategy, const uint16_t *a, const uint16_
     }
 }
 
-static bool breed(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
+static void breed(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
 {
     size_t a = choose_parent(strategy);
     size_t b = choose_parent(strategy);
@@ -224,15 +206,18 @@ static bool breed(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choic
     cross(strategy, member(strategy, a), member(strategy, b), choice);
     hn_move_repair(&strategy->trail, member(strategy, a), choice);
     hn_move_renew(&strategy->trail, choice);
-    return hn_trail_add(&strategy->trail, ticket, choice, CHILD);
+    hn_trail_add(&strategy->trail, ticket, choice, CHILD);
 }
 
 static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
 {
     if (hn_trail_is_complete(&strategy->trail))
         return false;
-    return is_founding(strategy, ticket) ? found(strategy, ticket, choice)
-                                         : breed(strategy, ticket, choice);
+    if (is_founding(strategy, ticket))
+        found(strategy, ticket, choice);
+    else
+        breed(strategy, ticket, choice);
+    return true;
 }
 
 static size_t position_of(const uint32_t *points, size_t count, uint32_t point)

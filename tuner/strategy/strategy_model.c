@@ -3,14 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/strategy/candidates.h"
-#include "tuner/strategy/doubt.h"
-#include "tuner/strategy/guesses.h"
-#include "tuner/strategy/moves.h"
-#include "tuner/strategy/prices.h"
-#include "tuner/strategy/screen.h"
-#include "tuner/strategy/seeds.h"
-#include "tuner/strategy/surrogate.h"
+#include "base/memory.h"
+#include "tuner/strategy/model.h"
 
 extern const struct hn_strategy_kind hn_strategy_model;
 extern const struct hn_strategy_kind hn_strategy_auto;
@@ -83,59 +77,42 @@ static void destroy(struct hn_strategy *strategy)
     free(strategy);
 }
 
-static enum hn_status create(const struct hn_search *search, struct hn_strategy **out,
-                             struct hn_error *err)
+static struct hn_strategy *create(const struct hn_search *search)
 {
-    struct hn_strategy *strategy = calloc(1, sizeof *strategy);
-    if (strategy == NULL)
-        return hn_fail_memory(err);
+    struct hn_strategy *strategy = hn_need(1, sizeof *strategy);
     memset(strategy->expanded, 0xff, sizeof strategy->expanded);
     strategy->look_ahead = search->look_ahead > USUAL ? search->look_ahead : USUAL;
     strategy->patience_ms = INFINITY;
-    enum hn_status status = hn_trail_init(&strategy->trail, search, err);
-    if (status == HN_OK)
-        status = hn_surrogate_init(&strategy->surrogate, search, &strategy->trail, err);
-    if (status == HN_OK &&
-        (!hn_candidates_init(&strategy->candidates, &strategy->surrogate.encoding,
-                             &strategy->surrogate.gaussian, CANDIDATES) ||
-         !hn_prices_init(&strategy->prices, search, CANDIDATES)))
-        status = hn_fail_memory(err);
-    strategy->given =
-        calloc((GUESSED + GIVEN) * strategy->trail.width + 1, sizeof *strategy->given);
-    if (status == HN_OK && strategy->given == NULL)
-        status = hn_fail_memory(err);
-    if (status != HN_OK) {
-        destroy(strategy);
-        return status;
-    }
+    hn_trail_init(&strategy->trail, search);
+    hn_surrogate_init(&strategy->surrogate, search, &strategy->trail);
+    hn_candidates_init(&strategy->candidates, &strategy->surrogate.encoding,
+                       &strategy->surrogate.gaussian, CANDIDATES);
+    hn_prices_init(&strategy->prices, search, CANDIDATES);
+    strategy->given = hn_need((GUESSED + GIVEN) * strategy->trail.width, sizeof *strategy->given);
     strategy->given_count = hn_guesses(search, GUESSED, strategy->given);
-    *out = strategy;
-    return HN_OK;
+    return strategy;
 }
 
 static enum hn_status create_plain(const struct hn_search *search, struct hn_strategy **strategy,
                                    struct hn_error *err)
 {
+    (void)err;
     struct hn_search plain = *search;
     plain.prior_count = 0;
-    return create(&plain, strategy, err);
+    *strategy = create(&plain);
+    return HN_OK;
 }
 
 static enum hn_status create_informed(const struct hn_search *search, struct hn_strategy **out,
                                       struct hn_error *err)
 {
-    enum hn_status status = create(search, out, err);
-    if (status != HN_OK)
-        return status;
-    struct hn_strategy *strategy = *out;
-    status =
-        hn_screen_create(&strategy->trail, &strategy->surrogate.encoding, &strategy->screen, err);
-    if (status == HN_OK)
-        strategy->given_count += hn_seeds(
-            search, GIVEN, strategy->given + strategy->given_count * strategy->trail.width);
-    else
-        destroy(strategy);
-    return status;
+    (void)err;
+    struct hn_strategy *strategy = create(search);
+    strategy->screen = hn_screen_create(&strategy->trail, &strategy->surrogate.encoding);
+    strategy->given_count +=
+        hn_seeds(search, GIVEN, strategy->given + strategy->given_count * strategy->trail.width);
+    *out = strategy;
+    return HN_OK;
 }
 
 /* The next of the best points known or guessed that was not proposed yet. */
@@ -399,8 +376,7 @@ static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *cho
             return false;
     }
     size_t known = trail->count;
-    if (!hn_trail_add(trail, ticket, choice, 0))
-        return false;
+    hn_trail_add(trail, ticket, choice, 0);
     strategy->pending += trail->count - known;
     hn_prices_propose(&strategy->prices, choice);
     return true;
@@ -436,9 +412,9 @@ static double chance(struct hn_strategy *strategy)
     struct hn_random random = hn_random_seeded(strategy->trail.count);
     if (hn_trail_is_complete(&strategy->trail) && strategy->pending == 0)
         return 0;
-    if (!strategy->surrogate.fitted ||
-        hn_doubt_read(&strategy->surrogate, &strategy->candidates, &random, &signs, NULL) != HN_OK)
+    if (!strategy->surrogate.fitted)
         return NAN;
+    hn_doubt_read(&strategy->surrogate, &strategy->candidates, &random, &signs);
     return hn_doubt_chance(&signs);
 }
 

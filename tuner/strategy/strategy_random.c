@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "base/permutation.h"
 #include "tuner/strategy/strategy.h"
 
@@ -16,9 +17,8 @@ struct hn_strategy {
 static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
                              struct hn_error *err)
 {
-    *strategy = calloc(1, sizeof **strategy);
-    if (*strategy == NULL)
-        return hn_fail_memory(err);
+    (void)err;
+    *strategy = hn_need(1, sizeof **strategy);
     (*strategy)->space = search->space;
     (*strategy)->random = hn_random_seeded(search->seed);
     hn_permutation_init(&(*strategy)->order, hn_space_size(search->space), search->seed);

@@ -1,35 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/strategy/surrogate.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
+#include "tuner/strategy/model.h"
 
 enum { LEAST_KNOWN = 3, FIRST_STEPS = 30, LATER_STEPS = 12 };
 
 /* Targets are capped at quantile + (quantile - best) of the known ones. */
 static const double cap_quantile = 0.3;
 
-enum hn_status hn_surrogate_init(struct hn_surrogate *surrogate, const struct hn_search *search,
-                                 const struct hn_trail *trail, struct hn_error *err)
+void hn_surrogate_init(struct hn_surrogate *surrogate, const struct hn_search *search,
+                       const struct hn_trail *trail)
 {
     *surrogate = (struct hn_surrogate){
         .trail = trail, .random = hn_random_seeded(search->seed ^ 0x5851f42d4c957f2d)};
-    enum hn_status status = hn_encoding_init(&surrogate->encoding, search->space, err);
-    if (status == HN_OK && search->prior_count > 0)
-        status = hn_encoding_add_prior(&surrogate->encoding, search, err);
-    if (status != HN_OK) {
-        hn_encoding_finish(&surrogate->encoding);
-        return status;
-    }
-    size_t features = surrogate->encoding.count;
-    surrogate->features = calloc(features + 1, sizeof *surrogate->features);
-    if (surrogate->features != NULL &&
-        hn_gaussian_init(&surrogate->gaussian, features, surrogate->encoding.category,
-                         HN_SURROGATE_MOST))
-        return HN_OK;
-    hn_surrogate_finish(surrogate);
-    return hn_fail_memory(err);
+    hn_encoding_init(&surrogate->encoding, search->space);
+    if (search->prior_count > 0)
+        hn_encoding_add_prior(&surrogate->encoding, search);
+    surrogate->features = hn_need(surrogate->encoding.count, sizeof *surrogate->features);
+    hn_gaussian_init(&surrogate->gaussian, surrogate->encoding.count, surrogate->encoding.category,
+                     HN_SURROGATE_MOST);
 }
 
 void hn_surrogate_finish(struct hn_surrogate *surrogate)
@@ -56,17 +48,14 @@ static int by_cost(const void *a, const void *b, void *costs)
     return (x > y) - (x < y);
 }
 
-/* surrogate->order: all points of the trail by cost. Returns how many are known, 0 also when out of
- * memory. */
+/* surrogate->order: all points of the trail by cost. Returns how many are known. */
 static size_t sort_points(struct hn_surrogate *surrogate)
 {
     size_t count = surrogate->trail->count;
     if (count > surrogate->order_capacity) {
-        uint32_t *order = realloc(surrogate->order, 2 * count * sizeof *order);
-        if (order == NULL)
-            return 0;
-        surrogate->order = order;
         surrogate->order_capacity = 2 * count;
+        surrogate->order =
+            hn_need_more(surrogate->order, surrogate->order_capacity, sizeof *surrogate->order);
     }
     for (uint32_t i = 0; i < count; i++)
         surrogate->order[i] = i;
@@ -169,25 +158,22 @@ static void append(struct hn_surrogate *surrogate, uint32_t point)
 
 /* The process of the first `count` members, whose scales are fitted to the first `fitted` of them,
  * which are known. */
-static bool fit(struct hn_surrogate *surrogate, size_t count, size_t fitted)
+static void fit(struct hn_surrogate *surrogate, size_t count, size_t fitted)
 {
     struct hn_gaussian *gaussian = &surrogate->gaussian;
     size_t features = gaussian->features;
-    double *inputs = malloc((count * features + 1) * sizeof *inputs);
-    if (inputs == NULL)
-        return false;
+    double *inputs = hn_need(count * features, sizeof *inputs);
     for (size_t i = 0; i < count; i++)
         hn_encoding_apply(&surrogate->encoding,
                           hn_trail_point(surrogate->trail, surrogate->members[i]),
                           inputs + i * features);
     make_targets(surrogate, count);
-    bool fine = hn_gaussian_fit(gaussian, inputs, surrogate->targets, fitted,
-                                surrogate->fitted ? LATER_STEPS : FIRST_STEPS);
-    for (size_t i = 0; i < count && fine; i++)
+    hn_gaussian_fit(gaussian, inputs, surrogate->targets, fitted,
+                    surrogate->fitted ? LATER_STEPS : FIRST_STEPS);
+    for (size_t i = 0; i < count; i++)
         hn_gaussian_append(gaussian, inputs + i * features);
     free(inputs);
-    surrogate->fitted = fine;
-    return fine;
+    surrogate->fitted = true;
 }
 
 /* Chooses the points of the process anew: known ones (the best and random others), then some that
@@ -207,7 +193,8 @@ static bool begin(struct hn_surrogate *surrogate)
     memcpy(surrogate->members + kept, surrogate->order + known,
            others * sizeof *surrogate->members);
     surrogate->next_fit = count + 1 + count / 7;
-    return fit(surrogate, kept + others, fitted);
+    fit(surrogate, kept + others, fitted);
+    return true;
 }
 
 bool hn_surrogate_update(struct hn_surrogate *surrogate, bool *began)

@@ -1,34 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/strategy/trail.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a over the choices, then the finalizer of splitmix64: the table takes the low bits. */
-static uint64_t hash(const uint16_t *choice, size_t width)
-{
-    uint64_t x = 0xcbf29ce484222325;
-    for (size_t i = 0; i < width; i++)
-        x = (x ^ choice[i]) * 0x100000001b3;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-}
+#include "base/hash.h"
+#include "base/memory.h"
+#include "tuner/strategy/trail.h"
 
 /* The slot that holds the point, or the empty one where it belongs. */
 static size_t slot_of(const struct hn_trail *trail, const uint16_t *choice)
 {
     size_t mask = trail->slot_count - 1;
-    size_t slot = hash(choice, trail->width) & mask;
+    size_t slot = hn_hash_number(choice, trail->width * sizeof *choice) & mask;
     while (trail->slots[slot] != 0 && memcmp(hn_trail_point(trail, trail->slots[slot] - 1), choice,
                                              trail->width * sizeof *choice) != 0)
         slot = (slot + 1) & mask;
     return slot;
 }
 
-enum hn_status hn_trail_init(struct hn_trail *trail, const struct hn_search *search,
-                             struct hn_error *err)
+void hn_trail_init(struct hn_trail *trail, const struct hn_search *search)
 {
     size_t width = hn_space_parameter_count(search->space);
     size_t limit = hn_space_neighbour_limit(search->space, HN_HAMMING);
@@ -36,9 +26,8 @@ enum hn_status hn_trail_init(struct hn_trail *trail, const struct hn_search *sea
         .space = search->space,
         .width = width,
         .random = hn_random_seeded(search->seed),
-        .neighbours = malloc((limit + 1) * width * sizeof *trail->neighbours),
+        .neighbours = hn_need((limit + 1) * width, sizeof *trail->neighbours),
     };
-    return trail->neighbours != NULL ? HN_OK : hn_fail_memory(err);
 }
 
 void hn_trail_finish(struct hn_trail *trail)
@@ -53,52 +42,29 @@ void hn_trail_finish(struct hn_trail *trail)
 }
 
 /* Twice the points, and a table that stays at most half full. */
-static bool grow_points(struct hn_trail *trail)
+static void grow_points(struct hn_trail *trail)
 {
     size_t capacity = trail->capacity > 0 ? 2 * trail->capacity : 64;
-    uint16_t *points = realloc(trail->points, capacity * trail->width * sizeof *points);
-    if (points == NULL)
-        return false;
-    trail->points = points;
-    double *costs = realloc(trail->costs, capacity * sizeof *costs);
-    if (costs == NULL)
-        return false;
-    trail->costs = costs;
-    bool *open = realloc(trail->open, capacity * sizeof *open);
-    if (open == NULL)
-        return false;
-    trail->open = open;
-    uint32_t *slots = calloc(2 * capacity, sizeof *slots);
-    if (slots == NULL)
-        return false;
+    trail->points = hn_need_more(trail->points, capacity * trail->width, sizeof *trail->points);
+    trail->costs = hn_need_more(trail->costs, capacity, sizeof *trail->costs);
+    trail->open = hn_need_more(trail->open, capacity, sizeof *trail->open);
     free(trail->slots);
-    trail->slots = slots;
+    trail->slots = hn_need(2 * capacity, sizeof *trail->slots);
     trail->slot_count = 2 * capacity;
     trail->capacity = capacity;
     for (size_t i = 0; i < trail->count; i++)
-        slots[slot_of(trail, hn_trail_point(trail, (uint32_t)i))] = (uint32_t)i + 1;
-    return true;
+        trail->slots[slot_of(trail, hn_trail_point(trail, (uint32_t)i))] = (uint32_t)i + 1;
 }
 
-static bool grow_tickets(struct hn_trail *trail, uint64_t ticket)
+void hn_trail_add(struct hn_trail *trail, uint64_t ticket, const uint16_t *choice, uint32_t tag)
 {
-    size_t capacity = trail->ticket_capacity > 0 ? 2 * trail->ticket_capacity : 64;
-    if (capacity <= ticket)
-        capacity = ticket + 1;
-    struct hn_trail_ticket *tickets = realloc(trail->tickets, capacity * sizeof *tickets);
-    if (tickets == NULL)
-        return false;
-    trail->tickets = tickets;
-    trail->ticket_capacity = capacity;
-    return true;
-}
-
-bool hn_trail_add(struct hn_trail *trail, uint64_t ticket, const uint16_t *choice, uint32_t tag)
-{
-    if (trail->count == trail->capacity && !grow_points(trail))
-        return false;
-    if (ticket >= trail->ticket_capacity && !grow_tickets(trail, ticket))
-        return false;
+    if (trail->count == trail->capacity)
+        grow_points(trail);
+    if (ticket >= trail->ticket_capacity) {
+        trail->ticket_capacity = 2 * (ticket + 32);
+        trail->tickets =
+            hn_need_more(trail->tickets, trail->ticket_capacity, sizeof *trail->tickets);
+    }
     size_t slot = slot_of(trail, choice);
     if (trail->slots[slot] == 0) {
         memcpy(trail->points + trail->count * trail->width, choice, trail->width * sizeof *choice);
@@ -110,7 +76,6 @@ bool hn_trail_add(struct hn_trail *trail, uint64_t ticket, const uint16_t *choic
         trail->tickets[trail->ticket_count].point = HN_TRAIL_NONE;
     trail->tickets[ticket] = (struct hn_trail_ticket){trail->slots[slot] - 1, tag};
     trail->ticket_count = ticket + 1;
-    return true;
 }
 
 uint32_t hn_trail_tell(struct hn_trail *trail, uint64_t ticket,
@@ -142,4 +107,135 @@ const uint16_t *hn_trail_point(const struct hn_trail *trail, uint32_t point)
 bool hn_trail_is_complete(const struct hn_trail *trail)
 {
     return trail->count >= hn_space_size(trail->space);
+}
+
+enum {
+    DRAWS = 256,
+    CHANGES = 16,
+    FAR = UINT16_MAX + 1, /* farther than two values can be */
+};
+
+static bool is_new(const struct hn_trail *trail, const uint16_t *choice)
+{
+    return hn_trail_find(trail, choice) == HN_TRAIL_NONE;
+}
+
+bool hn_move_sample(struct hn_trail *trail, uint16_t *choice)
+{
+    for (int i = 0; i < DRAWS; i++) {
+        hn_space_sample(trail->space, &trail->random, choice);
+        if (is_new(trail, choice))
+            return true;
+    }
+    return false;
+}
+
+/* By how many steps a neighbour differs in its one parameter. */
+static int distance(const uint16_t *a, const uint16_t *b, size_t width)
+{
+    for (size_t i = 0; i < width; i++) {
+        if (a[i] != b[i])
+            return abs(a[i] - b[i]);
+    }
+    return 0;
+}
+
+/* The nearest valid neighbour of an invalid point, any of several as near, a new one if there is
+ * any: that does not just undo what made the point. False when there is none. */
+static bool repair_one(struct hn_trail *trail, uint16_t *choice)
+{
+    size_t width = trail->width;
+    size_t count = hn_space_neighbours(trail->space, choice, HN_HAMMING, trail->neighbours);
+    const uint16_t *nearest = NULL;
+    int nearest_distance = 0;
+    uint64_t ties = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint16_t *neighbour = trail->neighbours + i * width;
+        int steps = distance(neighbour, choice, width);
+        if (!is_new(trail, neighbour))
+            steps += FAR;
+        if (nearest == NULL || steps < nearest_distance)
+            ties = 0;
+        else if (steps > nearest_distance)
+            continue;
+        if (hn_random_below(&trail->random, ++ties) == 0)
+            nearest = neighbour;
+        nearest_distance = steps;
+    }
+    if (nearest != NULL)
+        memcpy(choice, nearest, width * sizeof *choice);
+    return nearest != NULL;
+}
+
+void hn_move_repair(struct hn_trail *trail, const uint16_t *anchor, uint16_t *choice)
+{
+    if (hn_space_contains(trail->space, choice) || repair_one(trail, choice))
+        return;
+    size_t width = trail->width;
+    size_t different[width];
+    size_t count = 0;
+    for (size_t i = 0; i < width; i++) {
+        if (choice[i] != anchor[i])
+            different[count++] = i;
+    }
+    while (count > 0 && !hn_space_contains(trail->space, choice)) {
+        size_t pick = (size_t)hn_random_below(&trail->random, count);
+        choice[different[pick]] = anchor[different[pick]];
+        different[pick] = different[--count];
+    }
+}
+
+uint16_t hn_move_value(struct hn_trail *trail, size_t i, uint16_t value, bool near)
+{
+    size_t values = hn_space_value_count(trail->space, i);
+    if (near) {
+        bool up = value == 0 || (value + 1u < values && hn_random_below(&trail->random, 2) == 0);
+        return (uint16_t)(up ? value + 1 : value - 1);
+    }
+    uint64_t other = hn_random_below(&trail->random, values - 1);
+    return (uint16_t)(other < value ? other : other + 1);
+}
+
+bool hn_move_change(struct hn_trail *trail, const uint16_t *from, uint16_t *choice)
+{
+    size_t width = trail->width;
+    uint16_t changed[width + 1];
+    for (int tries = 0; tries < CHANGES; tries++) {
+        size_t i = (size_t)hn_random_below(&trail->random, width);
+        if (hn_space_value_count(trail->space, i) < 2)
+            continue;
+        memcpy(changed, from, width * sizeof *changed);
+        changed[i] = hn_move_value(trail, i, from[i], false);
+        if (!hn_space_contains(trail->space, changed) && !repair_one(trail, changed))
+            continue;
+        if (is_new(trail, changed)) {
+            memcpy(choice, changed, width * sizeof *choice);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool hn_move_step(struct hn_trail *trail, const uint16_t *from, enum hn_neighbourhood kind,
+                  uint16_t *choice)
+{
+    size_t width = trail->width;
+    size_t count = hn_space_neighbours(trail->space, from, kind, trail->neighbours);
+    while (count > 0) {
+        size_t pick = (size_t)hn_random_below(&trail->random, count);
+        uint16_t *neighbour = trail->neighbours + pick * width;
+        if (is_new(trail, neighbour)) {
+            memcpy(choice, neighbour, width * sizeof *choice);
+            return true;
+        }
+        memcpy(neighbour, trail->neighbours + --count * width, width * sizeof *choice);
+    }
+    return false;
+}
+
+bool hn_move_renew(struct hn_trail *trail, uint16_t *choice)
+{
+    return is_new(trail, choice) || hn_move_step(trail, choice, HN_ADJACENT, choice) ||
+           hn_move_step(trail, choice, HN_HAMMING, choice) ||
+           hn_move_change(trail, choice, choice) || hn_move_sample(trail, choice);
 }

@@ -32,12 +32,12 @@ struct hn_trail_ticket {
 /* No point: what hn_trail_find and hn_trail_tell say of what was never proposed. */
 #define HN_TRAIL_NONE UINT32_MAX
 
-/* Seeds the chance with search->seed. HN_ENOMEM. */
-enum hn_status hn_trail_init(struct hn_trail *trail, const struct hn_search *search, struct hn_error *err);
+/* Seeds the chance with search->seed. */
+void hn_trail_init(struct hn_trail *trail, const struct hn_search *search);
 void hn_trail_finish(struct hn_trail *trail);
 
-/* Notes that `ticket` proposes the valid point; false when out of memory. */
-bool hn_trail_add(struct hn_trail *trail, uint64_t ticket, const uint16_t *choice, uint32_t tag);
+/* Notes that `ticket` proposes the valid point. */
+void hn_trail_add(struct hn_trail *trail, uint64_t ticket, const uint16_t *choice, uint32_t tag);
 /* Notes the cost of what the ticket proposed; returns the point, or HN_TRAIL_NONE for a ticket never added. */
 uint32_t hn_trail_tell(struct hn_trail *trail, uint64_t ticket, const struct hn_observation *observation);
 /* The number of a proposed point, or HN_TRAIL_NONE. */
@@ -45,5 +45,40 @@ uint32_t hn_trail_find(const struct hn_trail *trail, const uint16_t *choice);
 const uint16_t *hn_trail_point(const struct hn_trail *trail, uint32_t point);
 /* Whether every point of the space was proposed. */
 bool hn_trail_is_complete(const struct hn_trail *trail);
+
+/* The moves that strategies are made of. Those that look for a new point (one never proposed) return false when they
+ * find none, and leave `choice` valid. */
+
+/* A random valid point, new when one is found in a few hundred draws. */
+bool hn_move_sample(struct hn_trail *trail, uint16_t *choice);
+
+/* Makes `choice` valid: as it is when it is; else the valid point that differs in one parameter and by the fewest
+ * steps, a new one if there is any; else parameters are set as in `anchor` (a valid point), in a random order, until
+ * it is valid. */
+void hn_move_repair(struct hn_trail *trail, const uint16_t *anchor, uint16_t *choice);
+
+/* A random new neighbour of the valid point `from`. */
+bool hn_move_step(struct hn_trail *trail, const uint16_t *from, enum hn_neighbourhood kind, uint16_t *choice);
+
+/* Another value of a parameter with at least two: an adjacent one when near, else any. */
+uint16_t hn_move_value(struct hn_trail *trail, size_t i, uint16_t value, bool near);
+
+/* From the valid point `from` to a new one by a change of one parameter and, where that is not valid, of another one:
+ * for parameters that depend on each other (A * B == 64). Tries a few times only. */
+bool hn_move_change(struct hn_trail *trail, const uint16_t *from, uint16_t *choice);
+
+/* Makes the valid `choice` new: as it is when it is; else a new neighbour (adjacent before any other); else a random
+ * point. */
+bool hn_move_renew(struct hn_trail *trail, uint16_t *choice);
+
+/* Points to begin with, the best one last. */
+
+/* Writes the best points of the most relevant prior source that has any, `limit` at most, and returns
+ * how many there are. */
+size_t hn_seeds(const struct hn_search *search, size_t limit, uint16_t *choices);
+
+/* Writes points that the space estimates to cost least, of a sample, no two alike in all but one parameter; `limit` at most.
+ * Returns how many there are: 0 without estimates. */
+size_t hn_guesses(const struct hn_search *search, size_t limit, uint16_t *choices);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/interrupt.h"
 #include "bench/search/simulate/machine_clock.h"
-#include "tuner/strategy/telling.h"
+#include "tuner/strategy/schedule.h"
 
 /* From the first to 16 * 1.2^64 evaluations. */
 enum { FIRST_CHANCE = 16, CHANCES_MOST = 64 };
@@ -304,8 +304,7 @@ enum hn_status hn_run_make(const struct hn_run_options *options, struct hn_run *
     if (drive.proposed == NULL || drive.declined == NULL || drive.compile_ms == NULL ||
         drive.first == NULL || choice == NULL)
         status = hn_fail_memory(err);
-    if (status == HN_OK)
-        status = hn_schedule_init(&drive.schedule, options->look_ahead, err);
+    hn_schedule_init(&drive.schedule, options->look_ahead);
     if (status == HN_OK)
         status = hn_machine_init(&drive.machine, options->cores, err);
     if (status == HN_OK)

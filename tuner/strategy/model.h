@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_STRATEGY_MODEL_H
+#define HONE_TUNER_STRATEGY_MODEL_H
+
+#include "tuner/strategy/gaussian.h"
+#include "tuner/strategy/trail.h"
+
+/* The inside of the model-based strategy. */
+
+/* Points as vectors for a regression: one feature for each parameter with more than one value. Numbers are scaled to
+ * 0 .. 1, by their logarithm where they span a factor of four or more; words are their index, and `category` says that
+ * only equality counts. Whole numbers that are not all powers of two have another one: how often 2 divides them. Then
+ * come what the space estimates that a point costs, and what was measured before. */
+struct hn_encoding {
+    const struct hn_space *space; /* borrowed */
+    size_t count;                 /* features */
+    size_t varied;                /* of them, of values of parameters: the first ones */
+    size_t plain;                 /* of those, one for each parameter: the first ones */
+    size_t *parameters;           /* of the varied */
+    double **values;              /* values[feature][index of the value] */
+    bool *category;
+    struct hn_prior_model *prior; /* of what was measured before: gives one more feature, the last; NULL: none */
+    double least_estimate;        /* where the space has estimates, they give the feature behind the varied */
+    double estimate_span;
+};
+
+void hn_encoding_init(struct hn_encoding *encoding, const struct hn_space *space);
+/* Adds what the priors of the search say as a feature, where there are enough of them: a Gaussian process of their costs. That is no
+ * cost here, measured under other circumstances (another device, another problem): how much it tells is learnt as for any other. */
+void hn_encoding_add_prior(struct hn_encoding *encoding, const struct hn_search *search);
+void hn_encoding_finish(struct hn_encoding *encoding);
+
+/* features has room for encoding->count. */
+void hn_encoding_apply(const struct hn_encoding *encoding, const uint16_t *choice, double *features);
+
+/* A model of the costs on a trail: a Gaussian process of the logarithm of the cost (of the cost itself where signs
+ * differ), over the better part of what was told. Costs beyond a bound count as the bound: how bad the bad ones are
+ * says little about where the best is. Failed and pending points are believed to cost what the others predict. */
+
+enum {
+    HN_SURROGATE_MOST = 320,  /* points of the process at most */
+    HN_SURROGATE_KEPT = 240,  /* of them, known, when it begins anew */
+    HN_SURROGATE_FITTED = 140 /* to which its scales are fitted */
+};
+
+struct hn_surrogate {
+    const struct hn_trail *trail; /* borrowed */
+    struct hn_random random;
+    struct hn_encoding encoding;
+    struct hn_gaussian gaussian;
+    uint32_t members[HN_SURROGATE_MOST]; /* points of the trail, by input of the process */
+    double targets[HN_SURROGATE_MOST];   /* mean 0, variance 1; NAN: not known */
+    double whitened[HN_SURROGATE_MOST];
+    double best;  /* least target */
+    double scale; /* of a target, in logarithms of cost (in costs where signs differ) */
+    bool fitted;
+    size_t seen;         /* points of the trail that it has taken in or left out */
+    size_t next_fit;     /* points on the trail when the process begins anew */
+    double *features;    /* room for one point */
+    uint32_t *order;     /* room for all points of the trail */
+    size_t order_capacity;
+};
+
+void hn_surrogate_init(struct hn_surrogate *surrogate, const struct hn_search *search, const struct hn_trail *trail);
+void hn_surrogate_finish(struct hn_surrogate *surrogate);
+
+/* Takes in what the trail knows: begins anew when it has grown by a seventh (`began`), else adds its new points. False
+ * when there is nothing to model yet. */
+bool hn_surrogate_update(struct hn_surrogate *surrogate, bool *began);
+
+/* How far below the best target a cost is that is better than the best known by `gain` (0.02: by 2%), where all costs
+ * have the same sign. */
+double hn_surrogate_step(const struct hn_surrogate *surrogate, double gain);
+
+/* The chance that a point with these features does not fail: a vote of the told points, weighted by the square of their
+ * correlation with it. */
+double hn_surrogate_feasibility(const struct hn_surrogate *surrogate, const double *features, size_t stride);
+
+/* Points that a model predicts, kept from proposal to proposal: what each has in common with the points of the Gaussian
+ * process is held, so that one more point or one more measurement costs little. Arrays over candidates are rows of
+ * `capacity`, so that loops run over candidates. */
+struct hn_candidates {
+    const struct hn_encoding *encoding; /* borrowed, as the process */
+    const struct hn_gaussian *gaussian;
+    size_t width; /* of a point */
+    size_t capacity;
+    size_t count;
+    uint16_t *points;
+    uint64_t *hashes;   /* of the points */
+    double *features;   /* [feature][candidate] */
+    double *whitened;   /* [input][candidate]: L^-1 k, of the first `rows` inputs of the process */
+    double *explained;  /* variance that the inputs take away */
+    double *mean;       /* as of hn_candidates_predict */
+    size_t rows;        /* of whitened, that the first `ready` candidates have */
+    size_t ready;
+};
+
+void hn_candidates_init(struct hn_candidates *candidates, const struct hn_encoding *encoding,
+                        const struct hn_gaussian *gaussian, size_t capacity);
+void hn_candidates_finish(struct hn_candidates *candidates);
+
+/* Adds a point that is not among them (else nothing happens); nothing when it is full. */
+void hn_candidates_add(struct hn_candidates *candidates, const uint16_t *point);
+/* Moves the last one into its place. Not while there are candidates that were not predicted yet. */
+void hn_candidates_remove(struct hn_candidates *candidates, size_t candidate);
+/* The process began anew: its rows do. */
+void hn_candidates_restart(struct hn_candidates *candidates);
+/* Brings the rows up to the process's inputs, then mean[c] = the process's, given its whitened targets. */
+void hn_candidates_predict(struct hn_candidates *candidates, const double *whitened_targets);
+/* means[c] = that of another function at the candidates, whose whitened targets these are; after hn_candidates_predict. */
+void hn_candidates_regress(const struct hn_candidates *candidates, const double *whitened_targets, double *means);
+/* Standard deviation of the function at the candidate, as of hn_candidates_predict. */
+double hn_candidates_deviation(const struct hn_candidates *candidates, size_t candidate);
+
+/* What finding out about a point takes: a model of how long points compile. The logarithms of the times of the points told are
+ * further targets of the surrogate's process, which costs next to nothing. Where the GPU is the bottleneck, all points
+ * have one price; so have those that compile faster than HN_PRICES_LEAST_MS, whose times are mostly noise, and those whose
+ * program another point has already. */
+#define HN_PRICES_LEAST_MS 300.0
+
+struct hn_prices {
+    unsigned look_ahead;
+    double *log_compile; /* by point of the trail; NAN: not known */
+    size_t room;
+    double compile_ms;  /* sums over all points told that were measured */
+    double evaluate_ms;
+    size_t measured;
+    const struct hn_space *space;
+    bool *unread;       /* as of hn_search; NULL: all is read */
+    uint64_t *programs; /* of the points proposed, as hashes in open addressing; 0: free */
+    size_t program_count;
+    size_t program_slots;
+    double *prices; /* by candidate, in ms, as of hn_prices_predict */
+    bool differ;    /* they do: the compiler is what is scarce */
+    double spread;  /* standard deviation of the logarithms of what is known */
+};
+
+/* For so many candidates at most. */
+void hn_prices_init(struct hn_prices *prices, const struct hn_search *search, size_t candidates);
+void hn_prices_finish(struct hn_prices *prices);
+
+/* A point is proposed: others of its program are compiled with it. */
+void hn_prices_propose(struct hn_prices *prices, const uint16_t *choice);
+/* What a finished point took. */
+void hn_prices_note(struct hn_prices *prices, uint32_t point, const struct hn_observation *observation);
+/* The surrogate is up to date, and the candidates were predicted. */
+void hn_prices_predict(struct hn_prices *prices, const struct hn_surrogate *surrogate,
+                       const struct hn_candidates *candidates);
+
+/* Whether a compiled point is worth measuring: a Gaussian process of the costs that sees, beside the parameters, what
+ * the compiler made of them: registers, spills, local and shared memory, occupancy. Compiling is parallel and cheap,
+ * measuring is not. */
+struct hn_screen;
+
+/* Borrows trail and encoding. */
+struct hn_screen *hn_screen_create(const struct hn_trail *trail, const struct hn_encoding *encoding);
+void hn_screen_destroy(struct hn_screen *screen);
+
+/* Notes the resources of a point of the trail. False when it is almost certain (all but one in a thousand) that the
+ * point does not beat the best one told. */
+bool hn_screen_pass(struct hn_screen *screen, uint32_t point, const struct hn_resources *resources);
+
+/* Whether it is worth to go on: what a surrogate says of the points that were not proposed yet. */
+
+/* A gain that counts: a cost lower by this share of it. */
+#define HN_DOUBT_GAIN 0.02
+
+struct hn_doubt_signs {
+    double expected; /* number of unproposed points that gain, by the surrogate */
+    double most;     /* the largest chance of a single point to gain */
+    double stall;    /* points told since the best one */
+    double told;
+    double left; /* points of the space not proposed */
+};
+
+/* candidates: as predicted last. `random` draws the sample of the other points. */
+void hn_doubt_read(const struct hn_surrogate *surrogate, const struct hn_candidates *candidates,
+                   struct hn_random *random, struct hn_doubt_signs *signs);
+/* The chance, 0 to 1, that a point that gains exists: a logistic regression of the signs, fitted to recorded tunings
+ * (docs/search.md). */
+double hn_doubt_chance(const struct hn_doubt_signs *signs);
+
+#endif
