@@ -19,4 +19,13 @@ void *hn_need_room(void *items, size_t *capacity, size_t count, size_t size);
 /* For json_t, texts and all that says by NULL that memory ended: hands it through. */
 void *hn_needed(void *pointer);
 
+/* Memory for many small things that are freed all at once. Start with all zero. */
+struct hn_blocks {
+    struct hn_block *last;
+};
+
+/* Zeroed, aligned for anything; NULL when out of memory. */
+void *hn_blocks_take(struct hn_blocks *blocks, size_t size);
+void hn_blocks_finish(struct hn_blocks *blocks);
+
 #endif

@@ -21,12 +21,17 @@ enum hn_status hn_random_seed_secretly(struct hn_random *random, struct hn_error
     return HN_OK;
 }
 
-uint64_t hn_random_next(struct hn_random *random)
+/* The finalizer of splitmix64. */
+static uint64_t mix(uint64_t x)
 {
-    uint64_t x = random->state += 0x9e3779b97f4a7c15;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
     x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
     return x ^ (x >> 31);
+}
+
+uint64_t hn_random_next(struct hn_random *random)
+{
+    return mix(random->state += 0x9e3779b97f4a7c15);
 }
 
 uint64_t hn_random_below(struct hn_random *random, uint64_t limit)
@@ -49,4 +54,39 @@ double hn_random_normal(struct hn_random *random)
 {
     double radius = sqrt(-2 * log(1 - hn_random_unit(random)));
     return radius * cos(6.283185307179586 * hn_random_unit(random));
+}
+
+void hn_permutation_init(struct hn_permutation *permutation, uint64_t size, uint64_t seed)
+{
+    permutation->size = size;
+    /* tiny halves would reach too few of the possible orders */
+    permutation->half_bits = 4;
+    while (permutation->half_bits < 32 && size > (uint64_t)1 << (2 * permutation->half_bits))
+        permutation->half_bits++;
+    for (int i = 0; i < HN_PERMUTATION_ROUNDS; i++) {
+        seed += 0x9e3779b97f4a7c15;
+        permutation->keys[i] = mix(seed);
+    }
+}
+
+static uint64_t encrypt(const struct hn_permutation *permutation, uint64_t number)
+{
+    unsigned bits = permutation->half_bits;
+    uint64_t mask = ((uint64_t)1 << bits) - 1;
+    uint64_t left = number >> bits;
+    uint64_t right = number & mask;
+    for (int i = 0; i < HN_PERMUTATION_ROUNDS; i++) {
+        uint64_t next = left ^ (mix(right + permutation->keys[i]) & mask);
+        left = right;
+        right = next;
+    }
+    return left << bits | right;
+}
+
+uint64_t hn_permutation_at(const struct hn_permutation *permutation, uint64_t position)
+{
+    do
+        position = encrypt(permutation, position);
+    while (position >= permutation->size);
+    return position;
 }

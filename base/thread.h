@@ -3,6 +3,9 @@
 #define HONE_BASE_THREAD_H
 
 #include <pthread.h>
+#include <stddef.h>
+
+#include "base/error.h"
 
 /* Threads beside the main one, and eventfds by which they wake each other. */
 
@@ -12,5 +15,23 @@ int hn_thread_start(pthread_t *thread, void *(*run)(void *), void *context);
 /* Makes the eventfd readable (-1: there is none); reads it empty. Neither waits where it was made with EFD_NONBLOCK. */
 void hn_event_signal(int event);
 void hn_event_clear(int event);
+
+/* Does tasks 0 .. count-1 on so many threads, each task once, started in order. After a failure no further one is
+ * started; the failure of the lowest task is returned. */
+typedef enum hn_status hn_parallel_task(void *context, size_t task, struct hn_error *err);
+
+/* tick, which may be NULL, is called on the calling thread every tenth of a second with the number of finished tasks. */
+struct hn_parallel {
+    size_t count;
+    size_t jobs; /* 0: as many as there are cores */
+    hn_parallel_task *run;
+    void (*tick)(void *context, size_t finished);
+    void *context;
+};
+
+enum hn_status hn_parallel_do(const struct hn_parallel *parallel, struct hn_error *err);
+
+/* The cores that this process may use, at least 1. */
+size_t hn_parallel_cores(void);
 
 #endif

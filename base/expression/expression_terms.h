@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/blocks.h"
 #include "base/expression/expression.h"
 #include "base/expression/expression_cells.h"
+#include "base/memory.h"
 
 /* Conditions over slots of which each has a known list of values, or is a whole number within bounds, taken apart into typed terms that are evaluated in
  * about a nanosecond each, with the value that the evaluator gives. A term is an int64 (booleans are 0 and 1), or a

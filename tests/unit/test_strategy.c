@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/permutation.h"
+#include "base/random.h"
 
 static struct hn_space *space_of(int64_t count)
 {

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/permutation.h"
+#include "base/random.h"
 #include "cache/record/record_json.h"
 #include "runtime/compile/compile.h"
 #include "runtime/plan/launch.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "base/permutation.h"
+#include "base/random.h"
 #include "tuner/strategy/strategy.h"
 
 extern const struct hn_strategy_kind hn_strategy_random;

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/parallel.h"
 #include "base/random.h"
+#include "base/thread.h"
 
 /* Runs go on a little beyond their budgets, so that both axes are covered whatever is added to the
  * costs. */

@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
-#include "base/parallel.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "bench/search/simulate/report.h"
 
 enum {
