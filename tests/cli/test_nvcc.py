@@ -54,7 +54,8 @@ class Nvcc(double.Case):
         listed, = json.loads(self.hone("cache", "list", "--json").stdout)["tunings"]
         version = listed["version"]["nvrtc"]
         self.assertRegex(version, r"^nvcc 1\d\.\d+\.\d+$")
-        self.assertEqual({record["outcome"] for record in first["records"]}, {"ok"})
+        # Which are found slower depends on the order in which they are compiled.
+        self.assertLessEqual({record["outcome"] for record in first["records"]}, {"ok", "slower"})
         again, = self.tune(*self.space, NVCC=str(self.program("exec nvcc \"$@\"")))
         self.assertEqual(again["reused"], len(first["records"]))
         result = self.hone("run", self.config, "-s", "BLOCK=256,ITEMS=4", "--json")
