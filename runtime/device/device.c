@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "base/schema.h"
 #include "base/text.h"
 
 /* What differs between architectures: the CUDA C++ Programming Guide's table "Technical
@@ -107,130 +108,87 @@ void hn_architecture_name(const char *architecture, bool specific, char name[HN_
              specific && plain && atoi(number) >= 90 ? "a" : "");
 }
 
-/* X(key, member): the numbers of a device as JSON knows them. */
-#define NUMBERS(X)                                                                                 \
-    X("compute_capability", identity.capability)                                                   \
-    X("sm_count", identity.sm_count)                                                               \
-    X("ordinal", ordinal)                                                                          \
-    X("warp_size", warp_size)                                                                      \
-    X("max_threads_per_block", max_threads_per_block)                                              \
-    X("max_block_x", max_block[0])                                                                 \
-    X("max_block_y", max_block[1])                                                                 \
-    X("max_block_z", max_block[2])                                                                 \
-    X("max_grid_x", max_grid[0])                                                                   \
-    X("max_grid_y", max_grid[1])                                                                   \
-    X("max_grid_z", max_grid[2])                                                                   \
-    X("max_threads_per_sm", max_threads_per_sm)                                                    \
-    X("max_blocks_per_sm", max_blocks_per_sm)                                                      \
-    X("registers_per_block", registers_per_block)                                                  \
-    X("registers_per_sm", registers_per_sm)                                                        \
-    X("shared_per_block", shared_per_block)                                                        \
-    X("shared_per_block_optin", shared_per_block_optin)                                            \
-    X("shared_per_sm", shared_per_sm)                                                              \
-    X("shared_reserved_per_block", shared_reserved_per_block)                                      \
-    X("l2_bytes", l2_bytes)                                                                        \
-    X("clock_khz", clock_khz)                                                                      \
-    X("memory_clock_khz", memory_clock_khz)                                                        \
-    X("memory_bus_bits", memory_bus_bits)                                                          \
-    X("copy_engines", copy_engines)                                                                \
-    X("max_persisting_l2_bytes", max_persisting_l2_bytes)                                          \
-    X("max_access_window_bytes", max_access_window_bytes)
+/* The ordinal, -1 for none, and the bytes of memory, which an int may not hold (tag 1). */
+static void read_integer(struct hn_json_reader *reader, const struct hn_field *field,
+                         const json_t *json, void *member)
+{
+    json_int_t number = json_integer_value(json);
+    bool wide = field->tag == 1;
+    bool fits = wide ? number >= 0 : number >= -1 && number <= INT_MAX;
+    if (!hn_json_expect(reader, json_is_integer(json) && fits, field->key,
+                        wide ? "an integer from 0" : "an integer from -1"))
+        return;
+    if (wide)
+        *(int64_t *)member = number;
+    else
+        *(int *)member = (int)number;
+}
 
-static const struct number {
-    const char *key;
-    size_t offset;
-} numbers[] = {
-#define X(key, member) {key, offsetof(struct hn_device, member)},
-    NUMBERS(X)
-#undef X
-};
+static void build_integer(struct hn_builder *object, const struct hn_field *field,
+                          const void *member)
+{
+    int64_t number = field->tag == 1 ? *(const int64_t *)member : *(const int *)member;
+    hn_build_set(object, field->key, json_integer(number));
+}
 
-/* X(key, member): its strings. */
-static const struct string {
-    const char *key;
-    size_t offset;
-    size_t size;
-} strings[] = {
-#define X(key, member)                                                                             \
-    {                                                                                              \
-        key, offsetof(struct hn_device, member), sizeof((struct hn_device *)0)->member             \
-    }
-    X("name", identity.name),
-    X("mig_profile", identity.mig_profile),
-    X("uuid", uuid),
-    X("driver", driver),
-#undef X
+static const struct hn_field_own integer = {.read = read_integer, .build = build_integer};
+
+#define NEEDED(name) .key = name, .needed = true
+#define STRING(name, member)                                                                       \
+    NEEDED(name), .kind = HN_FIELD_CHARS, .most = sizeof((struct hn_device *)0)->member - 1,       \
+                  HN_AT(hn_device, member)
+#define NUMBER(name, member) NEEDED(name), .kind = HN_FIELD_COUNT, HN_AT(hn_device, member)
+#define FLAG(name, member) NEEDED(name), .kind = HN_FIELD_FLAG, HN_AT(hn_device, member)
+
+static const struct hn_field fields[] = {
+    {STRING("name", identity.name)},
+    {STRING("mig_profile", identity.mig_profile)},
+    {STRING("uuid", uuid)},
+    {STRING("driver", driver)},
+    {NUMBER("compute_capability", identity.capability)},
+    {NUMBER("sm_count", identity.sm_count)},
+    {NEEDED("ordinal"), HN_OWN(hn_device, ordinal, integer)},
+    {NUMBER("warp_size", warp_size)},
+    {NUMBER("max_threads_per_block", max_threads_per_block)},
+    {NUMBER("max_block_x", max_block[0])},
+    {NUMBER("max_block_y", max_block[1])},
+    {NUMBER("max_block_z", max_block[2])},
+    {NUMBER("max_grid_x", max_grid[0])},
+    {NUMBER("max_grid_y", max_grid[1])},
+    {NUMBER("max_grid_z", max_grid[2])},
+    {NUMBER("max_threads_per_sm", max_threads_per_sm)},
+    {NUMBER("max_blocks_per_sm", max_blocks_per_sm)},
+    {NUMBER("registers_per_block", registers_per_block)},
+    {NUMBER("registers_per_sm", registers_per_sm)},
+    {NUMBER("shared_per_block", shared_per_block)},
+    {NUMBER("shared_per_block_optin", shared_per_block_optin)},
+    {NUMBER("shared_per_sm", shared_per_sm)},
+    {NUMBER("shared_reserved_per_block", shared_reserved_per_block)},
+    {NUMBER("l2_bytes", l2_bytes)},
+    {NUMBER("clock_khz", clock_khz)},
+    {NUMBER("memory_clock_khz", memory_clock_khz)},
+    {NUMBER("memory_bus_bits", memory_bus_bits)},
+    {NUMBER("copy_engines", copy_engines)},
+    {NUMBER("max_persisting_l2_bytes", max_persisting_l2_bytes)},
+    {NUMBER("max_access_window_bytes", max_access_window_bytes)},
+    {NEEDED("memory_bytes"), HN_OWN(hn_device, memory_bytes, integer), .tag = 1},
+    {FLAG("cluster_launch", cluster_launch)},
+    {FLAG("integrated", integrated)},
 };
+static const struct hn_structure structure = HN_STRUCTURE(hn_device, fields, NULL);
 
 json_t *hn_device_to_json(const struct hn_device *device)
 {
-    json_t *json = json_object();
-    int failed = json == NULL;
-    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
-        failed |= json_object_set_new(json, strings[i].key,
-                                      json_string((const char *)device + strings[i].offset));
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        int number = 0;
-        memcpy(&number, (const char *)device + numbers[i].offset, sizeof number);
-        failed |= json_object_set_new(json, numbers[i].key, json_integer(number));
-    }
-    failed |= json_object_set_new(json, "memory_bytes", json_integer(device->memory_bytes));
-    failed |= json_object_set_new(json, "cluster_launch", json_boolean(device->cluster_launch));
-    failed |= json_object_set_new(json, "integrated", json_boolean(device->integrated));
-    if (!failed)
-        return json;
-    json_decref(json);
-    return NULL;
-}
-
-static bool read_string(const json_t *json, const struct string *string, struct hn_device *device)
-{
-    const char *text = json_string_value(json_object_get(json, string->key));
-    if (text == NULL || strlen(text) >= string->size)
-        return false;
-    memcpy((char *)device + string->offset, text, strlen(text) + 1);
-    return true;
-}
-
-static bool read_number(const json_t *json, const struct number *number, struct hn_device *device)
-{
-    const json_t *value = json_object_get(json, number->key);
-    json_int_t wide = json_integer_value(value);
-    if (!json_is_integer(value) || wide < INT_MIN || wide > INT_MAX)
-        return false;
-    int narrow = (int)wide;
-    memcpy((char *)device + number->offset, &narrow, sizeof narrow);
-    return true;
-}
-
-static enum hn_status fail_key(const char *key, struct hn_error *err)
-{
-    return hn_fail(err, HN_EFORMAT, "device: '%s' is missing or not what it should be", key);
+    return hn_fields_to_json(&structure, device);
 }
 
 enum hn_status hn_device_from_json(const json_t *json, struct hn_device *device,
                                    struct hn_error *err)
 {
+    struct hn_json_reader reader = {"device", HN_OK, err, NULL};
     *device = (struct hn_device){.ordinal = -1};
-    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) {
-        if (!read_string(json, &strings[i], device))
-            return fail_key(strings[i].key, err);
-    }
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        if (!read_number(json, &numbers[i], device))
-            return fail_key(numbers[i].key, err);
-    }
-    const json_t *memory = json_object_get(json, "memory_bytes");
-    const json_t *cluster = json_object_get(json, "cluster_launch");
-    const json_t *integrated = json_object_get(json, "integrated");
-    if (!json_is_integer(memory) || json_integer_value(memory) < 0)
-        return fail_key("memory_bytes", err);
-    if (!json_is_boolean(cluster) || !json_is_boolean(integrated))
-        return fail_key("cluster_launch or integrated", err);
-    device->memory_bytes = json_integer_value(memory);
-    device->cluster_launch = json_is_true(cluster);
-    device->integrated = json_is_true(integrated);
-    return HN_OK;
+    hn_fields_read(&reader, &structure, json, device);
+    return reader.status;
 }
 
 const char *const hn_device_limit_names[HN_DEVICE_LIMITS] = {"sm_count", "max_threads",

@@ -324,21 +324,17 @@ static bool recall(const struct hone_cache *cache, const struct hn_hash *program
 static void remember(struct hone_cache *cache, const struct hn_hash *program,
                      const struct hn_image *image)
 {
-    struct hn_text entries;
-    hn_text_init(&entries);
-    for (size_t i = 0; i < image->entry_count; i++)
-        hn_text_printf(&entries, "%s%s", i > 0 ? "\n" : "", image->entries[i]);
+    char *entries = hn_image_entry_lines(image);
     struct hn_lib_compiled *made = calloc(1, sizeof *made);
     void *cubin = malloc(image->size);
-    if (made == NULL || cubin == NULL || entries.failed) {
+    if (made == NULL || cubin == NULL || entries == NULL) {
         free(made);
         free(cubin);
-        hn_text_finish(&entries);
+        free(entries);
         return;
     }
     memcpy(cubin, image->cubin, image->size);
-    *made = (struct hn_lib_compiled){cache->compiled, *program, cubin, image->size,
-                                     hn_text_take(&entries)};
+    *made = (struct hn_lib_compiled){cache->compiled, *program, cubin, image->size, entries};
     cache->compiled = made;
 }
 

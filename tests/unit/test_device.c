@@ -145,7 +145,7 @@ static void refuses_damaged_json(void **state)
     json_object_set_new(json, "l2_bytes", json_integer(1LL << 40));
     struct hn_error err = {.message = ""};
     assert_int_equal(hn_device_from_json(json, &device, &err), HN_EFORMAT);
-    assert_string_equal(err.message, "device: 'l2_bytes' is missing or not what it should be");
+    assert_string_equal(err.message, "device: 'l2_bytes' is not an integer of 0 to 2147483647");
     json_decref(json);
 }
 
