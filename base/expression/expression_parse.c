@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -388,28 +387,17 @@ static bool goes_on(struct parser *parser, const char *closing, bool first)
     return !hn_failed(parser->err) && !take_mark(parser, closing);
 }
 
-static const struct {
-    enum hn_code code;
-    int least;
-    int most;
-    const char *arguments;
-} functions[] = {
-    {HN_OP_MIN, 2, INT_MAX, "2 or more arguments"},
-    {HN_OP_MAX, 2, INT_MAX, "2 or more arguments"},
-    {HN_OP_ABS, 1, 1, "1 argument"},
-    {HN_OP_CEIL_DIV, 2, 2, "2 arguments"},
-    {HN_OP_LOG2, 1, 1, "1 argument"},
-    {HN_OP_IS_POWER_OF_2, 1, 1, "1 argument"},
-    {HN_OP_SIZEOF, 1, 1, "1 argument"},
-};
-enum { FUNCTION_COUNT = sizeof functions / sizeof functions[0] };
-
-static void fail_function(struct parser *parser, const struct token *token, const char *name)
+static enum hn_code find_function(struct parser *parser, const struct token *token)
 {
-    const char *names[FUNCTION_COUNT];
-    for (size_t i = 0; i < FUNCTION_COUNT; i++)
-        names[i] = hn_operation_forms[functions[i].code].text;
-    const char *nearest = hn_text_nearest(name, names, FUNCTION_COUNT);
+    enum { COUNT = HN_OP_COUNT - HN_OP_MIN };
+    const char *name = keep_string(parser, token);
+    const char *names[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        names[i] = hn_operation_forms[HN_OP_MIN + i].text;
+        if (strcmp(names[i], name) == 0)
+            return (enum hn_code)(HN_OP_MIN + i);
+    }
+    const char *nearest = hn_text_nearest(name, names, COUNT);
     if (nearest != NULL)
         fail_at(parser, token->column, "unknown function '%s'; nearest is '%s'", name, nearest);
     else
@@ -417,22 +405,18 @@ static void fail_function(struct parser *parser, const struct token *token, cons
                 "unknown function '%s'; known are min, max, abs, ceil_div, log2, is_power_of_2, "
                 "sizeof",
                 name);
+    return HN_OP_COUNT;
 }
 
 static int parse_call(struct parser *parser, const struct token *token)
 {
-    const char *name = keep_string(parser, token);
-    size_t i = 0;
-    while (i < FUNCTION_COUNT && strcmp(hn_operation_forms[functions[i].code].text, name) != 0)
-        i++;
-    if (i == FUNCTION_COUNT) {
-        fail_function(parser, token, name);
-        return 0;
-    }
-    enum hn_code code = functions[i].code;
-    bool folds = functions[i].most == INT_MAX;
+    enum hn_code code = find_function(parser, token);
     int arguments[2] = {0, 0};
     int count = 0;
+    if (code == HN_OP_COUNT)
+        return 0;
+    int least = hn_operation_forms[code].operands;
+    bool folds = code == HN_OP_MIN || code == HN_OP_MAX; /* take more than two */
     while (goes_on(parser, ")", count == 0)) {
         int argument = parse_expression(parser);
         if (folds && count > 0)
@@ -441,9 +425,10 @@ static int parse_call(struct parser *parser, const struct token *token)
             arguments[count] = argument;
         count++;
     }
-    if (count < functions[i].least || count > functions[i].most)
-        fail_at(parser, token->column, "%s takes %s, found %d", name, functions[i].arguments,
-                count);
+    if (count < least || (count > least && !folds))
+        fail_at(parser, token->column, "%s takes %d%s argument%s, found %d",
+                hn_operation_forms[code].text, least, folds ? " or more" : "",
+                hn_plural((unsigned)least), count);
     return folds ? arguments[0] : emit(parser, code, token, arguments[0], arguments[1], 0);
 }
 
