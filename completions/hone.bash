@@ -87,6 +87,7 @@ _hone_value() {
         fi
         ;;
     --objective) _hone_words "time energy energy_delay" ;;
+    --observe) _hone_words "clocks" ;;
     --arch) _hone_words "sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_103 sm_110 sm_120" ;;
     --config) _hone_files .yaml .yml ;;
     --cache) _hone_files .db ;;

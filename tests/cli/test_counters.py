@@ -36,6 +36,14 @@ class Counters(double.Case):
     def test_a_warm_launch_is_counted_behind_another(self):
         self.assertEqual(self.counted("--regime", "warm")["record"]["counters"]["instructions"], 1000)
 
+    def test_clocks_are_observed_by_name(self):
+        clocks = json.loads(self.hone("run", self.config, "--observe", "clocks", "--json").stdout)["problems"][0]["record"]["clocks"]
+        self.assertTrue(0 < clocks["sm_min_mhz"] <= clocks["sm_median_mhz"] <= clocks["sm_max_mhz"], clocks)
+        self.assertRegex(self.hone("run", self.config, "--observe", "clocks").stdout, r"\n  clocks\.sm_median_mhz +\d")
+        self.assertNotIn("sm_min_mhz", self.hone("run", self.config, "--json").stdout)
+        self.assertIn("--observe: found 'clock', expected a list of audit, energy, staging, counters, conditions, clocks",
+                      self.hone("run", self.config, "--observe", "clock", expect=2).stderr)
+
     def test_finalists_keep_theirs_in_the_cache(self):
         (tuning,) = self.tune("-s", "ITEMS=1,2", "--counters", HONE_CUPTI=CUPTI)
         raced = [record for record in tuning["records"] if record["final"]]

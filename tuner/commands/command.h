@@ -88,6 +88,7 @@ struct hn_options {
     const char *device_name;
     bool counters;
     double energy_s; /* of a window; 0: not asked for */
+    const char *observe; /* run: observers by name; NULL: none */
     bool family;
     unsigned held_out; /* 0: as many as suit the family */
     bool all;

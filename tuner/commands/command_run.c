@@ -137,6 +137,8 @@ static enum hn_status work(struct once *once, const struct hn_task *task, struct
         .verify = true, .measure = !once->options->verify_only, .full = true, .observe = "staging"};
     if (once->options->verify_only)
         request.observe[0] = '\0';
+    else if (once->options->observe != NULL)
+        snprintf(request.observe, sizeof request.observe, "staging,%s", once->options->observe);
     enum hn_status status = hn_bench_evaluate(bench, image, &request, record, err);
     if (status == HN_OK)
         status = hn_run_try(bench, image, record, err);
@@ -188,6 +190,18 @@ static enum hn_status evaluate(struct once *once, const struct hn_task *task,
     }
     hn_image_finish(&image);
     return status;
+}
+
+/* What those saw who were asked for by name. */
+static void print_observed(const char *observe, const struct hn_bindings *observed)
+{
+    for (size_t i = 0; observe != NULL && i < observed->count; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(observed->names[i], "."),
+                 observed->names[i]);
+        if (hn_bench_asked(observe, name) > 0)
+            printf("  %-28s %.6g\n", observed->names[i], hn_value_number(&observed->values[i]));
+    }
 }
 
 static void print_counters(const struct once *once, const struct hn_record *record)
@@ -292,6 +306,7 @@ static enum hn_status run_on_bench(struct once *once, struct hn_task *task, stru
     hn_health_look(watch, health);
     if (status == HN_OK && !once->options->json) {
         print_record(task, &record);
+        print_observed(once->options->observe, &record.observed);
         print_counters(once, &record);
     } else if (status == HN_OK) {
         json_array_append_new(once->results, hn_needed(hn_run_result_to_json(&result)));
@@ -362,6 +377,9 @@ static enum hn_status run_all(struct once *once, struct hn_error *err)
 
 static enum hn_status execute(struct once *once, struct hn_error *err)
 {
+    const char *observe = once->options->observe;
+    if (observe != NULL && hn_observers_check(observe, err) != HN_OK)
+        return err->status;
     enum hn_status status = hn_single_point_config(once->options, once->options->arguments.items[0],
                                                    &once->config, err);
     if (status != HN_OK)

@@ -229,6 +229,8 @@ static const struct row {
      "Measure what the fastest consume, in two windows of so many seconds each (default 2)"},
     {"energy", 0, "SECONDS", &window, AT(energy_s), OWN, HN_RUN,
      "Measure what launches consume, in two windows of so many seconds each (default 2)"},
+    {"observe", 0, "NAMES", &text, AT(observe), OWN, HN_RUN,
+     "Who else looks at the measurement: clocks, for SM clock and temperature under its samples"},
     {"verify-only", 0, NULL, &flag, AT(verify_only), OWN, HN_RUN,
      "Launch once and compare; take no times"},
 

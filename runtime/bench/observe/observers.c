@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/bench/observe/observers.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cache/record/observed.h"
@@ -14,6 +15,31 @@ const struct hn_observer *const hn_observers[] = {
     &hn_clocks_observer,
     NULL,
 };
+
+static bool is_known(const char *name, size_t length)
+{
+    for (size_t i = 0; hn_observers[i] != NULL; i++)
+        if (strncmp(hn_observers[i]->name, name, length) == 0 &&
+            hn_observers[i]->name[length] == '\0')
+            return true;
+    return false;
+}
+
+enum hn_status hn_observers_check(const char *observe, struct hn_error *err)
+{
+    char names[128] = "";
+    size_t used = 0;
+    for (size_t i = 0; hn_observers[i] != NULL && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ",
+                                 hn_observers[i]->name);
+    for (const char *at = observe; *at != '\0'; at += strcspn(at, ","), at += *at == ',')
+        if (!is_known(at, strcspn(at, ",=")))
+            return hn_fail(err, HN_EUSAGE, "--observe: found '%.*s', expected a list of %s",
+                           (int)strcspn(at, ",="), at, names);
+    return strlen(observe) < HN_OBSERVE_SIZE / 2
+               ? HN_OK
+               : hn_fail(err, HN_EUSAGE, "--observe: found '%s', expected a shorter list", observe);
+}
 
 void hn_observers_add(const char *observer, struct hn_bindings *observed,
                       const struct hn_bindings *more, struct hn_error *err)
