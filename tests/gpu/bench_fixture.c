@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "bench_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "runtime/bench/observe/observers.h"
 #include "runtime/bench/support.h"
 #include "runtime/compile/compile.h"
+#include "tests/unit/unit.h"
 
 static void must(enum hn_status status, const struct hn_error *err)
 {

@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "bench_fixture.h"
+#include "tests/unit/unit.h"
 
 /* CTest's SKIP_RETURN_CODE of this test. */
 enum { SKIPPED = 77 };
@@ -23,7 +14,6 @@ static const struct hn_bench_request both = {.verify = true, .measure = true, .f
 
 static int load(void **state)
 {
-    (void)state;
     bench_fixture_load(&scale, "double/scale.yaml", capability);
     bench_fixture_load(&accumulate, "double/accumulate.yaml", capability);
     return 0;
@@ -31,7 +21,6 @@ static int load(void **state)
 
 static int unload(void **state)
 {
-    (void)state;
     bench_fixture_unload(&scale);
     bench_fixture_unload(&accumulate);
     return 0;
@@ -70,7 +59,6 @@ static void print_timing(const char *what, const struct hn_record *record)
 
 static void right_and_wrong_variants_are_told_apart(void **state)
 {
-    (void)state;
     static const struct {
         const char *point;
         enum hn_outcome outcome;
@@ -99,7 +87,6 @@ static void right_and_wrong_variants_are_told_apart(void **state)
 
 static void every_role_is_restored(void **state)
 {
-    (void)state;
     open_bench(&accumulate, HN_COLD);
     struct hn_record record = bench_fixture_evaluate(&accumulate, "SCRATCH=4096", &both);
     expect(&record, HN_OUTCOME_OK);
@@ -126,7 +113,6 @@ static double measure_us(const char *problem, enum hn_regime regime)
 /* Their times are printed: what launches cost and caches save is for bench/run to compare. */
 static void each_regime_measures(void **state)
 {
-    (void)state;
     for (int regime = HN_COLD; regime <= HN_GRAPH10; regime++) {
         measure_us("n=65536", (enum hn_regime)regime);
         measure_us("n=1048576", (enum hn_regime)regime);
@@ -140,7 +126,6 @@ static void each_regime_measures(void **state)
 
 static void a_copy_is_measured(void **state)
 {
-    (void)state;
     struct hn_error err = {.message = ""};
     double rate = 0.0;
     double median_us = measure_us("n=67108864", HN_COLD);
@@ -155,7 +140,6 @@ static void a_copy_is_measured(void **state)
 
 static void warm_up_tells_the_noise(void **state)
 {
-    (void)state;
     struct hn_error err = {.message = ""};
     struct hn_bindings point;
     struct hn_image image;
@@ -178,7 +162,6 @@ static void warm_up_tells_the_noise(void **state)
 /* Last: after it the process can use the device no more. */
 static void an_illegal_address_is_a_device_fault(void **state)
 {
-    (void)state;
     set_problem(&scale, "n=65536");
     open_bench(&scale, HN_COLD);
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=2,ITEMS=4", &both);
@@ -192,7 +175,6 @@ static void an_illegal_address_is_a_device_fault(void **state)
 /* A data centre's card under a plain kernel; other cards may have no counter. */
 static void a_launch_costs_joules(void **state)
 {
-    (void)state;
     const struct hn_bench_request request = {
         .verify = true, .measure = true, .observe = "energy=0.5"};
     set_problem(&scale, "n=67108864");

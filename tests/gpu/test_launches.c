@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "bench_fixture.h"
+#include "tests/unit/unit.h"
 
 /* What a config can say of arguments and launches, on a GPU; the unit tests try the same on the
  * driver double. */
@@ -73,7 +66,6 @@ static void windows_are_over_the_cache(void **state)
         {"HIT=persisting,HIT_PERCENT=100,MISS=normal,SET_ASIDE=0,WINDOW_BYTES=32768",
          HN_OUTCOME_INVALID_LAUNCH, "an L2 window of 32768 bytes over 'x', which has 16384"},
     };
-    (void)state;
     CHECK_ALL("double/windows.yaml", expected);
 }
 
@@ -87,7 +79,6 @@ static void kernels_are_given_tensor_maps(void **state)
         {"BOX=32,FAULT=1,PROMOTION=0,SWIZZLE=0", HN_OUTCOME_WRONG_RESULT, "elements differ"},
         {"BOX=64,FAULT=0,PROMOTION=0,SWIZZLE=128", HN_OUTCOME_INVALID_LAUNCH, "box[0] is 64"},
     };
-    (void)state;
     CHECK_ALL("double/tensor.yaml", expected);
 }
 
@@ -100,7 +91,6 @@ static void symbols_are_set(void **state)
         {"MEMORY=global,MISSING=2", HN_OUTCOME_LAUNCH_ERROR, "has 8 bytes"},
         {"MEMORY=global,MISSING=0", HN_OUTCOME_OK, NULL},
     };
-    (void)state;
     CHECK_ALL("double/symbols.yaml", expected);
 }
 
@@ -113,7 +103,6 @@ static void unordered_results_of_some_length_are_compared(void **state)
         {"FAULT=2,ORDER=forward", HN_OUTCOME_WRONG_RESULT, "0 times among its 2499 elements"},
         {"FAULT=3,ORDER=forward", HN_OUTCOME_WRONG_RESULT, "kept[0] is 2500; expected 2499"},
     };
-    (void)state;
     CHECK_ALL("double/keep.yaml", expected);
 }
 
@@ -126,7 +115,6 @@ static void launches_have_their_attributes(void **state)
         {"CARVEOUT=100,CLUSTER=16,COOPERATIVE=false,SHARED=65536", HN_OUTCOME_OK, NULL},
         {"CARVEOUT=-1,CLUSTER=3,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_INVALID_LAUNCH, NULL},
     };
-    (void)state;
     CHECK_ALL("double/attributes.yaml", expected);
 }
 
@@ -144,7 +132,6 @@ static void grids_are_as_large_as_clusters_that_run_at_once(void **state)
         {"CLUSTER=4,COOPERATIVE=true,SHARED=196608,SPARED=-100", HN_OUTCOME_LAUNCH_ERROR,
          "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"},
     };
-    (void)state;
     CHECK_ALL("double/clusters.yaml", expected);
 }
 
@@ -154,7 +141,6 @@ static void a_kernel_of_several_steps_gets_the_most(void **state)
         {"EARLY=none,SHARED=65536", HN_OUTCOME_OK, NULL},
         {"EARLY=second,SHARED=65536", HN_OUTCOME_OK, NULL},
         {"EARLY=both,SHARED=65536", HN_OUTCOME_INVALID_LAUNCH, "the first step is programmatic"}};
-    (void)state;
     CHECK_ALL("double/attributes_twice.yaml", expected);
     CHECK_ALL_IN(HN_STREAM, "double/attributes_twice.yaml", expected);
     CHECK_ALL_IN(HN_GRAPH, "double/attributes_twice.yaml", expected);
@@ -171,14 +157,12 @@ static void narrow_types_and_vectors_are_compared(void **state)
         {"FAULT=4,ORDER=1", HN_OUTCOME_WRONG_RESULT, "pairs holds '(0, "},
         {"FAULT=5,ORDER=0", HN_OUTCOME_WRONG_RESULT, "turned[9] is nan; expected "},
     };
-    (void)state;
     CHECK_ALL("double/types.yaml", expected);
 }
 
 static void inputs_come_from_files_and_by_value(void **state)
 {
     static const struct expectation expected[] = {{"BLOCK=256", HN_OUTCOME_OK, NULL}};
-    (void)state;
     CHECK_ALL("double/inputs.yaml", expected);
 }
 
@@ -191,7 +175,6 @@ static void steps_apply_where_they_should(void **state)
         {"BLOCKS=4,FINISH=two_pass", HN_OUTCOME_OK, NULL},
         {"BLOCKS=4,FINISH=none", HN_OUTCOME_INVALID_LAUNCH, "no step is launched"},
     };
-    (void)state;
     CHECK_ALL("double/composite.yaml", expected);
 }
 
@@ -207,7 +190,6 @@ static void outputs_may_be_written_in_part(void **state)
         {"ALLOWED=100000,FAULT=5", HN_OUTCOME_WRONG_RESULT, "2 of them never written"},
         {"ALLOWED=3,FAULT=6", HN_OUTCOME_WRONG_RESULT, "2 of them never written"},
     };
-    (void)state;
     CHECK_ALL("double/border.yaml", expected);
 }
 
@@ -224,7 +206,6 @@ static void textures_read_rows(void **state)
          "out[0][99].y is 3.39615136e+38; expected "},
         {"FAULT=3,PAD=0,PATH=texture_2d", HN_OUTCOME_WRONG_RESULT, "out[2][5].y is "},
     };
-    (void)state;
     CHECK_ALL("double/field.yaml", expected);
 }
 

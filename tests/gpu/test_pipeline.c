@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "bench_fixture.h"
+#include "tests/unit/unit.h"
 #include "tuner/report/staging.h"
 
 /* Pipelines on a GPU: every kind of host memory and both orders, right and wrong. */
@@ -43,21 +36,18 @@ static void open_with(const char *size)
 
 static int open_small(void **state)
 {
-    (void)state;
     open_with("SIZE=10000");
     return 0;
 }
 
 static int open_large(void **state)
 {
-    (void)state;
     open_with("SIZE=4194304");
     return 0;
 }
 
 static int close_bench(void **state)
 {
-    (void)state;
     bench_fixture_close(&smooth);
     bench_fixture_unload(&smooth);
     return 0;
@@ -111,7 +101,6 @@ static void every_cut_gives_the_right_result(void **state)
                                       {8, 3, 1, 1, "host"},
                                       {40, 2, 250, 3, "device"},
                                       {40, 3, 256, 1, "host"}};
-    (void)state;
     for (size_t m = 0; m < MEMORIES; m++)
         for (size_t o = 0; o < ORDERS; o++)
             for (size_t c = 0; c < sizeof cuts / sizeof cuts[0]; c++)
@@ -124,7 +113,6 @@ static void padded_inputs_arrive_before_they_are_read(void **state)
     struct hn_error err = {.message = ""};
     const char *size = "SIZE=4194304";
     const struct hn_bench_request request = {.verify = true, .measure = true, .full = true};
-    (void)state;
     bench_fixture_load(&padded, "double/padded.yaml", capability);
     if (set_size(padded.config, size, &err) != HN_OK ||
         bench_fixture_open(&padded, HN_COLD, &err) != HN_OK)
@@ -147,7 +135,6 @@ static void padded_inputs_arrive_before_they_are_read(void **state)
 static void what_goes_wrong_is_found(void **state)
 {
     static const struct cut cut = {3, 2, 1, 1, "device"};
-    (void)state;
     for (size_t m = 0; m < MEMORIES; m++) {
         bool in_place = m >= 4;
         expect(&cut, memories[m], orders[0], 1, HN_OUTCOME_OUT_OF_BOUNDS, "wrote into input 'x'");
@@ -166,7 +153,6 @@ static void large_ones_are_right(void **state)
 {
     static const struct cut whole = {1, 1, 1, 1, "device"};
     static const struct cut cut = {8, 3, 1, 1, "device"};
-    (void)state;
     for (size_t m = 0; m < MEMORIES; m++)
         for (size_t o = 0; o < ORDERS; o++) {
             struct hn_record record = evaluate(&cut, memories[m], orders[o], 0, true);

@@ -2,16 +2,7 @@
 #ifndef HONE_TESTS_CONFIG_FIXTURE_H
 #define HONE_TESTS_CONFIG_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "tuner/config/config.h"
 
 /* A config that can be read. */

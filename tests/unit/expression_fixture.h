@@ -4,14 +4,7 @@
 
 /* Names, words and values for expressions under test. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "base/expression/expression.h"
 
 static const char *const names[] = {"A", "B", "C", "R", "T", "LOAD", "BIG", "N"};

@@ -2,16 +2,7 @@
 #ifndef HONE_TESTS_FILE_FIXTURE_H
 #define HONE_TESTS_FILE_FIXTURE_H
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "base/text.h"
 
 /* A file of the test program's own, for cmocka_run_group_tests(tests, make_file, remove_file). */
@@ -19,14 +10,12 @@ static char path[] = "/tmp/hone-test-XXXXXX";
 
 static inline int make_file(void **state)
 {
-    (void)state;
     int file = mkstemp(path);
     return file < 0 ? -1 : close(file);
 }
 
 static inline int remove_file(void **state)
 {
-    (void)state;
     return unlink(path);
 }
 

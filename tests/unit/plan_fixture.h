@@ -4,13 +4,7 @@
 
 #include "runtime/plan/plan.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 /* The plan in tests/data/plans/<name>. */
 static inline struct hn_plan *load_plan(const char *name)

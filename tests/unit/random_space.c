@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "random_space.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 enum { MOST_COMBINATIONS = 600 };
 

@@ -2,15 +2,7 @@
 #ifndef HONE_TESTS_RULE_FIXTURE_H
 #define HONE_TESTS_RULE_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "cache/family/rule.h"
 
 /* Two configurations for tall and for wide problems, and one for where rows are short. */

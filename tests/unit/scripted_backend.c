@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "scripted_backend.h"
 
-#include <math.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
+#include "tests/unit/unit.h"
 #include "tuner/session/session_internal.h"
 
 static struct scripted *scripted_of(const struct hn_backend *backend)

@@ -4,16 +4,7 @@
 
 /* A cache in a folder of its own for each test, and short ways to write and read it. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "cache/store/database.h"
 #include "cache/store/store.h"
 

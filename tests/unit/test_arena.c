@@ -1,32 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/bench/arena.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "bench_fixture.h"
+#include "tests/unit/unit.h"
 
 static struct bench_fixture inputs;
 static const struct hn_bench_request verify_only = {.verify = true};
 
 static int load(void **state)
 {
-    (void)state;
     bench_fixture_load(&inputs, "double/inputs.yaml", 90);
     return 0;
 }
 
 static int unload(void **state)
 {
-    (void)state;
     bench_fixture_unload(&inputs);
     return 0;
 }
@@ -48,7 +36,6 @@ static void expect_right(void)
 
 static void inputs_come_from_files_and_by_value(void **state)
 {
-    (void)state;
     struct hn_error err = {.message = ""};
     open_bench();
     expect_right();
@@ -70,7 +57,6 @@ static void write_shorts(const char *path, int16_t first)
 /* The references were computed from what it held before. */
 static void a_file_that_changes_ends_the_run(void **state)
 {
-    (void)state;
     char path[] = "/tmp/hone-arena-XXXXXX";
     struct hn_error err = {.message = ""};
     char **file = &inputs.config->plan->arguments[3].fill.file;
@@ -99,7 +85,6 @@ static void set_problem(const char *problem)
 
 static void fills_follow_the_problem(void **state)
 {
-    (void)state;
     struct hn_error err = {.message = ""};
     set_problem("BINS=1,n=5000");
     assert_int_equal(bench_fixture_open(&inputs, HN_COLD, &err), HN_ECONFIG);
@@ -111,7 +96,6 @@ static void fills_follow_the_problem(void **state)
 
 static void what_is_passed_by_value_is_bounded(void **state)
 {
-    (void)state;
     struct hn_error err = {.message = ""};
     struct hn_argument *by_value = &inputs.config->plan->arguments[4];
     char *kept = by_value->from;
@@ -130,7 +114,6 @@ static void what_is_passed_by_value_is_bounded(void **state)
  */
 static void buffers_are_aligned_as_the_config_says(void **state)
 {
-    (void)state;
     static const char *const problems[] = {"OWN=4", "OWN=16", "OWN=256", "OWN=512"};
     struct bench_fixture aligned;
     struct hn_error err = {.message = ""};

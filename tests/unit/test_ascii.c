@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/ascii.h"
+#include "tests/unit/unit.h"
 
 /* The process is in the C locale. */
 static void each_byte_is_what_the_c_locale_says(void **state)
 {
-    (void)state;
     for (int byte = 0; byte < 256; byte++) {
         char c = (char)byte;
         assert_int_equal(hn_is_digit(c), isdigit(byte) != 0);
@@ -29,7 +23,6 @@ static void each_byte_is_what_the_c_locale_says(void **state)
 
 static void words_are_compared_without_case(void **state)
 {
-    (void)state;
     assert_true(hn_same_letters("TITLE", "title"));
     assert_true(hn_same_letters("", ""));
     assert_false(hn_same_letters("title", "titles"));
@@ -41,7 +34,6 @@ static void words_are_compared_without_case(void **state)
 
 static void a_part_is_found_without_case(void **state)
 {
-    (void)state;
     const char *text = "numThreadsThread";
     assert_ptr_equal(hn_find_letters(text, "THREAD"), text + 3);
     assert_ptr_equal(hn_find_letters(text, ""), text);

@@ -1,30 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/bench/variant.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench_fixture.h"
+#include "tests/unit/unit.h"
 
 static struct bench_fixture attributes;
 static const struct hn_bench_request verify_only = {.verify = true};
 
 static int load(void **state)
 {
-    (void)state;
     bench_fixture_load(&attributes, "double/attributes.yaml", 90);
     return 0;
 }
 
 static int unload(void **state)
 {
-    (void)state;
     bench_fixture_unload(&attributes);
     return 0;
 }
@@ -45,7 +35,6 @@ static void expect(const char *point, enum hn_outcome outcome, const char *messa
 
 static void launches_have_clusters_and_cooperate(void **state)
 {
-    (void)state;
     open_bench("n=4096,sm_count=16");
     expect("CARVEOUT=-1,CLUSTER=1,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_OK, NULL);
     expect("CARVEOUT=0,CLUSTER=2,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_OK, NULL);
@@ -56,7 +45,6 @@ static void launches_have_clusters_and_cooperate(void **state)
 
 static void launches_beyond_the_limits_are_invalid(void **state)
 {
-    (void)state;
     open_bench("n=4096,sm_count=16");
     expect("CARVEOUT=-1,CLUSTER=3,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_INVALID_LAUNCH,
            "a grid of 16 blocks in x is no multiple of its clusters' 3");
@@ -74,7 +62,6 @@ static void launches_beyond_the_limits_are_invalid(void **state)
 
 static void too_many_blocks_can_not_cooperate(void **state)
 {
-    (void)state;
     open_bench("n=4096,sm_count=512");
     expect("CARVEOUT=-1,CLUSTER=1,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_OK, NULL);
     expect("CARVEOUT=-1,CLUSTER=2,COOPERATIVE=true,SHARED=1024", HN_OUTCOME_LAUNCH_ERROR,
@@ -86,7 +73,6 @@ static void too_many_blocks_can_not_cooperate(void **state)
 /* Of two steps with one kernel the first needs more shared memory than the second. */
 static void a_kernel_of_several_steps_gets_the_most(void **state)
 {
-    (void)state;
     bench_fixture_unload(&attributes);
     bench_fixture_load(&attributes, "double/attributes_twice.yaml", 90);
     open_bench("n=4096");
@@ -107,7 +93,6 @@ static double time_us(const char *point)
 /* On the double such a step takes less time. */
 static void a_step_may_begin_before_the_last_has_ended(void **state)
 {
-    (void)state;
     open_bench("n=4096");
     assert_true(time_us("EARLY=second,SHARED=1024") < 0.9 * time_us("EARLY=none,SHARED=1024"));
     expect("EARLY=both,SHARED=1024", HN_OUTCOME_INVALID_LAUNCH,
@@ -132,7 +117,6 @@ static int active_clusters(const char *point)
 /* The double has room for 16 blocks, 8 pairs, 2 clusters of four. */
 static void grids_follow_from_clusters_that_run_at_once(void **state)
 {
-    (void)state;
     bench_fixture_unload(&attributes);
     bench_fixture_load(&attributes, "double/clusters.yaml", 90);
     open_bench("n=4096");

@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/bench/bench.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench_fixture.h"
+#include "tests/unit/unit.h"
 
 static struct bench_fixture scale;
 
@@ -21,14 +11,12 @@ static const struct hn_bench_request verify_only = {.verify = true};
 
 static int load(void **state)
 {
-    (void)state;
     bench_fixture_load(&scale, "double/scale.yaml", 90);
     return 0;
 }
 
 static int unload(void **state)
 {
-    (void)state;
     bench_fixture_unload(&scale);
     return 0;
 }
@@ -42,14 +30,12 @@ static void open_bench(enum hn_regime regime)
 
 static int open_scale(void **state)
 {
-    (void)state;
     open_bench(HN_COLD);
     return 0;
 }
 
 static int close_scale(void **state)
 {
-    (void)state;
     bench_fixture_close(&scale);
     return 0;
 }
@@ -62,7 +48,6 @@ static bool is_step(double us)
 
 static void a_right_variant_is_verified_and_measured(void **state)
 {
-    (void)state;
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
     bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     assert_int_equal(record.verdict.kind, HN_VERIFIED);
@@ -90,7 +75,6 @@ static void a_right_variant_is_verified_and_measured(void **state)
 
 static void worse_points_take_longer(void **state)
 {
-    (void)state;
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=64,FAULT=0,ITEMS=1", &both);
     bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     assert_true(fabs(record.timing.median_us - 51.0 * 1.3) < 0.1);
@@ -120,7 +104,6 @@ static const struct {
  */
 static void a_failing_variant_leaves_the_bench_as_it_was(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
         struct hn_record record = bench_fixture_evaluate(&scale, failures[i].point, &both);
         bench_fixture_check(&record, failures[i].outcome, failures[i].message);
@@ -135,7 +118,6 @@ static void a_failing_variant_leaves_the_bench_as_it_was(void **state)
 
 static void messages_of_wrong_results_tell_index_and_values(void **state)
 {
-    (void)state;
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=4,ITEMS=4", &both);
     assert_memory_equal(record.message, "y[32768] is ", 12);
     assert_non_null(strstr(record.message, ": an error of 1, more than the tolerance of 2.5e-06"));
@@ -166,7 +148,6 @@ static void expect_slower(double censor_us, size_t samples)
 
 static void the_slower_the_sooner_it_stops(void **state)
 {
-    (void)state;
     /* 51 us: the verification launch, two, four and six samples. */
     expect_slower(20.0, 1);
     expect_slower(40.0, 2);
@@ -194,7 +175,6 @@ static void damage_late(const char *point)
 
 static void what_is_stopped_early_harms_no_other(void **state)
 {
-    (void)state;
     static const char *const late[] = {"BLOCK=256,FAULT=11,ITEMS=4", "BLOCK=256,FAULT=12,ITEMS=4"};
     struct hn_error err = {.message = ""};
     for (int i = 0; i < 2; i++) {
@@ -221,7 +201,6 @@ static void what_is_stopped_early_harms_no_other(void **state)
 /* What is measured to its end is compared after its last launch, too. */
 static void what_is_measured_is_compared_again(void **state)
 {
-    (void)state;
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=11,ITEMS=4", &both);
     bench_fixture_check(&record, HN_OUTCOME_OUT_OF_BOUNDS,
                         "in a timed launch: wrote into input 'x'");
@@ -230,7 +209,6 @@ static void what_is_measured_is_compared_again(void **state)
 
 static void an_illegal_address_kills_the_bench(void **state)
 {
-    (void)state;
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=2,ITEMS=4", &both);
     bench_fixture_check(
         &record, HN_OUTCOME_DEVICE_FAULT,
@@ -242,7 +220,6 @@ static void an_illegal_address_kills_the_bench(void **state)
 
 static void reseeding_keeps_right_variants_right(void **state)
 {
-    (void)state;
     struct hn_error err = {.message = ""};
     struct hn_record record =
         bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &verify_only);
@@ -261,7 +238,6 @@ static void reseeding_keeps_right_variants_right(void **state)
 /* One sum of many may be small by chance, and its rounding error is not. */
 static void a_tolerance_goes_by_the_largest_of_all_inputs(void **state)
 {
-    (void)state;
     struct hn_error err = {0};
     double largest = 0.0;
     bool smaller = false;
@@ -280,7 +256,6 @@ static void a_tolerance_goes_by_the_largest_of_all_inputs(void **state)
 
 static void race_interleaves_and_drops_what_fails(void **state)
 {
-    (void)state;
     static const char *const points[] = {"BLOCK=256,FAULT=0,ITEMS=4", "BLOCK=128,FAULT=0,ITEMS=4",
                                          "BLOCK=256,FAULT=8,ITEMS=4"};
     enum { COUNT = 3, ROUNDS = 5 };
@@ -322,7 +297,6 @@ static void race_interleaves_and_drops_what_fails(void **state)
 
 static void warm_up_and_copy_bandwidth(void **state)
 {
-    (void)state;
     struct hn_bindings point;
     struct hn_image image;
     struct hn_error err = {.message = ""};
@@ -340,7 +314,6 @@ static void warm_up_and_copy_bandwidth(void **state)
 
 static void warm_regime_is_faster(void **state)
 {
-    (void)state;
     open_bench(HN_WARM);
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
     bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
@@ -351,7 +324,6 @@ static void warm_regime_is_faster(void **state)
 
 static void a_short_kernel_is_timed_in_cold_batches(void **state)
 {
-    (void)state;
     struct hn_error err = {.message = ""};
     struct bench_fixture small = scale;
     struct hn_bindings problem;
@@ -374,7 +346,6 @@ static void a_short_kernel_is_timed_in_cold_batches(void **state)
 
 static void throttled_samples_are_dropped(void **state)
 {
-    (void)state;
     setenv("HONE_DOUBLE_THROTTLE", "4", 1);
     open_bench(HN_COLD);
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
@@ -391,7 +362,6 @@ static void the_clocks_of_samples_are_observed(void **state)
 {
     const struct hn_bench_request request = {
         .verify = true, .measure = true, .full = true, .observe = "clocks"};
-    (void)state;
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request);
     assert_int_equal(record.outcome, HN_OUTCOME_OK);
     double least = hn_observed(&record.observed, "clocks.sm_min_mhz");
@@ -411,7 +381,6 @@ static void the_clocks_of_samples_are_observed(void **state)
 
 static void mostly_throttled_samples_are_kept_and_flagged(void **state)
 {
-    (void)state;
     setenv("HONE_DOUBLE_THROTTLE", "1", 1);
     open_bench(HN_COLD);
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);

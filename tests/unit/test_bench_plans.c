@@ -2,18 +2,8 @@
 /* A bench of plans with several roles, steps and references, and of drivers that fail. */
 #include "runtime/bench/bench.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench_fixture.h"
+#include "tests/unit/unit.h"
 
 static struct bench_fixture scale;
 static struct bench_fixture accumulate;
@@ -24,7 +14,6 @@ static const struct hn_bench_request both = {.verify = true, .measure = true};
 
 static int load(void **state)
 {
-    (void)state;
     bench_fixture_load(&scale, "double/scale.yaml", 90);
     bench_fixture_load(&accumulate, "double/accumulate.yaml", 90);
     bench_fixture_load(&twice, "double/scale_twice.yaml", 90);
@@ -34,7 +23,6 @@ static int load(void **state)
 
 static int unload(void **state)
 {
-    (void)state;
     bench_fixture_unload(&scale);
     bench_fixture_unload(&accumulate);
     bench_fixture_unload(&twice);
@@ -51,7 +39,6 @@ static void open_bench(struct bench_fixture *fixture)
 
 static void every_role_is_restored_between_launches(void **state)
 {
-    (void)state;
     open_bench(&accumulate);
     struct hn_record record = bench_fixture_evaluate(&accumulate, "SCRATCH=4096", &both);
     bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
@@ -77,7 +64,6 @@ static void every_role_is_restored_between_launches(void **state)
 /* What is right for FACTOR 3 is another reference than for the default, FACTOR 2. */
 static void steps_and_a_reference_that_depends_on_a_parameter(void **state)
 {
-    (void)state;
     struct hn_error err = {.message = ""};
     struct hn_image image;
     struct hn_record record;
@@ -129,7 +115,6 @@ static double measure_us(enum hn_regime regime, const char *point)
 /* The double takes 2 us for each launch of a graph. */
 static void regimes_of_programs_have_launches_in_their_time(void **state)
 {
-    (void)state;
     const char *point = "BLOCK=128,FACTOR=2,FAULT=0,ITEMS=1";
     double stream_us = measure_us(HN_STREAM, point);
     double graph_us = measure_us(HN_GRAPH, point);
@@ -142,7 +127,6 @@ static void regimes_of_programs_have_launches_in_their_time(void **state)
 static void early_steps_are_early_in_streams_and_graphs(void **state)
 {
     static const enum hn_regime regimes[] = {HN_WARM, HN_STREAM, HN_GRAPH, HN_GRAPH10};
-    (void)state;
     for (size_t i = 0; i < sizeof regimes / sizeof *regimes; i++) {
         struct hn_error err = {.message = ""};
         double times_us[2];
@@ -163,7 +147,6 @@ static void early_steps_are_early_in_streams_and_graphs(void **state)
 /* Arguments that a launch changes are restored before each graph, and not within. */
 static void a_graph_of_what_has_to_be_restored_is_one_launch(void **state)
 {
-    (void)state;
     struct hn_error err = {.message = ""};
     if (bench_fixture_open(&accumulate, HN_GRAPH, &err) != HN_OK)
         fail_msg("%s", err.message);
@@ -183,7 +166,6 @@ static void a_graph_of_what_has_to_be_restored_is_one_launch(void **state)
 
 static void a_plan_that_does_not_fit_gets_a_table(void **state)
 {
-    (void)state;
     struct hn_error err = {.message = ""};
     setenv("HONE_DOUBLE_MEMORY", "2000000", 1);
     assert_int_equal(bench_fixture_open(&scale, HN_COLD, &err), HN_ERUN);
@@ -198,7 +180,6 @@ static void a_plan_that_does_not_fit_gets_a_table(void **state)
 
 static void a_faulty_reference_is_a_run_failure(void **state)
 {
-    (void)state;
     struct hn_error err = {.message = ""};
     struct hn_image image;
     struct hn_bindings point;
@@ -216,7 +197,6 @@ static void a_faulty_reference_is_a_run_failure(void **state)
 
 static void every_failing_call_ends_cleanly(void **state)
 {
-    (void)state;
     assert_true(bench_fixture_fail_calls(&accumulate, HN_COLD, "SCRATCH=4096", &both, 1, 100) >
                 300);
 }

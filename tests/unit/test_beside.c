@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "runtime/bench/bench.h"
+#include "tests/unit/unit.h"
 
 static void assert_near(double found, double expected)
 {
@@ -26,7 +20,6 @@ static void assert_interval(const struct hn_interval *interval, double low, doub
 /* The clock drops by half in the middle: both times double, and the speedup stays. */
 static void what_slows_both_down_does_not_count(void **state)
 {
-    (void)state;
     enum { ROUNDS = 11 };
     double variant_us[ROUNDS];
     double reference_us[ROUNDS];
@@ -45,7 +38,6 @@ static void what_slows_both_down_does_not_count(void **state)
 /* Of 11 rounds the interval goes from the second to the second last. */
 static void the_interval_is_that_of_the_ratios(void **state)
 {
-    (void)state;
     const double variant_us[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     const double reference_us[] = {2, 9, 4, 5, 1, 6, 3, 7, 8, 11, 10};
     struct hn_beside beside;
@@ -57,7 +49,6 @@ static void the_interval_is_that_of_the_ratios(void **state)
 /* Times of 5 and 10 us by a timer of half a microsecond: the ratio is known to 10% + 5%. */
 static void a_coarse_timer_widens_it(void **state)
 {
-    (void)state;
     const double variant_us[] = {5, 5, 5, 5, 5, 5};
     const double reference_us[] = {10, 10, 10, 10, 10, 10};
     struct hn_beside beside;

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/bindings.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static char *text_of(const struct hn_bindings *bindings)
 {
@@ -25,7 +18,6 @@ static void set(struct hn_bindings *bindings, const char *name, struct hn_value 
 
 static void keeps_names_sorted_and_copies(void **state)
 {
-    (void)state;
     struct hn_bindings bindings;
     hn_bindings_init(&bindings);
     char word[] = "ldg";
@@ -49,7 +41,6 @@ static void keeps_names_sorted_and_copies(void **state)
 
 static void text_reads_back(void **state)
 {
-    (void)state;
     static const char *const texts[] = {"", "A=1", "A=true,B=1.0,C=word,D=-3,E=1e+22,_=.inf"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct hn_bindings bindings;
@@ -63,7 +54,6 @@ static void text_reads_back(void **state)
 
 static void parse_takes_any_order(void **state)
 {
-    (void)state;
     struct hn_bindings a;
     struct hn_bindings b;
     assert_int_equal(hn_bindings_parse("B=2,A=x", &a, NULL), HN_OK);
@@ -78,7 +68,6 @@ static void parse_takes_any_order(void **state)
 
 static void parse_says_what_was_found(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         const char *message;
@@ -102,7 +91,6 @@ static void parse_says_what_was_found(void **state)
 
 static void adds_what_is_not_there_yet(void **state)
 {
-    (void)state;
     struct hn_bindings bindings;
     struct hn_error err;
     hn_bindings_init(&bindings);
@@ -118,7 +106,6 @@ static void adds_what_is_not_there_yet(void **state)
 
 static void copies_and_merges(void **state)
 {
-    (void)state;
     struct hn_bindings a;
     struct hn_bindings b;
     struct hn_bindings copy;

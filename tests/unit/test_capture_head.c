@@ -28,7 +28,6 @@ static const char good[] =
 
 static void a_whole_one_is_read(void **state)
 {
-    (void)state;
     json_t *head;
     struct hn_error err = {0};
     enum hn_status status = read_capture(good, &head, &err);
@@ -41,7 +40,6 @@ static void a_whole_one_is_read(void **state)
 /* `was` in the good one becomes `is`. */
 static void a_hostile_one_is_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *was;
         const char *is;

@@ -2,16 +2,10 @@
 #include "runtime/process/channel.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 /* Two ends: ours is a channel, the other one a descriptor to write any bytes to. */
 struct pair {
@@ -80,7 +74,6 @@ static void expect_nothing(struct pair *pair)
 
 static void a_frame_comes_byte_by_byte(void **state)
 {
-    (void)state;
     struct pair pair;
     size_t size;
     char *frame = make_frame("ready", &size);
@@ -98,7 +91,6 @@ static void a_frame_comes_byte_by_byte(void **state)
 
 static void frames_that_come_together_are_told_apart(void **state)
 {
-    (void)state;
     struct pair pair;
     size_t first_size;
     size_t second_size;
@@ -120,7 +112,6 @@ static void frames_that_come_together_are_told_apart(void **state)
 
 static void what_was_sent_before_the_end_still_comes(void **state)
 {
-    (void)state;
     struct pair pair;
     size_t size;
     char *frame = make_frame("done", &size);
@@ -138,7 +129,6 @@ static void what_was_sent_before_the_end_still_comes(void **state)
 
 static void garbage_closes_the_channel(void **state)
 {
-    (void)state;
     static const struct {
         const char *bytes;
         size_t size;
@@ -164,7 +154,6 @@ static void garbage_closes_the_channel(void **state)
 /* The largest message that is allowed, both ways: neither end holds it in its socket's buffer. */
 static void a_large_message_goes_through(void **state)
 {
-    (void)state;
     struct pair pair;
     struct hn_message message;
     struct hn_message echo;
@@ -202,7 +191,6 @@ static void a_large_message_goes_through(void **state)
 
 static void sending_to_a_closed_end_fails(void **state)
 {
-    (void)state;
     struct pair pair;
     struct hn_message message;
     struct hn_error err = {0};

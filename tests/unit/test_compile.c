@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/compile/compile.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/text.h"
+#include "tests/unit/unit.h"
 
 static struct hn_nvrtc nvrtc;
 
 static int open_nvrtc(void **state)
 {
-    (void)state;
     struct hn_error err = {.message = ""};
     if (hn_nvrtc_open(&nvrtc, &err) == HN_OK)
         return 0;
@@ -27,7 +17,6 @@ static int open_nvrtc(void **state)
 
 static int close_nvrtc(void **state)
 {
-    (void)state;
     hn_nvrtc_close(&nvrtc);
     return 0;
 }
@@ -82,7 +71,6 @@ static void assert_compile_error(const char *name, const char *entry, const char
 
 static void test_resources(void **state)
 {
-    (void)state;
     struct hn_image image;
     compile("scale.cu", "scale", NULL, &image);
     assert_int_equal(image.outcome, HN_OUTCOME_OK);
@@ -105,7 +93,6 @@ static void test_resources(void **state)
 /* Shared memory by the ELF file agrees with ptxas on every architecture that NVRTC knows. */
 static void test_shared_memory_of_every_architecture(void **state)
 {
-    (void)state;
     int known[HN_NVRTC_ARCHITECTURES];
     size_t count = hn_nvrtc_architectures(&nvrtc, known);
     assert_true(count > 0);
@@ -126,7 +113,6 @@ static void test_shared_memory_of_every_architecture(void **state)
 
 static void test_spills(void **state)
 {
-    (void)state;
     const char *const tight[] = {"--maxrregcount=32", NULL};
     struct hn_image image;
     compile("spill.cu", "spill", NULL, &image);
@@ -146,7 +132,6 @@ static void test_spills(void **state)
 
 static void test_name_expression(void **state)
 {
-    (void)state;
     struct hn_image image;
     compile("generic.cu", "demo::fill<4, float>", NULL, &image);
     assert_int_equal(image.outcome, HN_OUTCOME_OK);
@@ -156,7 +141,6 @@ static void test_name_expression(void **state)
 
 static void test_name_expression_unknown(void **state)
 {
-    (void)state;
     assert_compile_error(
         "generic.cu", "demo::empty<4>", NULL,
         "name expression 'demo::empty<4>': namespace \"demo\" has no member \"empty\"");
@@ -164,7 +148,6 @@ static void test_name_expression_unknown(void **state)
 
 static void test_entry_missing(void **state)
 {
-    (void)state;
     struct hn_image image;
     compile("scale.cu", "scala", NULL, &image);
     assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
@@ -174,7 +157,6 @@ static void test_entry_missing(void **state)
 
 static void test_entry_missing_from_nothing(void **state)
 {
-    (void)state;
     struct hn_image image;
     compile("half_helper.cuh", "fill", NULL, &image);
     assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
@@ -220,7 +202,6 @@ static void expect_listed(const char *entry, const char *message, size_t count)
 
 static void test_entry_by_name(void **state)
 {
-    (void)state;
     expect_entry("plain", "plain");
     expect_entry("global_one", "_Z10global_onePf");
     expect_entry("nested", "_ZN5outer5inner6nestedEPKfPNS_4pairIfEEi");
@@ -234,7 +215,6 @@ static void test_entry_by_name(void **state)
 
 static void test_entry_of_several(void **state)
 {
-    (void)state;
     expect_listed("both",
                   "several kernels are called 'both'; as entry, expected one of "
                   "\"&both\", \"&outer::both\"",
@@ -251,7 +231,6 @@ static void test_entry_of_several(void **state)
 
 static void test_entry_of_a_template(void **state)
 {
-    (void)state;
     struct hn_image image;
     compile("names.cu", "tile", NULL, &image);
     assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
@@ -264,14 +243,12 @@ static void test_entry_of_a_template(void **state)
 
 static void test_first_error_is_the_message(void **state)
 {
-    (void)state;
     assert_compile_error("broken.cu", "broken", NULL,
                          "broken.cu(4): error: identifier \"undeclared\" is undefined");
 }
 
 static void test_too_much_static_shared_memory(void **state)
 {
-    (void)state;
     assert_compile_error("big_shared.cu", "big_shared", NULL,
                          "kernel 'big_shared' has 80000 bytes of static shared memory; the limit "
                          "is 49152 (beyond it use dynamic shared memory)");
@@ -279,7 +256,6 @@ static void test_too_much_static_shared_memory(void **state)
 
 static void test_assembler_error(void **state)
 {
-    (void)state;
     struct hn_image image;
     compile("bad_asm.cu", "bad_asm", NULL, &image);
     assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
@@ -292,7 +268,6 @@ static void test_assembler_error(void **state)
 
 static void test_option_unknown(void **state)
 {
-    (void)state;
     const char *const options[] = {"--bogus=1", NULL};
     assert_compile_error("scale.cu", "scale", options,
                          "nvrtc: error: unrecognized option --bogus=1 found");
@@ -300,7 +275,6 @@ static void test_option_unknown(void **state)
 
 static void test_architecture_unknown(void **state)
 {
-    (void)state;
     struct hn_compile_request request = {.name = "x.cu", .text = "", .architecture = "sm_35"};
     struct hn_error err = {.message = ""};
     struct hn_image image;
@@ -311,7 +285,6 @@ static void test_architecture_unknown(void **state)
 /* The toolkit's headers are found; a header that was read at the start is the one that counts. */
 static void test_includes(void **state)
 {
-    (void)state;
     char *text = read_template("half.cu");
     const char *entry = "half_scale";
     const char *include_name = "half_helper.cuh";
@@ -350,7 +323,6 @@ static void hash_of(const char *name, const char *entry, const char *const *opti
 
 static void test_hash_ignores_names_and_options(void **state)
 {
-    (void)state;
     const char *const renamed[] = {"-DNAME=another_name", "-DIRRELEVANT=1", NULL};
     const char *const other_kernel[] = {"-DOTHER=9.f", NULL};
     const char *const limited[] = {"--maxrregcount=128", NULL};
@@ -367,7 +339,6 @@ static void test_hash_ignores_names_and_options(void **state)
 
 static void test_hash_sees_what_runs(void **state)
 {
-    (void)state;
     const char *const callee[] = {"-DFACTOR=3.5f", NULL};
     const char *const constant[] = {"-DFIRST=9.f", NULL};
     const char *const data[] = {"-DLAUNCHES=8", NULL};

@@ -1,28 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/workers/compile_pool.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "runtime/process/process.h"
 #include "runtime/process/worker.h"
+#include "tests/unit/unit.h"
 #include "tuner/workers/compile_pool_part.h"
 
 static const char hangs[] = "HONE_TEST_WORKER_HANGS";
 
-/* Workers are this very program, run again: see main. */
+/* Workers are this very program, run again: see test_worker. */
 static void a_worker_that_hangs_while_it_starts_ends_the_run(void **state)
 {
-    (void)state;
     struct hn_compile_pool *pool = NULL;
     struct hn_error err = {.message = ""};
     setenv(hangs, "1", 1);
@@ -91,7 +81,6 @@ static void wait_for(struct hn_compile_pool *pool, uint64_t id, struct hn_image 
 
 static void what_was_compiled_is_there_at_once(void **state)
 {
-    (void)state;
     struct hn_compile_pool *pool = NULL;
     struct hn_image image, again;
     pool = hn_compile_pool_create(1, 60);
@@ -129,7 +118,6 @@ static void what_was_compiled_is_there_at_once(void **state)
 
 static void what_does_not_compile_is_tried_again(void **state)
 {
-    (void)state;
     struct hn_compile_pool *pool = NULL;
     struct hn_image image;
     pool = hn_compile_pool_create(1, 60);
@@ -147,7 +135,6 @@ static void what_does_not_compile_is_tried_again(void **state)
 
 static void nothing_is_kept_unless_it_is_asked_for(void **state)
 {
-    (void)state;
     struct hn_compile_pool *pool = NULL;
     struct hn_image image;
     pool = hn_compile_pool_create(1, 60);
@@ -164,7 +151,6 @@ static void nothing_is_kept_unless_it_is_asked_for(void **state)
 /* Two workers, and no second one is given what the first is at; nor is it compiled later. */
 static void a_program_is_compiled_once(void **state)
 {
-    (void)state;
     struct hn_compile_pool *pool = NULL;
     struct hn_image image;
     pool = hn_compile_pool_create(2, 60);
@@ -194,7 +180,6 @@ static void a_program_is_compiled_once(void **state)
 /* Whoever waits for a job that is stopped compiles it itself. */
 static void a_program_whose_compilation_is_stopped_is_compiled_for_the_next(void **state)
 {
-    (void)state;
     struct hn_compile_pool *pool = NULL;
     struct hn_image image;
     struct hn_error err = {.message = ""};
@@ -218,7 +203,6 @@ static void a_program_whose_compilation_is_stopped_is_compiled_for_the_next(void
 /* It is not the compiler's failure, nor that of the next. */
 static void what_is_not_worth_its_time_is_stopped(void **state)
 {
-    (void)state;
     struct hn_compile_pool *pool = NULL;
     struct hn_image image;
     pool = hn_compile_pool_create(1, 60);
@@ -245,7 +229,6 @@ static uint64_t count_of(int event)
 /* One worker, two guests under the same numbers: whoever has jobs is served in turn. */
 static void guests_are_served_in_turn(void **state)
 {
-    (void)state;
     struct hn_compile_pool *owner = NULL;
     struct hn_compile_pool *guests[2];
     struct hn_image image;

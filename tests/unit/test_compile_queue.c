@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/workers/compile_queue.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 struct fixture {
     struct hn_compile_queue queue;

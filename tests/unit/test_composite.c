@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/bench/variant.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench_fixture.h"
+#include "tests/unit/unit.h"
 
 static struct bench_fixture composite;
 static const struct hn_bench_request both = {.verify = true, .measure = true};
@@ -19,7 +10,6 @@ static const struct hn_bench_request both = {.verify = true, .measure = true};
 static int open_bench(void **state)
 {
     struct hn_error err = {.message = ""};
-    (void)state;
     bench_fixture_load(&composite, "double/composite.yaml", 90);
     if (bench_fixture_open(&composite, HN_COLD, &err) != HN_OK)
         fail_msg("%s", err.message);
@@ -28,7 +18,6 @@ static int open_bench(void **state)
 
 static int close_bench(void **state)
 {
-    (void)state;
     bench_fixture_close(&composite);
     bench_fixture_unload(&composite);
     return 0;
@@ -47,7 +36,6 @@ static void expect_time(const char *point, double time_us)
 
 static void a_point_launches_the_steps_that_apply(void **state)
 {
-    (void)state;
     expect_time("BLOCKS=8,FINISH=two_pass", 4 + 2);
     expect_time("BLOCKS=4,FINISH=two_pass", 4 + 2);
 }
@@ -55,13 +43,11 @@ static void a_point_launches_the_steps_that_apply(void **state)
 /* Zeroing takes 1 us, is in every launch of a batch, and only where a step takes the counter. */
 static void a_counter_may_be_zeroed_within_the_time(void **state)
 {
-    (void)state;
     expect_time("BLOCKS=8,FINISH=last_block", 4 + 1);
 }
 
 static void a_counter_is_else_zeroed_outside(void **state)
 {
-    (void)state;
     composite.config->plan->arguments[3].zero = HN_ZERO_OUTSIDE;
     struct hn_record record =
         bench_fixture_evaluate(&composite, "BLOCKS=8,FINISH=last_block", &both);
@@ -75,7 +61,6 @@ static void a_counter_is_else_zeroed_outside(void **state)
 /* With 4 blocks the kernel leaves the counter at zero, with 8 it does not. */
 static void a_counter_may_be_zeroed_once(void **state)
 {
-    (void)state;
     composite.config->plan->arguments[3].zero = HN_ZERO_ONCE;
     expect_time("BLOCKS=4,FINISH=last_block", 4);
     struct hn_record record =
@@ -91,7 +76,6 @@ static void a_counter_may_be_zeroed_once(void **state)
 
 static void a_launch_has_steps(void **state)
 {
-    (void)state;
     struct hn_record record = bench_fixture_evaluate(&composite, "BLOCKS=8,FINISH=none", &both);
     assert_int_equal(record.outcome, HN_OUTCOME_INVALID_LAUNCH);
     assert_string_equal(record.message, "no step is launched: no 'if' holds");
@@ -101,7 +85,6 @@ static void a_launch_has_steps(void **state)
 /* What is not launched is not looked for in the program. */
 static void only_what_is_launched_is_compiled_for(void **state)
 {
-    (void)state;
     struct hn_image image;
     bench_fixture_compile(&composite, "BLOCKS=8,FINISH=last_block", &image);
     assert_int_equal(image.entry_count, 1);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
-#include <math.h>
 
 #include "config_fixture.h"
 
 static int set_up(void **state)
 {
-    (void)state;
     return chdir(HONE_TEST_DATA "/config");
 }
 
@@ -43,7 +41,6 @@ static void assert_ends(const char *path, const char *end)
 
 static void values_are_read(void **state)
 {
-    (void)state;
     struct hn_config *config = load("good/full.yaml");
     static const char *const expected[] = {"simple tiled ", "8 16 32 ",    "0 2 4 ",
                                            "0.5 1 2e+03 ",  "false true ", "plain ldg "};
@@ -75,7 +72,6 @@ static char *plan_text(const struct hn_plan *plan)
 
 static void what_let_names_means_what_is_written_out(void **state)
 {
-    (void)state;
     struct hn_config *with = load("good/let.yaml");
     struct hn_config *without = load("good/let_written_out.yaml");
     char *text = plan_text(with->plan);
@@ -91,7 +87,6 @@ static void what_let_names_means_what_is_written_out(void **state)
 
 static void problems_multiply_out(void **state)
 {
-    (void)state;
     struct hn_config *config = load("good/full.yaml");
     assert_int_equal(config->problem_count, 4);
     assert_bindings(&config->problems[0], "M=64,N=64,PATTERN=plain,SCALE=0.5");
@@ -102,7 +97,6 @@ static void problems_multiply_out(void **state)
 
 static void a_plan_holds_all_but_the_space(void **state)
 {
-    (void)state;
     struct hn_config *config = load("good/full.yaml");
     const struct hn_plan *plan = config->plan;
     char *signature = hn_plan_signature(plan);
@@ -160,7 +154,6 @@ static void a_plan_holds_all_but_the_space(void **state)
 
 static void a_result_may_be_compared_in_its_own_way(void **state)
 {
-    (void)state;
     struct hn_config *config = load("good/full.yaml");
     const struct hn_argument *arguments = config->plan->arguments;
     assert_string_equal(hn_expression_text(arguments[11].compare->relative), "1.0e-3");
@@ -186,7 +179,6 @@ static void a_result_may_be_compared_in_its_own_way(void **state)
 
 static void a_name_may_hold_that_of_the_clusters(void **state)
 {
-    (void)state;
     struct hn_config *config = load("good/clusters_in_name.yaml");
     assert_true(hn_plan_asks_clusters(config->plan, &config->plan->steps[0]));
     hn_config_destroy(config);
@@ -194,7 +186,6 @@ static void a_name_may_hold_that_of_the_clusters(void **state)
 
 static void contents_are_described(void **state)
 {
-    (void)state;
     struct hn_config *config = load("good/full.yaml");
     const struct hn_argument *arguments = config->plan->arguments;
     const struct hn_fill *skewed = &arguments[3].fill;
@@ -218,7 +209,6 @@ static void contents_are_described(void **state)
 
 static void a_reference_may_be_files(void **state)
 {
-    (void)state;
     struct hn_config *config = load("good/files.yaml");
     const struct hn_reference *reference = &config->plan->reference;
     assert_int_equal(reference->kind, HN_REFERENCE_FILES);
@@ -240,7 +230,6 @@ static void a_reference_may_be_files(void **state)
 
 static void symbols_stand_behind_the_arguments(void **state)
 {
-    (void)state;
     struct hn_config *config = load("good/full.yaml");
     const struct hn_argument *symbols = &config->plan->arguments[20];
     assert_int_equal(config->plan->argument_count, 24);
@@ -257,7 +246,6 @@ static void symbols_stand_behind_the_arguments(void **state)
 
 static void words_are_numbered_as_declared(void **state)
 {
-    (void)state;
     struct hn_config *config = load("good/full.yaml");
     const struct hn_plan *plan = config->plan;
     assert_int_equal(plan->word_list_count, 3);
@@ -270,7 +258,6 @@ static void words_are_numbered_as_declared(void **state)
 
 static void a_space_alone_is_enough(void **state)
 {
-    (void)state;
     struct hn_config *config = load("good/space.yaml");
     struct hn_space *space = build(config, 0);
     struct hn_error err = {0};
@@ -286,7 +273,6 @@ static void a_space_alone_is_enough(void **state)
 
 static void what_is_left_out_has_a_default(void **state)
 {
-    (void)state;
     struct hn_config *config = load("good/least.yaml");
     const struct hn_plan *plan = config->plan;
     assert_string_equal(plan->template_path, "/nowhere/product.cu");
@@ -319,7 +305,6 @@ static void assert_default_of(const struct hn_plan *plan, const char *problem_te
  * knows them too. */
 static void a_default_point_may_be_for_some_problems(void **state)
 {
-    (void)state;
     struct hn_config *config = load("good/defaults.yaml");
     struct hn_plan *kept;
     json_t *json = hn_plan_to_json(config->plan);
@@ -340,7 +325,6 @@ static void a_default_point_may_be_for_some_problems(void **state)
 
 static void each_problem_has_its_space(void **state)
 {
-    (void)state;
     struct hn_config *config = load("good/problem_list.yaml");
     struct hn_space *tall = build(config, 0);
     struct hn_space *wide = build(config, 1);
@@ -356,7 +340,6 @@ static void each_problem_has_its_space(void **state)
 
 static void a_partial_point_is_completed(void **state)
 {
-    (void)state;
     struct hn_config *config = load("good/full.yaml");
     struct hn_space *space = build(config, 0);
     struct hn_bindings partial = point("PAD=2");
@@ -383,7 +366,6 @@ static void a_partial_point_is_completed(void **state)
 
 static void a_restricted_parameter_keeps_some_values(void **state)
 {
-    (void)state;
     struct hn_config *config = load("good/full.yaml");
     assert_int_equal(hn_config_restrict(config, "TILE=8,32,LOAD=plain", NULL), HN_OK);
     assert_int_equal(config->parameters[1].count, 2);
@@ -431,7 +413,6 @@ static void assert_valid(const struct hn_config *config, size_t problem, const c
 /* The lists hold what any problem allows; a problem has of it what the expressions say. */
 static void values_may_follow_from_the_problem(void **state)
 {
-    (void)state;
     static const char *const of_64[] = {
         "BLOCKS=4,STEP=1,TILE=8",  "BLOCKS=4,STEP=3,TILE=8",  "BLOCKS=4,STEP=1,TILE=16",
         "BLOCKS=4,STEP=3,TILE=16", "BLOCKS=7,STEP=1,TILE=8",  "BLOCKS=7,STEP=3,TILE=8",
@@ -453,7 +434,6 @@ static void values_may_follow_from_the_problem(void **state)
 
 static void a_problem_value_is_replaced_everywhere(void **state)
 {
-    (void)state;
     struct hn_config *config = load("good/full.yaml");
     assert_int_equal(set_problem(config, "N=32", NULL), HN_OK);
     assert_int_equal(config->problem_count, 2);
@@ -469,7 +449,6 @@ static void a_problem_value_is_replaced_everywhere(void **state)
 
 static void a_new_word_joins_the_list(void **state)
 {
-    (void)state;
     struct hn_config *config = load("good/full.yaml");
     assert_int_equal(set_problem(config, "PATTERN=stride", NULL), HN_OK);
     assert_int_equal(config->problem_count, 2);
@@ -483,7 +462,6 @@ static void a_new_word_joins_the_list(void **state)
 
 static void wrong_assignments_say_what_is_there(void **state)
 {
-    (void)state;
     static const struct {
         bool problem;
         const char *assignment;
@@ -550,7 +528,6 @@ static void every_bad_config_has_its_message(void **state)
     static const char folder[] = HONE_TEST_DATA "/config/bad";
     static const char *const beside[] = {"product.cu", "family_calls.csv", "family_calls.txt"};
     static const char begin[] = "\n==== ";
-    (void)state;
     char *text = NULL;
     struct hn_error err = {0};
     hn_text_read_file(HONE_TEST_DATA "/config/bad/configs.txt", 1 << 20, &text, NULL, &err);

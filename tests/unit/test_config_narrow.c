@@ -6,7 +6,6 @@
 
 static int set_up(void **state)
 {
-    (void)state;
     return chdir(HONE_TEST_DATA "/family");
 }
 
@@ -72,7 +71,6 @@ static void assert_default(const struct hn_config *config, const char *expected)
 
 static void a_space_has_promising_points_only(void **state)
 {
-    (void)state;
     struct hn_config *config = load("frozen.yaml");
     take_problem(config, "M=8,N=64,S=3");
     assert_int_equal(count_points(config), 4);
@@ -86,7 +84,6 @@ static void a_space_has_promising_points_only(void **state)
 /* What is launched for a problem need not have been worth a search there. */
 static void a_plan_allows_what_is_not_promising(void **state)
 {
-    (void)state;
     struct hn_config *config = load("frozen.yaml");
     assert_int_equal(config->constraint_count, 2);
     assert_int_equal(config->plan->constraint_count, 1);
@@ -98,7 +95,6 @@ static void a_plan_allows_what_is_not_promising(void **state)
 
 static void thawed_is_what_serves_any_size(void **state)
 {
-    (void)state;
     struct hn_config *config = load("frozen.yaml");
     assert_default(config, "FROZEN=1,TILE=8,WORD=1");
     assert_int_equal(hn_config_thaw(config, NULL), HN_OK);
@@ -116,7 +112,6 @@ static void thawed_is_what_serves_any_size(void **state)
 /* One of two is no more than a fixed one: a program for each. */
 static void what_does_not_vary_may_be_frozen(void **state)
 {
-    (void)state;
     static const char *const paths[] = {"frozen_fixed.yaml", "frozen_two.yaml"};
     for (size_t i = 0; i < 2; i++) {
         struct hn_config *config = load(paths[i]);
@@ -130,7 +125,6 @@ static void what_does_not_vary_may_be_frozen(void **state)
 
 static void what_is_always_frozen_can_not_be_thawed(void **state)
 {
-    (void)state;
     static const char *const paths[] = {"frozen_always.yaml", "frozen_by_two.yaml"};
     for (size_t i = 0; i < 2; i++) {
         struct hn_error err = {0};
@@ -152,7 +146,6 @@ static void keep(struct hn_config *config, const char *first, const char *second
 
 static void kept_points_are_all_that_there_is(void **state)
 {
-    (void)state;
     struct hn_config *config = load("frozen.yaml");
     keep(config, "FROZEN=0,TILE=32,WORD=1", "FROZEN=0,TILE=8,WORD=4");
     take_problem(config, "M=6,N=64,S=3");
@@ -166,7 +159,6 @@ static void kept_points_are_all_that_there_is(void **state)
 
 static void where_none_of_the_kept_is_valid_is_no_space(void **state)
 {
-    (void)state;
     struct hn_config *config = load("frozen.yaml");
     struct hn_space *space = NULL;
     struct hn_error err = {0};

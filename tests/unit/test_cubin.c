@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/compile/cubin.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/text.h"
 #include "runtime/compile/compile.h"
+#include "tests/unit/unit.h"
 
 static struct hn_image image;
 
 static int compile_scale(void **state)
 {
-    (void)state;
     static const char *const entries[] = {"scale", "unused"};
     char *text = NULL;
     struct hn_nvrtc nvrtc;
@@ -37,7 +28,6 @@ static int compile_scale(void **state)
 
 static int finish(void **state)
 {
-    (void)state;
     hn_image_finish(&image);
     return 0;
 }
@@ -50,7 +40,6 @@ static enum hn_status inspect(const void *cubin, size_t size, const char *entry,
 
 static void takes_the_largest_of_several_entries(void **state)
 {
-    (void)state;
     struct hn_resources scale;
     struct hn_resources unused;
     char scale_hash[33];
@@ -68,7 +57,6 @@ static void takes_the_largest_of_several_entries(void **state)
 
 static void names_a_missing_kernel(void **state)
 {
-    (void)state;
     struct hn_resources resources;
     struct hn_error err = {.message = ""};
     char hash[33];
@@ -79,7 +67,6 @@ static void names_a_missing_kernel(void **state)
 
 static void refuses_what_is_no_cubin(void **state)
 {
-    (void)state;
     struct hn_resources resources;
     struct hn_error err = {.message = ""};
     char hash[33];
@@ -94,7 +81,6 @@ static void refuses_what_is_no_cubin(void **state)
 /* Under the sanitizers: no read beyond the end, whatever is cut off. */
 static void survives_truncation(void **state)
 {
-    (void)state;
     for (size_t size = 0; size < image.size; size += 7) {
         void *cut = malloc(size > 0 ? size : 1);
         struct hn_resources resources;
@@ -108,7 +94,6 @@ static void survives_truncation(void **state)
 /* Any one byte changed leaves a file that is read or refused. */
 static void survives_damage(void **state)
 {
-    (void)state;
     unsigned char *damaged = malloc(image.size);
     for (size_t i = 0; i < image.size; i++) {
         memcpy(damaged, image.cubin, image.size);
@@ -126,7 +111,6 @@ static void survives_damage(void **state)
 
 static void reads_the_spills_of_its_entries(void **state)
 {
-    (void)state;
     static const char log[] =
         "ptxas info    : Compiling entry function 'first' for 'sm_90'\n"
         "ptxas info    : Function properties for first\n"
@@ -162,7 +146,6 @@ static void reads_the_warnings_of_its_entries(void **state)
         "ptxas info    : Compiling entry function 'other' for 'sm_90a'\n"
         "ptxas info    : Compiling entry function 'first' for 'sm_90a'\n"
         "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n";
-    (void)state;
     assert_int_equal(warnings_of(other), 0);
     assert_int_equal(
         warnings_of("ptxas info    : (C7511) Potential Performance Loss: wgmma.mma_async "
@@ -186,7 +169,6 @@ static void reads_the_warnings_of_its_entries(void **state)
 
 static void reads_the_parameters_that_a_kernel_declares(void **state)
 {
-    (void)state;
     struct hn_parameters parameters;
     struct hn_error err = {.message = ""};
     assert_int_equal(hn_cubin_read_parameters(image.cubin, image.size, "scale", &parameters, &err),

@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/data_file.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static char path[] = "/tmp/hone-data-XXXXXX";
 
 static int set_up(void **state)
 {
-    (void)state;
     int descriptor = mkstemp(path);
     assert_true(descriptor >= 0);
     close(descriptor);
@@ -26,7 +18,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     return unlink(path);
 }
 
@@ -71,7 +62,6 @@ static const float data[6] = {1, 2, 3, 4, 5, 6};
 
 static void plain_bytes_are_elements(void **state)
 {
-    (void)state;
     float read[6];
     struct hn_data_file file;
     struct hn_error err = {.message = ""};
@@ -88,7 +78,6 @@ static void plain_bytes_are_elements(void **state)
 
 static void arrays_of_numpy_are_read(void **state)
 {
-    (void)state;
     float read[6];
     struct hn_data_file file;
     struct hn_error err = {.message = ""};
@@ -112,7 +101,6 @@ static void arrays_of_numpy_are_read(void **state)
 
 static void other_arrays_are_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *header;
         const char *message;
@@ -151,7 +139,6 @@ static void other_arrays_are_refused(void **state)
 
 static void what_is_no_file_is_refused(void **state)
 {
-    (void)state;
     struct hn_data_file file;
     struct hn_hash hash;
     struct hn_error err = {.message = ""};
@@ -165,7 +152,6 @@ static void what_is_no_file_is_refused(void **state)
 
 static void a_hash_tells_contents(void **state)
 {
-    (void)state;
     struct hn_hash a, b;
     write_bytes("abc", 3);
     assert_int_equal(hn_data_file_hash(path, &a, NULL), HN_OK);
@@ -179,7 +165,6 @@ static void a_hash_tells_contents(void **state)
  * both to whoever reads without care. */
 static void a_file_that_shrinks_is_an_error(void **state)
 {
-    (void)state;
     enum { BYTES = 16 << 20, ROUNDS = 300 };
     char message[512];
     struct hn_hash hash;

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 #include <glob.h>
 
 #include "cache/recording/recording.h"
@@ -42,7 +34,6 @@ static double compare(const struct hn_recording *recording, const struct hn_conf
 
 static void a_default_point_is_never_far_from_the_best(void **state)
 {
-    (void)state;
     glob_t files;
     size_t compared = 0, far = 0;
     struct hn_config *config = NULL;

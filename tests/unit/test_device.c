@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/device/device.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static void knows_the_limits_of_architectures(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         int capability;
@@ -56,7 +49,6 @@ static void keeps_the_architecture_as_its_name(void **state)
                  {"sm_120f", "sm_120f", "sm_120f"},
                  {"sm_89", "sm_89", "sm_89"}};
     struct hn_device device;
-    (void)state;
     assert_int_equal(hn_device_for_architecture("90", &device, NULL), HN_OK);
     assert_string_equal(device.identity.name, "sm_90");
     assert_int_equal(hn_device_for_architecture("sm_90a", &device, NULL), HN_OK);
@@ -72,7 +64,6 @@ static void keeps_the_architecture_as_its_name(void **state)
 
 static void lists_the_known_architectures(void **state)
 {
-    (void)state;
     static const char *const unknown[] = {"sm_91", "", "sm_", "hopper", "sm_90x", "sm_9 0", "-90"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
         struct hn_device device;
@@ -101,7 +92,6 @@ static void make_device(struct hn_device *device)
 
 static void survives_json(void **state)
 {
-    (void)state;
     struct hn_device device;
     make_device(&device);
     json_t *json = hn_device_to_json(&device);
@@ -122,7 +112,6 @@ static void survives_json(void **state)
 /* Every key is needed, and none may hold another type. */
 static void refuses_damaged_json(void **state)
 {
-    (void)state;
     struct hn_device device;
     make_device(&device);
     json_t *json = hn_device_to_json(&device);

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/device/driver.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static struct hn_driver open_double(const char *devices)
 {
@@ -23,7 +15,6 @@ static struct hn_driver open_double(const char *devices)
 
 static void device_has_identity_and_limits(void **state)
 {
-    (void)state;
     struct hn_device device;
     struct hn_driver driver = open_double("1");
     assert_int_equal(hn_driver_device(&driver, 0, &device, NULL), HN_OK);
@@ -45,7 +36,6 @@ static void device_has_identity_and_limits(void **state)
 
 static void a_mig_instance_has_a_profile(void **state)
 {
-    (void)state;
     struct hn_device device;
     struct hn_driver driver = open_double("1");
     setenv("HONE_DOUBLE_NAME", "NVIDIA H200 MIG 1g.18gb", 1);
@@ -59,7 +49,6 @@ static void a_mig_instance_has_a_profile(void **state)
 
 static void selects_by_nothing_number_and_uuid(void **state)
 {
-    (void)state;
     struct hn_device device;
     struct hn_driver driver = open_double("3");
     assert_int_equal(hn_driver_select(&driver, NULL, &device, NULL), HN_OK);
@@ -73,7 +62,6 @@ static void selects_by_nothing_number_and_uuid(void **state)
 
 static void select_lists_what_there_is(void **state)
 {
-    (void)state;
     struct hn_device device;
     struct hn_error err;
     struct hn_driver driver = open_double("2");
@@ -88,7 +76,6 @@ static void select_lists_what_there_is(void **state)
 
 static void no_device_is_a_run_failure(void **state)
 {
-    (void)state;
     struct hn_device device;
     struct hn_error err;
     struct hn_driver driver = open_double("0");
@@ -99,7 +86,6 @@ static void no_device_is_a_run_failure(void **state)
 
 static void check_names_the_error(void **state)
 {
-    (void)state;
     struct hn_error err;
     struct hn_driver driver = open_double("1");
     assert_int_equal(hn_driver_check(&driver, CUDA_SUCCESS, "cuInit", &err), HN_OK);
@@ -113,7 +99,6 @@ static void check_names_the_error(void **state)
 
 static void rejections_are_not_fatal_and_faults_are(void **state)
 {
-    (void)state;
     static const int harmless[] = {0, 1, 2, 200, 209, 500, 701, 720};
     static const int fatal[] = {226, 700, 702, 710, 714, 715, 716,
                                 717, 718, 719, 721, 810, 911, 999};
@@ -125,7 +110,6 @@ static void rejections_are_not_fatal_and_faults_are(void **state)
 
 static void every_failing_call_is_reported(void **state)
 {
-    (void)state;
     for (int call = 1;; call++) {
         char number[16];
         struct hn_device device;

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/element.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static double decode(uint16_t half, enum hn_element element)
 {
@@ -26,7 +18,6 @@ static uint16_t encode(double real, enum hn_element element)
 /* Every number of 16 bits is itself after decoding and encoding, and they grow with their bits. */
 static void halves_read_back(void **state)
 {
-    (void)state;
     static const enum hn_element types[] = {HN_FLOAT16, HN_BFLOAT16};
     for (int t = 0; t < 2; t++) {
         uint16_t infinity = types[t] == HN_FLOAT16 ? 0x7c00 : 0x7f80;
@@ -48,7 +39,6 @@ static void halves_read_back(void **state)
 /* Half way between two numbers the even one is taken, beyond it the nearer one. */
 static void halves_are_rounded_to_the_nearest(void **state)
 {
-    (void)state;
     static const enum hn_element types[] = {HN_FLOAT16, HN_BFLOAT16};
     for (int t = 0; t < 2; t++) {
         uint16_t infinity = types[t] == HN_FLOAT16 ? 0x7c00 : 0x7f80;
@@ -71,7 +61,6 @@ static void halves_are_rounded_to_the_nearest(void **state)
 
 static void known_numbers_are_encoded(void **state)
 {
-    (void)state;
     assert_int_equal(encode(1.0, HN_FLOAT16), 0x3c00);
     assert_int_equal(encode(-2.0, HN_FLOAT16), 0xc000);
     assert_int_equal(encode(0x1p-24, HN_FLOAT16), 1);
@@ -91,7 +80,6 @@ static void known_numbers_are_encoded(void **state)
  * largest. */
 static void bytes_read_back(void **state)
 {
-    (void)state;
     for (unsigned bits = 0; bits < 0x7f; bits++) {
         double number = decode((uint16_t)bits, HN_FLOAT8_E4M3);
         assert_int_equal(encode(number, HN_FLOAT8_E4M3), bits);
@@ -114,7 +102,6 @@ static void bytes_read_back(void **state)
 
 static void types_have_names(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         enum hn_element element;
@@ -153,7 +140,6 @@ static void types_have_names(void **state)
 
 static void ranges_and_counts_of_integers(void **state)
 {
-    (void)state;
     int64_t low, high;
     hn_element_range(HN_INT8, &low, &high);
     assert_true(low == INT8_MIN && high == INT8_MAX);
@@ -167,7 +153,6 @@ static void ranges_and_counts_of_integers(void **state)
 
 static void elements_are_written(void **state)
 {
-    (void)state;
     char text[40];
     uint16_t half = 0xffff;
     hn_element_format(&half, HN_BFLOAT16, text, sizeof text);

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "cache/record/front.h"
 #include "runtime/bench/observe/observers.h"
+#include "tests/unit/unit.h"
 
 static void set(struct hn_bindings *observed, const char *name, double value)
 {
@@ -20,7 +14,6 @@ static void set(struct hn_bindings *observed, const char *name, double value)
 
 static void windows_are_averaged(void **state)
 {
-    (void)state;
     static const double joules[] = {1.00, 1.02, 1.04}, power_w[] = {400, 408, 416};
     static const double idle_w[] = {70, 70, 71};
     struct hn_bindings all, window;
@@ -58,7 +51,6 @@ static struct hn_record made(enum hn_outcome outcome, double us, double joules)
 
 static void the_front_is_what_nobody_beats_in_both(void **state)
 {
-    (void)state;
     struct hn_record records[] = {
         made(HN_OUTCOME_OK, 10, 5), made(HN_OUTCOME_OK, 11, 4), made(HN_OUTCOME_OK, 12, 4.5),
         made(HN_OUTCOME_OK, 13, 4), made(HN_OUTCOME_OK, 9, 0),  made(HN_OUTCOME_WRONG_RESULT, 1, 1),
@@ -79,7 +71,6 @@ static void an_objective_is_reckoned_until_it_is_measured(void **state)
     struct hn_record record = {.timing = {.median_us = 1e6}};
     struct hn_record other = {.objective = 101.9};
     enum hn_front_by by;
-    (void)state;
     set(&other.observed, "energy.windows", 2);
     set(&other.observed, "energy.spread", 0.01);
     assert_false(hn_front_parse("time", &by) || hn_front_parse("energies", &by));

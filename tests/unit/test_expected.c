@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "bench_fixture.h"
+#include "tests/unit/unit.h"
 
 /* A reference of files: what y = 2.5 x is for an x that counts. */
 
@@ -35,7 +25,6 @@ static void write_expected(float first)
 static int load(void **state)
 {
     struct hn_error err = {.message = ""};
-    (void)state;
     bench_fixture_load(&scale, "double/scale.yaml", 90);
     struct hn_plan *plan = scale.config->plan;
     plan->arguments[0].fill = (struct hn_fill){.kind = HN_FILL_IOTA, .numbers = {0, 1}};
@@ -50,7 +39,6 @@ static int load(void **state)
 
 static int unload(void **state)
 {
-    (void)state;
     bench_fixture_unload(&scale);
     return unlink(path);
 }
@@ -75,7 +63,6 @@ static void open_bench(void)
 
 static void results_are_compared_with_what_files_hold(void **state)
 {
-    (void)state;
     open_bench();
     expect("BLOCK=128,FAULT=0,ITEMS=4", HN_OUTCOME_OK, "");
     expect("BLOCK=128,FAULT=4,ITEMS=4", HN_OUTCOME_WRONG_RESULT,
@@ -89,7 +76,6 @@ static void results_are_compared_with_what_files_hold(void **state)
 static void what_is_read_again_has_to_be_the_same(void **state)
 {
     struct hn_error err = {.message = ""};
-    (void)state;
     open_bench();
     assert_int_equal(hn_bench_reseed(scale.bench, 1, &err), HN_OK);
     expect("BLOCK=128,FAULT=0,ITEMS=4", HN_OUTCOME_OK, "");
@@ -108,7 +94,6 @@ static void what_is_nan_in_a_file_is_not_compared(void **state)
 {
     struct hn_compare *compare = &scale.config->plan->compare;
     struct hn_error err = {.message = ""};
-    (void)state;
     write_expected(NAN);
     open_bench();
     expect("BLOCK=128,FAULT=0,ITEMS=4", HN_OUTCOME_WRONG_RESULT, "y[0] is 0; expected nan");
@@ -129,7 +114,6 @@ static void what_is_nan_in_a_file_is_not_compared(void **state)
 static void a_file_that_is_not_there_is_named(void **state)
 {
     struct hn_error err = {.message = ""};
-    (void)state;
     assert_int_equal(unlink(path), 0);
     assert_int_equal(bench_fixture_open(&scale, HN_COLD, &err), HN_ECONFIG);
     assert_non_null(strstr(err.message, path));
@@ -143,7 +127,6 @@ static void a_name_may_have_the_problem_in_it(void **state)
     struct hn_error err = {.message = ""};
     struct hn_value *values = NULL;
     char *found = NULL;
-    (void)state;
     assert_int_equal(
         hn_plan_values(plan, &scale.config->problems[0], &plan->defaults, &values, &err), HN_OK);
     assert_int_equal(hn_plan_data_path(plan, "/a{n}/b-{n}.{n}npy", values, &found, &err), HN_OK);

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "tuner/explain/common.h"
 #include "tuner/explain/effects.h"
 #include "tuner/explain/forest.h"
@@ -94,7 +86,6 @@ static struct hn_effects find(const struct fixture *fixture, struct hn_evidence 
 /* Variances of the terms: 0.4^2 * 1.25, 0.2^2 * 1.25, 0.1^2 * 2/9. */
 static void test_exact_shares_of_a_sum(void **state)
 {
-    (void)state;
     struct fixture fixture = begin(additive, 1);
     struct hn_evidence evidence;
     struct hn_effects effects = find(&fixture, &evidence);
@@ -119,7 +110,6 @@ static void test_exact_shares_of_a_sum(void **state)
 /* One cell of 16 is 1 higher: its interaction has variance 1/16 - 2 * (1/64 - 1/256) - 1/256. */
 static void test_exact_share_of_an_interaction(void **state)
 {
-    (void)state;
     struct fixture fixture = begin(crossed, 1);
     struct hn_evidence evidence;
     struct hn_effects effects = find(&fixture, &evidence);
@@ -142,7 +132,6 @@ static void test_exact_share_of_an_interaction(void **state)
 /* Half of the points, by a forest: the order and about the size of the shares. */
 static void test_forest_stands_in(void **state)
 {
-    (void)state;
     struct fixture fixture = begin(additive, 2);
     struct hn_evidence evidence;
     struct hn_effects effects = find(&fixture, &evidence);
@@ -162,7 +151,6 @@ static void test_forest_stands_in(void **state)
  * would make A = 4 and A = 8 alike. */
 static void test_lower_bounds(void **state)
 {
-    (void)state;
     struct fixture fixture = begin(additive, 1);
     struct hn_evidence evidence;
     struct hn_forest *forest;
@@ -195,7 +183,6 @@ static void test_lower_bounds(void **state)
 /* 32 by 32 by 32 points, all measured: a sample stands for them, in which nothing is unknown. */
 static void test_sample_of_what_was_measured(void **state)
 {
-    (void)state;
     struct hn_error err;
     static const char *const names[] = {"A", "B", "C"};
     struct hn_value values[32];
@@ -219,7 +206,6 @@ static void test_sample_of_what_was_measured(void **state)
 
 static void test_too_few(void **state)
 {
-    (void)state;
     struct fixture fixture = begin(additive, 6);
     struct hn_evidence evidence;
     struct hn_effects effects = find(&fixture, &evidence);
@@ -231,7 +217,6 @@ static void test_too_few(void **state)
 
 static void test_failures_and_others_points(void **state)
 {
-    (void)state;
     struct hn_error err;
     struct fixture fixture = begin(additive, 1);
     struct hn_evidence evidence;
@@ -250,7 +235,6 @@ static void test_failures_and_others_points(void **state)
 /* Of 10 with 4 marked, 2 drawn: both 6/45, one or more 1 - 15/45. */
 static void test_chance(void **state)
 {
-    (void)state;
     assert_near(hn_common_chance(2, 2, 4, 10), 6.0 / 45, 1e-12);
     assert_near(hn_common_chance(1, 2, 4, 10), 30.0 / 45, 1e-12);
     assert_near(hn_common_chance(0, 2, 4, 10), 1, 1e-12);
@@ -258,7 +242,6 @@ static void test_chance(void **state)
 
 static void test_common(void **state)
 {
-    (void)state;
     struct fixture fixture = begin(additive, 1);
     struct hn_evidence evidence;
     struct hn_common common;
@@ -278,7 +261,6 @@ static void test_common(void **state)
 /* Of points that failed, too, and of the same parameter whatever the objective says. */
 static void test_compile_times(void **state)
 {
-    (void)state;
     struct fixture fixture = begin(additive, 1);
     struct hn_evidence evidence;
     struct hn_effects effects;
@@ -312,7 +294,6 @@ static void expect_next(struct hn_value edge, struct hn_value behind, struct hn_
 
 static void test_what_would_follow(void **state)
 {
-    (void)state;
     expect_next(hn_integer(8), hn_integer(4), hn_integer(2), 16);
     expect_next(hn_integer(6), hn_integer(4), hn_integer(2), 8);
     expect_next(hn_integer(64), hn_integer(128), hn_integer(256), 32);

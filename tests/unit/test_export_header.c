@@ -265,7 +265,6 @@ static void test_header_of_rows(void **state)
 
 static void test_prefix(void **state)
 {
-    (void)state;
     char *name = hn_export_identifier("2d-conv", NULL, true);
     assert_string_equal(name, "HONE_2D_CONV");
     free(name);

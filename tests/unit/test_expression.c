@@ -269,7 +269,6 @@ static char *text_of(const struct hn_value *value)
 
 static void evaluates_as_python(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof python / sizeof python[0]; i++) {
         struct hn_expression *expression = bound(python[i].text);
         struct hn_value value;
@@ -291,7 +290,6 @@ static void evaluates_as_python(void **state)
 
 static void failed_evaluation_says_why(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         const char *message;
@@ -320,7 +318,6 @@ static void failed_evaluation_says_why(void **state)
 
 static void knows_the_sizes_of_types(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         int64_t bytes;

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/expression/expression_c.h"
+#include "tests/unit/unit.h"
 
 /* The generated C is compiled, run and held against the evaluator. */
 
@@ -208,7 +200,6 @@ static void check_line(const char *expression_text, size_t input, const char *li
 
 static void test_same_as_evaluator(void **state)
 {
-    (void)state;
     char directory[] = "/tmp/hone-c-XXXXXX";
     assert_non_null(mkdtemp(directory));
     assert_int_equal(chdir(directory), 0);
@@ -248,7 +239,6 @@ static void check_text(const char *expression_text, const char *expected)
 
 static void test_text(void **state)
 {
-    (void)state;
     check_text("ceil_div(N, TILE)", "hone_x_ceil_div(N, 16)");
     check_text("TILE * TILE // 4", "64");
     check_text("TILE / 4", "4");
@@ -271,7 +261,6 @@ static void check_refused(const char *expression_text, enum hn_status expected, 
 
 static void test_refused(void **state)
 {
-    (void)state;
     check_refused("MODE", HN_ECONFIG, "a word is not a number");
     check_refused("LOAD", HN_ECONFIG, "a word is not a number");
     check_refused("LOAD < 'x'", HN_ECONFIG, "words have no order in C");
@@ -287,7 +276,6 @@ static void test_refused(void **state)
 /* What is needed twice is written twice, so that this would be 2^60 names long. */
 static void test_nested_chains_are_refused(void **state)
 {
-    (void)state;
     struct hn_text text = {0};
     for (int i = 0; i < 60; i++)
         hn_text_append(&text, "M < (");

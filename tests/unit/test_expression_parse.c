@@ -57,7 +57,6 @@ static const struct {
 
 static void malformed_text_is_explained(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++) {
         struct hn_expression *expression;
         struct hn_error err;
@@ -83,7 +82,6 @@ static char *nest(const char *open, const char *middle, const char *close, size_
 
 static void deep_nesting_is_refused(void **state)
 {
-    (void)state;
     static const char *const openings[][2] = {
         {"(", ")"}, {"-", ""},     {"not ", ""},    {"2 ** ", ""},      {"1 if 0 else ", ""},
         {"~ ", ""}, {"abs(", ")"}, {"1 in [", "]"}, {"1 in (2, ", ")"}, {"min(1, ", ")"},
@@ -108,7 +106,6 @@ static void deep_nesting_is_refused(void **state)
 
 static void long_chains_are_bounded(void **state)
 {
-    (void)state;
     static const char *const links[] = {"1 + ", "1 and ", "0 or ", "2 - "};
     for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
         char *text = nest(links[i], "1", "", 900);
@@ -141,7 +138,6 @@ static void long_chains_are_bounded(void **state)
 
 static void unknown_names_have_a_nearest(void **state)
 {
-    (void)state;
     static const char *const some[] = {"TILE_WIDTH", "PAD"};
     static const char *const modes[] = {"tile_ab"};
     const struct hn_scope small = {some, 2, modes, 1};
@@ -175,7 +171,6 @@ static void unknown_names_have_a_nearest(void **state)
 
 static void tells_which_slots_it_uses(void **state)
 {
-    (void)state;
     struct hn_expression *expression = bound("C > 1 and LOAD == ldg");
     assert_true(hn_expression_uses(expression, 2));
     assert_true(hn_expression_uses(expression, 5));
@@ -203,7 +198,6 @@ static void tells_which_slots_it_uses(void **state)
 
 static void demands_integers_and_numbers(void **state)
 {
-    (void)state;
     struct hn_error err;
     int64_t integer;
     double number;
@@ -242,7 +236,6 @@ static void demands_integers_and_numbers(void **state)
  * never otherwise. */
 static void random_text_never_crashes(void **state)
 {
-    (void)state;
     static const char *const pieces[] = {"A",  "B",   "ldg",  "1",   "2.5", "'x'",  "(",      ")",
                                          "[",  "]",   ",",    "+",   "-",   "*",    "/",      "%",
                                          "**", "//",  "<<",   "<",   "==",  "and",  "or",     "not",

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/expression/expression_terms.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "random_space.h"
+#include "tests/unit/unit.h"
 
 /* Terms of random constraints against the evaluator, for every combination of the parameters. */
 
@@ -175,7 +169,6 @@ static bool check_conjunct(struct fixture *fixture, const struct hn_conjunct *co
 
 static void random_terms_agree_with_the_evaluator(void **state)
 {
-    (void)state;
     size_t said = 0;
     size_t unsaid = 0;
     int rounds = getenv("HONE_ROUNDS") == NULL ? 1 : atoi(getenv("HONE_ROUNDS"));
@@ -211,7 +204,6 @@ static void set_up_text(struct fixture *fixture, const char *text, const struct 
 /* What is seldom drawn at random; all of it can be said in terms. */
 static void conditions_agree_with_the_evaluator(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "not (A > 1 and B > 2 and A < 5 and C > 0)",
         "not (A > 1 and B > 2 and A < 2 and C > 0)",
@@ -260,7 +252,6 @@ static void conditions_agree_with_the_evaluator(void **state)
 /* a < b < c is two conjuncts, and so is what `and` joins at the top, not below `or`. */
 static void conjuncts_are_split_at_the_top(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t count;

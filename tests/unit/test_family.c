@@ -5,7 +5,6 @@
 
 static int set_up(void **state)
 {
-    (void)state;
     return chdir(HONE_TEST_DATA "/config/good");
 }
 
@@ -27,7 +26,6 @@ static void assert_has(const struct hn_family *family, const char *text, bool ex
 
 static void all_keys_are_read(void **state)
 {
-    (void)state;
     struct hn_config *config = load("family.yaml");
     const struct hn_family *family = config->family;
     assert_int_equal(family->value_count, 5);
@@ -53,7 +51,6 @@ static void all_keys_are_read(void **state)
 
 static void what_is_left_out_has_a_default(void **state)
 {
-    (void)state;
     struct hn_config *config = load("family_file.yaml");
     const struct hn_family *family = config->family;
     assert_false(family->worst);
@@ -70,7 +67,6 @@ static void what_is_left_out_has_a_default(void **state)
 
 static void sizes_stand_in_files(void **state)
 {
-    (void)state;
     struct hn_config *config = load("family_file.yaml");
     assert_int_equal(config->family->size_count, 2);
     assert_text(&config->family->sizes[0], "M=16,N=1024");
@@ -87,7 +83,6 @@ static void sizes_stand_in_files(void **state)
 
 static void the_middle_stands_for_the_family(void **state)
 {
-    (void)state;
     struct hn_config *config = load("family_middle.yaml");
     struct hn_bindings middle;
     /* M=128, N=50 and K=1024 are too many: M and N move together towards their lower ends. */
@@ -103,7 +98,6 @@ static void the_middle_stands_for_the_family(void **state)
 
 static void what_a_family_has(void **state)
 {
-    (void)state;
     struct hn_config *config = load("family.yaml");
     const struct hn_family *family = config->family;
     assert_has(family, "K=10,LAYOUT=row,M=1,N=8,SKEW=0.0", true);
@@ -121,7 +115,6 @@ static void what_a_family_has(void **state)
 
 static void draws_are_of_the_family_and_repeatable(void **state)
 {
-    (void)state;
     struct hn_config *config = load("family.yaml");
     uint64_t at = 0, again_at = 0, other_at = 0;
     int alike = 0;
@@ -146,7 +139,6 @@ static void draws_are_of_the_family_and_repeatable(void **state)
 /* Sets the bit of each octave of M and N that 200 draws hit, and of each word. */
 static void draws_reach_everywhere(void **state)
 {
-    (void)state;
     struct hn_config *config = load("family.yaml");
     size_t conditions = config->family->where_count;
     config->family->where_count = 0;

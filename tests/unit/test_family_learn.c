@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/family/learn.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/random.h"
+#include "tests/unit/unit.h"
 #include "tuner/config/config.h"
 #include "tuner/family/choice_tree.h"
 #include "tuner/family/pick.h"
@@ -317,7 +309,6 @@ static void a_search_goes_where_nothing_good_is_known(void **state)
 /* Two choices, of which one is right below 100. */
 static void a_tree_finds_where_the_better_choice_changes(void **state)
 {
-    (void)state;
     enum { COUNT = 200 };
     int64_t values[COUNT];
     double costs[2 * COUNT], weights[COUNT];
@@ -355,7 +346,6 @@ static size_t expect_cheaper_taken(const struct hn_choice_tree_data *data)
  * anything alone. */
 static void a_tree_looks_beyond_one_question(void **state)
 {
-    (void)state;
     enum { COUNT = 400 };
     int64_t values[2 * COUNT];
     double costs[2 * COUNT], weights[COUNT];
@@ -374,7 +364,6 @@ static void a_tree_looks_beyond_one_question(void **state)
 /* The second choice is right from 101 to 150 of 200, where no single question saves anything. */
 static void a_tree_finds_a_range(void **state)
 {
-    (void)state;
     enum { COUNT = 200 };
     int64_t values[COUNT];
     double costs[2 * COUNT], weights[COUNT];
@@ -392,7 +381,6 @@ static void a_tree_finds_a_range(void **state)
 /* The second choice alone is the best one, but the third and fourth together are better. */
 static void what_is_picked_serves_together(void **state)
 {
-    (void)state;
     const double costs[] = {9, 9, 9, 9, /**/ 1, 1, 1, 1, /**/ 0, 0, 9, 9, /**/ INFINITY, 9, 0, 0};
     const double weights[] = {1, 1, 1, 1};
     const struct hn_costs_table table = {4, 4, costs, weights};

@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/family/sizes.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "tuner/config/config.h"
 #include "tuner/family/matrix.h"
 
@@ -30,7 +20,6 @@ static int64_t size_of(const struct hn_bindings *problem, const char *name)
 
 static void every_other_size_is_rounded(void **state)
 {
-    (void)state;
     enum { SIZES = 400 };
     struct hn_config *config = load("family/tiles.yaml");
     uint64_t at = 0;
@@ -54,7 +43,6 @@ static void every_other_size_is_rounded(void **state)
 /* N has to be a multiple of 8, and of K only those of 10 are there: 16 divides few of them. */
 static void what_rounding_would_take_out_of_the_family_stays(void **state)
 {
-    (void)state;
     struct hn_config *config = load("config/good/family.yaml");
     uint64_t at = 0;
     for (int i = 0; i < 200; i++) {
@@ -68,7 +56,6 @@ static void what_rounding_would_take_out_of_the_family_stays(void **state)
 
 static void a_seed_gives_a_sequence(void **state)
 {
-    (void)state;
     struct hn_config *config = load("family/tiles.yaml");
     uint64_t at[3] = {0, 0, 0};
     static const uint64_t seeds[3] = {1, 1, 2};
@@ -96,7 +83,6 @@ static struct hn_bindings parse(const char *text)
 
 static void a_matrix_has_each_size_and_point_once(void **state)
 {
-    (void)state;
     struct hn_matrix *matrix = hn_matrix_create();
     size_t place;
     char text[32];
@@ -122,7 +108,6 @@ static void a_matrix_has_each_size_and_point_once(void **state)
 
 static void the_best_at_a_size_is_of_any_point_or_its_own_search(void **state)
 {
-    (void)state;
     struct hn_matrix *matrix = hn_matrix_create();
     size_t place;
     struct hn_bindings problem = parse("M=1"), points[] = {parse("TILE=1"), parse("TILE=2")};

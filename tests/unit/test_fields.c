@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/schema.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 enum color { RED, GREEN, BLUE };
 static const char *const colors[] = {"red", "green", "blue"};
@@ -145,7 +137,6 @@ static void assert_written(const struct hn_structure *of, const struct thing *th
 
 static void each_kind_reads_what_it_writes(void **state)
 {
-    (void)state;
     static const char text[] =
         "{\"text\": \"a b\", \"word\": \"a_b\", \"string\": \"\", \"chars\": \"seven b\", "
         "\"hash\": \"" HASH "\", \"index\": 4294967296, \"count\": 2147483647, \"few\": 3, "
@@ -177,7 +168,6 @@ static void each_kind_reads_what_it_writes(void **state)
 
 static void what_says_nothing_is_left_out(void **state)
 {
-    (void)state;
     struct thing thing;
     assert_int_equal(read_thing(&structure, "{}", &thing, NULL), HN_OK);
     assert_written(&structure, &thing, "{\"color\": \"red\"}");
@@ -196,7 +186,6 @@ static void what_says_nothing_is_left_out(void **state)
 /* Optional to read, and written whatever it is. */
 static void always_is_written_and_needed_is_demanded(void **state)
 {
-    (void)state;
     struct hn_field both[2] = {{0}};
     const struct hn_structure changed = {sizeof(struct thing), both, 1, NULL};
     static const char *const empty[] = {
@@ -222,7 +211,6 @@ static void always_is_written_and_needed_is_demanded(void **state)
 
 static void what_does_not_apply_is_neither_read_nor_written(void **state)
 {
-    (void)state;
     struct thing thing;
     assert_int_equal(
         read_thing(&structure, "{\"color\": \"blue\", \"own\": \"none\"}", &thing, NULL), HN_OK);
@@ -236,7 +224,6 @@ static void what_does_not_apply_is_neither_read_nor_written(void **state)
 
 static void nonsense_is_refused_and_what_was_read_can_be_freed(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"[]", "thing: found an array, expected an object"},
         {"{\"text\": \"\"}", "thing: 'text' is not a string"},
@@ -278,7 +265,6 @@ static void nonsense_is_refused_and_what_was_read_can_be_freed(void **state)
 
 static void strings_that_are_no_utf8_are_kept_readable(void **state)
 {
-    (void)state;
     struct thing thing = {.string = (char[]){"a\xff"}, .chars = "b\xc3"};
     assert_written(&structure, &thing,
                    "{\"string\": \"a?\", \"chars\": \"b?\", \"color\": \"red\"}");

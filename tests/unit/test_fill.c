@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/fill.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench_fixture.h"
 #include "runtime/bench/support.h"
+#include "tests/unit/unit.h"
 
 /* The support kernels of the bench's device, with a buffer of their own. */
 struct filler {
@@ -192,7 +183,6 @@ static void the_others_are_as_described(void **state)
 
 static void fills_are_checked(void **state)
 {
-    (void)state;
     static const struct {
         struct hn_fill fill;
         enum hn_element element;

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/report/findings.h"
 
-#include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 /* Name and number, up to a NULL. */
 struct counted {
@@ -78,14 +70,12 @@ static const char *first(const struct counted *changes)
 
 static void nothing_is_found_where_nothing_is_wrong(void **state)
 {
-    (void)state;
     assert_string_equal(first(CHANGED({"stall_selected", 1})), "");
 }
 
 /* 128 MiB in 32 us are 4194 GB/s. */
 static void nothing_costs_more_than_memory_leaves(void **state)
 {
-    (void)state;
     struct hn_record record;
     struct hn_findings findings;
     const struct hn_roofs roofs = {.copy_gb_per_s = 4660};
@@ -108,7 +98,6 @@ static void nothing_costs_more_than_memory_leaves(void **state)
 
 static void each_fault_is_told_by_its_counters(void **state)
 {
-    (void)state;
     assert_string_equal(first(CHANGED({"load_sectors", 16777216}, {"stall_long_scoreboard", 90})),
                         "uncoalesced");
     /* Widths that are not known excuse half of them. */
@@ -151,13 +140,11 @@ static void each_fault_is_told_by_its_counters(void **state)
 /* A unit that is busy all the time leaves nothing to be gained by waiting less. */
 static void waiting_costs_nothing_beside_a_busy_unit(void **state)
 {
-    (void)state;
     assert_string_equal(first(CHANGED({"dram_percent", 75}, {"stall_long_scoreboard", 90})), "");
 }
 
 static void rates_are_by_the_measured_time_and_the_roof(void **state)
 {
-    (void)state;
     const struct hn_roofs roofs = {.copy_gb_per_s = 4000};
     struct hn_record record;
     struct hn_findings findings;
@@ -241,7 +228,6 @@ static void expect_loads(const struct counted *counted, double cycles, double cl
  * the rest. */
 static void a_lap_that_waited_changes_nothing(void **state)
 {
-    (void)state;
     for (double late = 1; late < 5; late *= 2) {
         expect_loads(copied, late * 465868, 1980, 0, 0.721);
         expect_loads(copied, late * 465868, 0, 219, 0.711);
@@ -253,7 +239,6 @@ static void a_lap_that_waited_changes_nothing(void **state)
  */
 static void idle_multiprocessors_add_what_the_busiest_unit_leaves(void **state)
 {
-    (void)state;
     struct hn_record record;
     struct hn_findings findings;
     make(&record, CHANGED({"active_cycles", 30000}, {"dram_percent", 67.5}));
@@ -265,7 +250,6 @@ static void idle_multiprocessors_add_what_the_busiest_unit_leaves(void **state)
 
 static void what_was_not_counted_says_nothing(void **state)
 {
-    (void)state;
     struct hn_record record;
     struct hn_findings findings;
     hn_record_init(&record);

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/report/format.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 typedef void format_number(double number, char text[HN_FORMAT_SIZE]);
 
@@ -28,7 +21,6 @@ static void check(format_number *format, const struct expected *cases, size_t co
 
 static void times_have_four_digits(void **state)
 {
-    (void)state;
     static const struct expected cases[] = {
         {0, "0.000 us"},      {1.2341, "1.234 us"},   {12.344, "12.34 us"}, {123.44, "123.4 us"},
         {999.94, "999.9 us"}, {999.96, "1.000 ms"},   {9.9996, "10.00 us"}, {99.996, "100.0 us"},
@@ -40,7 +32,6 @@ static void times_have_four_digits(void **state)
 
 static void durations_are_for_people(void **state)
 {
-    (void)state;
     static const struct expected cases[] = {
         {0, "0.0 s"},
         {9.94, "9.9 s"},
@@ -58,7 +49,6 @@ static void durations_are_for_people(void **state)
 
 static void bytes_are_binary(void **state)
 {
-    (void)state;
     static const struct expected cases[] = {
         {0, "0 B"},          {1023, "1023 B"},       {1024, "1.0 KiB"}, {49152, "48.0 KiB"},
         {102400, "100 KiB"}, {62914560, "60.0 MiB"}, {1e12, "931 GiB"}, {0x1p50, "1024 TiB"},
@@ -68,7 +58,6 @@ static void bytes_are_binary(void **state)
 
 static void spread_is_half_the_interval(void **state)
 {
-    (void)state;
     char text[HN_FORMAT_SIZE];
     struct hn_timing timing = {.median_us = 100, .low_us = 99.7, .high_us = 100.3};
     hn_format_spread(&timing, text);
@@ -86,7 +75,6 @@ static void spread_is_half_the_interval(void **state)
 
 static void merit_is_the_objective_or_the_last_metric(void **state)
 {
-    (void)state;
     struct hn_metric metrics[] = {{.name = (char *)"flops"}, {.name = (char *)"gflops"}};
     struct hn_plan plan = {.metrics = metrics, .metric_count = 2, .objective = (char *)"time"};
     struct hn_value flops = hn_real(12.345);

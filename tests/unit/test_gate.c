@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/record/gate.h"
 
-#include <math.h>
 #include <time.h>
 
 #include "tests/unit/store_fixture.h"
@@ -19,7 +18,6 @@ static void assert_says(enum hn_status status, const struct hn_error *err, const
 
 static void times_are_what_times_can_be(void **state)
 {
-    (void)state;
     static const struct {
         double median_us;
         double low_us;
@@ -56,7 +54,6 @@ static void times_are_what_times_can_be(void **state)
 
 static void objectives_follow_from_what_was_measured(void **state)
 {
-    (void)state;
     static const struct {
         const char *objective;
         double value;
@@ -85,7 +82,6 @@ static void objectives_follow_from_what_was_measured(void **state)
 
 static void the_rest_of_a_record_is_in_range(void **state)
 {
-    (void)state;
     struct hn_error err = {0};
     struct hn_record record;
     double sample = 0;
@@ -128,7 +124,6 @@ static void set_name(char **name, const char *to)
 
 static void identities_are_of_words_and_lines(void **state)
 {
-    (void)state;
     static const struct {
         size_t part;
         const char *text;
@@ -167,7 +162,6 @@ static void identities_are_of_words_and_lines(void **state)
 
 static void versions_are_of_hashes_and_lines(void **state)
 {
-    (void)state;
     struct hn_error err = {0};
     struct hn_version version = version_1;
     assert_int_equal(hn_gate_version(&version, &err), HN_OK);
@@ -180,7 +174,6 @@ static void versions_are_of_hashes_and_lines(void **state)
 
 static void dates_may_differ_by_a_day(void **state)
 {
-    (void)state;
     struct hn_error err = {0};
     double now = (double)time(NULL);
     assert_int_equal(hn_gate_date(0, &err), HN_OK);
@@ -192,7 +185,6 @@ static void dates_may_differ_by_a_day(void **state)
 
 static void moments_have_a_calendar_date(void **state)
 {
-    (void)state;
     struct hn_error err = {0};
     assert_int_equal(hn_gate_moment("imported", 0, &err), HN_OK);
     assert_int_equal(hn_gate_moment("imported", 253402300799, &err), HN_OK);
@@ -203,7 +195,6 @@ static void moments_have_a_calendar_date(void **state)
 
 static void control_characters_of_logs_are_replaced(void **state)
 {
-    (void)state;
     char text[] = "a\tb\n\033[2J \x7f ä \xc2\x9b.";
     hn_gate_clean(text);
     assert_string_equal(text, "a\tb\n?[2J ? ä ??.");
@@ -211,7 +202,6 @@ static void control_characters_of_logs_are_replaced(void **state)
 
 static void json_is_weighed_before_it_is_parsed(void **state)
 {
-    (void)state;
     struct hn_error err = {0};
     static char text[16000002];
     memset(text, ',', sizeof text);

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/strategy/gaussian.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/random.h"
+#include "tests/unit/unit.h"
 
 enum { FEATURES = 3, COUNT = 40 };
 
@@ -54,7 +47,6 @@ static void predict(const struct hn_gaussian *gaussian, const double *targets, c
 /* Matérn 5/2 from next to nothing to farther than a number has places for. */
 static void covariances_are_matern_s(void **state)
 {
-    (void)state;
     struct hn_gaussian gaussian;
     hn_gaussian_init(&gaussian, FEATURES, category, 1);
     gaussian.scales.signal = 0.7;
@@ -77,7 +69,6 @@ static void covariances_are_matern_s(void **state)
 
 static void interpolates_what_it_was_told(void **state)
 {
-    (void)state;
     struct hn_gaussian gaussian;
     double inputs[COUNT * FEATURES];
     double targets[COUNT];
@@ -105,7 +96,6 @@ static void interpolates_what_it_was_told(void **state)
 /* A target that is not known is what the others before it predict: it changes no prediction. */
 static void unknown_targets_say_nothing(void **state)
 {
-    (void)state;
     struct hn_gaussian all, known;
     double inputs[COUNT * FEATURES];
     double all_targets[COUNT], known_targets[COUNT];
@@ -139,7 +129,6 @@ static double *scale_of(struct hn_gaussian *gaussian, size_t i)
 
 static void gradient_is_the_posterior_s(void **state)
 {
-    (void)state;
     struct hn_gaussian gaussian;
     double inputs[COUNT * FEATURES];
     double targets[COUNT];
@@ -169,7 +158,6 @@ static void gradient_is_the_posterior_s(void **state)
 /* The function does not depend on the second feature: its length becomes the longest. */
 static void fit_finds_what_matters(void **state)
 {
-    (void)state;
     struct hn_gaussian gaussian;
     double inputs[COUNT * FEATURES];
     double targets[COUNT];
@@ -198,7 +186,6 @@ static void fit_finds_what_matters(void **state)
  */
 static void survives_contradictions(void **state)
 {
-    (void)state;
     struct hn_gaussian gaussian;
     double inputs[COUNT * FEATURES] = {0};
     double targets[COUNT];

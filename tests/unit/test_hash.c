@@ -1,25 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/hash.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 /* The value that the xxHash specification gives for empty input with seed 0. A changed hash would
  * orphan caches. */
 static void empty_input_has_the_published_value(void **state)
 {
-    (void)state;
     struct hn_hash hash = hn_hash_string("");
     assert_string_equal(hash.hex, "99aa06d3014798d86001c324468d497f");
 }
 
 static void string_and_bytes_agree(void **state)
 {
-    (void)state;
     struct hn_hash a = hn_hash_string("extern \"C\"");
     struct hn_hash b = hn_hash_bytes("extern \"C\"", 10);
     struct hn_hash c = hn_hash_bytes("extern \"C\"", 9);
@@ -29,7 +22,6 @@ static void string_and_bytes_agree(void **state)
 
 static void join_depends_on_the_order(void **state)
 {
-    (void)state;
     struct hn_hash a = hn_hash_string("a");
     struct hn_hash b = hn_hash_string("b");
     struct hn_hash ab = hn_hash_join(&a, &b);

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "runtime/device/health.h"
+#include "tests/unit/unit.h"
 
 static void names_what_held_the_clocks_down(void **state)
 {
-    (void)state;
     char text[128];
     hn_slowdowns_describe(0, text, sizeof text);
     assert_string_equal(text, "");
@@ -26,7 +19,6 @@ static void names_what_held_the_clocks_down(void **state)
 
 static void adds_up(void **state)
 {
-    (void)state;
     struct hn_health all = {.watching = true, .checks = 3, .other_processes = 1, .process = "a"};
     const struct hn_health more = {
         .watching = true, .checks = 2, .held_down = 1, .reasons = 4, .process = ""};
@@ -43,7 +35,6 @@ static void adds_up(void **state)
 
 static void does_without_nvml(void **state)
 {
-    (void)state;
     struct hn_health health = {0};
     hn_health_look(NULL, &health);
     assert_false(health.watching);

@@ -1,31 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/compile/host_headers.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "base/text.h"
 #include "runtime/compile/compile.h"
+#include "tests/unit/unit.h"
 
 static struct hn_nvrtc nvrtc;
 
 static int open_nvrtc(void **state)
 {
-    (void)state;
     return hn_nvrtc_open(&nvrtc, NULL) == HN_OK ? 0 : 1;
 }
 
 static int close_nvrtc(void **state)
 {
-    (void)state;
     hn_nvrtc_close(&nvrtc);
     return 0;
 }
@@ -52,7 +40,6 @@ static void expect_compiles(const struct hn_nvrtc *compiler, const char *text, c
 
 static void they_hold_what_device_code_takes(void **state)
 {
-    (void)state;
     char *text = NULL;
     assert_int_equal(
         hn_text_read_file(HONE_TEST_DATA "/templates/host_headers.cu", 1 << 20, &text, NULL, NULL),
@@ -63,7 +50,6 @@ static void they_hold_what_device_code_takes(void **state)
 
 static void each_stands_alone(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++) {
         const char *name = hn_host_headers[i].name;
         char text[160];
@@ -76,7 +62,6 @@ static void each_stands_alone(void **state)
 
 static void they_agree_with_the_toolkits(void **state)
 {
-    (void)state;
     expect_compiles(&nvrtc,
                     "#include <stdint.h>\n#include <limits>\n#include <cuda/std/cstdint>\n"
                     "#include <cuda/std/limits>\n#include <cfloat>\n#include <cuda_fp16.h>\n"
@@ -88,7 +73,6 @@ static void they_agree_with_the_toolkits(void **state)
 
 static void the_runtime_is_there_without_the_toolkit(void **state)
 {
-    (void)state;
     struct hn_nvrtc bare = nvrtc;
     bare.include_dir[0] = '\0';
     expect_compiles(
@@ -100,7 +84,6 @@ static void the_runtime_is_there_without_the_toolkit(void **state)
 
 static void a_folder_of_the_config_comes_first(void **state)
 {
-    (void)state;
     char folder[] = "/tmp/hone-headers-XXXXXX";
     char path[64];
     char option[64];
@@ -146,7 +129,6 @@ static struct hn_hash hash_with(const char *text, const char *const *headers)
 
 static void what_is_included_is_hashed(void **state)
 {
-    (void)state;
     const char *const none[] = {NULL};
     const char *const with_limits[] = {"limits.h", "stdint.h", NULL};
     const char other[] = "#include <cuda_fp16.h>\n// <stdint.h>\n";
@@ -160,7 +142,6 @@ static void what_is_included_is_hashed(void **state)
 /* A template that defines the types itself for NVRTC is the same whatever Hone's header says. */
 static void what_nvrtc_does_not_read_is_not(void **state)
 {
-    (void)state;
     const char *const none[] = {NULL};
     const char *const with_limits[] = {"limits.h", "stdint.h", NULL};
     const char host[] =

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/record/identity.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static void make_identity(struct hn_identity *identity)
 {
@@ -25,7 +17,6 @@ static void make_identity(struct hn_identity *identity)
 
 static void copy_is_equal_and_independent(void **state)
 {
-    (void)state;
     struct hn_identity identity;
     struct hn_identity copy;
     make_identity(&identity);
@@ -46,7 +37,6 @@ static void replace(char **string, const char *with)
 
 static void every_part_of_an_identity_counts(void **state)
 {
-    (void)state;
     for (int part = 0; part < 9; part++) {
         struct hn_identity a;
         struct hn_identity b;
@@ -90,7 +80,6 @@ static void every_part_of_an_identity_counts(void **state)
 
 static void versions_differ_in_any_part(void **state)
 {
-    (void)state;
     const struct hn_version was = {
         .template_hash = "0123456789abcdef0123456789abcdef",
         .driver = "580.82",
@@ -108,7 +97,6 @@ static void versions_differ_in_any_part(void **state)
 
 static void difference_names_what_changed(void **state)
 {
-    (void)state;
     const struct hn_version was = {.driver = "580.82", .nvrtc = "", .protocol = 1};
     struct hn_version is = {.driver = "580.159", .nvrtc = "13.0", .protocol = 2};
     strcpy(is.template_hash, "0123456789abcdef0123456789abcdef");

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "tuner/init/draft.h"
 
 static struct hn_source_text source_of(const char *text)
@@ -37,7 +29,6 @@ static void assert_code(const char *text, const char *code)
 
 static void test_blanks_what_is_no_code(void **state)
 {
-    (void)state;
     assert_code("a // b\nc", "a     \nc");
     assert_code("a /* b\n */ c", "a     \n    c");
     assert_code("s = \"// no { \"; t", "s = \"        \"; t");
@@ -53,7 +44,6 @@ static void test_blanks_what_is_no_code(void **state)
 
 static void test_finds_kernels(void **state)
 {
-    (void)state;
     struct hn_source_text source =
         source_of("// __global__ void no(int *x) {}\n"
                   "__global__ void declared(int *x);\n"
@@ -98,7 +88,6 @@ static void test_finds_kernels(void **state)
 /* A file that ends anywhere is read all the same. */
 static void test_torn_sources(void **state)
 {
-    (void)state;
     static const char whole[] =
         "#ifndef T\n#define T 4\n#endif\nextern \"C\" __global__ void __launch_bounds__(T) "
         "k(const float *a, float *b) { b[threadIdx.x] = a[0]; /* x */ \"s\"; 'c'; R\"(r)\"; }";
@@ -118,7 +107,6 @@ static void test_torn_sources(void **state)
 
 static void test_macros(void **state)
 {
-    (void)state;
     struct hn_error err;
     struct hn_macros macros;
     struct hn_source_text source =
@@ -171,7 +159,6 @@ static void assert_has(const char *config, const char *part)
 
 static void test_roles(void **state)
 {
-    (void)state;
     char *config = config_of(
         "__global__ void k(const float *a, float *b, float *c, int *d, double *e, float2 *f, int "
         "n) {"
@@ -189,7 +176,6 @@ static void test_roles(void **state)
 
 static void test_two_dimensions(void **state)
 {
-    (void)state;
     char *config = config_of(
         "#ifndef TILE_DIM\n#define TILE_DIM 32\n#endif\n"
         "#ifndef BLOCK_ROWS\n#define BLOCK_ROWS 8\n#endif\n"
@@ -204,7 +190,6 @@ static void test_two_dimensions(void **state)
 
 static void test_templates_and_bounds(void **state)
 {
-    (void)state;
     char *config = config_of(
         "template <typename T, int block, int ITEMS> __global__ void __launch_bounds__(block)"
         " k(T *x, size_t n) { x[n] = 0; int BLOCK = 3; }");
@@ -217,7 +202,6 @@ static void test_templates_and_bounds(void **state)
 
 static void test_sizes_that_are_macros(void **state)
 {
-    (void)state;
     char *config = config_of(
         "#ifndef N\n#define N 1048576\n#endif\n#ifndef PAD\n#define PAD 0\n#endif\n"
         "extern \"C\" __global__ void __launch_bounds__(128) k(float *x) { x[N] = PAD; }");
@@ -229,7 +213,6 @@ static void test_sizes_that_are_macros(void **state)
 
 static void test_names_that_nobody_defines(void **state)
 {
-    (void)state;
     char *config = config_of(
         "#define SET 3\nconstexpr int KNOWN = 4; enum { A, B };\n"
         "__global__ void k(float *C, const float *D) { float *P = C; P[0] = P + 1 != C;"
@@ -260,7 +243,6 @@ static void assert_parameters(const char *source, const char *parameters)
 
 static void test_names_in_conditions_and_macros(void **state)
 {
-    (void)state;
     assert_parameters(
         "#define width (block_size_x * tile)\n#define CACHE read_only\n#define UNUSED(x) nothing\n"
         "#if use_shmem == 1 && CACHE == 2\n#endif\n#ifdef DEBUG\n#endif\n#if "
@@ -273,7 +255,6 @@ static void test_names_in_conditions_and_macros(void **state)
 /* Nothing of these is a parameter. */
 static void test_names_that_are_declared(void **state)
 {
-    (void)state;
     assert_parameters(
         "constexpr int A = 1, B = 2; typedef double real; using byte = unsigned char;\n"
         "#define CHECK(call) do { int status = (call); if (status != cudaSuccess) exit(status); } "
@@ -295,7 +276,6 @@ static void test_names_that_are_declared(void **state)
 
 static void test_values_of_template_parameters(void **state)
 {
-    (void)state;
     char *config = config_of(
         "template <typename T, typename Index, bool Shared, int Bins = 64, unsigned Odd>\n"
         "__global__ void k(T *x, const Index *at) { x[at[0]] = 0; }");
@@ -309,7 +289,6 @@ static void test_values_of_template_parameters(void **state)
 
 static void test_blocks(void **state)
 {
-    (void)state;
     char *config =
         config_of("constexpr int kWarp = 32, kThreads = 192;\n"
                   "__global__ void __launch_bounds__(kThreads) k(float *x) { x[blockDim.x] = 0; }");
@@ -327,7 +306,6 @@ static void test_blocks(void **state)
 
 static void test_compiler(void **state)
 {
-    (void)state;
     static const char kernel[] = "__global__ void k(int *x) { x[0] = 1; }\n";
     static const struct {
         const char *before;
@@ -353,7 +331,6 @@ static void test_compiler(void **state)
 
 static void test_nothing_is_written(void **state)
 {
-    (void)state;
     struct hn_error err;
     struct hn_macros macros = {.items = NULL};
     struct hn_draft draft;

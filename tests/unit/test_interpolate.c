@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "bench/search/simulate/interpolate.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 /* By SciPy 1.10: PchipInterpolator([1, 2, 4, 5, 9], [10, 6, 6, 1, 0])(numpy.linspace(1, 9, 9)) */
 static void interpolation_is_that_of_scipy(void **state)
@@ -17,7 +11,6 @@ static void interpolation_is_that_of_scipy(void **state)
     static const double expected[] = {
         10, 6, 6, 6, 1, 0.51671511627906974, 0.20930232558139533, 0.047238372093023423, 0};
     double values[9];
-    (void)state;
     assert_int_equal(hn_interpolate_evenly(x, y, 5, values, 9, NULL), HN_OK);
     for (size_t i = 0; i < 9; i++)
         assert_true(fabs(values[i] - expected[i]) < 1e-12);

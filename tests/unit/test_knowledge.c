@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "store_fixture.h"
 
-#include <math.h>
-
 #include "tuner/session/knowledge.h"
 
 enum { POINTS = 20, WIDTH = 2 };

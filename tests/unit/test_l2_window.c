@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/l2_window.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench_fixture.h"
+#include "tests/unit/unit.h"
 
 static struct bench_fixture windows;
 static const struct hn_bench_request verify_only = {.verify = true};
@@ -19,14 +10,12 @@ static const struct hn_bench_request measured = {.verify = true, .measure = true
 
 static int load(void **state)
 {
-    (void)state;
     bench_fixture_load(&windows, "double/windows.yaml", 90);
     return 0;
 }
 
 static int unload(void **state)
 {
-    (void)state;
     bench_fixture_unload(&windows);
     return 0;
 }
@@ -61,7 +50,6 @@ static double time_us(const char *point)
  * launch without a window only where nothing persists. */
 static void launches_have_their_window(void **state)
 {
-    (void)state;
     open_bench(HN_COLD);
     expect(NONE, HN_OUTCOME_OK, NULL);
     expect(WHOLE, HN_OUTCOME_OK, NULL);
@@ -78,7 +66,6 @@ static void launches_have_their_window(void **state)
 
 static void windows_beyond_the_limits_are_invalid(void **state)
 {
-    (void)state;
     open_bench(HN_COLD);
     expect("HIT=persisting,HIT_PERCENT=101,MISS=streaming,SET_ASIDE=0,WINDOW_BYTES=4096",
            HN_OUTCOME_INVALID_LAUNCH, "a hit ratio of 1.01 of an L2 window; expected 0 to 1");
@@ -98,7 +85,6 @@ static void windows_beyond_the_limits_are_invalid(void **state)
 
 static void some_devices_have_none(void **state)
 {
-    (void)state;
     open_bench(HN_COLD);
     struct hn_device whole = windows.device;
     strcpy(windows.device.identity.mig_profile, "1g.18gb");
@@ -116,7 +102,6 @@ static void some_devices_have_none(void **state)
 
 static void a_driver_that_sets_nothing_aside_is_a_refusal(void **state)
 {
-    (void)state;
     open_bench(HN_COLD);
     setenv("HONE_DOUBLE_NO_L2", "1", 1);
     expect(WHOLE, HN_OUTCOME_INVALID_LAUNCH,
@@ -131,7 +116,6 @@ static void a_driver_that_sets_nothing_aside_is_a_refusal(void **state)
  */
 static void cold_samples_find_nothing_persisting(void **state)
 {
-    (void)state;
     open_bench(HN_COLD);
     assert_true(time_us(WHOLE) > 55.0);
     bench_fixture_close(&windows);
@@ -143,13 +127,11 @@ static void cold_samples_find_nothing_persisting(void **state)
 
 static void every_failing_call_ends_cleanly(void **state)
 {
-    (void)state;
     assert_true(bench_fixture_fail_calls(&windows, HN_COLD, WHOLE, &verify_only, 1, 30) > 100);
 }
 
 static void keys_tell_windows_apart(void **state)
 {
-    (void)state;
     const struct hn_l2_window some = {.bytes = 4096,
                                       .hit_ratio = 0.5,
                                       .hit = HN_ACCESS_PERSISTING,

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/launch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "plan_fixture.h"
+#include "tests/unit/unit.h"
 
 struct fixture {
     struct hn_plan *plan;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/launch_program.h"
 
-#include <stdio.h>
-
 #include "tests/unit/plan_fixture.h"
 #include "tuner/config/config.h"
 
@@ -134,7 +132,6 @@ static int try_sizes(const struct hn_plan *plan, const struct hn_bindings *point
 
 static void launches_are_those_that_are_made_one_by_one(void **state)
 {
-    (void)state;
     struct hn_config *config;
     struct hn_error err = {0};
     int programs = 0, valid = 0;
@@ -162,7 +159,6 @@ static void launches_are_those_that_are_made_one_by_one(void **state)
 /* Families of shipped templates, at the default point. */
 static void shipped_kernels_are_programs(void **state)
 {
-    (void)state;
     static const char *const kernels[][4] = {
         {"sgemm", "M=1,N=1,K=1", "M=16384,N=16384,K=1048576", "M=100,N=100,K=100"},
         {"sgemm_blas", BLAS "M=1,N=1,K=1", BLAS "M=16384,N=16384,K=1048576",

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/hosts/link.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 /* Two ends of a connection. */
 struct pair {
@@ -76,7 +68,6 @@ enum { IMAGE = 48000 };
 
 static void an_image_travels_once(void **state)
 {
-    (void)state;
     struct pair pair;
     char *image = make_data(7, IMAGE);
     char *shifted = malloc(IMAGE + 333);
@@ -96,7 +87,6 @@ static void an_image_travels_once(void **state)
 
 static void what_is_old_is_forgotten_at_both_ends(void **state)
 {
-    (void)state;
     struct pair pair;
     char *image = make_data(7, IMAGE);
     set_up(&pair);
@@ -118,7 +108,6 @@ static void what_is_old_is_forgotten_at_both_ends(void **state)
 /* As it came from the other end: small messages, runs of one byte, sizes around the limits. */
 static void all_comes_out_as_it_went_in(void **state)
 {
-    (void)state;
     struct pair pair;
     char *zeros = calloc(1, 3 * HN_PIECE_MOST);
     char *data = make_data(9, 3 * HN_LINK_CHUNK);
@@ -136,7 +125,6 @@ static void all_comes_out_as_it_went_in(void **state)
 
 static void what_nobody_sent_can_not_be_named(void **state)
 {
-    (void)state;
     struct pair pair;
     struct hn_link_frame frame;
     char names[65 * 32];

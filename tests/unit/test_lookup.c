@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/store/lookup.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static const struct hn_device_identity h200 = {"NVIDIA H200", 90, 132, ""};
 static const struct hn_device_identity h100 = {"NVIDIA H100 PCIe", 90, 114, ""};
@@ -70,7 +62,6 @@ static const struct hn_lookup_query on_h200 = {
 
 static void grades(void **state)
 {
-    (void)state;
     static const struct entry entries[] = {
         {&h200, "K=32,M=64"}, {&h200, "K=32,M=4096"}, {&h100, "K=32,M=1000"}, {&a100, "K=32,M=7"}};
     struct fixture fixture;
@@ -93,7 +84,6 @@ static void grades(void **state)
 
 static void what_is_not_known_counts_as_equal(void **state)
 {
-    (void)state;
     static const struct entry entries[] = {{&a100, "M=64"}, {&h200, "M=64"}};
     struct fixture fixture;
     enum hn_grade grade;
@@ -106,7 +96,6 @@ static void what_is_not_known_counts_as_equal(void **state)
 
 static void distance_is_in_log_space(void **state)
 {
-    (void)state;
     static const struct entry entries[] = {{&h200, "M=1024,N=1024"}, {&h200, "M=4096,N=4096"}};
     struct fixture fixture;
     enum hn_grade grade;
@@ -121,7 +110,6 @@ static void distance_is_in_log_space(void **state)
 
 static void words_before_numbers(void **state)
 {
-    (void)state;
     static const struct entry entries[] = {{&h200, "LAYOUT=row,M=4096"},
                                            {&h200, "LAYOUT=column,M=16"}};
     struct fixture fixture;
@@ -135,7 +123,6 @@ static void words_before_numbers(void **state)
 
 static void frozen_values_have_to_be_equal(void **state)
 {
-    (void)state;
     static const struct entry entries[] = {{&h200, "K=32,M=4096"}, {&a100, "K=4096,M=64"}};
     static const char *const frozen[] = {"K"};
     struct fixture fixture;
@@ -158,7 +145,6 @@ static bool is_not_first(const struct hn_tuned *tuned, void *context)
 
 static void only_what_can_be_used(void **state)
 {
-    (void)state;
     static const struct entry entries[] = {{&h200, "M=64"}, {&h200, "M=4096"}};
     struct fixture fixture;
     enum hn_grade grade;
@@ -176,7 +162,6 @@ static void only_what_can_be_used(void **state)
 /* What is equally good is taken by a rule of its own, whatever the order of the list. */
 static void ties(void **state)
 {
-    (void)state;
     static const struct entry entries[] = {
         {&h200, "M=4,N=1"}, {&h200, "M=1,N=4"}, {&h100, "M=1,N=1"}, {&a100, "M=1,N=1"}};
     static const struct entry turned[] = {
@@ -197,7 +182,6 @@ static void ties(void **state)
 
 static void preferences_within_a_task(void **state)
 {
-    (void)state;
     static const struct entry entries[] = {
         {&h200, "M=1"}, {&h200, "M=1"}, {&h200, "M=1"}, {&h200, "M=1"}};
     struct fixture fixture;
@@ -229,7 +213,6 @@ static void preferences_within_a_task(void **state)
 /* A whole number counts as equal to the same real one, and large integers by all their bits. */
 static void numbers(void **state)
 {
-    (void)state;
     static const struct entry entries[] = {{&h200, "M=2.0"}, {&h200, "M=9007199254740993"}};
     struct fixture fixture;
     enum hn_grade grade;

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/bench/measure.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static const double MAX_MHZ = 2000.0;
 
 static void only_a_changed_clock_drops_a_sample(void **state)
 {
-    (void)state;
     /* The second is slow at full clock and stays; the third ran at under 75% and goes; the clock of
      * the fourth is not known. */
     const struct hn_sample samples[] = {{10.0, 2000.0, 0.0, true, false},
@@ -28,7 +22,6 @@ static void only_a_changed_clock_drops_a_sample(void **state)
 
 static void few_samples_may_all_be_dropped(void **state)
 {
-    (void)state;
     struct hn_sample samples[11];
     double kept[11];
     bool trusted = false;
@@ -40,7 +33,6 @@ static void few_samples_may_all_be_dropped(void **state)
 
 static void too_many_drops_keep_all_and_trust_none(void **state)
 {
-    (void)state;
     struct hn_sample samples[13];
     double kept[13];
     bool trusted = true;
@@ -55,7 +47,6 @@ static void too_many_drops_keep_all_and_trust_none(void **state)
 
 static void an_unknown_maximum_drops_nothing(void **state)
 {
-    (void)state;
     const struct hn_sample samples[] = {{10.0, 345.0, 0.0, true, false},
                                         {10.1, 1980.0, 0.0, true, false}};
     double kept[2];
@@ -65,7 +56,6 @@ static void an_unknown_maximum_drops_nothing(void **state)
 
 static void a_lower_clock_is_not_held_against_a_variant(void **state)
 {
-    (void)state;
     assert_true(hn_measure_fair_censor(100.0, 1980.0, 1980.0) == 100.0);
     assert_true(hn_measure_fair_censor(100.0, 1980.0, 1975.0) == 100.0);
     assert_true(hn_measure_fair_censor(100.0, 1980.0, 1800.0) == 110.0);
@@ -82,7 +72,6 @@ static bool is_about(double value, double expected)
 
 static void the_step_of_the_timer_is_the_smallest_difference(void **state)
 {
-    (void)state;
     double times[] = {1.312, 1.248, 1.312, 1.6, 1.28};
     assert_true(is_about(hn_sampler_step(times, 5), 0.032));
     /* What CUDA promises is the most, also where all are the same. */

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/process/message.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static void make_message(struct hn_message *message)
 {
@@ -36,7 +30,6 @@ static char *make_frame(const unsigned char **body, size_t *size)
 
 static void messages_survive_the_wire(void **state)
 {
-    (void)state;
     const unsigned char *body;
     size_t size;
     struct hn_message was;
@@ -61,7 +54,6 @@ static void messages_survive_the_wire(void **state)
  * Each is read from a copy of just that size, so that a sanitizer sees any look beyond. */
 static void a_body_cut_short_is_refused(void **state)
 {
-    (void)state;
     const unsigned char *body;
     size_t size;
     char *frame = make_frame(&body, &size);
@@ -102,7 +94,6 @@ static void expect_refused(const char *text, const char *reason)
 
 static void what_is_no_message_is_refused(void **state)
 {
-    (void)state;
     expect_refused("", "message is not JSON");
     expect_refused("{\"type\": \"a\"", "message is not JSON");
     expect_refused("{\"type\": \"a\", \"type\": \"b\"}", "message is not JSON");
@@ -118,7 +109,6 @@ static void what_is_no_message_is_refused(void **state)
 
 static void a_message_without_type_has_an_empty_one(void **state)
 {
-    (void)state;
     static const unsigned char body[] = {2, 0, 0, 0, '{', '}'};
     struct hn_message message;
     assert_int_equal(hn_message_decode(body, sizeof body, &message, NULL), HN_OK);
@@ -128,7 +118,6 @@ static void a_message_without_type_has_an_empty_one(void **state)
 
 static void a_message_beyond_the_limit_is_not_sent(void **state)
 {
-    (void)state;
     struct hn_message message;
     struct hn_error err = {0};
     char *frame;
@@ -149,7 +138,6 @@ static void a_message_beyond_the_limit_is_not_sent(void **state)
 
 static void a_copy_has_its_own_blobs(void **state)
 {
-    (void)state;
     struct hn_message message;
     struct hn_message copy;
     make_message(&message);
@@ -190,7 +178,6 @@ static void make_image(struct hn_image *image)
 
 static void images_survive_the_wire(void **state)
 {
-    (void)state;
     struct hn_image was;
     struct hn_image is;
     struct hn_message message;
@@ -227,7 +214,6 @@ static void images_survive_the_wire(void **state)
 
 static void a_failed_compilation_has_no_cubin(void **state)
 {
-    (void)state;
     struct hn_image was;
     struct hn_image is;
     struct hn_message message;
@@ -249,7 +235,6 @@ static void a_failed_compilation_has_no_cubin(void **state)
 /* Each member of an image in turn is left out, or something else. */
 static void a_damaged_image_is_refused(void **state)
 {
-    (void)state;
     static const char *const needed[] = {"outcome", "entries", "code_hash", "compile_ms"};
     static const char *const checked[] = {"outcome",   "message",    "log",   "resources",
                                           "code_hash", "compile_ms", "cubin", "entries"};
@@ -277,7 +262,6 @@ static void a_damaged_image_is_refused(void **state)
 
 static void a_cubin_that_is_not_attached_is_refused(void **state)
 {
-    (void)state;
     struct hn_image image;
     make_image(&image);
     for (int number = -1; number <= 1; number += 2) {
@@ -298,7 +282,6 @@ static void a_cubin_that_is_not_attached_is_refused(void **state)
 /* What a member of a good image is replaced by, and what is said then. */
 static void a_hostile_image_is_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *member;
         const char *json;
@@ -339,7 +322,6 @@ static void a_hostile_image_is_refused(void **state)
 
 static void what_a_worker_says_passes_the_gate(void **state)
 {
-    (void)state;
     struct hn_message message;
     struct hn_error err = {0};
     double amount = 7;
@@ -366,7 +348,6 @@ static void what_a_worker_says_passes_the_gate(void **state)
 
 static void what_would_fill_the_memory_is_not_parsed(void **state)
 {
-    (void)state;
     enum { SIZE = 9000000 };
     struct hn_message message;
     struct hn_error err = {0};

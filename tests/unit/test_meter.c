@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "tuner/workers/usage.h"
 
 static void expect(const struct hn_meter *meter, double now_ms, double total_ms)
@@ -15,7 +10,6 @@ static void expect(const struct hn_meter *meter, double now_ms, double total_ms)
 
 static void overlapping_work_counts_once(void **state)
 {
-    (void)state;
     struct hn_meter meter = {0};
     expect(&meter, 5, 0);
     hn_meter_begin(&meter, 10);
@@ -31,7 +25,6 @@ static void overlapping_work_counts_once(void **state)
 
 static void a_whole_is_the_union_of_its_parts(void **state)
 {
-    (void)state;
     struct hn_meter whole = {0};
     struct hn_meter compile = {.whole = &whole};
     struct hn_meter gpu = {.whole = &whole};

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "plan_fixture.h"
 #include "runtime/plan/launch.h"
+#include "tests/unit/unit.h"
 
 struct fixture {
     struct hn_plan *plan;

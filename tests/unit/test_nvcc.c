@@ -1,27 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/compile/compile.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/text.h"
 #include "runtime/compile/compile_internal.h"
+#include "tests/unit/unit.h"
 
 static struct hn_nvrtc nvrtc;
 static char folder[] = "/tmp/hone-test-nvcc-XXXXXX";
 
 static int start(void **state)
 {
-    (void)state;
     if (mkdtemp(folder) == NULL || hn_nvrtc_open(&nvrtc, NULL) != HN_OK)
         return 1;
     return setenv("TMPDIR", folder, 1);
@@ -30,7 +20,6 @@ static int start(void **state)
 /* All that nvcc and its call wrote is gone. */
 static int finish(void **state)
 {
-    (void)state;
     hn_nvrtc_close(&nvrtc);
     return rmdir(folder);
 }
@@ -88,7 +77,6 @@ static void fails_with(const char *text, const char *entry, const char *option, 
 
 static void says_its_version(void **state)
 {
-    (void)state;
     char version[16];
     assert_int_equal(hn_nvcc_version(version, NULL), HN_OK);
     assert_int_equal(strncmp(version, "nvcc 1", 6), 0);
@@ -97,7 +85,6 @@ static void says_its_version(void **state)
 
 static void compiles_a_file_with_host_code(void **state)
 {
-    (void)state;
     static const char *const entries[] = {"app::k<app::pair<float>, 4>",
                                           "(void (*)(float *))&app::k", "app::k<double, N>",
                                           "plain", "&plain"};
@@ -120,7 +107,6 @@ static void compiles_a_file_with_host_code(void **state)
 
 static void finds_a_kernel_by_its_name(void **state)
 {
-    (void)state;
     static const char *const entry = "only";
     struct hn_image image;
     assert_int_equal(
@@ -137,7 +123,6 @@ static void finds_a_kernel_by_its_name(void **state)
 
 static void errors_stand_where_they_are(void **state)
 {
-    (void)state;
     fails_with("#define N 3\n#line 1\n\nint x = nothing;\n", "k", NULL,
                "/nowhere/app.cu(2): error: identifier \"nothing\" is undefined");
     fails_with("#line 1\n#include <nowhere.h>\n", "k", NULL,
@@ -157,7 +142,6 @@ static void errors_stand_where_they_are(void **state)
 /* Macros in pragmas are expanded, as by NVRTC; a loop that is unrolled has no branch back. */
 static void a_loop_is_unrolled_by_a_macro(void **state)
 {
-    (void)state;
     static const char *const entry = "k";
     static const char text[] =
         "#define FACTOR %d\n#line 1\n"
@@ -186,7 +170,6 @@ static void a_loop_is_unrolled_by_a_macro(void **state)
 /* nvcc hands its command lines to a shell. */
 static void options_reach_no_shell(void **state)
 {
-    (void)state;
     static const char *const entry = "k";
     static const char text[] = "#line 1\nextern \"C\" __global__ void k(char *x)\n"
                                "{ x[0] = sizeof M; static_assert(sizeof M == 26, \"\"); }\n";
@@ -204,7 +187,6 @@ static void options_reach_no_shell(void **state)
 
 static void another_architecture_is_refused(void **state)
 {
-    (void)state;
     static const char *const entry = "k";
     const struct hn_compile_request request = {
         .compiler = HN_COMPILER_NVCC,
@@ -222,7 +204,6 @@ static void another_architecture_is_refused(void **state)
 
 static void is_looked_for_where_the_user_says(void **state)
 {
-    (void)state;
     char *path = NULL;
     char *found = NULL;
     struct hn_error err = {.message = ""};
@@ -247,7 +228,6 @@ static void is_looked_for_where_the_user_says(void **state)
 /* What stands there would be in no record. */
 static void flags_of_the_environment_have_no_effect(void **state)
 {
-    (void)state;
     static const char *const entry = "k";
     struct hn_image image;
     setenv("NVCC_APPEND_FLAGS", "--nonsense", 1);
@@ -262,7 +242,6 @@ static void flags_of_the_environment_have_no_effect(void **state)
 
 static void what_a_killed_one_left_is_removed(void **state)
 {
-    (void)state;
     char left[64];
     char file[80];
     char version[16];
@@ -276,7 +255,6 @@ static void what_a_killed_one_left_is_removed(void **state)
 
 static void markers_name_their_kernels(void **state)
 {
-    (void)state;
     static const char marker[] =
         "_Z12hone_entry_2IXadL_ZN2ns1kIPNS0_1PIfEELi3EEEvPT_NS2_IS5_EEEEEvv";
     assert_true(hn_entry_marker_names(marker, 2, "_ZN2ns1kIPNS_1PIfEELi3EEEvPT_NS1_IS4_EE"));

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/device/health.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static int capability_with(const char *devices, const char *selector)
 {
@@ -17,7 +11,6 @@ static int capability_with(const char *devices, const char *selector)
 
 static void what_all_devices_have_is_guessed(void **state)
 {
-    (void)state;
     assert_int_equal(capability_with("90", NULL), 90);
     assert_int_equal(capability_with("90", "0"), 90);
     assert_int_equal(capability_with("120,120,120", "2"), 120);
@@ -25,7 +18,6 @@ static void what_all_devices_have_is_guessed(void **state)
 
 static void devices_that_differ_are_left_open(void **state)
 {
-    (void)state;
     assert_int_equal(capability_with("90,80", NULL), 0);
     assert_int_equal(capability_with("90,80", "1"), 0);
     assert_int_equal(capability_with("", NULL), 0);
@@ -33,7 +25,6 @@ static void devices_that_differ_are_left_open(void **state)
 
 static void a_uuid_chooses(void **state)
 {
-    (void)state;
     assert_int_equal(capability_with("90,80", "GPU-00000001"), 80);
     assert_int_equal(capability_with("90,80", "GPU-00000000-0000-0000-0000-000000000000"), 90);
     assert_int_equal(capability_with("90,80", "GPU-0000000"), 0);

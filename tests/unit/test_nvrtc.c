@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/compile/nvrtc.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "runtime/device/library.h"
+#include "tests/unit/unit.h"
 
 static void path_of(const struct hn_nvrtc *nvrtc, char *path, size_t size)
 {
@@ -23,7 +13,6 @@ static void path_of(const struct hn_nvrtc *nvrtc, char *path, size_t size)
 
 static void opens_with_its_headers(void **state)
 {
-    (void)state;
     struct hn_nvrtc nvrtc;
     struct hn_error err = {.message = ""};
     enum hn_status status = hn_nvrtc_open(&nvrtc, &err);
@@ -44,7 +33,6 @@ static void opens_with_its_headers(void **state)
 
 static void takes_the_file_that_is_set(void **state)
 {
-    (void)state;
     struct hn_nvrtc nvrtc;
     char path[1024];
     assert_int_equal(hn_nvrtc_open(&nvrtc, NULL), HN_OK);
@@ -58,7 +46,6 @@ static void takes_the_file_that_is_set(void **state)
 
 static void fails_on_a_wrong_file(void **state)
 {
-    (void)state;
     struct hn_nvrtc nvrtc;
     struct hn_error err = {.message = ""};
     setenv("HONE_NVRTC", "/nowhere/libnvrtc.so", 1);
@@ -76,7 +63,6 @@ static void fails_on_a_wrong_file(void **state)
 /* A folder as the wheels of CUDA 13 unpack, made of links to the NVRTC that is there. */
 static void looks_into_the_wheels(void **state)
 {
-    (void)state;
     struct hn_nvrtc nvrtc;
     char path[1024];
     assert_int_equal(hn_nvrtc_open(&nvrtc, NULL), HN_OK);

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/device/occupancy.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 /* An SM of sm_90 has 64 warps, 32 blocks, 64 Ki registers in portions of 256 a warp, 228 KiB shared
  * memory of which a block costs 1 KiB beside its own. */
@@ -40,7 +35,6 @@ static const struct {
 
 static void agrees_with_the_rules_of_the_hardware(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hn_device device;
         assert_int_equal(hn_device_for_architecture(cases[i].architecture, &device, NULL), HN_OK);
@@ -58,7 +52,6 @@ static void agrees_with_the_rules_of_the_hardware(void **state)
 
 static void goes_down_with_the_carve_out(void **state)
 {
-    (void)state;
     static const struct {
         int carveout; /* percent of 228 KiB, rounded up to 8, 16, 32, 64, 100, 132, 164, 196, 228 */
         int blocks;   /* of 15 KiB and 1 KiB of the system's */
@@ -99,7 +92,6 @@ static const struct {
 
 static void says_which_limit_is_exceeded(void **state)
 {
-    (void)state;
     struct hn_device device;
     assert_int_equal(hn_device_for_architecture("sm_90", &device, NULL), HN_OK);
     for (size_t i = 0; i < sizeof excesses / sizeof *excesses; i++) {
@@ -119,7 +111,6 @@ static void says_which_limit_is_exceeded(void **state)
 
 static void knows_every_architecture_of_the_table(void **state)
 {
-    (void)state;
     static const char *const all[] = {"75", "80",  "86",  "87",  "88",  "89",
                                       "90", "100", "103", "110", "120", "121"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

@@ -2,20 +2,10 @@
 #include "runtime/plan/option_list.h"
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/text.h"
 #include "runtime/compile/compile.h"
+#include "tests/unit/unit.h"
 
 /* Both lists, as messages tell them: names one after another. */
 static char *compiler_names;
@@ -32,7 +22,6 @@ static char *names_in(const char *refused)
 
 static int read_lists(void **state)
 {
-    (void)state;
     compiler_names = names_in("--unknown");
     assembler_names = names_in("-Xptxas=--unknown");
     return 0;
@@ -40,7 +29,6 @@ static int read_lists(void **state)
 
 static int free_lists(void **state)
 {
-    (void)state;
     free(compiler_names);
     free(assembler_names);
     return 0;
@@ -54,7 +42,6 @@ static bool is_allowed(const char *text)
 /* 2000 of them kept a compiler busy until its time was up. */
 static void threads_have_a_bound(void **state)
 {
-    (void)state;
     struct hn_error err = {.message = ""};
     assert_true(is_allowed("--split-compile=0") && is_allowed("--split-compile=64"));
     assert_true(is_allowed("-Xptxas=--split-compile=8"));
@@ -95,7 +82,6 @@ static void allows_what_changes_the_code(void **state)
         "-Xptxas=--def-load-cache=ca",
         "--diag-suppress=177,550",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_true(is_allowed(texts[i]));
 }
@@ -165,7 +151,6 @@ static void refuses_what_does_more(void **state)
         "-Xptxas=-dlcm=cg/../a",
         "-Xptxas=--gpu-name=sm_80",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (is_allowed(texts[i]))
             print_error("'%s' is allowed\n", texts[i]);
@@ -175,7 +160,6 @@ static void refuses_what_does_more(void **state)
 
 static void says_what_was_found_and_what_is_allowed(void **state)
 {
-    (void)state;
     struct hn_error err = {.message = ""};
     assert_int_equal(hn_option_check("-Xptxas=--options-file=a", &err), HN_ECONFIG);
     assert_non_null(strstr(err.message, "option '-Xptxas=--options-file=a': '--options-file=a' is "
@@ -191,7 +175,6 @@ static void says_what_was_found_and_what_is_allowed(void **state)
 
 static void tells_targets_and_folders(void **state)
 {
-    (void)state;
     assert_string_equal(hn_option_architecture("-arch=sm_80"), "sm_80");
     assert_string_equal(hn_option_architecture("--gpu-architecture=sm_90a"), "sm_90a");
     assert_null(hn_option_architecture("-DARCH=sm_80"));
@@ -216,7 +199,6 @@ static void check_line_of_help(const char *line)
 
 static void none_of_ptxas_that_takes_a_file_is_allowed(void **state)
 {
-    (void)state;
     char line[1024], help[65536] = "";
     FILE *pipe = popen("ptxas --help 2>/dev/null", "r");
     assert_non_null(pipe);
@@ -288,7 +270,6 @@ static void try_all(const char *prefix, const char *names)
 /* Each is known to this NVRTC, and leaves the folder that it works in empty. */
 static void none_that_is_allowed_writes_a_file(void **state)
 {
-    (void)state;
     struct hn_nvrtc opened;
     char folder[] = "/tmp/hone-options-XXXXXX";
     assert_int_equal(hn_nvrtc_open(&opened, NULL), HN_OK);
@@ -304,7 +285,6 @@ static void none_that_is_allowed_writes_a_file(void **state)
 
 static void the_manual_lists_them_all(void **state)
 {
-    (void)state;
     char *manual = NULL, name[64];
     assert_int_equal(
         hn_text_read_file(HONE_SOURCE_DIR "/docs/config.md", 1 << 20, &manual, NULL, NULL), HN_OK);

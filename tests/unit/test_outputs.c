@@ -1,30 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/bench/verify.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench_fixture.h"
+#include "tests/unit/unit.h"
 
 static struct bench_fixture keep;
 static const struct hn_bench_request verify_only = {.verify = true};
 
 static int load(void **state)
 {
-    (void)state;
     bench_fixture_load(&keep, "double/keep.yaml", 90);
     return 0;
 }
 
 static int unload(void **state)
 {
-    (void)state;
     bench_fixture_unload(&keep);
     return 0;
 }
@@ -52,7 +42,6 @@ static void expect(const char *point, enum hn_outcome outcome, const char *messa
 
 static void a_multiset_has_no_order(void **state)
 {
-    (void)state;
     open_bench("n=3000,threshold=0.5");
     expect("ORDER=forward,FAULT=0", HN_OUTCOME_OK, NULL);
     expect("ORDER=backward,FAULT=0", HN_OUTCOME_OK, NULL);
@@ -61,7 +50,6 @@ static void a_multiset_has_no_order(void **state)
 
 static void one_wrong_element_is_named(void **state)
 {
-    (void)state;
     open_bench("n=3000,threshold=0.5");
     expect("ORDER=backward,FAULT=1", HN_OUTCOME_WRONG_RESULT,
            "out holds '0.25' 1 times among its 2499 elements; expected 0 (in any order)");
@@ -72,7 +60,6 @@ static void one_wrong_element_is_named(void **state)
 
 static void a_wrong_length_is_told_first(void **state)
 {
-    (void)state;
     open_bench("n=3000,threshold=0.5");
     expect("ORDER=forward,FAULT=3", HN_OUTCOME_WRONG_RESULT,
            "kept[0] is 2500; expected 2499: an error of 1, more than the tolerance of 0");
@@ -81,7 +68,6 @@ static void a_wrong_length_is_told_first(void **state)
 
 static void nothing_may_be_kept(void **state)
 {
-    (void)state;
     open_bench("n=3000,threshold=5.0");
     expect("ORDER=backward,FAULT=0", HN_OUTCOME_OK, NULL);
     bench_fixture_close(&keep);
@@ -89,7 +75,6 @@ static void nothing_may_be_kept(void **state)
 
 static void a_length_counts_in_every_mode(void **state)
 {
-    (void)state;
     struct hn_compare *compare = keep.config->plan->arguments[1].compare;
     open_bench("n=3000,threshold=0.5");
     compare->mode = HN_COMPARE_EXACT;
@@ -103,7 +88,6 @@ static void a_length_counts_in_every_mode(void **state)
 
 static void lengths_of_any_integer_type_are_read(void **state)
 {
-    (void)state;
     const int8_t minus = -1;
     const int16_t some = 300;
     const uint8_t most = 255;
@@ -117,7 +101,6 @@ static void lengths_of_any_integer_type_are_read(void **state)
 /* 16 bits and vectors are compared as what they are. */
 static void narrow_types_and_vectors_are_compared(void **state)
 {
-    (void)state;
     static const struct {
         const char *point;
         enum hn_outcome outcome;

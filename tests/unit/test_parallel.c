@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/thread.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static enum hn_status count_up(void *context, size_t task, struct hn_error *err)
 {
@@ -19,7 +14,6 @@ static void tasks_are_done_once_each(void **state)
 {
     int counts[300] = {0};
     struct hn_error err = {0};
-    (void)state;
     const struct hn_parallel parallel = {
         .count = 150, .jobs = 7, .run = count_up, .context = counts};
     assert_int_equal(hn_parallel_do(&parallel, &err), HN_OK);
@@ -31,7 +25,6 @@ static void the_first_failure_counts(void **state)
 {
     int counts[300] = {0};
     struct hn_error err = {0};
-    (void)state;
     const struct hn_parallel parallel = {
         .count = 300, .jobs = 2, .run = count_up, .context = counts};
     assert_int_equal(hn_parallel_do(&parallel, &err), HN_ERUN);

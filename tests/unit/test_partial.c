@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "bench_fixture.h"
+#include "tests/unit/unit.h"
 
 /* Outputs that are written in part, and elements that may differ: n of y but two, and every second
  * of z. */
@@ -20,14 +13,12 @@ static const struct hn_bench_request both = {.verify = true, .measure = true};
 
 static int load(void **state)
 {
-    (void)state;
     bench_fixture_load(&border, "double/border.yaml", 90);
     return 0;
 }
 
 static int unload(void **state)
 {
-    (void)state;
     bench_fixture_unload(&border);
     return 0;
 }
@@ -35,7 +26,6 @@ static int unload(void **state)
 static int open_border(void **state)
 {
     struct hn_error err = {.message = ""};
-    (void)state;
     if (bench_fixture_open(&border, HN_COLD, &err) != HN_OK)
         fail_msg("%s", err.message);
     return 0;
@@ -43,7 +33,6 @@ static int open_border(void **state)
 
 static int close_border(void **state)
 {
-    (void)state;
     bench_fixture_close(&border);
     return 0;
 }
@@ -63,14 +52,12 @@ static void expect(const char *point, enum hn_outcome outcome, const char *part,
 
 static void what_the_reference_leaves_may_be_left_or_written(void **state)
 {
-    (void)state;
     expect("ALLOWED=0,FAULT=0", HN_OUTCOME_OK, "", 0);
     expect("ALLOWED=0,FAULT=1", HN_OUTCOME_OK, "", 0);
 }
 
 static void what_the_reference_writes_has_to_be_written(void **state)
 {
-    (void)state;
     expect("ALLOWED=0,FAULT=2", HN_OUTCOME_WRONG_RESULT, "y[5] is never written; expected ", 0);
     expect("ALLOWED=0,FAULT=4", HN_OUTCOME_WRONG_RESULT, "y[1] is never written; expected ", N / 2);
     expect("ALLOWED=0,FAULT=5", HN_OUTCOME_WRONG_RESULT, "in a timed launch: y[", 2);
@@ -80,7 +67,6 @@ static void what_the_reference_writes_has_to_be_written(void **state)
 
 static void some_elements_may_differ(void **state)
 {
-    (void)state;
     expect("ALLOWED=0,FAULT=3", HN_OUTCOME_WRONG_RESULT,
            "; 3 of 4094 elements differ (where so few may: 'mismatches' in compare)", 3);
     expect("ALLOWED=3,FAULT=3", HN_OUTCOME_OK, "", 3);
@@ -89,7 +75,6 @@ static void some_elements_may_differ(void **state)
 /* However many may differ. */
 static void work_that_is_not_done_is_no_mismatch(void **state)
 {
-    (void)state;
     expect("ALLOWED=3,FAULT=2", HN_OUTCOME_WRONG_RESULT, "y[5] is never written", 0);
     expect("ALLOWED=100000,FAULT=4", HN_OUTCOME_WRONG_RESULT, "y[1] is never written", N / 2);
     expect("ALLOWED=100000,FAULT=5", HN_OUTCOME_WRONG_RESULT,
@@ -102,7 +87,6 @@ static void a_share_counts_of_what_is_compared(void **state)
 {
     struct hn_compare *compare = &border.config->plan->compare;
     struct hn_expression *mismatches = compare->mismatches;
-    (void)state;
     compare->mismatches = NULL;
     compare->mismatch_share = 3.0 / 4094;
     expect("ALLOWED=0,FAULT=3", HN_OUTCOME_OK, "", 3);
@@ -117,7 +101,6 @@ static void a_share_counts_of_what_is_compared(void **state)
 static void what_is_written_is_found_again(void **state)
 {
     struct hn_error err = {.message = ""};
-    (void)state;
     assert_int_equal(hn_bench_reseed(border.bench, 2, &err), HN_OK);
     expect("ALLOWED=0,FAULT=1", HN_OUTCOME_OK, "", 0);
     assert_int_equal(hn_bench_reseed(border.bench, 1, &err), HN_OK);
@@ -126,7 +109,6 @@ static void what_is_written_is_found_again(void **state)
 static void a_reference_says_how_it_may_be_in_part(void **state)
 {
     struct hn_error err = {.message = ""};
-    (void)state;
     border.config->plan->compare.partial = false;
     assert_int_equal(bench_fixture_open(&border, HN_COLD, &err), HN_ERUN);
     assert_non_null(strstr(err.message, "in a second run y[0] is never written; expected "));
@@ -140,7 +122,6 @@ static void without_a_reference_what_is_left_is_not_compared(void **state)
 {
     struct hn_plan *plan = border.config->plan;
     struct hn_error err = {.message = ""};
-    (void)state;
     plan->reference.kind = HN_REFERENCE_NONE;
     if (bench_fixture_open(&border, HN_COLD, &err) != HN_OK)
         fail_msg("%s", err.message);

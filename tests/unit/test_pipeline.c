@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/flow.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench_fixture.h"
+#include "tests/unit/unit.h"
 
 static struct bench_fixture smooth;
 static const struct hn_bench_request both = {.verify = true, .measure = true};
@@ -20,14 +10,12 @@ static const struct hn_bench_request verify_only = {.verify = true};
 
 static int load(void **state)
 {
-    (void)state;
     bench_fixture_load(&smooth, "double/pipeline.yaml", 90);
     return 0;
 }
 
 static int unload(void **state)
 {
-    (void)state;
     bench_fixture_unload(&smooth);
     return 0;
 }
@@ -35,7 +23,6 @@ static int unload(void **state)
 static int open_bench(void **state)
 {
     struct hn_error err = {.message = ""};
-    (void)state;
     if (bench_fixture_open(&smooth, HN_COLD, &err) != HN_OK)
         fail_msg("%s", err.message);
     return 0;
@@ -43,7 +30,6 @@ static int open_bench(void **state)
 
 static int close_bench(void **state)
 {
-    (void)state;
     bench_fixture_close(&smooth);
     return 0;
 }
@@ -91,7 +77,6 @@ static void every_memory_and_order_gives_the_right_result(void **state)
     static const char *const cuts[] = {"CHUNKS=1,STREAMS=1", "CHUNKS=8,STREAMS=3",
                                        "CHUNKS=40,STREAMS=2,PIECES=3,GRANULE=250"};
     char changes[160];
-    (void)state;
     setenv("HONE_DOUBLE_LATE", "1", 1);
     for (size_t m = 0; m < sizeof memories / sizeof memories[0]; m++)
         for (size_t c = 0; c < sizeof cuts / sizeof cuts[0]; c++) {
@@ -107,7 +92,6 @@ static void what_goes_wrong_is_found_in_every_memory(void **state)
 {
     static const char *const memories[] = {"pinned", "mapped", "managed", "pageable"};
     char changes[160];
-    (void)state;
     for (size_t m = 0; m < sizeof memories / sizeof memories[0]; m++) {
         const char *memory = memories[m];
         bool in_place = m == 1 || m == 2;
@@ -128,7 +112,6 @@ static void what_goes_wrong_is_found_in_every_memory(void **state)
 
 static void what_can_not_be_cut_is_no_launch(void **state)
 {
-    (void)state;
     expect("CHUNKS=50,GRANULE=256", HN_OUTCOME_INVALID_LAUNCH,
            "50 chunks of an extent of 10000, which has 40 granules of 256");
 }
@@ -151,7 +134,6 @@ static double time_of(const char *changes, double *host_us)
 static void copies_and_kernels_overlap(void **state)
 {
     double host_us = 0.0;
-    (void)state;
     double sequential_us = time_of("CHUNKS=1,STREAMS=1", &host_us);
     assert_true(host_us > 0.0);
     assert_true(fabs(sequential_us - (1 + 2 * 1 + 2.4 + 210 + 1 + 1.6 + 1)) < 3.0);
@@ -164,7 +146,6 @@ static void copies_and_kernels_overlap(void **state)
 /* Both clocks of a record are of the same launches. */
 static void a_race_reads_the_hosts_clock_too(void **state)
 {
-    (void)state;
     enum { COUNT = 2, ROUNDS = 5 };
     static const char *const changes[COUNT] = {"CHUNKS=1,STREAMS=1", "CHUNKS=4,STREAMS=2"};
     struct hn_record records[COUNT];
@@ -210,7 +191,6 @@ static void make_launch(const char *changes, struct hn_launch *launch)
 static void chunks_cover_the_extent(void **state)
 {
     struct hn_launch launch;
-    (void)state;
     make_launch("CHUNKS=8,GRANULE=256", &launch);
     const struct hn_flow *flow = launch.flow;
     int64_t end = 0;
@@ -242,7 +222,6 @@ static void padded_inputs_are_cut(void **state)
     struct hn_bindings point;
     struct hn_launch launch;
     struct hn_error err = {.message = ""};
-    (void)state;
     bench_fixture_load(&padded, "double/padded.yaml", 90);
     const struct hn_config *config = padded.config;
     assert_int_equal(
@@ -273,7 +252,6 @@ static void plans_with_pipelines_read_back(void **state)
 {
     struct hn_plan *plan = NULL;
     struct hn_error err = {.message = ""};
-    (void)state;
     json_t *json = hn_plan_to_json(smooth.config->plan);
     if (hn_plan_from_json(json, &plan, &err) != HN_OK)
         fail_msg("%s", err.message);
@@ -289,7 +267,6 @@ static void plans_with_pipelines_read_back(void **state)
 static void too_much_managed_memory_is_refused(void **state)
 {
     struct hn_error err = {.message = ""};
-    (void)state;
     setenv("HONE_DOUBLE_MEMORY", "5000000", 1);
     if (bench_fixture_open(&smooth, HN_COLD, &err) != HN_OK)
         fail_msg("%s", err.message);
@@ -307,7 +284,6 @@ static void every_failing_call_ends_cleanly(void **state)
     static const char *const memories[] = {"HOST_MEMORY=registered,STAGES_ON=host",
                                            "HOST_MEMORY=managed", "HOST_MEMORY=mapped"};
     char point[256];
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         make_point(memories[i], point);
         assert_true(bench_fixture_fail_calls(&smooth, HN_COLD, point, &verify_only, 100, 60) > 260);

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/plan.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "plan_fixture.h"
+#include "tests/unit/unit.h"
 
 static const char small[] =
     "{'format': 3, 'kernel': 'product', 'template': '/t/product.cu', 'parameters': ['TILE', "
@@ -85,7 +78,6 @@ static struct hn_plan *read_small(void)
 
 static void a_plan_reads_back(void **state)
 {
-    (void)state;
     struct hn_plan *plan = read_small();
     json_t *first = hn_plan_to_json(plan);
     struct hn_plan *again = NULL;
@@ -108,7 +100,6 @@ static void a_plan_reads_back(void **state)
 
 static void names_are_sorted_slots(void **state)
 {
-    (void)state;
     struct hn_plan *plan = read_small();
     assert_int_equal(plan->name_count, 4);
     assert_string_equal(plan->names[0], "LOAD");
@@ -119,7 +110,6 @@ static void names_are_sorted_slots(void **state)
 
 static void expressions_are_ready(void **state)
 {
-    (void)state;
     struct hn_plan *plan = read_small();
     struct hn_bindings problem, point;
     struct hn_value *values = NULL;
@@ -153,7 +143,6 @@ static void expressions_are_ready(void **state)
 
 static void a_missing_value_is_the_default(void **state)
 {
-    (void)state;
     struct hn_plan *plan = read_small();
     struct hn_bindings problem, point;
     struct hn_value *values = NULL;
@@ -176,7 +165,6 @@ static void a_missing_value_is_the_default(void **state)
 
 static void words_and_frozen_values_are_constants(void **state)
 {
-    (void)state;
     struct hn_plan *plan = read_small();
     struct hn_value number = hn_integer(4);
     struct hn_value word = hn_word("plain");
@@ -227,7 +215,6 @@ static void assert_hashes(const char *from, const char *to, bool same_plan, bool
 
 static void a_hash_tells_what_was_measured(void **state)
 {
-    (void)state;
     assert_hashes("'4 * TILE'", "'8 * TILE'", false, true);
     assert_hashes("'a': 'M + N'", "'a': 'M'", false, true);
     assert_hashes("/t/x.npy", "/elsewhere/x.npy", true, true);
@@ -321,7 +308,6 @@ static const char *const no_plans[][3] = {
 
 static void what_is_no_plan_is_refused(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof no_plans / sizeof no_plans[0]; i++) {
         json_t *json = changed(no_plans[i][0], no_plans[i][1]);
         struct hn_plan *plan = NULL;
@@ -361,7 +347,6 @@ static void damage(json_t *root, json_t *node)
 /* What the first Hone wrote; its hash is that under which results were stored. */
 static void a_plan_of_format_1_is_read(void **state)
 {
-    (void)state;
     struct hn_plan *plan = load_plan("matmul.json");
     json_t *json = hn_plan_to_json(plan);
     assert_int_equal(json_integer_value(json_object_get(json, "format")), 3);
@@ -372,7 +357,6 @@ static void a_plan_of_format_1_is_read(void **state)
 
 static void damaged_plans_are_survived(void **state)
 {
-    (void)state;
     json_t *json = parse(small);
     damage(json, json);
     json_decref(json);

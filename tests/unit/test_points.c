@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/points.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "tuner/session/ticket.h"
 
 /* 3 x 400 x 1 x 200 values: four bytes a point. */
@@ -49,7 +42,6 @@ static void points_are_numbered_as_they_are_seen(void **state)
     uint16_t choice[4];
     uint16_t again[4];
     uint32_t number;
-    (void)state;
     hn_points_init(&points, space);
     choose(0, choice);
     assert_int_equal(hn_points_find(&points, choice), HN_NO_KEY);
@@ -76,7 +68,6 @@ static void points_compare_as_declared(void **state)
     enum { COUNT = sizeof ascending / sizeof *ascending };
     struct hn_space *space = make_space();
     struct hn_points points;
-    (void)state;
     hn_points_init(&points, space);
     for (size_t i = COUNT; i-- > 0;)
         hn_points_add(&points, ascending[i]);
@@ -93,7 +84,6 @@ static void a_space_of_one_point_has_one(void **state)
     struct hn_value value = {.type = HN_INTEGER, .integer = 5};
     struct hn_points points;
     uint16_t choice[1] = {0};
-    (void)state;
     assert_int_equal(hn_space_add_parameter(space, "A", &value, 1, NULL), HN_OK);
     hn_points_init(&points, space);
     for (int i = 0; i < 2; i++)
@@ -105,7 +95,6 @@ static void a_space_of_one_point_has_one(void **state)
 static void the_first_ticket_of_a_code_is_found_again(void **state)
 {
     struct hn_tickets tickets;
-    (void)state;
     hn_tickets_init(&tickets);
     for (size_t pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < 1000; i++) {
@@ -120,7 +109,6 @@ static void the_first_ticket_of_a_code_is_found_again(void **state)
 static void a_ticket_is_small(void **state)
 {
     struct hn_tickets tickets;
-    (void)state;
     assert_true(sizeof(struct hn_ticket) <= 64);
     hn_tickets_init(&tickets);
     assert_int_equal(hn_tickets_of_point(&tickets, 3), SIZE_MAX);

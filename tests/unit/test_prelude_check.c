@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/compile/compile.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define PRELUDE "#define SIZE 64\n#define BLOCK 128\n#line 1\n"
 #define KERNEL "extern \"C\" __global__ void k(int *x) { x[0] = BLOCK; }\n"
@@ -17,13 +10,11 @@ static struct hn_nvrtc nvrtc;
 
 static int open_nvrtc(void **state)
 {
-    (void)state;
     return hn_nvrtc_open(&nvrtc, NULL) == HN_OK ? 0 : 1;
 }
 
 static int close_nvrtc(void **state)
 {
-    (void)state;
     hn_nvrtc_close(&nvrtc);
     return 0;
 }
@@ -52,7 +43,6 @@ static void expect(const char *text, const char *option, const char *message)
 
 static void a_second_define_is_an_error(void **state)
 {
-    (void)state;
     expect(PRELUDE "// one\n#define BLOCK 64\n" KERNEL, NULL,
            "/t/k.cu(2): error: macro 'BLOCK' is defined again, but line 2 of the prelude has "
            "'#define BLOCK 128', which so has no effect; take it out, or write it between #ifndef "
@@ -61,7 +51,6 @@ static void a_second_define_is_an_error(void **state)
 
 static void an_undef_is_an_error(void **state)
 {
-    (void)state;
     expect(PRELUDE
            "#ifndef N\n#define N 1\n#endif\n# undef BLOCK // own\n#define BLOCK 64\n" KERNEL,
            NULL,
@@ -72,7 +61,6 @@ static void an_undef_is_an_error(void **state)
 
 static void defaults_and_macros_of_the_templates_own_are_none(void **state)
 {
-    (void)state;
     expect(PRELUDE KERNEL, NULL, NULL);
     expect(PRELUDE "#ifndef BLOCK\n#define BLOCK 64\n#endif\n" KERNEL, NULL, NULL);
     expect(PRELUDE "#if 0\n#undef BLOCK\n#endif\n#undef BLOCKS\n" KERNEL, NULL, NULL);

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "tuner/report/progress.h"
 
 static void assert_clipped(const char *text, size_t columns, const char *expected)
@@ -21,7 +13,6 @@ static void assert_clipped(const char *text, size_t columns, const char *expecte
 
 static void test_clip(void **state)
 {
-    (void)state;
     assert_clipped("abcdef", 3, "abc");
     assert_clipped("abc", 3, "abc");
     assert_clipped("", 3, "");
@@ -32,7 +23,6 @@ static void test_clip(void **state)
 
 static void test_columns(void **state)
 {
-    (void)state;
     assert_int_equal(hn_progress_columns(""), 0);
     assert_int_equal(hn_progress_columns("\033[1m█▌\033[0m a"), 4);
 }
@@ -49,7 +39,6 @@ static void assert_spark(struct hn_progress_view *view, uint64_t finished, size_
 
 static void test_sparkline(void **state)
 {
-    (void)state;
     struct hn_progress_view view = {.unicode = true};
     assert_spark(&view, 10, 4, "");
     view.trail[0] = (struct hn_progress_step){1, 800};
@@ -67,7 +56,6 @@ static void test_sparkline(void **state)
 /* A metric that is maximised is kept negated. */
 static void test_sparkline_of_a_metric(void **state)
 {
-    (void)state;
     struct hn_progress_view view = {
         .unicode = false, .trail = {{1, -100}, {2, -400}, {3, -800}}, .trail_count = 3};
     assert_spark(&view, 3, 3, "##_");
@@ -75,7 +63,6 @@ static void test_sparkline_of_a_metric(void **state)
 
 static void test_note_keeps_improvements(void **state)
 {
-    (void)state;
     struct hn_record record = {.objective = 5};
     struct hn_session_state now = {.finished = 1};
     struct hn_progress_view view = {.trail_count = 0};
@@ -107,7 +94,6 @@ static void assert_line(const struct hn_session_state *now, const char *expected
 
 static void test_no_early_estimate(void **state)
 {
-    (void)state;
     struct hn_session_state now = {.phase = "searching", .points = 100, .chance = NAN};
     now.finished = now.counts[HN_OUTCOME_OK] = 4;
     now.elapsed_s = 2;
@@ -121,7 +107,6 @@ static void test_no_early_estimate(void **state)
 
 static void test_compiling(void **state)
 {
-    (void)state;
     struct hn_session_state now = {.phase = "searching", .points = 100, .chance = NAN};
     now.usage.under_way = 1;
     now.usage.longest_s = 0.4;

@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/record/record_json.h"
 
-#include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
 {
@@ -99,7 +90,6 @@ static void assert_records_equal(const struct hn_record *a, const struct hn_reco
 
 static void copy_is_deep(void **state)
 {
-    (void)state;
     struct hn_record record;
     struct hn_record copy;
     make_record(&record);
@@ -113,7 +103,6 @@ static void copy_is_deep(void **state)
 
 static void fail_replaces_outcome_and_message(void **state)
 {
-    (void)state;
     struct hn_record record;
     hn_record_init(&record);
     hn_record_fail(&record, HN_OUTCOME_COMPILE_ERROR, "line %d", 7);
@@ -125,7 +114,6 @@ static void fail_replaces_outcome_and_message(void **state)
 
 static void json_text_round_trip_is_exact(void **state)
 {
-    (void)state;
     struct hn_record record;
     struct hn_record read;
     make_record(&record);
@@ -146,7 +134,6 @@ static void json_text_round_trip_is_exact(void **state)
 /* As older versions wrote them, and as they are read by those. */
 static void records_without_dynamic_shared_memory_do_not_speak_of_it(void **state)
 {
-    (void)state;
     struct hn_record record;
     struct hn_record read;
     make_record(&record);
@@ -166,7 +153,6 @@ static void records_without_dynamic_shared_memory_do_not_speak_of_it(void **stat
 
 static void reals_that_json_can_not_say(void **state)
 {
-    (void)state;
     const double reals[] = {NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < 3; i++) {
         struct hn_value value = hn_real(reals[i]);
@@ -181,7 +167,6 @@ static void reals_that_json_can_not_say(void **state)
 
 static void message_that_is_no_utf8_is_kept_readable(void **state)
 {
-    (void)state;
     struct hn_record record;
     hn_record_init(&record);
     hn_record_fail(&record, HN_OUTCOME_COMPILE_ERROR, "bad \xff byte");
@@ -199,7 +184,6 @@ static void message_that_is_no_utf8_is_kept_readable(void **state)
 
 static void nonsense_is_refused_with_its_reason(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"[]", "record: found an array, expected an object"},
         {"{}", "found nothing, expected an object of names and values"},
@@ -251,7 +235,6 @@ static void nonsense_is_refused_with_its_reason(void **state)
 
 static void the_best_is_ok_and_of_the_final_race(void **state)
 {
-    (void)state;
     struct hn_record fast = {.outcome = HN_OUTCOME_OK, .objective = 1};
     struct hn_record raced = {.outcome = HN_OUTCOME_OK, .objective = 3, .final = true};
     struct hn_record slow = {.outcome = HN_OUTCOME_OK, .objective = 4, .final = true};

@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/recording/recording.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "cache/record/record_json.h"
+#include "tests/unit/unit.h"
 
 #define DATA HONE_TEST_DATA "/kernel_tuner/"
 
@@ -24,7 +14,6 @@ static char packed[64];
 
 static int make_folder(void **state)
 {
-    (void)state;
     if (mkdtemp(folder) == NULL)
         return -1;
     snprintf(path, sizeof path, "%s/r.json", folder);
@@ -34,7 +23,6 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    (void)state;
     (void)unlink(path);
     (void)unlink(packed);
     return rmdir(folder);
@@ -166,7 +154,6 @@ static void assert_recordings_equal(const struct hn_recording *a, const struct h
 
 static void round_trip_is_exact(void **state)
 {
-    (void)state;
     const char *const paths[] = {path, packed};
     struct hn_recording recording;
     make_recording(&recording);
@@ -198,7 +185,6 @@ static char *saved_text(void)
 
 static void kernel_tuner_finds_its_members(void **state)
 {
-    (void)state;
     char *text = saved_text();
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(root);
@@ -229,7 +215,6 @@ static void kernel_tuner_finds_its_members(void **state)
 
 static void failures_have_kernel_tuners_names(void **state)
 {
-    (void)state;
     static const struct {
         enum hn_outcome outcome;
         const char *name;
@@ -260,7 +245,6 @@ static void failures_have_kernel_tuners_names(void **state)
 
 static void one_row_a_line(void **state)
 {
-    (void)state;
     char *text = saved_text();
     int rows = 0;
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
@@ -271,7 +255,6 @@ static void one_row_a_line(void **state)
 
 static void real_file_of_kernel_tuner(void **state)
 {
-    (void)state;
     struct hn_recording recording;
     size_t counts[HN_OUTCOME_COUNT] = {0};
     load(DATA "conv6-a6000.json.gz", &recording);
@@ -304,7 +287,6 @@ static void real_file_of_kernel_tuner(void **state)
 
 static void unfinished_file_of_kernel_tuner(void **state)
 {
-    (void)state;
     struct hn_recording recording;
     load(DATA "unfinished.json", &recording);
     assert_int_equal(recording.records.count, 2);
@@ -338,7 +320,6 @@ static void assert_refused(const char *text, const char *part)
 
 static void nonsense_is_refused_with_its_place(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"", "line 1, column 0"},
         {"kernel: matmul\n", "it is no JSON: line 1, column 6: '[' or '{' expected"},
@@ -361,7 +342,6 @@ static void nonsense_is_refused_with_its_place(void **state)
 
 static void times_that_are_none_are_failures(void **state)
 {
-    (void)state;
     static const char text[] =
         HEAD "\"1\": {\"a\": 1}, \"2\": {\"a\": 2, \"time\": -2},"
              "\"3\": {\"a\": 3, \"time\": \"Oops\"}, \"4\": {\"a\": 4, \"time\": 1e20},"
@@ -384,7 +364,6 @@ static void times_that_are_none_are_failures(void **state)
 
 static void truncated_recording_of_hone_is_refused(void **state)
 {
-    (void)state;
     char *text = saved_text();
     size_t length = strlen(text);
     for (size_t cut = length - 3; cut > 700; cut -= 211) {
@@ -405,7 +384,6 @@ static uint32_t next_random(uint32_t *seed)
 
 static void random_damage_is_refused_or_read(void **state)
 {
-    (void)state;
     static const char marks[] = "{}[]\",:0-9eE.tfn\\ ";
     uint32_t seed = 1;
     char *text = saved_text();
@@ -428,7 +406,6 @@ static void random_damage_is_refused_or_read(void **state)
 
 static void damaged_gzip_is_refused(void **state)
 {
-    (void)state;
     struct hn_recording recording;
     struct hn_error err = {0};
     struct stat info;
@@ -446,7 +423,6 @@ static void damaged_gzip_is_refused(void **state)
 
 static void newer_format_is_refused(void **state)
 {
-    (void)state;
     char *text = saved_text();
     char *format = strstr(text, "\"format\": 1");
     assert_non_null(format);
@@ -457,7 +433,6 @@ static void newer_format_is_refused(void **state)
 
 static void point_that_does_not_fit_is_not_saved(void **state)
 {
-    (void)state;
     struct hn_recording recording;
     struct hn_error err = {0};
     make_recording(&recording);

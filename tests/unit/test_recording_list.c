@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/recording/recording_list.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
-
 #include "cache/recording/recording.h"
 #include "tests/unit/store_fixture.h"
+#include "tests/unit/unit.h"
 
 #define RECORDED HONE_SOURCE_DIR "/cache/recorded/nvidia-h200"
 #define ONE RECORDED "/matmul-b_layout-row-k-32-m-4096-n-4096-nvidia-h200-cold.json.gz"
 
 static void folder_gives_the_results_of_a_kernel(void **state)
 {
-    (void)state;
     struct hn_tuned_list list = {0};
     struct hn_error err = {0};
     assert_int_equal(hn_recording_list(RECORDED, "matmul", &list, &err), HN_OK);
@@ -65,7 +55,6 @@ static void best_is_that_of_a_cache(void **state)
 
 static void what_is_not_asked_for(void **state)
 {
-    (void)state;
     struct hn_tuned_list list = {0};
     struct hn_error err = {0};
     assert_int_equal(hn_recording_list(ONE, "matmu", &list, &err), HN_OK);

@@ -15,7 +15,6 @@ static void load_table(const char *text, struct hn_recording_table *table)
 static void a_table_takes_values_of_any_kind(void **state)
 {
     struct hn_recording_table table;
-    (void)state;
     load_table(
         "{\"kernel_name\": \"k\", \"device_name\": \"d\", \"tune_params\": {"
         "\"A\": [1, 2], \"B\": [\"float2 *\", \"-O3, -x\"], \"C\": [true, false], "
@@ -37,7 +36,6 @@ static void a_table_takes_values_of_any_kind(void **state)
 static void a_table_knows_failures_and_costs(void **state)
 {
     struct hn_recording_table table;
-    (void)state;
     load_table(
         "{\"tune_params_keys\": [\"X\"], \"cache\": {"
         "\"0\": {\"X\": 0, \"time\": 0.25, \"compile_time\": 1, \"benchmark_time\": 2, "
@@ -76,7 +74,6 @@ static void a_table_knows_failures_and_costs(void **state)
 static void a_table_of_an_unfinished_file_ends_with_its_last_row(void **state)
 {
     struct hn_recording_table table;
-    (void)state;
     load_table("{\n\"tune_params_keys\": [\"X\"], \"tune_params\": {\"X\": [1, 2]},\n\"cache\": {\n"
                "\"1\": {\"X\": 1, \"time\": 1, \"times\": [1, 2]},\n"
                "\"2\": {\"X\": 2, \"time\": 1, \"times\": [1, 2",
@@ -98,7 +95,6 @@ static void fails(const char *text, const char *message)
 
 static void what_is_no_recording_is_refused(void **state)
 {
-    (void)state;
     fails("{}", "it is neither a recording of Hone nor a cache file of Kernel Tuner: there is no "
                 "'cache' in it");
     fails("{\"cache\": {}}", "neither 'tune_params_keys' nor 'tune_params' names a parameter");

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/commands/replay_judge.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 /* A median known to 0.51%, in one process. */
 static struct hn_timing alone(double us)
@@ -34,7 +30,6 @@ static enum hn_replay_verdict judge(struct hn_timing was, struct hn_timing now)
 /* A record of one process says nothing of how much processes differ. */
 static void records_of_one_process_are_given_a_tenth(void **state)
 {
-    (void)state;
     assert_int_equal(judge(alone(10.09), alone(10.58)), HN_REPLAY_HOLDS);
     assert_int_equal(judge(alone(10.09), alone(10.70)), HN_REPLAY_SLOWER); /* others are asked */
     assert_int_equal(judge(alone(10.09), in_processes(10.70, 7, 10.6, 10.8, 0)), HN_REPLAY_HOLDS);
@@ -46,7 +41,6 @@ static void records_of_one_process_are_given_a_tenth(void **state)
 
 static void half_of_the_processes_decide(void **state)
 {
-    (void)state;
     const struct hn_timing was = in_processes(10.09, 2, 10.08, 10.12, 2400);
     /* One process finds it slower, which is no verdict yet; seven do. */
     assert_int_equal(judge(was, alone(10.70)), HN_REPLAY_SLOWER);
@@ -62,7 +56,6 @@ static void half_of_the_processes_decide(void **state)
 /* Processes that were fast by chance are not what a replay is held against. */
 static void the_longer_of_race_and_processes_is_the_record(void **state)
 {
-    (void)state;
     struct hn_timing was = in_processes(9.10, 5, 9.08, 10.12, 2400);
     const struct hn_timing now = in_processes(10.12, 7, 10.08, 10.19, 2400);
     assert_int_equal(judge(was, now), HN_REPLAY_SLOWER);
@@ -77,7 +70,6 @@ static void the_longer_of_race_and_processes_is_the_record(void **state)
 /* Half an interval of 4% beside a limit of nothing. */
 static void intervals_have_to_be_apart(void **state)
 {
-    (void)state;
     struct hn_timing was = in_processes(100, 2, 100, 100, 0);
     struct hn_timing now = alone(103);
     was.high_us = 102;
@@ -92,7 +84,6 @@ static void intervals_have_to_be_apart(void **state)
 
 static void what_the_machine_lost_is_not_the_kernels(void **state)
 {
-    (void)state;
     const struct hn_timing was = in_processes(10.09, 2, 10.08, 10.12, 2400);
     assert_int_equal(judge(was, in_processes(11.50, 7, 11.4, 11.6, 2100)), HN_REPLAY_MACHINE);
     /* The copy explains 2% of 13%. */
@@ -108,7 +99,6 @@ static void what_the_machine_lost_is_not_the_kernels(void **state)
 
 static void processes_are_gathered(void **state)
 {
-    (void)state;
     struct hn_timing timing = alone(10.09);
     const struct hn_timing slow = {.median_us = 10.7, .copy_gb_per_s = 2400, .clock_mhz = 1990};
     const struct hn_timing fast = {.median_us = 10.1, .copy_gb_per_s = 2300};

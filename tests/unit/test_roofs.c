@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/bench/roofs.h"
 
-#include <math.h>
-
 #include "store_fixture.h"
 #include "tuner/commands/device_roofs.h"
 #include "tuner/report/roof.h"
@@ -74,7 +72,6 @@ static void the_newest_of_a_driver_is_kept(void **state)
 
 static void json_is_exact_both_ways(void **state)
 {
-    (void)state;
     static const char *const members[] = {"copy_gb_per_s", "l2_gb_per_s", "fp32_gflops",
                                           "launch_us",     "measured",    "driver"};
     struct hn_roofs roofs = make_roofs("580.1", 1.0 / 3);
@@ -119,7 +116,6 @@ static void assert_near(double found, double expected)
 /* The double says in tests/double/templates.c how fast it is. */
 static void a_device_is_measured(void **state)
 {
-    (void)state;
     struct hn_driver driver;
     struct hn_device device;
     struct hn_roofs roofs;
@@ -145,7 +141,6 @@ static void a_device_is_measured(void **state)
 
 static void a_program_that_does_not_fit_is_refused(void **state)
 {
-    (void)state;
     struct hn_driver driver;
     struct hn_device device;
     struct hn_context context;
@@ -182,7 +177,6 @@ static void assert_roof(const struct hn_backend *backend, const struct hn_record
 
 static void what_takes_longest_is_the_roof(void **state)
 {
-    (void)state;
     const struct hn_roofs roofs = make_roofs("580.1", 1);
     struct hn_task task = {.regime = HN_COLD};
     struct hn_backend backend = {.task = &task, .device = {.l2_bytes = 60 << 20}};
@@ -212,7 +206,6 @@ static void what_takes_longest_is_the_roof(void **state)
 
 static void tensor_cores_have_their_own_roofs(void **state)
 {
-    (void)state;
     struct hn_roofs roofs = make_roofs("580.1", 1);
     struct hn_device device = {.l2_bytes = 60 << 20};
     struct hn_metric metrics[] = {{.name = (char *)"bytes"}, {.name = (char *)"flops_fp16"}};
@@ -245,7 +238,6 @@ static void tensor_cores_have_their_own_roofs(void **state)
 
 static void roofs_have_a_text(void **state)
 {
-    (void)state;
     struct hn_roofs roofs = make_roofs("580.82", 1795296456);
     struct hn_text text;
     roofs.fp32_gflops = 61234;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/family/rule_program.h"
 
-#include <stdio.h>
-
 #include "tests/unit/rule_fixture.h"
 
 struct choice {
@@ -32,7 +30,6 @@ static void expect_choice(const struct hn_rule *rule, const struct choice *choic
 
 static void the_leaf_is_taken_or_the_next_that_can_be_used(void **state)
 {
-    (void)state;
     static const struct choice choices[] = {
         {"M=64,N=64,ORDER=row", 0, 0, true},
         {"M=64,N=1024,ORDER=row", 0, 0, true},
@@ -62,7 +59,6 @@ static void the_leaf_is_taken_or_the_next_that_can_be_used(void **state)
 
 static void features_are_those_of_the_nearest_inside(void **state)
 {
-    (void)state;
     struct hn_rule rule;
     struct hn_bindings problem;
     int64_t features[HN_RULE_FEATURES_MOST];
@@ -81,7 +77,6 @@ static void features_are_those_of_the_nearest_inside(void **state)
 /* Problems that are inside, and some that are not. */
 static void a_program_finds_the_same_leaf(void **state)
 {
-    (void)state;
     static const char *const words[] = {"row", "column", "diagonal"};
     struct hn_rule rule;
     struct hn_rule_program program;
@@ -109,7 +104,6 @@ static void a_program_finds_the_same_leaf(void **state)
 
 static void a_range_that_is_not_whole_has_reals(void **state)
 {
-    (void)state;
     static const struct choice choices[] = {
         {"SKEW=0", 0, 0, false},   {"SKEW=0.5", 0, 0, true}, {"SKEW=1", 0, 0, true},
         {"SKEW=2", 0, 1, true},    {"SKEW=2.5", 0, 1, true}, {"SKEW=3", 0, 1, false},
@@ -131,7 +125,6 @@ static void a_range_that_is_not_whole_has_reals(void **state)
 
 static void json_is_exact_both_ways(void **state)
 {
-    (void)state;
     struct hn_rule rule;
     json_t *given = parse_quoted(rule_text);
     read_rule(rule_text, &rule);
@@ -212,7 +205,6 @@ static char *replace(const char *text, const char *part, const char *with)
 
 static void what_is_no_rule_is_refused(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         struct hn_rule rule;
         struct hn_error err = {0};
@@ -229,7 +221,6 @@ static void what_is_no_rule_is_refused(void **state)
 
 static void what_it_is_for_is_told(void **state)
 {
-    (void)state;
     struct hn_rule rule;
     struct hn_text text;
     hn_text_init(&text);
@@ -243,7 +234,6 @@ static void what_it_is_for_is_told(void **state)
 
 static void both_losses_are_told(void **state)
 {
-    (void)state;
     struct hn_rule rule;
     struct hn_text text;
     hn_text_init(&text);

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/strategy/schedule.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static struct hn_schedule make(unsigned look_ahead)
 {
@@ -42,7 +37,6 @@ static void check(struct hn_schedule *schedule, const int *expected, size_t coun
 static void the_fastest_is_told_first(void **state)
 {
     struct hn_schedule schedule = make(8);
-    (void)state;
     static const double compile_ms[] = {5000, 900, 400, 900};
     for (uint64_t t = 0; t < 4; t++)
         propose(&schedule, t, compile_ms[t]);
@@ -58,7 +52,6 @@ static void the_fastest_is_told_first(void **state)
  * compiled, and all of it not finished. */
 static void noise_changes_no_order(void **state)
 {
-    (void)state;
     for (unsigned look_ahead = 1; look_ahead <= 32; look_ahead++) {
         struct hn_schedule schedule = make(look_ahead);
         uint64_t t = 0;
@@ -85,7 +78,6 @@ static void noise_changes_no_order(void **state)
 static void what_is_not_known_is_waited_for_as_long_as_it_may_be_first(void **state)
 {
     struct hn_schedule schedule = make(8);
-    (void)state;
     propose(&schedule, 0, 0);
     propose(&schedule, 1, 1000);
     assert_int_equal(tell(&schedule, 0), -1);
@@ -105,7 +97,6 @@ static void what_is_not_known_is_waited_for_as_long_as_it_may_be_first(void **st
 static void a_point_again_is_told_with_its_first_ticket(void **state)
 {
     struct hn_schedule schedule = make(16);
-    (void)state;
     propose(&schedule, 0, 2000);
     propose(&schedule, 1, 700);
     hn_schedule_propose(&schedule, 2, 0);
@@ -119,7 +110,6 @@ static void a_point_again_is_told_with_its_first_ticket(void **state)
 static void evaluations_take_their_time(void **state)
 {
     struct hn_schedule schedule = make(8);
-    (void)state;
     propose(&schedule, 0, 3000);
     propose(&schedule, 1, 400);
     assert_int_equal(tell(&schedule, 0), 10);
@@ -132,7 +122,6 @@ static void evaluations_take_their_time(void **state)
 static void only_so_many_cores_compile(void **state)
 {
     struct hn_schedule schedule = make(128);
-    (void)state;
     for (uint64_t t = 0; t < HN_SCHEDULE_CORES; t++)
         propose(&schedule, t, 1000 + (double)t);
     propose(&schedule, HN_SCHEDULE_CORES, 500); /* from 1000 on */

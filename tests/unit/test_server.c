@@ -31,7 +31,6 @@ static void no_name_has_a_password(void **state)
     };
     struct hn_libpq pq;
     const bool has_libpq = hn_libpq_open(&pq, NULL) == HN_OK;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *name = hn_server_name(cases[i].uri);
         assert_true(hn_store_is_server(cases[i].uri));

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "scripted_backend.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "tuner/session/session_internal.h"
 
 static struct hn_session_options exhaustive(void)
@@ -19,7 +12,6 @@ static struct hn_session_options exhaustive(void)
 
 static void every_point_is_accounted_for(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     uint64_t expected[HN_OUTCOME_COUNT] = {0};
@@ -60,7 +52,6 @@ static void every_point_is_accounted_for(void **state)
 
 static void the_fastest_is_the_best(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     make_grid(&grid, NULL);
@@ -81,7 +72,6 @@ static void the_fastest_is_the_best(void **state)
 
 static void ranking_starts_with_the_best_and_counts_the_tied(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     struct hn_ranking ranking;
@@ -119,7 +109,6 @@ static void expect_duplicate(const struct hn_session *session, int point, double
 /* The lowest ticket is the original, also when it is compiled last. */
 static void duplicates_take_the_time_of_the_lowest_ticket(void **state)
 {
-    (void)state;
     for (int delay = 0; delay <= 60; delay += 30) {
         struct grid grid;
         struct hn_session_options options = exhaustive();
@@ -153,7 +142,6 @@ static int turn_of(const struct scripted *backend, int point)
  * code and was measured meanwhile is the original. */
 static void a_slow_compilation_holds_up_nobody(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     make_grid(&grid, NULL);
@@ -175,7 +163,6 @@ static void a_slow_compilation_holds_up_nobody(void **state)
  * for all of it. */
 static void a_slow_step_of_the_ladder_holds_up_no_other(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     options.strategy = hn_strategy_find("model");
@@ -191,7 +178,6 @@ static void a_slow_step_of_the_ladder_holds_up_no_other(void **state)
 
 static void duplicates_of_a_failure_fail(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     make_grid(&grid, NULL);
@@ -223,7 +209,6 @@ static int find_censor(const struct scripted *backend, int end, double us)
 
 static void early_stops_look_back(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     make_grid(&grid, NULL);
@@ -252,7 +237,6 @@ static void early_stops_look_back(void **state)
 
 static void full_stops_nothing(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     options.full = true;
@@ -269,7 +253,6 @@ static void full_stops_nothing(void **state)
 
 static void ladder_is_first_and_measured_in_full(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     uint32_t *ladder;
@@ -295,7 +278,6 @@ static void ladder_is_first_and_measured_in_full(void **state)
 
 static void budget_counts_evaluations(void **state)
 {
-    (void)state;
     static const uint64_t budgets[] = {1, 2, 50, 399, 1000};
     for (size_t i = 0; i < sizeof budgets / sizeof budgets[0]; i++) {
         struct grid grid;
@@ -317,7 +299,6 @@ static void budget_counts_evaluations(void **state)
 
 static void budget_of_time_ends_the_search(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     options.budget_s = 1e-9;
@@ -335,7 +316,6 @@ static void budget_of_time_ends_the_search(void **state)
 /* What was compiled in time is the result of a search that would have none. */
 static void the_first_result_is_waited_for(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     options.budget_s = 0.1;
@@ -356,7 +336,6 @@ static void the_first_result_is_waited_for(void **state)
 /* Compilations that have no end are killed in time for the final race, and are no failures. */
 static void the_race_has_its_part_of_the_budget(void **state)
 {
-    (void)state;
     enum { STUCK = 4 };
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -381,7 +360,6 @@ static void the_race_has_its_part_of_the_budget(void **state)
 
 static void seed_alone_gives_the_random_points(void **state)
 {
-    (void)state;
     struct grid grids[3];
     for (int i = 0; i < 3; i++) {
         struct hn_session_options options = exhaustive();
@@ -401,7 +379,6 @@ static void seed_alone_gives_the_random_points(void **state)
 
 static void nothing_valid_is_no_failure_of_the_run(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     make_grid(&grid, NULL);
@@ -443,7 +420,6 @@ static enum hn_outcome outcome_of(const struct hn_session *session, int point)
 
 static void given_points_are_measured_in_full_unless_they_are_hasty(void **state)
 {
-    (void)state;
     static const char *const strategies[] = {"exhaustive", "model"};
     for (int i = 0; i < 4; i++) {
         struct grid grid;
@@ -465,7 +441,6 @@ static void given_points_are_measured_in_full_unless_they_are_hasty(void **state
 /* 90 and 100 us can be told apart, and 500 us is far behind. */
 static void who_is_wanted_in_the_race_is_in_it(void **state)
 {
-    (void)state;
     static const double within[] = {0, 0.2, INFINITY};
     static const int raced[] = {1, 2, 4};
     for (int i = 0; i < 3; i++) {

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "scripted_backend.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "tuner/session/session_internal.h"
 
 /* A strategy that writes down all that it is told, and whose next point depends on all of it. */
@@ -216,7 +209,6 @@ static void assert_same_log(const char *expected, const char *found)
 /* Whatever the number of compilers and the order in which things end, a strategy hears the same. */
 static void measurements_alone_determine_the_sequence(void **state)
 {
-    (void)state;
     char *first = NULL;
     for (unsigned i = 0; i < 8; i++) {
         static const int jobs[] = {1, 2, 16, 64};
@@ -247,7 +239,6 @@ static void measurements_alone_determine_the_sequence(void **state)
  * which things end, a strategy hears the same, and not in the order of its proposals. */
 static void times_of_compiling_determine_the_order(void **state)
 {
-    (void)state;
     char *first = NULL;
     for (unsigned i = 0; i < 8; i++) {
         static const int jobs[] = {1, 2, 16, 64};
@@ -282,7 +273,6 @@ static void times_of_compiling_determine_the_order(void **state)
 /* What compiles for longer than others took holds up nobody, as long as there is another core. */
 static void a_slow_compilation_holds_up_no_feedback(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = options_of(&feedback);
     start_probe(1);
@@ -308,7 +298,6 @@ static void a_slow_compilation_holds_up_no_feedback(void **state)
  * does not end is measured, though the strategy was not told of it. */
 static void what_is_compiled_at_the_end_is_measured(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = options_of(&feedback);
     start_probe(1);
@@ -336,7 +325,6 @@ static void what_is_compiled_at_the_end_is_measured(void **state)
 /* The same for other look-aheads than the usual one; each has a sequence of its own. */
 static void the_look_ahead_is_exact(void **state)
 {
-    (void)state;
     static const unsigned look_aheads[] = {1, 2, 3, 7, 128, 4096};
     char *sequences[6] = {NULL};
     for (size_t i = 0; i < 6; i++) {
@@ -366,7 +354,6 @@ static void the_look_ahead_is_exact(void **state)
 /* What a session is not told is as the config says. */
 static void the_config_has_a_look_ahead(void **state)
 {
-    (void)state;
     for (unsigned given = 0; given < 3; given += 2) {
         struct grid grid;
         struct hn_session_options options = options_of(&feedback);
@@ -383,7 +370,6 @@ static void the_config_has_a_look_ahead(void **state)
 /* Never waits where there is nothing to wait for: what a compilation made known is told at once. */
 static void nothing_is_waited_for_in_vain(void **state)
 {
-    (void)state;
     for (unsigned look_ahead = 1; look_ahead <= 64; look_ahead *= 4) {
         struct grid grid;
         struct hn_session_options options = options_of(&feedback);
@@ -399,7 +385,6 @@ static void nothing_is_waited_for_in_vain(void **state)
 /* Points come up again: they are told again, and nothing is done twice. */
 static void a_known_point_is_told_and_not_measured_again(void **state)
 {
-    (void)state;
     struct grid grid;
     start_probe(300);
     struct hn_session *session = run_varied(&grid, &feedback, 4, 1);
@@ -416,7 +401,6 @@ static void a_known_point_is_told_and_not_measured_again(void **state)
 
 static void a_strategy_that_repeats_itself_ends(void **state)
 {
-    (void)state;
     static const struct hn_strategy_kind *const kinds[] = {&feedback, &ahead};
     for (int i = 0; i < 2; i++) {
         struct grid grid;
@@ -451,7 +435,6 @@ static void check_declined(struct hn_session *session, const struct grid *grid)
 
 static void what_is_declined_is_skipped(void **state)
 {
-    (void)state;
     static const struct hn_strategy_kind *const kinds[] = {&feedback, &ahead};
     for (int i = 0; i < 2; i++) {
         struct grid grid;
@@ -471,7 +454,6 @@ static void what_is_declined_is_skipped(void **state)
  * comes to them is too late. */
 static void given_points_are_not_declined(void **state)
 {
-    (void)state;
     struct grid grid;
     start_probe(100);
     probe.declined = 1;
@@ -485,7 +467,6 @@ static void given_points_are_not_declined(void **state)
 
 static int finish_probe(void **state)
 {
-    (void)state;
     hn_text_finish(&probe.log);
     return 0;
 }

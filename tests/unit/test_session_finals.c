@@ -45,7 +45,6 @@ static void make_liar(struct grid *grid)
 
 static void a_liar_falls_on_the_second_seed(void **state)
 {
-    (void)state;
     for (unsigned shuffle = 0; shuffle < 4; shuffle++) {
         struct grid grid;
         struct hn_session_options options = exhaustive();
@@ -68,7 +67,6 @@ static void a_liar_falls_on_the_second_seed(void **state)
 
 static void what_a_liar_stopped_is_measured_after_all(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     make_liar(&grid);
@@ -143,7 +141,6 @@ static void a_fall_is_made_good_by_the_next_session(void **state)
 
 static void a_finalist_falls_in_the_race(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     make_grid(&grid, NULL);
@@ -163,7 +160,6 @@ static void a_finalist_falls_in_the_race(void **state)
 
 static void times_stand_when_a_race_comes_to_no_end(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     make_grid(&grid, NULL);
@@ -181,7 +177,6 @@ static void times_stand_when_a_race_comes_to_no_end(void **state)
 
 static void everything_fails_on_the_second_seed(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     make_grid(&grid, NULL);
@@ -200,7 +195,6 @@ static void everything_fails_on_the_second_seed(void **state)
 /* The best and the summary's first are the same point, however the strategy came to it. */
 static void equals_have_one_order(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed < 6; seed++) {
         struct grid grid;
         struct hn_ranking ranking;
@@ -223,7 +217,6 @@ static void equals_have_one_order(void **state)
 /* Point 200 takes 100 us, also in the race. */
 static void the_best_is_measured_in_other_processes(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     make_grid(&grid, NULL);
@@ -246,7 +239,6 @@ static void the_best_is_measured_in_other_processes(void **state)
 
 static void who_fails_in_another_process_falls(void **state)
 {
-    (void)state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     make_grid(&grid, NULL);

@@ -3,7 +3,6 @@
 #include "store_fixture.h"
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/interrupt.h"
 #include "tuner/session/session_internal.h"

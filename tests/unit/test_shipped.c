@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 #include <glob.h>
 
 #include "cache/recording/recording.h"
@@ -157,20 +150,17 @@ static size_t look_at_all(const char *pattern, size_t least)
 
 static void every_recording_is_of_what_is_shipped(void **state)
 {
-    (void)state;
     assert_int_equal(look_at_all(RECORDED "*/*.json.gz", 40), 0);
 }
 
 static void so_are_rules_and_what_lies_beside_them(void **state)
 {
-    (void)state;
     assert_int_equal(look_at_all(RECORDED "*/families/*.gz", 4), 0);
 }
 
 /* All that Hone measures now, of the device and driver of the recordings beside them. */
 static void roofs_are_whole_and_of_the_same_device(void **state)
 {
-    (void)state;
     json_error_t where;
     struct hn_roofs roofs;
     struct hn_recording recording;

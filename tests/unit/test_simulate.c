@@ -39,7 +39,6 @@ static void load_recorded(const char *text, const char *name, struct hn_recorded
 
 static void priors_are_points_of_the_space(void **state)
 {
-    (void)state;
     struct hn_recorded recorded;
     struct hn_recorded sources[5];
     struct hn_priors priors;
@@ -82,7 +81,6 @@ static void priors_are_points_of_the_space(void **state)
 static void a_machine_has_cores_and_a_gpu(void **state)
 {
     struct hn_machine machine;
-    (void)state;
     assert_int_equal(hn_machine_init(&machine, 2, NULL), HN_OK);
     assert_true(hn_machine_compile(&machine, 100) == 100);
     assert_true(hn_machine_compile(&machine, 30) == 30);
@@ -204,7 +202,6 @@ static void a_run_tells_what_the_look_ahead_allows(void **state)
     static const uint32_t rows[] = {5, 3, 0, 9, 7, 1, 2};
     struct hn_recorded recorded;
     struct hn_run run;
-    (void)state;
     load_line(16, &recorded);
     play.script = script;
     play.length = sizeof script / sizeof *script;
@@ -222,7 +219,6 @@ static void a_run_ends_when_both_budgets_are_used(void **state)
 {
     struct hn_recorded recorded;
     struct hn_run run;
-    (void)state;
     load_line(16, &recorded);
     play.script = script;
     play.length = sizeof script / sizeof *script;
@@ -244,7 +240,6 @@ static void declined_points_are_not_evaluated(void **state)
     static const bool declined[16] = {[5] = true, [3] = true, [9] = true};
     struct hn_recorded recorded;
     struct hn_run run;
-    (void)state;
     load_line(16, &recorded);
     play.script = script;
     play.length = sizeof script / sizeof *script;
@@ -268,7 +263,6 @@ static void an_exhausted_space_ends_a_run(void **state)
     struct hn_recorded recorded;
     struct hn_run run;
     struct hn_error err = {0};
-    (void)state;
     load_line(16, &recorded);
     const struct hn_run_options options = {.recorded = &recorded,
                                            .strategy = hn_strategy_find("random"),
@@ -288,7 +282,6 @@ static void a_point_outside_ends_the_run(void **state)
     struct hn_recorded recorded;
     struct hn_run run;
     struct hn_error err = {0};
-    (void)state;
     load_line(16, &recorded);
     play.script = outside;
     play.length = play.look_ahead = 1;
@@ -303,7 +296,6 @@ static void a_scale_ranks_and_bounds(void **state)
 {
     struct hn_recorded recorded;
     struct hn_scale scale;
-    (void)state;
     load_line(400, &recorded);
     assert_int_equal(hn_scale_make(&recorded.table, &scale, NULL), HN_OK);
     assert_int_equal(scale.count, 400);

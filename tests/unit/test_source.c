@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/compile/source.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "plan_fixture.h"
 #include "runtime/compile/compile.h"
+#include "tests/unit/unit.h"
 
 static const char problem_text[] = "K=-4,LAYOUT=column,M=64,N=128";
 static const char point_text[] = "FAST=true,MAX_REGISTERS=64,PAD=1,SCALE=0.5,TILE=16,VARIANT=tile";

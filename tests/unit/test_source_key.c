@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/compile/source.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static struct hn_template_include includes[] = {{"part.cuh", "static int part = DEPTH;\n"}};
 
@@ -52,7 +46,6 @@ static bool counts(const struct pair *pair)
 
 static void what_nothing_reads_does_not_count(void **state)
 {
-    (void)state;
     static const struct pair pairs[] = {
         {.name = "STREAMS", .body = "__global__ void f() {}"},
         {.name = "STREAMS", .body = "int STREAMS_2, NSTREAMS; // and OTHER"},
@@ -72,7 +65,6 @@ static void what_nothing_reads_does_not_count(void **state)
 
 static void what_may_be_read_counts(void **state)
 {
-    (void)state;
     static const struct pair pairs[] = {
         {.name = "TILE", .body = "int x[TILE];"},
         {.name = "TILE", .body = "_Pragma(\"unroll TILE\")"},
@@ -115,7 +107,6 @@ static void what_may_be_read_counts(void **state)
 /* LOAD_ldg is there for LOAD, and no parameter. */
 static void words_of_a_parameter_are_no_parameters(void **state)
 {
-    (void)state;
     struct hn_source_key key;
     struct hn_template template = {.path = "f.cu"};
     char text[] = "#define LOAD_plain 1\n#define LOAD_ldg 2\n#define LOAD 2\n#define TILE LOAD\n"

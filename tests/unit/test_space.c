@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/space/space.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/expression/expression.h"
+#include "tests/unit/unit.h"
 #include "tuner/config/yaml.h"
 
 /* Adds "NAME: v v v". */
@@ -56,7 +48,6 @@ static char *point_text(const struct hn_space *space, uint64_t index)
 
 static void points_have_estimates(void **state)
 {
-    (void)state;
     struct hn_space *space = small_space();
     struct hn_value n = hn_integer(64);
     struct hn_error err = {0};
@@ -81,7 +72,6 @@ static void points_have_estimates(void **state)
 
 static void points_come_in_declared_order(void **state)
 {
-    (void)state;
     struct hn_space *space = small_space();
     struct hn_value n = hn_integer(32);
     assert_int_equal(hn_space_add_constant(space, "N", &n, NULL), HN_OK);
@@ -110,7 +100,6 @@ static void points_come_in_declared_order(void **state)
 
 static void finds_its_points_and_no_others(void **state)
 {
-    (void)state;
     struct hn_space *space = small_space();
     constrain(space, "PAD == 0 or LOAD == ldg");
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
@@ -136,7 +125,6 @@ static void finds_its_points_and_no_others(void **state)
 
 static void long_lists_take_two_bytes(void **state)
 {
-    (void)state;
     struct hn_space *space = hn_space_create();
     struct hn_value values[1000];
     for (int i = 0; i < 1000; i++)
@@ -160,7 +148,6 @@ static void long_lists_take_two_bytes(void **state)
 
 static void single_values_make_one_point(void **state)
 {
-    (void)state;
     struct hn_space *space = hn_space_create();
     add(space, "A", "1");
     add(space, "B", "word");
@@ -175,7 +162,6 @@ static void single_values_make_one_point(void **state)
 
 static void parameters_are_checked(void **state)
 {
-    (void)state;
     struct hn_space *space = hn_space_create();
     struct hn_error err;
     const struct hn_value twice[] = {hn_integer(1), hn_integer(2), hn_integer(1)};
@@ -204,7 +190,6 @@ static void parameters_are_checked(void **state)
 
 static void wrong_constraints_say_where(void **state)
 {
-    (void)state;
     struct hn_space *space = small_space();
     struct hn_error err;
     assert_int_equal(hn_space_add_constraint(space, "TILE >", "a.yaml:3:5", &err), HN_ECONFIG);
@@ -220,7 +205,6 @@ static void wrong_constraints_say_where(void **state)
 
 static void empty_space_names_the_worst_constraint(void **state)
 {
-    (void)state;
     struct hn_space *space = small_space();
     struct hn_error err;
     constrain(space, "PAD < 4");
@@ -240,7 +224,6 @@ static void empty_space_names_the_worst_constraint(void **state)
 
 static void error_counts_only_where_earlier_ones_hold(void **state)
 {
-    (void)state;
     struct hn_error err;
     struct hn_space *guarded = small_space();
     constrain(guarded, "PAD > 0");
@@ -285,7 +268,6 @@ static void error_counts_only_where_earlier_ones_hold(void **state)
 
 static void choice_is_checked(void **state)
 {
-    (void)state;
     struct hn_space *space = small_space();
     constrain(space, "PAD == 0");
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
@@ -393,7 +375,6 @@ static int64_t count_valid(const struct hn_space *space, struct hn_expression *c
 
 static void agrees_with_brute_force(void **state)
 {
-    (void)state;
     static const char *const words[] = {"x", "y", "z"};
     const struct hn_scope scope = {names, PARAMETERS + 1, words, 3};
     unsigned random = 2026;
@@ -451,7 +432,6 @@ static struct hn_space *load_space(const char *name)
 
 static void published_spaces_have_their_counts(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         double combinations;

@@ -3,15 +3,8 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "tuner/space/space_internal.h"
 #include "tuner/strategy/strategy.h"
 
@@ -80,7 +73,6 @@ static bool is_chain(const uint16_t *choice)
 
 static void too_many_points_are_counted(void **state)
 {
-    (void)state;
     struct hn_space *space = chain_space();
     double counts[VALUES];
     double total = 0;
@@ -101,7 +93,6 @@ static void too_many_points_are_counted(void **state)
 /* Draws from a space too large to be numbered are as likely as its counts say. */
 static void draws_are_uniform(void **state)
 {
-    (void)state;
     enum { DRAWS = 20000 };
     struct hn_space *space = chain_space();
     struct hn_random random = hn_random_seeded(5);
@@ -137,7 +128,6 @@ static void draws_are_uniform(void **state)
  * values for B. */
 static void draws_without_counts_are_nearly_uniform(void **state)
 {
-    (void)state;
     enum { DRAWS = 40000 };
     struct hn_space *space = hn_space_create();
     struct hn_random random = hn_random_seeded(9);
@@ -174,7 +164,6 @@ static void draws_without_counts_are_nearly_uniform(void **state)
 
 static void first_point_has_what_is_wanted(void **state)
 {
-    (void)state;
     struct hn_space *space = chain_space();
     uint16_t choice[LINKS];
     int wanted[LINKS];
@@ -197,7 +186,6 @@ static void first_point_has_what_is_wanted(void **state)
 /* What may be asked while the points are looked for, and that there are the same. */
 static void a_thread_builds_the_same(void **state)
 {
-    (void)state;
     struct hn_space *built = chain_space(), *begun = chain_space();
     uint16_t choice[LINKS];
     int wanted[LINKS] = {0};
@@ -225,7 +213,6 @@ static void a_thread_builds_the_same(void **state)
 /* Of more points than are looked for in a moment none is numbered, and all else works. */
 static void haste_numbers_less(void **state)
 {
-    (void)state;
     struct hn_space *space = hn_space_create();
     uint16_t choice[5];
     bool exact = true;
@@ -248,7 +235,6 @@ static void haste_numbers_less(void **state)
 /* Whoever does not wait does not wait for it to end either. */
 static void what_was_begun_can_be_let_go(void **state)
 {
-    (void)state;
     for (int i = 0; i < 20; i++) {
         struct hn_space *space = chain_space();
         assert_int_equal(hn_space_begin(space, NULL), HN_OK);
@@ -259,7 +245,6 @@ static void what_was_begun_can_be_let_go(void **state)
 
 static void a_thread_says_that_there_is_no_point(void **state)
 {
-    (void)state;
     struct hn_error err = {0};
     struct hn_space *space = hn_space_create();
     add_range(space, "A", 1, 20);
@@ -274,7 +259,6 @@ static void a_thread_says_that_there_is_no_point(void **state)
 /* Independent groups multiply, far beyond what could be looked at. */
 static void groups_multiply(void **state)
 {
-    (void)state;
     struct hn_space *space = hn_space_create();
     struct hn_random random = hn_random_seeded(1);
     uint16_t choice[24];
@@ -302,7 +286,6 @@ static void groups_multiply(void **state)
 
 static void strategies_cope(void **state)
 {
-    (void)state;
     struct hn_space *space = chain_space();
     struct hn_error err;
     struct hn_strategy *strategy = NULL;
@@ -344,7 +327,6 @@ static struct hn_space *pairs_space(void)
 /* Long lists, of which few values divide each other; in both orders of binding. */
 static void divisors_and_multiples_are_all_found(void **state)
 {
-    (void)state;
     static const char *const constraints[] = {"A % B == 0", "B % A == 0", "0 == (A * 3 + 12) % B",
                                               "B % (A + C) == 0", "(A - 400) % B == 0"};
     for (size_t i = 0; i < sizeof constraints / sizeof constraints[0]; i++) {
@@ -386,7 +368,6 @@ static uint64_t hash_points(const struct hn_space *space)
 
 static void cores_make_no_difference(void **state)
 {
-    (void)state;
     cpu_set_t all;
     cpu_set_t one;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
@@ -440,7 +421,6 @@ static void *read_space(void *argument)
 /* What is made when it is first needed is made once. */
 static void several_threads_may_read(void **state)
 {
-    (void)state;
     enum { THREADS = 6 };
     for (int kind = 0; kind < 3; kind++) {
         struct hn_space *space = kind == 0 ? chain_space() : pairs_space();
@@ -463,7 +443,6 @@ static void several_threads_may_read(void **state)
 
 static void hopeless_searches_end(void **state)
 {
-    (void)state;
     struct hn_space *space = hn_space_create();
     struct hn_error err;
     for (int i = 0; i < 8; i++) {
@@ -488,7 +467,6 @@ static void hopeless_searches_end(void **state)
  * same each time. */
 static void products_that_may_overflow_end(void **state)
 {
-    (void)state;
     unsigned long long steps[2];
     for (int i = 0; i < 2; i++) {
         struct hn_space *space = hn_space_create();

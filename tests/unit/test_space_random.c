@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/space/space.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "random_space.h"
+#include "tests/unit/unit.h"
 #include "tuner/space/space_internal.h"
 
 /* Random spaces against brute force: every combination, every constraint as written, by the

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/report/staging.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static struct hn_staging staging_of(double chunks, double streams, double engines,
                                     double kernels_us)
@@ -38,7 +32,6 @@ static void assert_near(double found, double expected)
 static void estimates_are_those_of_the_guide(void **state)
 {
     struct hn_staging measured = staging_of(8, 4, 3, 1000);
-    (void)state;
     assert_true(measured.measured);
     assert_near(measured.compute_bound_us, 1000 + 1200 / 8.0);
     assert_near(measured.transfer_bound_us, 1200 + 1000 / 8.0);
@@ -47,7 +40,6 @@ static void estimates_are_those_of_the_guide(void **state)
 static void in_one_stream_nothing_overlaps(void **state)
 {
     struct hn_staging staging = staging_of(8, 1, 3, 1000);
-    (void)state;
     assert_near(staging.overlapping, 1);
     assert_near(staging.compute_bound_us, 2200);
     assert_near(staging.transfer_bound_us, 2200);
@@ -56,7 +48,6 @@ static void in_one_stream_nothing_overlaps(void **state)
 static void the_limit_follows_from_the_copy_engines(void **state)
 {
     static const double limits_us[] = {2200, 1200, 1000, 1000};
-    (void)state;
     for (int engines = 0; engines < 4; engines++)
         assert_near(staging_of(8, 4, engines, 1000).limit_us, limits_us[engines]);
     assert_near(staging_of(8, 4, 2, 10).limit_us, 640);
@@ -64,7 +55,6 @@ static void the_limit_follows_from_the_copy_engines(void **state)
 
 static void what_was_not_measured_says_so(void **state)
 {
-    (void)state;
     assert_false(staging_of(8, 4, 3, 0).measured);
     assert_false(staging_of(0, 0, 0, 3).measured);
 }

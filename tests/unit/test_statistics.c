@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/statistics.h"
+#include "tests/unit/unit.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -19,7 +13,6 @@ static void assert_near(double found, double expected)
 
 static void median_of_odd_even_and_none(void **state)
 {
-    (void)state;
     double odd[] = {3.0, 1.0, 2.0};
     double even[] = {4.0, 1.0, 3.0, 2.0};
     assert_near(hn_median(odd, COUNT(odd)), 2.0);
@@ -30,7 +23,6 @@ static void median_of_odd_even_and_none(void **state)
 /* From tables of the sign test: the interval goes from the (k+1)-th to the (k+1)-th last value. */
 static void rank_follows_the_binomial(void **state)
 {
-    (void)state;
     static const struct {
         size_t count;
         size_t rank;
@@ -44,7 +36,6 @@ static void rank_follows_the_binomial(void **state)
 
 static void rank_is_continuous_where_the_approximation_begins(void **state)
 {
-    (void)state;
     size_t exact = hn_interval_rank(1000, 0.05);
     size_t approximate = hn_interval_rank(1002, 0.05);
     assert_true(approximate >= exact && approximate <= exact + 2);
@@ -52,7 +43,6 @@ static void rank_is_continuous_where_the_approximation_begins(void **state)
 
 static void interval_of_six_is_min_to_max(void **state)
 {
-    (void)state;
     double values[] = {10.4, 10.1, 10.0, 10.2, 10.5, 10.3};
     struct hn_interval interval = hn_interval_of(values, COUNT(values));
     assert_near(interval.low, 10.0);
@@ -62,7 +52,6 @@ static void interval_of_six_is_min_to_max(void **state)
 
 static void interval_of_nine_leaves_out_one_at_each_end(void **state)
 {
-    (void)state;
     double values[] = {9.0, 1.0, 5.0, 3.0, 7.0, 2.0, 8.0, 4.0, 600.0};
     struct hn_interval interval = hn_interval_of(values, COUNT(values));
     assert_near(interval.low, 2.0);
@@ -72,7 +61,6 @@ static void interval_of_nine_leaves_out_one_at_each_end(void **state)
 
 static void widening_never_narrows(void **state)
 {
-    (void)state;
     struct hn_interval narrow = {10.0, 9.9, 10.1};
     struct hn_interval wide = hn_interval_widen(narrow, 0.5);
     assert_near(wide.low, 9.75);
@@ -84,7 +72,6 @@ static void widening_never_narrows(void **state)
 
 static void half_width_is_relative(void **state)
 {
-    (void)state;
     struct hn_interval interval = {10.0, 9.9, 10.3};
     struct hn_interval zero = {0.0, 0.0, 0.0};
     assert_near(hn_interval_half_width(&interval), 0.02);

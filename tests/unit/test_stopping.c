@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "runtime/bench/measure.h"
+#include "tests/unit/unit.h"
 
 /* Takes the samples one by one and returns at which count the rule stopped, and why. */
 static enum hn_stop run(const struct hn_stopping_rule *rule, const double *samples, size_t count,
@@ -27,7 +21,6 @@ static enum hn_stop run(const struct hn_stopping_rule *rule, const double *sampl
 
 static void steady_samples_stop_at_six(void **state)
 {
-    (void)state;
     const double samples[] = {100.1, 100.0, 100.2, 100.1, 100.0, 100.1, 100.1};
     struct hn_stopping_rule rule = hn_stopping_rule_for(100.0, 0.0, 0.1);
     size_t taken;
@@ -37,7 +30,6 @@ static void steady_samples_stop_at_six(void **state)
 
 static void an_outlier_costs_samples_but_does_not_widen_for_ever(void **state)
 {
-    (void)state;
     const double samples[] = {100.1, 180.0, 100.2, 100.1, 100.0, 100.1, 100.1, 100.0, 100.2, 100.1};
     struct hn_stopping_rule rule = hn_stopping_rule_for(100.0, 0.0, 0.1);
     size_t taken;
@@ -47,7 +39,6 @@ static void an_outlier_costs_samples_but_does_not_widen_for_ever(void **state)
 
 static void noise_runs_into_the_bound(void **state)
 {
-    (void)state;
     double samples[220];
     for (size_t i = 0; i < 220; i++)
         samples[i] = i % 2 == 0 ? 90.0 : 110.0;
@@ -59,7 +50,6 @@ static void noise_runs_into_the_bound(void **state)
 
 static void the_budget_ends_it_but_not_under_the_minimum(void **state)
 {
-    (void)state;
     struct hn_stopping_rule rule = hn_stopping_rule_for(100.0, 0.0, 0.1);
     const struct hn_interval wide = {100.0, 90.0, 110.0};
     assert_int_equal(hn_stopping_decide(&rule, &wide, 5, 600.0), HN_STOP_NOT);
@@ -69,7 +59,6 @@ static void the_budget_ends_it_but_not_under_the_minimum(void **state)
 
 static void long_kernels_need_three(void **state)
 {
-    (void)state;
     const double samples[] = {150000.0, 150100.0, 150050.0, 150000.0};
     struct hn_stopping_rule rule = hn_stopping_rule_for(150000.0, 0.0, 0.5);
     size_t taken;
@@ -79,7 +68,6 @@ static void long_kernels_need_three(void **state)
 
 static void an_interval_within_the_resolution_is_precise(void **state)
 {
-    (void)state;
     struct hn_stopping_rule rule = hn_stopping_rule_for(8.0, 0.0, 0.5);
     const struct hn_interval interval = {8.0, 7.8, 8.2};
     assert_int_equal(hn_stopping_decide(&rule, &interval, 6, 1.0), HN_STOP_PRECISE);
@@ -87,7 +75,6 @@ static void an_interval_within_the_resolution_is_precise(void **state)
 
 static void few_samples_decide_far_beyond_the_censor(void **state)
 {
-    (void)state;
     const double samples[] = {210.0, 210.0};
     struct hn_stopping_rule rule = hn_stopping_rule_for(210.0, 0.0, 0.5);
     size_t taken;
@@ -101,7 +88,6 @@ static void few_samples_decide_far_beyond_the_censor(void **state)
 /* What disturbs a launch makes it slower: one undisturbed sample keeps a variant in. */
 static void the_smallest_of_few_decides(void **state)
 {
-    (void)state;
     const double samples[] = {190.0, 104.0, 180.0, 104.0};
     struct hn_stopping_rule rule = hn_stopping_rule_for(104.0, 0.0, 0.5);
     size_t taken;
@@ -113,7 +99,6 @@ static void the_smallest_of_few_decides(void **state)
  * single sample says more. */
 static void one_sample_decides_by_what_may_be_in_it(void **state)
 {
-    (void)state;
     static const struct {
         double us;
         double censor_us;
@@ -140,7 +125,6 @@ static void one_sample_decides_by_what_may_be_in_it(void **state)
 
 static void six_samples_decide_beyond_two_percent(void **state)
 {
-    (void)state;
     const double slower[] = {103.0, 103.1, 103.2, 103.0, 103.1, 103.3};
     const double tied[] = {101.0, 103.1, 103.2, 103.0, 103.1, 103.3};
     struct hn_stopping_rule rule = hn_stopping_rule_for(103.0, 0.0005, 0.1);
@@ -153,7 +137,6 @@ static void six_samples_decide_beyond_two_percent(void **state)
 
 static void long_kernels_are_told_apart_by_less(void **state)
 {
-    (void)state;
     const double samples[] = {10200.0, 10210.0, 10205.0, 10200.0, 10210.0, 10205.0};
     struct hn_stopping_rule rule = hn_stopping_rule_for(10200.0, 0.00001, 0.1);
     size_t taken;
@@ -164,7 +147,6 @@ static void long_kernels_are_told_apart_by_less(void **state)
 
 static void full_and_nothing_to_beat_never_stop_for_slowness(void **state)
 {
-    (void)state;
     const double samples[] = {900.0};
     struct hn_stopping_rule rule = hn_stopping_rule_for(900.0, 0.0, 0.5);
     size_t taken;
@@ -182,7 +164,6 @@ static bool is_decided(const double *a, const double *b, size_t rounds)
 
 static void a_race_ends_when_it_is_decided(void **state)
 {
-    (void)state;
     const double best[] = {100.0, 100.2, 99.9, 100.1, 100.0, 100.1};
     const double slower[] = {102.0, 102.3, 101.8, 102.0, 102.2, 101.9};
     const double equal[] = {100.1, 100.1, 100.0, 100.0, 100.1, 100.0};
@@ -198,7 +179,6 @@ static void a_race_ends_when_it_is_decided(void **state)
 /* Drift hits both alike: it is in their times, not in their differences. */
 static void a_race_needs_a_time_that_is_known(void **state)
 {
-    (void)state;
     const double drifting[] = {100.0, 101.0, 102.0, 103.0, 104.0, 105.0};
     const double behind[] = {110.0, 111.0, 112.0, 113.0, 114.0, 115.0};
     assert_false(is_decided(drifting, behind, 6));

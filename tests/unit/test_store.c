@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "cache/store/store_plan.h"
 #include "cache/store/store_record.h"

@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "cache/store/store_place.h"
 #include "cache/store/store_plan.h"
@@ -493,7 +492,6 @@ static void failed_commit_keeps_what_is_pending(void **state)
 
 static void path_comes_from_option_then_environment(void **state)
 {
-    (void)state;
     const struct {
         const char *given;
         const char *hone;
@@ -517,7 +515,6 @@ static void path_comes_from_option_then_environment(void **state)
 
 static void network_file_systems_are_known(void **state)
 {
-    (void)state;
     assert_string_equal(hn_place_network_name(0x6969), "NFS");
     assert_string_equal(hn_place_network_name(0x0bd00bd0), "Lustre");
     assert_null(hn_place_network_name(0xef53));     /* ext4 */

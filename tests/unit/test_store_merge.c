@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/store_fixture.h"
 
-#include <unistd.h>
-
 #include "cache/store/store_prune.h"
 
 static void merge_takes_each_session_once(void **state)

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/strategy/strategy.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/random.h"
+#include "tests/unit/unit.h"
 
 static struct hn_space *space_of(int64_t count)
 {
@@ -47,7 +41,6 @@ static uint64_t *run(const char *name, const struct hn_space *space, uint64_t se
 
 static void kinds_are_found_by_name(void **state)
 {
-    (void)state;
     assert_string_equal(hn_strategy_kinds[0]->name, "auto");
     for (size_t i = 0; hn_strategy_kinds[i] != NULL; i++) {
         assert_ptr_equal(hn_strategy_find(hn_strategy_kinds[i]->name), hn_strategy_kinds[i]);
@@ -60,7 +53,6 @@ static void kinds_are_found_by_name(void **state)
 
 static void exhaustive_goes_in_order(void **state)
 {
-    (void)state;
     struct hn_space *space = space_of(100);
     uint64_t *order = run("exhaustive", space, 1);
     for (uint64_t i = 0; i < hn_space_size(space); i++)
@@ -71,7 +63,6 @@ static void exhaustive_goes_in_order(void **state)
 
 static void random_visits_every_point_once(void **state)
 {
-    (void)state;
     static const int64_t counts[] = {1, 2, 3, 100, 1000};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         struct hn_space *space = space_of(counts[i]);
@@ -90,7 +81,6 @@ static void random_visits_every_point_once(void **state)
 
 static void seed_alone_gives_the_order(void **state)
 {
-    (void)state;
     struct hn_space *space = space_of(300);
     size_t bytes = hn_space_size(space) * sizeof(uint64_t);
     uint64_t *a = run("random", space, 1);
@@ -107,7 +97,6 @@ static void seed_alone_gives_the_order(void **state)
 /* A changed order would change every recorded search: these are its first values. */
 static void order_stays_as_it_is(void **state)
 {
-    (void)state;
     static const uint64_t expected[] = {249, 1, 382, 648, 545, 53};
     struct hn_permutation permutation;
     hn_permutation_init(&permutation, 1000, 1);
@@ -119,7 +108,6 @@ static void order_stays_as_it_is(void **state)
  * freedom, of which 99.9% stay below 175. */
 static void orders_are_uniform(void **state)
 {
-    (void)state;
     enum { SEEDS = 24000, ORDERS = 120 };
     unsigned counts[3125] = {0};
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -145,7 +133,6 @@ static void orders_are_uniform(void **state)
 
 static void large_ranges_stay_in_range(void **state)
 {
-    (void)state;
     static const uint64_t sizes[] = {255, 256, 257, 65537, (1ull << 40) + 1, UINT64_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct hn_permutation permutation;

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/strategy/strategy.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 /* What holds for every strategy that improves a few good points. */
 static const char *const names[] = {"genetic"};
@@ -175,7 +169,6 @@ static bool same(const struct result *a, const struct result *b)
 
 static void proposals_are_valid_and_new(void **state)
 {
-    (void)state;
     static const cost_function costs[] = {valley, everything_fails, most_fails, flat};
     struct hn_space *space = constrained_space();
     for (size_t i = 0; i < NAMES * LOOK_AHEADS * 4; i++) {
@@ -194,7 +187,6 @@ static void proposals_are_valid_and_new(void **state)
 
 static void same_seed_and_costs_give_the_same_sequence(void **state)
 {
-    (void)state;
     struct hn_space *space = constrained_space();
     for (size_t i = 0; i < NAMES * LOOK_AHEADS; i++) {
         struct play play = {.name = names[i % NAMES],
@@ -242,7 +234,6 @@ static unsigned successes(const char *name, const struct hn_space *space, cost_f
 /* Random search finds the one best point within 200 proposals in 3 of 20 runs. */
 static void best_point_is_found_soon(void **state)
 {
-    (void)state;
     struct hn_space *space = constrained_space();
     for (size_t i = 0; i < NAMES * LOOK_AHEADS; i++)
         assert_true(successes(names[i % NAMES], space, valley, 100, look_aheads[i / NAMES], 200) >=
@@ -253,7 +244,6 @@ static void best_point_is_found_soon(void **state)
 /* 356 points do not fail; random search finds the best of them in 3 of 20 runs. */
 static void best_of_few_that_do_not_fail_is_found(void **state)
 {
-    (void)state;
     struct hn_space *space = constrained_space();
     for (size_t i = 0; i < NAMES * LOOK_AHEADS; i++)
         assert_true(
@@ -263,7 +253,6 @@ static void best_of_few_that_do_not_fail_is_found(void **state)
 
 static void whole_space_is_proposed_then_it_ends(void **state)
 {
-    (void)state;
     static const int64_t counts[] = {1, 2, 3, 7, 60};
     static const cost_function costs[] = {slope, everything_fails, flat};
     for (size_t i = 0; i < NAMES * LOOK_AHEADS * 5 * 3; i++) {
@@ -285,7 +274,6 @@ static void whole_space_is_proposed_then_it_ends(void **state)
 
 static void whole_constrained_space_is_proposed(void **state)
 {
-    (void)state;
     struct hn_space *space = constrained_space();
     for (size_t i = 0; i < NAMES; i++) {
         struct result *result = run(&(struct play){.name = names[i],
@@ -304,7 +292,6 @@ static void whole_constrained_space_is_proposed(void **state)
 /* Of the most relevant source that has any, best first. */
 static void best_points_of_priors_come_first(void **state)
 {
-    (void)state;
     enum { PRIORS = 8 };
     struct hn_space *space = line_space(60);
     static const uint16_t choices[PRIORS] = {50, 10, 11, 12, 13, 14, 15, 16};
@@ -372,7 +359,6 @@ static double lowest_of_many(const char *name, const struct hn_space *space, uns
 
 static void spaces_too_large_to_be_numbered_are_searched(void **state)
 {
-    (void)state;
     struct hn_space *space = hn_space_create();
     for (int i = 0; i < MANY; i++)
         add_range(space, (const char[]){(char)('A' + i), '\0'}, 10);
@@ -389,7 +375,6 @@ static void spaces_too_large_to_be_numbered_are_searched(void **state)
 
 static void nothing_is_destroyed(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < NAMES; i++)
         hn_strategy_find(names[i])->destroy(NULL);
 }

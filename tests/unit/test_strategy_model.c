@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/strategy/strategy.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "tuner/strategy/model.h"
 
 enum { WIDTH = 4, MOST = 2000 };
@@ -180,7 +172,6 @@ static void run(const struct hn_space *space, const struct plan *plan, struct ru
 
 static void finds_the_best_of_few(void **state)
 {
-    (void)state;
     struct hn_space *space = make_space();
     static struct run found;
     static const char *const names[] = {"model", "auto"};
@@ -197,7 +188,6 @@ static void finds_the_best_of_few(void **state)
 
 static void looks_ahead_without_harm(void **state)
 {
-    (void)state;
     struct hn_space *space = make_space();
     static struct run found;
     for (uint64_t seed = 1; seed <= 5; seed++) {
@@ -223,7 +213,6 @@ static size_t most_in_flight(const struct run *run, size_t told)
  * has more in flight the more it was told. */
 static void has_more_in_flight_with_a_longer_look_ahead(void **state)
 {
-    (void)state;
     struct hn_space *space = make_space();
     static struct run few, some, many;
     const struct plan begin = {"auto", 2, 128, 6, NULL, 0, false, 0, false, NULL};
@@ -248,7 +237,6 @@ static void has_more_in_flight_with_a_longer_look_ahead(void **state)
  * takes long, times of compiling are noise. */
 static void looks_less_where_points_compile_slowly(void **state)
 {
-    (void)state;
     struct hn_space *space = make_space();
     static struct run plain, quick, slow;
     size_t dear = 0;
@@ -275,7 +263,6 @@ static void looks_less_where_points_compile_slowly(void **state)
  * among them. */
 static void does_not_wait_for_what_is_not_worth_it(void **state)
 {
-    (void)state;
     struct hn_space *space = make_space();
     static struct run patient, hurried, again;
     size_t stopped = 0;
@@ -303,7 +290,6 @@ static void does_not_wait_for_what_is_not_worth_it(void **state)
 /* What is compiled with another point costs nothing, so that more of it is looked at. */
 static void takes_what_is_compiled_anyway(void **state)
 {
-    (void)state;
     static const bool none[WIDTH] = {false};
     static const bool last[WIDTH] = {false, false, false, true};
     struct hn_space *space = make_space();
@@ -326,7 +312,6 @@ static void takes_what_is_compiled_anyway(void **state)
 
 static void is_repeatable(void **state)
 {
-    (void)state;
     struct hn_space *space = make_space();
     static struct run first, second, other;
     const struct plan plan = {"auto", 7, 32, 120, NULL, 0, true, 0, false, NULL};
@@ -342,7 +327,6 @@ static void is_repeatable(void **state)
 
 static void proposes_all_there_is_and_ends(void **state)
 {
-    (void)state;
     struct hn_space *space = hn_space_create();
     struct hn_value values[] = {hn_integer(1), hn_integer(2), hn_integer(4), hn_integer(8),
                                 hn_integer(16)};
@@ -374,7 +358,6 @@ static void proposes_all_there_is_and_ends(void **state)
 /* The best points of a source come first, and the search is over sooner than without. */
 static void priors_lead_to_the_best(void **state)
 {
-    (void)state;
     struct hn_space *space = make_space();
     static uint16_t choices[200][WIDTH];
     static struct hn_prior priors[200];
@@ -411,7 +394,6 @@ static void priors_lead_to_the_best(void **state)
 
 static void declines_what_its_resources_condemn(void **state)
 {
-    (void)state;
     struct hn_space *space = make_space();
     static struct run with, without;
     const struct plan spills = {"auto", 3, 1, 300, NULL, 0, true, 0, false, NULL};
@@ -426,7 +408,6 @@ static void declines_what_its_resources_condemn(void **state)
 
 static void doubt_falls(void **state)
 {
-    (void)state;
     struct hn_space *space = make_space();
     static struct run early, late;
     const struct plan few = {"auto", 2, 1, 12, NULL, 0, false, 0, false, NULL};
@@ -453,7 +434,6 @@ static void estimate(struct hn_space *space, const char *text)
  * it not. */
 static void begins_where_it_is_told_to(void **state)
 {
-    (void)state;
     static const char *const good = "10 + (A - 12) ** 2 / 16 + (log2(B) - 5 * C) ** 2";
     struct hn_space *space = make_space();
     static struct run plain, guided, misled;
@@ -484,7 +464,6 @@ static void begins_where_it_is_told_to(void **state)
 /* Of a boolean only one byte is set. */
 static void booleans_are_numbers(void **state)
 {
-    (void)state;
     struct hn_value values[2];
     struct hn_encoding encoding;
     memset(values, 0xff, sizeof values);
@@ -504,7 +483,6 @@ static void booleans_are_numbers(void **state)
 /* Powers of two say it by their logarithm. */
 static void numbers_have_their_twos(void **state)
 {
-    (void)state;
     struct hn_encoding encoding;
     const int64_t blocks[] = {16, 48, 64, 96, 128};
     struct hn_value values[5];
@@ -586,7 +564,6 @@ static size_t find_tied(const struct hn_space *space, uint64_t seed)
 
 static void values_that_go_together_are_changed_together(void **state)
 {
-    (void)state;
     struct hn_space *space = make_tied();
     size_t sum = 0;
     for (uint64_t seed = 1; seed <= 5; seed++)

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "runtime/bench/bench.h"
 #include "runtime/bench/support.h"
+#include "tests/unit/unit.h"
 #include "tuner/config/config.h"
 
 static unsigned bits_of(const char *option, const char *name)
@@ -45,7 +38,6 @@ static void check_plan(const struct hn_plan *plan)
 static void all_that_a_plan_uses_is_compiled(void **state)
 {
     glob_t found;
-    (void)state;
     assert_int_equal(glob(HONE_SOURCE_DIR "/configs/*.yaml", 0, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         struct hn_config *config;
@@ -63,7 +55,6 @@ static void a_plain_plan_leaves_most_out(void **state)
 {
     char options[HN_SUPPORT_OPTIONS][24];
     const struct hn_plan plan = {.argument_count = 0};
-    (void)state;
     hn_support_options(&plan, options);
     assert_string_equal(options[0], "-DELEMENTS=0x100");
     assert_string_equal(options[1], "-DFILLS=0x1");
@@ -77,7 +68,6 @@ static void what_leaves_elements_out_or_lets_them_differ_is_compiled_where_asked
     struct hn_compare own = {.partial = true};
     struct hn_argument output = {.role = HN_ROLE_OUTPUT, .lanes = 1};
     struct hn_plan plan = {.arguments = &output, .argument_count = 1};
-    (void)state;
     plan.compare.mismatch_share = 0.01;
     hn_support_options(&plan, options);
     assert_string_equal(options[3], "-DLOOSE=1");

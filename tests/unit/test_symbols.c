@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/bench/variant.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench_fixture.h"
+#include "tests/unit/unit.h"
 
 static struct bench_fixture symbols;
 static const struct hn_bench_request both = {.verify = true, .measure = true};
@@ -18,7 +10,6 @@ static const struct hn_bench_request both = {.verify = true, .measure = true};
 static int open_bench(void **state)
 {
     struct hn_error err = {.message = ""};
-    (void)state;
     bench_fixture_load(&symbols, "double/symbols.yaml", 90);
     if (bench_fixture_open(&symbols, HN_COLD, &err) != HN_OK)
         fail_msg("%s", err.message);
@@ -27,7 +18,6 @@ static int open_bench(void **state)
 
 static int close_bench(void **state)
 {
-    (void)state;
     bench_fixture_close(&symbols);
     bench_fixture_unload(&symbols);
     return 0;
@@ -48,14 +38,12 @@ static void expect(const char *point, enum hn_outcome outcome, const char *messa
 
 static void symbols_are_set_before_every_launch(void **state)
 {
-    (void)state;
     expect("MEMORY=constant,MISSING=0", HN_OUTCOME_OK, NULL);
     expect("MEMORY=global,MISSING=0", HN_OUTCOME_OK, NULL);
 }
 
 static void a_symbol_that_is_not_there_is_the_variants_failure(void **state)
 {
-    (void)state;
     expect("MEMORY=global,MISSING=1", HN_OUTCOME_LAUNCH_ERROR,
            "symbol 'offsets' is not in the module: the template has no global variable of this "
            "name, outside of namespaces; where only some variants have it, give it an 'if' in the "
@@ -65,14 +53,12 @@ static void a_symbol_that_is_not_there_is_the_variants_failure(void **state)
 
 static void a_symbol_that_is_too_small_is_the_variants_failure(void **state)
 {
-    (void)state;
     expect("MEMORY=global,MISSING=2", HN_OUTCOME_LAUNCH_ERROR,
            "symbol 'offsets' has 8 bytes in the module; the config gives it 16");
 }
 
 static void another_seed_reaches_the_symbols(void **state)
 {
-    (void)state;
     struct hn_error err = {.message = ""};
     assert_int_equal(hn_bench_reseed(symbols.bench, 2, &err), HN_OK);
     expect("MEMORY=constant,MISSING=0", HN_OUTCOME_OK, NULL);

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/report/table.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 /* What is printed, to be freed. */
 static char *print_within(const struct hn_table *table, int indent, size_t columns)
@@ -28,7 +22,6 @@ static char *print(const struct hn_table *table, int indent)
 
 static void columns_are_as_wide_as_their_widest_cell(void **state)
 {
-    (void)state;
     static const char *const headings[] = {"point", ">time", "note", NULL};
     struct hn_table *table = hn_table_create(headings);
     assert_non_null(table);
@@ -48,7 +41,6 @@ static void columns_are_as_wide_as_their_widest_cell(void **state)
 
 static void letters_count_and_not_bytes(void **state)
 {
-    (void)state;
     static const char *const headings[] = {"±95%", ">x", NULL};
     struct hn_table *table = hn_table_create(headings);
     hn_table_cell(table, "µs");
@@ -61,7 +53,6 @@ static void letters_count_and_not_bytes(void **state)
 
 static void a_table_has_many_rows(void **state)
 {
-    (void)state;
     static const char *const headings[] = {">n", ">square", NULL};
     struct hn_table *table = hn_table_create(headings);
     for (int i = 0; i < 20000; i++) {
@@ -97,7 +88,6 @@ static struct hn_table *make_points(int rows)
 
 static void what_all_rows_share_stands_above(void **state)
 {
-    (void)state;
     struct hn_table *table = make_points(2);
     char *text = print(table, 2);
     assert_string_equal(text, "  in all rows: LOAD=ldg\n"
@@ -110,7 +100,6 @@ static void what_all_rows_share_stands_above(void **state)
 
 static void one_row_has_its_point_above(void **state)
 {
-    (void)state;
     struct hn_table *table = make_points(1);
     char *text = print_within(table, 0, 20);
     assert_string_equal(text, "TILE=8, LOAD=ldg,\n"
@@ -123,7 +112,6 @@ static void one_row_has_its_point_above(void **state)
 
 static void what_is_too_wide_goes_on_below(void **state)
 {
-    (void)state;
     struct hn_table *table = make_points(2);
     char *text = print_within(table, 0, 15);
     assert_string_equal(text, "in all rows:\n"
@@ -141,7 +129,6 @@ static void what_is_too_wide_goes_on_below(void **state)
 
 static void rows_get_numbers_where_the_first_column_tells_little(void **state)
 {
-    (void)state;
     static const char *const headings[] = {"change", "kernel", ">time", NULL};
     struct hn_table *table = hn_table_create(headings);
     for (int i = 0; i < 2; i++) {
@@ -163,7 +150,6 @@ static void rows_get_numbers_where_the_first_column_tells_little(void **state)
 
 static void sentences_break_between_words(void **state)
 {
-    (void)state;
     static const char *const headings[] = {"kernel", "~problem", ">n", NULL};
     struct hn_table *table = hn_table_create(headings);
     hn_table_cell(table, "sgemm");

@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/compile/template.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "base/text.h"
 #include "runtime/compile/compile.h"
+#include "tests/unit/unit.h"
 
 #define FOLDER HONE_TEST_DATA "/templates/includes"
 
 static void reads_quoted_includes_once(void **state)
 {
-    (void)state;
     struct hn_template template;
     struct hn_error err = {.message = ""};
     enum hn_status status = hn_template_load(FOLDER "/sub/../main.cu", &template, &err);
@@ -37,7 +26,6 @@ static void reads_quoted_includes_once(void **state)
 
 static void what_was_read_compiles(void **state)
 {
-    (void)state;
     struct hn_template template;
     assert_int_equal(hn_template_load(FOLDER "/main.cu", &template, NULL), HN_OK);
     const char *names[3];
@@ -70,7 +58,6 @@ static void what_was_read_compiles(void **state)
 
 static void ends_on_a_circle(void **state)
 {
-    (void)state;
     struct hn_template template;
     assert_int_equal(hn_template_load(FOLDER "/circle.cu", &template, NULL), HN_OK);
     assert_int_equal(template.include_count, 1);
@@ -88,7 +75,6 @@ static void fails_with(const char *path, const char *message)
 
 static void names_what_is_missing(void **state)
 {
-    (void)state;
     fails_with("/nowhere/x.cu", "template /nowhere/x.cu: No such file or directory");
     fails_with(FOLDER "/missing.cu",
                FOLDER "/missing.cu:3: include \"nowhere.cuh\" was not found: no file " FOLDER
@@ -99,7 +85,6 @@ static void names_what_is_missing(void **state)
 static void leaves_conditions_to_the_compiler(void **state)
 {
     struct hn_template template;
-    (void)state;
     assert_int_equal(hn_template_load(FOLDER "/elsewhere.cu", &template, NULL), HN_OK);
     assert_string_equal(template.includes[0].name, "one.cuh");
     for (size_t i = 0; i < template.include_count; i++)
@@ -109,7 +94,6 @@ static void leaves_conditions_to_the_compiler(void **state)
 
 static void refuses_one_name_for_two_files(void **state)
 {
-    (void)state;
     fails_with(FOLDER "/conflict.cu",
                FOLDER "/sub/clash.cuh:2: \"one.cuh\" is " FOLDER "/sub/one.cuh here, but " FOLDER
                       "/one.cuh for another file; give them different names");
@@ -146,7 +130,6 @@ static void remove_folder(const char *folder)
 
 static void hash_tells_texts_not_places(void **state)
 {
-    (void)state;
     char here[] = "/tmp/hone-template-XXXXXX";
     char there[] = "/tmp/hone-template-XXXXXX";
     assert_non_null(mkdtemp(here));

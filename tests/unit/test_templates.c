@@ -3,19 +3,11 @@
  * first problem, every step of the ladder stands in the space of a problem, and the reference
  * compiles. A family's problems can all be had at the default point. */
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "runtime/compile/compile.h"
 #include "runtime/compile/source.h"
 #include "runtime/plan/launch.h"
+#include "tests/unit/unit.h"
 #include "tuner/config/config_sources.h"
 
 static struct hn_nvrtc nvrtc;
@@ -24,7 +16,6 @@ static struct hn_error err;
 
 static int set_up(void **state)
 {
-    (void)state;
     if (hn_nvrtc_open(&nvrtc, &err) != HN_OK ||
         glob(HONE_SOURCE_DIR "/configs/*.yaml", 0, NULL, &configs) != 0) {
         fprintf(stderr, "%s\n", err.message);
@@ -35,7 +26,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     globfree(&configs);
     hn_nvrtc_close(&nvrtc);
     return 0;
@@ -141,7 +131,6 @@ static void check_names(const struct hn_config *config)
 
 static void configs_and_templates_agree(void **state)
 {
-    (void)state;
     assert_true(configs.gl_pathc >= 3);
     for (size_t i = 0; i < configs.gl_pathc; i++) {
         struct hn_config *config;
@@ -226,7 +215,6 @@ static void check_ends(const struct hn_config *config, const struct hn_device *d
 
 static void defaults_serve_all_of_a_family(void **state)
 {
-    (void)state;
     struct hn_device device;
     size_t families = 0;
     ASSERT_OK(hn_device_for_architecture("sm_90", &device, &err));
@@ -251,7 +239,6 @@ static void defaults_serve_all_of_a_family(void **state)
 /* More rows of tiles than a grid has. */
 static void tall_products_have_a_default(void **state)
 {
-    (void)state;
     struct hn_device device;
     struct hn_config *config;
     struct hn_bindings problem;

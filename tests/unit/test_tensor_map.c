@@ -1,30 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/tensor_map.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench_fixture.h"
 #include "runtime/plan/launch.h"
+#include "tests/unit/unit.h"
 
 static struct bench_fixture matrix;
 
 static int load(void **state)
 {
-    (void)state;
     bench_fixture_load(&matrix, "double/tensor.yaml", 90);
     return 0;
 }
 
 static int unload(void **state)
 {
-    (void)state;
     bench_fixture_unload(&matrix);
     return 0;
 }
@@ -45,7 +35,6 @@ static int expect(const char *point, enum hn_outcome outcome, const char *part)
 static void kernels_are_given_maps(void **state)
 {
     struct hn_error err = {.message = ""};
-    (void)state;
     if (bench_fixture_open(&matrix, HN_COLD, &err) != HN_OK)
         fail_msg("%s", err.message);
     assert_true(expect("BOX=32,FAULT=0,PROMOTION=0,SWIZZLE=128", HN_OUTCOME_OK, "") > 1);
@@ -91,7 +80,6 @@ static void expect_rule(const struct hn_tensor *tensor, const char *part)
 
 static void rules_are_told(void **state)
 {
-    (void)state;
     BREAK(align, 16, "");
     BREAK(align, 8, "the buffer begins at multiples of 8 bytes; expected 16");
     BREAK(dims[1], 0, "dims[1] is 0; expected 1 to 4294967296");
@@ -117,7 +105,6 @@ static void rules_are_told(void **state)
 static void interleaved_channels_have_rules_of_their_own(void **state)
 {
     struct hn_tensor tensor = make();
-    (void)state;
     tensor.rank = 3;
     tensor.dims[0] = 8;
     tensor.dims[1] = 10;
@@ -141,7 +128,6 @@ static void points_are_checked_against_the_device(void **state)
     struct hn_launch launch;
     struct hn_device device = matrix.device;
     const struct hn_config *config = matrix.config;
-    (void)state;
     assert_int_equal(
         hn_launch_make(config->plan, &config->problems[0], &config->plan->defaults, &launch, NULL),
         HN_OK);
@@ -166,7 +152,6 @@ static void plans_keep_their_maps(void **state)
     const struct hn_plan *plan = matrix.config->plan;
     struct hn_error err = {.message = ""};
     struct hn_plan *again = NULL;
-    (void)state;
     json_t *json = hn_plan_to_json(plan);
     const json_t *map = json_array_get(json_object_get(json, "arguments"), 4);
     assert_string_equal(json_string_value(json_object_get(map, "role")), "tensor_map");

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static void appends_and_takes(void **state)
 {
-    (void)state;
     struct hn_text text;
     hn_text_init(&text);
     hn_text_append(&text, "grid ");
@@ -31,7 +23,6 @@ static void appends_and_takes(void **state)
 
 static void take_of_nothing_is_the_empty_string(void **state)
 {
-    (void)state;
     struct hn_text text;
     hn_text_init(&text);
     char *taken = hn_text_take(&text);
@@ -41,7 +32,6 @@ static void take_of_nothing_is_the_empty_string(void **state)
 
 static void failed_append_stays_failed(void **state)
 {
-    (void)state;
     struct hn_text text;
     hn_text_init(&text);
     hn_text_append(&text, "a");
@@ -57,19 +47,16 @@ static char folder[] = "/tmp/hone-test-text-XXXXXX";
 
 static int make_folder(void **state)
 {
-    (void)state;
     return mkdtemp(folder) == NULL ? -1 : 0;
 }
 
 static int remove_folder(void **state)
 {
-    (void)state;
     return rmdir(folder);
 }
 
 static void writes_and_reads_a_file(void **state)
 {
-    (void)state;
     char path[128];
     snprintf(path, sizeof path, "%s/file", folder);
     struct hn_error err;
@@ -92,7 +79,6 @@ static void writes_and_reads_a_file(void **state)
 
 static void file_errors_name_path_and_reason(void **state)
 {
-    (void)state;
     struct hn_error err;
     char *data;
     assert_int_equal(hn_text_read_file("/nowhere/x", 10, &data, NULL, &err), HN_ERUN);
@@ -105,7 +91,6 @@ static void file_errors_name_path_and_reason(void **state)
 
 static void devices_are_written_not_replaced(void **state)
 {
-    (void)state;
     struct hn_error err;
     assert_int_equal(hn_text_write_file("/dev/null", "x", 1, &err), HN_OK);
     struct stat info;
@@ -119,7 +104,6 @@ static void devices_are_written_not_replaced(void **state)
 
 static void finds_the_nearest_word(void **state)
 {
-    (void)state;
     static const char *const words[] = {"TILE_WIDTH", "PAD", "UNROLL", "M"};
     static const struct {
         const char *word;
@@ -152,7 +136,6 @@ static void finds_the_nearest_word(void **state)
 
 static void knows_words(void **state)
 {
-    (void)state;
     static const char *const good[] = {"a", "_", "Tile_4x8"};
     static const char *const bad[] = {"", "4x", "a-b", "a b", "\xc3\xa9"};
     for (size_t i = 0; i < 3; i++)
@@ -173,7 +156,6 @@ static void finds_what_is_not_utf8(void **state)
                                       "\xed\xa0\x80",
                                       "\xf4\x90\x80\x80",
                                       "\xf8\x88\x80\x80\x80"};
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         assert_null(hn_text_find_not_utf8(good[i]));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -194,7 +176,6 @@ static void words_of_a_shell(void **state)
         {"\xc3\xa9", "'\xc3\xa9'"},
         {"~", "'~'"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         struct hn_text text = {0};
         hn_text_append_word(&text, words[i][0]);

@@ -1,30 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/texture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench_fixture.h"
+#include "tests/unit/unit.h"
 
 static struct bench_fixture field;
 static const struct hn_bench_request both = {.verify = true, .measure = true};
 
 static int load(void **state)
 {
-    (void)state;
     bench_fixture_load(&field, "double/field.yaml", 90);
     return 0;
 }
 
 static int unload(void **state)
 {
-    (void)state;
     bench_fixture_unload(&field);
     return 0;
 }
@@ -51,7 +41,6 @@ static int expect(const char *point, enum hn_outcome outcome, const char *part)
 /* Short kernels are timed over several sets of the arguments: each has textures of its own. */
 static void textures_read_rows(void **state)
 {
-    (void)state;
     open_bench();
     assert_true(expect("FAULT=0,PAD=0,PATH=global", HN_OUTCOME_OK, "") > 1);
     assert_true(expect("FAULT=0,PAD=28,PATH=texture_1d", HN_OUTCOME_OK, "") > 1);
@@ -61,7 +50,6 @@ static void textures_read_rows(void **state)
 
 static void only_what_is_in_the_rows_counts(void **state)
 {
-    (void)state;
     open_bench();
     expect("FAULT=1,PAD=0,PATH=global", HN_OUTCOME_OK, "");
     expect("FAULT=2,PAD=0,PATH=global", HN_OUTCOME_WRONG_RESULT,
@@ -72,7 +60,6 @@ static void only_what_is_in_the_rows_counts(void **state)
 
 static void a_texture_that_the_device_refuses_is_named(void **state)
 {
-    (void)state;
     struct hn_shape *shape = &field.config->plan->arguments[0].shape;
     shape->device = false; /* 400 bytes: no multiple of 32 */
     open_bench();
@@ -84,7 +71,6 @@ static void a_texture_that_the_device_refuses_is_named(void **state)
 
 static void pitches_are_values_of_expressions(void **state)
 {
-    (void)state;
     const struct hn_plan *plan = field.config->plan;
     struct hn_bindings problem, point;
     struct hn_value *values = NULL;
@@ -109,7 +95,6 @@ static void pitches_are_values_of_expressions(void **state)
 
 static void a_pitch_is_at_least_a_row(void **state)
 {
-    (void)state;
     const struct hn_plan *plan = field.config->plan;
     struct hn_bindings problem, point;
     struct hn_value *values = NULL;
@@ -125,7 +110,6 @@ static void a_pitch_is_at_least_a_row(void **state)
 
 static void what_a_texture_can_read(void **state)
 {
-    (void)state;
     struct hn_argument buffer = {.element = HN_FLOAT32, .lanes = 1};
     struct hn_texture line = {.dimensions = 1, .address = {HN_TEXTURE_CLAMP, HN_TEXTURE_CLAMP}};
     struct hn_texture plane = line;

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/workers/usage.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static void what_follows_its_like_is_joined(void **state)
 {
     struct hn_timeline timeline = {.count = 0};
-    (void)state;
     hn_timeline_add(&timeline, "open", 0, 100);
     hn_timeline_add(&timeline, "evaluate", 110, 120);
     hn_timeline_add(&timeline, "evaluate", 130, 150);
@@ -29,7 +23,6 @@ static void what_follows_its_like_is_joined(void **state)
 static void a_span_holds_all_that_was_joined(void **state)
 {
     struct hn_timeline timeline = {.count = 0};
-    (void)state;
     hn_timeline_add(&timeline, "compile", 50, 60);
     hn_timeline_add(&timeline, "compile", 10, 55);
     assert_true(timeline.spans[0].from_ms == 10 && timeline.spans[0].to_ms == 60);
@@ -38,7 +31,6 @@ static void a_span_holds_all_that_was_joined(void **state)
 static void what_does_not_fit_is_joined_with_the_last(void **state)
 {
     struct hn_timeline timeline = {.count = 0};
-    (void)state;
     for (int i = 0; i < HN_TIMELINE_LIMIT + 10; i++)
         hn_timeline_add(&timeline, i % 2 == 0 ? "a" : "b", i, i + 1);
     assert_int_equal(timeline.count, HN_TIMELINE_LIMIT);

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/strategy/trail.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 enum { WIDTH = 3 };
 
@@ -44,7 +38,6 @@ static size_t changes(const uint16_t *a, const uint16_t *b)
 
 static void points_are_found_again(void **state)
 {
-    (void)state;
     struct hn_space *space = space_with(NULL);
     struct hn_trail trail;
     init(&trail, space);
@@ -70,7 +63,6 @@ static void points_are_found_again(void **state)
 
 static void costs_are_those_told(void **state)
 {
-    (void)state;
     struct hn_space *space = space_with(NULL);
     struct hn_trail trail;
     init(&trail, space);
@@ -94,7 +86,6 @@ static void costs_are_those_told(void **state)
 
 static void repair_changes_as_little_as_possible(void **state)
 {
-    (void)state;
     struct hn_space *space = space_with("A + B <= 9");
     struct hn_trail trail;
     init(&trail, space);
@@ -115,7 +106,6 @@ static void repair_changes_as_little_as_possible(void **state)
 
 static void repair_does_not_undo_a_change(void **state)
 {
-    (void)state;
     struct hn_space *space = space_with("A == B");
     struct hn_trail trail;
     init(&trail, space);
@@ -131,7 +121,6 @@ static void repair_does_not_undo_a_change(void **state)
 
 static void repair_falls_back_to_the_anchor(void **state)
 {
-    (void)state;
     struct hn_space *space = space_with("A == B and B == 2 * C");
     struct hn_trail trail;
     init(&trail, space);
@@ -145,7 +134,6 @@ static void repair_falls_back_to_the_anchor(void **state)
 
 static void steps_visit_each_neighbour_once(void **state)
 {
-    (void)state;
     struct hn_space *space = space_with("A * B <= 20");
     struct hn_trail trail;
     init(&trail, space);
@@ -169,7 +157,6 @@ static void steps_visit_each_neighbour_once(void **state)
 
 static void change_reaches_where_no_neighbour_is(void **state)
 {
-    (void)state;
     struct hn_space *space = space_with("A == B and C == 0");
     struct hn_trail trail;
     init(&trail, space);
@@ -189,7 +176,6 @@ static void change_reaches_where_no_neighbour_is(void **state)
 
 static void renew_finds_the_rest_of_the_space(void **state)
 {
-    (void)state;
     struct hn_space *space = space_with("A * B * C < 30");
     struct hn_trail trail;
     init(&trail, space);

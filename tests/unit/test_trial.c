@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/statistics.h"
 #include "runtime/bench/measure.h"
 #include "runtime/bench/trial.h"
+#include "tests/unit/unit.h"
 
 /* Of each card's honest variants, and of cheats: HONE_HONEST says another number. */
 enum { HONEST = 20000, CHEATS = 1000 };
@@ -49,7 +40,6 @@ static enum hn_suspicion checked(double poisoned_us, double rewritten_us, double
 /* Of y[i] = 2 * x[i] on an H100: launches that were compared took 16.75 us, the others 7.831 us. */
 static void an_honest_variant_that_was_slow_once_is_acquitted(void **state)
 {
-    (void)state;
     /* It does not happen again. */
     assert_int_equal(checked(7.831, 7.84, 7.82, 5.85, 5.84), HN_SUSPICION_ACQUITTED);
     /* It does, and to the control as well. */
@@ -63,7 +53,6 @@ static void an_honest_variant_that_was_slow_once_is_acquitted(void **state)
 static void what_lasts_for_rounds_is_in_both_times(void **state)
 {
     const double even[] = {7.83, 7.83, 7.83};
-    (void)state;
     for (size_t from = 0; from < HN_TRIAL_ROUNDS; from += 8) {
         struct hn_trial trial = made(HN_SUSPICION_CHECKED, 3, even, even);
         for (int side = 0; side < 2; side++)
@@ -78,7 +67,6 @@ static void what_lasts_for_rounds_is_in_both_times(void **state)
 
 static void who_leaves_work_out_is_guilty(void **state)
 {
-    (void)state;
     assert_int_equal(checked(103.7, 12.06, 12.1, 90.0, 90.0), HN_SUSPICION_CHECKED);
     assert_int_equal(checked(100.0, 90.0, 100.0, 90.0, 90.0), HN_SUSPICION_CHECKED);
     /* What it saves does not matter. */
@@ -98,7 +86,6 @@ static enum hn_suspicion again(double fresh_us, double again_us, double slack_us
 
 static void who_remembers_is_guilty(void **state)
 {
-    (void)state;
     assert_int_equal(again(106.0, 22.27, 1.5), HN_SUSPICION_AGAIN);
     assert_int_equal(again(100.0, 95.0, 1.5), HN_SUSPICION_AGAIN);
     /* Nor may one be slower where it finds its work done. */
@@ -116,7 +103,6 @@ static void what_the_control_shows_is_honest(void **state)
     const double nearly[] = {108.0, 100.0, 108.0};
     const double longer[] = {1040.0, 1000.0, 1040.0};
     const double honest[] = {100.0, 100.0, 100.0}, guilty[] = {120.0, 100.0, 120.0};
-    (void)state;
     struct hn_trial trial = made(HN_SUSPICION_CHECKED, 3, accused, alike);
     assert_int_equal(hn_trial_judge(&trial), HN_SUSPICION_CHECKED);
     trial = made(HN_SUSPICION_CHECKED, 3, nearly, alike);
@@ -133,7 +119,6 @@ static void what_the_control_shows_is_honest(void **state)
 static void compared_launches_may_be_a_little_slower(void **state)
 {
     double others[] = {10.4, 10.0, 10.1, 10.2, 10.3, 10.5};
-    (void)state;
     assert_false(hn_measure_is_suspicious(1.05 * 10.5 + 0.09, others, 6, 0.1));
     assert_true(hn_measure_is_suspicious(1.05 * 10.5 + 0.11, others, 6, 0.1));
     /* Two others tell nothing. */
@@ -291,7 +276,6 @@ static void accuse_honest(const char *card)
 
 static void no_honest_variant_is_accused(void **state)
 {
-    (void)state;
     accuse_honest("h100");
     accuse_honest("h200");
 }
@@ -316,7 +300,6 @@ static double share_found(double saving)
 static void cheats_are_found(void **state)
 {
     static const char *const cards[] = {"h100", "h200"};
-    (void)state;
     for (int i = 0; i < 2; i++) {
         load_noise(cards[i]);
         double tenth = share_found(0.1), fifth = share_found(0.2), half = share_found(0.5);
@@ -355,7 +338,6 @@ static void a_round_has_each_launch_in_an_order_that_is_drawn(void **state)
     struct log log = {.times_us = {10.0, 10.0, 10.0}};
     struct hn_random secret = hn_random_seeded(1);
     struct hn_trial trial = {.kind = HN_SUSPICION_CHECKED, .sides = 2, .legs = 3, .most = 11};
-    (void)state;
     hold(&trial, note, &log, &secret);
     assert_int_equal(trial.rounds, 11);
     for (int side = 0; side < 2; side++)
@@ -369,7 +351,6 @@ static void without_a_control_it_ends_where_nothing_is_to_be_seen(void **state)
     struct log log = {.times_us = {10.0, 10.0, 10.0}};
     struct hn_random secret = hn_random_seeded(1);
     struct hn_trial trial = {.kind = HN_SUSPICION_AGAIN, .sides = 1, .legs = 2, .most = 48};
-    (void)state;
     hold(&trial, note, &log, &secret);
     assert_int_equal(trial.rounds, 4);
     log.times_us[1] = 9.0;

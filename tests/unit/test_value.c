@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/value.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static char *text_of(struct hn_value value)
 {
@@ -20,7 +13,6 @@ static char *text_of(struct hn_value value)
 
 static void has_one_text(void **state)
 {
-    (void)state;
     const struct {
         struct hn_value value;
         const char *text;
@@ -54,7 +46,6 @@ static void has_one_text(void **state)
 
 static void random_reals_read_back(void **state)
 {
-    (void)state;
     uint64_t bits = 0x9e3779b97f4a7c15;
     for (int i = 0; i < 20000; i++) {
         bits ^= bits << 13;
@@ -75,7 +66,6 @@ static void random_reals_read_back(void **state)
 
 static void reads_the_core_schema(void **state)
 {
-    (void)state;
     const struct {
         const char *text;
         struct hn_value value;
@@ -110,7 +100,6 @@ static void reads_the_core_schema(void **state)
 
 static void refuses_what_is_no_value(void **state)
 {
-    (void)state;
     static const char *const bad[] = {"",    "~",   "0x",   "0o8", "1e",     ".",   "1.2.3", "a-b",
                                       "1_0", "a b", "-0x1", "+",   "0x1p-3", "--1", "-",     "1 "};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -132,7 +121,6 @@ static void refuses_what_is_no_value(void **state)
 
 static void equality_does_not_convert(void **state)
 {
-    (void)state;
     struct hn_value one = hn_integer(1);
     struct hn_value real = hn_real(1);
     struct hn_value yes = hn_boolean(true);
@@ -147,7 +135,6 @@ static void equality_does_not_convert(void **state)
 
 static void orders_totally(void **state)
 {
-    (void)state;
     const struct hn_value sorted[] = {
         hn_boolean(false),
         hn_boolean(true),
@@ -178,7 +165,6 @@ static void orders_totally(void **state)
 
 static void counts_as_a_number(void **state)
 {
-    (void)state;
     const struct hn_value values[] = {hn_integer(3), hn_real(0.5), hn_boolean(true), hn_word("a")};
     const double numbers[] = {3, 0.5, 1, 0};
     for (size_t i = 0; i < 4; i++)

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/config/yaml.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "base/text.h"
+#include "tests/unit/unit.h"
 
 static const char file[] = "t.yaml";
 
@@ -57,7 +48,6 @@ static void assert_place(const struct hn_yaml *node, int line, int column)
 
 static void a_mapping_keeps_order_and_places(void **state)
 {
-    (void)state;
     struct hn_yaml *root = load("# a comment\nkernel: matmul\nTILE: [16,\n       32]\n");
     assert_int_equal(root->kind, HN_YAML_MAPPING);
     assert_int_equal(root->count, 2);
@@ -82,7 +72,6 @@ static void a_mapping_keeps_order_and_places(void **state)
 
 static void quotes_and_flow_are_told(void **state)
 {
-    (void)state;
     struct hn_yaml *root = load("a: plain\nb: 'single'\nc: \"dou\\\"ble\"\nd: |\n  block\n"
                                 "e: {f: [g]}\nh:\n");
     assert_false(hn_yaml_get(root, "a")->quoted);
@@ -102,7 +91,6 @@ static void quotes_and_flow_are_told(void **state)
 
 static void an_alias_is_a_copy(void **state)
 {
-    (void)state;
     struct hn_yaml *root = load("a: &x {p: [1, 2]}\nb: *x\nc: &x 3\nd: *x\n");
     const struct hn_yaml *a = hn_yaml_get(root, "a");
     const struct hn_yaml *b = hn_yaml_get(root, "b");
@@ -122,7 +110,6 @@ static void refuse_text(const char *text, const char *message)
 
 static void what_is_no_plain_tree_is_refused(void **state)
 {
-    (void)state;
     refuse_text("", "t.yaml:1:1: the file is empty");
     refuse_text("a: *b\n", "t.yaml:1:4: alias '*b' names no anchor that was completed before it");
     refuse_text("a: !shape 1\n", "t.yaml:1:4: found tag '!shape'; tags are not used here");
@@ -136,7 +123,6 @@ static void what_is_no_plain_tree_is_refused(void **state)
 
 static void depth_is_bounded(void **state)
 {
-    (void)state;
     char text[256];
     memset(text, '[', 100);
     memset(text + 100, ']', 100);
@@ -150,7 +136,6 @@ static void depth_is_bounded(void **state)
 
 static void aliases_are_bounded(void **state)
 {
-    (void)state;
     struct hn_text text;
     hn_text_init(&text);
     hn_text_append(&text, "a: &a [1, 2, 3, 4, 5, 6, 7, 8, 9]\nb:\n");
@@ -165,7 +150,6 @@ static void aliases_are_bounded(void **state)
 
 static void a_missing_file_is_named(void **state)
 {
-    (void)state;
     struct hn_yaml *root = NULL;
     struct hn_error err = {0};
     assert_int_equal(hn_yaml_load("missing.yaml", &root, &err), HN_ECONFIG);
