@@ -220,13 +220,12 @@ static void read_mark(struct token *token, struct hn_error *err)
 static struct token *read_tokens(const char *text, size_t *count, struct hn_error *err)
 {
     /* every token but the last takes at least one character */
-    struct token *tokens = calloc(strlen(text) + 1, sizeof *tokens);
+    struct token *tokens = malloc((strlen(text) + 1) * sizeof *tokens);
     const char *next = text;
     for (*count = 0; tokens != NULL && !hn_failed(err); ++*count) {
         struct token *token = &tokens[*count];
         next += strspn(next, " \t\r\n");
-        token->start = next;
-        token->column = (size_t)(next - text) + 1;
+        *token = (struct token){.start = next, .column = (size_t)(next - text) + 1};
         if (*next == '\0')
             break;
         const char *end = NULL;
@@ -264,8 +263,8 @@ static int parse_unary(struct parser *parser);
 
 static bool is_mark(const struct token *token, const char *mark)
 {
-    return token->kind == TOKEN_MARK && *token->start == *mark && strlen(mark) == token->length &&
-           strncmp(token->start, mark, token->length) == 0;
+    return token->kind == TOKEN_MARK && strncmp(token->start, mark, token->length) == 0 &&
+           mark[token->length] == '\0';
 }
 
 static bool take_mark(struct parser *parser, const char *mark)
@@ -313,6 +312,8 @@ static int emit(struct parser *parser, enum hn_code code, const struct token *to
                                      .slot = HN_SLOT_UNBOUND,
                                      .column = (unsigned)token->column,
                                      .height = 1};
+    if (hn_failed(parser->err))
+        return 0;
     /* an element more of a list, an argument more or a link more is no operator in a row */
     bool folds = code == HN_OP_CHAIN || code == HN_OP_ANY || code == HN_OP_ALL ||
                  code == HN_OP_MIN || code == HN_OP_MAX;
@@ -659,7 +660,7 @@ static void parse_tokens(struct hn_expression *expression, const struct token *t
                          struct hn_error *err)
 {
     /* half of them for operations that change places */
-    expression->list = calloc(4 * count + 4, sizeof *expression->list);
+    expression->list = malloc((4 * count + 4) * sizeof *expression->list);
     expression->strings = malloc(strlen(expression->text) + count + 1);
     if (expression->list == NULL || expression->strings == NULL) {
         hn_fail_memory(err);
