@@ -13,8 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cache/store/known.h"
-#include "cache/store/store_rules.h"
+#include "cache/store/store.h"
 #include "runtime/libhone/library.h"
 
 enum { ROUNDS = 20000 };
@@ -209,8 +208,7 @@ static void measure_rule(struct hone_cache *cache)
     const struct hn_stored_rule *stored = &family->stored.items[0];
     struct hn_known_problems known;
     double start_ms = hn_now_ms();
-    if (hn_known_problems_read(cache->store, "sgemm", stored->identity.signature, &known,
-                               &reason) != HN_OK)
+    if (hn_known_problems_read(cache->store, "sgemm", &known, &reason) != HN_OK)
         stop("rule", reason.message);
     printf("reading which problems there are took %.2f ms, once a program\n",
            hn_now_ms() - start_ms);

@@ -26,10 +26,8 @@ import scale
 
 KERNELS, PER_SESSION = 8, 1000
 SUMMED = {
-    "task": "kernel, signature, problem, regime, objective, device, capability, sm_count, mig_profile",
-    "session": "task_id, version_id, origin, started, command, simulated, machine, source, imported",
+    "session": "origin, kernel, problem, task, version, plan, rule, started, command, simulated, machine, source, imported",
     "record": "session_id, point, outcome, verification, final, objective, json",
-    "plan": "version_id, kernel, json",
 }
 
 
@@ -48,23 +46,20 @@ def make_cache(first, path, number, records):
     shutil.copy(first, path)
     connection = sqlite3.connect(path)
     connection.create_function("checksum", -1, cases.checksum)
-    version, = connection.execute("SELECT id FROM version").fetchone()
     text, kind = connection.execute("SELECT json, verification FROM record WHERE outcome = 'ok' LIMIT 1").fetchone()
-    task = connection.execute("SELECT * FROM task").fetchone()
-    plan, = connection.execute("SELECT json FROM plan").fetchone()
+    task, version, plan = connection.execute("SELECT task, version, plan FROM session").fetchone()
     record = json.loads(text)
-    for table in ("image", "record", "session", "plan_file", "plan", "task"):
+    for table in ("image", "record", "session"):
         connection.execute(f"DELETE FROM {table}")
     sessions = -(-records // PER_SESSION)
-    for kernel in range(KERNELS):
-        connection.execute("INSERT INTO plan VALUES(?, ?, ?, 0)", (version, f"kernel{kernel}", plan))
     for session in range(sessions):
         # One problem is everybody's, the others are each machine's own.
         size = 64 if session == 0 else 64 * (1 + number * sessions + session)
-        connection.execute("INSERT INTO task VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
-                           (session + 1, f"kernel{session % KERNELS}", task[2], f"n={size}", *task[4:10]))
-        connection.execute("INSERT INTO session VALUES(?, ?, ?, ?, ?, 'hone tune', 0, ?, '', 0, 0)",
-                           (session + 1, session + 1, version, f"{number:016x}{session:016x}", 1.7e9 + number, f"node{number}"))
+        kernel = f"kernel{session % KERNELS}"
+        own = json.dumps(dict(json.loads(task), kernel=kernel, problem={"n": size}), sort_keys=True, separators=(",", ":"))
+        connection.execute("INSERT INTO session VALUES(?, ?, ?, ?, ?, ?, ?, NULL, ?, 'hone tune', 0, ?, '', 0, 0)",
+                           (session + 1, f"{number:016x}{session:016x}", kernel, f"n={size}", own, version, plan, 1.7e9 + number,
+                            f"node{number}"))
         rows = []
         for i in range(min(PER_SESSION, records - session * PER_SESSION)):
             us = 50 + (i * 7919 + number * 104729) % 10007 / 100

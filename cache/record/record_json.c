@@ -155,6 +155,18 @@ static const struct hn_field device_fields[] = {
 const struct hn_structure hn_device_identity_structure =
     HN_STRUCTURE(hn_device_identity, device_fields, NULL);
 
+#define TEXT(type, member)                                                                         \
+    .key = #member, .needed = true, .kind = HN_FIELD_STRING, HN_AT(type, member)
+static const struct hn_field identity_fields[] = {
+    {TEXT(hn_identity, kernel)},
+    {TEXT(hn_identity, signature)},
+    {.key = "problem", .needed = true, HN_OWN(hn_identity, problem, hn_bindings_field)},
+    {TEXT(hn_identity, regime)},
+    {TEXT(hn_identity, objective)},
+    {.key = "device", .needed = true, HN_STRUCT(hn_identity, device, hn_device_identity_structure)},
+};
+const struct hn_structure hn_identity_structure = HN_STRUCTURE(hn_identity, identity_fields, NULL);
+
 static const struct hn_field version_fields[] = {
     {CHARS(hn_version, template_hash)}, {CHARS(hn_version, options_hash)},
     {CHARS(hn_version, plan_hash)},     {CHARS(hn_version, driver)},

@@ -20,6 +20,7 @@ enum hn_status hn_record_from_json(const json_t *json, const char *objective, st
 /* Of those that have them. Reading resources makes them known. */
 extern const struct hn_structure hn_resources_structure;
 extern const struct hn_structure hn_device_identity_structure;
+extern const struct hn_structure hn_identity_structure;
 extern const struct hn_structure hn_version_structure;
 
 #endif

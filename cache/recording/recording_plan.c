@@ -24,60 +24,26 @@ static void strip_folder(json_t *object, const char *key)
 
 json_t *hn_recording_plan_write(const struct hn_stored_plan *stored)
 {
-    json_t *plan = json_loads(stored->json, 0, NULL);
-    json_t *files = json_array();
-    if (plan == NULL || files == NULL) {
-        json_decref(plan);
-        json_decref(files);
-        return NULL;
-    }
+    struct hn_store_file *files = calloc(stored->file_count + 1, sizeof *files);
+    for (size_t i = 0; files != NULL && i < stored->file_count; i++)
+        files[i] = (struct hn_store_file){i == 0 ? base_name(stored->files[i].name)
+                                                 : stored->files[i].name,
+                                          stored->files[i].text};
+    const struct hn_store_plan own = {stored->json, files, stored->file_count};
+    json_t *source = files == NULL ? NULL : hn_stored_plan_to_json(&own);
+    json_t *plan = json_object_get(source, "plan");
+    free(files);
     strip_folder(plan, "template");
     strip_folder(json_object_get(plan, "reference"), "template");
     (void)json_object_del(plan, "config");
-    for (size_t i = 0; i < stored->file_count; i++) {
-        const char *name = stored->files[i].name;
-        (void)json_array_append_new(files,
-                                    json_pack("{s:s, s:s}", "name", i == 0 ? base_name(name) : name,
-                                              "text", stored->files[i].text));
-    }
-    return json_pack("{s:o, s:o}", "plan", plan, "files", files);
-}
-
-static enum hn_status read_file(const json_t *json, struct hn_stored_plan *stored,
-                                struct hn_error *err)
-{
-    const char *name = json_string_value(json_object_get(json, "name"));
-    const char *text = json_string_value(json_object_get(json, "text"));
-    if (name == NULL || text == NULL)
-        return hn_fail(err, HN_EFORMAT, "'files' holds something without a name or a text");
-    enum hn_status status = hn_gate_line("the name of a template", name, HN_NAME_MOST, err);
-    if (status != HN_OK)
-        return status;
-    struct hn_stored_file *file = &stored->files[stored->file_count++];
-    file->name = strdup(name);
-    file->text = strdup(text);
-    return file->name == NULL || file->text == NULL ? hn_fail_memory(err) : HN_OK;
+    return source;
 }
 
 enum hn_status hn_recording_plan_read(const json_t *source, struct hn_stored_plan *stored,
                                       struct hn_error *err)
 {
     *stored = (struct hn_stored_plan){.json = NULL};
-    if (source == NULL)
-        return HN_OK;
-    const json_t *plan = json_object_get(source, "plan");
-    const json_t *files = json_object_get(source, "files");
-    if (!json_is_object(plan) || !json_is_array(files))
-        return hn_fail(err, HN_EFORMAT, "'source' has no 'plan' or no 'files'");
-    stored->json = json_dumps(plan, JSON_COMPACT | JSON_SORT_KEYS);
-    stored->files = calloc(json_array_size(files) + 1, sizeof *stored->files);
-    enum hn_status status =
-        stored->json == NULL || stored->files == NULL ? hn_fail_memory(err) : HN_OK;
-    for (size_t i = 0; status == HN_OK && i < json_array_size(files); i++)
-        status = read_file(json_array_get(files, i), stored, err);
-    if (status != HN_OK)
-        hn_stored_plan_free(stored);
-    return status;
+    return source == NULL ? HN_OK : hn_stored_plan_from_json(source, stored, err);
 }
 
 /* The "hone" object alone, which Hone writes into a line of its own before the rows. */

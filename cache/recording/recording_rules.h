@@ -2,7 +2,7 @@
 #ifndef HONE_CACHE_RECORDING_RECORDING_RULES_H
 #define HONE_CACHE_RECORDING_RECORDING_RULES_H
 
-#include "cache/store/store_rules.h"
+#include "cache/store/store.h"
 
 /* Rules of families in files of their own beside the recordings: NAME.family or NAME.family.gz, a recording with a rule in
  * place of a problem and rows. Who reads a folder of recordings does not see them. */

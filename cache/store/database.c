@@ -8,18 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/text.h"
-#include "cache/store/lock_wait.h"
 #include "cache/store/store_place.h"
 
 /* What a statement that reads may take inside SQLite: longer than it may wait for a lock. SQLite
  * asks each so many of its instructions whether to go on. */
 enum { PATIENCE_MS = 60000, INSTRUCTIONS = 10000 };
+
+/* How long another process' lock on the cache is waited for: writers hold it for milliseconds; a
+ * process that was stopped in the middle may hold it longer. After a signal only for a moment, so
+ * that what was finished is kept where it can be. */
+enum { LOCK_WAIT_MS = 30000, LOCK_AFTER_SIGNAL_MS = 200 };
+/* Mostly the lock is free again at once. */
+enum { SHORT_STEPS = 10, SHORT_MS = 1, STEP_MS = 10 };
 
 struct hn_database {
     sqlite3 *handle;
@@ -119,7 +126,7 @@ static enum hn_status fail_sqlite(const struct hn_database *database, int code,
                            "was to be given last is not kept",
                            path);
         return hn_fail(err, HN_ERUN, "cache '%s' was locked by another process for %d s", path,
-                       HN_LOCK_WAIT_MS / 1000);
+                       LOCK_WAIT_MS / 1000);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return fail_damaged(path, reason, err);
@@ -198,6 +205,20 @@ static void checksum(sqlite3_context *context, int count, sqlite3_value **values
     sqlite3_result_int64(context, (sqlite3_int64)sum);
 }
 
+/* SQLite's busy handler: sleeps and says 1, or 0 when it was long enough. times: how often it was
+ * called for this lock. */
+static int wait_for_lock(void *unused, int times)
+{
+    (void)unused;
+    int long_steps = times > SHORT_STEPS ? times - SHORT_STEPS : 0;
+    int waited_ms = (times - long_steps) * SHORT_MS + long_steps * STEP_MS;
+    if (waited_ms >= (hn_interrupted() != 0 ? LOCK_AFTER_SIGNAL_MS : LOCK_WAIT_MS))
+        return 0;
+    int step_ms = times < SHORT_STEPS ? SHORT_MS : STEP_MS;
+    nanosleep(&(struct timespec){.tv_nsec = step_ms * 1000000L}, NULL);
+    return 1;
+}
+
 static int is_late(void *pointer)
 {
     const struct hn_database *database = pointer;
@@ -241,17 +262,17 @@ static void harden(struct hn_database *database)
     sqlite3_progress_handler(database->handle, INSTRUCTIONS, is_late, database);
 }
 
-static enum hn_status set_up(struct hn_database *database, struct hn_error *err)
+static void set_up(struct hn_database *database, struct hn_error *err)
 {
     sqlite3_extended_result_codes(database->handle, 1);
-    sqlite3_busy_handler(database->handle, hn_lock_wait, NULL);
+    sqlite3_busy_handler(database->handle, wait_for_lock, NULL);
     harden(database);
     int code = sqlite3_create_function_v2(database->handle, "checksum", -1,
                                           SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY,
                                           NULL, checksum, NULL, NULL, NULL);
     if (code != SQLITE_OK)
-        return fail_sqlite(database, code, err);
-    return hn_database_run(database, "PRAGMA cell_size_check = ON", err);
+        fail_sqlite(database, code, err);
+    hn_database_run(database, "PRAGMA cell_size_check = ON", err);
 }
 
 /* Whether who wrote it was killed at that, so that its journal has to be rolled back before it can
@@ -263,46 +284,43 @@ static bool is_half_written(struct hn_database *database)
 }
 
 /* That takes a handle that may write; this one does nothing else with it. */
-static enum hn_status roll_back(struct hn_database *database, struct hn_error *err)
+static void roll_back(struct hn_database *database, struct hn_error *err)
 {
     sqlite3_close(database->handle);
     int code = sqlite3_open_v2(database->path, &database->handle, SQLITE_OPEN_READWRITE, NULL);
     if (code != SQLITE_OK)
-        return fail_sqlite(database, code, err);
-    enum hn_status status = set_up(database, err);
-    return status == HN_OK ? hn_database_run(database, "PRAGMA query_only = ON", err) : status;
+        fail_sqlite(database, code, err);
+    else
+        set_up(database, err);
+    hn_database_run(database, "PRAGMA query_only = ON", err);
 }
 
-enum hn_status hn_database_open(const char *path, enum hn_database_mode mode,
-                                struct hn_database **database, struct hn_error *err)
+struct hn_database *hn_database_open(const char *path, enum hn_database_mode mode,
+                                     struct hn_error *err)
 {
-    enum hn_status status;
-    *database = NULL;
-    struct hn_database *own = calloc(1, sizeof *own);
-    if (own == NULL)
-        return hn_fail_memory(err);
-    hn_database_set_patience(own, PATIENCE_MS);
-    own->path = strdup(path);
-    if (own->path == NULL) {
-        status = hn_fail_memory(err);
-        goto close_database;
+    if (hn_failed(err))
+        return NULL;
+    struct hn_database *database = calloc(1, sizeof *database);
+    char *own_path = strdup(path);
+    if (database == NULL || own_path == NULL) {
+        free(database);
+        free(own_path);
+        hn_fail_memory(err);
+        return NULL;
     }
-    int code = open_handle(own, mode);
-    if (code != SQLITE_OK) {
-        status = fail_sqlite(own, code, err);
-        goto close_database;
-    }
-    status = set_up(own, err);
-    if (status == HN_OK && mode == HN_DATABASE_READ && is_half_written(own))
-        status = roll_back(own, err);
-    if (status != HN_OK)
-        goto close_database;
-    *database = own;
-    return HN_OK;
-
-close_database:
-    hn_database_close(own);
-    return status;
+    database->path = own_path;
+    hn_database_set_patience(database, PATIENCE_MS);
+    int code = open_handle(database, mode);
+    if (code != SQLITE_OK)
+        fail_sqlite(database, code, err);
+    else
+        set_up(database, err);
+    if (!hn_failed(err) && mode == HN_DATABASE_READ && is_half_written(database))
+        roll_back(database, err);
+    if (!hn_failed(err))
+        return database;
+    hn_database_close(database);
+    return NULL;
 }
 
 void hn_database_close(struct hn_database *database)
@@ -320,31 +338,30 @@ void hn_database_set_patience(struct hn_database *database, double patience_ms)
     database->deadline_ms = INFINITY;
 }
 
-enum hn_status hn_database_run(struct hn_database *database, const char *sql, struct hn_error *err)
+void hn_database_run(struct hn_database *database, const char *sql, struct hn_error *err)
 {
+    if (hn_failed(err))
+        return;
     database->deadline_ms = INFINITY;
     int code = sqlite3_exec(database->handle, sql, NULL, NULL, NULL);
-    return code == SQLITE_OK ? HN_OK : fail_sqlite(database, code, err);
+    if (code != SQLITE_OK)
+        fail_sqlite(database, code, err);
 }
 
-enum hn_status hn_database_integer(struct hn_database *database, const char *sql, int64_t *value,
-                                   struct hn_error *err)
+int64_t hn_database_integer(struct hn_database *database, const char *sql, struct hn_error *err)
 {
-    struct hn_statement *statement;
-    bool row = false;
-    enum hn_status status = hn_database_prepare(database, sql, &statement, err);
-    if (status == HN_OK)
-        status = hn_statement_step(statement, &row, err);
-    if (status == HN_OK)
-        *value = row ? hn_column_integer(statement, 0) : 0;
+    struct hn_statement *statement = hn_database_prepare(database, sql, err);
+    int64_t value = hn_statement_step(statement, err) ? hn_column_integer(statement, 0) : 0;
     hn_statement_finish(statement);
-    return status;
+    return value;
 }
 
-void hn_database_rollback(struct hn_database *database)
+enum hn_status hn_database_commit(struct hn_database *database, struct hn_error *err)
 {
+    hn_database_run(database, "COMMIT", err);
     if (sqlite3_get_autocommit(database->handle) == 0)
         (void)sqlite3_exec(database->handle, "ROLLBACK", NULL, NULL, NULL);
+    return err->status;
 }
 
 int64_t hn_database_last_id(const struct hn_database *database)
@@ -360,21 +377,22 @@ static int take_journal_mode(void *mode, int columns, char **values, char **name
     return 0;
 }
 
-enum hn_status hn_database_set_wal(struct hn_database *database, bool wal, bool *done,
-                                   struct hn_error *err)
+bool hn_database_set_wal(struct hn_database *database, bool wal, struct hn_error *err)
 {
-    const char *wanted = wal ? "wal" : "delete";
     const char *sql = wal ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE";
     char mode[16] = "";
     int code = SQLITE_BUSY;
+    if (hn_failed(err))
+        return false;
     /* SQLite does not always wait by itself when the journal is switched. */
-    for (int times = 0; code != SQLITE_OK && (times == 0 || hn_lock_wait(NULL, times)); times++) {
+    for (int times = 0; code != SQLITE_OK && (times == 0 || wait_for_lock(NULL, times)); times++) {
         code = sqlite3_exec(database->handle, sql, take_journal_mode, mode, NULL);
         if ((code & 0xff) != SQLITE_BUSY)
             break;
     }
-    *done = code == SQLITE_OK && strcmp(mode, wanted) == 0;
-    return code == SQLITE_OK ? HN_OK : fail_sqlite(database, code, err);
+    if (code != SQLITE_OK)
+        fail_sqlite(database, code, err);
+    return code == SQLITE_OK && strcmp(mode, wal ? "wal" : "delete") == 0;
 }
 
 bool hn_database_has_moved(const struct hn_database *database)
@@ -385,40 +403,41 @@ bool hn_database_has_moved(const struct hn_database *database)
            moved != 0;
 }
 
-enum hn_status hn_database_copy(struct hn_database *database, const char *path,
-                                struct hn_error *err)
+void hn_database_copy(struct hn_database *database, const char *path, struct hn_error *err)
 {
-    struct hn_database *copy;
-    enum hn_status status = hn_database_open(path, HN_DATABASE_WRITE, &copy, err);
-    if (status != HN_OK)
-        return status;
+    struct hn_database *copy = hn_database_open(path, HN_DATABASE_WRITE, err);
+    if (copy == NULL)
+        return;
     sqlite3_backup *backup = sqlite3_backup_init(copy->handle, "main", database->handle, "main");
     if (backup != NULL) {
         (void)sqlite3_backup_step(backup, -1);
         (void)sqlite3_backup_finish(backup);
     }
     int code = sqlite3_extended_errcode(copy->handle);
-    status = code == SQLITE_OK ? HN_OK : fail_sqlite(copy, code, err);
+    if (code != SQLITE_OK)
+        fail_sqlite(copy, code, err);
     hn_database_close(copy);
-    return status;
 }
 
-enum hn_status hn_database_prepare(struct hn_database *database, const char *sql,
-                                   struct hn_statement **statement, struct hn_error *err)
+struct hn_statement *hn_database_prepare(struct hn_database *database, const char *sql,
+                                         struct hn_error *err)
 {
-    *statement = calloc(1, sizeof **statement);
-    if (*statement == NULL)
-        return hn_fail_memory(err);
-    (*statement)->database = database;
-    (*statement)->patience_ms = database->patience_ms;
+    if (hn_failed(err))
+        return NULL;
+    struct hn_statement *statement = calloc(1, sizeof *statement);
+    if (statement == NULL) {
+        hn_fail_memory(err);
+        return NULL;
+    }
+    statement->database = database;
+    statement->patience_ms = database->patience_ms;
     database->deadline_ms = hn_now_ms() + database->patience_ms;
-    int code = sqlite3_prepare_v2(database->handle, sql, -1, &(*statement)->handle, NULL);
+    int code = sqlite3_prepare_v2(database->handle, sql, -1, &statement->handle, NULL);
     if (code == SQLITE_OK)
-        return HN_OK;
-    enum hn_status status = fail_sqlite(database, code, err);
-    hn_statement_finish(*statement);
-    *statement = NULL;
-    return status;
+        return statement;
+    fail_sqlite(database, code, err);
+    hn_statement_finish(statement);
+    return NULL;
 }
 
 void hn_statement_finish(struct hn_statement *statement)
@@ -437,24 +456,28 @@ static void note(struct hn_statement *statement, int code)
 
 void hn_bind_text(struct hn_statement *statement, const char *text)
 {
-    note(statement,
-         sqlite3_bind_text(statement->handle, ++statement->bound, text, -1, SQLITE_STATIC));
+    if (statement != NULL)
+        note(statement,
+             sqlite3_bind_text(statement->handle, ++statement->bound, text, -1, SQLITE_STATIC));
 }
 
 void hn_bind_integer(struct hn_statement *statement, int64_t integer)
 {
-    note(statement, sqlite3_bind_int64(statement->handle, ++statement->bound, integer));
+    if (statement != NULL)
+        note(statement, sqlite3_bind_int64(statement->handle, ++statement->bound, integer));
 }
 
 void hn_bind_real(struct hn_statement *statement, double real)
 {
-    note(statement, sqlite3_bind_double(statement->handle, ++statement->bound, real));
+    if (statement != NULL)
+        note(statement, sqlite3_bind_double(statement->handle, ++statement->bound, real));
 }
 
 void hn_bind_bytes(struct hn_statement *statement, const void *bytes, size_t size)
 {
-    note(statement,
-         sqlite3_bind_blob64(statement->handle, ++statement->bound, bytes, size, SQLITE_STATIC));
+    if (statement != NULL)
+        note(statement, sqlite3_bind_blob64(statement->handle, ++statement->bound, bytes, size,
+                                            SQLITE_STATIC));
 }
 
 /* What reads has to be done in time, all steps together; what writes takes what it takes. */
@@ -469,33 +492,29 @@ static int step_in_time(struct hn_statement *statement)
     return code;
 }
 
-enum hn_status hn_statement_step(struct hn_statement *statement, bool *row, struct hn_error *err)
+bool hn_statement_step(struct hn_statement *statement, struct hn_error *err)
 {
-    *row = false;
+    if (statement == NULL || hn_failed(err))
+        return false;
     int code = statement->failure;
     if (code == SQLITE_OK)
         code = step_in_time(statement);
-    if (code == SQLITE_ROW) {
-        *row = true;
-        return HN_OK;
-    }
-    enum hn_status status =
-        code == SQLITE_DONE ? HN_OK : fail_sqlite(statement->database, code, err);
+    if (code == SQLITE_ROW)
+        return true;
+    if (code != SQLITE_DONE)
+        fail_sqlite(statement->database, code, err);
     sqlite3_reset(statement->handle);
     sqlite3_clear_bindings(statement->handle);
     statement->bound = 0;
     statement->failure = SQLITE_OK;
     statement->patience_ms = statement->database->patience_ms;
-    return status;
+    return false;
 }
 
-enum hn_status hn_statement_run(struct hn_statement *statement, struct hn_error *err)
+void hn_statement_run(struct hn_statement *statement, struct hn_error *err)
 {
-    bool row = true;
-    enum hn_status status = HN_OK;
-    while (row)
-        status = hn_statement_step(statement, &row, err);
-    return status;
+    while (hn_statement_step(statement, err))
+        ;
 }
 
 const char *hn_column_text(struct hn_statement *statement, int column)

@@ -24,48 +24,43 @@ enum hn_database_mode {
     HN_DATABASE_WRITE,     /* made when missing */
 };
 
-enum hn_status hn_database_open(const char *path, enum hn_database_mode mode,
-                                struct hn_database **database, struct hn_error *err);
+/* All that takes an err and returns no status is sticky: it does nothing where err has failed. */
+struct hn_database *hn_database_open(const char *path, enum hn_database_mode mode, struct hn_error *err);
 void hn_database_close(struct hn_database *database); /* NULL is fine */
 
 /* Runs statements that give no rows. */
-enum hn_status hn_database_run(struct hn_database *database, const char *sql, struct hn_error *err);
-/* The first column of the first row. */
-enum hn_status hn_database_integer(struct hn_database *database, const char *sql, int64_t *value,
-                                   struct hn_error *err);
-/* Ends a transaction that failed; harmless when there is none. */
-void hn_database_rollback(struct hn_database *database);
+void hn_database_run(struct hn_database *database, const char *sql, struct hn_error *err);
+/* The first column of the first row; 0 where there is none. */
+int64_t hn_database_integer(struct hn_database *database, const char *sql, struct hn_error *err);
+/* Commits what was begun, or takes all of it back where err has failed; returns err's status. */
+enum hn_status hn_database_commit(struct hn_database *database, struct hn_error *err);
 int64_t hn_database_last_id(const struct hn_database *database);
 
-/* Switches the journal and says in *done whether it is so now. A database that others use just then
- * is waited for. */
-enum hn_status hn_database_set_wal(struct hn_database *database, bool wal, bool *done,
-                                   struct hn_error *err);
+/* Switches the journal and says whether it is so now. A database that others use just then is waited for. */
+bool hn_database_set_wal(struct hn_database *database, bool wal, struct hn_error *err);
 /* How long a statement that reads may take inside SQLite, from the next one on; INFINITY: as long as it takes. */
 void hn_database_set_patience(struct hn_database *database, double patience_ms);
 
 /* Whether the file is no longer at its path: deleted, moved, or another is there. */
 bool hn_database_has_moved(const struct hn_database *database);
 /* All of it, into a file that is empty. */
-enum hn_status hn_database_copy(struct hn_database *database, const char *path, struct hn_error *err);
+void hn_database_copy(struct hn_database *database, const char *path, struct hn_error *err);
 
-/* The statement belongs to the caller; finish before the database is closed. On failure it is NULL.
- */
-enum hn_status hn_database_prepare(struct hn_database *database, const char *sql,
-                                   struct hn_statement **statement, struct hn_error *err);
-void hn_statement_finish(struct hn_statement *statement); /* NULL is fine */
+/* The statement belongs to the caller; finish before the database is closed. NULL after a failure, which all below takes. */
+struct hn_statement *hn_database_prepare(struct hn_database *database, const char *sql, struct hn_error *err);
+void hn_statement_finish(struct hn_statement *statement);
 
-/* Each binds the next parameter, borrowing text and bytes until the statement has run; a failure
- * shows when it is stepped. NULL text is SQL's NULL. */
+/* Each binds the next parameter, borrowing text and bytes until the statement has run; a failure shows when it is stepped.
+ * NULL text is SQL's NULL. */
 void hn_bind_text(struct hn_statement *statement, const char *text);
 void hn_bind_integer(struct hn_statement *statement, int64_t integer);
 void hn_bind_real(struct hn_statement *statement, double real);
 void hn_bind_bytes(struct hn_statement *statement, const void *bytes, size_t size);
 
-/* *row is false when there are no more; the statement can then be bound anew. */
-enum hn_status hn_statement_step(struct hn_statement *statement, bool *row, struct hn_error *err);
+/* Whether there is a row more. After the last one the statement can be bound anew. */
+bool hn_statement_step(struct hn_statement *statement, struct hn_error *err);
 /* Steps to the end. */
-enum hn_status hn_statement_run(struct hn_statement *statement, struct hn_error *err);
+void hn_statement_run(struct hn_statement *statement, struct hn_error *err);
 
 /* Columns of the current row, from 0; valid until the next step. Text is never NULL. */
 const char *hn_column_text(struct hn_statement *statement, int column);

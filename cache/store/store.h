@@ -5,12 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
+#include "cache/family/rule.h"
 #include "cache/record/identity.h"
 #include "cache/record/record.h"
 
-/* The cache: one SQLite file of append-only measurements, safe under concurrent tuners. Schema: task (an identity),
- * version, session (a task measured at a time by a version), record (a point in a session), rule (of a family, in a session),
- * image (a record's cubin), plan (canonical JSON, template and includes of a version). docs/formats.md describes it. */
+/* The cache: one SQLite file of append-only measurements, safe under concurrent tuners. It holds a document a session: its head (what was
+ * measured with what, from where, the plan, the rule of a family) and its records, one a point; and beside them images (cubins of
+ * points) and roofs (store_roofs.h). docs/formats.md describes the tables. */
 struct hn_store;
 
 enum hn_store_mode {
@@ -61,7 +63,6 @@ struct hn_store_plan {
     size_t file_count;
 };
 
-struct hn_rule;
 struct hn_store_session {
     const struct hn_identity *identity;
     const struct hn_version *version;
@@ -104,6 +105,29 @@ enum hn_status hn_store_load(struct hn_store *store, const struct hn_identity *i
                              struct hn_error *err);
 void hn_records_free(struct hn_records *records);
 
+/* The same one by one, for what does not want to hold them all. id: see hn_store_get; 0 for those of a base, which count as imported. The
+ * visitor may take the record over and leave an initialised one; what is left is finished. */
+typedef enum hn_status hn_store_visit_record(void *visitor, int64_t id, struct hn_record *record, struct hn_error *err);
+enum hn_store_whose {
+    HN_STORE_ALL,
+    HN_STORE_OWN, /* not imported; of other machines, and in a file that others can write to, those that are ok: a failure that was
+                     made up would keep the best from being measured */
+    HN_STORE_IMPORTED
+};
+enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *identity,
+                              const struct hn_version *version, bool simulated, enum hn_store_whose whose,
+                              hn_store_visit_record *visit, void *visitor, struct hn_error *err);
+/* One record again: by its id, or the last one put for a point in a session, committed or not. record starts afresh;
+ * HN_ENOTFOUND when it is not there, or no longer. */
+enum hn_status hn_store_get(struct hn_store *store, int64_t id, struct hn_record *record, struct hn_error *err);
+enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id, const struct hn_bindings *point,
+                                 struct hn_record *record, struct hn_error *err);
+
+/* Whether anything was measured with this template, these options and this plan, whatever the device, the driver and the
+ * compiler. */
+enum hn_status hn_store_knows(struct hn_store *store, const struct hn_version *version, bool *known,
+                              struct hn_error *err);
+
 /* A session with all its records at once, all or nothing. *added is false when a session of that origin is there
  * already. */
 enum hn_status hn_store_import(struct hn_store *store, const struct hn_store_session *session,
@@ -144,6 +168,12 @@ enum hn_status hn_store_list(struct hn_store *store, const char *kernel, struct 
 enum hn_status hn_store_list_problem(struct hn_store *store, const char *kernel, const struct hn_bindings *problem,
                                      struct hn_tuned_list *list, struct hn_error *err);
 void hn_tuned_list_free(struct hn_tuned_list *list);
+/* As hn_store_list, but with every version that has a valid record, the newest of an identity first. */
+enum hn_status hn_store_list_versions(struct hn_store *store, const char *kernel, struct hn_tuned_list *list,
+                                      struct hn_error *err);
+/* How the session was asked for; NULL where that is not known. Free it. */
+enum hn_status hn_store_get_command(struct hn_store *store, int64_t session_id, char **command, struct hn_error *err);
+
 /* HN_ENOTFOUND when no image of that point and version is kept, HN_EFORMAT when it is damaged. Free *cubin and *entry. */
 enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identity *identity,
                                   const struct hn_version *version, const struct hn_bindings *point, void **cubin,
@@ -162,9 +192,178 @@ struct hn_stored_plan {
 enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel, const struct hn_version *version,
                                  struct hn_stored_plan *plan, struct hn_error *err);
 void hn_stored_plan_free(struct hn_stored_plan *plan);
+/* {"plan": …, "files": [{"name": …, "text": …}, …]}; NULL when out of memory. */
+json_t *hn_stored_plan_to_json(const struct hn_store_plan *plan);
+/* Trusts nothing: HN_EFORMAT. */
+enum hn_status hn_stored_plan_from_json(const json_t *json, struct hn_stored_plan *plan, struct hn_error *err);
+/* Keeps the plan for all sessions of a version of that kernel, in place of those that they had. HN_ENOTFOUND: there is none, or the
+ * version does not know its template. */
+enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel, const struct hn_version *version,
+                                 const struct hn_store_plan *plan, struct hn_error *err);
 
-/* SQLite's integrity check, foreign keys, checksums and hashes, and that every record parses. Appends a line a finding to report; HN_EFORMAT
- * when there is one. */
+/* Rules of families. A rule belongs to a session whose identity has no problem values: that is the task of the family, beside
+ * the tasks of its problems. Images that are put into that session are those of the rule's configurations, for every
+ * problem of the family. Words and frozen values of a problem are part of every program: where there are some, the images of
+ * each way to choose them go into a session of the same version whose identity has these alone as its problem. */
+struct hn_stored_rule {
+    struct hn_identity identity; /* without a problem */
+    struct hn_version version;
+    struct hn_origin origin;
+    int64_t session_id;
+    double learnt; /* seconds since the epoch: when its session was begun */
+    bool simulated;
+    bool stale; /* learnt from what an older protocol than ours measured */
+    struct hn_rule rule;
+};
+struct hn_stored_rules {
+    struct hn_stored_rule *items;
+    size_t count;
+};
+
+/* Commits what is pending, and the rule with it. A session has one: another takes its place. */
+enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id, const struct hn_rule *rule,
+                                 struct hn_error *err);
+/* Of each family the rule that counts: what was measured before what was simulated, what was learnt here before what was
+ * imported, then the newest. Ordered by kernel and device. kernel NULL: of all kernels. */
+enum hn_status hn_store_get_rules(struct hn_store *store, const char *kernel, struct hn_stored_rules *rules,
+                                  struct hn_error *err);
+/* An empty one at the end of the list; NULL when out of memory. */
+struct hn_stored_rule *hn_stored_rules_add(struct hn_stored_rules *rules);
+void hn_stored_rules_free(struct hn_stored_rules *rules);
+
+/* The problems of a kernel that sessions were begun for, whatever the device, as they were when they were read: who asks for thousands of sizes
+ * asks memory. */
+struct hn_known_problems {
+    uint64_t *hashes; /* of their texts; 0: free */
+    size_t mask;
+    struct hn_text text; /* of the problem that was asked about last */
+};
+enum hn_status hn_known_problems_read(struct hn_store *store, const char *kernel, struct hn_known_problems *known,
+                                      struct hn_error *err);
+void hn_known_problems_finish(struct hn_known_problems *known);
+/* False: there is none of that problem for sure. */
+bool hn_known_problems_may_have(struct hn_known_problems *known, const struct hn_bindings *problem);
+
+/* A cache under another: what is read is answered from both, what is written goes into the upper one. What the lower one has
+ * counts as imported from it: it leads and serves, where the upper one has nothing of its own for the same. Takes the base over, which is
+ * open for reading. */
+void hn_store_set_base(struct hn_store *store, struct hn_store *base);
+
+/* What is to be removed. Criteria add up; a session that holds the best of a tuning (as hn_store_list gives it) or the rule of a family that
+ * counts goes by `simulated` only. */
+struct hn_prune {
+    const char *kernel; /* NULL: of all kernels */
+    bool stale;         /* sessions of another version than the tuning's newest */
+    bool simulated;     /* simulated sessions */
+    double before;      /* sessions that were started before, in seconds since the epoch; 0: none for that */
+    bool images;        /* all compiled kernels; those of removed sessions go anyway */
+    bool dry_run;       /* only count */
+};
+struct hn_pruned {
+    int64_t sessions;
+    int64_t records;
+    int64_t images;
+    int64_t image_bytes;
+};
+/* All or nothing; plans that nothing refers to any longer go too. The file shrinks. */
+enum hn_status hn_store_prune(struct hn_store *store, const struct hn_prune *prune, struct hn_pruned *pruned,
+                              struct hn_error *err);
+
+/* SQLite's integrity check, foreign keys, checksums and hashes, and that every head, record and rule parses. Appends a line a finding to
+ * report; HN_EFORMAT when there is one. */
 enum hn_status hn_store_check(struct hn_store *store, struct hn_text *report, struct hn_error *err);
+
+/* What it takes to make two caches alike. A session has one name everywhere, its origin, and grows at its end only: of two
+ * caches the one with fewer records of it lacks the last ones. The position of a record is its place in its session. */
+
+struct hn_store_extent {
+    int64_t id;
+    char *origin;
+    int64_t records;
+    bool rule; /* it has one, of a family */
+};
+struct hn_store_extents {
+    struct hn_store_extent *items; /* by origin, as strcmp orders them */
+    size_t count;
+};
+/* Of all sessions that got a record after `last_record` (an id), with 0 of all there are. */
+enum hn_status hn_store_get_extents(struct hn_store *store, int64_t last_record, struct hn_store_extents *extents,
+                                    struct hn_error *err);
+void hn_store_extents_free(struct hn_store_extents *extents);
+/* The id of the newest; 0: there is none. */
+enum hn_status hn_store_last_record(struct hn_store *store, int64_t *id, struct hn_error *err);
+enum hn_status hn_store_last_session(struct hn_store *store, int64_t *id, struct hn_error *err);
+
+/* The session of that origin; *id is 0 when there is none. records (NULL: not asked for): how many it has. */
+enum hn_status hn_store_find_session(struct hn_store *store, const char *origin, int64_t *id, int64_t *records,
+                                     struct hn_error *err);
+
+/* The texts by which tables know what was measured and with what: identity and version as canonical JSON, and what is asked for alone. */
+struct hn_subject {
+    char *kernel;
+    char *problem; /* canonical text */
+    char *task;
+    char *version;
+};
+enum hn_status hn_subject_make(struct hn_subject *subject, const struct hn_identity *identity,
+                               const struct hn_version *version, struct hn_error *err);
+void hn_subject_finish(struct hn_subject *subject);
+/* In one word: two tuners of one subject measure the same. */
+struct hn_hash hn_subject_hash(const struct hn_subject *subject);
+
+/* A session without its records, as it is kept, merged and sent. */
+struct hn_store_head {
+    char *origin;
+    struct hn_subject subject;
+    char *plan; /* as hn_stored_plan_to_json has it; NULL: not kept */
+    char *rule; /* of a family, as JSON; NULL: it has none */
+    double started;
+    char *command;
+    bool simulated;
+    struct hn_origin from;
+    /* What the subject's texts say. */
+    struct hn_identity identity;
+    struct hn_version version;
+};
+/* HN_ENOTFOUND: there is none of that id. */
+enum hn_status hn_store_get_head(struct hn_store *store, int64_t session_id, struct hn_store_head *head,
+                                 struct hn_error *err);
+void hn_store_head_finish(struct hn_store_head *head); /* zeroed is fine */
+/* Reads identity and version of a head whose other members are there, by whoever's hand, and passes it through the gate: HN_EFORMAT. */
+enum hn_status hn_store_head_complete(struct hn_store_head *head, struct hn_error *err);
+/* Adds a complete session, where none of its origin is there; then *id is 0. HN_EFORMAT also where plan or rule can not be read, or where it
+ * is dated in the future. */
+enum hn_status hn_store_add(struct hn_store *store, const struct hn_store_head *head, int64_t *id, struct hn_error *err);
+
+/* A record as it is kept: its JSON, and the columns that are copied out of it. Valid during the visit. */
+struct hn_store_row {
+    int64_t position;
+    const char *point;
+    const char *outcome;
+    const char *json;
+    int64_t verification;
+    bool final;
+    double objective; /* NAN: none */
+};
+typedef enum hn_status hn_store_visit_row(void *visitor, const struct hn_store_row *row, struct hn_error *err);
+/* From position `first` on, at most `most`. */
+enum hn_status hn_store_visit_rows(struct hn_store *store, int64_t session_id, int64_t first, int64_t most,
+                                   hn_store_visit_row *visit, void *visitor, struct hn_error *err);
+/* Appends to the session of that origin what it lacks of records that begin at position `first`. HN_ENOTFOUND: there is no
+ * such session, or it ends before `first`. */
+enum hn_status hn_store_extend(struct hn_store *store, const char *origin, int64_t first,
+                               const struct hn_records *records, struct hn_error *err);
+
+struct hn_store_image {
+    const char *point;
+    const char *entry;
+    const char *hash;
+    const void *cubin;
+    size_t size;
+};
+typedef enum hn_status hn_store_visit_image(void *visitor, const struct hn_store_image *image, struct hn_error *err);
+/* Of the task and version of a session. */
+enum hn_status hn_store_visit_images(struct hn_store *store, int64_t session_id, hn_store_visit_image *visit,
+                                     void *visitor, struct hn_error *err);
 
 #endif

@@ -6,11 +6,8 @@
 
 #include "cache/store/database.h"
 #include "cache/store/store.h"
-#include "cache/store/store_sums.h"
 
-struct hn_rule;
-
-/* What the files of the store share. */
+/* What the files of the store share. What takes an err and returns no status is sticky (base/error.h). */
 
 /* A record or an image (cubin not NULL) that waits for its commit. */
 struct hn_pending {
@@ -24,9 +21,9 @@ struct hn_pending {
 struct hn_store {
     struct hn_database *database;
     char *path;
-    char *name;      /* of hn_store_set_name; NULL: its file's */
+    char *name;            /* of hn_store_set_name; NULL: its file's */
     struct hn_store *base; /* of hn_store_set_base; NULL: none */
-    char *lost_path; /* where it was, if it was rescued to `path`; NULL: it was not */
+    char *lost_path;       /* where it was, if it was rescued to `path`; NULL: it was not */
     enum hn_store_mode mode;
     char warning[512]; /* "" when there is nothing to say */
     struct hn_pending *pending;
@@ -36,91 +33,94 @@ struct hn_store {
     struct hn_store_follower follower;
 };
 
-/* Tells the follower, if there is one, that something was committed. */
-void hn_store_tell(const struct hn_store *store);
+/* Where the caller does not want to hear of an error (NULL), the function's own stands for his. Nothing has failed yet. */
+static inline struct hn_error *hn_error_begin(struct hn_error *err, struct hn_error *own)
+{
+    err = err == NULL ? own : err;
+    hn_error_init(err);
+    return err;
+}
 
-/* The version of the schema, kept in user_version; application_id says that a database is ours.
- * Caches from the oldest on are read, and brought to this one when they are opened for writing. */
-enum { HN_SCHEMA_VERSION = 6, HN_SCHEMA_OLDEST = 4 };
+/* Whether a row is as it was written: its checksum is that of all its columns but id, cubin (which has a hash) and the checksum itself, in
+ * the order of the table. t: the table's alias with its dot, or "". */
+#define HN_INTACT(t, columns) t "checksum = checksum(" columns ")"
+#define HN_SESSION_INTACT(t)                                                                                           \
+    HN_INTACT(t, t "origin, " t "kernel, " t "problem, " t "task, " t "version, " t "plan, " t "rule, " t "started, " \
+                 t "command, " t "simulated, " t "machine, " t "source, " t "imported")
+#define HN_RECORD_INTACT(t)                                                                                            \
+    HN_INTACT(t, t "session_id, " t "point, " t "outcome, " t "verification, " t "final, " t "objective, " t "json")
+#define HN_PLAN_INTACT(t) HN_INTACT(t, t "hash, " t "json")
+#define HN_IMAGE_INTACT(t)                                                                                             \
+    HN_INTACT(t, t "kernel, " t "problem, " t "task, " t "version, " t "point, " t "entry, " t "hash")
+#define HN_ROOF_INTACT(t) HN_INTACT(t, t "device, " t "driver, " t "measured, " t "json")
 
-/* Makes the tables in a new database, and those that an older one lacks: in a file that is only read
- * they are there as well, empty, and nothing of it is written. HN_EFORMAT for one of another program, of another version, or
- * with anything in it that Hone does not make: nothing of it was used then. */
-enum hn_status hn_schema_open(struct hn_database *database, const char *path,
-                              enum hn_store_mode mode, struct hn_error *err);
-
-/* Of store->path, for writing. */
-enum hn_status hn_store_open_database(struct hn_store *store, struct hn_error *err);
+/* HN_EFORMAT unless the column, one of HN_..._INTACT, is true; `what` is named. */
+void hn_store_expect_intact(const struct hn_store *store, struct hn_statement *statement, int column, const char *what,
+                            struct hn_error *err);
+/* Of a damaged or hostile cache: err's message with the cache's name before it, and `what` of it can not be read. */
+void hn_store_name_failure(const struct hn_store *store, const char *what, struct hn_error *err);
 
 /* Where the cache was deleted, moved or replaced while it is open, copies all of it into a new file beside its place and
  * goes on there. HN_ERUN: that can not be done either. */
-enum hn_status hn_store_keep_place(struct hn_store *store, struct hn_error *err);
+void hn_store_keep_place(struct hn_store *store, struct hn_error *err);
+
+/* As a subject has it; free it. */
+char *hn_version_text(const struct hn_version *version, struct hn_error *err);
+/* Whether a row of sessions or images is of a subject, which is bound first. Of a version there may be thousands of sessions, so that its
+ * index is no help (+). */
+#define HN_SUBJECT "kernel = ?1 AND problem = ?2 AND task = ?3 AND +version = ?4"
+void hn_subject_bind(struct hn_statement *statement, const struct hn_subject *subject);
 
 /* The rows below are written inside the caller's transaction. */
-enum hn_status hn_store_add_session(struct hn_store *store, const struct hn_store_session *session,
-                                    int64_t *session_id, struct hn_error *err);
-enum hn_status hn_store_add_record(struct hn_database *database, int64_t session_id,
-                                   const struct hn_record *record, struct hn_error *err);
-enum hn_status hn_store_add_image(struct hn_database *database, int64_t session_id,
-                                  const char *point, const void *cubin, size_t size,
-                                  const char *entry, struct hn_error *err);
-enum hn_status hn_store_write_rule(struct hn_database *database, int64_t session_id, const struct hn_rule *rule,
-                                   struct hn_error *err);
-enum hn_status hn_store_add_rule(struct hn_database *database, int64_t session_id, const char *json,
-                                 struct hn_error *err);
-/* Whether a session of that origin is there. */
-enum hn_status hn_store_has_origin(struct hn_store *store, const char *origin, bool *found,
-                                   struct hn_error *err);
+int64_t hn_store_add_head(struct hn_store *store, const struct hn_store_head *head, struct hn_error *err);
+struct hn_statement *hn_store_prepare_record(struct hn_database *database, struct hn_error *err);
+void hn_store_add_record(struct hn_statement *prepared, int64_t session_id, const struct hn_record *record,
+                         struct hn_error *err);
+void hn_store_add_image(struct hn_database *database, int64_t session_id, const struct hn_store_image *image,
+                        struct hn_error *err);
 
-/* Binds the nine columns of a task, in the order of the table. *problem, which the caller frees,
- * has to live until the statement has run. */
-enum hn_status hn_bind_identity(struct hn_statement *statement, const struct hn_identity *identity,
-                                char **problem, struct hn_error *err);
-void hn_bind_version(struct hn_statement *statement, const struct hn_version *version);
-/* Reads them from column `first` on, into an initialised identity, and through the gate. */
-enum hn_status hn_read_identity(struct hn_statement *statement, int first,
-                                struct hn_identity *identity, struct hn_error *err);
-enum hn_status hn_read_version(struct hn_statement *statement, int first,
-                               struct hn_version *version, struct hn_error *err);
+/* What hn_store_read_head reads, from column 0 on; t: the alias of the table with its dot. */
+#define HN_HEAD_COLUMNS(t)                                                                                             \
+    t "origin, " t "kernel, " t "problem, " t "task, " t "version, " t "rule, " t "started, " t "command, "           \
+      t "simulated, " t "machine, " t "source, " t "imported, " HN_SESSION_INTACT(t)
+enum { HN_HEAD_COLUMN_COUNT = 13 };
+/* Into a zeroed head, all but its plan. HN_EFORMAT: it is damaged, does not pass the gate, or its columns say another thing than its JSON. */
+void hn_store_read_head(const struct hn_store *store, struct hn_statement *statement, struct hn_store_head *head,
+                        struct hn_error *err);
 
-/* machine, source and imported of a session. */
-enum hn_status hn_read_origin(struct hn_statement *statement, int first, struct hn_origin *origin,
-                              struct hn_error *err);
-
-/* 0 when there is none. */
-enum hn_status hn_store_find_task(struct hn_store *store, const struct hn_identity *identity,
-                                  int64_t *id, struct hn_error *err);
-enum hn_status hn_store_find_version(struct hn_store *store, const struct hn_version *version,
-                                     int64_t *id, struct hn_error *err);
-
-/* HN_EFORMAT unless the column, one of HN_..._INTACT, is true; `what` is named. */
-enum hn_status hn_store_expect_intact(const struct hn_store *store, struct hn_statement *statement,
-                                      int column, const char *what, struct hn_error *err);
+/* Whether its plan and its rule, which not every reader looks at, are what they have to be. */
+void hn_store_check_documents(const struct hn_store_head *head, struct hn_error *err);
 
 /* What hn_store_read_record reads, from column 0 on; t: the alias of the table with its dot. */
-#define HN_RECORD_COLUMNS(t)                                                                       \
-    t "id, " t "json, " t "point, " t "outcome, " t "verification, " t "final, " t                 \
-      "objective, " HN_RECORD_INTACT(t)
+#define HN_RECORD_COLUMNS(t)                                                                                           \
+    t "id, " t "json, " t "point, " t "outcome, " t "verification, " t "final, " t "objective, " HN_RECORD_INTACT(t)
 enum { HN_RECORD_COLUMN_COUNT = 8 };
-/* Into an initialised record. HN_EFORMAT, which names it: it is damaged, does not pass the gate, or
- * its columns say another thing than its JSON. objective: of its task, NULL: not known. */
-enum hn_status hn_store_read_record(const struct hn_store *store, struct hn_statement *statement,
-                                    const char *objective, struct hn_record *record,
-                                    struct hn_error *err);
-/* The images of the task and version of a session: rows for hn_store_read_image, with the point behind. */
-#define HN_IMAGES_OF_SESSION                                                                       \
-    "SELECT i.entry, i.cubin, i.hash, " HN_IMAGE_INTACT(                                           \
-        "i.") ", i.point FROM image i JOIN session s ON s.task_id = i.task_id"                     \
-              " AND s.version_id = i.version_id WHERE s.id = ?"
-/* The image of a row of entry, cubin, hash and HN_IMAGE_INTACT, valid until the next step.
- * HN_EFORMAT: it is damaged. */
-enum hn_status hn_store_read_image(const struct hn_store *store, struct hn_statement *statement,
-                                   const void **cubin, size_t *size, struct hn_error *err);
-/* The rule of a row of json and HN_RULE_INTACT, into an initialised rule. HN_EFORMAT: it is damaged, or
- * no rule. */
-enum hn_status hn_store_read_rule(const struct hn_store *store, struct hn_statement *statement,
-                                  struct hn_rule *rule, struct hn_error *err);
-/* Canonical text of bindings, never NULL unless out of memory; free it. */
-char *hn_store_text_of(const struct hn_bindings *bindings);
+/* Into an initialised record. HN_EFORMAT, which names it: it is damaged, does not pass the gate, or its columns say another
+ * thing than its JSON. objective: of its task, NULL: not known. */
+void hn_store_read_record(const struct hn_store *store, struct hn_statement *statement, const char *objective,
+                          struct hn_record *record, struct hn_error *err);
+
+/* What hn_store_read_image reads, from column 0 on; valid until the next step. HN_EFORMAT: it is damaged. */
+#define HN_IMAGE_COLUMNS(t) t "point, " t "entry, " t "hash, " t "cubin, " HN_IMAGE_INTACT(t)
+void hn_store_read_image(const struct hn_store *store, struct hn_statement *statement, struct hn_store_image *image,
+                         struct hn_error *err);
+
+/* JSON that anybody may have written, through the gate; NULL: err says why. */
+json_t *hn_document_parse(const char *text, struct hn_error *err);
+void hn_document_read_plan(const char *text, struct hn_stored_plan *plan, struct hn_error *err);
+void hn_document_read_rule(const char *text, struct hn_rule *rule, struct hn_error *err); /* into an initialised rule */
+
+/* The base's name, as the source of what it has. */
+void hn_base_mark(const struct hn_store *base, struct hn_origin *origin);
+
+/* Which of a point's records (aliases of record and session) counts: the one with the least of these columns, compared in
+ * their order. What was measured here counts before what was imported; then a measured record without a verification yields
+ * to any other; then the newest session counts; within it the final race, or that a point turned out wrong; then the order
+ * of writing. Not with IN: SQLite makes a table of what stands behind it, in every query. */
+#define HN_PLACE(record, session)                                                                                      \
+    session ".source <> '', " record ".verification = 0 AND (" record ".outcome = 'ok' OR " record                     \
+            ".outcome = 'slower' OR " record ".outcome = 'duplicate'), -" session ".started, -" session ".id, NOT ("   \
+            record ".final OR " record ".outcome = 'wrong_result' OR " record ".outcome = 'out_of_bounds'), -" record  \
+            ".id"
 
 #endif

@@ -6,255 +6,185 @@
 
 #include "cache/record/gate.h"
 #include "cache/store/store_internal.h"
-#include "cache/store/store_rules.h"
-#include "cache/store/store_share.h"
 
-/* A row of the other cache's sessions, from column 0 on: id, origin, started, command, simulated,
- * task, version. */
-static const char sessions[] =
-    "SELECT s.id, s.origin, s.started, s.command, s.simulated, t.kernel, t.signature, t.problem,"
-    " t.regime, t.objective, t.device, t.capability, t.sm_count, t.mig_profile, v.template_hash,"
-    " v.options_hash, v.plan_hash, v.driver, v.nvrtc, v.protocol, s.machine, " HN_SESSION_INTACT(
-        "s.") " AND " HN_TASK_INTACT("t.") " AND " HN_VERSION_INTACT("v.") " FROM session s"
-                                                                           " JOIN task t ON t.id = "
-                                                                           "s.task_id JOIN version "
-                                                                           "v ON v.id = "
-                                                                           "s.version_id ORDER BY "
-                                                                           "s.id";
+/* Making two caches alike: what each has, and taking over what the other has more. */
 
-static enum hn_status gate_date(const struct hn_store *from, double time, struct hn_error *err)
+void hn_store_extents_free(struct hn_store_extents *extents)
 {
-    struct hn_error reason;
-    enum hn_status status = hn_gate_date(time, &reason);
-    return status == HN_OK
-               ? HN_OK
-               : hn_fail(err, status, "cache '%s': %.1000s", from->path, reason.message);
+    for (size_t i = 0; i < extents->count; i++)
+        free(extents->items[i].origin);
+    free(extents->items);
+    *extents = (struct hn_store_extents){.items = NULL};
 }
 
-static enum hn_status copy_record(struct hn_store *store, struct hn_store *from,
-                                  struct hn_statement *statement,
-                                  const struct hn_identity *identity, int64_t session_id,
-                                  struct hn_error *err)
+static void append_extent(struct hn_statement *statement, struct hn_store_extents *extents,
+                          size_t *capacity, struct hn_error *err)
 {
-    struct hn_record record;
-    hn_record_init(&record);
-    enum hn_status status =
-        hn_store_read_record(from, statement, identity->objective, &record, err);
-    if (status == HN_OK)
-        status = gate_date(from, record.time, err);
-    if (status == HN_OK)
-        status = hn_store_add_record(store->database, session_id, &record, err);
-    hn_record_finish(&record);
-    return status;
+    if (extents->count == *capacity) {
+        *capacity = *capacity == 0 ? 64 : 2 * *capacity;
+        struct hn_store_extent *grown = realloc(extents->items, *capacity * sizeof *grown);
+        if (grown == NULL) {
+            hn_fail_memory(err);
+            return;
+        }
+        extents->items = grown;
+    }
+    struct hn_store_extent *extent = &extents->items[extents->count];
+    *extent = (struct hn_store_extent){
+        .id = hn_column_integer(statement, 0),
+        .origin = strdup(hn_column_text(statement, 1)),
+        .records = hn_column_integer(statement, 2),
+        .rule = hn_column_integer(statement, 3) != 0,
+    };
+    if (extent->origin == NULL)
+        hn_fail_memory(err);
+    else
+        extents->count++;
 }
 
-static enum hn_status copy_records(struct hn_store *store, struct hn_store *from,
-                                   const struct hn_identity *identity, int64_t from_id,
-                                   int64_t session_id, int64_t first, int64_t *count,
-                                   struct hn_error *err)
+enum hn_status hn_store_get_extents(struct hn_store *store, int64_t last_record,
+                                    struct hn_store_extents *extents, struct hn_error *err)
 {
-    struct hn_statement *statement;
-    bool row = false;
-    enum hn_status status = hn_database_prepare(
-        from->database,
-        "SELECT " HN_RECORD_COLUMNS(
-            "") " FROM record WHERE session_id = ? ORDER BY id LIMIT -1 OFFSET ?",
-        &statement, err);
-    if (status == HN_OK) {
-        hn_bind_integer(statement, from_id);
-        hn_bind_integer(statement, first);
-        status = hn_statement_step(statement, &row, err);
-    }
-    for (; status == HN_OK && row; ++*count) {
-        status = copy_record(store, from, statement, identity, session_id, err);
-        if (status == HN_OK)
-            status = hn_statement_step(statement, &row, err);
-    }
+    struct hn_error own;
+    size_t capacity = 0;
+    err = hn_error_begin(err, &own);
+    *extents = (struct hn_store_extents){.items = NULL};
+    struct hn_statement *statement = hn_database_prepare(
+        store->database,
+        "SELECT s.id, s.origin, (SELECT count(*) FROM record r WHERE r.session_id = s.id),"
+        " s.rule IS NOT NULL FROM session s"
+        " WHERE ?1 = 0 OR s.id IN (SELECT session_id FROM record WHERE id > ?1)"
+        " ORDER BY s.origin",
+        err);
+    hn_bind_integer(statement, last_record);
+    while (hn_statement_step(statement, err))
+        append_extent(statement, extents, &capacity, err);
     hn_statement_finish(statement);
-    return status;
+    if (hn_failed(err))
+        hn_store_extents_free(extents);
+    return err->status;
 }
 
-static enum hn_status copy_images(struct hn_store *store, struct hn_store *from, int64_t from_id,
-                                  int64_t session_id, int64_t *count, struct hn_error *err)
+enum hn_status hn_store_last_record(struct hn_store *store, int64_t *id, struct hn_error *err)
 {
-    struct hn_statement *statement;
-    bool row = false;
-    enum hn_status status =
-        hn_database_prepare(from->database, HN_IMAGES_OF_SESSION, &statement, err);
-    if (status == HN_OK) {
-        hn_bind_integer(statement, from_id);
-        status = hn_statement_step(statement, &row, err);
-    }
-    for (; status == HN_OK && row; ++*count) {
-        size_t size;
-        const void *cubin = NULL;
-        status = hn_store_read_image(from, statement, &cubin, &size, err);
-        if (status == HN_OK)
-            status = hn_store_add_image(store->database, session_id, hn_column_text(statement, 4),
-                                        cubin, size, hn_column_text(statement, 0), err);
-        if (status == HN_OK)
-            status = hn_statement_step(statement, &row, err);
-    }
-    hn_statement_finish(statement);
-    return status;
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    *id = hn_database_integer(store->database, "SELECT coalesce(max(id), 0) FROM record", err);
+    return err->status;
 }
 
-/* A session has at most one. */
-static enum hn_status copy_rule(struct hn_store *store, struct hn_store *from, int64_t from_id,
-                                int64_t session_id, int64_t *count, struct hn_error *err)
+enum hn_status hn_store_last_session(struct hn_store *store, int64_t *id, struct hn_error *err)
 {
-    struct hn_statement *statement;
-    struct hn_rule rule;
-    bool row = false;
-    hn_rule_init(&rule);
-    enum hn_status status = hn_database_prepare(
-        from->database, "SELECT json, " HN_RULE_INTACT("") " FROM rule WHERE session_id = ?",
-        &statement, err);
-    if (status == HN_OK) {
-        hn_bind_integer(statement, from_id);
-        status = hn_statement_step(statement, &row, err);
-    }
-    if (status == HN_OK && row) {
-        ++*count;
-        status = hn_store_read_rule(from, statement, &rule, err);
-        if (status == HN_OK)
-            status =
-                hn_store_add_rule(store->database, session_id, hn_column_text(statement, 0), err);
-    }
-    hn_rule_finish(&rule);
-    hn_statement_finish(statement);
-    return status;
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    *id = hn_database_integer(store->database, "SELECT coalesce(max(id), 0) FROM session", err);
+    return err->status;
 }
 
-/* The session's row with the plan of its version, where one is kept. */
-static enum hn_status copy_session_row(struct hn_store *store, struct hn_store *from,
-                                       struct hn_store_session *session, int64_t *session_id,
-                                       struct hn_error *err)
-{
-    struct hn_stored_plan stored;
-    struct hn_error ignored;
-    enum hn_status status =
-        hn_store_get_plan(from, session->identity->kernel, session->version, &stored, &ignored);
-    if (status == HN_ENOTFOUND)
-        return hn_store_add_session(store, session, session_id, err);
-    if (status != HN_OK)
-        return hn_fail(err, status, "%s", ignored.message);
-    struct hn_store_file *files = calloc(stored.file_count + 1, sizeof *files);
-    if (files == NULL) {
-        hn_stored_plan_free(&stored);
-        return hn_fail_memory(err);
-    }
-    for (size_t i = 0; i < stored.file_count; i++)
-        files[i] = (struct hn_store_file){stored.files[i].name, stored.files[i].text};
-    struct hn_store_plan plan = {stored.json, files, stored.file_count};
-    session->plan = &plan;
-    status = hn_store_add_session(store, session, session_id, err);
-    session->plan = NULL;
-    free(files);
-    hn_stored_plan_free(&stored);
-    return status;
-}
-
-/* What is there of a session that grew since it was taken over. */
-struct tail {
-    int64_t session_id;
-    int64_t records;
+/* A merge under way: both caches, and what was taken over. */
+struct merge {
+    struct hn_store *store;
+    struct hn_store *from;
+    struct hn_statement *record;
+    struct hn_store_merged *merged;
 };
 
-static enum hn_status copy_tail(struct hn_store *store, struct hn_store *from,
-                                struct hn_statement *statement, const struct tail *tail,
-                                struct hn_store_merged *merged, struct hn_error *err)
+static void gate_date(const struct merge *merge, double seconds, struct hn_error *err)
 {
-    struct hn_identity identity;
-    int64_t before = merged->records;
-    hn_identity_init(&identity);
-    enum hn_status status = hn_read_identity(statement, 5, &identity, err);
-    if (status == HN_OK)
-        status = copy_records(store, from, &identity, hn_column_integer(statement, 0),
-                              tail->session_id, tail->records, &merged->records, err);
-    if (merged->records > before)
-        merged->sessions++;
-    else
-        merged->known++;
-    hn_identity_finish(&identity);
-    return status;
+    struct hn_error reason;
+    hn_error_init(&reason);
+    if (!hn_failed(err) && hn_gate_date(seconds, &reason) != HN_OK)
+        hn_fail(err, HN_EFORMAT, "cache '%s': %.1000s", merge->from->path, reason.message);
 }
 
-static enum hn_status copy_session(struct hn_store *store, struct hn_store *from,
-                                   struct hn_statement *statement, bool images,
-                                   struct hn_store_merged *merged, struct hn_error *err)
+/* From position `first` on. */
+static void copy_records(const struct merge *merge, int64_t from_id, const char *objective,
+                         int64_t session_id, int64_t first, struct hn_error *err)
 {
-    int64_t own_id = 0;
+    struct hn_statement *statement = hn_database_prepare(
+        merge->from->database,
+        "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE session_id = ? ORDER BY id"
+                                        " LIMIT -1 OFFSET ?",
+        err);
+    hn_bind_integer(statement, from_id);
+    hn_bind_integer(statement, first);
+    while (hn_statement_step(statement, err)) {
+        struct hn_record record;
+        hn_record_init(&record);
+        hn_store_read_record(merge->from, statement, objective, &record, err);
+        gate_date(merge, record.time, err);
+        hn_store_add_record(merge->record, session_id, &record, err);
+        hn_record_finish(&record);
+        merge->merged->records++;
+    }
+    hn_statement_finish(statement);
+}
+
+/* A session of the other cache and the store's own one, which gets its images. */
+struct pair {
+    const struct merge *merge;
+    int64_t session_id;
+};
+
+static enum hn_status copy_image(void *visitor, const struct hn_store_image *image,
+                                 struct hn_error *err)
+{
+    const struct pair *pair = visitor;
+    pair->merge->merged->images++;
+    hn_store_add_image(pair->merge->store->database, pair->session_id, image, err);
+    return err->status;
+}
+
+static void add_whole(const struct merge *merge, struct hn_store_head *head, int64_t from_id,
+                      bool images, struct hn_error *err)
+{
+    struct pair pair = {.merge = merge};
+    hn_base_mark(merge->from, &head->from);
+    hn_store_check_documents(head, err);
+    hn_store_name_failure(merge->from, "a tuning", err);
+    gate_date(merge, head->started, err);
+    pair.session_id = hn_store_add_head(merge->store, head, err);
+    copy_records(merge, from_id, head->identity.objective, pair.session_id, 0, err);
+    merge->merged->rules += head->rule != NULL;
+    if (images && !hn_failed(err))
+        (void)hn_store_visit_images(merge->from, from_id, copy_image, &pair, err);
+}
+
+static void merge_session(const struct merge *merge, const struct hn_store_extent *extent,
+                          bool images, struct hn_error *err)
+{
+    struct hn_store_head head;
+    int64_t own = 0;
     int64_t own_records = 0;
-    enum hn_status status =
-        hn_store_expect_intact(from, statement, 21, "a tuning (its task, version or session)", err);
-    if (status == HN_OK)
-        status =
-            hn_store_find_session(store, hn_column_text(statement, 1), &own_id, &own_records, err);
-    if (status != HN_OK)
-        return status;
-    if (own_id != 0)
-        return copy_tail(store, from, statement, &(struct tail){own_id, own_records}, merged, err);
-    struct hn_version version;
-    struct hn_identity identity;
-    int64_t from_id = hn_column_integer(statement, 0);
-    int64_t session_id = 0;
-    struct hn_origin origin;
-    hn_origin_of_file(from->path, &origin);
-    if (from->name != NULL)
-        snprintf(origin.source, sizeof origin.source, "%s", from->name);
-    snprintf(origin.machine, sizeof origin.machine, "%s", hn_column_text(statement, 20));
-    hn_identity_init(&identity);
-    struct hn_store_session session = {.identity = &identity,
-                                       .version = &version,
-                                       .command = hn_column_text(statement, 3),
-                                       .simulated = hn_column_integer(statement, 4) != 0,
-                                       .from = &origin,
-                                       .origin = hn_column_text(statement, 1),
-                                       .started = hn_column_real(statement, 2)};
-    status = hn_read_identity(statement, 5, &identity, err);
-    if (status == HN_OK)
-        status = hn_read_version(statement, 14, &version, err);
-    if (status == HN_OK)
-        status = hn_gate_line("the name of a machine", origin.machine, sizeof origin.machine, err);
-    if (status == HN_OK)
-        status = gate_date(from, session.started, err);
-    if (status == HN_OK)
-        status = hn_gate_line("the command of a session", session.command, HN_COMMAND_MOST, err);
-    if (status == HN_OK)
-        status = copy_session_row(store, from, &session, &session_id, err);
-    if (status == HN_OK)
-        status =
-            copy_records(store, from, &identity, from_id, session_id, 0, &merged->records, err);
-    if (status == HN_OK)
-        status = copy_rule(store, from, from_id, session_id, &merged->rules, err);
-    if (status == HN_OK && images)
-        status = copy_images(store, from, from_id, session_id, &merged->images, err);
-    merged->sessions++;
-    hn_identity_finish(&identity);
-    return status;
+    int64_t before = merge->merged->records;
+    if (hn_failed(err) || hn_store_get_head(merge->from, extent->id, &head, err) != HN_OK ||
+        hn_store_find_session(merge->store, extent->origin, &own, &own_records, err) != HN_OK)
+        return;
+    if (own == 0)
+        add_whole(merge, &head, extent->id, images, err);
+    else
+        copy_records(merge, extent->id, head.identity.objective, own, own_records, err);
+    if (own == 0 || merge->merged->records > before)
+        merge->merged->sessions++;
+    else
+        merge->merged->known++;
+    hn_store_head_finish(&head);
 }
 
 enum hn_status hn_store_merge(struct hn_store *store, struct hn_store *from, bool images,
                               struct hn_store_merged *merged, struct hn_error *err)
 {
+    struct hn_error own;
+    struct hn_store_extents extents;
     assert(store->mode == HN_STORE_WRITE);
-    struct hn_statement *statement = NULL;
-    bool row = false;
+    err = hn_error_begin(err, &own);
     *merged = (struct hn_store_merged){.sessions = 0};
-    enum hn_status status = hn_database_run(store->database, "BEGIN IMMEDIATE", err);
-    if (status == HN_OK)
-        status = hn_database_prepare(from->database, sessions, &statement, err);
-    if (status == HN_OK)
-        status = hn_statement_step(statement, &row, err);
-    while (status == HN_OK && row) {
-        status = copy_session(store, from, statement, images, merged, err);
-        if (status == HN_OK)
-            status = hn_statement_step(statement, &row, err);
-    }
-    hn_statement_finish(statement);
-    if (status == HN_OK)
-        status = hn_database_run(store->database, "COMMIT", err);
-    hn_database_rollback(store->database);
-    return status;
+    (void)hn_store_get_extents(from, 0, &extents, err);
+    hn_database_run(store->database, "BEGIN IMMEDIATE", err);
+    const struct merge merge = {store, from, hn_store_prepare_record(store->database, err), merged};
+    for (size_t i = 0; i < extents.count; i++)
+        merge_session(&merge, &extents.items[i], images, err);
+    hn_statement_finish(merge.record);
+    hn_store_extents_free(&extents);
+    return hn_database_commit(store->database, err);
 }

@@ -1,11 +1,335 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "cache/record/gate.h"
+#include "cache/record/record_json.h"
 #include "cache/store/store_internal.h"
-#include "cache/store/store_record.h"
+#include "cache/store/store_place.h"
+
+/* What is read out of a cache, which may be damaged or an enemy's: heads of sessions with their
+ * plans and rules, records, images. */
+
+json_t *hn_document_parse(const char *text, struct hn_error *err)
+{
+    json_error_t place;
+    if (hn_failed(err) || hn_gate_json(text, strlen(text), err) != HN_OK)
+        return NULL;
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &place);
+    if (json == NULL)
+        hn_fail(err, HN_EFORMAT, "%s", place.text);
+    return json;
+}
+
+void hn_document_read_rule(const char *text, struct hn_rule *rule, struct hn_error *err)
+{
+    json_t *json = hn_document_parse(text, err);
+    if (!hn_failed(err))
+        err->status = hn_rule_from_json(json, rule, err);
+    json_decref(json);
+}
+
+void hn_document_read_plan(const char *text, struct hn_stored_plan *plan, struct hn_error *err)
+{
+    json_t *json = hn_document_parse(text, err);
+    if (!hn_failed(err))
+        (void)hn_stored_plan_from_json(json, plan, err);
+    json_decref(json);
+}
+
+json_t *hn_stored_plan_to_json(const struct hn_store_plan *plan)
+{
+    struct hn_builder files = hn_build_array();
+    for (size_t i = 0; i < plan->file_count; i++)
+        hn_build_append(&files, json_pack("{s:s, s:s}", "name", plan->files[i].name, "text",
+                                          plan->files[i].text));
+    return json_pack("{s:o, s:o}", "plan", json_loads(plan->json, 0, NULL), "files",
+                     hn_build_finish(&files));
+}
+
+static void read_file(const json_t *json, struct hn_stored_plan *stored, struct hn_error *err)
+{
+    const char *name = json_string_value(json_object_get(json, "name"));
+    const char *text = json_string_value(json_object_get(json, "text"));
+    if (name == NULL || text == NULL) {
+        hn_fail(err, HN_EFORMAT, "'files' holds something without a name or a text");
+        return;
+    }
+    if (hn_gate_line("the name of a template", name, HN_NAME_MOST, err) != HN_OK)
+        return;
+    struct hn_stored_file *file = &stored->files[stored->file_count++];
+    file->name = strdup(name);
+    file->text = strdup(text);
+    if (file->name == NULL || file->text == NULL)
+        hn_fail_memory(err);
+}
+
+enum hn_status hn_stored_plan_from_json(const json_t *json, struct hn_stored_plan *stored,
+                                        struct hn_error *err)
+{
+    struct hn_error own;
+    const json_t *plan = json_object_get(json, "plan");
+    const json_t *files = json_object_get(json, "files");
+    err = hn_error_begin(err, &own);
+    *stored = (struct hn_stored_plan){.json = NULL};
+    if (!json_is_object(plan) || !json_is_array(files))
+        return hn_fail(err, HN_EFORMAT, "'source' has no 'plan' or no 'files'");
+    stored->json = json_dumps(plan, JSON_COMPACT | JSON_SORT_KEYS);
+    stored->files = calloc(json_array_size(files) + 1, sizeof *stored->files);
+    if (stored->json == NULL || stored->files == NULL)
+        hn_fail_memory(err);
+    for (size_t i = 0; i < json_array_size(files) && !hn_failed(err); i++)
+        read_file(json_array_get(files, i), stored, err);
+    if (hn_failed(err))
+        hn_stored_plan_free(stored);
+    return err->status;
+}
+
+void hn_stored_plan_free(struct hn_stored_plan *plan)
+{
+    for (size_t i = 0; i < plan->file_count; i++) {
+        free(plan->files[i].name);
+        free(plan->files[i].text);
+    }
+    free(plan->files);
+    free(plan->json);
+    *plan = (struct hn_stored_plan){.json = NULL};
+}
+
+void hn_store_expect_intact(const struct hn_store *store, struct hn_statement *statement,
+                            int column, const char *what, struct hn_error *err)
+{
+    if (!hn_failed(err) && hn_column_integer(statement, column) == 0)
+        hn_fail(err, HN_EFORMAT,
+                "cache '%s' is damaged: %s is not what was written ('hone cache check' lists what "
+                "is); restore a copy, or move it away to start anew",
+                store->path, what);
+}
+
+void hn_store_name_failure(const struct hn_store *store, const char *what, struct hn_error *err)
+{
+    const struct hn_error reason = *err;
+    if (err->status == HN_EFORMAT || err->status == HN_ECONFIG)
+        hn_fail(err, HN_EFORMAT, "cache '%s': %s can not be read: %.1000s", store->path, what,
+                reason.message);
+}
+
+void hn_store_head_finish(struct hn_store_head *head)
+{
+    hn_subject_finish(&head->subject);
+    hn_identity_finish(&head->identity);
+    free(head->origin);
+    free(head->plan);
+    free(head->rule);
+    free(head->command);
+    *head = (struct hn_store_head){.origin = NULL};
+}
+
+static void read_struct(const char *text, const char *what, const struct hn_structure *structure,
+                        void *owner, struct hn_error *err)
+{
+    struct hn_json_reader reader = {what, HN_OK, err, NULL};
+    json_t *json = hn_document_parse(text, err);
+    if (json != NULL) {
+        hn_fields_read(&reader, structure, json, owner);
+        err->status = reader.status;
+    }
+    json_decref(json);
+}
+
+static void gate_head(const struct hn_store_head *head, struct hn_error *err)
+{
+    const struct hn_origin *from = &head->from;
+    (void)(hn_gate_identity(&head->identity, err) == HN_OK &&
+           hn_gate_version(&head->version, err) == HN_OK &&
+           hn_gate_line("the name of a machine", from->machine, sizeof from->machine, err) ==
+               HN_OK &&
+           hn_gate_line("the source of a session", from->source, sizeof from->source, err) ==
+               HN_OK &&
+           hn_gate_line("the command of a session", head->command, HN_COMMAND_MOST, err) == HN_OK &&
+           hn_gate_line("the origin of a session", head->origin, HN_NAME_MOST, err) == HN_OK &&
+           hn_gate_moment("imported", from->imported, err) == HN_OK);
+}
+
+enum hn_status hn_store_head_complete(struct hn_store_head *head, struct hn_error *err)
+{
+    struct hn_error own;
+    const struct hn_subject *subject = &head->subject;
+    err = hn_error_begin(err, &own);
+    read_struct(subject->task, "task", &hn_identity_structure, &head->identity, err);
+    read_struct(subject->version, "version", &hn_version_structure, &head->version, err);
+    if (hn_failed(err))
+        return err->status;
+    gate_head(head, err);
+    char *problem = hn_bindings_text(&head->identity.problem);
+    if (problem == NULL)
+        hn_fail_memory(err);
+    else if (!hn_failed(err) && (strcmp(subject->kernel, head->identity.kernel) != 0 ||
+                                 strcmp(subject->problem, problem) != 0))
+        hn_fail(err, HN_EFORMAT,
+                "its kernel or problem is '%.60s', '%.200s', its JSON says '%.200s'",
+                subject->kernel, subject->problem, problem);
+    free(problem);
+    return err->status;
+}
+
+static char *copy_column(struct hn_statement *statement, int column, struct hn_error *err)
+{
+    char *copy = strdup(hn_column_text(statement, column));
+    if (copy == NULL)
+        hn_fail_memory(err);
+    return copy;
+}
+
+static void copy_chars(struct hn_statement *statement, int column, char *to, size_t size,
+                       struct hn_error *err)
+{
+    const char *text = hn_column_text(statement, column);
+    if ((size_t)snprintf(to, size, "%s", text) >= size && !hn_failed(err))
+        hn_fail(err, HN_EFORMAT, "'%.40s…' has %zu bytes, expected fewer than %zu", text,
+                strlen(text), size);
+}
+
+void hn_store_read_head(const struct hn_store *store, struct hn_statement *statement,
+                        struct hn_store_head *head, struct hn_error *err)
+{
+    struct hn_subject *subject = &head->subject;
+    hn_store_expect_intact(store, statement, HN_HEAD_COLUMN_COUNT - 1, "a tuning", err);
+    if (hn_failed(err))
+        return;
+    head->origin = copy_column(statement, 0, err);
+    subject->kernel = copy_column(statement, 1, err);
+    subject->problem = copy_column(statement, 2, err);
+    subject->task = copy_column(statement, 3, err);
+    subject->version = copy_column(statement, 4, err);
+    head->rule = hn_column_text(statement, 5)[0] == '\0' ? NULL : copy_column(statement, 5, err);
+    head->started = hn_column_real(statement, 6);
+    head->command = copy_column(statement, 7, err);
+    head->simulated = hn_column_integer(statement, 8) != 0;
+    copy_chars(statement, 9, head->from.machine, sizeof head->from.machine, err);
+    copy_chars(statement, 10, head->from.source, sizeof head->from.source, err);
+    head->from.imported = hn_column_real(statement, 11);
+    if (!hn_failed(err))
+        (void)hn_store_head_complete(head, err);
+    hn_store_name_failure(store, "a tuning", err);
+}
+
+enum hn_status hn_store_get_head(struct hn_store *store, int64_t session_id,
+                                 struct hn_store_head *head, struct hn_error *err)
+{
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    *head = (struct hn_store_head){.origin = NULL};
+    struct hn_statement *statement = hn_database_prepare(
+        store->database,
+        "SELECT " HN_HEAD_COLUMNS("s.") ", p.json, s.plan IS NULL OR " HN_PLAN_INTACT(
+            "p.") " FROM session s LEFT JOIN plan p ON p.hash = s.plan WHERE s.id = ?",
+        err);
+    hn_bind_integer(statement, session_id);
+    if (hn_statement_step(statement, err)) {
+        hn_store_read_head(store, statement, head, err);
+        hn_store_expect_intact(store, statement, HN_HEAD_COLUMN_COUNT + 1, "a plan", err);
+        const char *plan = hn_column_text(statement, HN_HEAD_COLUMN_COUNT);
+        if (!hn_failed(err) && plan[0] != '\0')
+            head->plan = copy_column(statement, HN_HEAD_COLUMN_COUNT, err);
+    } else if (!hn_failed(err)) {
+        hn_fail(err, HN_ENOTFOUND, "cache '%s' has no session %lld", store->path,
+                (long long)session_id);
+    }
+    hn_statement_finish(statement);
+    if (hn_failed(err))
+        hn_store_head_finish(head);
+    return err->status;
+}
+
+enum hn_status hn_store_find_session(struct hn_store *store, const char *origin, int64_t *id,
+                                     int64_t *records, struct hn_error *err)
+{
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    struct hn_statement *statement = hn_database_prepare(
+        store->database,
+        "SELECT s.id, (SELECT count(*) FROM record r WHERE r.session_id = s.id) FROM session s"
+        " WHERE s.origin = ?",
+        err);
+    hn_bind_text(statement, origin);
+    bool row = hn_statement_step(statement, err);
+    *id = row ? hn_column_integer(statement, 0) : 0;
+    if (records != NULL)
+        *records = row ? hn_column_integer(statement, 1) : 0;
+    hn_statement_finish(statement);
+    return err->status;
+}
+
+enum hn_status hn_store_get_command(struct hn_store *store, int64_t session_id, char **command,
+                                    struct hn_error *err)
+{
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    struct hn_statement *statement =
+        hn_database_prepare(store->database, "SELECT command FROM session WHERE id = ?", err);
+    hn_bind_integer(statement, session_id);
+    bool row = hn_statement_step(statement, err) && hn_column_text(statement, 0)[0] != '\0';
+    *command = row ? copy_column(statement, 0, err) : NULL;
+    hn_statement_finish(statement);
+    return err->status;
+}
+
+enum hn_status hn_store_knows(struct hn_store *store, const struct hn_version *version, bool *known,
+                              struct hn_error *err)
+{
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    *known = false;
+    struct hn_statement *statement =
+        hn_database_prepare(store->database, "SELECT DISTINCT version FROM session", err);
+    while (!*known && hn_statement_step(statement, err)) {
+        struct hn_version kept = {.protocol = 0};
+        struct hn_error unread = {.status = HN_OK};
+        read_struct(hn_column_text(statement, 0), "version", &hn_version_structure, &kept, &unread);
+        *known = !hn_failed(&unread) && hn_version_same_source(&kept, version);
+    }
+    hn_statement_finish(statement);
+    return err->status == HN_OK && !*known && store->base != NULL
+               ? hn_store_knows(store->base, version, known, err)
+               : err->status;
+}
+
+enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel,
+                                 const struct hn_version *version, struct hn_stored_plan *plan,
+                                 struct hn_error *err)
+{
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    *plan = (struct hn_stored_plan){.json = NULL};
+    char *version_text = hn_version_text(version, err);
+    /* What a version does not hash (metrics, words) may change: the newest plan counts. */
+    struct hn_statement *statement = hn_database_prepare(
+        store->database,
+        "SELECT p.json, p.json IS NOT NULL AND " HN_PLAN_INTACT(
+            "p.") " FROM session s LEFT JOIN plan p ON p.hash = s.plan WHERE +s.kernel = ?"
+                  " AND s.version = ? AND s.plan IS NOT NULL ORDER BY s.id DESC LIMIT 1",
+        err);
+    hn_bind_text(statement, kernel);
+    hn_bind_text(statement, version_text);
+    bool row = hn_version_knows_template(version) && hn_statement_step(statement, err);
+    if (row)
+        hn_store_expect_intact(store, statement, 1, "a plan or a file of it", err);
+    if (row && !hn_failed(err))
+        hn_document_read_plan(hn_column_text(statement, 0), plan, err);
+    if (!row && !hn_failed(err))
+        hn_fail(err, HN_ENOTFOUND, "the cache keeps no plan of this version of '%s'", kernel);
+    hn_statement_finish(statement);
+    free(version_text);
+    return err->status == HN_ENOTFOUND && store->base != NULL
+               ? hn_store_get_plan(store->base, kernel, version, plan, err)
+               : err->status;
+}
 
 void hn_records_free(struct hn_records *records)
 {
@@ -13,6 +337,170 @@ void hn_records_free(struct hn_records *records)
         hn_record_finish(&records->items[i]);
     free(records->items);
     *records = (struct hn_records){.items = NULL};
+}
+
+/* Records are selected by their columns and shown by their JSON, so both have to agree. */
+static void compare_columns(struct hn_statement *statement, const struct hn_record *record,
+                            struct hn_error *err)
+{
+    char *point = hn_bindings_text(&record->point);
+    double objective = hn_column_real(statement, 6); /* 0 for NULL */
+    if (point == NULL)
+        hn_fail_memory(err);
+    else if (strcmp(point, hn_column_text(statement, 2)) != 0)
+        hn_fail(err, HN_EFORMAT, "its point is '%.200s', its JSON says '%.200s'",
+                hn_column_text(statement, 2), point);
+    else if (strcmp(hn_outcome_name(record->outcome), hn_column_text(statement, 3)) != 0)
+        hn_fail(err, HN_EFORMAT, "its outcome is '%.40s', its JSON says '%s'",
+                hn_column_text(statement, 3), hn_outcome_name(record->outcome));
+    else if (record->verdict.kind != hn_column_integer(statement, 4) ||
+             record->final != (hn_column_integer(statement, 5) != 0) ||
+             objective != (isnan(record->objective) ? 0 : record->objective))
+        hn_fail(err, HN_EFORMAT, "its verification, final or objective is not that of its JSON");
+    free(point);
+}
+
+void hn_store_read_record(const struct hn_store *store, struct hn_statement *statement,
+                          const char *objective, struct hn_record *record, struct hn_error *err)
+{
+    char name[40];
+    if (hn_failed(err))
+        return;
+    snprintf(name, sizeof name, "record %lld", (long long)hn_column_integer(statement, 0));
+    hn_store_expect_intact(store, statement, 7, name, err);
+    if (hn_failed(err))
+        return;
+    json_t *json = hn_document_parse(hn_column_text(statement, 1), err);
+    if (json != NULL)
+        err->status = hn_record_from_json(json, objective, record, err);
+    if (!hn_failed(err))
+        compare_columns(statement, record, err);
+    json_decref(json);
+    hn_store_name_failure(store, name, err);
+}
+
+static void visit_one(struct hn_store *store, const struct hn_subject *subject,
+                      const char *objective, bool simulated, enum hn_store_whose whose,
+                      hn_store_visit_record *visit, void *visitor, struct hn_error *err)
+{
+    char why[640] = "", machine[65] = "";
+    struct hn_statement *statement = hn_database_prepare(
+        store->database,
+        "SELECT " HN_RECORD_COLUMNS(
+            "") " FROM record WHERE id IN (SELECT id FROM (SELECT r.id, ROW_NUMBER() OVER"
+                " (PARTITION BY r.point ORDER BY " HN_PLACE(
+                    "r", "s") ") AS place"
+                              " FROM session s JOIN record r ON r.session_id = s.id"
+                              " WHERE " HN_SUBJECT " AND s.simulated = ?5"
+                              " AND CASE ?6 WHEN 1 THEN s.source = '' AND (r.outcome = 'ok' OR "
+                              "s.machine = ?7)"
+                              " WHEN 2 THEN s.source <> '' ELSE 1 END) "
+                              "WHERE place = 1)"
+                              " ORDER BY id",
+        err);
+    hn_subject_bind(statement, subject);
+    hn_bind_integer(statement, simulated);
+    hn_bind_integer(statement, whose);
+    /* Else it is NULL, which nothing is equal to. */
+    char *real = realpath(store->path, NULL);
+    if (real != NULL && hn_place_is_own(real, false, why, sizeof why) &&
+        gethostname(machine, sizeof machine - 1) == 0)
+        hn_bind_text(statement, machine);
+    free(real);
+    while (hn_statement_step(statement, err)) {
+        struct hn_record record;
+        hn_record_init(&record);
+        hn_store_read_record(store, statement, objective, &record, err);
+        if (!hn_failed(err))
+            err->status = visit(visitor, hn_column_integer(statement, 0), &record, err);
+        hn_record_finish(&record);
+    }
+    hn_statement_finish(statement);
+}
+
+/* Points that the upper cache has records of: the base's of them do not count. */
+struct seen {
+    hn_store_visit_record *visit;
+    void *visitor;
+    char (*points)[33]; /* hashes */
+    size_t count;
+    size_t capacity;
+    bool sorted;
+};
+
+static enum hn_status hash_point(const struct hn_bindings *point, struct hn_hash *hash,
+                                 struct hn_error *err)
+{
+    char *text = hn_bindings_text(point);
+    if (text == NULL)
+        return hn_fail_memory(err);
+    *hash = hn_hash_string(text);
+    free(text);
+    return HN_OK;
+}
+
+static enum hn_status note_seen(void *pointer, int64_t id, struct hn_record *record,
+                                struct hn_error *err)
+{
+    struct seen *seen = pointer;
+    struct hn_hash hash;
+    if (seen->count == seen->capacity) {
+        size_t capacity = seen->capacity == 0 ? 256 : 2 * seen->capacity;
+        char(*grown)[33] = realloc(seen->points, capacity * sizeof *grown);
+        if (grown == NULL)
+            return hn_fail_memory(err);
+        seen->points = grown;
+        seen->capacity = capacity;
+    }
+    enum hn_status status = hash_point(&record->point, &hash, err);
+    if (status != HN_OK)
+        return status;
+    memcpy(seen->points[seen->count++], hash.hex, sizeof hash.hex);
+    return seen->visit(seen->visitor, id, record, err);
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static enum hn_status skip_seen(void *pointer, int64_t id, struct hn_record *record,
+                                struct hn_error *err)
+{
+    struct seen *seen = pointer;
+    struct hn_hash hash;
+    (void)id;
+    if (!seen->sorted && seen->count > 0)
+        qsort(seen->points, seen->count, sizeof *seen->points, compare_hashes);
+    seen->sorted = true;
+    enum hn_status status = hash_point(&record->point, &hash, err);
+    if (status != HN_OK)
+        return status;
+    bool known = seen->count > 0 && bsearch(hash.hex, seen->points, seen->count,
+                                            sizeof *seen->points, compare_hashes) != NULL;
+    return known ? HN_OK : seen->visit(seen->visitor, 0, record, err);
+}
+
+enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *identity,
+                              const struct hn_version *version, bool simulated,
+                              enum hn_store_whose whose, hn_store_visit_record *visit,
+                              void *visitor, struct hn_error *err)
+{
+    struct hn_error own;
+    struct hn_subject subject;
+    struct seen seen = {.visit = visit, .visitor = visitor};
+    bool both = store->base != NULL && whose != HN_STORE_OWN;
+    err = hn_error_begin(err, &own);
+    if (hn_subject_make(&subject, identity, version, err) != HN_OK)
+        return err->status;
+    visit_one(store, &subject, identity->objective, simulated, whose, both ? note_seen : visit,
+              both ? &seen : visitor, err);
+    if (both)
+        visit_one(store->base, &subject, identity->objective, simulated, HN_STORE_ALL, skip_seen,
+                  &seen, err);
+    free(seen.points);
+    hn_subject_finish(&subject);
+    return err->status;
 }
 
 struct growing {
@@ -53,167 +541,190 @@ enum hn_status hn_store_load(struct hn_store *store, const struct hn_identity *i
     return status;
 }
 
-enum hn_status hn_store_read_image(const struct hn_store *store, struct hn_statement *statement,
-                                   const void **cubin, size_t *size, struct hn_error *err)
+/* The one row of a query for HN_RECORD_COLUMNS, which is finished. */
+static void read_row(const struct hn_store *store, struct hn_statement *statement,
+                     struct hn_record *record, struct hn_error *err)
 {
-    *cubin = hn_column_bytes(statement, 1, size);
-    const struct hn_hash hash = hn_hash_bytes(*cubin, *size);
-    if (strcmp(hash.hex, hn_column_text(statement, 2)) != 0)
-        return hn_fail(err, HN_EFORMAT,
-                       "cache '%s' is damaged: an image has hash %s, expected '%.32s'; 'hone cache "
-                       "prune --images' removes all images, 'hone tune' makes them again",
-                       store->path, hash.hex, hn_column_text(statement, 2));
-    return hn_store_expect_intact(store, statement, 3, "an image", err);
+    if (hn_statement_step(statement, err))
+        hn_store_read_record(store, statement, NULL, record, err);
+    else if (!hn_failed(err))
+        hn_fail(err, HN_ENOTFOUND, "cache '%s': a record is gone that was there before",
+                store->path);
+    hn_statement_finish(statement);
 }
 
-static enum hn_status take_image(const struct hn_store *store, struct hn_statement *statement,
-                                 void **cubin, size_t *size, char **entry, struct hn_error *err)
+enum hn_status hn_store_get(struct hn_store *store, int64_t id, struct hn_record *record,
+                            struct hn_error *err)
 {
-    const void *bytes;
-    enum hn_status status = hn_store_read_image(store, statement, &bytes, size, err);
-    if (status != HN_OK)
-        return status;
-    *entry = strdup(hn_column_text(statement, 0));
-    *cubin = malloc(*size == 0 ? 1 : *size);
-    if (*entry == NULL || *cubin == NULL) {
-        free(*entry);
-        free(*cubin);
-        *entry = NULL;
-        *cubin = NULL;
-        return hn_fail_memory(err);
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    hn_record_init(record);
+    struct hn_statement *statement = hn_database_prepare(
+        store->database, "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE id = ?", err);
+    hn_bind_integer(statement, id);
+    read_row(store, statement, record, err);
+    return err->status;
+}
+
+/* NULL when it is not, or no longer, pending. */
+static const struct hn_record *find_pending(const struct hn_store *store, int64_t session_id,
+                                            const struct hn_bindings *point)
+{
+    for (size_t i = store->pending_count; i-- > 0;) {
+        const struct hn_pending *pending = &store->pending[i];
+        if (pending->cubin == NULL && pending->session_id == session_id &&
+            hn_bindings_equal(&pending->record.point, point))
+            return &pending->record;
     }
-    if (*size > 0)
-        memcpy(*cubin, bytes, *size);
-    return HN_OK;
+    return NULL;
+}
+
+enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id,
+                                 const struct hn_bindings *point, struct hn_record *record,
+                                 struct hn_error *err)
+{
+    struct hn_error own;
+    const struct hn_record *pending = find_pending(store, session_id, point);
+    if (pending != NULL)
+        return hn_record_copy(record, pending, err);
+    err = hn_error_begin(err, &own);
+    hn_record_init(record);
+    char *key = hn_bindings_text(point);
+    if (key == NULL)
+        hn_fail_memory(err);
+    struct hn_statement *statement = hn_database_prepare(
+        store->database,
+        "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE session_id = ? AND point = ?"
+                                        " ORDER BY id DESC LIMIT 1",
+        err);
+    hn_bind_integer(statement, session_id);
+    hn_bind_text(statement, key);
+    read_row(store, statement, record, err);
+    free(key);
+    return err->status;
+}
+
+enum hn_status hn_store_visit_rows(struct hn_store *store, int64_t session_id, int64_t first,
+                                   int64_t most, hn_store_visit_row *visit, void *visitor,
+                                   struct hn_error *err)
+{
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    struct hn_statement *statement = hn_database_prepare(
+        store->database,
+        "SELECT point, outcome, verification, final, objective, json, objective IS NULL"
+        ", " HN_RECORD_INTACT("") " FROM record WHERE id IN (SELECT id FROM record"
+                                  " WHERE session_id = ? ORDER BY id LIMIT ? OFFSET ?) ORDER BY id",
+        err);
+    hn_bind_integer(statement, session_id);
+    hn_bind_integer(statement, most);
+    hn_bind_integer(statement, first);
+    for (; hn_statement_step(statement, err); first++) {
+        bool none = hn_column_integer(statement, 6) != 0;
+        const struct hn_store_row row = {
+            .position = first,
+            .point = hn_column_text(statement, 0),
+            .outcome = hn_column_text(statement, 1),
+            .json = hn_column_text(statement, 5),
+            .verification = hn_column_integer(statement, 2),
+            .final = hn_column_integer(statement, 3) != 0,
+            .objective = none ? (double)NAN : hn_column_real(statement, 4),
+        };
+        hn_store_expect_intact(store, statement, 7, "a record", err);
+        if (!hn_failed(err))
+            err->status = visit(visitor, &row, err);
+    }
+    hn_statement_finish(statement);
+    return err->status;
+}
+
+void hn_store_read_image(const struct hn_store *store, struct hn_statement *statement,
+                         struct hn_store_image *image, struct hn_error *err)
+{
+    *image = (struct hn_store_image){
+        .point = hn_column_text(statement, 0),
+        .entry = hn_column_text(statement, 1),
+        .hash = hn_column_text(statement, 2),
+    };
+    image->cubin = hn_column_bytes(statement, 3, &image->size);
+    const struct hn_hash hash = hn_hash_bytes(image->cubin, image->size);
+    if (!hn_failed(err) && strcmp(hash.hex, image->hash) != 0)
+        hn_fail(err, HN_EFORMAT,
+                "cache '%s' is damaged: an image has hash %s, expected '%.32s'; 'hone cache prune "
+                "--images' removes all images, 'hone tune' makes them again",
+                store->path, hash.hex, image->hash);
+    hn_store_expect_intact(store, statement, 4, "an image", err);
+}
+
+enum hn_status hn_store_visit_images(struct hn_store *store, int64_t session_id,
+                                     hn_store_visit_image *visit, void *visitor,
+                                     struct hn_error *err)
+{
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    struct hn_statement *statement = hn_database_prepare(
+        store->database,
+        "SELECT " HN_IMAGE_COLUMNS(
+            "i.") " FROM session s JOIN image i ON i.kernel = s.kernel AND i.problem = s.problem"
+                  " AND i.task = s.task AND i.version = s.version WHERE s.id = ?",
+        err);
+    hn_bind_integer(statement, session_id);
+    while (hn_statement_step(statement, err)) {
+        struct hn_store_image image;
+        hn_store_read_image(store, statement, &image, err);
+        if (!hn_failed(err))
+            err->status = visit(visitor, &image, err);
+    }
+    hn_statement_finish(statement);
+    return err->status;
+}
+
+static void take_image(const struct hn_store_image *image, void **cubin, size_t *size, char **entry,
+                       struct hn_error *err)
+{
+    *size = image->size;
+    *entry = strdup(image->entry);
+    *cubin = malloc(*size == 0 ? 1 : *size);
+    if (*entry != NULL && *cubin != NULL) {
+        memcpy(*cubin, *size == 0 ? "" : image->cubin, *size);
+        return;
+    }
+    hn_fail_memory(err);
+    free(*entry);
+    free(*cubin);
+    *entry = NULL;
+    *cubin = NULL;
 }
 
 enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identity *identity,
                                   const struct hn_version *version, const struct hn_bindings *point,
                                   void **cubin, size_t *size, char **entry, struct hn_error *err)
 {
-    int64_t task_id = 0;
-    int64_t version_id = 0;
-    bool row = false;
-    struct hn_statement *statement = NULL;
+    struct hn_error own;
+    struct hn_subject subject;
+    struct hn_store_image image;
+    err = hn_error_begin(err, &own);
     *cubin = NULL;
     *entry = NULL;
-    char *key = hn_store_text_of(point);
-    enum hn_status status = key == NULL ? hn_fail_memory(err) : HN_OK;
-    if (status == HN_OK)
-        status = hn_store_find_task(store, identity, &task_id, err);
-    if (status == HN_OK)
-        status = hn_store_find_version(store, version, &version_id, err);
-    if (status == HN_OK)
-        status = hn_database_prepare(
-            store->database,
-            "SELECT entry, cubin, hash, " HN_IMAGE_INTACT("") " FROM image WHERE task_id = ? AND "
-                                                              "version_id = ? AND point = ?",
-            &statement, err);
-    if (status == HN_OK) {
-        hn_bind_integer(statement, task_id);
-        hn_bind_integer(statement, version_id);
-        hn_bind_text(statement, key);
-        status = hn_statement_step(statement, &row, err);
+    char *key = hn_bindings_text(point);
+    if (hn_subject_make(&subject, identity, version, err) == HN_OK && key == NULL)
+        hn_fail_memory(err);
+    struct hn_statement *statement = hn_database_prepare(
+        store->database,
+        "SELECT " HN_IMAGE_COLUMNS("") " FROM image WHERE " HN_SUBJECT " AND point = ?5", err);
+    hn_subject_bind(statement, &subject);
+    hn_bind_text(statement, key);
+    if (hn_statement_step(statement, err)) {
+        hn_store_read_image(store, statement, &image, err);
+        if (!hn_failed(err))
+            take_image(&image, cubin, size, entry, err);
+    } else if (!hn_failed(err)) {
+        hn_fail(err, HN_ENOTFOUND, "the cache keeps no image of %s", key);
     }
-    if (status == HN_OK)
-        status = row ? take_image(store, statement, cubin, size, entry, err)
-                     : hn_fail(err, HN_ENOTFOUND, "the cache keeps no image of %s", key);
     hn_statement_finish(statement);
+    hn_subject_finish(&subject);
     free(key);
-    return status == HN_ENOTFOUND && store->base != NULL
+    return err->status == HN_ENOTFOUND && store->base != NULL
                ? hn_store_get_image(store->base, identity, version, point, cubin, size, entry, err)
-               : status;
-}
-
-void hn_stored_plan_free(struct hn_stored_plan *plan)
-{
-    for (size_t i = 0; i < plan->file_count; i++) {
-        free(plan->files[i].name);
-        free(plan->files[i].text);
-    }
-    free(plan->files);
-    free(plan->json);
-    *plan = (struct hn_stored_plan){.json = NULL};
-}
-
-static enum hn_status append_file(struct hn_statement *statement, struct hn_stored_plan *plan,
-                                  struct hn_error *err)
-{
-    struct hn_stored_file *grown =
-        realloc(plan->files, (plan->file_count + 1) * sizeof *plan->files);
-    if (grown == NULL)
-        return hn_fail_memory(err);
-    plan->files = grown;
-    struct hn_stored_file *file = &plan->files[plan->file_count++];
-    *file = (struct hn_stored_file){.name = NULL};
-    enum hn_status status =
-        hn_gate_line("the name of a template", hn_column_text(statement, 1), HN_NAME_MOST, err);
-    if (status != HN_OK)
-        return status;
-    file->name = strdup(hn_column_text(statement, 1));
-    file->text = strdup(hn_column_text(statement, 2));
-    return file->name == NULL || file->text == NULL ? hn_fail_memory(err) : HN_OK;
-}
-
-/* One row a file; a plan without files has one row whose position is NULL. */
-static enum hn_status read_plan(const struct hn_store *store, struct hn_statement *statement,
-                                struct hn_stored_plan *plan, struct hn_error *err)
-{
-    bool row = false;
-    enum hn_status status = hn_statement_step(statement, &row, err);
-    while (status == HN_OK && row) {
-        status = hn_store_expect_intact(store, statement, 4, "a plan or a file of it", err);
-        if (status != HN_OK)
-            return status;
-        if (plan->json == NULL) {
-            plan->json = strdup(hn_column_text(statement, 0));
-            status = plan->json == NULL ? hn_fail_memory(err)
-                                        : hn_gate_json(plan->json, strlen(plan->json), err);
-        }
-        if (status != HN_OK)
-            return status;
-        if (hn_column_integer(statement, 3) != 0)
-            status = append_file(statement, plan, err);
-        if (status == HN_OK)
-            status = hn_statement_step(statement, &row, err);
-    }
-    return status;
-}
-
-enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel,
-                                 const struct hn_version *version, struct hn_stored_plan *plan,
-                                 struct hn_error *err)
-{
-    int64_t version_id = 0;
-    struct hn_statement *statement = NULL;
-    *plan = (struct hn_stored_plan){.json = NULL};
-    enum hn_status status = hn_store_find_version(store, version, &version_id, err);
-    if (status == HN_OK)
-        status = hn_database_prepare(
-            store->database,
-            "SELECT p.json, f.name, f.text, f.position IS NOT "
-            "NULL, " HN_PLAN_INTACT("p.") " AND (f.position IS NULL "
-                                          "OR " HN_PLAN_FILE_INTACT("f.") ") FROM plan p LEFT "
-                                                                          "JOIN plan_file f"
-                                                                          " ON f.version_id = "
-                                                                          "p.version_id AND "
-                                                                          "f.kernel = p.kernel"
-                                                                          " WHERE p.version_id "
-                                                                          "= ? AND p.kernel = ? "
-                                                                          "ORDER BY f.position",
-            &statement, err);
-    if (status == HN_OK && hn_version_knows_template(version)) {
-        hn_bind_integer(statement, version_id);
-        hn_bind_text(statement, kernel);
-        status = read_plan(store, statement, plan, err);
-    }
-    if (status == HN_OK && plan->json == NULL)
-        status =
-            hn_fail(err, HN_ENOTFOUND, "the cache keeps no plan of this version of '%s'", kernel);
-    hn_statement_finish(statement);
-    if (status != HN_OK)
-        hn_stored_plan_free(plan);
-    return status == HN_ENOTFOUND && store->base != NULL
-               ? hn_store_get_plan(store->base, kernel, version, plan, err)
-               : status;
+               : err->status;
 }

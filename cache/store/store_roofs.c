@@ -6,200 +6,230 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/schema.h"
 #include "cache/record/gate.h"
+#include "cache/record/record_json.h"
 #include "cache/store/store_internal.h"
 
-static void bind_device(struct hn_statement *statement, const struct hn_device_identity *device)
+const char *const hn_tensor_pipe_names[HN_PIPE_COUNT] = {
+#define X(identifier, key, name, bytes) name,
+    HN_TENSOR_PIPES(X)
+#undef X
+};
+static const char *const pipe_keys[HN_PIPE_COUNT] = {
+#define X(identifier, key, name, bytes) key,
+    HN_TENSOR_PIPES(X)
+#undef X
+};
+
+/* {"bf16": {"gflops": …, "clock_mhz": …}, …, "power_limit_w": …}, of what is known; NULL: nothing
+ * is. */
+static json_t *tensor_to_json(const struct hn_tensor_roofs *roofs)
 {
-    hn_bind_text(statement, device->name);
-    hn_bind_integer(statement, device->capability);
-    hn_bind_integer(statement, device->sm_count);
-    hn_bind_text(statement, device->mig_profile);
+    json_t *json = json_object();
+    for (int i = 0; i < HN_PIPE_COUNT; i++)
+        if (roofs->pipes[i].gflops > 0)
+            json_object_set_new(json, pipe_keys[i],
+                                json_pack("{s:f, s:f}", "gflops", roofs->pipes[i].gflops,
+                                          "clock_mhz", roofs->pipes[i].clock_mhz));
+    if (roofs->power_limit_w > 0)
+        json_object_set_new(json, "power_limit_w", json_real(roofs->power_limit_w));
+    if (json_object_size(json) > 0)
+        return json;
+    json_decref(json);
+    return NULL;
 }
 
-/* Where something is known: what is not does not take the place of what was. */
-static enum hn_status put_tensor_roofs(struct hn_store *store,
-                                       const struct hn_device_identity *device,
-                                       const struct hn_roofs *roofs, struct hn_error *err)
+/* NULL stands for nothing known. */
+static enum hn_status tensor_from_json(const json_t *json, struct hn_tensor_roofs *roofs,
+                                       struct hn_error *err)
 {
-    struct hn_statement *statement;
-    json_t *json = hn_tensor_roofs_to_json(&roofs->tensor);
-    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT);
+    struct hn_json_reader reader = {.what = "the roofs of tensor cores", .err = err};
+    *roofs = (struct hn_tensor_roofs){.power_limit_w = 0};
+    if (json == NULL)
+        return HN_OK;
+    hn_json_expect(&reader, json_is_object(json), "tensor", "an object");
+    for (int i = 0; i < HN_PIPE_COUNT; i++) {
+        const json_t *pipe = json_object_get(json, pipe_keys[i]);
+        if (pipe == NULL)
+            continue;
+        hn_json_amount(&reader, json_object_get(pipe, "gflops"), "gflops", &roofs->pipes[i].gflops);
+        hn_json_amount(&reader, json_object_get(pipe, "clock_mhz"), "clock_mhz",
+                       &roofs->pipes[i].clock_mhz);
+    }
+    const json_t *limit = json_object_get(json, "power_limit_w");
+    if (limit != NULL)
+        hn_json_amount(&reader, limit, "power_limit_w", &roofs->power_limit_w);
+    return reader.status;
+}
+
+void hn_tensor_roofs_append(struct hn_text *text, const struct hn_tensor_roofs *roofs)
+{
+    const char *separator = "";
+    for (int i = 0; i < HN_PIPE_COUNT; i++) {
+        if (!(roofs->pipes[i].gflops > 0))
+            continue;
+        hn_text_printf(text, "%s%s %.0f TFLOP/s", separator, hn_tensor_pipe_names[i],
+                       roofs->pipes[i].gflops / 1e3);
+        if (roofs->pipes[i].clock_mhz > 0)
+            hn_text_printf(text, " at %.0f MHz", roofs->pipes[i].clock_mhz);
+        separator = ", ";
+    }
+    if (roofs->power_limit_w > 0 && separator[0] != '\0')
+        hn_text_printf(text, "; power limit %.0f W", roofs->power_limit_w);
+}
+
+json_t *hn_roofs_to_json(const struct hn_roofs *roofs)
+{
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:s, s:o*}", "copy_gb_per_s", roofs->copy_gb_per_s,
+                     "l2_gb_per_s", roofs->l2_gb_per_s, "fp32_gflops", roofs->fp32_gflops,
+                     "launch_us", roofs->launch_us, "measured", roofs->measured, "driver",
+                     roofs->driver, "tensor", tensor_to_json(&roofs->tensor));
+}
+
+enum hn_status hn_roofs_from_json(const json_t *json, struct hn_roofs *roofs, struct hn_error *err)
+{
+    static const char *const keys[] = {"copy_gb_per_s", "l2_gb_per_s", "fp32_gflops", "launch_us",
+                                       "measured"};
+    const char *driver = json_string_value(json_object_get(json, "driver"));
+    *roofs = (struct hn_roofs){.measured = 0.0};
+    double *const numbers[] = {&roofs->copy_gb_per_s, &roofs->l2_gb_per_s, &roofs->fp32_gflops,
+                               &roofs->launch_us, &roofs->measured};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        *numbers[i] = json_number_value(json_object_get(json, keys[i]));
+        if (!(*numbers[i] > 0.0))
+            return hn_fail(err, HN_EFORMAT, "the roofs have no '%s'", keys[i]);
+    }
+    if (driver == NULL)
+        return hn_fail(err, HN_EFORMAT, "the roofs have no 'driver'");
+    snprintf(roofs->driver, sizeof roofs->driver, "%s", driver);
+    return tensor_from_json(json_object_get(json, "tensor"), &roofs->tensor, err);
+}
+
+static char *device_text(const struct hn_device_identity *device, struct hn_error *err)
+{
+    json_t *json = hn_fields_to_json(&hn_device_identity_structure, device);
+    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(json);
     if (text == NULL)
-        return HN_OK;
-    enum hn_status status =
-        hn_database_prepare(store->database,
-                            "INSERT OR REPLACE INTO tensor_roof VALUES(?1, ?2, ?3, ?4, ?5, ?6,"
-                            " checksum(?1, ?2, ?3, ?4, ?5, ?6))",
-                            &statement, err);
-    if (status == HN_OK) {
-        bind_device(statement, device);
-        hn_bind_text(statement, roofs->driver);
-        hn_bind_text(statement, text);
-        status = hn_statement_run(statement, err);
-        hn_statement_finish(statement);
-    }
-    free(text);
-    return status;
+        hn_fail_memory(err);
+    return text;
 }
 
 /* Asked before roofs are stored, and after they were read. */
-static enum hn_status gate(const struct hn_device_identity *device, const struct hn_roofs *roofs,
-                           struct hn_error *err)
+static void gate(const struct hn_device_identity *device, const struct hn_roofs *roofs,
+                 struct hn_error *err)
 {
     const double rates[] = {roofs->copy_gb_per_s, roofs->l2_gb_per_s, roofs->fp32_gflops,
                             roofs->launch_us};
-    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
-        if (!(isfinite(rates[i]) && rates[i] >= 0))
-            return hn_fail(err, HN_EFORMAT, "a roof of a device is %g, expected a rate", rates[i]);
-    bool passes =
-        hn_gate_moment("measured", roofs->measured, err) == HN_OK &&
-        hn_gate_line("the device's name", device->name, sizeof device->name, err) == HN_OK &&
-        hn_gate_line("the MIG profile", device->mig_profile, HN_NAME_MOST, err) == HN_OK &&
-        hn_gate_line("the driver's version", roofs->driver, sizeof roofs->driver, err) == HN_OK;
-    return passes ? HN_OK : HN_EFORMAT;
+    for (size_t i = 0; i < sizeof rates / sizeof *rates && !hn_failed(err); i++)
+        if (!(isfinite(rates[i]) && rates[i] > 0))
+            hn_fail(err, HN_EFORMAT, "a roof of a device is %g, expected a rate", rates[i]);
+    (void)(!hn_failed(err) && hn_gate_moment("measured", roofs->measured, err) == HN_OK &&
+           hn_gate_line("the device's name", device->name, sizeof device->name, err) == HN_OK &&
+           hn_gate_line("the MIG profile", device->mig_profile, HN_NAME_MOST, err) == HN_OK &&
+           hn_gate_line("the driver's version", roofs->driver, sizeof roofs->driver, err) == HN_OK);
 }
 
-enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device_identity *device,
-                                  const struct hn_roofs *roofs, struct hn_error *err)
+/* What a row of roofs says, and HN_ROOF_INTACT. */
+#define COLUMNS "json, " HN_ROOF_INTACT("")
+static void read_roofs(const struct hn_store *store, struct hn_statement *statement,
+                       const struct hn_device_identity *device, struct hn_roofs *roofs,
+                       struct hn_error *err)
 {
-    struct hn_statement *statement;
-    enum hn_status status = gate(device, roofs, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_database_prepare(
-        store->database,
-        "INSERT OR REPLACE INTO roof VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
-        " checksum(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10))",
-        &statement, err);
-    if (status != HN_OK)
-        return status;
-    bind_device(statement, device);
-    hn_bind_text(statement, roofs->driver);
-    hn_bind_real(statement, roofs->measured);
-    hn_bind_real(statement, roofs->copy_gb_per_s);
-    hn_bind_real(statement, roofs->l2_gb_per_s);
-    hn_bind_real(statement, roofs->fp32_gflops);
-    hn_bind_real(statement, roofs->launch_us);
-    status = hn_statement_run(statement, err);
-    hn_statement_finish(statement);
-    return status == HN_OK ? put_tensor_roofs(store, device, roofs, err) : status;
-}
-
-static enum hn_status read_roofs(struct hn_statement *statement,
-                                 const struct hn_device_identity *device, struct hn_roofs *roofs,
-                                 struct hn_error *err)
-{
-    *roofs = (struct hn_roofs){
-        .measured = hn_column_real(statement, 1),
-        .copy_gb_per_s = hn_column_real(statement, 2),
-        .l2_gb_per_s = hn_column_real(statement, 3),
-        .fp32_gflops = hn_column_real(statement, 4),
-        .launch_us = hn_column_real(statement, 5),
-    };
-    snprintf(roofs->driver, sizeof roofs->driver, "%s", hn_column_text(statement, 0));
-    return gate(device, roofs, err);
-}
-
-static enum hn_status read_tensor_roofs(const struct hn_store *store,
-                                        struct hn_statement *statement,
-                                        struct hn_tensor_roofs *roofs, struct hn_error *err)
-{
-    const char *text = hn_column_text(statement, 0);
-    enum hn_status status =
-        hn_store_expect_intact(store, statement, 1, "what tensor cores can do at best", err);
-    if (status == HN_OK)
-        status = hn_gate_json(text, strlen(text), err);
-    if (status != HN_OK)
-        return status;
-    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-    status = hn_tensor_roofs_from_json(json, roofs, err);
+    hn_store_expect_intact(store, statement, 1, "what a device can do at best", err);
+    json_t *json = hn_document_parse(hn_column_text(statement, 0), err);
+    if (json != NULL)
+        (void)hn_roofs_from_json(json, roofs, err);
     json_decref(json);
-    return status;
+    gate(device, roofs, err);
 }
 
-/* Of the driver that the roofs are of. */
-static enum hn_status get_tensor_roofs(struct hn_store *store,
-                                       const struct hn_device_identity *device,
-                                       struct hn_roofs *roofs, struct hn_error *err)
+static bool find_roofs(const struct hn_store *store, const struct hn_device_identity *device,
+                       const char *driver, struct hn_roofs *roofs, struct hn_error *err)
 {
-    struct hn_statement *statement;
-    bool row = false;
-    enum hn_status status = hn_database_prepare(
+    char *text = device_text(device, err);
+    struct hn_statement *statement = hn_database_prepare(
         store->database,
-        "SELECT json, " HN_TENSOR_ROOF_INTACT(
-            "") " FROM tensor_roof"
-                " WHERE device = ? AND capability = ? AND sm_count = ? AND mig_profile = ?"
-                " AND driver = ?",
-        &statement, err);
-    if (status != HN_OK)
-        return status;
-    bind_device(statement, device);
-    hn_bind_text(statement, roofs->driver);
-    status = hn_statement_step(statement, &row, err);
-    if (status == HN_OK && row)
-        status = read_tensor_roofs(store, statement, &roofs->tensor, err);
+        "SELECT " COLUMNS " FROM roof WHERE device = ? AND driver = ifnull(?, driver)"
+        " ORDER BY measured DESC LIMIT 1",
+        err);
+    hn_bind_text(statement, text);
+    hn_bind_text(statement, driver);
+    bool found = hn_statement_step(statement, err);
+    if (found)
+        read_roofs(store, statement, device, roofs, err);
     hn_statement_finish(statement);
-    return status;
+    free(text);
+    return found;
 }
 
 enum hn_status hn_store_get_roofs(struct hn_store *store, const struct hn_device_identity *device,
                                   const char *driver, struct hn_roofs *roofs, struct hn_error *err)
 {
-    struct hn_statement *statement;
-    bool row = false;
-    enum hn_status status = hn_database_prepare(
-        store->database,
-        "SELECT driver, measured, copy_gb_per_s, l2_gb_per_s, fp32_gflops, "
-        "launch_us, " HN_ROOF_INTACT(
-            "") " FROM roof"
-                " WHERE device = ? AND capability = ? AND sm_count = ? AND mig_profile = ?"
-                " AND driver = ifnull(?, driver) ORDER BY measured DESC LIMIT 1",
-        &statement, err);
-    if (status != HN_OK)
-        return status;
-    bind_device(statement, device);
-    hn_bind_text(statement, driver);
-    status = hn_statement_step(statement, &row, err);
-    if (status == HN_OK && row)
-        status = hn_store_expect_intact(store, statement, 6, "what a device can do at best", err);
-    if (status == HN_OK && row)
-        status = read_roofs(statement, device, roofs, err);
-    hn_statement_finish(statement);
-    if (status == HN_OK && row)
-        status = get_tensor_roofs(store, device, roofs, err);
-    if (status == HN_OK && !row && store->base != NULL)
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    bool found = find_roofs(store, device, driver, roofs, err);
+    if (!hn_failed(err) && !found && store->base != NULL)
         return hn_store_get_roofs(store->base, device, driver, roofs, err);
-    if (status == HN_OK && !row)
-        return hn_fail(err, HN_ENOTFOUND, "nothing was measured of what %s can do at best",
-                       device->name);
-    return status;
+    if (!hn_failed(err) && !found)
+        hn_fail(err, HN_ENOTFOUND, "nothing was measured of what %s can do at best", device->name);
+    return err->status;
+}
+
+enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device_identity *device,
+                                  const struct hn_roofs *roofs, struct hn_error *err)
+{
+    struct hn_error own;
+    struct hn_error ignored = {.status = HN_OK};
+    struct hn_roofs kept = *roofs;
+    struct hn_roofs before;
+    err = hn_error_begin(err, &own);
+    gate(device, roofs, err);
+    json_t *tensor = tensor_to_json(&roofs->tensor);
+    if (tensor == NULL && find_roofs(store, device, roofs->driver, &before, &ignored))
+        kept.tensor = hn_failed(&ignored) ? kept.tensor : before.tensor;
+    json_decref(tensor);
+    json_t *json = hn_failed(err) ? NULL : hn_roofs_to_json(&kept);
+    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    char *device_json = hn_failed(err) ? NULL : device_text(device, err);
+    if (text == NULL && !hn_failed(err))
+        hn_fail_memory(err);
+    struct hn_statement *statement = hn_database_prepare(
+        store->database,
+        "INSERT OR REPLACE INTO roof VALUES(?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))", err);
+    hn_bind_text(statement, device_json);
+    hn_bind_text(statement, roofs->driver);
+    hn_bind_real(statement, roofs->measured);
+    hn_bind_text(statement, text);
+    hn_statement_run(statement, err);
+    hn_statement_finish(statement);
+    json_decref(json);
+    free(device_json);
+    free(text);
+    return err->status;
 }
 
 enum hn_status hn_store_visit_roofs(struct hn_store *store, hn_store_visit_roofs_of *visit,
                                     void *visitor, struct hn_error *err)
 {
-    struct hn_statement *statement;
-    bool row = false;
-    enum hn_status status = hn_database_prepare(
-        store->database,
-        "SELECT driver, measured, copy_gb_per_s, l2_gb_per_s, fp32_gflops, launch_us, device,"
-        " capability, sm_count, mig_profile FROM roof WHERE " HN_ROOF_INTACT(""),
-        &statement, err);
-    if (status == HN_OK)
-        status = hn_statement_step(statement, &row, err);
-    while (status == HN_OK && row) {
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    struct hn_statement *statement =
+        hn_database_prepare(store->database, "SELECT " COLUMNS ", device FROM roof", err);
+    while (hn_statement_step(statement, err)) {
         struct hn_roofs roofs;
-        struct hn_device_identity device = {.capability = (int)hn_column_integer(statement, 7),
-                                            .sm_count = (int)hn_column_integer(statement, 8)};
-        snprintf(device.name, sizeof device.name, "%s", hn_column_text(statement, 6));
-        snprintf(device.mig_profile, sizeof device.mig_profile, "%s", hn_column_text(statement, 9));
-        if (read_roofs(statement, &device, &roofs, NULL) == HN_OK)
-            status = visit(visitor, &device, &roofs, err);
-        if (status == HN_OK)
-            status = hn_statement_step(statement, &row, err);
+        struct hn_device_identity device = {.capability = 0};
+        struct hn_error reason = {.status = HN_OK};
+        struct hn_json_reader reader = {"device", HN_OK, &reason, NULL};
+        json_t *json = hn_document_parse(hn_column_text(statement, 2), &reason);
+        if (json != NULL)
+            hn_fields_read(&reader, &hn_device_identity_structure, json, &device);
+        json_decref(json);
+        read_roofs(store, statement, &device, &roofs, &reason);
+        if (!hn_failed(&reason))
+            err->status = visit(visitor, &device, &roofs, err);
     }
     hn_statement_finish(statement);
-    return status;
+    return err->status;
 }

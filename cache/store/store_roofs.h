@@ -3,7 +3,37 @@
 #define HONE_CACHE_STORE_STORE_ROOFS_H
 
 #include "cache/store/store.h"
-#include "cache/store/tensor_roofs.h"
+
+/* What a device's tensor cores do at best, by the type of what they multiply; sums are float32. */
+
+/* X(identifier, key, name, bytes of an element) */
+#define HN_TENSOR_PIPES(X)              \
+    X(HN_PIPE_FP8, "fp8", "FP8", 1)     \
+    X(HN_PIPE_BF16, "bf16", "BF16", 2)  \
+    X(HN_PIPE_FP16, "fp16", "FP16", 2)  \
+    X(HN_PIPE_TF32, "tf32", "TF32", 4)
+
+enum hn_tensor_pipe {
+#define X(identifier, key, name, bytes) identifier,
+    HN_TENSOR_PIPES(X)
+#undef X
+        HN_PIPE_COUNT
+};
+
+struct hn_tensor_roof {
+    double gflops;    /* 0: not known, or the device has no such */
+    double clock_mhz; /* of the multiprocessors meanwhile */
+};
+
+struct hn_tensor_roofs {
+    struct hn_tensor_roof pipes[HN_PIPE_COUNT];
+    double power_limit_w; /* 0: not known */
+};
+
+extern const char *const hn_tensor_pipe_names[HN_PIPE_COUNT]; /* "BF16" */
+
+/* "BF16 790 TFLOP/s at 1755 MHz, …; power limit 700 W", "" where none is known. */
+void hn_tensor_roofs_append(struct hn_text *text, const struct hn_tensor_roofs *roofs);
 
 /* What a device can do at best, as measured on it: what times are set against. */
 struct hn_roofs {
@@ -16,13 +46,18 @@ struct hn_roofs {
     struct hn_tensor_roofs tensor;
 };
 
+/* With what tensor cores do, where that is known. NULL when out of memory. */
+json_t *hn_roofs_to_json(const struct hn_roofs *roofs);
+/* HN_EFORMAT: a rate is missing, or not above 0. */
+enum hn_status hn_roofs_from_json(const json_t *json, struct hn_roofs *roofs, struct hn_error *err);
+
 /* Replaces what this driver measured before, of tensor cores only what is known. */
 enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device_identity *device,
                                   const struct hn_roofs *roofs, struct hn_error *err);
 /* Of this driver, or with driver NULL the newest. HN_ENOTFOUND. */
 enum hn_status hn_store_get_roofs(struct hn_store *store, const struct hn_device_identity *device, const char *driver,
                                   struct hn_roofs *roofs, struct hn_error *err);
-/* All that are kept, without what is known of tensor cores. */
+/* All that are kept and whole. */
 typedef enum hn_status hn_store_visit_roofs_of(void *visitor, const struct hn_device_identity *device,
                                                const struct hn_roofs *roofs, struct hn_error *err);
 enum hn_status hn_store_visit_roofs(struct hn_store *store, hn_store_visit_roofs_of *visit, void *visitor,

@@ -1,25 +1,333 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
+#include "base/hash.h"
+#include "base/text.h"
 #include "cache/record/gate.h"
+#include "cache/record/record_json.h"
 #include "cache/store/store_internal.h"
+
+/* What is put into a cache: sessions with their plans and rules, records, images. */
 
 /* Records are grouped for this long, so that a fast tune costs few transactions. */
 enum { COMMIT_AFTER_MS = 50 };
 
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* Takes the JSON; NULL where memory ended. */
+static char *text_of(json_t *json, struct hn_error *err)
+{
+    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(json);
+    if (text == NULL)
+        hn_fail_memory(err);
+    return text;
+}
+
+char *hn_version_text(const struct hn_version *version, struct hn_error *err)
+{
+    return text_of(hn_fields_to_json(&hn_version_structure, version), err);
+}
+
+enum hn_status hn_subject_make(struct hn_subject *subject, const struct hn_identity *identity,
+                               const struct hn_version *version, struct hn_error *err)
+{
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    *subject = (struct hn_subject){
+        .kernel = strdup(identity->kernel == NULL ? "" : identity->kernel),
+        .problem = hn_bindings_text(&identity->problem),
+        .task = text_of(hn_fields_to_json(&hn_identity_structure, identity), err),
+        .version = hn_version_text(version, err),
+    };
+    if (subject->kernel == NULL || subject->problem == NULL)
+        hn_fail_memory(err);
+    if (hn_failed(err))
+        hn_subject_finish(subject);
+    return err->status;
+}
+
+void hn_subject_finish(struct hn_subject *subject)
+{
+    free(subject->kernel);
+    free(subject->problem);
+    free(subject->task);
+    free(subject->version);
+    *subject = (struct hn_subject){.kernel = NULL};
+}
+
+struct hn_hash hn_subject_hash(const struct hn_subject *subject)
+{
+    const struct hn_hash parts[] = {hn_hash_string(subject->task),
+                                    hn_hash_string(subject->version)};
+    return hn_hash_join(&parts[0], &parts[1]);
+}
+
+void hn_subject_bind(struct hn_statement *statement, const struct hn_subject *subject)
+{
+    hn_bind_text(statement, subject->kernel);
+    hn_bind_text(statement, subject->problem);
+    hn_bind_text(statement, subject->task);
+    hn_bind_text(statement, subject->version);
+}
+
+/* A plan is named by what it says; *name is set. */
+static void add_plan(struct hn_store *store, const char *json, struct hn_hash *name,
+                     struct hn_error *err)
+{
+    *name = hn_hash_string(json);
+    struct hn_statement *statement = hn_database_prepare(
+        store->database, "INSERT OR IGNORE INTO plan VALUES(?1, ?2, checksum(?1, ?2))", err);
+    hn_bind_text(statement, name->hex);
+    hn_bind_text(statement, json);
+    hn_statement_run(statement, err);
+    hn_statement_finish(statement);
+}
+
+static char *plan_text(const struct hn_store_plan *plan, struct hn_error *err)
+{
+    return text_of(hn_stored_plan_to_json(plan), err);
+}
+
+enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel,
+                                 const struct hn_version *version, const struct hn_store_plan *plan,
+                                 struct hn_error *err)
+{
+    struct hn_error own;
+    struct hn_hash name;
+    err = hn_error_begin(err, &own);
+    char *text = plan_text(plan, err);
+    char *version_text = hn_version_text(version, err);
+    hn_database_run(store->database, "BEGIN IMMEDIATE", err);
+    if (!hn_failed(err))
+        add_plan(store, text, &name, err);
+    struct hn_statement *statement =
+        hn_database_prepare(store->database,
+                            "UPDATE session SET plan = ?1, checksum = checksum(origin, kernel,"
+                            " problem, task, version, ?1, rule, started, command, simulated,"
+                            " machine, source, imported) WHERE kernel = ?2 AND version = ?3",
+                            err);
+    hn_bind_text(statement, name.hex);
+    hn_bind_text(statement, kernel);
+    hn_bind_text(statement, version_text);
+    hn_statement_run(statement, err);
+    bool found = hn_version_knows_template(version) &&
+                 hn_database_integer(store->database, "SELECT changes()", err) > 0;
+    if (!hn_failed(err) && !found)
+        hn_fail(err, HN_ENOTFOUND, "cache '%s' has nothing of that version", store->path);
+    hn_statement_finish(statement);
+    free(version_text);
+    free(text);
+    return hn_database_commit(store->database, err);
+}
+
+/* A name that no other session in any cache has. */
+static struct hn_hash new_origin(void)
+{
+    struct {
+        unsigned char random[16];
+        double time;
+    } seed = {.time = now()};
+    (void)!getrandom(seed.random, sizeof seed.random, 0);
+    return hn_hash_bytes(&seed, sizeof seed);
+}
+
+int64_t hn_store_add_head(struct hn_store *store, const struct hn_store_head *head,
+                          struct hn_error *err)
+{
+    struct hn_hash plan = {""};
+    const struct hn_hash origin = new_origin();
+    if (hn_failed(err))
+        return 0;
+    if (head->plan != NULL)
+        add_plan(store, head->plan, &plan, err);
+    struct hn_statement *statement =
+        hn_database_prepare(store->database,
+                            "INSERT INTO session VALUES(NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
+                            " ?10, ?11, ?12, ?13, checksum(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
+                            " ?10, ?11, ?12, ?13))",
+                            err);
+    hn_bind_text(statement, head->origin == NULL ? origin.hex : head->origin);
+    hn_subject_bind(statement, &head->subject);
+    hn_bind_text(statement, head->plan == NULL ? NULL : plan.hex);
+    hn_bind_text(statement, head->rule);
+    hn_bind_real(statement, head->started);
+    hn_bind_text(statement, head->command);
+    hn_bind_integer(statement, head->simulated);
+    hn_bind_text(statement, head->from.machine);
+    hn_bind_text(statement, head->from.source);
+    hn_bind_real(statement, hn_origin_is_foreign(&head->from) ? now() : 0);
+    hn_statement_run(statement, err);
+    hn_statement_finish(statement);
+    return hn_failed(err) ? 0 : hn_database_last_id(store->database);
+}
+
+struct hn_statement *hn_store_prepare_record(struct hn_database *database, struct hn_error *err)
+{
+    return hn_database_prepare(database,
+                               "INSERT INTO record VALUES(NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7,"
+                               " checksum(?1, ?2, ?3, ?4, ?5, ?6, ?7))",
+                               err);
+}
+
+void hn_store_add_record(struct hn_statement *statement, int64_t session_id,
+                         const struct hn_record *record, struct hn_error *err)
+{
+    if (hn_failed(err))
+        return;
+    char *point = hn_bindings_text(&record->point);
+    char *json = text_of(hn_record_to_json(record), err);
+    if (point == NULL)
+        hn_fail_memory(err);
+    hn_bind_integer(statement, session_id);
+    hn_bind_text(statement, point);
+    hn_bind_text(statement, hn_outcome_name(record->outcome));
+    hn_bind_integer(statement, record->verdict.kind);
+    hn_bind_integer(statement, record->final);
+    hn_bind_real(statement, record->objective);
+    hn_bind_text(statement, json);
+    hn_statement_run(statement, err);
+    free(json);
+    free(point);
+}
+
+static void add_records(struct hn_store *store, int64_t session_id,
+                        const struct hn_records *records, size_t first, struct hn_error *err)
+{
+    struct hn_statement *statement = hn_store_prepare_record(store->database, err);
+    for (size_t i = first; i < records->count; i++)
+        hn_store_add_record(statement, session_id, &records->items[i], err);
+    hn_statement_finish(statement);
+}
+
+/* Borrows all but the texts that it makes. */
+static void make_head(const struct hn_store_session *session, struct hn_store_head *head,
+                      struct hn_error *err)
+{
+    bool has_plan = session->plan != NULL && hn_version_knows_template(session->version);
+    *head = (struct hn_store_head){
+        .origin = (char *)(uintptr_t)session->origin,
+        .command = (char *)(uintptr_t)(session->command == NULL ? "" : session->command),
+        .started = session->started > 0 ? session->started : now(),
+        .simulated = session->simulated,
+    };
+    if (session->from != NULL)
+        head->from = *session->from;
+    else
+        (void)gethostname(head->from.machine, sizeof head->from.machine - 1);
+    (void)hn_subject_make(&head->subject, session->identity, session->version, err);
+    if (!hn_failed(err) && has_plan)
+        head->plan = plan_text(session->plan, err);
+    if (!hn_failed(err) && session->rule != NULL)
+        head->rule = text_of(hn_rule_to_json(session->rule), err);
+    /* By a clock before 1970 it would be damaged for whoever reads it. */
+    if (!hn_failed(err))
+        (void)hn_gate_date(head->started, err);
+}
+
+static void finish_head(struct hn_store_head *head)
+{
+    hn_subject_finish(&head->subject);
+    free(head->plan);
+    free(head->rule);
+}
+
 enum hn_status hn_store_begin(struct hn_store *store, const struct hn_store_session *session,
                               int64_t *session_id, struct hn_error *err)
 {
+    struct hn_error own;
+    struct hn_store_head head;
     assert(store->mode == HN_STORE_WRITE);
-    enum hn_status status = hn_database_run(store->database, "BEGIN IMMEDIATE", err);
-    if (status == HN_OK)
-        status = hn_store_add_session(store, session, session_id, err);
-    if (status == HN_OK)
-        status = hn_database_run(store->database, "COMMIT", err);
-    hn_database_rollback(store->database);
-    return status;
+    err = hn_error_begin(err, &own);
+    make_head(session, &head, err);
+    hn_database_run(store->database, "BEGIN IMMEDIATE", err);
+    *session_id = hn_store_add_head(store, &head, err);
+    finish_head(&head);
+    return hn_database_commit(store->database, err);
+}
+
+/* Whether no session of that origin is there. */
+static bool is_new(struct hn_store *store, const char *origin, struct hn_error *err)
+{
+    int64_t id = 0;
+    if (!hn_failed(err) && origin != NULL)
+        (void)hn_store_find_session(store, origin, &id, NULL, err);
+    return !hn_failed(err) && id == 0;
+}
+
+enum hn_status hn_store_import(struct hn_store *store, const struct hn_store_session *session,
+                               const struct hn_records *records, bool *added, struct hn_error *err)
+{
+    struct hn_error own;
+    struct hn_store_head head;
+    assert(store->mode == HN_STORE_WRITE);
+    err = hn_error_begin(err, &own);
+    make_head(session, &head, err);
+    hn_database_run(store->database, "BEGIN IMMEDIATE", err);
+    *added = is_new(store, session->origin, err);
+    if (*added)
+        add_records(store, hn_store_add_head(store, &head, err), records, 0, err);
+    finish_head(&head);
+    return hn_database_commit(store->database, err);
+}
+
+void hn_store_check_documents(const struct hn_store_head *head, struct hn_error *err)
+{
+    struct hn_stored_plan plan = {.json = NULL};
+    struct hn_rule rule;
+    hn_rule_init(&rule);
+    if (head->plan != NULL)
+        hn_document_read_plan(head->plan, &plan, err);
+    if (head->rule != NULL)
+        hn_document_read_rule(head->rule, &rule, err);
+    hn_stored_plan_free(&plan);
+    hn_rule_finish(&rule);
+}
+
+enum hn_status hn_store_add(struct hn_store *store, const struct hn_store_head *head, int64_t *id,
+                            struct hn_error *err)
+{
+    struct hn_error own;
+    assert(store->mode == HN_STORE_WRITE);
+    err = hn_error_begin(err, &own);
+    hn_store_check_documents(head, err);
+    if (!hn_failed(err))
+        (void)hn_gate_date(head->started, err);
+    hn_database_run(store->database, "BEGIN IMMEDIATE", err);
+    *id = is_new(store, head->origin, err) ? hn_store_add_head(store, head, err) : 0;
+    return hn_database_commit(store->database, err);
+}
+
+enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id,
+                                 const struct hn_rule *rule, struct hn_error *err)
+{
+    struct hn_error own;
+    assert(store->mode == HN_STORE_WRITE);
+    err = hn_error_begin(err, &own);
+    (void)hn_store_commit(store, err);
+    char *text = hn_failed(err) ? NULL : text_of(hn_rule_to_json(rule), err);
+    struct hn_statement *statement =
+        hn_database_prepare(store->database,
+                            "UPDATE session SET rule = ?1, checksum = checksum(origin, kernel,"
+                            " problem, task, version, plan, ?1, started, command, simulated,"
+                            " machine, source, imported) WHERE id = ?2",
+                            err);
+    hn_bind_text(statement, text);
+    hn_bind_integer(statement, session_id);
+    hn_statement_run(statement, err);
+    hn_statement_finish(statement);
+    free(text);
+    return err->status;
 }
 
 /* The next free slot; what is in it counts once pending_count is raised. */
@@ -55,7 +363,9 @@ static void take_slot(struct hn_store *store)
 enum hn_status hn_store_put(struct hn_store *store, int64_t session_id,
                             const struct hn_record *record, struct hn_error *err)
 {
+    struct hn_error own;
     assert(store->mode == HN_STORE_WRITE);
+    err = hn_error_begin(err, &own);
     struct hn_pending *slot = next_slot(store);
     if (slot == NULL)
         return hn_fail_memory(err);
@@ -70,7 +380,9 @@ enum hn_status hn_store_put_image(struct hn_store *store, int64_t session_id,
                                   const struct hn_bindings *point, const void *cubin, size_t size,
                                   const char *entry, struct hn_error *err)
 {
+    struct hn_error own;
     assert(store->mode == HN_STORE_WRITE);
+    err = hn_error_begin(err, &own);
     struct hn_pending *slot = next_slot(store);
     if (slot == NULL)
         return hn_fail_memory(err);
@@ -90,38 +402,65 @@ enum hn_status hn_store_put_image(struct hn_store *store, int64_t session_id,
     return HN_OK;
 }
 
-static enum hn_status write_pending(struct hn_store *store, const struct hn_pending *pending,
-                                    struct hn_error *err)
+void hn_store_add_image(struct hn_database *database, int64_t session_id,
+                        const struct hn_store_image *image, struct hn_error *err)
 {
-    if (pending->cubin == NULL)
-        return hn_store_add_record(store->database, pending->session_id, &pending->record, err);
-    char *point = hn_store_text_of(&pending->record.point);
-    enum hn_status status =
-        point == NULL ? hn_fail_memory(err)
-                      : hn_store_add_image(store->database, pending->session_id, point,
-                                           pending->cubin, pending->size, pending->entry, err);
+    const struct hn_hash hash = hn_hash_bytes(image->cubin, image->size);
+    struct hn_statement *statement = hn_database_prepare(
+        database,
+        "INSERT OR REPLACE INTO image SELECT kernel, problem, task, version, ?1, ?2, ?3, ?4,"
+        " checksum(kernel, problem, task, version, ?1, ?2, ?4) FROM session WHERE id = ?5",
+        err);
+    hn_bind_text(statement, image->point);
+    hn_bind_text(statement, image->entry);
+    hn_bind_bytes(statement, image->cubin, image->size);
+    hn_bind_text(statement, hash.hex);
+    hn_bind_integer(statement, session_id);
+    hn_statement_run(statement, err);
+    hn_statement_finish(statement);
+}
+
+static void write_image(struct hn_database *database, const struct hn_pending *pending,
+                        struct hn_error *err)
+{
+    char *point = hn_bindings_text(&pending->record.point);
+    const struct hn_store_image image = {
+        .point = point, .entry = pending->entry, .cubin = pending->cubin, .size = pending->size};
+    if (point == NULL)
+        hn_fail_memory(err);
+    hn_store_add_image(database, pending->session_id, &image, err);
     free(point);
-    return status;
+}
+
+static void write_all_pending(struct hn_store *store, struct hn_error *err)
+{
+    struct hn_statement *record = hn_store_prepare_record(store->database, err);
+    for (size_t i = 0; i < store->pending_count && !hn_failed(err); i++) {
+        const struct hn_pending *pending = &store->pending[i];
+        if (pending->cubin == NULL)
+            hn_store_add_record(record, pending->session_id, &pending->record, err);
+        else
+            write_image(store->database, pending, err);
+    }
+    hn_statement_finish(record);
 }
 
 enum hn_status hn_store_commit(struct hn_store *store, struct hn_error *err)
 {
-    enum hn_status status = hn_store_keep_place(store, err);
-    if (status != HN_OK || store->pending_count == 0)
-        return status;
-    status = hn_database_run(store->database, "BEGIN IMMEDIATE", err);
-    for (size_t i = 0; status == HN_OK && i < store->pending_count; i++)
-        status = write_pending(store, &store->pending[i], err);
-    if (status == HN_OK)
-        status = hn_database_run(store->database, "COMMIT", err);
-    if (status != HN_OK) {
-        hn_database_rollback(store->database);
-        return status;
-    }
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    hn_store_keep_place(store, err);
+    if (hn_failed(err) || store->pending_count == 0)
+        return err->status;
+    hn_database_run(store->database, "BEGIN IMMEDIATE", err);
+    write_all_pending(store, err);
+    if (hn_database_commit(store->database, err) != HN_OK)
+        return err->status;
     for (size_t i = 0; i < store->pending_count; i++)
         finish_pending(&store->pending[i]);
     store->pending_count = 0;
-    hn_store_tell(store);
+    if (store->follower.committed != NULL)
+        store->follower.committed(store->follower.context);
     return HN_OK;
 }
 
@@ -136,35 +475,22 @@ int hn_store_due_ms(const struct hn_store *store)
     return elapsed_ms >= COMMIT_AFTER_MS ? 0 : (int)(COMMIT_AFTER_MS - elapsed_ms);
 }
 
-static enum hn_status add_records(struct hn_store *store, int64_t session_id,
-                                  const struct hn_records *records, struct hn_error *err)
+enum hn_status hn_store_extend(struct hn_store *store, const char *origin, int64_t first,
+                               const struct hn_records *records, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < records->count; i++)
-        status = hn_store_add_record(store->database, session_id, &records->items[i], err);
-    return status;
-}
-
-enum hn_status hn_store_import(struct hn_store *store, const struct hn_store_session *session,
-                               const struct hn_records *records, bool *added, struct hn_error *err)
-{
+    struct hn_error own;
+    int64_t id = 0;
+    int64_t known = 0;
     assert(store->mode == HN_STORE_WRITE);
-    bool known = false;
-    int64_t session_id = 0;
-    enum hn_status status = hn_gate_date(session->started, err);
-    if (status == HN_OK)
-        status = hn_database_run(store->database, "BEGIN IMMEDIATE", err);
-    if (status == HN_OK && session->origin != NULL)
-        status = hn_store_has_origin(store, session->origin, &known, err);
-    if (status == HN_OK && !known)
-        status = hn_store_add_session(store, session, &session_id, err);
-    if (status == HN_OK && !known)
-        status = add_records(store, session_id, records, err);
-    if (status == HN_OK && !known && session->rule != NULL)
-        status = hn_store_write_rule(store->database, session_id, session->rule, err);
-    if (status == HN_OK)
-        status = hn_database_run(store->database, "COMMIT", err);
-    hn_database_rollback(store->database);
-    *added = !known;
-    return status;
+    err = hn_error_begin(err, &own);
+    hn_database_run(store->database, "BEGIN IMMEDIATE", err);
+    if (!hn_failed(err))
+        (void)hn_store_find_session(store, origin, &id, &known, err);
+    if (!hn_failed(err) && (id == 0 || known < first))
+        hn_fail(err, HN_ENOTFOUND,
+                "cache '%s' has %lld records of session '%.64s', expected at least %lld",
+                store->path, (long long)known, origin, (long long)first);
+    if (!hn_failed(err))
+        add_records(store, id, records, (size_t)(known - first), err);
+    return hn_database_commit(store->database, err);
 }

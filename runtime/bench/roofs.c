@@ -303,33 +303,6 @@ enum hn_status hn_roofs_measure(struct hn_context *context, const struct hn_imag
     return err->status;
 }
 
-json_t *hn_roofs_to_json(const struct hn_roofs *roofs)
-{
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:s, s:o*}", "copy_gb_per_s", roofs->copy_gb_per_s,
-                     "l2_gb_per_s", roofs->l2_gb_per_s, "fp32_gflops", roofs->fp32_gflops,
-                     "launch_us", roofs->launch_us, "measured", roofs->measured, "driver",
-                     roofs->driver, "tensor", hn_tensor_roofs_to_json(&roofs->tensor));
-}
-
-enum hn_status hn_roofs_from_json(const json_t *json, struct hn_roofs *roofs, struct hn_error *err)
-{
-    static const char *const keys[] = {"copy_gb_per_s", "l2_gb_per_s", "fp32_gflops", "launch_us",
-                                       "measured"};
-    const char *driver = json_string_value(json_object_get(json, "driver"));
-    *roofs = (struct hn_roofs){.measured = 0.0};
-    double *const numbers[] = {&roofs->copy_gb_per_s, &roofs->l2_gb_per_s, &roofs->fp32_gflops,
-                               &roofs->launch_us, &roofs->measured};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        *numbers[i] = json_number_value(json_object_get(json, keys[i]));
-        if (!(*numbers[i] > 0.0))
-            return hn_fail(err, HN_EFORMAT, "the roofs have no '%s'", keys[i]);
-    }
-    if (driver == NULL)
-        return hn_fail(err, HN_EFORMAT, "the roofs have no 'driver'");
-    snprintf(roofs->driver, sizeof roofs->driver, "%s", driver);
-    return hn_tensor_roofs_from_json(json_object_get(json, "tensor"), &roofs->tensor, err);
-}
-
 /* The copy that a bench sets its results beside. */
 
 struct copy {

@@ -2,8 +2,6 @@
 #ifndef HONE_RUNTIME_BENCH_ROOFS_H
 #define HONE_RUNTIME_BENCH_ROOFS_H
 
-#include <jansson.h>
-
 #include "cache/store/store_roofs.h"
 #include "runtime/device/driver.h"
 #include "runtime/compile/image.h"
@@ -20,10 +18,6 @@ extern const size_t hn_roofs_entry_count;
 /* Whether a device has tensor cores that multiply such numbers, and there is a kernel that shows it: of compute
  * capability 10 and 11 they are fed in a way that no kernel here knows. */
 bool hn_roofs_have_pipe(int capability, enum hn_tensor_pipe pipe);
-
-json_t *hn_roofs_to_json(const struct hn_roofs *roofs);
-/* HN_EFORMAT. */
-enum hn_status hn_roofs_from_json(const json_t *json, struct hn_roofs *roofs, struct hn_error *err);
 
 /* The median of several runs of each, on warm clocks. HN_ERUN: a driver error. */
 enum hn_status hn_roofs_measure(struct hn_context *context, const struct hn_image *image, struct hn_roofs *roofs,

@@ -432,8 +432,8 @@ static enum hone_status read_known(struct hone_cache *cache, struct hn_lib_rule 
 {
     struct hn_error reason = {0};
     const struct hn_identity *identity = &rule->stored->identity;
-    enum hn_status status = hn_known_problems_read(cache->store, identity->kernel,
-                                                   identity->signature, &rule->known, &reason);
+    enum hn_status status =
+        hn_known_problems_read(cache->store, identity->kernel, &rule->known, &reason);
     rule->has_known = status == HN_OK;
     return hn_lib_take(err, status, &reason);
 }

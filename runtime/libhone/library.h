@@ -7,9 +7,8 @@
 #include <stdbool.h>
 
 #include "cache/family/rule_program.h"
-#include "cache/store/known.h"
+#include "cache/store/store.h"
 #include "cache/store/lookup.h"
-#include "cache/store/store_rules.h"
 #include "runtime/compile/image.h"
 #include "runtime/compile/source.h"
 #include "runtime/device/driver.h"

@@ -91,7 +91,7 @@ class CacheCommand(hone.Case):
 
     def test_other_protocol_is_stale(self):
         self.load()
-        self.forge("UPDATE version SET protocol = 0")
+        self.forge("UPDATE session SET version = json_set(version, '$.protocol', 0)")
         self.assertIn("2025-11-21  imported, stale", self.hone("cache", "list", COLUMNS="").stdout)
         self.assertIn("STALE", self.hone("cache", "show", "example").stdout)
 

@@ -89,7 +89,9 @@ class Explain(hone.Case):
 
     def test_roofs_of_the_cache(self):
         self.tune_simulated()
-        self.forge("INSERT INTO roof VALUES('NVIDIA H200', 90, 132, '', '580.1', 1, 1350.0, 8000.0, 60000.0, 1.5, 0)")
+        self.forge("INSERT INTO roof VALUES(?, '580.1', 1, ?, 0)", json.dumps(hone.H200, separators=(",", ":"), sort_keys=True),
+                   json.dumps({"copy_gb_per_s": 1350.0, "l2_gb_per_s": 8000.0, "fp32_gflops": 60000.0, "launch_us": 1.5,
+                               "measured": 1.0, "driver": "580.1"}))
         found = self.explained()
         self.assertEqual(found["bounds"]["bound"], "copy")
         self.assertAlmostEqual(found["bounds"]["bytes_share"], 12 * 1048576 / 1350 / 1e3 / 10, 3)

@@ -24,7 +24,7 @@ class Case(double.Case):
         self.spoil(self.config, "problem: {n: 65536}", FAMILY)
 
     def rules(self):
-        return [json.loads(text) for text, in self.sql("SELECT json FROM rule ORDER BY session_id")]
+        return [json.loads(text) for text, in self.sql("SELECT rule FROM session WHERE rule IS NOT NULL ORDER BY id")]
 
     def pairs(self):
         """What searches measured: pairs of a size and a point."""
@@ -85,7 +85,7 @@ class Tuned(Case):
         self.assertIn(line, self.hone("cache", "list").stdout)
         self.assertIn(line, self.hone("cache", "show", "scale").stdout)
         self.assertIn("is whole", self.hone("cache", "check").stdout)
-        images = self.sql("SELECT count(*) FROM image JOIN task ON task.id = image.task_id WHERE task.problem = ''")
+        images = self.sql("SELECT count(*) FROM image WHERE problem = ''")
         self.assertEqual(images[0][0], len(self.rules()[0]["configurations"]), "machine code for all problems")
         rare = self.sql("SELECT count(*) FROM record WHERE point LIKE '%BLOCK=1024%'")
         self.assertGreater(rare[0][0], 0, "the ladder is measured where it is valid")
@@ -153,7 +153,7 @@ int main(void)
                                       r"[\s\S]*verdict   holds\n")
         rule = self.rules()[-1]
         rule["nodes"] = [{"configuration": 0, "sure": True}]  # the default point, which is the best of no size
-        self.forge("UPDATE rule SET json = ?1, checksum = checksum(session_id, ?1) WHERE session_id = (SELECT max(session_id) FROM rule)",
+        self.forge("UPDATE session SET rule = ?1 WHERE id = (SELECT max(id) FROM session WHERE rule IS NOT NULL)",
                    json.dumps(rule))
         said = self.hone(*replay, "--json", expect=4)
         self.assertRegex(said.stderr, r"hone: the replay does not hold: found \d+.\d% slower than tuned in the mean, at least ")
@@ -221,8 +221,8 @@ int main(void)
             self.spoil(self.config, old, new)
         self.hone("tune", "--family", self.config, "--budget", "3s", "--held-out", "1", "--quiet")
         [rule] = self.rules()
-        kept = self.sql("SELECT task.problem, count(*) FROM image JOIN task ON task.id = image.task_id WHERE task.problem LIKE 'WIDTH=_'"
-                        " GROUP BY task.problem ORDER BY task.problem")
+        kept = self.sql("SELECT problem, count(*) FROM image WHERE problem LIKE 'WIDTH=_'"
+                        " GROUP BY problem ORDER BY problem")
         self.assertEqual(kept, [(f"WIDTH={width}", len(rule["configurations"])) for width in (1, 4)])
         command = [pathlib.Path(BUILD) / "bench" / "family" / "bench_family", "scale", f"chosen={self.cache}", "--rounds", "5"]
         asked = "".join(json.dumps({"n": n, "WIDTH": width}) + "\n" for width in (1, 4, 2) for n in (777, 70001))
@@ -272,8 +272,7 @@ class Interrupted(Case):
         said = self.interrupt("30s", "times measured: predicted loss")
         self.assertIn("interrupted; what was measured is kept, and the same command goes on from there", said)
         self.assertEqual(self.rules(), [], "a rule of half a tune is no rule")
-        [[kept]] = self.sql("SELECT count(DISTINCT task.problem) FROM record JOIN session ON session.id = record.session_id"
-                            " JOIN task ON task.id = session.task_id")
+        [[kept]] = self.sql("SELECT count(DISTINCT session.problem) FROM record JOIN session ON session.id = record.session_id")
         self.assertGreaterEqual(kept, 12)
         measured = set(self.pairs())
         self.assertGreater(len(measured), 12)

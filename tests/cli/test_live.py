@@ -446,7 +446,8 @@ class ReplayAll(double.Case):
     def stale(self):
         """Tunes, and lets the cache believe that the driver was another one then."""
         self.tune("--strategy", "exhaustive")
-        self.forge("UPDATE version SET driver = '1.0'")
+        for table in "session", "image":
+            self.forge(f"UPDATE {table} SET version = json_set(version, '$.driver', '1.0')")
 
     def replay_all(self, *arguments, **settings):
         return self.hone("replay", "--all", self.config, *arguments, **settings)

@@ -83,7 +83,7 @@ class Commands(double.Case):
             tuning, = self.tune("--budget", "60.5s", "--stop-chance", "0.25", "--look-ahead", "1", "-s", "BLOCK=256", **settings)
             self.assertIn("0.5", str(tuning["best"]["point"]))
             shown.add(str([tuning["best"]["point"], sorted(set(self.sql("SELECT point FROM record WHERE outcome = 'ok'"))),
-                           self.sql("SELECT json FROM plan"), self.sql("SELECT plan_hash, template_hash FROM version")]))
+                           self.sql("SELECT json FROM plan"), self.sql("SELECT version FROM session")]))
         self.assertEqual(len(shown), 1, shown)
 
     def test_every_command_says_the_same(self):

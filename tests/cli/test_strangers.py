@@ -78,7 +78,7 @@ class Strangers(hone.Case):
     def test_a_template_whose_name_has_a_line_break(self):
         """In a cache, whose rows somebody changed, and whose header would not compile."""
         self.tune_simulated()
-        self.forge("UPDATE plan SET json = json_set(json, '$.template', 'a.cu' || char(10) || '#error b.cu')")
+        self.forge("UPDATE plan SET json = json_set(json, '$.plan.template', 'a.cu' || char(10) || '#error b.cu')")
         result = self.hone("export", "saxpy", expect=1)
         self.assertIn("the name of a template has a control character (0x0a)", result.stderr)
         self.assertEqual(result.stdout, "")

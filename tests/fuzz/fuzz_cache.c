@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cache/record/gate.h"
-#include "cache/store/store_history.h"
+#include "cache/store/store.h"
 #include "cache/store/store_roofs.h"
 #include "fuzz.h"
 #include "hostile_cache.h"

@@ -219,32 +219,35 @@ static void agree(sqlite3 *handle)
                        " WHEN 'verified' THEN 2 WHEN 'self-verified' THEN 1 ELSE 0 END,"
                        " point = (SELECT group_concat(key || '=' || value) FROM"
                        " (SELECT key, value FROM json_each(record.json, '$.point') ORDER BY key))"
-                       " WHERE json_valid(json)",
+                       " WHERE json_valid(json);"
+                       "UPDATE session SET kernel = json_extract(task, '$.kernel'),"
+                       " problem = (SELECT group_concat(key || '=' || value) FROM"
+                       " (SELECT key, value FROM json_each(session.task, '$.problem') ORDER BY"
+                       " key)) WHERE json_valid(task)",
                        NULL, NULL, NULL);
 }
 
 static void seal(const char *path)
 {
     static const char *const statements[] = {
-        "UPDATE task SET " HN_TASK_INTACT(""),
-        "UPDATE version SET " HN_VERSION_INTACT(""),
-        "UPDATE plan SET " HN_PLAN_INTACT(""),
-        "UPDATE plan_file SET " HN_PLAN_FILE_INTACT(""),
-        "UPDATE session SET " HN_SESSION_INTACT(""),
-        "UPDATE record SET " HN_RECORD_INTACT(""),
-        "UPDATE image SET " HN_IMAGE_INTACT(""),
+        "UPDATE session SET " HN_SESSION_INTACT(""), "UPDATE record SET " HN_RECORD_INTACT(""),
+        "UPDATE plan SET " HN_PLAN_INTACT(""),       "UPDATE image SET " HN_IMAGE_INTACT(""),
         "UPDATE roof SET " HN_ROOF_INTACT(""),
     };
-    struct hn_database *database;
-    if (hn_database_open(path, HN_DATABASE_WRITE, &database, NULL) != HN_OK)
-        return;
-    (void)hn_database_run(database,
-                          "PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF;"
-                          "PRAGMA journal_mode = MEMORY; BEGIN",
-                          NULL);
-    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
-        (void)hn_database_run(database, statements[i], NULL);
-    (void)hn_database_run(database, "COMMIT", NULL);
+    struct hn_error err = {.status = HN_OK};
+    struct hn_database *database = hn_database_open(path, HN_DATABASE_WRITE, &err);
+    hn_database_run(database,
+                    "PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF;"
+                    "PRAGMA journal_mode = MEMORY; BEGIN",
+                    &err);
+    /* One that is refused hinders no other. */
+    for (size_t i = 0; database != NULL && i < sizeof statements / sizeof *statements; i++) {
+        hn_error_init(&err);
+        hn_database_run(database, statements[i], &err);
+    }
+    hn_error_init(&err);
+    if (database != NULL)
+        (void)hn_database_commit(database, &err);
     hn_database_close(database);
 }
 

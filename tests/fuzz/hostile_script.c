@@ -97,16 +97,25 @@ static void set_column(struct hn_text *line, struct fuzz_random *random)
     free(head);
 }
 
-/* The JSON of a record or a plan as another. */
+/* The JSON of a record, a plan or a session as another. */
 static void set_json(struct hn_text *line, struct fuzz_random *random)
 {
     char sql[QUERY];
-    const char *table = fuzz_below(random, 3) == 0 ? "plan" : "record";
-    snprintf(sql, sizeof sql, "SELECT json FROM %s ORDER BY rowid LIMIT 1 OFFSET %zu", table,
-             fuzz_below(random, table[0] == 'p' ? 1 : 9));
+    static const struct {
+        const char *table, *column;
+        size_t rows;
+    } places[] = {{"record", "json", 9},
+                  {"record", "json", 9},
+                  {"plan", "json", 1},
+                  {"session", "task", 3},
+                  {"session", "version", 3}};
+    const size_t place = fuzz_below(random, sizeof places / sizeof *places);
+    const char *table = places[place].table;
+    snprintf(sql, sizeof sql, "SELECT %s FROM %s ORDER BY rowid LIMIT 1 OFFSET %zu",
+             places[place].column, table, fuzz_below(random, places[place].rows));
     char *json = fuzz_ask_base(sql);
     char *mutated = json == NULL ? NULL : fuzz_mutate_json(json, strlen(json), random);
-    hn_text_printf(line, "UPDATE %s SET json = '", table);
+    hn_text_printf(line, "UPDATE %s SET %s = '", table, places[place].column);
     for (const char *c = mutated == NULL ? "" : mutated; *c != '\0'; c++) {
         hn_text_append_bytes(line, c, 1);
         if (*c == '\'')
@@ -124,7 +133,7 @@ static void add_other(struct hn_text *line, struct fuzz_random *random)
         "!apart",
         "!unsealed",
         "PRAGMA user_version = -1",
-        "PRAGMA user_version = 7",
+        "PRAGMA user_version = 8",
         "PRAGMA application_id = 0",
         "CREATE VIEW v AS SELECT 1",
         "CREATE TABLE t(a)",
@@ -132,25 +141,22 @@ static void add_other(struct hn_text *line, struct fuzz_random *random)
         "CREATE TRIGGER r AFTER INSERT ON record BEGIN DELETE FROM record; END",
         "DROP INDEX record_by_objective",
         "DROP TABLE roof",
-        "DELETE FROM task WHERE rowid = 1",
-        "DELETE FROM version",
         "DELETE FROM plan",
-        "DELETE FROM plan_file",
+        "UPDATE plan SET json = json_remove(json, '$.files')",
         "DELETE FROM session WHERE rowid = 1",
         "DELETE FROM record WHERE rowid < 3",
         "DELETE FROM image WHERE rowid = 2",
         "UPDATE sqlite_schema SET rootpage = 2 WHERE name = 'record'",
         "UPDATE sqlite_schema SET rootpage = 99999 WHERE name = 'image'",
-        "UPDATE sqlite_schema SET name = 'task' WHERE name = 'version'",
+        "UPDATE sqlite_schema SET name = 'session' WHERE name = 'plan'",
         "INSERT INTO record SELECT NULL, session_id, point, outcome, 2, 1, objective, json, 0"
         " FROM record",
-        "INSERT INTO session SELECT NULL, task_id, version_id, origin || id, started + 1, command,"
-        " 1, machine, '', 0, 0 FROM session",
-        "INSERT INTO plan_file SELECT version_id, kernel, position + 1, name, text, 0"
-        " FROM plan_file",
-        "INSERT INTO task SELECT NULL, kernel || '2', signature, problem, regime, objective, "
-        "device,"
-        " capability, sm_count, mig_profile, 0 FROM task",
+        "INSERT INTO session SELECT NULL, origin || id, kernel, problem, task, version, plan, rule,"
+        " started + 1, command, 1, machine, '', 0, 0 FROM session",
+        "UPDATE plan SET json = json_set(json, '$.files[#]', json_extract(json, '$.files[0]'))",
+        "INSERT INTO session SELECT NULL, origin || 'x', kernel || '2', problem,"
+        " json_set(task, '$.kernel', kernel || '2'), version, plan, rule, started, command,"
+        " simulated, machine, source, imported, 0 FROM session",
         "UPDATE record SET json = json_set(json, '$.final', json('true'), '$.objective', 0.001,"
         " '$.timing.median_us', 0.001, '$.timing.low_us', 0.001, '$.timing.high_us', 0.001)",
     };

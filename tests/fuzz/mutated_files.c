@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cache/recording/recording.h"
-#include "cache/store/store_record.h"
+#include "cache/store/store.h"
 #include "fuzz.h"
 #include "hostile_cache.h"
 #include "runtime/libhone/hone.h"

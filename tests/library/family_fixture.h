@@ -4,7 +4,7 @@
 
 #include "shared_cache.h"
 
-#include "cache/store/store_rules.h"
+#include "cache/store/store.h"
 #include "tests/unit/rule_fixture.h"
 
 /* Rules in the cache of the tests, and launches of problems of `scale`. */

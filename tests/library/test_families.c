@@ -236,41 +236,43 @@ static void threads_ask_for_thousands_of_sizes(void **state)
     }
 }
 
+/* What a cache has of those is of another device now. */
+static void move_elsewhere(const char *path, const char *condition)
+{
+    struct hn_error err = {.status = HN_OK};
+    char sql[1024];
+    struct hn_database *database = hn_database_open(path, HN_DATABASE_WRITE, &err);
+    snprintf(sql, sizeof sql,
+             "UPDATE session SET task = json_set(task, '$.device.name', 'Another') WHERE %s;"
+             "UPDATE image SET task = json_set(task, '$.device.name', 'Another') WHERE %s;"
+             "UPDATE session SET checksum = checksum(origin, kernel, problem, task, version, plan,"
+             " rule, started, command, simulated, machine, source, imported);"
+             "UPDATE image SET checksum = checksum(kernel, problem, task, version, point, entry,"
+             " hash)",
+             condition, condition);
+    hn_database_run(database, sql, &err);
+    store_ok(err.status, &err);
+    hn_database_close(database);
+}
+
 /* On a device that has results of its own, a rule of another one does not count; where it has none,
  * it does, and is not sure. */
 static void a_rule_of_another_device_comes_after_what_was_tuned_here(void **state)
 {
     (void)state;
     struct hone_cache *cache = NULL;
-    struct hn_database *database;
-    struct hn_error err = {0};
     struct hone_error reason = {.message = ""};
     char path[512], command[1200];
     snprintf(path, sizeof path, "%s.other", getenv("HONE_TEST_CACHE"));
     snprintf(command, sizeof command, "cp '%s' '%s'", getenv("HONE_TEST_CACHE"), path);
     assert_int_equal(system(command), 0);
-    store_ok(hn_database_open(path, HN_DATABASE_WRITE, &database, &err), &err);
-    store_ok(
-        hn_database_run(database,
-                        "UPDATE task SET device = 'Another' WHERE kernel = 'scale' AND problem"
-                        " = ''; UPDATE task SET checksum = checksum(kernel, signature, problem,"
-                        " regime, objective, device, capability, sm_count, mig_profile)",
-                        &err),
-        &err);
-    hn_database_close(database);
+    move_elsewhere(path, "kernel = 'scale' AND problem = ''");
     expect_ok(hone_open(path, &cache, &reason), &reason);
     struct hone_kernel *kernel = get_kernel(cache, "scale", "n", 70001, NULL);
     assert_int_equal(hone_kernel_info(kernel)->grade, HONE_GRADE_PROBLEM);
     hone_close(cache);
 
-    store_ok(hn_database_open(path, HN_DATABASE_WRITE, &database, &err), &err);
-    store_ok(hn_database_run(database,
-                             "UPDATE task SET device = 'Another' WHERE kernel = 'scale';"
-                             "UPDATE task SET checksum = checksum(kernel, signature, problem,"
-                             " regime, objective, device, capability, sm_count, mig_profile)",
-                             &err),
-             &err);
-    hn_database_close(database);
+    move_elsewhere(path, "kernel = 'scale'");
     expect_ok(hone_open(path, &cache, &reason), &reason);
     kernel = get_kernel(cache, "scale", "n", 70001, NULL);
     expect_info(kernel, HONE_GRADE_FAMILY, 0, 0, kept);

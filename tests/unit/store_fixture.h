@@ -172,22 +172,27 @@ static inline void assert_refused(const char *path, enum hn_store_mode mode,
 #define SUM_OF_RECORD                                                                              \
     "checksum = checksum(session_id, point, outcome, verification, final, objective, json)"
 
+/* And of sessions. */
+#define SUM_OF_SESSION                                                                             \
+    "checksum = checksum(origin, kernel, problem, task, version, plan, rule, started, command,"    \
+    " simulated, machine, source, imported)"
+
 static inline void run_sql(const char *path, const char *sql)
 {
-    struct hn_database *database;
-    struct hn_error err = {0};
-    if (hn_database_open(path, HN_DATABASE_WRITE, &database, &err) != HN_OK ||
-        hn_database_run(database, sql, &err) != HN_OK)
+    struct hn_error err = {.status = HN_OK};
+    struct hn_database *database = hn_database_open(path, HN_DATABASE_WRITE, &err);
+    hn_database_run(database, sql, &err);
+    if (hn_failed(&err))
         fail_msg("%s", err.message);
     hn_database_close(database);
 }
 
 static inline int64_t query(const char *path, const char *sql)
 {
-    struct hn_database *database;
-    int64_t value = -1;
-    assert_int_equal(hn_database_open(path, HN_DATABASE_READ, &database, NULL), HN_OK);
-    assert_int_equal(hn_database_integer(database, sql, &value, NULL), HN_OK);
+    struct hn_error err = {.status = HN_OK};
+    struct hn_database *database = hn_database_open(path, HN_DATABASE_READ, &err);
+    int64_t value = hn_database_integer(database, sql, &err);
+    assert_false(hn_failed(&err));
     hn_database_close(database);
     return value;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/store/store_rules.h"
+#include "cache/store/store.h"
 #include "tests/unit/select_fixture.h"
 #include "tuner/export/export_family_part.h"
 

@@ -109,14 +109,15 @@ static void tune_interrupted(const char *path, int at)
         struct hn_session *session;
         struct hn_session_options options = exhaustive();
         struct hn_store *store;
+        struct hn_error err;
         hn_interrupt_install();
         make_mixed(&grid);
         grid.backend.interrupt_at = at;
         grid.backend.seed = grid.backend.first_seed = 1;
         bool fine =
-            hn_store_open(path, HN_STORE_WRITE, &store, NULL) == HN_OK &&
-            hn_session_create(&grid.backend.base, store, &options, &session, NULL) == HN_OK &&
-            hn_session_run(session, NULL, NULL, NULL) == HN_OK &&
+            hn_store_open(path, HN_STORE_WRITE, &store, &err) == HN_OK &&
+            hn_session_create(&grid.backend.base, store, &options, &session, &err) == HN_OK &&
+            hn_session_run(session, NULL, NULL, &err) == HN_OK &&
             hn_session_state(session)->interrupted && grid.backend.evaluated_count == at;
         _exit(fine ? 0 : 1);
     }
@@ -374,10 +375,8 @@ static void what_is_imported_is_measured(void **state)
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     int best = tune_once(store, &options);
     hn_store_close(store);
-    run_sql(fixture->path,
-            "UPDATE session SET source = 'x.json', imported = 1.0;"
-            "UPDATE session SET checksum = checksum(task_id, version_id, origin, started, command,"
-            " simulated, machine, source, imported)");
+    run_sql(fixture->path, "UPDATE session SET source = 'x.json', imported = 1.0;"
+                           "UPDATE session SET " SUM_OF_SESSION);
     store = open_store(fixture->path, HN_STORE_WRITE);
     make_mixed(&grid);
     struct hn_session *session = run_session(&grid, store, &options);

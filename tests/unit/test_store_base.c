@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/store_fixture.h"
 
-#include "cache/store/store_base.h"
-#include "cache/store/store_record.h"
+#include "cache/store/store.h"
 #include "cache/store/store_roofs.h"
 
 static const struct hn_device_identity device = {"NVIDIA H200", 90, 132, ""};
@@ -16,7 +15,12 @@ static struct hn_store *open_both(struct fixture *fixture)
     struct hn_identity identity;
     const struct hn_store_file file = {"matmul.cu", "text"};
     const struct hn_store_plan plan = {"{}", &file, 1};
-    const struct hn_roofs roofs = {.copy_gb_per_s = 4000, .measured = 1000, .driver = "580.1"};
+    const struct hn_roofs roofs = {.copy_gb_per_s = 4000,
+                                   .l2_gb_per_s = 8000,
+                                   .fp32_gflops = 60000,
+                                   .launch_us = 2,
+                                   .measured = 1000,
+                                   .driver = "580.1"};
     int64_t id;
     snprintf(path, sizeof path, "%s/base.db", fixture->folder);
     struct hn_store *base = open_store(path, HN_STORE_WRITE);

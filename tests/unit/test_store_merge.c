@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/store_fixture.h"
 
-#include "cache/store/store_prune.h"
+#include "cache/store/store.h"
 
 static void merge_takes_each_session_once(void **state)
 {

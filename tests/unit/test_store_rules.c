@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/store/store_rules.h"
+#include "cache/store/store.h"
 
-#include "cache/store/known.h"
-#include "cache/store/store_prune.h"
 #include "tests/unit/rule_fixture.h"
 #include "tests/unit/store_fixture.h"
 
@@ -100,49 +98,6 @@ static void a_family_is_no_tuned_problem(void **state)
     hn_store_close(store);
 }
 
-/* As format 4 was: without the table. */
-static void age(const struct fixture *fixture)
-{
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
-    put(store, begin(store), 16, 20);
-    hn_store_close(store);
-    run_sql(fixture->path, "DROP TABLE rule; DROP TABLE tensor_roof; PRAGMA user_version = 4");
-}
-
-static void a_cache_of_before_is_read_as_it_is(void **state)
-{
-    struct fixture *fixture = *state;
-    struct hn_text report;
-    age(fixture);
-    struct hn_store *store = open_store(fixture->path, HN_STORE_READ);
-    assert_int_equal(count_rules(store), 0);
-    assert_true(only_time(store) == 20);
-    hn_text_init(&report);
-    assert_int_equal(hn_store_check(store, &report, NULL), HN_OK);
-    hn_text_finish(&report);
-    hn_store_close(store);
-    assert_int_equal(query(fixture->path, "PRAGMA user_version"), 4);
-    assert_int_equal(query(fixture->path, "SELECT count(*) FROM sqlite_schema WHERE name = 'rule'"),
-                     0);
-}
-
-static void a_cache_of_before_is_brought_up_where_it_is_written(void **state)
-{
-    struct fixture *fixture = *state;
-    age(fixture);
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
-    learn(store, &version_1, 7, false, 1000);
-    assert_true(only_time(store) == 20);
-    hn_store_close(store);
-    assert_int_equal(query(fixture->path, "PRAGMA user_version"), 6);
-    store = open_store(fixture->path, HN_STORE_READ);
-    assert_counts(store, 7, false);
-    hn_store_close(store);
-    /* A table too many for what it says that it is. */
-    run_sql(fixture->path, "PRAGMA user_version = 4");
-    assert_refused(fixture->path, HN_STORE_READ, HN_EFORMAT, "Hone makes no 'rule'");
-}
-
 static void a_merge_takes_rules(void **state)
 {
     struct fixture *fixture = *state;
@@ -182,8 +137,9 @@ static void pruning_keeps_the_rule_that_counts(void **state)
     assert_int_equal(pruned.images, 0); /* of version 2, which the rule has as well */
     assert_counts(store, 3, false);
     hn_store_close(store);
-    assert_int_equal(query(fixture->path, "SELECT count(*) FROM rule"), 1);
-    assert_int_equal(query(fixture->path, "SELECT count(*) FROM version"), 1);
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM session WHERE rule IS NOT NULL"),
+                     1);
+    assert_int_equal(query(fixture->path, "SELECT count(DISTINCT version) FROM session"), 1);
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM image"), 1);
 }
 
@@ -233,10 +189,10 @@ static void what_is_no_rule_is_found(void **state)
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     learn(store, &version_1, 1, false, 1000);
     hn_store_close(store);
-    run_sql(fixture->path, "UPDATE rule SET json = replace(json, '\"right\":2', '\"right\":0')");
-    assert_found(fixture->path, "not what was written: the rule of session 1");
-    run_sql(fixture->path, "UPDATE rule SET checksum = checksum(session_id, json)");
-    assert_found(fixture->path, "rule: node 0 has child 0");
+    run_sql(fixture->path, "UPDATE session SET rule = replace(rule, '\"right\":2', '\"right\":0')");
+    assert_found(fixture->path, "not what was written: session 1");
+    run_sql(fixture->path, "UPDATE session SET " SUM_OF_SESSION);
+    assert_found(fixture->path, "node 0 has child 0");
 }
 
 static void which_problems_have_sessions_is_known(void **state)
@@ -255,8 +211,7 @@ static void which_problems_have_sessions_is_known(void **state)
         assert_int_equal(hn_store_begin(store, &session, &id, &err), HN_OK);
         hn_identity_finish(&identity);
     }
-    assert_int_equal(hn_known_problems_read(store, "matmul", "A:float32:input", &known, &err),
-                     HN_OK);
+    assert_int_equal(hn_known_problems_read(store, "matmul", &known, &err), HN_OK);
     for (int m = 2; m < 2 * PROBLEMS + 2; m++) {
         make_identity(&identity, m);
         assert_int_equal(hn_known_problems_may_have(&known, &identity.problem), m % 2 == 0);
@@ -264,8 +219,7 @@ static void which_problems_have_sessions_is_known(void **state)
     }
     hn_known_problems_finish(&known);
     make_identity(&identity, 2);
-    assert_int_equal(hn_known_problems_read(store, "matmul", "B:float32:input", &known, &err),
-                     HN_OK);
+    assert_int_equal(hn_known_problems_read(store, "transpose", &known, &err), HN_OK);
     assert_false(hn_known_problems_may_have(&known, &identity.problem));
     hn_known_problems_finish(&known);
     hn_identity_finish(&identity);
@@ -277,8 +231,6 @@ int test_store_rules(void)
     const struct CMUnitTest tests[] = {
         TEST(the_newest_rule_counts),
         TEST(a_family_is_no_tuned_problem),
-        TEST(a_cache_of_before_is_read_as_it_is),
-        TEST(a_cache_of_before_is_brought_up_where_it_is_written),
         TEST(a_merge_takes_rules),
         TEST(pruning_keeps_the_rule_that_counts),
         TEST(pruning_keeps_the_images_of_a_rule),

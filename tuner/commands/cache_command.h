@@ -5,7 +5,6 @@
 #include <jansson.h>
 
 #include "cache/store/store.h"
-#include "cache/store/store_prune.h"
 #include "tuner/config/config.h"
 #include "tuner/commands/command.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cache/store/store_rules.h"
+#include "cache/store/store.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/report/format.h"
 

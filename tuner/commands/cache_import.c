@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "cache/record/record_json.h"
 #include "cache/recording/recording.h"
-#include "cache/store/store_plan.h"
+#include "cache/store/store.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/open_cache.h"
 #include "tuner/config/config_kept.h"

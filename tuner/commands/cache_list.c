@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "cache/record/record_json.h"
-#include "cache/store/store_history.h"
+#include "cache/store/store.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/output.h"
 #include "tuner/config/config_kept.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "cache/store/store_prune.h"
+#include "cache/store/store.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/report/format.h"
 

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "cache/record/record_json.h"
 #include "cache/recording/recording.h"
-#include "cache/store/store_rules.h"
+#include "cache/store/store.h"
 #include "tuner/commands/cache_command.h"
 
 static bool is_folder(const char *path)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/store/store_base.h"
+#include "cache/store/store.h"
 
 static void tell(void *server)
 {

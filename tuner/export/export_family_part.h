@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_EXPORT_EXPORT_FAMILY_PART_H
 #define HONE_TUNER_EXPORT_EXPORT_FAMILY_PART_H
 
-#include "cache/store/store_rules.h"
+#include "cache/store/store.h"
 #include "tuner/export/export.h"
 
 /* The rule of a family in a header. Words of the problem are part of compiled code, so that each configuration of the rule

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cache/store/known.h"
+#include "cache/store/store.h"
 #include "tuner/family/family_tune.h"
 
 /* Of a sequence of its own. */
@@ -87,8 +87,7 @@ static enum hn_status measure(struct hn_measuring *measuring, double started_ms,
     const struct hn_family_worth worth = hn_family_worth(family);
     const struct hn_identity *identity = &replay->rule->identity;
     struct hn_known_problems known;
-    enum hn_status status =
-        hn_known_problems_read(options->store, identity->kernel, identity->signature, &known, err);
+    enum hn_status status = hn_known_problems_read(options->store, identity->kernel, &known, err);
     if (status != HN_OK)
         return status;
     const struct hn_held_out held_out = {

@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_FAMILY_FAMILY_REPLAY_H
 #define HONE_TUNER_FAMILY_FAMILY_REPLAY_H
 
-#include "cache/store/store_rules.h"
+#include "cache/store/store.h"
 #include "tuner/family/family_options.h"
 #include "tuner/family/held_out.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
-#include "cache/store/store_rules.h"
+#include "cache/store/store.h"
 #include "tuner/config/family.h"
 #include "tuner/family/held_out.h"
 #include "tuner/family/learn.h"

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
-#include "cache/store/store_rules.h"
+#include "cache/store/store.h"
 #include "tuner/config/family.h"
 
 /* Of a search so many of the best points join the others, as far as they are within so much of the

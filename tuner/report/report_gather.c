@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cache/store/store_history.h"
-#include "cache/store/store_rules.h"
+#include "cache/store/store.h"
 #include "tuner/config/config_kept.h"
 #include "tuner/report/format.h"
 #include "tuner/report/recall_shared.h"

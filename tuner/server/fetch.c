@@ -9,9 +9,8 @@
 #include "cache/family/rule.h"
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"
+#include "cache/store/store.h"
 #include "cache/store/store_roofs.h"
-#include "cache/store/store_rules.h"
-#include "cache/store/store_share.h"
 #include "tuner/server/send.h"
 #include "tuner/server/session_row.h"
 
@@ -93,17 +92,21 @@ static enum hn_status fetch_records(struct incoming *incoming, int64_t *count, s
     while (status == HN_OK && incoming->known < incoming->theirs) {
         json_t *rows;
         char first[24];
+        char end[24];
         snprintf(first, sizeof first, "%lld", (long long)incoming->known);
-        const char *const values[] = {incoming->origin, first};
+        snprintf(end, sizeof end, "%lld", (long long)incoming->theirs);
+        const char *const values[] = {incoming->origin, first, end};
         status = hn_connection_read(
             incoming->fetching->connection,
             /* No join: how many rows one gives a server without statistics guesses wrong. */
             "SELECT position, json, checksum FROM (SELECT position, json, checksum,"
             " sum(octet_length(json)::bigint + octet_length(checksum)) OVER (ORDER BY position) AS"
             " bytes FROM (SELECT position, json, checksum FROM hone.record WHERE session_id ="
-            " (SELECT id FROM hone.session WHERE origin = $1) AND position >= $2::bigint"
+            " (SELECT id FROM hone.session WHERE origin = $1) AND position >= $2::bigint AND "
+            "position <"
+            " $3::bigint"
             " ORDER BY position LIMIT 2000) r) r WHERE bytes <= " MOST " ORDER BY position",
-            values, 2, &rows, err);
+            values, 3, &rows, err);
         if (status != HN_OK)
             return status;
         status = json_array_size(rows) > 0

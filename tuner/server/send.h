@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_SERVER_SEND_H
 #define HONE_TUNER_SERVER_SEND_H
 
-#include "cache/store/store_share.h"
+#include "cache/store/store.h"
 #include "tuner/server/connection.h"
 
 /* From a cache file to the server. Each statement can be sent twice and does nothing the second time, so that what a lost

@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "base/hash.h"
-#include "cache/store/store_share.h"
+#include "cache/store/store.h"
 
 /* A session as a row of the server, under the names of its columns. */
 struct hn_session_row {

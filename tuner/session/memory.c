@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cache/store/store_record.h"
+#include "cache/store/store.h"
 #include "tuner/session/session_internal.h"
 
 /* Images of variants this close to the best are kept for the final race. */

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "cache/store/store_record.h"
+#include "cache/store/store.h"
 #include "runtime/plan/launch.h"
 #include "tuner/session/session_internal.h"
 #include "tuner/strategy/schedule.h"

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/store/store.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cache/store/store_internal.h"
+#include "cache/store/store_place.h"
+
+/* Opening a cache: its tables, its journal, and what becomes of it where its file goes away. */
+
+/* The version of the schema, kept in user_version; application_id says that a database is ours. */
+enum { SCHEMA_VERSION = 7, APPLICATION_ID = 0x484f4e45 }; /* "HONE" */
+
+/* As docs/formats.md lists them, and as SQLite keeps their text. The JSON of a session (task,
+ * version, plan, rule) and of a record is what counts; other columns are copies to select and sort
+ * by. */
+static const char *const schema[] = {
+    "CREATE TABLE session(id INTEGER PRIMARY KEY, origin TEXT NOT NULL UNIQUE,"
+    " kernel TEXT NOT NULL, problem TEXT NOT NULL, task TEXT NOT NULL, version TEXT NOT NULL,"
+    " plan TEXT, rule TEXT, started REAL NOT NULL, command TEXT NOT NULL,"
+    " simulated INTEGER NOT NULL, machine TEXT NOT NULL, source TEXT NOT NULL,"
+    " imported REAL NOT NULL, checksum INTEGER NOT NULL) STRICT",
+    "CREATE INDEX session_of_problem ON session(kernel, problem)",
+    "CREATE INDEX session_of_version ON session(version)",
+    "CREATE INDEX session_with_rule ON session(kernel) WHERE rule IS NOT NULL",
+    "CREATE TABLE record(id INTEGER PRIMARY KEY, session_id INTEGER NOT NULL"
+    " REFERENCES session(id), point TEXT NOT NULL, outcome TEXT NOT NULL,"
+    " verification INTEGER NOT NULL, final INTEGER NOT NULL, objective REAL,"
+    " json TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT",
+    "CREATE INDEX record_of_session ON record(session_id, point)",
+    /* Finds the best of a session without reading the rest. */
+    "CREATE INDEX record_by_objective ON record(session_id, final DESC, objective)"
+    " WHERE outcome = 'ok'",
+    /* Sessions share them. */
+    "CREATE TABLE plan(hash TEXT PRIMARY KEY, json TEXT NOT NULL, checksum INTEGER NOT NULL)"
+    " STRICT",
+    "CREATE TABLE image(kernel TEXT NOT NULL, problem TEXT NOT NULL, task TEXT NOT NULL,"
+    " version TEXT NOT NULL, point TEXT NOT NULL, entry TEXT NOT NULL, cubin BLOB NOT NULL,"
+    " hash TEXT NOT NULL, checksum INTEGER NOT NULL,"
+    " PRIMARY KEY(kernel, problem, point, task, version)) STRICT",
+    "CREATE TABLE roof(device TEXT NOT NULL, driver TEXT NOT NULL, measured REAL NOT NULL,"
+    " json TEXT NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY(device, driver)) STRICT",
+};
+enum { SCHEMA_COUNT = sizeof schema / sizeof *schema };
+
+static void check_header(int64_t application, int64_t version, const char *path,
+                         struct hn_error *err)
+{
+    if (application != APPLICATION_ID)
+        hn_fail(err, HN_EFORMAT,
+                "'%s' is no Hone cache but an SQLite database of another program; it was not "
+                "touched",
+                path);
+    else if (version > SCHEMA_VERSION)
+        hn_fail(err, HN_EFORMAT,
+                "cache '%s' has format %lld, this Hone knows up to %d; it was not touched: use the "
+                "newer Hone, or another cache (--cache)",
+                path, (long long)version, SCHEMA_VERSION);
+    else if (version < SCHEMA_VERSION)
+        hn_fail(err, HN_EFORMAT,
+                "cache '%s' has format %lld, which no released Hone wrote; it was not touched: "
+                "'hone cache export' of the Hone that wrote it gives recordings, which 'hone cache "
+                "import' reads",
+                path, (long long)version);
+}
+
+/* The place of a statement in the schema, SCHEMA_COUNT when it is none of Hone's. */
+static size_t find_statement(const char *sql)
+{
+    size_t i = 0;
+    while (i < SCHEMA_COUNT && strcmp(schema[i], sql) != 0)
+        i++;
+    return i;
+}
+
+/* Everything in the file has to be what Hone makes, letter by letter: no view, no trigger, no other
+ * table. Indexes that UNIQUE and PRIMARY KEY demand are SQLite's own and have no text. */
+static void check_objects(const struct hn_store *store, struct hn_error *err)
+{
+    bool found[SCHEMA_COUNT] = {false};
+    struct hn_statement *statement = hn_database_prepare(
+        store->database, "SELECT ifnull(sql, ''), type, name FROM sqlite_schema", err);
+    while (hn_statement_step(statement, err)) {
+        const char *sql = hn_column_text(statement, 0);
+        const char *name = hn_column_text(statement, 2);
+        bool is_own = sql[0] == '\0' && strcmp(hn_column_text(statement, 1), "index") == 0;
+        size_t place = find_statement(sql);
+        if (place < SCHEMA_COUNT)
+            found[place] = true;
+        else if (!is_own)
+            hn_fail(err, HN_EFORMAT,
+                    "cache '%s' is not laid out as Hone does it: Hone makes no '%s'; it was not "
+                    "touched",
+                    store->path, hn_text_is_word(name) ? name : "table of that name");
+    }
+    hn_statement_finish(statement);
+    for (size_t i = 0; i < SCHEMA_COUNT && !hn_failed(err); i++)
+        if (!found[i])
+            hn_fail(err, HN_EFORMAT,
+                    "cache '%s' is not laid out as Hone does it: it lacks '%.40s…'; it was not "
+                    "touched",
+                    store->path, schema[i]);
+}
+
+/* Whether the tables are there, which are as they have to be then. */
+static bool look_at_schema(const struct hn_store *store, struct hn_error *err)
+{
+    struct hn_database *database = store->database;
+    int64_t application = hn_database_integer(database, "PRAGMA application_id", err);
+    int64_t version = hn_database_integer(database, "PRAGMA user_version", err);
+    int64_t objects = hn_database_integer(database, "SELECT count(*) FROM sqlite_schema", err);
+    if (hn_failed(err) || (application == 0 && version == 0 && objects == 0))
+        return false;
+    check_header(application, version, store->path, err);
+    check_objects(store, err);
+    return true;
+}
+
+static void create_schema(struct hn_database *database, struct hn_error *err)
+{
+    char sql[96];
+    for (size_t i = 0; i < SCHEMA_COUNT; i++)
+        hn_database_run(database, schema[i], err);
+    snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+             APPLICATION_ID, SCHEMA_VERSION);
+    hn_database_run(database, sql, err);
+}
+
+/* HN_EFORMAT for a database of another program, of another version, or with anything in it that
+ * Hone does not make: nothing of it was used then. In transactions, because another process may be
+ * making the tables right now. */
+static void open_schema(const struct hn_store *store, struct hn_error *err)
+{
+    hn_database_run(store->database, "BEGIN", err);
+    bool there = look_at_schema(store, err);
+    (void)hn_database_commit(store->database, err);
+    if (there || hn_failed(err))
+        return;
+    if (store->mode == HN_STORE_READ) {
+        hn_fail(err, HN_EFORMAT, "cache '%s' holds nothing yet", store->path);
+        return;
+    }
+    hn_database_run(store->database, "BEGIN EXCLUSIVE", err);
+    if (!look_at_schema(store, err))
+        create_schema(store->database, err);
+    (void)hn_database_commit(store->database, err);
+}
+
+/* A write-ahead log lets tuners write while others read, and with synchronous = NORMAL a commit
+ * costs no fsync: what was committed is in the kernel's hands and survives the end of the process;
+ * only a power cut can take the last commits, and never the file's integrity. A measurement lost to
+ * a power cut is measured again; one fsync a record would slow down every tune. */
+static void set_journal(struct hn_store *store, struct hn_error *err)
+{
+    const char *network = hn_place_network(store->path);
+    bool done = hn_database_set_wal(store->database, network == NULL, err);
+    if (network != NULL)
+        snprintf(store->warning, sizeof store->warning,
+                 "cache '%s' lies on a network file system (%s): writing is slower there, and only "
+                 "safe where its locks work; --cache or HONE_CACHE moves it to a local disk",
+                 store->path, network);
+    else if (!done)
+        snprintf(store->warning, sizeof store->warning,
+                 "cache '%s' can not use a write-ahead log where it lies: writing is slower",
+                 store->path);
+    bool wal = network == NULL && done;
+    hn_database_run(store->database,
+                    wal ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL", err);
+}
+
+static void open_for_writing(struct hn_store *store, struct hn_error *err)
+{
+    store->database = hn_database_open(store->path, HN_DATABASE_WRITE, err);
+    if (store->database != NULL)
+        open_schema(store, err);
+    if (!hn_failed(err))
+        set_journal(store, err);
+}
+
+static void open_for_reading(struct hn_store *store, struct hn_error *err)
+{
+    /* SQLite can not make the shared memory of a write-ahead log in a folder that it may not write.
+     */
+    bool immutable = hn_place_is_read_only(store->path) && !hn_place_has_journal(store->path);
+    store->database =
+        hn_database_open(store->path, immutable ? HN_DATABASE_IMMUTABLE : HN_DATABASE_READ, err);
+    if (store->database != NULL)
+        open_schema(store, err);
+}
+
+enum hn_status hn_store_open(const char *path, enum hn_store_mode mode, struct hn_store **store,
+                             struct hn_error *err)
+{
+    struct hn_error own_error;
+    struct hn_store *own = calloc(1, sizeof *own);
+    const bool writes = mode == HN_STORE_WRITE;
+    err = hn_error_begin(err, &own_error);
+    *store = NULL;
+    if (own == NULL || (own->path = strdup(path)) == NULL) {
+        free(own);
+        return hn_fail_memory(err);
+    }
+    own->mode = mode;
+    if (writes)
+        (void)hn_place_make_folders(path, err);
+    if (!hn_failed(err) && hn_place_check(path, writes, err) == HN_ENOTFOUND && writes)
+        hn_error_init(err);
+    if (!hn_failed(err) && writes)
+        open_for_writing(own, err);
+    else if (!hn_failed(err))
+        open_for_reading(own, err);
+    if (hn_failed(err))
+        hn_store_close(own);
+    else
+        *store = own;
+    return err->status;
+}
+
+void hn_store_close(struct hn_store *store)
+{
+    if (store == NULL)
+        return;
+    if (store->pending_count > 0)
+        (void)hn_store_commit(store, NULL);
+    for (size_t i = 0; i < store->pending_count; i++) {
+        hn_record_finish(&store->pending[i].record);
+        free(store->pending[i].cubin);
+        free(store->pending[i].entry);
+    }
+    free(store->pending);
+    hn_database_close(store->database);
+    if (store->follower.closed != NULL)
+        store->follower.closed(store->follower.context);
+    hn_store_close(store->base);
+    free(store->path);
+    free(store->name);
+    free(store->lost_path);
+    free(store);
+}
+
+enum hn_status hn_store_set_name(struct hn_store *store, const char *name, struct hn_error *err)
+{
+    free(store->name);
+    store->name = strdup(name);
+    return store->name == NULL ? hn_fail_memory(err) : HN_OK;
+}
+
+void hn_store_follow(struct hn_store *store, const struct hn_store_follower *follower)
+{
+    store->follower = *follower;
+}
+
+bool hn_store_is_server(const char *path)
+{
+    return strncmp(path, "postgresql://", 13) == 0 || strncmp(path, "postgres://", 11) == 0;
+}
+
+const char *hn_store_warning(const struct hn_store *store)
+{
+    return store->warning[0] == '\0' ? NULL : store->warning;
+}
+
+static bool is_set(const char *string)
+{
+    return string != NULL && string[0] != '\0';
+}
+
+char *hn_store_default_path(const char *given)
+{
+    struct hn_text path;
+    const char *hone = getenv("HONE_CACHE");
+    const char *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    if (is_set(given) || is_set(hone))
+        return strdup(is_set(given) ? given : hone);
+    hn_text_init(&path);
+    if (is_set(xdg))
+        hn_text_printf(&path, "%s/hone/hone.db", xdg);
+    else
+        hn_text_printf(&path, "%s/.cache/hone/hone.db", is_set(home) ? home : ".");
+    return hn_text_take(&path);
+}
+
+/* What a cache is rescued to: hone.db.rescued, hone.db.rescued2 and so on. */
+enum { NAMES_MOST = 100 };
+
+/* The first of these names that nobody has, made now: no file of another's, nor where a link of his
+ * leads. NULL: err says why. */
+static char *make_file(const char *path, struct hn_error *err)
+{
+    char *name = NULL;
+    int made = -1;
+    errno = 0;
+    for (int i = 1; made < 0 && i <= NAMES_MOST && (errno == 0 || errno == EEXIST); i++) {
+        struct hn_text text;
+        hn_text_init(&text);
+        hn_text_printf(&text, "%s.rescued", path);
+        if (i > 1)
+            hn_text_printf(&text, "%d", i);
+        free(name);
+        name = hn_text_take(&text);
+        if (name == NULL) {
+            hn_fail_memory(err);
+            return NULL;
+        }
+        made = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    }
+    if (made >= 0) {
+        close(made);
+        return name;
+    }
+    hn_fail(err, HN_ERUN,
+            "cache '%s' was deleted, moved or replaced while it was written, and '%s' can not be "
+            "made to go on in: %s",
+            path, name, strerror(errno));
+    free(name);
+    return NULL;
+}
+
+/* What the store has open is whole: it is gone from its place only. Takes the path. */
+static void move_to(struct hn_store *store, char *path, struct hn_error *err)
+{
+    struct hn_store moved = *store;
+    moved.path = path;
+    moved.database = NULL;
+    hn_database_copy(store->database, path, err);
+    if (!hn_failed(err))
+        open_for_writing(&moved, err);
+    if (hn_failed(err)) {
+        hn_database_close(moved.database);
+        free(path);
+        return;
+    }
+    hn_database_close(store->database);
+    store->database = moved.database;
+    memcpy(store->warning, moved.warning, sizeof store->warning);
+    if (store->lost_path == NULL)
+        store->lost_path = store->path;
+    else
+        free(store->path);
+    store->path = path;
+}
+
+void hn_store_keep_place(struct hn_store *store, struct hn_error *err)
+{
+    if (hn_failed(err) || !hn_database_has_moved(store->database))
+        return;
+    const char *place = store->lost_path != NULL ? store->lost_path : store->path;
+    char *path = hn_place_make_folders(place, err) == HN_OK ? make_file(place, err) : NULL;
+    if (path != NULL)
+        move_to(store, path, err);
+}
+
+const char *hn_store_lost(const struct hn_store *store, const char **rescued)
+{
+    *rescued = store->path;
+    return store->lost_path;
+}
