@@ -156,3 +156,59 @@ enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn
     struct wanted wanted = {kernel, list};
     return hn_recordings_visit(path, add_file, &wanted, err);
 }
+
+/* Takes identity and rule of the recording. */
+static enum hn_status append_rule(struct hn_recording *recording, const char *path,
+                                  struct hn_stored_rules *rules, struct hn_error *err)
+{
+    struct hn_stored_rule *stored = hn_stored_rules_add(rules);
+    if (stored == NULL)
+        return hn_fail_memory(err);
+    *stored = (struct hn_stored_rule){.identity = recording->identity,
+                                      .version = recording->version,
+                                      .learnt = recording->learnt,
+                                      .stale = recording->version.protocol != HN_MEASURING_PROTOCOL,
+                                      .rule = *recording->rule};
+    hn_origin_of_file(path, &stored->origin);
+    hn_identity_init(&recording->identity);
+    hn_rule_init(recording->rule);
+    return HN_OK;
+}
+
+struct wanted_rules {
+    const char *kernel;
+    struct hn_stored_rules *rules;
+};
+
+static enum hn_status add_rules_file(const char *path, void *data, struct hn_error *err)
+{
+    const struct wanted_rules *wanted = data;
+    struct hn_recording recording;
+    enum hn_status status = hn_recording_load(path, &recording, err);
+    if (status != HN_OK)
+        return status;
+    if (recording.rule != NULL && strcmp(recording.identity.kernel, wanted->kernel) == 0)
+        status = append_rule(&recording, path, wanted->rules, err);
+    hn_recording_finish(&recording);
+    return status;
+}
+
+enum hn_status hn_recording_add_rules(const char *path, const char *kernel,
+                                      struct hn_stored_rules *rules, struct hn_error *err)
+{
+    struct stat about;
+    struct hn_text folder = {0};
+    struct wanted_rules wanted = {kernel, rules};
+    const char *slash = strrchr(path, '/');
+    if (stat(path, &about) != 0)
+        return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
+    if (S_ISDIR(about.st_mode))
+        return hn_recordings_visit_rules(path, add_rules_file, &wanted, err);
+    hn_text_printf(&folder, "%.*s", slash != NULL ? (int)(slash - path) : 1,
+                   slash != NULL ? path : ".");
+    enum hn_status status =
+        folder.failed ? hn_fail_memory(err)
+                      : hn_recordings_visit_rules(folder.data, add_rules_file, &wanted, err);
+    hn_text_finish(&folder);
+    return status;
+}
