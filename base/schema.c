@@ -389,6 +389,12 @@ void hn_fields_read(struct hn_json_reader *reader, const struct hn_structure *st
         if (value != NULL || field->needed)
             read_value(reader, field, value, owner);
     }
+    const struct hn_field_rule *rule = structure->rules;
+    for (; reader->status == HN_OK && rule != NULL && rule->key != NULL; rule++)
+        if (json_object_get(json, rule->key) != NULL && !rule->holds(owner))
+            reader->status =
+                hn_fail(reader->err, HN_EFORMAT, "%s: '%s' can not stand here: only %s",
+                        reader->what, rule->key, rule->why);
     if (reader->status == HN_OK && structure->check != NULL)
         structure->check(reader, owner);
 }

@@ -99,12 +99,20 @@ struct hn_field {
     int tag;                         /* for its own functions and for those that walk */
 };
 
+/* A key that may not stand where something does not hold of what was read. */
+struct hn_field_rule {
+    const char *key;
+    bool (*holds)(const void *owner);
+    const char *why; /* who has it: "counter has it" */
+};
+
 struct hn_structure {
     size_t size;
     const struct hn_field *fields;
     size_t count;
     /* What fields have to be beside one another, and what follows from them; NULL: nothing. After all were read. */
     void (*check)(struct hn_json_reader *reader, void *owner);
+    const struct hn_field_rule *rules; /* of its keys, before `check`; ends with a key of NULL. NULL: none */
 };
 
 /* For tables, of what is called `struct type`. */
@@ -116,7 +124,9 @@ struct hn_structure {
 #define HN_STRUCT(type, member, structure) .kind = HN_FIELD_STRUCT, .of = &(structure), HN_AT(type, member)
 #define HN_LIST(type, member, counter, structure) \
     .kind = HN_FIELD_LIST, .of = &(structure), HN_AT(type, member), .count_offset = offsetof(struct type, counter)
-#define HN_STRUCTURE(type, fields, check) {sizeof(struct type), fields, sizeof(fields) / sizeof *(fields), check}
+#define HN_STRUCTURE(type, fields, check) {sizeof(struct type), fields, sizeof(fields) / sizeof *(fields), check, NULL}
+#define HN_RULED_STRUCTURE(type, fields, check, rules) \
+    {sizeof(struct type), fields, sizeof(fields) / sizeof *(fields), check, rules}
 
 /* `member` is where the field lies. */
 struct hn_field_own {

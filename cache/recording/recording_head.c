@@ -112,7 +112,7 @@ static const struct hn_structure head = HN_STRUCTURE(hn_recording, head_fields, 
 
 static const struct hn_field parameter_fields[] = {
     {.key = "", .needed = true, .kind = HN_FIELD_WORD}};
-static const struct hn_structure parameter_list = {sizeof(char *), parameter_fields, 1, NULL};
+static const struct hn_structure parameter_list = {sizeof(char *), parameter_fields, 1, NULL, NULL};
 
 /* What is around it, as Kernel Tuner has it too. */
 static const struct hn_field root_fields[] = {

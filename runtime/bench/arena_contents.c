@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "runtime/bench/arena.h"
-#include "runtime/plan/data_file.h"
+#include "runtime/plan/contents.h"
 
 static size_t slot_offset(const struct hn_arena *arena, size_t argument, enum hn_slot slot)
 {

@@ -4,7 +4,7 @@
 
 #include "runtime/device/driver.h"
 #include "runtime/compile/image.h"
-#include "runtime/plan/recipe.h"
+#include "runtime/plan/contents.h"
 
 /* The kernels of support.cu, loaded. All calls only queue work on the context's stream; addresses are the device's. */
 

@@ -11,6 +11,7 @@
 #include "runtime/compile/compile_internal.h"
 #include "runtime/compile/cubin.h"
 #include "runtime/compile/host_headers.h"
+#include "runtime/device/device.h"
 #include "runtime/plan/option_list.h"
 
 /* One compilation by NVRTC. */

@@ -5,7 +5,6 @@
 #include "runtime/compile/image.h"
 #include "runtime/device/driver.h"
 #include "runtime/plan/launch.h"
-#include "runtime/plan/tensor_map.h"
 
 /* Finds the kernel of a step in the module that was loaded of its image, and asks the driver for what its launches need:
  * dynamic shared memory, of which a kernel keeps the most that one of its steps wants, the carve-out, clusters of more

@@ -1,10 +1,487 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/argument.h"
 
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+void hn_evaluate_integer(struct hn_evaluation *evaluation, const struct hn_expression *expression,
+                         int64_t *to)
+{
+    if (expression != NULL && evaluation->status == HN_OK)
+        evaluation->status =
+            hn_expression_integer(expression, evaluation->values, to, evaluation->err);
+}
+
+void hn_evaluate_number(struct hn_evaluation *evaluation, const struct hn_expression *expression,
+                        double *to)
+{
+    if (expression != NULL && evaluation->status == HN_OK)
+        evaluation->status =
+            hn_expression_number(expression, evaluation->values, to, evaluation->err);
+}
+
+static void evaluate(struct hn_evaluation *evaluation, const struct hn_expression *expression,
+                     struct hn_value *to)
+{
+    if (evaluation->status == HN_OK)
+        evaluation->status =
+            hn_expression_evaluate(expression, evaluation->values, to, evaluation->err);
+}
+
+void hn_evaluate_truth(struct hn_evaluation *evaluation, const struct hn_expression *expression,
+                       bool *to)
+{
+    struct hn_value value = hn_boolean(false);
+    if (expression == NULL)
+        return;
+    evaluate(evaluation, expression, &value);
+    *to = evaluation->status == HN_OK && hn_value_truth(&value);
+}
+
+void hn_evaluate_word(struct hn_evaluation *evaluation, const struct hn_expression *expression,
+                      const char *const *names, int count, const char *expected, int *to)
+{
+    struct hn_value value;
+    struct hn_text text;
+    if (expression == NULL)
+        return;
+    evaluate(evaluation, expression, &value);
+    if (evaluation->status != HN_OK)
+        return;
+    for (int i = 0; value.type == HN_WORD && i < count; i++) {
+        if (strcmp(value.word, names[i]) == 0) {
+            *to = i;
+            return;
+        }
+    }
+    hn_text_init(&text);
+    hn_value_append(&text, &value);
+    evaluation->status =
+        hn_fail(evaluation->err, HN_EVALUE, "'%.60s' is %s, expected %s",
+                hn_expression_text(expression), text.data == NULL ? "" : text.data, expected);
+    hn_text_finish(&text);
+}
+
+/* Elements. */
+
+struct element_info {
+    const char *name;
+    size_t size;
+    const char *c_name;
+    const char *vector;
+};
+
+static const struct element_info elements[HN_ELEMENT_COUNT] = {
+#define X(identifier, name, bytes, c_name, vector) [identifier] = {name, bytes, c_name, vector},
+    HN_ELEMENTS(X)
+#undef X
+};
+
+size_t hn_element_size(enum hn_element element)
+{
+    return elements[element].size;
+}
+
+const char *hn_element_name(enum hn_element element)
+{
+    return elements[element].name;
+}
+
+void hn_type_format(enum hn_element element, unsigned lanes, char text[HN_TYPE_SIZE])
+{
+    if (lanes > 1)
+        snprintf(text, HN_TYPE_SIZE, "%sx%u", hn_element_name(element), lanes);
+    else
+        snprintf(text, HN_TYPE_SIZE, "%s", hn_element_name(element));
+}
+
+const char *hn_type_of_c(const char *name)
+{
+    static const struct {
+        const char *c, *type;
+    } types[] = {
+        {"char", "int8"},
+        {"signed char", "int8"},
+        {"unsigned char", "uint8"},
+        {"uchar", "uint8"},
+        {"bool", "uint8"},
+        {"short", "int16"},
+        {"unsigned short", "uint16"},
+        {"ushort", "uint16"},
+        {"int", "int32"},
+        {"unsigned", "uint32"},
+        {"unsigned int", "uint32"},
+        {"uint", "uint32"},
+        {"long", "int64"},
+        {"long long", "int64"},
+        {"unsigned long", "uint64"},
+        {"unsigned long long", "uint64"},
+        {"size_t", "uint64"},
+        {"float", "float32"},
+        {"double", "float64"},
+        {"half", "float16"},
+        {"__half", "float16"},
+        {"__nv_bfloat16", "bfloat16"},
+        {"__nv_fp8_e4m3", "float8_e4m3"},
+        {"int8_t", "int8"},
+        {"int16_t", "int16"},
+        {"int32_t", "int32"},
+        {"int64_t", "int64"},
+        {"uint8_t", "uint8"},
+        {"uint16_t", "uint16"},
+        {"uint32_t", "uint32"},
+        {"uint64_t", "uint64"},
+        {"float2", "float32x2"},
+        {"float3", "float32x3"},
+        {"float4", "float32x4"},
+        {"double2", "float64x2"},
+        {"int2", "int32x2"},
+        {"int3", "int32x3"},
+        {"int4", "int32x4"},
+        {"uint2", "uint32x2"},
+        {"uint4", "uint32x4"},
+        {"uchar4", "uint8x4"},
+        {"half2", "float16x2"},
+        {"__half2", "float16x2"},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i].c, name) == 0)
+            return types[i].type;
+    return NULL;
+}
+
+bool hn_type_parse(const char *name, enum hn_element *element, unsigned *lanes)
+{
+    static const unsigned sizes[] = {1, 2, 3, 4, 8, 16};
+    char text[HN_TYPE_SIZE];
+    for (int i = 0; i < HN_ELEMENT_COUNT; i++) {
+        for (size_t n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
+            hn_type_format((enum hn_element)i, sizes[n], text);
+            if (strcmp(text, name) != 0)
+                continue;
+            *element = (enum hn_element)i;
+            *lanes = sizes[n];
+            return true;
+        }
+    }
+    return false;
+}
+
+void hn_type_format_c(enum hn_element element, unsigned lanes, char *text, size_t size)
+{
+    unsigned most = element == HN_FLOAT8_E4M3 ? 1 : hn_element_is_narrow(element) ? 2 : 4;
+    if (lanes <= 1)
+        snprintf(text, size, "%s", elements[element].c_name);
+    else if (lanes <= most)
+        snprintf(text, size, "%s%u", elements[element].vector, lanes);
+    else
+        snprintf(text, size, "%s[%u]", elements[element].c_name, lanes);
+}
+
+bool hn_element_is_real(enum hn_element element)
+{
+    return element >= HN_FLOAT32;
+}
+
+bool hn_element_is_narrow(enum hn_element element)
+{
+    return element >= HN_FLOAT16;
+}
+
+void hn_element_range(enum hn_element element, int64_t *low, int64_t *high)
+{
+    bool is_unsigned = hn_element_name(element)[0] == 'u';
+    size_t size = hn_element_size(element);
+    int64_t most = INT64_MAX >> (64 - 8 * size);
+    *low = is_unsigned ? 0 : -most - 1;
+    *high = is_unsigned && size < 8 ? most * 2 + 1 : most;
+}
+
+/* A binary format of 16 or 8 bits: sign, exponent, fraction. */
+struct narrow_format {
+    int fraction_bits;
+    int bias;
+    int sign;
+    int most; /* the bits of the largest number, or of infinity where there is one */
+    int nan;
+};
+
+/* Float8_e4m3 has no infinity: what is too large becomes its largest number, 448. */
+static struct narrow_format format_of(enum hn_element element)
+{
+    return element == HN_FLOAT16    ? (struct narrow_format){10, 15, 0x8000, 0x7c00, 0x7e00}
+           : element == HN_BFLOAT16 ? (struct narrow_format){7, 127, 0x8000, 0x7f80, 0x7fc0}
+                                    : (struct narrow_format){3, 7, 0x80, 0x7e, 0x7f};
+}
+
+/* As narrow() of support_element.cuh. */
+static int encode_narrow(double real, struct narrow_format format)
+{
+    int sign = signbit(real) ? format.sign : 0;
+    int exponent = 0;
+    if (isnan(real))
+        return sign | format.nan;
+    if (isinf(real) || real == 0.0)
+        return sign | (real == 0.0 ? 0 : format.most);
+    frexp(fabs(real), &exponent);
+    if (exponent < 2 - format.bias)
+        exponent = 2 - format.bias; /* of the numbers without a leading one */
+    double units = rint(ldexp(fabs(real), format.fraction_bits + 1 - exponent));
+    int bits = (int)units + ((exponent - 2 + format.bias) << format.fraction_bits);
+    return sign | (bits > format.most ? format.most : bits);
+}
+
+static double decode_narrow(int bits, struct narrow_format format)
+{
+    int magnitude = bits & (format.sign - 1);
+    int exponent = magnitude >> format.fraction_bits;
+    int fraction = magnitude & ((1 << format.fraction_bits) - 1);
+    double sign = (bits & format.sign) != 0 ? -1.0 : 1.0;
+    if (magnitude > format.most)
+        return (double)NAN;
+    if (magnitude == format.most && fraction == 0)
+        return sign * (double)INFINITY;
+    if (exponent > 0)
+        fraction += 1 << format.fraction_bits;
+    return sign *
+           ldexp(fraction, (exponent > 0 ? exponent : 1) - format.bias - format.fraction_bits);
+}
+
+void hn_element_encode(double real, enum hn_element element, void *bytes)
+{
+    float single = (float)real;
+    int narrow = 0;
+    switch (element) {
+    case HN_FLOAT64:
+        memcpy(bytes, &real, sizeof real);
+        break;
+    case HN_FLOAT32:
+        memcpy(bytes, &single, sizeof single);
+        break;
+    default:
+        narrow = encode_narrow(real, format_of(element));
+        memcpy(bytes, &narrow, hn_element_size(element)); /* little endian */
+        break;
+    }
+}
+
+double hn_element_decode(const void *bytes, enum hn_element element)
+{
+    double real = 0.0;
+    float single = 0.0f;
+    int narrow = 0;
+    switch (element) {
+    case HN_FLOAT64:
+        memcpy(&real, bytes, sizeof real);
+        return real;
+    case HN_FLOAT32:
+        memcpy(&single, bytes, sizeof single);
+        return (double)single;
+    default:
+        memcpy(&narrow, bytes, hn_element_size(element));
+        return decode_narrow(narrow, format_of(element));
+    }
+}
+
+/* Little endian, as the host. */
+static uint64_t bits_of(const void *bytes, enum hn_element element)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, bytes, hn_element_size(element));
+    return bits;
+}
+
+uint64_t hn_element_count(const void *bytes, enum hn_element element)
+{
+    bool is_signed = hn_element_name(element)[0] == 'i';
+    uint64_t number = bits_of(bytes, element);
+    bool negative = is_signed && (number >> (8 * hn_element_size(element) - 1)) != 0;
+    return negative ? 0 : number;
+}
+
+void hn_element_format(const void *bytes, enum hn_element element, char *text, size_t size)
+{
+    uint64_t bits = bits_of(bytes, element);
+    size_t unused_bits = 64 - 8 * hn_element_size(element);
+    int digits = element == HN_FLOAT64 ? 17 : element == HN_FLOAT32 ? 9 : 6;
+    if (hn_element_name(element)[0] == 'i')
+        snprintf(text, size, "%" PRId64, (int64_t)(bits << unused_bits) >> unused_bits);
+    else if (hn_element_name(element)[0] == 'u')
+        snprintf(text, size, "%" PRIu64, bits);
+    else if (bits == UINT64_MAX >> unused_bits)
+        snprintf(text, size, "never written");
+    else
+        snprintf(text, size, "%.*g", digits, hn_element_decode(bytes, element));
+}
+
+/* Fills. */
+
+struct fill_info {
+    const char *name;
+    int numbers;
+};
+
+static const struct fill_info fills[HN_FILL_COUNT] = {
+#define X(identifier, name, numbers) [identifier] = {name, numbers},
+    HN_FILLS(X)
+#undef X
+};
+
+const char *hn_fill_kind_name(enum hn_fill_kind kind)
+{
+    return fills[kind].name;
+}
+
+bool hn_fill_has_source(enum hn_fill_kind kind)
+{
+    return kind == HN_FILL_CSR_COLUMNS || kind == HN_FILL_TRANSPOSED;
+}
+
+bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers)
+{
+    for (int i = 0; i < HN_FILL_COUNT; i++) {
+        if (strcmp(fills[i].name, name) == 0) {
+            *kind = (enum hn_fill_kind)i;
+            *numbers = fills[i].numbers;
+            return true;
+        }
+    }
+    return false;
+}
+
+enum hn_status hn_fill_resolve(const struct hn_fill *fill, const struct hn_value *values,
+                               struct hn_fill *resolved, struct hn_error *err)
+{
+    struct hn_evaluation evaluation = {values, err, HN_OK};
+    *resolved = *fill;
+    for (int i = 0; i < 2; i++) {
+        resolved->expressions[i] = NULL;
+        hn_evaluate_number(&evaluation, fill->expressions[i], &resolved->numbers[i]);
+    }
+    return evaluation.status;
+}
+
+/* The largest of the numbers from 0 on that are all there in the type. */
+static double last_whole(enum hn_element element)
+{
+    static const int fraction_bits[HN_ELEMENT_COUNT] = {[HN_FLOAT16] = 11,
+                                                        [HN_BFLOAT16] = 8,
+                                                        [HN_FLOAT8_E4M3] = 4,
+                                                        [HN_FLOAT32] = 24,
+                                                        [HN_FLOAT64] = 53};
+    int64_t low, high;
+    if (hn_element_is_real(element))
+        return ldexp(1, fraction_bits[element]);
+    hn_element_range(element, &low, &high);
+    return (double)high;
+}
+
+static bool refuse(char *why, size_t size, const char *what, enum hn_element element)
+{
+    snprintf(why, size, what, hn_element_name(element));
+    return false;
+}
+
+/* Numbers from 0 to n - 1. */
+static bool check_numbers(double n, enum hn_element element, char *why, size_t size)
+{
+    if (n < 1 || n != floor(n))
+        return refuse(why, size, "expected a whole number of values, at least 1", element);
+    if (n - 1 > last_whole(element))
+        return refuse(why, size, "which does not fit into %s", element);
+    return true;
+}
+
+static bool check_integers(const struct hn_fill *fill, enum hn_element element, char *why,
+                           size_t size)
+{
+    int64_t low, high;
+    double a = fill->numbers[0];
+    double b = fill->numbers[1];
+    if (hn_element_is_real(element))
+        return true;
+    if (a != floor(a) || (fill->kind != HN_FILL_NORMAL && b != floor(b)))
+        return refuse(why, size, "expected whole numbers for elements of %s", element);
+    hn_element_range(element, &low, &high);
+    double most = element == HN_UINT64 ? ldexp(1, 64) : (double)high;
+    bool fits = a >= (double)low && a <= most;
+    if (fill->kind == HN_FILL_UNIFORM || fill->kind == HN_FILL_SORTED)
+        fits = fits && b >= (double)low && b <= most;
+    return fits || refuse(why, size, "which does not fit into %s", element);
+}
+
+bool hn_fill_check(const struct hn_fill *fill, enum hn_element element, uint64_t count, char *why,
+                   size_t size)
+{
+    double a = fill->numbers[0];
+    double b = fill->numbers[1];
+    if (!isfinite(a) || !isfinite(b))
+        return refuse(why, size, "expected finite numbers", element);
+    switch (fill->kind) {
+    case HN_FILL_FILE:
+        return true;
+    case HN_FILL_PERMUTATION:
+        return check_numbers((double)count, element, why, size);
+    case HN_FILL_SKEWED:
+        if (b < 0 || b > 1)
+            return refuse(why, size, "expected skewed(n, share) with a share from 0 to 1", element);
+        return check_numbers(a, element, why, size);
+    case HN_FILL_ZIPF:
+        if (b < 0)
+            return refuse(why, size, "expected zipf(n, exponent) with an exponent of at least 0",
+                          element);
+        return check_numbers(a, element, why, size);
+    case HN_FILL_CSR_ROWS:
+        if (hn_element_is_real(element) || count < 2)
+            return refuse(why, size, "expected integers, one more than the matrix has rows",
+                          element);
+        if (a < 0 || b < 0 || b > 1)
+            return refuse(
+                why, size,
+                "expected csr_rows(entries, spread) with entries of at least 0 a row and a "
+                "spread from 0 to 1",
+                element);
+        return check_numbers(floor(a * (double)(count - 1)) + 1, element, why, size);
+    case HN_FILL_CSR_COLUMNS:
+        return check_numbers(a, element, why, size);
+    case HN_FILL_TRANSPOSED:
+        if (a < 1 || a != floor(a) || a > (double)count || count % (uint64_t)a != 0)
+            return refuse(why, size, "expected a number of rows that divides that of elements",
+                          element);
+        return true;
+    case HN_FILL_SORTED:
+        if (a > b)
+            return refuse(why, size, "expected sorted(low, high) with the lower bound first",
+                          element);
+        break;
+    case HN_FILL_UNIFORM:
+        if (a > b)
+            return refuse(why, size, "expected uniform(low, high) with the lower bound first",
+                          element);
+        break;
+    case HN_FILL_NORMAL:
+        if (b < 0)
+            return refuse(why, size, "expected a deviation of at least 0", element);
+        break;
+    default:
+        break;
+    }
+    return check_integers(fill, element, why, size);
+}
+
+/* Arguments. */
+
+const char *const hn_texture_addresses[HN_TEXTURE_ADDRESS_COUNT] = {
+    [HN_TEXTURE_WRAP] = "wrap",
+    [HN_TEXTURE_CLAMP] = "clamp",
+    [HN_TEXTURE_MIRROR] = "mirror",
+    [HN_TEXTURE_BORDER] = "border",
+};
+const char *const hn_texture_filters[2] = {"point", "linear"};
+const char *const hn_texture_reads[2] = {"element", "normalized_float"};
 
 static const char *const roles[HN_ROLE_COUNT] = {
 #define X(identifier, name) [identifier] = name,
@@ -52,25 +529,22 @@ enum hn_status hn_argument_evaluate_rows(const struct hn_argument *argument,
 {
     static const int64_t MOST = INT64_C(1) << 40;
     const struct hn_shape *shape = &argument->shape;
+    struct hn_evaluation evaluation = {values, err, HN_OK};
     int64_t width = 0;
-    int64_t bytes = 0;
     *row = *pitch = 0;
     if (shape->width == NULL)
         return HN_OK;
-    enum hn_status status = hn_expression_integer(shape->width, values, &width, err);
-    if (status != HN_OK)
-        return status;
-    if (width < 1 || width > MOST)
+    hn_evaluate_integer(&evaluation, shape->width, &width);
+    if (evaluation.status == HN_OK && (width < 1 || width > MOST))
         return hn_fail(err, HN_EVALUE, "argument '%s' has a width of %lld; expected 1 to %lld",
                        argument->name, (long long)width, (long long)MOST);
     int64_t row_bytes = width * (int64_t)hn_argument_bytes(argument);
-    bytes = row_bytes;
+    int64_t bytes = row_bytes;
     if (shape->device)
         bytes = (row_bytes + HN_DEVICE_PITCH - 1) / HN_DEVICE_PITCH * HN_DEVICE_PITCH;
-    if (shape->pitch != NULL)
-        status = hn_expression_integer(shape->pitch, values, &bytes, err);
-    if (status != HN_OK)
-        return status;
+    hn_evaluate_integer(&evaluation, shape->pitch, &bytes);
+    if (evaluation.status != HN_OK)
+        return evaluation.status;
     if (bytes < row_bytes || bytes > 8 * MOST ||
         bytes % (int64_t)hn_element_size(argument->element) != 0)
         return hn_fail(err, HN_EVALUE,
@@ -200,12 +674,10 @@ enum hn_status hn_argument_applies(const struct hn_argument *argument,
                                    const struct hn_value *values, bool *applies,
                                    struct hn_error *err)
 {
-    struct hn_value holds = hn_boolean(true);
-    enum hn_status status = HN_OK;
-    if (argument->condition != NULL)
-        status = hn_expression_evaluate(argument->condition, values, &holds, err);
-    *applies = status == HN_OK && hn_value_truth(&holds);
-    return status;
+    struct hn_evaluation evaluation = {values, err, HN_OK};
+    *applies = true;
+    hn_evaluate_truth(&evaluation, argument->condition, applies);
+    return evaluation.status;
 }
 
 /* What a channel of a texture can be: no 64 bits, no bfloat16 and no float8. */
@@ -246,21 +718,4 @@ const char *hn_texture_check(const struct hn_texture *texture, const struct hn_a
     if (mirrors && !texture->normalized)
         return "address modes wrap and mirror need 'normalized: true'";
     return NULL;
-}
-
-enum hn_status hn_argument_evaluate_tensor(const struct hn_argument *argument,
-                                           const struct hn_argument *over,
-                                           const struct hn_value *values, struct hn_tensor *tensor,
-                                           struct hn_error *err)
-{
-    *tensor = (struct hn_tensor){.name = argument->name,
-                                 .over = over->name,
-                                 .element = over->element,
-                                 .align = HN_PROMISED_ALIGN};
-    enum hn_status status = hn_argument_buffer_bytes(over, values, &tensor->bytes, err);
-    if (status == HN_OK)
-        status = hn_argument_evaluate_align(over, values, &tensor->align, err);
-    if (status == HN_OK)
-        status = hn_tensor_map_evaluate(&argument->tensor_map, values, tensor, err);
-    return status;
 }

@@ -2,11 +2,196 @@
 #ifndef HONE_RUNTIME_PLAN_ARGUMENT_H
 #define HONE_RUNTIME_PLAN_ARGUMENT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/expression/expression.h"
-#include "runtime/plan/element.h"
-#include "runtime/plan/fill.h"
-#include "runtime/plan/tensor_map.h"
-#include "runtime/plan/texture.h"
+#include "base/text.h"
+
+/* One expression after another for the same values of the plan's names, until one fails: each does nothing then, nor where
+ * there is no expression. */
+struct hn_evaluation {
+    const struct hn_value *values;
+    struct hn_error *err;
+    enum hn_status status;
+};
+
+void hn_evaluate_integer(struct hn_evaluation *evaluation, const struct hn_expression *expression, int64_t *to);
+void hn_evaluate_number(struct hn_evaluation *evaluation, const struct hn_expression *expression, double *to);
+void hn_evaluate_truth(struct hn_evaluation *evaluation, const struct hn_expression *expression, bool *to);
+/* The place of a word among `names`; HN_EVALUE: "'<expression>' is 7, expected <expected>". */
+void hn_evaluate_word(struct hn_evaluation *evaluation, const struct hn_expression *expression, const char *const *names,
+                      int count, const char *expected, int *to);
+
+/* What buffers are made of. */
+
+/* Element types: X(identifier, YAML name, bytes, C name, CUDA's name of vectors without their size). */
+#define HN_ELEMENTS(X)                                                                                                 \
+    X(HN_INT8, "int8", 1, "int8_t", "char")                                                                            \
+    X(HN_INT16, "int16", 2, "int16_t", "short")                                                                        \
+    X(HN_INT32, "int32", 4, "int32_t", "int")                                                                          \
+    X(HN_INT64, "int64", 8, "int64_t", "longlong")                                                                     \
+    X(HN_UINT8, "uint8", 1, "uint8_t", "uchar")                                                                        \
+    X(HN_UINT16, "uint16", 2, "uint16_t", "ushort")                                                                    \
+    X(HN_UINT32, "uint32", 4, "uint32_t", "uint")                                                                      \
+    X(HN_UINT64, "uint64", 8, "uint64_t", "ulonglong")                                                                 \
+    X(HN_FLOAT32, "float32", 4, "float", "float")                                                                      \
+    X(HN_FLOAT64, "float64", 8, "double", "double")                                                                    \
+    X(HN_FLOAT16, "float16", 2, "__half", "__half")                                                                    \
+    X(HN_BFLOAT16, "bfloat16", 2, "__nv_bfloat16", "__nv_bfloat16")                                                    \
+    X(HN_FLOAT8_E4M3, "float8_e4m3", 1, "__nv_fp8_e4m3", "__nv_fp8_e4m3")
+
+enum hn_element {
+#define X(identifier, name, bytes, c_name, vector) identifier,
+    HN_ELEMENTS(X)
+#undef X
+        HN_ELEMENT_COUNT
+};
+
+size_t hn_element_size(enum hn_element element);
+const char *hn_element_name(enum hn_element element);
+
+/* A type is an element, or a vector of 2, 3, 4, 8 or 16 of them: "float32x4". */
+#define HN_TYPE_SIZE 16
+void hn_type_format(enum hn_element element, unsigned lanes, char text[HN_TYPE_SIZE]);
+/* What a type of C or CUDA is called here: "int32" of "int"; NULL where it is none that is known. */
+const char *hn_type_of_c(const char *name);
+bool hn_type_parse(const char *name, enum hn_element *element, unsigned *lanes);
+/* "float4", "__half2"; "uint8_t[16]" where CUDA has no name for the vector. */
+void hn_type_format_c(enum hn_element element, unsigned lanes, char *text, size_t size);
+
+bool hn_element_is_real(enum hn_element element);
+/* Whether C has no such type, but its bits: float16, bfloat16, float8_e4m3. */
+bool hn_element_is_narrow(enum hn_element element);
+/* Of an integer type; uint64 ends at int64's maximum, since expressions know no more. */
+void hn_element_range(enum hn_element element, int64_t *low, int64_t *high);
+/* The number of a real type nearest to `real`, ties to even, as its bytes. */
+void hn_element_encode(double real, enum hn_element element, void *bytes);
+double hn_element_decode(const void *bytes, enum hn_element element);
+/* The element of an integer type at `bytes` as a count: 0 for negative ones. */
+uint64_t hn_element_count(const void *bytes, enum hn_element element);
+
+/* The element at `bytes` as text; a real that holds the poison of outputs as "never written". */
+void hn_element_format(const void *bytes, enum hn_element element, char *text, size_t size);
+
+/* How the contents of a buffer come about: X(identifier, name, numbers). Element i depends on the seed, the argument's
+ * index and i only.
+ *   uniform(low, high)       reals in [low, high); integers with both ends
+ *   normal(mean, deviation)
+ *   iota(start, step)        start + step * i
+ *   constant(value)
+ *   permutation()            the numbers from 0 to count - 1, each once, in an order that the seed gives
+ *   skewed(n, share)         0 with probability share + (1 - share) / n, each of 1 to n - 1 with (1 - share) / n
+ *   zipf(n, exponent)        k with probability (k + 1)^-exponent / sum of j^-exponent for j from 1 to n, 0 <= k < n
+ *   sorted(low, high)        as uniform, in ascending order: one of each of count equal parts
+ *   csr_rows(n, spread)      the first entry of each row of a sparse matrix of count - 1 rows with n entries in the mean
+ *   csr_columns(x, n)        a column under n for each entry of the rows in x, ascending in each row
+ *   transposed(x, rows)      element j * rows + i is element i * (count / rows) + j of x */
+#define HN_FILLS(X)                                                                                                    \
+    X(HN_FILL_UNIFORM, "uniform", 2)                                                                                   \
+    X(HN_FILL_NORMAL, "normal", 2)                                                                                     \
+    X(HN_FILL_IOTA, "iota", 2)                                                                                         \
+    X(HN_FILL_CONSTANT, "constant", 1)                                                                                 \
+    X(HN_FILL_PERMUTATION, "permutation", 0)                                                                           \
+    X(HN_FILL_SKEWED, "skewed", 2)                                                                                     \
+    X(HN_FILL_ZIPF, "zipf", 2)                                                                                         \
+    X(HN_FILL_SORTED, "sorted", 2)                                                                                     \
+    X(HN_FILL_CSR_ROWS, "csr_rows", 2)                                                                                 \
+    X(HN_FILL_CSR_COLUMNS, "csr_columns", 1)                                                                           \
+    X(HN_FILL_TRANSPOSED, "transposed", 1)                                                                             \
+    X(HN_FILL_FILE, "file", 0) /* as it stands in a file */
+
+enum hn_fill_kind {
+#define X(identifier, name, numbers) identifier,
+    HN_FILLS(X)
+#undef X
+        HN_FILL_COUNT
+};
+
+struct hn_fill {
+    enum hn_fill_kind kind;
+    double numbers[2];
+    struct hn_expression *expressions[2]; /* of the problem, for numbers that are not written out; else NULL */
+    char *file;                           /* of HN_FILL_FILE: absolute */
+    char *of;                             /* of what hn_fill_has_source: the name of another input */
+};
+
+const char *hn_fill_kind_name(enum hn_fill_kind kind);
+/* Whether it follows from another input, which it names before its numbers. */
+bool hn_fill_has_source(enum hn_fill_kind kind);
+/* `numbers` is how many the kind takes: 0 to 2. */
+bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers);
+
+/* The fill with all its numbers, which borrows names. HN_EVALUE. */
+enum hn_status hn_fill_resolve(const struct hn_fill *fill, const struct hn_value *values, struct hn_fill *resolved,
+                               struct hn_error *err);
+/* Whether a fill with all its numbers makes sense for `count` such elements. Otherwise `why` goes on after "found
+ * '<fill>', ". */
+bool hn_fill_check(const struct hn_fill *fill, enum hn_element element, uint64_t count, char *why, size_t size);
+
+/* How a texture object reads a buffer. */
+
+enum hn_texture_address {
+    HN_TEXTURE_WRAP,
+    HN_TEXTURE_CLAMP,
+    HN_TEXTURE_MIRROR,
+    HN_TEXTURE_BORDER,
+    HN_TEXTURE_ADDRESS_COUNT
+};
+
+struct hn_texture {
+    int dimensions;                    /* 1: the buffer as it lies; 2: its rows */
+    enum hn_texture_address address[2]; /* in x and y, outside of the buffer */
+    bool linear;                       /* filter: between elements; else the one at the point */
+    bool normalized;                   /* coordinates from 0 to 1 */
+    bool as_float;                     /* integers of 8 and 16 bits as numbers from 0 (or -1) to 1 */
+};
+
+/* The words of a config: addresses in the order above, filters and ways to read with the plain one first. */
+extern const char *const hn_texture_addresses[HN_TEXTURE_ADDRESS_COUNT];
+extern const char *const hn_texture_filters[2];
+extern const char *const hn_texture_reads[2];
+
+/* How the tensor memory accelerator sees a buffer: what cuTensorMapEncodeTiled is told (CUDA Driver API, "Tensor Map
+ * Object Management"), for kernels that are passed a CUtensorMap by value. */
+
+#define HN_TENSOR_RANK 5
+
+/* X(identifier, key): settings of one value, all of which can be left out: 0 is none of it. */
+#define HN_TENSOR_SETTINGS(X)                                                                                          \
+    X(HN_TENSOR_SWIZZLE, "swizzle")         /* bytes of a row of the pattern: 32, 64 or 128 */                         \
+    X(HN_TENSOR_PROMOTION, "l2_promotion")  /* bytes that the L2 cache fetches at once: 64, 128 or 256 */              \
+    X(HN_TENSOR_INTERLEAVE, "interleave")   /* bytes of a channel group: 16 or 32 */                                   \
+    X(HN_TENSOR_FILL, "oob_fill")           /* what is read outside: hn_tensor_fills */
+
+enum hn_tensor_setting {
+#define X(identifier, key) identifier,
+    HN_TENSOR_SETTINGS(X)
+#undef X
+        HN_TENSOR_SETTING_COUNT
+};
+
+enum hn_tensor_fill { HN_TENSOR_ZEROS, HN_TENSOR_NAN, HN_TENSOR_FILL_COUNT };
+extern const char *const hn_tensor_fills[HN_TENSOR_FILL_COUNT]; /* words of expressions, in plans with such maps */
+
+/* As a config says it, innermost dimension first. */
+struct hn_tensor_map {
+    struct hn_expression **dims; /* elements */
+    size_t rank;
+    struct hn_expression **strides; /* bytes from one to the next in each dimension but the first */
+    size_t stride_count;
+    struct hn_expression **box; /* elements that one copy spans */
+    size_t box_count;
+    struct hn_expression **element_strides; /* in the tensor, from one element of the box to the next */
+    size_t element_stride_count;            /* 0: all are 1 */
+    struct hn_expression *settings[HN_TENSOR_SETTING_COUNT]; /* NULL: 0, or zeros */
+};
+
+/* NULL when the lists fit one another, or what is to be otherwise. */
+const char *hn_tensor_map_check(const struct hn_tensor_map *map);
+
+
 
 /* What a kernel is given, and what the buffers among it hold. */
 
@@ -142,10 +327,6 @@ bool hn_argument_is_repeatable(const struct hn_argument *argument);
 bool hn_argument_is_filled(const struct hn_argument *argument);
 /* NULL when a texture can read that buffer, or what is to be otherwise. */
 const char *hn_texture_check(const struct hn_texture *texture, const struct hn_argument *buffer);
-/* What a tensor map is for these values of the plan's names: `over` is its buffer. HN_EVALUE. */
-enum hn_status hn_argument_evaluate_tensor(const struct hn_argument *argument, const struct hn_argument *over,
-                                           const struct hn_value *values, struct hn_tensor *tensor,
-                                           struct hn_error *err);
 /* Whether a symbol is set for these values of the plan's names; true for all others. */
 enum hn_status hn_argument_applies(const struct hn_argument *argument, const struct hn_value *values, bool *applies,
                                    struct hn_error *err);

@@ -2,12 +2,15 @@
 #include "runtime/plan/capture_file.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/text.h"
+#include "cache/record/gate.h"
+#include "cache/record/record_json.h"
 
 static enum hn_status write_bytes(struct hn_capture_file *file, const void *bytes, size_t size,
                                   struct hn_error *err)
@@ -152,4 +155,195 @@ enum hn_status hn_capture_unpack(FILE *stream, const char *path, uint64_t offset
     if (status == HN_ERUN)
         return hn_fail(err, HN_ERUN, "'%s' can not be written: %s", to, strerror(errno));
     return status == HN_OK ? HN_OK : hn_fail(err, HN_EFORMAT, "'%s' is damaged", path);
+}
+
+/* The gate of captures: behind it names are words, numbers can be what they say, and each part lies
+ * in the file. */
+
+/* A JSON object larger than this is none of ours; nor has a launch more parts. */
+static const uint64_t MAX_HEAD = 64u << 20;
+enum { PARTS_MOST = 1024, PROBLEM_MOST = 1024 };
+/* zlib makes at most so many bytes of one. */
+static const json_int_t inflation = 1032;
+
+static enum hn_status read_text(FILE *stream, const char *path, char **text, size_t *size,
+                                struct hn_error *err)
+{
+    char magic[sizeof HN_CAPTURE_MAGIC] = "";
+    const long tail = (long)(sizeof(uint64_t) + strlen(HN_CAPTURE_MAGIC));
+    uint64_t length = 0;
+    if (fseek(stream, -tail, SEEK_END) != 0 || fread(&length, sizeof length, 1, stream) != 1 ||
+        fread(magic, strlen(HN_CAPTURE_MAGIC), 1, stream) != 1 ||
+        strcmp(magic, HN_CAPTURE_MAGIC) != 0)
+        return hn_fail(err, HN_EFORMAT, "'%s' is no capture of libhone, or is truncated", path);
+    long end = ftell(stream) - tail;
+    if (length > MAX_HEAD || end < (long)length)
+        return hn_fail(err, HN_EFORMAT, "'%s' is damaged: its description has %llu bytes", path,
+                       (unsigned long long)length);
+    *text = malloc((size_t)length + 1);
+    if (*text == NULL)
+        return hn_fail_memory(err);
+    *size = (size_t)length;
+    if (fseek(stream, end - (long)length, SEEK_SET) != 0 || fread(*text, 1, *size, stream) != *size)
+        return hn_fail(err, HN_EFORMAT, "'%s' is damaged: it can not be read", path);
+    return HN_OK;
+}
+
+static enum hn_status check_format(const json_t *head, const char *path, struct hn_error *err)
+{
+    const json_t *format = json_object_get(head, "format");
+    if (!json_is_integer(format) || json_integer_value(format) < 1)
+        return hn_fail(err, HN_EFORMAT, "'%s' is damaged: it does not say its format", path);
+    if (json_integer_value(format) > HN_CAPTURE_FORMAT)
+        return hn_fail(err, HN_EFORMAT, "'%s' has format %lld, this Hone knows up to %d", path,
+                       (long long)json_integer_value(format), HN_CAPTURE_FORMAT);
+    return HN_OK;
+}
+
+static enum hn_status check_names(const json_t *head, struct hn_error *err)
+{
+    const char *kernel = json_string_value(json_object_get(head, "kernel"));
+    const char *config = json_string_value(json_object_get(head, "config"));
+    if (kernel == NULL || !hn_text_is_word(kernel))
+        return hn_fail(err, HN_EFORMAT, "its kernel is named '%.60s', expected a word",
+                       kernel == NULL ? "" : kernel);
+    return config == NULL ? HN_OK
+                          : hn_gate_line("the path of its config", config, HN_NAME_MOST, err);
+}
+
+static enum hn_status check_problem(const json_t *head, struct hn_error *err)
+{
+    struct hn_bindings problem;
+    const json_t *json = json_object_get(head, "problem");
+    if (json_object_size(json) > PROBLEM_MOST)
+        return hn_fail(err, HN_EFORMAT, "its problem has %zu values, expected at most %d",
+                       json_object_size(json), PROBLEM_MOST);
+    hn_bindings_init(&problem);
+    enum hn_status status = hn_bindings_from_json(json, &problem, err);
+    for (size_t i = 0; status == HN_OK && i < problem.count; i++)
+        if (problem.values[i].type == HN_REAL && !isfinite(problem.values[i].real))
+            status =
+                hn_fail(err, HN_EFORMAT, "'%s' of its problem is not finite", problem.names[i]);
+    hn_bindings_finish(&problem);
+    return status;
+}
+
+static enum hn_status check_scalars(json_t *head, struct hn_error *err)
+{
+    const char *name;
+    json_t *json;
+    json_t *scalars = json_object_get(head, "scalars");
+    if (!json_is_object(scalars) || json_object_size(scalars) > PARTS_MOST)
+        return hn_fail(err, HN_EFORMAT, "'scalars' has to be an object of at most %d numbers",
+                       PARTS_MOST);
+    json_object_foreach(scalars, name, json)
+    {
+        if (!hn_text_is_word(name) || !json_is_number(json))
+            return hn_fail(err, HN_EFORMAT, "scalar '%.60s' is no word with a number", name);
+    }
+    return HN_OK;
+}
+
+/* end: where the description begins. */
+static enum hn_status check_part(const json_t *part, json_int_t end, struct hn_error *err)
+{
+    const char *name = json_string_value(json_object_get(part, "name"));
+    json_int_t offset = json_integer_value(json_object_get(part, "offset"));
+    json_int_t packed = json_integer_value(json_object_get(part, "packed"));
+    json_int_t bytes = json_integer_value(json_object_get(part, "bytes"));
+    if (name == NULL || !hn_text_is_word(name))
+        return hn_fail(err, HN_EFORMAT, "a part is named '%.60s', expected a word",
+                       name == NULL ? "" : name);
+    if (offset < 0 || offset > end || packed < 1 || packed > end - offset)
+        return hn_fail(err, HN_EFORMAT, "'%s' lies at byte %lld with %lld bytes, beyond the file",
+                       name, (long long)offset, (long long)packed);
+    if (bytes < 1 || bytes / inflation > packed)
+        return hn_fail(err, HN_EFORMAT, "'%s' has %lld bytes, which are not made of %lld packed",
+                       name, (long long)bytes, (long long)packed);
+    return HN_OK;
+}
+
+static enum hn_status check_parts(const json_t *head, const char *key, json_int_t end,
+                                  struct hn_error *err)
+{
+    const json_t *parts = json_object_get(head, key);
+    json_t *seen = json_object();
+    enum hn_status status = seen == NULL ? hn_fail_memory(err) : HN_OK;
+    if (status == HN_OK && (!json_is_array(parts) || json_array_size(parts) > PARTS_MOST))
+        status =
+            hn_fail(err, HN_EFORMAT, "'%s' has to be a list of at most %d parts", key, PARTS_MOST);
+    for (size_t i = 0; status == HN_OK && i < json_array_size(parts); i++) {
+        const json_t *part = json_array_get(parts, i);
+        status = check_part(part, end, err);
+        if (status != HN_OK)
+            break;
+        const char *name = json_string_value(json_object_get(part, "name"));
+        if (json_object_get(seen, name) != NULL)
+            status = hn_fail(err, HN_EFORMAT, "'%s' is twice among its %s", name, key);
+        else if (json_object_set_new(seen, name, json_true()) != 0)
+            status = hn_fail_memory(err);
+    }
+    json_decref(seen);
+    return status;
+}
+
+static enum hn_status check(json_t *head, json_int_t end, struct hn_error *err)
+{
+    enum hn_status status = check_names(head, err);
+    if (status == HN_OK)
+        status = check_problem(head, err);
+    if (status == HN_OK)
+        status = check_scalars(head, err);
+    if (status == HN_OK)
+        status = check_parts(head, "inputs", end, err);
+    return status == HN_OK ? check_parts(head, "expected", end, err) : status;
+}
+
+static enum hn_status parse(const char *text, size_t size, json_t **head, struct hn_error *err)
+{
+    json_error_t place;
+    enum hn_status status = hn_gate_json(text, size, err);
+    if (status != HN_OK)
+        return status;
+    *head = json_loadb(text, size, JSON_REJECT_DUPLICATES, &place);
+    return *head != NULL ? HN_OK : hn_fail(err, HN_EFORMAT, "%s", place.text);
+}
+
+static enum hn_status fail_damaged(enum hn_status status, const char *path,
+                                   const struct hn_error *reason, struct hn_error *err)
+{
+    return status == HN_ENOMEM
+               ? hn_fail_memory(err)
+               : hn_fail(err, status, "'%s' is damaged: %.1000s", path, reason->message);
+}
+
+enum hn_status hn_capture_read_head(FILE *stream, const char *path, json_t **head,
+                                    struct hn_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    struct hn_error reason;
+    *head = NULL;
+    enum hn_status status = read_text(stream, path, &text, &size, err);
+    if (status != HN_OK)
+        goto free_text;
+    status = parse(text, size, head, &reason);
+    if (status != HN_OK) {
+        status = fail_damaged(status, path, &reason, err);
+        goto free_text;
+    }
+    status = check_format(*head, path, err);
+    if (status == HN_OK) {
+        status = check(*head, ftell(stream) - (long)size, &reason);
+        if (status != HN_OK)
+            status = fail_damaged(status, path, &reason, err);
+    }
+    if (status != HN_OK) {
+        json_decref(*head);
+        *head = NULL;
+    }
+
+free_text:
+    free(text);
+    return status;
 }

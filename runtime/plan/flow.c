@@ -5,6 +5,50 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const hn_order_names[HN_ORDER_COUNT] = {
+    [HN_DEPTH_FIRST] = "depth_first",
+    [HN_BREADTH_FIRST] = "breadth_first",
+};
+const char *const hn_host_memory_names[HN_HOST_MEMORY_COUNT] = {
+    [HN_HOST_PAGEABLE] = "pageable", [HN_HOST_REGISTERED] = "registered",
+    [HN_HOST_PINNED] = "pinned",     [HN_HOST_WRITE_COMBINED] = "write_combined",
+    [HN_HOST_MAPPED] = "mapped",     [HN_HOST_MANAGED] = "managed",
+};
+const char *const hn_pipeline_keys[HN_PIPELINE_FIELD_COUNT] = {
+#define X(identifier, key) [identifier] = key,
+    HN_PIPELINE_FIELDS(X)
+#undef X
+};
+const char *const hn_chunk_names[HN_CHUNK_NAMES] = {
+    [HN_CHUNK_BEGIN] = "chunk_begin",
+    [HN_CHUNK_COUNT] = "chunk_count",
+    [HN_CHUNK_INDEX] = "chunk_index",
+};
+
+struct hn_pipeline *hn_pipeline_create(size_t argument_count)
+{
+    struct hn_pipeline *pipeline = calloc(1, sizeof *pipeline);
+    if (pipeline == NULL)
+        return NULL;
+    pipeline->argument_count = argument_count;
+    pipeline->parts = calloc(argument_count + 1, 1);
+    if (pipeline->parts != NULL)
+        return pipeline;
+    free(pipeline);
+    return NULL;
+}
+
+struct hn_copy_step *hn_pipeline_add_copy(struct hn_pipeline *pipeline)
+{
+    struct hn_copy_step *grown =
+        realloc(pipeline->copies, (pipeline->copy_count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return NULL;
+    pipeline->copies = grown;
+    grown[pipeline->copy_count] = (struct hn_copy_step){0};
+    return &grown[pipeline->copy_count++];
+}
+
 void hn_flow_destroy(struct hn_flow *flow)
 {
     if (flow == NULL)
@@ -16,39 +60,30 @@ void hn_flow_destroy(struct hn_flow *flow)
     free(flow);
 }
 
-static enum hn_status evaluate(const struct hn_flow *flow, enum hn_pipeline_field field,
-                               const struct hn_value *values, int64_t without, int64_t *number,
-                               struct hn_error *err)
-{
-    const struct hn_expression *expression = flow->pipeline->fields[field];
-    *number = without;
-    return expression == NULL ? HN_OK : hn_expression_integer(expression, values, number, err);
-}
-
-static enum hn_status evaluate_word(const struct hn_flow *flow, enum hn_pipeline_field field,
-                                    const struct hn_value *values, const char *const *names,
-                                    int count, int without, int *choice, struct hn_error *err)
+static void evaluate_word(struct hn_evaluation *evaluation, const struct hn_flow *flow,
+                          enum hn_pipeline_field field, const char *const *names, int count,
+                          int *choice)
 {
     const struct hn_expression *expression = flow->pipeline->fields[field];
     struct hn_value word;
-    *choice = without;
-    if (expression == NULL)
-        return HN_OK;
-    enum hn_status status = hn_expression_evaluate(expression, values, &word, err);
-    if (status != HN_OK)
-        return status;
+    struct hn_text known;
+    if (expression == NULL || evaluation->status != HN_OK)
+        return;
+    evaluation->status =
+        hn_expression_evaluate(expression, evaluation->values, &word, evaluation->err);
+    if (evaluation->status != HN_OK)
+        return;
     for (*choice = 0; word.type == HN_WORD && *choice < count; ++*choice)
         if (strcmp(names[*choice], word.word) == 0)
-            return HN_OK;
-    struct hn_text known;
+            return;
     hn_text_init(&known);
     for (int i = 0; i < count; i++)
         hn_text_printf(&known, "%s%s", i == 0 ? "" : ", ", names[i]);
-    status = hn_fail(err, HN_EVALUE, "%s of the pipeline is '%.60s', expected one of %s",
-                     hn_pipeline_keys[field], word.type == HN_WORD ? word.word : "a number",
-                     known.failed ? "its words" : known.data);
+    evaluation->status =
+        hn_fail(evaluation->err, HN_EVALUE, "%s of the pipeline is '%.60s', expected one of %s",
+                hn_pipeline_keys[field], word.type == HN_WORD ? word.word : "a number",
+                known.failed ? "its words" : known.data);
     hn_text_finish(&known);
-    return status;
 }
 
 /* What is cut has the same number of elements, or of rows, for each unit. */
@@ -94,31 +129,25 @@ static enum hn_status evaluate_fields(const struct hn_plan *plan, const struct h
                                       bool sequential, struct hn_flow *flow, int64_t *granule,
                                       struct hn_error *err)
 {
-    int64_t chunks = 1;
-    int64_t streams = 1;
-    int order = HN_DEPTH_FIRST;
-    int memory = HN_HOST_PINNED;
-    enum hn_status status = evaluate(flow, HN_PIPELINE_OVER, values, 0, &flow->over, err);
-    if (status == HN_OK)
-        status = evaluate(flow, HN_PIPELINE_GRANULE, values, 1, granule, err);
-    if (status == HN_OK)
-        status = evaluate(flow, HN_PIPELINE_HALO, values, 0, &flow->halo, err);
-    if (status == HN_OK)
-        status = evaluate(flow, HN_PIPELINE_PADDING, values, 0, &flow->padding, err);
-    if (status == HN_OK)
-        status = evaluate(flow, HN_PIPELINE_PIECES, values, 1, &flow->pieces, err);
-    if (status == HN_OK && !sequential)
-        status = evaluate(flow, HN_PIPELINE_CHUNKS, values, 1, &chunks, err);
-    if (status == HN_OK && !sequential)
-        status = evaluate(flow, HN_PIPELINE_STREAMS, values, 1, &streams, err);
-    if (status == HN_OK)
-        status = evaluate_word(flow, HN_PIPELINE_ORDER, values, hn_order_names, HN_ORDER_COUNT,
-                               order, &order, err);
-    if (status == HN_OK)
-        status = evaluate_word(flow, HN_PIPELINE_HOST_MEMORY, values, hn_host_memory_names,
-                               HN_HOST_MEMORY_COUNT, memory, &memory, err);
-    if (status != HN_OK)
-        return status;
+    struct hn_expression *const *fields = flow->pipeline->fields;
+    struct hn_evaluation evaluation = {values, err, HN_OK};
+    int64_t chunks = 1, streams = 1;
+    int order = HN_DEPTH_FIRST, memory = HN_HOST_PINNED;
+    flow->pieces = 1;
+    hn_evaluate_integer(&evaluation, fields[HN_PIPELINE_OVER], &flow->over);
+    hn_evaluate_integer(&evaluation, fields[HN_PIPELINE_GRANULE], granule);
+    hn_evaluate_integer(&evaluation, fields[HN_PIPELINE_HALO], &flow->halo);
+    hn_evaluate_integer(&evaluation, fields[HN_PIPELINE_PADDING], &flow->padding);
+    hn_evaluate_integer(&evaluation, fields[HN_PIPELINE_PIECES], &flow->pieces);
+    if (!sequential) {
+        hn_evaluate_integer(&evaluation, fields[HN_PIPELINE_CHUNKS], &chunks);
+        hn_evaluate_integer(&evaluation, fields[HN_PIPELINE_STREAMS], &streams);
+    }
+    evaluate_word(&evaluation, flow, HN_PIPELINE_ORDER, hn_order_names, HN_ORDER_COUNT, &order);
+    evaluate_word(&evaluation, flow, HN_PIPELINE_HOST_MEMORY, hn_host_memory_names,
+                  HN_HOST_MEMORY_COUNT, &memory);
+    if (evaluation.status != HN_OK)
+        return evaluation.status;
     flow->order = (enum hn_order)order;
     flow->host_memory = (enum hn_host_memory)memory;
     if (!is_between(flow, HN_PIPELINE_OVER, flow->over, 1, INT64_MAX / 2) ||
@@ -140,15 +169,12 @@ static enum hn_status evaluate_fields(const struct hn_plan *plan, const struct h
 static enum hn_status evaluate_copies(const struct hn_value *values, struct hn_flow *flow,
                                       struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < flow->pipeline->copy_count && status == HN_OK; i++) {
-        const struct hn_expression *condition = flow->pipeline->copies[i].condition;
-        struct hn_value holds = hn_boolean(true);
-        if (condition != NULL)
-            status = hn_expression_evaluate(condition, values, &holds, err);
-        flow->copies[i] = status == HN_OK && hn_value_truth(&holds);
+    struct hn_evaluation evaluation = {values, err, HN_OK};
+    for (size_t i = 0; i < flow->pipeline->copy_count; i++) {
+        flow->copies[i] = true;
+        hn_evaluate_truth(&evaluation, flow->pipeline->copies[i].condition, &flow->copies[i]);
     }
-    return status;
+    return evaluation.status;
 }
 
 /* What is not cut is copied once or not at all. */

@@ -9,6 +9,38 @@
 
 struct hn_flow;
 
+/* A tensor map with all expressions evaluated. */
+struct hn_tensor {
+    size_t argument;   /* of the plan */
+    size_t buffer;     /* the argument that it lies over */
+    const char *name;  /* of both, borrowed from the plan */
+    const char *over;
+    enum hn_element element;
+    uint64_t bytes;    /* of the buffer */
+    uint64_t align;    /* what its address is a multiple of */
+    int rank;
+    int64_t dims[HN_TENSOR_RANK];
+    int64_t strides[HN_TENSOR_RANK]; /* [0] is of the second dimension */
+    int64_t box[HN_TENSOR_RANK];
+    int64_t element_strides[HN_TENSOR_RANK];
+    int64_t settings[HN_TENSOR_SETTING_COUNT];
+};
+
+/* Whether the device takes it, by the rules of cuTensorMapEncodeTiled, and its elements lie in the buffer. Otherwise
+ * `why` says which rule it breaks, as "tensor map 'A_map' over 'A': box[0] is 512; expected 1 to 256". */
+#define HN_TENSOR_WHY 320
+bool hn_tensor_check(const struct hn_tensor *tensor, char why[HN_TENSOR_WHY]);
+
+/* What the addresses of buffers and strides are multiples of: 16 or 32. */
+int64_t hn_tensor_grain(const struct hn_tensor *tensor);
+/* All that a launch depends on, but the address, for keys. */
+void hn_tensor_append(struct hn_text *text, const struct hn_tensor *tensor);
+
+/* What a tensor map is for these values of the plan's names: `over` is its buffer. HN_EVALUE. */
+enum hn_status hn_argument_evaluate_tensor(const struct hn_argument *argument, const struct hn_argument *over,
+                                           const struct hn_value *values, struct hn_tensor *tensor,
+                                           struct hn_error *err);
+
 /* A plan's launches for one point of one problem, with all expressions evaluated: those steps whose condition holds.
  * Owns steps, flow and tensors. With a pipeline the steps are those of the whole extent, and its chunks have their own. */
 struct hn_launch {

@@ -1,8 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/expression/expression_json.h"
+#include "base/text.h"
+#include "runtime/plan/option_list.h"
+
+const char *const hn_access_names[HN_ACCESS_COUNT] = {
+    [HN_ACCESS_NORMAL] = "normal",
+    [HN_ACCESS_STREAMING] = "streaming",
+    [HN_ACCESS_PERSISTING] = "persisting",
+};
+
+const char *const hn_window_keys[HN_WINDOW_PARTS] = {
+    [HN_WINDOW_BYTES] = "bytes", [HN_WINDOW_HIT_RATIO] = "hit_ratio", [HN_WINDOW_HIT] = "hit",
+    [HN_WINDOW_MISS] = "miss",   [HN_WINDOW_SET_ASIDE] = "set_aside",
+};
 
 struct hn_plan *hn_plan_create(void)
 {
@@ -22,12 +38,10 @@ static void free_strings(char **strings, size_t count)
 enum hn_status hn_step_applies(const struct hn_step *step, const struct hn_value *values,
                                bool *applies, struct hn_error *err)
 {
-    struct hn_value holds = hn_boolean(true);
-    enum hn_status status = HN_OK;
-    if (step->condition != NULL)
-        status = hn_expression_evaluate(step->condition, values, &holds, err);
-    *applies = status == HN_OK && hn_value_truth(&holds);
-    return status;
+    struct hn_evaluation evaluation = {values, err, HN_OK};
+    *applies = true;
+    hn_evaluate_truth(&evaluation, step->condition, applies);
+    return evaluation.status;
 }
 
 void hn_reference_finish(struct hn_reference *reference)
@@ -166,4 +180,477 @@ enum hn_status hn_word_list_add(struct hn_word_list *list, const char *word, str
         return hn_fail_memory(err);
     list->count++;
     return HN_OK;
+}
+
+/* Options. */
+
+/* Parses the hole that starts behind `start` ('{') and appends it; *end is its '}'. */
+static enum hn_status add_hole(struct hn_option *option, const char *start, const char **end,
+                               struct hn_error *err)
+{
+    *end = start + strcspn(start + 1, "{}") + 1;
+    if (**end != '}')
+        return hn_fail(err, HN_ECONFIG, "'{' without its '}' in option '%s'", option->text);
+    struct hn_expression **grown =
+        realloc(option->holes, (option->hole_count + 1) * sizeof(struct hn_expression *));
+    if (grown == NULL)
+        return hn_fail_memory(err);
+    option->holes = grown;
+
+    char *text = strndup(start + 1, (size_t)(*end - start - 1));
+    if (text == NULL)
+        return hn_fail_memory(err);
+    struct hn_expression *hole = NULL;
+    enum hn_status status = hn_expression_parse(text, &hole, err);
+    free(text);
+    if (status == HN_OK)
+        option->holes[option->hole_count++] = hole;
+    return status;
+}
+
+/* With a number in the place of each hole, as its values are. */
+static enum hn_status check_text(const struct hn_option *option, struct hn_error *err)
+{
+    struct hn_text filled;
+    hn_text_init(&filled);
+    const char *at = option->text;
+    for (size_t i = 0; i < option->hole_count; i++) {
+        size_t before = strcspn(at, "{");
+        hn_text_append_bytes(&filled, at, before);
+        hn_text_append(&filled, "0");
+        at += before + strcspn(at + before, "}") + 1;
+    }
+    hn_text_append(&filled, at);
+    enum hn_status status =
+        filled.data == NULL ? hn_fail_memory(err) : hn_option_check(filled.data, err);
+    hn_text_finish(&filled);
+    return status;
+}
+
+enum hn_status hn_option_set_text(struct hn_option *option, const char *text, struct hn_error *err)
+{
+    option->text = strdup(text);
+    if (option->text == NULL)
+        return hn_fail_memory(err);
+    const char *at = option->text;
+    for (at += strcspn(at, "{}"); *at != '\0'; at += strcspn(at, "{}")) {
+        if (*at == '}')
+            return hn_fail(err, HN_ECONFIG, "'}' without its '{' in option '%s'", text);
+        const char *end = at;
+        enum hn_status status = add_hole(option, at, &end, err);
+        if (status != HN_OK)
+            return status;
+        at = end + 1;
+    }
+    return check_text(option, err);
+}
+
+/* Binding. */
+
+/* Binds a plan's expressions until one fails. */
+struct binder {
+    const struct hn_plan *plan;
+    struct hn_scope scope;
+    const char **names;    /* of the scope, whose one behind the slots depends on the field */
+    size_t before_metrics; /* names that the first metric sees */
+    const struct hn_expression **failed;
+    enum hn_status status;
+    struct hn_error *err;
+};
+
+static bool is_grid_of_reference(const struct hn_plan *plan, const struct hn_expression *expression)
+{
+    bool is = false;
+    for (size_t i = 0; i < 3; i++)
+        is = is || plan->reference.step.geometry.grid[i] == expression;
+    return is;
+}
+
+/* That `max_active_clusters` stands in a grid, where it has a value. */
+static enum hn_status check_clusters(const struct hn_plan *plan,
+                                     const struct hn_expression *expression,
+                                     const struct hn_field *field, struct hn_error *err)
+{
+    bool in_grid = field->tag == HN_SEES_CLUSTERS && !is_grid_of_reference(plan, expression);
+    if (!hn_text_has_word(hn_expression_text(expression), hn_clusters_name,
+                          strlen(hn_clusters_name)))
+        return HN_OK;
+    if (hn_plan_has_name(plan, hn_clusters_name) || (in_grid && plan->pipeline == NULL))
+        return HN_OK;
+    return hn_fail(err, HN_ECONFIG,
+                   "'%s' is known once a kernel is compiled and loaded, and so it stands in a "
+                   "'grid' of 'launch' alone%s",
+                   hn_clusters_name, in_grid ? ", and not with a pipeline" : "");
+}
+
+static void bind(void *context, struct hn_expression *expression, const struct hn_field *field,
+                 size_t item)
+{
+    struct binder *binder = context;
+    const struct hn_plan *plan = binder->plan;
+    const size_t names[] = {
+        [HN_SEES_ALL] = hn_plan_slot_count(plan),
+        [HN_SEES_NAMES] = plan->name_count,
+        [HN_SEES_PITCHES] = plan->name_count + plan->pitch_count,
+        [HN_SEES_METRICS] = binder->before_metrics + item,
+        [HN_SEES_CLUSTERS] = hn_plan_slot_count(plan) + 1,
+    };
+    if (binder->status != HN_OK)
+        return;
+    binder->names[hn_plan_slot_count(plan)] =
+        field->tag == HN_SEES_CLUSTERS ? hn_clusters_name : "time_us";
+    binder->scope.name_count = names[field->tag];
+    binder->status = check_clusters(plan, expression, field, binder->err);
+    if (binder->status == HN_OK)
+        binder->status = hn_expression_bind(expression, &binder->scope, binder->err);
+    if (binder->status != HN_OK && binder->failed != NULL)
+        *binder->failed = expression;
+}
+
+static size_t count_words(const struct hn_plan *plan)
+{
+    size_t count = HN_ACCESS_COUNT;
+    if (plan->pipeline != NULL)
+        count += HN_ORDER_COUNT + HN_HOST_MEMORY_COUNT;
+    if (hn_plan_has_role(plan, HN_ROLE_TENSOR_MAP))
+        count += HN_TENSOR_FILL_COUNT;
+    for (size_t i = 0; i < plan->word_list_count; i++)
+        count += plan->word_lists[i].count;
+    return count;
+}
+
+/* All names in slot order: the plan's, pitches, time_us, metric arguments, metrics. Returns how
+ * many come before the metrics. */
+static size_t collect_names(const struct hn_plan *plan, const char **names)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->name_count; i++)
+        names[count++] = plan->names[i];
+    for (size_t i = 0; i < plan->pitch_count; i++)
+        names[count++] = plan->pitches[i];
+    for (size_t i = 0; plan->pipeline != NULL && i < HN_CHUNK_NAMES; i++)
+        names[count++] = hn_chunk_names[i];
+    names[count++] = "time_us";
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (plan->arguments[i].role == HN_ROLE_METRIC)
+            names[count++] = plan->arguments[i].name;
+    for (size_t i = 0; i < plan->metric_count; i++)
+        names[count + i] = plan->metrics[i].name;
+    return count;
+}
+
+/* Those of a window or a tensor map may stand in no list of the config. */
+static void collect_words(const struct hn_plan *plan, const char **words)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < HN_ACCESS_COUNT; i++)
+        words[count++] = hn_access_names[i];
+    for (size_t i = 0; i < plan->word_list_count; i++)
+        for (size_t w = 0; w < plan->word_lists[i].count; w++)
+            words[count++] = plan->word_lists[i].words[w];
+    for (size_t i = 0; plan->pipeline != NULL && i < HN_ORDER_COUNT; i++)
+        words[count++] = hn_order_names[i];
+    for (size_t i = 0; plan->pipeline != NULL && i < HN_HOST_MEMORY_COUNT; i++)
+        words[count++] = hn_host_memory_names[i];
+    bool mapped = hn_plan_has_role(plan, HN_ROLE_TENSOR_MAP);
+    for (size_t i = 0; mapped && i < HN_TENSOR_FILL_COUNT; i++)
+        words[count++] = hn_tensor_fills[i];
+}
+
+enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **failed,
+                            struct hn_error *err)
+{
+    size_t most = hn_plan_slot_count(plan) + 1 + plan->argument_count + plan->metric_count;
+    size_t word_count = count_words(plan);
+    const char **names = calloc(most, sizeof *names);
+    const char **words = calloc(word_count + 1, sizeof *words);
+    struct binder binder = {.plan = plan, .failed = failed, .err = err};
+    if (names == NULL || words == NULL) {
+        binder.status = hn_fail_memory(err);
+        goto free_names;
+    }
+    binder.before_metrics = collect_names(plan, names);
+    collect_words(plan, words);
+    binder.names = names;
+    binder.scope = (struct hn_scope){names, 0, words, word_count};
+    hn_expressions_walk(&hn_plan_structure, plan, bind, &binder);
+
+free_names:
+    free(words);
+    free(names);
+    return binder.status;
+}
+
+/* Names and their values. */
+
+bool hn_plan_has_name(const struct hn_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->name_count; i++)
+        if (strcmp(plan->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+bool hn_plan_is_taken(const struct hn_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->word_list_count; i++)
+        for (size_t j = 0; j < plan->word_lists[i].count; j++)
+            if (strcmp(plan->word_lists[i].words[j], name) == 0)
+                return true;
+    const struct hn_argument *argument = hn_plan_find_argument(plan, name);
+    return hn_plan_has_name(plan, name) || (argument != NULL && argument->role == HN_ROLE_METRIC);
+}
+
+enum hn_status hn_plan_name_pitches(struct hn_plan *plan, struct hn_error *err)
+{
+    plan->pitches = calloc(plan->argument_count + 1, sizeof *plan->pitches);
+    if (plan->pitches == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        const struct hn_argument *argument = &plan->arguments[i];
+        char *name = NULL;
+        if (argument->shape.width == NULL)
+            continue;
+        if (asprintf(&name, "%s_pitch", argument->name) < 0)
+            return hn_fail_memory(err);
+        plan->pitches[plan->pitch_count++] = name;
+        if (hn_plan_is_taken(plan, name))
+            return hn_fail(err, HN_ECONFIG,
+                           "expressions know the pitch of argument '%s' as '%s', which is the name "
+                           "of something else; rename one",
+                           argument->name, name);
+    }
+    return HN_OK;
+}
+
+/* The argument whose pitch is in that slot behind the names. */
+static const struct hn_argument *argument_of_pitch(const struct hn_plan *plan, size_t pitch)
+{
+    const struct hn_argument *argument = plan->arguments;
+    for (;; argument++)
+        if (argument->shape.width != NULL && pitch-- == 0)
+            return argument;
+}
+
+/* Outside of its chunks a plan's chunk is the whole extent. */
+static bool uses_chunk(const struct hn_plan *plan, const struct hn_expression *expression)
+{
+    if (plan->pipeline == NULL)
+        return false;
+    for (size_t i = 0; i < HN_CHUNK_NAMES; i++)
+        if (hn_expression_uses(expression, plan->name_count + plan->pitch_count + i))
+            return true;
+    return false;
+}
+
+bool hn_plan_uses(const struct hn_plan *plan, const struct hn_expression *expression, size_t slot)
+{
+    if (expression == NULL)
+        return false;
+    if (hn_expression_uses(expression, slot))
+        return true;
+    if (uses_chunk(plan, expression) &&
+        hn_expression_uses(plan->pipeline->fields[HN_PIPELINE_OVER], slot))
+        return true;
+    for (size_t i = 0; i < plan->pitch_count; i++) {
+        if (!hn_expression_uses(expression, plan->name_count + i))
+            continue;
+        const struct hn_shape *shape = &argument_of_pitch(plan, i)->shape;
+        if (hn_expression_uses(shape->width, slot) ||
+            (shape->pitch != NULL && hn_expression_uses(shape->pitch, slot)))
+            return true;
+    }
+    return false;
+}
+
+static const char *find_used(const struct hn_plan *plan, char *const *names, size_t count,
+                             const struct hn_expression *expression)
+{
+    for (size_t slot = 0; slot < plan->name_count; slot++) {
+        if (!hn_plan_uses(plan, expression, slot))
+            continue;
+        for (size_t i = 0; i < count; i++)
+            if (strcmp(plan->names[slot], names[i]) == 0)
+                return plan->names[slot];
+    }
+    return NULL;
+}
+
+const char *hn_plan_parameter_used(const struct hn_plan *plan,
+                                   const struct hn_expression *expression)
+{
+    return find_used(plan, plan->parameters, plan->parameter_count, expression);
+}
+
+const char *hn_plan_problem_used(const struct hn_plan *plan, const struct hn_expression *expression)
+{
+    return find_used(plan, plan->problem, plan->problem_count, expression);
+}
+
+static size_t count_metric_arguments(const struct hn_plan *plan)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->argument_count; i++)
+        count += plan->arguments[i].role == HN_ROLE_METRIC ? 1 : 0;
+    return count;
+}
+
+static const struct hn_value *look_up(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                      const struct hn_bindings *point, const char *name)
+{
+    const struct hn_value *value = hn_bindings_get(point, name);
+    if (value == NULL)
+        value = hn_bindings_get(problem, name);
+    return value != NULL ? value : hn_bindings_get(&plan->defaults, name);
+}
+
+static enum hn_status evaluate_pitches(const struct hn_plan *plan, struct hn_value *values,
+                                       struct hn_error *err)
+{
+    size_t slot = plan->name_count;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++) {
+        uint64_t row, pitch;
+        if (plan->arguments[i].shape.width == NULL)
+            continue;
+        status = hn_argument_evaluate_rows(&plan->arguments[i], values, &row, &pitch, err);
+        values[slot++] = hn_integer((int64_t)pitch);
+    }
+    return status;
+}
+
+bool hn_plan_has_role(const struct hn_plan *plan, enum hn_role role)
+{
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (plan->arguments[i].role == role)
+            return true;
+    return false;
+}
+
+bool hn_plan_allows_values(const struct hn_plan *plan, const struct hn_value *values)
+{
+    bool allows = true;
+    for (size_t i = 0; allows && i < plan->constraint_count; i++) {
+        struct hn_value holds = hn_boolean(false);
+        allows = hn_expression_evaluate(plan->constraints[i], values, &holds, NULL) == HN_OK &&
+                 hn_value_truth(&holds);
+    }
+    return allows;
+}
+
+enum hn_status hn_plan_allows(const struct hn_plan *plan, const struct hn_bindings *problem,
+                              const struct hn_bindings *point, bool *allows, struct hn_error *err)
+{
+    struct hn_value *values = NULL;
+    enum hn_status status = hn_plan_values(plan, problem, point, &values, err);
+    *allows = status == HN_OK && hn_plan_allows_values(plan, values);
+    free(values);
+    return status;
+}
+
+static bool is_for(const struct hn_plan *plan, const struct hn_default *other,
+                   const struct hn_value *values, const struct hn_bindings *problem)
+{
+    struct hn_value holds = hn_boolean(false);
+    bool allowed = false;
+    return hn_expression_evaluate(other->condition, values, &holds, NULL) == HN_OK &&
+           hn_value_truth(&holds) &&
+           hn_plan_allows(plan, problem, &other->point, &allowed, NULL) == HN_OK && allowed;
+}
+
+const struct hn_bindings *hn_plan_default(const struct hn_plan *plan,
+                                          const struct hn_bindings *problem)
+{
+    const struct hn_bindings *found = &plan->defaults;
+    struct hn_value *values = NULL;
+    if (plan->other_default_count == 0 ||
+        hn_plan_values(plan, problem, &plan->defaults, &values, NULL) != HN_OK)
+        return found;
+    for (size_t i = 0; i < plan->other_default_count && found == &plan->defaults; i++)
+        if (is_for(plan, &plan->other_defaults[i], values, problem))
+            found = &plan->other_defaults[i].point;
+    free(values);
+    return found;
+}
+
+size_t hn_plan_slot_count(const struct hn_plan *plan)
+{
+    return plan->name_count + plan->pitch_count + (plan->pipeline == NULL ? 0 : HN_CHUNK_NAMES);
+}
+
+void hn_plan_set_chunk(const struct hn_plan *plan, struct hn_value *values, int64_t begin,
+                       int64_t count, int64_t index)
+{
+    struct hn_value *chunk = values + plan->name_count + plan->pitch_count;
+    chunk[HN_CHUNK_BEGIN] = hn_integer(begin);
+    chunk[HN_CHUNK_COUNT] = hn_integer(count);
+    chunk[HN_CHUNK_INDEX] = hn_integer(index);
+}
+
+const char hn_clusters_name[] = "max_active_clusters";
+
+/* What no device has room for. */
+static const int64_t many_clusters = 1024;
+
+bool hn_plan_asks_clusters(const struct hn_plan *plan, const struct hn_step *step)
+{
+    bool asks = false;
+    for (size_t i = 0; i < 3; i++)
+        asks = asks || (step->geometry.grid[i] != NULL &&
+                        hn_expression_uses(step->geometry.grid[i], hn_plan_slot_count(plan)));
+    return asks;
+}
+
+void hn_plan_set_clusters(const struct hn_plan *plan, struct hn_value *values, int64_t clusters)
+{
+    values[hn_plan_slot_count(plan)] = hn_integer(clusters);
+}
+
+static enum hn_status evaluate_extent(const struct hn_plan *plan, struct hn_value *values,
+                                      struct hn_error *err)
+{
+    int64_t over = 0;
+    enum hn_status status =
+        hn_expression_integer(plan->pipeline->fields[HN_PIPELINE_OVER], values, &over, err);
+    if (status == HN_OK && over < 1)
+        return hn_fail(err, HN_EVALUE, "'over' of the pipeline is %lld, expected at least 1",
+                       (long long)over);
+    hn_plan_set_chunk(plan, values, 0, over, 0);
+    return status;
+}
+
+enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindings *problem,
+                              const struct hn_bindings *point, struct hn_value **values,
+                              struct hn_error *err)
+{
+    size_t extra = 1 + count_metric_arguments(plan) + plan->metric_count;
+    struct hn_value *made = calloc(hn_plan_slot_count(plan) + extra, sizeof *made);
+    if (made == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < plan->name_count; i++) {
+        const struct hn_value *value = look_up(plan, problem, point, plan->names[i]);
+        if (value == NULL) {
+            free(made);
+            return hn_fail(err, HN_ECONFIG, "'%s' has no value", plan->names[i]);
+        }
+        made[i] = *value;
+    }
+    hn_plan_set_clusters(plan, made, many_clusters);
+    enum hn_status status = evaluate_pitches(plan, made, err);
+    if (status == HN_OK && plan->pipeline != NULL)
+        status = evaluate_extent(plan, made, err);
+    if (status == HN_OK)
+        *values = made;
+    else
+        free(made);
+    return status;
+}
+
+const struct hn_word_list *hn_plan_find_words(const struct hn_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->word_list_count; i++) {
+        if (strcmp(plan->word_lists[i].name, name) == 0)
+            return &plan->word_lists[i];
+    }
+    return NULL;
 }

@@ -9,12 +9,42 @@
 #include "base/hash.h"
 #include "cache/record/record.h"
 #include "runtime/plan/argument.h"
-#include "runtime/plan/l2_window.h"
-#include "runtime/plan/pipeline.h"
 
 /* Everything that a config says except the space: what to compile, launch, fill, compare and compute. It is the same
  * for all problems of a config, but where the type of an argument is one of their values: expressions see problem
  * values and parameters by name. Owns all it points to. Made by tuner/config from YAML or by hn_plan_from_json. */
+
+/* A window over a buffer, through which a launch tells the L2 cache what is worth keeping (CUDA C++ Programming Guide,
+ * "Device Memory L2 Access Management"): a share of the accesses that fall into it has the property `hit`, the rest
+ * `miss`. What persists is kept in a part of the cache that is set aside for it. */
+
+/* As the driver's CUaccessProperty counts them. */
+enum hn_access {
+    HN_ACCESS_NORMAL,
+    HN_ACCESS_STREAMING,
+    HN_ACCESS_PERSISTING,
+    HN_ACCESS_COUNT,
+};
+extern const char *const hn_access_names[HN_ACCESS_COUNT];
+
+enum hn_window_part {
+    HN_WINDOW_BYTES,
+    HN_WINDOW_HIT_RATIO,
+    HN_WINDOW_HIT,
+    HN_WINDOW_MISS,
+    HN_WINDOW_SET_ASIDE,
+    HN_WINDOW_PARTS,
+};
+/* Their keys in configs and plans. */
+extern const char *const hn_window_keys[HN_WINDOW_PARTS];
+
+/* As a plan has it: no window where there is no expression for the bytes; the others may be NULL. */
+struct hn_window_plan {
+    size_t argument; /* the buffer: its place among the plan's arguments */
+    struct hn_expression *parts[HN_WINDOW_PARTS];
+};
+
+
 
 /* Launch geometry and attributes; unused dimensions are NULL (1), and so may be all of `cluster`. */
 struct hn_geometry {
@@ -52,6 +82,79 @@ struct hn_option {
 /* Copies the text into the option and parses its holes. HN_ECONFIG: a brace without its partner, an expression that can
  * not be parsed, or an option that is not allowed (runtime/plan/option_list.h). What was made so far is owned by the option. */
 enum hn_status hn_option_set_text(struct hn_option *option, const char *text, struct hn_error *err);
+
+/* What a plan says of the way from host memory to host memory: which arguments are uploaded and downloaded, and how the
+ * work is cut into chunks that go through several streams. docs/config.md says what it means. */
+
+enum hn_order { HN_DEPTH_FIRST, HN_BREADTH_FIRST, HN_ORDER_COUNT };
+enum hn_host_memory {
+    HN_HOST_PAGEABLE,
+    HN_HOST_REGISTERED,
+    HN_HOST_PINNED,
+    HN_HOST_WRITE_COMBINED,
+    HN_HOST_MAPPED,
+    HN_HOST_MANAGED,
+    HN_HOST_MEMORY_COUNT
+};
+extern const char *const hn_order_names[HN_ORDER_COUNT];
+extern const char *const hn_host_memory_names[HN_HOST_MEMORY_COUNT];
+
+/* How an argument takes part. */
+enum hn_part {
+    HN_PART_UPLOAD = 1,
+    HN_PART_DOWNLOAD = 2,
+    HN_PART_CUT = 4,  /* a chunk sees its part; else the whole */
+    HN_PART_COPY = 8, /* a step copies it to the host or back */
+    HN_PART_PADDED = 16, /* of what is uploaded and cut: has `padding` units behind the extent, and a chunk reads so many
+                          * behind its own */
+};
+#define HN_PARTS_ON_HOST (HN_PART_UPLOAD | HN_PART_DOWNLOAD | HN_PART_COPY)
+
+/* A step of the launch that copies, in the stream of its chunk. */
+struct hn_copy_step {
+    size_t before; /* the plan's step before which it stands; their number: behind the last */
+    bool to_host;
+    struct hn_expression *condition; /* NULL: always */
+    size_t *arguments;
+    size_t argument_count;
+};
+
+/* X(identifier, key) */
+#define HN_PIPELINE_FIELDS(X)                                                                                          \
+    X(HN_PIPELINE_OVER, "over")                                                                                        \
+    X(HN_PIPELINE_GRANULE, "granule")                                                                                  \
+    X(HN_PIPELINE_HALO, "halo")                                                                                        \
+    X(HN_PIPELINE_PADDING, "padding")                                                                                  \
+    X(HN_PIPELINE_CHUNKS, "chunks")                                                                                    \
+    X(HN_PIPELINE_STREAMS, "streams")                                                                                  \
+    X(HN_PIPELINE_PIECES, "pieces")                                                                                    \
+    X(HN_PIPELINE_ORDER, "order")                                                                                      \
+    X(HN_PIPELINE_HOST_MEMORY, "host_memory")
+
+enum hn_pipeline_field {
+#define X(identifier, key) identifier,
+    HN_PIPELINE_FIELDS(X)
+#undef X
+        HN_PIPELINE_FIELD_COUNT
+};
+extern const char *const hn_pipeline_keys[HN_PIPELINE_FIELD_COUNT];
+
+struct hn_pipeline {
+    unsigned char *parts; /* hn_part, one an argument of the plan */
+    size_t argument_count;
+    struct hn_expression *fields[HN_PIPELINE_FIELD_COUNT]; /* all but `over` may be NULL */
+    struct hn_copy_step *copies;
+    size_t copy_count;
+};
+
+/* What expressions know of a chunk, in their slots' order. */
+enum { HN_CHUNK_BEGIN, HN_CHUNK_COUNT, HN_CHUNK_INDEX, HN_CHUNK_NAMES };
+extern const char *const hn_chunk_names[HN_CHUNK_NAMES];
+
+/* NULL when out of memory. */
+struct hn_pipeline *hn_pipeline_create(size_t argument_count);
+/* Adds a step that copies; it owns what is put into it. NULL when out of memory. */
+struct hn_copy_step *hn_pipeline_add_copy(struct hn_pipeline *pipeline);
 
 /* Who compiles template and reference. */
 enum hn_compiler {
@@ -202,6 +305,12 @@ struct hn_hash hn_plan_options_hash(const struct hn_plan *plan);
 /* "A:float32:input,...,M:int32:value": the identity's argument signature. NULL when out of memory. */
 char *hn_plan_signature(const struct hn_plan *plan);
 
+/* Makes `names` of parameters and problem values. HN_EFORMAT: one is there twice. */
+enum hn_status hn_plan_collect_names(struct hn_plan *plan, struct hn_error *err);
+/* Whether it is the name of a parameter or problem value. */
+bool hn_plan_has_name(const struct hn_plan *plan, const char *name);
+/* The same, or one of their words, or an argument that metrics read. */
+bool hn_plan_is_taken(const struct hn_plan *plan, const char *name);
 /* Names the pitches of the arguments, once all are there. HN_ECONFIG when one has the name of something else. */
 enum hn_status hn_plan_name_pitches(struct hn_plan *plan, struct hn_error *err);
 /* Whether the value of an expression depends on that name, be it through a pitch. */
@@ -238,31 +347,14 @@ bool hn_plan_asks_clusters(const struct hn_plan *plan, const struct hn_step *ste
 void hn_plan_set_clusters(const struct hn_plan *plan, struct hn_value *values, int64_t clusters);
 /* The argument of that name, or NULL; its index is its place in plan->arguments. */
 const struct hn_argument *hn_plan_find_argument(const struct hn_plan *plan, const char *name);
+/* Whether the `length` of an argument names one: another that is compared, of integers, without a length of its own. */
+bool hn_plan_is_length(const struct hn_plan *plan, const struct hn_argument *argument);
 /* How it is compared, where it is: as it says itself, or as the plan says for all. */
 const struct hn_compare *hn_plan_comparison(const struct hn_plan *plan, const struct hn_argument *argument);
 /* Whether only those of its elements are compared that the reference writes. */
 bool hn_plan_compares_in_part(const struct hn_plan *plan, const struct hn_argument *argument);
 /* The argument whose contents this one takes; itself where it has its own. */
 size_t hn_plan_source(const struct hn_plan *plan, size_t argument);
-/* The path of a data file, in whose name {n} stands for the problem's n. HN_ECONFIG: it names something else. Free it. */
-enum hn_status hn_plan_data_path(const struct hn_plan *plan, const char *file, const struct hn_value *values,
-                                 char **path, struct hn_error *err);
-/* The files that arguments are filled from, and compared with, in this order. */
-struct hn_plan_file {
-    char **name; /* in the plan */
-    char *path;  /* for the problem; owned */
-};
-struct hn_plan_files {
-    struct hn_plan_file *items;
-    size_t count;
-};
-enum hn_status hn_plan_list_files(const struct hn_plan *plan, const struct hn_bindings *problem, struct hn_plan_files *files,
-                                  struct hn_error *err);
-void hn_plan_files_finish(struct hn_plan_files *files);
-/* The hash of all files that arguments are filled from, and compared with, after one of the plan. HN_ECONFIG when one can
- * not be read. */
-enum hn_status hn_plan_add_data_hash(const struct hn_plan *plan, const struct hn_bindings *problem,
-                                     struct hn_hash *hash, struct hn_error *err);
 /* Adds a copy of the word behind the others; nothing when it is there. */
 enum hn_status hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_error *err);
 /* The list of that name; NULL: its values are no words. */

@@ -10,9 +10,9 @@
 #define DIMENSIONS(type, member) HN_OWN(type, member, hn_dimensions_field)
 
 static const struct hn_field word_fields[] = {{.key = "", .kind = HN_FIELD_WORD, .needed = true}};
-static const struct hn_structure word_list = {sizeof(char *), word_fields, 1, NULL};
+static const struct hn_structure word_list = {sizeof(char *), word_fields, 1, NULL, NULL};
 static const struct hn_field index_fields[] = {{.key = "", .kind = HN_FIELD_INDEX, .needed = true}};
-static const struct hn_structure index_list = {sizeof(size_t), index_fields, 1, NULL};
+static const struct hn_structure index_list = {sizeof(size_t), index_fields, 1, NULL, NULL};
 
 /* Fills. */
 
@@ -165,16 +165,34 @@ static const struct hn_field compare_fields[] = {
     {.key = "mismatch_share", .kind = HN_FIELD_AMOUNT, HN_AT(hn_compare, mismatch_share)},
 };
 
+static bool is_max_norm(const void *compare)
+{
+    return ((const struct hn_compare *)compare)->mode == HN_COMPARE_MAX_NORM;
+}
+
+static bool knows_places(const void *compare)
+{
+    return ((const struct hn_compare *)compare)->mode != HN_COMPARE_MULTISET;
+}
+
+/* Neither a multiset nor what is exact has an error, and a multiset knows no places. */
+static const struct hn_field_rule compare_rules[] = {
+    {"relative", is_max_norm, "max_norm has it"},
+    {"absolute", is_max_norm, "max_norm has it"},
+    {"partial", knows_places, "max_norm and exact have it"},
+    {"mismatches", knows_places, "max_norm and exact have it"},
+    {"mismatch_share", knows_places, "max_norm and exact have it"},
+    {NULL, NULL, NULL},
+};
+
 static void check_compare(struct hn_json_reader *reader, void *owner)
 {
     const struct hn_compare *compare = owner;
-    hn_json_expect(reader, compare->mode != HN_COMPARE_MULTISET || !hn_compare_is_loose(compare),
-                   "mode", "another than multiset, with partial or mismatches");
     hn_json_expect(reader, compare->mismatch_share < 1, "mismatch_share", "a share under 1");
 }
 
 const struct hn_structure hn_compare_structure =
-    HN_STRUCTURE(hn_compare, compare_fields, check_compare);
+    HN_RULED_STRUCTURE(hn_compare, compare_fields, check_compare, compare_rules);
 
 static void read_type(struct hn_json_reader *reader, const struct hn_field *field,
                       const json_t *json, void *member)
@@ -232,13 +250,40 @@ static bool is_symbol(const void *owner)
     return ((const struct hn_argument *)owner)->role == HN_ROLE_SYMBOL;
 }
 
-/* What may stand beside what. */
-static bool is_consistent(const struct hn_argument *argument)
+static bool may_have_rows(const void *owner)
 {
-    bool judged = argument->compare != NULL || argument->length != NULL;
+    enum hn_role role = ((const struct hn_argument *)owner)->role;
+    return role == HN_ROLE_INPUT || role == HN_ROLE_OUTPUT || role == HN_ROLE_INOUT ||
+           role == HN_ROLE_SCRATCH;
+}
+
+static bool is_counter(const void *owner)
+{
+    return ((const struct hn_argument *)owner)->role == HN_ROLE_COUNTER;
+}
+
+static bool is_compared(const void *owner)
+{
+    return hn_argument_is_compared(owner);
+}
+
+/* What may stand beside what: keys that only some roles have. */
+static const struct hn_field_rule argument_rules[] = {
+    {"width", may_have_rows, "input, output, inout and scratch have rows"},
+    {"zero", is_counter, "counter has it"},
+    {"compare", is_compared, "output and inout are compared"},
+    {"length", is_compared, "output and inout are compared"},
+    {"fill", is_filled, "input and inout are filled"},
+    {"file", is_filled, "input and inout are filled"},
+    {NULL, NULL, NULL},
+};
+
+/* It has one of the three: a buffer a count, a scalar a value, and what takes the contents of
+ * another its name. */
+static bool has_contents(const struct hn_argument *argument)
+{
     int sources = (argument->count != NULL) + (argument->value != NULL) + (argument->from != NULL);
-    if (sources != 1 || (judged && !hn_argument_is_compared(argument)) ||
-        (argument->value != NULL && argument->lanes > 1))
+    if (sources != 1 || (argument->value != NULL && argument->lanes > 1))
         return false;
     if (argument->role == HN_ROLE_TEXTURE || argument->role == HN_ROLE_TENSOR_MAP)
         return argument->from != NULL;
@@ -246,21 +291,12 @@ static bool is_consistent(const struct hn_argument *argument)
            (argument->count == NULL) == (argument->role == HN_ROLE_VALUE);
 }
 
-static bool may_have_rows(enum hn_role role)
-{
-    return role == HN_ROLE_INPUT || role == HN_ROLE_OUTPUT || role == HN_ROLE_INOUT ||
-           role == HN_ROLE_SCRATCH;
-}
-
 static void check_argument(struct hn_json_reader *reader, void *owner)
 {
     struct hn_argument *argument = owner;
-    if (has_rows(argument) && hn_json_expect(reader, may_have_rows(argument->role), "width",
-                                             "of an argument that can have rows"))
+    if (has_rows(argument) && reader->status == HN_OK)
         hn_json_take(reader, hn_argument_set_count(argument, reader->err));
-    hn_json_expect(reader, argument->zero == HN_ZERO_OUTSIDE || argument->role == HN_ROLE_COUNTER,
-                   "zero", "of a counter");
-    hn_json_expect(reader, is_consistent(argument), argument->name,
+    hn_json_expect(reader, has_contents(argument), argument->name,
                    "an argument with either count or value");
 }
 
@@ -310,7 +346,7 @@ static const struct hn_field argument_fields[] = {
     {.key = "length", .kind = HN_FIELD_WORD, HN_AT(hn_argument, length)},
 };
 const struct hn_structure hn_argument_structure =
-    HN_STRUCTURE(hn_argument, argument_fields, check_argument);
+    HN_RULED_STRUCTURE(hn_argument, argument_fields, check_argument, argument_rules);
 
 /* Steps. The number of an argument is one of the plan's, which is being read. */
 

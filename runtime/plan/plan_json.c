@@ -24,17 +24,16 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* names: parameters and problem values, sorted, none twice. */
-static enum hn_status collect_names(struct hn_plan *plan, struct hn_error *err)
+enum hn_status hn_plan_collect_names(struct hn_plan *plan, struct hn_error *err)
 {
     size_t total = plan->parameter_count + plan->problem_count;
     plan->names = calloc(total + 1, sizeof *plan->names);
     if (plan->names == NULL)
         return hn_fail_memory(err);
     for (size_t i = 0; i < total; i++) {
-        const char *name = i < plan->parameter_count ? plan->parameters[i]
-                                                     : plan->problem[i - plan->parameter_count];
-        plan->names[i] = strdup(name);
+        plan->names[i] =
+            strdup(i < plan->parameter_count ? plan->parameters[i]
+                                             : plan->problem[i - plan->parameter_count]);
         if (plan->names[i] == NULL)
             return hn_fail_memory(err);
         plan->name_count++;
@@ -74,8 +73,7 @@ static void check_names(struct hn_json_reader *reader, const struct hn_plan *pla
     hn_json_expect(reader, known, "objective", "time, energy, energy_delay or a metric");
 }
 
-/* An integer that is compared itself. */
-static bool is_length(const struct hn_plan *plan, const struct hn_argument *argument)
+bool hn_plan_is_length(const struct hn_plan *plan, const struct hn_argument *argument)
 {
     const struct hn_argument *length = hn_plan_find_argument(plan, argument->length);
     return hn_argument_is_compared(argument) && length != NULL && length != argument &&
@@ -101,7 +99,7 @@ static void check_argument(struct hn_json_reader *reader, const struct hn_plan *
         hn_json_expect(reader, source != NULL && source->role == HN_ROLE_INPUT, argument->from,
                        "an input");
     if (argument->length != NULL)
-        hn_json_expect(reader, is_length(plan, argument), argument->length,
+        hn_json_expect(reader, hn_plan_is_length(plan, argument), argument->length,
                        "an output of integers");
 }
 
@@ -125,7 +123,7 @@ static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct
     if (reader.status == HN_OK)
         hn_json_take(&reader, hn_gate_line("the name of a template", plan->template_path,
                                            HN_NAME_MOST, err));
-    if (reader.status == HN_OK && hn_json_take(&reader, collect_names(plan, err)))
+    if (reader.status == HN_OK && hn_json_take(&reader, hn_plan_collect_names(plan, err)))
         check_names(&reader, plan);
     for (size_t i = 0; reader.status == HN_OK && i < plan->argument_count; i++)
         check_argument(&reader, plan, &plan->arguments[i]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/plan/tensor_map.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "runtime/plan/launch.h"
 
 const char *const hn_tensor_fills[HN_TENSOR_FILL_COUNT] = {
     [HN_TENSOR_ZEROS] = "zeros",
@@ -31,63 +31,38 @@ const char *hn_tensor_map_check(const struct hn_tensor_map *map)
 
 /* Evaluation. */
 
-static enum hn_status evaluate_list(struct hn_expression *const *expressions, size_t count,
-                                    const struct hn_value *values, int64_t *list,
-                                    struct hn_error *err)
+enum hn_status hn_argument_evaluate_tensor(const struct hn_argument *argument,
+                                           const struct hn_argument *over,
+                                           const struct hn_value *values, struct hn_tensor *tensor,
+                                           struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < count && status == HN_OK; i++)
-        status = hn_expression_integer(expressions[i], values, &list[i], err);
-    return status;
-}
-
-static enum hn_status evaluate_fill(const struct hn_expression *expression,
-                                    const struct hn_value *values, int64_t *fill,
-                                    struct hn_error *err)
-{
-    struct hn_value value;
-    enum hn_status status = hn_expression_evaluate(expression, values, &value, err);
-    if (status != HN_OK)
-        return status;
-    for (int i = 0; value.type == HN_WORD && i < HN_TENSOR_FILL_COUNT; i++) {
-        if (strcmp(value.word, hn_tensor_fills[i]) != 0)
-            continue;
-        *fill = i;
-        return HN_OK;
-    }
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_value_append(&text, &value);
-    status = hn_fail(err, HN_EVALUE, "'%.60s' is %s, expected zeros or nan",
-                     hn_expression_text(expression), text.data == NULL ? "" : text.data);
-    hn_text_finish(&text);
-    return status;
-}
-
-enum hn_status hn_tensor_map_evaluate(const struct hn_tensor_map *map,
-                                      const struct hn_value *values, struct hn_tensor *tensor,
-                                      struct hn_error *err)
-{
-    tensor->rank = (int)map->rank;
+    const struct hn_tensor_map *map = &argument->tensor_map;
+    struct hn_evaluation evaluation = {values, err, HN_OK};
+    *tensor = (struct hn_tensor){.name = argument->name,
+                                 .over = over->name,
+                                 .element = over->element,
+                                 .align = HN_PROMISED_ALIGN,
+                                 .rank = (int)map->rank};
+    evaluation.status = hn_argument_buffer_bytes(over, values, &tensor->bytes, err);
+    if (evaluation.status == HN_OK)
+        evaluation.status = hn_argument_evaluate_align(over, values, &tensor->align, err);
+    for (size_t i = 0; i < map->rank; i++)
+        hn_evaluate_integer(&evaluation, map->dims[i], &tensor->dims[i]);
+    for (size_t i = 0; i < map->stride_count; i++)
+        hn_evaluate_integer(&evaluation, map->strides[i], &tensor->strides[i]);
+    for (size_t i = 0; i < map->box_count; i++)
+        hn_evaluate_integer(&evaluation, map->box[i], &tensor->box[i]);
     for (size_t i = 0; i < HN_TENSOR_RANK; i++)
         tensor->element_strides[i] = 1;
-    enum hn_status status = evaluate_list(map->dims, map->rank, values, tensor->dims, err);
-    if (status == HN_OK)
-        status = evaluate_list(map->strides, map->stride_count, values, tensor->strides, err);
-    if (status == HN_OK)
-        status = evaluate_list(map->box, map->box_count, values, tensor->box, err);
-    if (status == HN_OK)
-        status = evaluate_list(map->element_strides, map->element_stride_count, values,
-                               tensor->element_strides, err);
-    for (size_t i = 0; i < HN_TENSOR_SETTING_COUNT && status == HN_OK; i++) {
-        tensor->settings[i] = 0;
-        if (map->settings[i] != NULL)
-            status =
-                i == HN_TENSOR_FILL
-                    ? evaluate_fill(map->settings[i], values, &tensor->settings[i], err)
-                    : hn_expression_integer(map->settings[i], values, &tensor->settings[i], err);
-    }
-    return status;
+    for (size_t i = 0; i < map->element_stride_count; i++)
+        hn_evaluate_integer(&evaluation, map->element_strides[i], &tensor->element_strides[i]);
+    for (size_t i = 0; i < HN_TENSOR_FILL; i++)
+        hn_evaluate_integer(&evaluation, map->settings[i], &tensor->settings[i]);
+    int fill = HN_TENSOR_ZEROS;
+    hn_evaluate_word(&evaluation, map->settings[HN_TENSOR_FILL], hn_tensor_fills,
+                     HN_TENSOR_FILL_COUNT, "zeros or nan", &fill);
+    tensor->settings[HN_TENSOR_FILL] = fill;
+    return evaluation.status;
 }
 
 /* Rules. Each says why it does not hold; of several that do not, the first. */

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"
+#include "runtime/device/device.h"
 
 /* Far more than any message has; empty ones would cost many times the memory of their frame. */
 enum { MOST_BLOBS = 1024 };
@@ -259,7 +260,7 @@ static void check_image(struct hn_json_reader *reader, void *owner)
 
 static const struct hn_field entry_fields[] = {
     {.key = "", .needed = true, .kind = HN_FIELD_STRING}};
-static const struct hn_structure entry_list = {sizeof(char *), entry_fields, 1, NULL};
+static const struct hn_structure entry_list = {sizeof(char *), entry_fields, 1, NULL, NULL};
 
 /* All but the cubin, which goes beside it. */
 static const struct hn_field image_fields[] = {

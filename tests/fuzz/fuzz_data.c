@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fuzz.h"
-#include "runtime/plan/data_file.h"
+#include "runtime/plan/contents.h"
 
 /* A data file that a config names: plain bytes or a NumPy array, asked for as elements of each
  * type. */

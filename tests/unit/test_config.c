@@ -2,6 +2,7 @@
 #include <limits.h>
 
 #include "config_fixture.h"
+#include "tuner/config/config_files.h"
 
 static int set_up(void **state)
 {

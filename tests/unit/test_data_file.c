@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/plan/data_file.h"
+#include "runtime/plan/contents.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/plan/element.h"
+#include "runtime/plan/argument.h"
 
 #include "tests/unit/unit.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 #include "bench_fixture.h"
+#include "runtime/plan/contents.h"
 #include "tests/unit/unit.h"
 
 /* A reference of files: what y = 2.5 x is for an x that counts. */

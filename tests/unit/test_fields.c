@@ -59,9 +59,9 @@ static const struct hn_field part_fields[] = {
     {.key = "name", .needed = true, .kind = HN_FIELD_WORD, .offset = offsetof(struct part, name)},
     {.key = "weight", .kind = HN_FIELD_REAL, .offset = offsetof(struct part, weight)},
 };
-static const struct hn_structure part_structure = {sizeof(struct part), part_fields, 2, NULL};
+static const struct hn_structure part_structure = {sizeof(struct part), part_fields, 2, NULL, NULL};
 static const struct hn_field real_fields[] = {{.key = "", .kind = HN_FIELD_REAL, .needed = true}};
-static const struct hn_structure real_list = {sizeof(double), real_fields, 1, NULL};
+static const struct hn_structure real_list = {sizeof(double), real_fields, 1, NULL, NULL};
 
 static bool is_green(const void *thing)
 {
@@ -108,7 +108,7 @@ static const struct hn_field fields[] = {
     {.key = "own", .kind = HN_FIELD_OWN, .of = &own, AT(own), .when = is_green},
 };
 static const struct hn_structure structure = {sizeof(struct thing), fields,
-                                              sizeof fields / sizeof *fields, NULL};
+                                              sizeof fields / sizeof *fields, NULL, NULL};
 
 static enum hn_status read_thing(const struct hn_structure *of, const char *text,
                                  struct thing *thing, struct hn_error *err)
@@ -171,7 +171,7 @@ static void what_says_nothing_is_left_out(void **state)
     struct thing thing;
     assert_int_equal(read_thing(&structure, "{}", &thing, NULL), HN_OK);
     assert_written(&structure, &thing, "{\"color\": \"red\"}");
-    const struct hn_structure numbers = {sizeof(struct thing), &fields[5], 6, NULL};
+    const struct hn_structure numbers = {sizeof(struct thing), &fields[5], 6, NULL, NULL};
     assert_true(hn_fields_are_empty(&numbers, &thing));
     thing.flag = true;
     assert_false(hn_fields_are_empty(&numbers, &thing));
@@ -187,7 +187,7 @@ static void what_says_nothing_is_left_out(void **state)
 static void always_is_written_and_needed_is_demanded(void **state)
 {
     struct hn_field both[2] = {{0}};
-    const struct hn_structure changed = {sizeof(struct thing), both, 1, NULL};
+    const struct hn_structure changed = {sizeof(struct thing), both, 1, NULL, NULL};
     static const char *const empty[] = {
         NULL, NULL, "\"\"", "\"\"", "\"\"", "0", "0", "0", "0.0", "0.0", "false",
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/plan/fill.h"
+#include "runtime/plan/argument.h"
 
 #include "bench_fixture.h"
 #include "runtime/bench/support.h"

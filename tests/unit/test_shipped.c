@@ -5,7 +5,7 @@
 
 #include "cache/recording/recording.h"
 #include "runtime/bench/roofs.h"
-#include "tuner/config/config_kept.h"
+#include "tuner/config/config_files.h"
 
 /* Every shipped recording and rule is of the template, config and plan that are shipped with it. */
 

@@ -8,7 +8,7 @@
 #include "runtime/compile/source.h"
 #include "runtime/plan/launch.h"
 #include "tests/unit/unit.h"
-#include "tuner/config/config_sources.h"
+#include "tuner/config/config_files.h"
 
 static struct hn_nvrtc nvrtc;
 static glob_t configs;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/plan/tensor_map.h"
+#include "runtime/plan/launch.h"
 
 #include "bench_fixture.h"
 #include "runtime/plan/launch.h"

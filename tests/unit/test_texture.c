@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/plan/texture.h"
+#include "runtime/plan/argument.h"
 
 #include "bench_fixture.h"
 #include "tests/unit/unit.h"

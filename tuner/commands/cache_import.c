@@ -11,7 +11,7 @@
 #include "cache/store/store.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/open_cache.h"
-#include "tuner/config/config_kept.h"
+#include "tuner/config/config_files.h"
 
 static char *record_text(const struct hn_record *record)
 {

@@ -9,7 +9,7 @@
 #include "cache/store/store.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/output.h"
-#include "tuner/config/config_kept.h"
+#include "tuner/config/config_files.h"
 #include "tuner/report/format.h"
 #include "tuner/report/outcomes.h"
 #include "tuner/report/table.h"

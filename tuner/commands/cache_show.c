@@ -9,7 +9,7 @@
 #include "cache/store/lookup.h"
 #include "runtime/device/health.h"
 #include "tuner/commands/cache_command.h"
-#include "tuner/config/config_kept.h"
+#include "tuner/config/config_files.h"
 #include "tuner/report/format.h"
 #include "tuner/report/outcomes.h"
 #include "tuner/report/recall_shared.h"

@@ -8,9 +8,10 @@
 #include "base/memory.h"
 #include "cache/record/record_json.h"
 #include "runtime/bench/support.h"
-#include "runtime/plan/data_file.h"
+#include "runtime/plan/contents.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/output.h"
+#include "tuner/config/config_files.h"
 
 static const char missing[] = "expected a CONFIG, and a folder to write to: -o DIR";
 

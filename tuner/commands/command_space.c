@@ -15,7 +15,7 @@
 #include "runtime/plan/launch.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/output.h"
-#include "tuner/config/config_sources.h"
+#include "tuner/config/config_files.h"
 #include "tuner/report/table.h"
 #include "tuner/session/task.h"
 

@@ -7,7 +7,7 @@
 #include "runtime/device/driver.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/open_cache.h"
-#include "tuner/config/config_sources.h"
+#include "tuner/config/config_files.h"
 #include "tuner/config/family.h"
 #include "tuner/session/task.h"
 

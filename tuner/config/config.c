@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/config/config.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +9,23 @@
 #include <unistd.h>
 
 #include "base/expression/expression_json.h"
-#include "runtime/plan/data_file.h"
 #include "tuner/config/config_parts.h"
 
 enum { FORMAT = 1 };
+
+void hn_config_constraint_finish(struct hn_config_constraint *constraint)
+{
+    free(constraint->text);
+    hn_expression_destroy(constraint->expression);
+    free(constraint->where);
+}
+
+static void free_points(struct hn_bindings *points, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        hn_bindings_finish(&points[i]);
+    free(points);
+}
 
 void hn_config_destroy(struct hn_config *config)
 {
@@ -26,20 +38,14 @@ void hn_config_destroy(struct hn_config *config)
     }
     for (size_t i = 0; i < config->constraint_count; i++)
         hn_config_constraint_finish(&config->constraints[i]);
-    for (size_t i = 0; i < config->problem_count; i++)
-        hn_bindings_finish(&config->problems[i]);
-    for (size_t i = 0; i < config->ladder_count; i++)
-        hn_bindings_finish(&config->ladder[i]);
-    free(config->parameters);
-    free(config->constraints);
-    for (size_t i = 0; i < config->only_count; i++)
-        hn_bindings_finish(&config->only[i]);
-    free(config->only);
-    free(config->problems);
     for (size_t i = 0; i < config->typed_count; i++)
         free(config->typed[i].name);
+    free(config->parameters);
+    free(config->constraints);
     free(config->typed);
-    free(config->ladder);
+    free_points(config->problems, config->problem_count);
+    free_points(config->ladder, config->ladder_count);
+    free_points(config->only, config->only_count);
     hn_bindings_finish(&config->defaults);
     hn_expression_destroy(config->prior);
     hn_bindings_finish(&config->prior_limits);
@@ -51,18 +57,12 @@ void hn_config_destroy(struct hn_config *config)
 
 static struct hn_config *create(const char *path)
 {
-    struct hn_config *config = calloc(1, sizeof *config);
-    if (config == NULL)
-        return NULL;
+    struct hn_config *config = hn_need(1, sizeof *config);
     hn_bindings_init(&config->defaults);
     hn_bindings_init(&config->prior_limits);
     config->look_ahead = HN_LOOK_AHEAD;
-    config->plan = hn_plan_create();
-    config->path = strdup(path);
-    if (config->plan == NULL || config->path == NULL) {
-        hn_config_destroy(config);
-        return NULL;
-    }
+    config->plan = hn_needed(hn_plan_create());
+    config->path = hn_need_copy(path);
     return config;
 }
 
@@ -122,7 +122,7 @@ static void check_without_template(struct hn_config_reader *reader)
                            "key 'template' is missing: '%s' on line %d needs it", needing[i],
                            node->key->line);
     }
-    hn_config_copy(reader, "time", &reader->config->plan->objective);
+    reader->config->plan->objective = hn_need_copy("time");
 }
 
 static void read_space_parts(struct hn_config_reader *reader)
@@ -160,16 +160,15 @@ static void read_kernel_parts(struct hn_config_reader *reader, const struct hn_y
 
 static void read_root(struct hn_config_reader *reader)
 {
-    static const char *const keys[] = {
-        "hone",       "kernel",    "template",   "entry",       "problem",   "family",    "freeze",
-        "parameters", "defaults",  "let",        "constraints", "promising", "arguments", "symbols",
-        "launch",     "pipeline",  "compile",    "reference",   "compare",   "ladder",    "metrics",
-        "objective",  "direction", "look_ahead", "prior"};
+    static const char keys[] =
+        "hone kernel template entry problem family freeze parameters defaults let constraints "
+        "promising arguments symbols launch pipeline compile reference compare ladder metrics "
+        "objective direction look_ahead prior";
     const struct hn_yaml *template = hn_yaml_get(reader->root, "template");
     hn_config_expect_kind(reader, reader->root, HN_YAML_MAPPING,
                           "a mapping with kernel and parameters");
     read_format(reader);
-    hn_config_check_keys(reader, reader->root, keys, sizeof keys / sizeof keys[0]);
+    hn_config_check_keys(reader, reader->root, keys);
     read_space_parts(reader);
     if (template == NULL)
         check_without_template(reader);
@@ -200,24 +199,17 @@ static void complete_plan(struct hn_config_reader *reader)
     const struct hn_config *config = reader->config;
     struct hn_plan *plan = config->plan;
     hn_expressions_walk(&hn_plan_structure, plan, set_place, reader);
-    plan->constraints =
-        hn_config_allocate(reader, config->constraint_count, sizeof *plan->constraints);
-    if (plan->constraints == NULL)
-        return;
-    for (size_t i = 0; i < config->constraint_count && reader->status == HN_OK; i++) {
-        if (config->constraints[i].promising)
-            continue;
-        hn_config_take(reader,
-                       hn_expression_copy(config->constraints[i].expression,
-                                          &plan->constraints[plan->constraint_count], reader->err));
-        plan->constraint_count++;
-    }
+    plan->constraints = hn_need(config->constraint_count, sizeof(struct hn_expression *));
+    for (size_t i = 0; i < config->constraint_count && !hn_failed(reader->err); i++)
+        if (!config->constraints[i].promising)
+            hn_expression_copy(config->constraints[i].expression,
+                               &plan->constraints[plan->constraint_count++], reader->err);
     plan->config = realpath(config->path, NULL);
     if (plan->config != NULL && hn_text_find_not_utf8(plan->config) != NULL)
-        hn_config_take(reader, hn_fail(reader->err, HN_ECONFIG,
-                                       "the path of the config, '%s', is not UTF-8, which caches "
-                                       "hold it in; rename the folder or the file",
-                                       plan->config));
+        hn_fail(reader->err, HN_ECONFIG,
+                "the path of the config, '%s', is not UTF-8, which caches "
+                "hold it in; rename the folder or the file",
+                plan->config);
 }
 
 enum hn_status hn_config_load(const char *path, struct hn_config **config, struct hn_error *err)
@@ -229,22 +221,20 @@ enum hn_status hn_config_load_for(const char *path, const struct hn_config_for *
                                   struct hn_config **config, struct hn_error *err)
 {
     struct hn_yaml *root = NULL;
-    enum hn_status status = hn_yaml_load(path, &root, err);
-    if (status != HN_OK)
-        return status;
+    struct hn_error ignored;
+    err = err == NULL ? &ignored : err;
+    if (hn_yaml_load(path, &root, err) != HN_OK)
+        return err->status;
     struct hn_config_reader reader = {.path = path,
                                       .root = root,
-                                      .folder = folder_of(path),
+                                      .folder = hn_needed(folder_of(path)),
                                       .config = create(path),
                                       .use = use,
                                       .err = err};
-    if (reader.config == NULL || reader.folder == NULL) {
-        reader.status = hn_fail_memory(err);
-    } else {
-        read_root(&reader);
+    read_root(&reader);
+    if (!hn_failed(err))
         complete_plan(&reader);
-    }
-    if (reader.status == HN_OK)
+    if (!hn_failed(err))
         *config = reader.config;
     else
         hn_config_destroy(reader.config);
@@ -252,134 +242,66 @@ enum hn_status hn_config_load_for(const char *path, const struct hn_config_for *
     free(reader.places);
     free(reader.folder);
     hn_yaml_destroy(root);
-    return reader.status;
+    return err->status;
 }
 
-static enum hn_status check_file(const struct hn_config *config, const char *path,
-                                 struct hn_error *err)
+static void add_constants(const struct hn_bindings *values, struct hn_space *space,
+                          struct hn_error *err)
 {
-    if (access(path, R_OK) == 0)
-        return HN_OK;
-    return hn_fail(err, HN_ECONFIG, "%s: template %s can not be read: %s", config->path, path,
-                   strerror(errno));
-}
-
-/* That a data file holds what one problem asks for. */
-static enum hn_status check_data(const struct hn_config *config, const struct hn_value *values,
-                                 const struct hn_argument *argument, const char *name,
-                                 struct hn_error *err)
-{
-    struct hn_data_file file;
-    struct hn_error reason = {0};
-    char *path = NULL;
-    int64_t count = 0;
-    enum hn_status status = hn_expression_integer(argument->count, values, &count, &reason);
-    if (status == HN_OK)
-        status = hn_plan_data_path(config->plan, name, values, &path, &reason);
-    if (status == HN_OK)
-        status = hn_data_file_open(path, argument->element, (uint64_t)count * argument->lanes,
-                                   &file, &reason);
-    free(path);
-    if (status != HN_OK)
-        return hn_fail(err, HN_ECONFIG, "%s: argument '%s': %.3000s", config->path, argument->name,
-                       reason.message);
-    hn_data_file_close(&file);
-    return HN_OK;
-}
-
-enum hn_status hn_config_check_data(const struct hn_config *config, size_t problem,
-                                    struct hn_error *err)
-{
-    const struct hn_plan *plan = config->plan;
-    const struct hn_reference *reference = &plan->reference;
-    struct hn_value *values = NULL;
-    enum hn_status status =
-        hn_plan_values(plan, &config->problems[problem], &plan->defaults, &values, err);
-    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++)
-        if (plan->arguments[i].fill.file != NULL)
-            status =
-                check_data(config, values, &plan->arguments[i], plan->arguments[i].fill.file, err);
-    for (size_t i = 0; i < reference->file_count && status == HN_OK; i++)
-        status = check_data(config, values, &plan->arguments[reference->files[i].argument],
-                            reference->files[i].file, err);
-    free(values);
-    return status;
-}
-
-enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_error *err)
-{
-    const struct hn_plan *plan = config->plan;
-    if (plan->template_path == NULL)
-        return hn_fail(err, HN_ECONFIG,
-                       "%s: key 'template' is missing: the config describes a space only, which "
-                       "is enough for `hone space`",
-                       config->path);
-    enum hn_status status = check_file(config, plan->template_path, err);
-    if (status == HN_OK && plan->reference.kind == HN_REFERENCE_TEMPLATE)
-        status = check_file(config, plan->reference.template_path, err);
-    return status;
-}
-
-static enum hn_status add_problem(const struct hn_bindings *problem, struct hn_space *space,
-                                  struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < problem->count && status == HN_OK; i++)
-        status = hn_space_add_constant(space, problem->names[i], &problem->values[i], err);
-    return status;
+    for (size_t i = 0; i < values->count && !hn_failed(err); i++)
+        hn_space_add_constant(space, values->names[i], &values->values[i], err);
 }
 
 /* All but its points. */
-static enum hn_status fill_space(const struct hn_config *config, size_t problem,
-                                 struct hn_space *made, struct hn_error *err)
+static void fill_space(const struct hn_config *config, size_t problem, struct hn_space *made,
+                       struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < config->parameter_count && status == HN_OK; i++) {
+    const struct hn_plan *plan = config->plan;
+    for (size_t i = 0; i < config->parameter_count && !hn_failed(err); i++) {
         const struct hn_config_parameter *parameter = &config->parameters[i];
-        status =
-            hn_space_add_parameter(made, parameter->name, parameter->values, parameter->count, err);
+        hn_space_add_parameter(made, parameter->name, parameter->values, parameter->count, err);
     }
-    if (status == HN_OK)
-        status = add_problem(&config->problems[problem], made, err);
-    if (status == HN_OK)
-        status = add_problem(&config->prior_limits, made, err);
-    /* constraints may name words that other problems have, or that -s has taken from a parameter */
-    for (size_t i = 0; i < config->plan->word_list_count; i++)
-        for (size_t w = 0; w < config->plan->word_lists[i].count; w++)
-            hn_space_add_word(made, config->plan->word_lists[i].words[w]);
-    if (status == HN_OK && config->prior != NULL)
-        status = hn_space_set_estimate(made, config->prior, err);
+    add_constants(&config->problems[problem], made, err);
+    add_constants(&config->prior_limits, made, err);
+    /* Constraints may name words that other problems have, or that -s has taken from a parameter.
+     */
+    for (size_t i = 0; i < plan->word_list_count; i++)
+        for (size_t w = 0; w < plan->word_lists[i].count; w++)
+            hn_space_add_word(made, plan->word_lists[i].words[w]);
+    if (config->prior != NULL && !hn_failed(err))
+        hn_space_set_estimate(made, config->prior, err);
     for (size_t i = 0; config->only == NULL && i < config->constraint_count; i++)
         hn_space_add_expression(made, config->constraints[i].expression,
                                 config->constraints[i].where);
-    return status;
 }
 
 /* What only a built space can say is told at once: that it is empty, and where that is unknown. */
-static enum hn_status begin(const struct hn_config *config, struct hn_space *space,
-                            struct hn_error *err)
+static void begin(const struct hn_config *config, struct hn_space *space, struct hn_error *err)
 {
     hn_space_make_hasty(space);
-    enum hn_status status = hn_space_begin(space, err);
-    if (status == HN_OK && !hn_config_has_defaults(config, space))
-        status = hn_space_wait(space, err);
-    return status;
+    if (hn_space_begin(space, err) == HN_OK && !hn_config_has_defaults(config, space))
+        hn_space_wait(space, err);
 }
 
 static enum hn_status make_space(const struct hn_config *config, size_t problem, bool waits,
                                  struct hn_space **space, struct hn_error *err)
 {
+    struct hn_error ignored;
     struct hn_space *made = hn_space_create();
-    enum hn_status status = fill_space(config, problem, made, err);
-    if (status == HN_OK && config->only != NULL)
-        status = hn_config_build_only(config, problem, made, err);
-    else if (status == HN_OK)
-        status = waits ? hn_space_build(made, err) : begin(config, made, err);
-    if (status == HN_OK)
+    err = err == NULL ? &ignored : err;
+    hn_error_init(err);
+    fill_space(config, problem, made, err);
+    if (config->only != NULL)
+        hn_config_build_only(config, problem, made, err);
+    else if (!hn_failed(err) && waits)
+        hn_space_build(made, err);
+    else if (!hn_failed(err))
+        begin(config, made, err);
+    if (!hn_failed(err))
         *space = made;
     else
         hn_space_destroy(made);
-    return status;
+    return err->status;
 }
 
 enum hn_status hn_config_space(const struct hn_config *config, size_t problem,

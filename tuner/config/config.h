@@ -78,11 +78,6 @@ void hn_config_destroy(struct hn_config *config);
 enum hn_status hn_config_make_plan(const struct hn_config *config, const struct hn_bindings *problem,
                                    struct hn_plan **plan, struct hn_error *err);
 
-/* That there is a template, and that it and the reference's can be read. HN_ECONFIG. */
-enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_error *err);
-/* That data files hold what a problem asks for. HN_ECONFIG. */
-enum hn_status hn_config_check_data(const struct hn_config *config, size_t problem, struct hn_error *err);
-
 /* -p NAME=VALUE,... and -s NAME=VALUE,...: replaces problem values in all problems (dropping repeats), or restricts a
  * parameter to these values of its list ("A=1,2,B=4" restricts two), which comes after. HN_EUSAGE names what is there. */
 enum hn_status hn_config_take_problem(struct hn_config *config, const struct hn_bindings *problem, struct hn_error *err);

@@ -1,14 +1,134 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
+#include "base/c_locale.h"
+#include "runtime/plan/contents.h"
 #include "tuner/config/config_parts.h"
 
 /* Arguments, textures, tensor maps and symbols: all are arguments of the plan, read by one table.
  */
 
 enum { ARGUMENTS_MOST = 256 }; /* and symbols, together */
+
+/* Fills. */
+
+static const char expected_fill[] =
+    "uniform(low, high), normal(mean, deviation), iota(start, step), constant(value), "
+    "permutation(), skewed(n, share), zipf(n, exponent), sorted(low, high), arange, "
+    "csr_rows(entries, "
+    "spread), csr_columns(rows, columns) or transposed(input, rows)";
+
+/* The end of one number of a fill: the comma or the closing parenthesis that belongs to it. */
+static size_t number_length(const char *text)
+{
+    int open = 0;
+    size_t length = 0;
+    for (; text[length] != '\0'; length++) {
+        char c = text[length];
+        if (open == 0 && (c == ',' || c == ')'))
+            return length;
+        open += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
+    }
+    return length;
+}
+
+/* A number that is written out is one; all else is an expression. */
+static void read_number(struct hn_config_reader *reader, const struct hn_yaml *node,
+                        const char *text, size_t length, struct hn_fill *fill, int index)
+{
+    char *end = NULL;
+    size_t blanks = strspn(text, " ");
+    blanks = blanks < length ? blanks : length;
+    char *number = hn_needed(strndup(text + blanks, length - blanks));
+    fill->numbers[index] = hn_c_strtod(number, &end);
+    bool blank = end == number;
+    while (hn_is_space(*end))
+        end++;
+    if (blank || *end != '\0' || !isfinite(fill->numbers[index])) {
+        fill->numbers[index] = 0;
+        hn_config_parse(reader, node, number, &fill->expressions[index]);
+    }
+    free(number);
+}
+
+/* The numbers of "(a, b)" from `at` on; NULL where these are not as many as expected. */
+static const char *read_numbers(struct hn_config_reader *reader, const struct hn_yaml *node,
+                                const char *at, int numbers, struct hn_fill *fill)
+{
+    for (int i = 0; i < numbers && !hn_failed(reader->err); i++) {
+        if (*at != (i == 0 && fill->of == NULL ? '(' : ','))
+            return NULL;
+        size_t size = number_length(at + 1);
+        read_number(reader, node, at + 1, size, fill, i);
+        at += 1 + size;
+    }
+    if (numbers == 0 && *at == '(')
+        at += 1 + strspn(at + 1, " ");
+    return at;
+}
+
+/* "(name, " of a fill from another input; what follows as if it began there. */
+static const char *read_source(const char *at, struct hn_fill *fill)
+{
+    if (*at != '(')
+        return NULL;
+    at += 1 + strspn(at + 1, " ");
+    size_t length = strcspn(at, " ,()");
+    const char *end = at + length + strspn(at + length, " ");
+    if (length == 0 || *end != ',')
+        return NULL;
+    fill->of = hn_needed(strndup(at, length));
+    return end;
+}
+
+static void set_default_fill(struct hn_argument *argument)
+{
+    bool real = hn_element_is_real(argument->element);
+    argument->fill =
+        (struct hn_fill){.kind = HN_FILL_UNIFORM, .numbers = {real ? -1 : 0, real ? 1 : 100}};
+}
+
+/* "name(a, b)". A number that the kind does not take stays what it is by default, as hashes have
+ * it. */
+static void read_fill(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+{
+    struct hn_fill *fill = &((struct hn_argument *)owner)->fill;
+    char name[16];
+    int numbers = 0;
+    set_default_fill(owner);
+    if (!hn_config_check_cut(reader, node) ||
+        !hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected_fill))
+        return;
+    size_t length = strcspn(node->text, "( ");
+    bool known = length < sizeof name;
+    snprintf(name, sizeof name, "%.*s", (int)length, node->text);
+    if (strcmp(node->text, "arange") == 0) {
+        fill->kind = HN_FILL_IOTA;
+        fill->numbers[0] = 0;
+        return;
+    }
+    known = known && hn_fill_kind_parse(name, &fill->kind, &numbers) && fill->kind != HN_FILL_FILE;
+    if (!hn_config_expect(reader, known, node, expected_fill))
+        return;
+    const char *at = node->text + length + strspn(node->text + length, " ");
+    if (hn_fill_has_source(fill->kind))
+        at = read_source(at, fill);
+    bool bare = at != NULL && numbers == 0 && *at == '\0';
+    if (hn_config_expect(reader, at != NULL, node, expected_fill))
+        at = read_numbers(reader, node, at, numbers, fill);
+    hn_config_expect(reader, bare || (at != NULL && strcmp(at, ")") == 0), node, expected_fill);
+}
+
+static void read_file(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+{
+    struct hn_fill *fill = &((struct hn_argument *)owner)->fill;
+    fill->kind = HN_FILL_FILE;
+    hn_config_read_path(reader, node, "the path of a data file", &fill->file);
+}
 
 /* Keys that the plan's JSON has not got, or in another form. */
 
@@ -109,18 +229,13 @@ static void read_viewed(struct hn_config_reader *reader, const struct hn_yaml *n
     hn_config_read_word(reader, node, "the name of a buffer", &((struct hn_argument *)owner)->from);
 }
 
-static const struct hn_config_form argument_forms[] = {{"type", read_type},
-                                                       {"role", read_role},
-                                                       {"pitch", read_pitch},
-                                                       {"device_pitch", NULL},
-                                                       {"fill", hn_config_read_fill},
-                                                       {"texture", read_viewed},
-                                                       {"tensor_map", read_viewed},
-                                                       {"if", NULL},
-                                                       {"changes", NULL},
-                                                       {"compare", hn_config_read_own_compare},
-                                                       {"file", hn_config_read_file},
-                                                       {NULL, NULL}};
+static const struct hn_config_form argument_forms[] = {
+    {"type", read_type},         {"role", read_role},
+    {"pitch", read_pitch},       {"device_pitch", NULL},
+    {"fill", read_fill},         {"texture", read_viewed},
+    {"tensor_map", read_viewed}, {"if", NULL},
+    {"changes", NULL},           {"compare", hn_config_read_own_compare},
+    {"file", read_file},         {NULL, NULL}};
 static const struct hn_config_mapping argument_mapping = {&hn_argument_structure, argument_forms,
                                                           &texture_mapping};
 
@@ -129,12 +244,16 @@ static const struct hn_config_mapping argument_mapping = {&hn_argument_structure
 /* Keys that say what an argument is, and what it may have then; all but these is for buffers. */
 static const struct source {
     const char *key;
+    enum hn_role role;
     const char *beside[12];
 } sources[] = {
-    {"value", {"name", "type", "value", "if"}},
-    {"from", {"name", "from", "if"}},
-    {"texture", {"name", "texture", "dimensions", "address", "filter", "normalized", "read"}},
+    {"value", HN_ROLE_VALUE, {"name", "type", "value", "if"}},
+    {"from", HN_ROLE_VALUE, {"name", "from", "if"}},
+    {"texture",
+     HN_ROLE_TEXTURE,
+     {"name", "texture", "dimensions", "address", "filter", "normalized", "read"}},
     {"tensor_map",
+     HN_ROLE_TENSOR_MAP,
      {"name", "tensor_map", "dims", "strides", "box", "element_strides",
 #define X(identifier, key) key,
       HN_TENSOR_SETTINGS(X)
@@ -142,88 +261,73 @@ static const struct source {
           NULL}},
 };
 
-static const struct source *source_of(const struct hn_yaml *node)
+static bool has_rows(const void *argument)
 {
-    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++)
-        if (hn_yaml_get(node, sources[i].key) != NULL)
-            return &sources[i];
-    return NULL;
+    return ((const struct hn_argument *)argument)->shape.width != NULL;
 }
 
-/* Which has a name: "'x' <because>, so it can not have a 'fill'". */
+static bool has_no_rows(const void *argument)
+{
+    return !has_rows(argument);
+}
+
+static bool never(const void *argument)
+{
+    (void)argument;
+    return false;
+}
+
+/* The sentence begins "'x' has a 'width', so it can not have a". */
+static const struct hn_field_rule buffer_rules[] = {
+    {"dimensions", never, "is no texture"},
+    {"address", never, "is no texture"},
+    {"filter", never, "is no texture"},
+    {"normalized", never, "is no texture"},
+    {"read", never, "is no texture"},
+    {"dims", never, "is no tensor map"},
+    {"strides", never, "is no tensor map"},
+    {"box", never, "is no tensor map"},
+    {"element_strides", never, "is no tensor map"},
+#define X(identifier, key) {key, never, "is no tensor map"},
+    HN_TENSOR_SETTINGS(X)
+#undef X
+        {"count", has_no_rows, "has a 'width'"},
+    {"height", has_rows, "has no 'width'"},
+    {"pitch", has_rows, "has no 'width'"},
+    {NULL, NULL, NULL},
+};
+static const struct hn_field_rule counter_rules[] = {
+    {"fill", never, "is zero before every launch"},
+    {"file", never, "is zero before every launch"},
+    {NULL, NULL, NULL},
+};
+
 static void refuse(struct hn_config_reader *reader, const struct hn_yaml *node, const char *key,
                    const char *because)
 {
-    const struct hn_yaml *child = reader->status == HN_OK ? hn_yaml_get(node, key) : NULL;
-    if (child != NULL)
-        hn_config_fail(reader, child->key, "'%s' %s, so it can not have a '%s'",
-                       hn_yaml_get(node, "name")->text, because, key);
+    hn_config_fail(reader, hn_yaml_get(node, key)->key, "'%s' %s, so it can not have a '%s'",
+                   hn_yaml_get(node, "name")->text, because, key);
 }
 
-static void refuse_others(struct hn_config_reader *reader, const struct hn_yaml *node,
-                          const struct source *source)
+static void check_rules(struct hn_config_reader *reader, const struct hn_yaml *node,
+                        const struct hn_field_rule *rules, const struct hn_argument *argument)
 {
-    char because[32];
-    snprintf(because, sizeof because, "has a '%s'", source->key);
-    for (const struct hn_yaml *child = hn_config_first(reader, node); child != NULL;
-         child = hn_config_next(reader, child)) {
-        bool fits = false;
-        for (size_t i = 0; source->beside[i] != NULL; i++)
-            fits = fits || strcmp(child->key->text, source->beside[i]) == 0;
-        if (!fits)
-            refuse(reader, node, child->key->text, because);
-    }
-}
-
-/* That a key is there only for some roles. */
-static void check_role(struct hn_config_reader *reader, const struct hn_yaml *node, const char *key,
-                       const struct hn_argument *argument, bool fits, const char *who)
-{
-    const struct hn_yaml *child = hn_yaml_get(node, key);
-    if (child != NULL && !fits)
-        hn_config_fail(reader, child->key, "found '%s' for role %s; only %s", key,
-                       hn_role_name(argument->role), who);
-}
-
-static void check_buffer(struct hn_config_reader *reader, const struct hn_yaml *node,
-                         const struct hn_argument *argument)
-{
-    static const char compared[] = "output and inout are compared";
-    static const char filled[] = "input and inout are filled";
-    enum hn_role role = argument->role;
-    if (hn_yaml_get(node, "width") != NULL) {
-        refuse(reader, node, "count", "has a 'width'");
-    } else {
-        refuse(reader, node, "height", "has no 'width'");
-        refuse(reader, node, "pitch", "has no 'width'");
-    }
-    check_role(reader, node, "width", argument, role != HN_ROLE_COUNTER && role != HN_ROLE_METRIC,
-               "input, output, inout and scratch have rows");
-    check_role(reader, node, "zero", argument, role == HN_ROLE_COUNTER, "counter has it");
-    check_role(reader, node, "compare", argument, hn_argument_is_compared(argument), compared);
-    check_role(reader, node, "length", argument, hn_argument_is_compared(argument), compared);
-    check_role(reader, node, "fill", argument, hn_argument_is_filled(argument), filled);
-    check_role(reader, node, "file", argument, hn_argument_is_filled(argument), filled);
-}
-
-/* What is passed by value, or held by a symbol, as one. */
-static void check_scalar(struct hn_config_reader *reader, const struct hn_yaml *node,
-                         const struct hn_argument *argument)
-{
-    if (argument->value != NULL && argument->lanes > 1)
-        hn_config_fail(reader, hn_yaml_get(node, "type"),
-                       "'%s' has a value, so its type can not be a vector", argument->name);
+    const struct hn_field_rule *broken = hn_config_broken_rule(reader, node, rules, argument);
+    if (broken != NULL)
+        refuse(reader, node, broken->key, broken->why);
 }
 
 /* A fill may be one of two keys, or left out. */
 static void complete_fill(struct hn_config_reader *reader, const struct hn_yaml *node,
                           struct hn_argument *argument)
 {
-    bool fill = hn_yaml_get(node, "fill") != NULL;
-    if (fill)
+    bool fill = hn_yaml_get(node, "fill") != NULL, file = hn_yaml_get(node, "file") != NULL;
+    if (hn_failed(reader->err))
+        return;
+    if (fill && file)
         refuse(reader, node, "file", "has a 'fill'");
-    else if (hn_yaml_get(node, "file") == NULL)
-        hn_config_default_fill(argument);
+    else if (!fill && !file)
+        set_default_fill(argument);
 }
 
 /* A name, which messages use, and what the argument is: NULL for a buffer. */
@@ -232,10 +336,20 @@ static const struct source *begin(struct hn_config_reader *reader, const struct 
     const struct hn_yaml *name = hn_config_need(reader, node, "name");
     if (!hn_config_expect_kind(reader, name, HN_YAML_SCALAR, "a name"))
         return NULL;
-    const struct source *source = source_of(node);
-    if (source != NULL)
-        refuse_others(reader, node, source);
-    if (source == NULL || strcmp(source->key, "value") == 0)
+    const struct source *source = NULL;
+    char because[32];
+    for (size_t i = 0; source == NULL && i < sizeof sources / sizeof sources[0]; i++)
+        source = hn_yaml_get(node, sources[i].key) != NULL ? &sources[i] : NULL;
+    const struct hn_yaml *child = source == NULL ? NULL : node->child;
+    for (; child != NULL; child = child->next) {
+        bool fits = false;
+        for (size_t i = 0; source->beside[i] != NULL; i++)
+            fits = fits || strcmp(child->key->text, source->beside[i]) == 0;
+        snprintf(because, sizeof because, "has a '%s'", source->key);
+        if (!fits)
+            refuse(reader, node, child->key->text, because);
+    }
+    if (source == NULL || source == &sources[0])
         hn_config_need(reader, node, "type");
     return source;
 }
@@ -245,18 +359,19 @@ static void check_unique(struct hn_config_reader *reader, const struct hn_yaml *
 {
     const struct hn_plan *plan = reader->config->plan;
     const struct hn_argument *last = &plan->arguments[plan->argument_count - 1];
-    if (reader->status == HN_OK && hn_plan_find_argument(plan, last->name) != last)
+    if (!hn_failed(reader->err) && hn_plan_find_argument(plan, last->name) != last)
         hn_config_fail(reader, hn_yaml_get(item, "name"), "%s '%s' is there twice",
                        last->role == HN_ROLE_SYMBOL ? "symbol or argument" : "argument",
                        last->name);
 }
 
-static enum hn_role role_of(const struct source *source)
+/* No vector is passed by value, or held by a symbol as one element. */
+static void check_scalar(struct hn_config_reader *reader, const struct hn_yaml *node,
+                         const struct hn_argument *argument)
 {
-    return source == NULL                           ? HN_ROLE_INPUT
-           : strcmp(source->key, "texture") == 0    ? HN_ROLE_TEXTURE
-           : strcmp(source->key, "tensor_map") == 0 ? HN_ROLE_TENSOR_MAP
-                                                    : HN_ROLE_VALUE;
+    if (argument->value != NULL && argument->lanes > 1)
+        hn_config_fail(reader, hn_yaml_get(node, "type"),
+                       "'%s' has a value, so its type can not be a vector", argument->name);
 }
 
 /* What a buffer is seen as, with its keys. */
@@ -275,31 +390,28 @@ static void read_view(struct hn_config_reader *reader, const struct hn_yaml *nod
         hn_config_fail(reader, node, "tensor map '%s': %s", hn_yaml_get(node, "name")->text, why);
 }
 
-static void refuse_all(struct hn_config_reader *reader, const struct hn_yaml *node,
-                       const struct hn_structure *structure, const char *because)
-{
-    for (size_t i = 0; i < structure->count; i++)
-        refuse(reader, node, structure->fields[i].key, because);
-}
-
 static void read_argument(struct hn_config_reader *reader, const struct hn_yaml *node,
                           struct hn_argument *argument)
 {
     hn_config_check_mapping(reader, node, &argument_mapping);
     const struct source *source = begin(reader, node);
-    argument->role = role_of(source);
+    argument->role = source == NULL ? HN_ROLE_INPUT : source->role;
     hn_config_read_mapping(reader, node, &argument_mapping, argument);
     check_scalar(reader, node, argument);
     read_view(reader, node, argument);
-    if (source != NULL || reader->status != HN_OK)
+    if (source != NULL || hn_failed(reader->err))
         return;
-    refuse_all(reader, node, &hn_texture_structure, "is no texture");
-    refuse_all(reader, node, &hn_tensor_map_structure, "is no tensor map");
-    check_buffer(reader, node, argument);
+    check_rules(reader, node, buffer_rules, argument);
+    const struct hn_field_rule *broken =
+        hn_config_broken_rule(reader, node, hn_argument_structure.rules, argument);
+    if (broken != NULL)
+        hn_config_fail(reader, hn_yaml_get(node, broken->key)->key,
+                       "found '%s' for role %s; only %s", broken->key, hn_role_name(argument->role),
+                       broken->why);
     if (hn_argument_is_filled(argument))
         complete_fill(reader, node, argument);
-    if (argument->shape.width != NULL && reader->status == HN_OK)
-        hn_config_take(reader, hn_argument_set_count(argument, reader->err));
+    if (argument->shape.width != NULL && !hn_failed(reader->err))
+        hn_argument_set_count(argument, reader->err);
     else if (argument->count == NULL)
         hn_config_fail(reader, node,
                        "argument '%s' has neither 'count' (a buffer), 'width' (its rows), 'value' "
@@ -308,71 +420,45 @@ static void read_argument(struct hn_config_reader *reader, const struct hn_yaml 
                        argument->name);
 }
 
-/* What others of the config are named. */
+/* Others that an argument names. */
 
 static void check_length(struct hn_config_reader *reader, const struct hn_yaml *item,
                          const struct hn_argument *argument)
 {
-    if (argument->length == NULL)
-        return;
-    const struct hn_argument *length =
-        hn_plan_find_argument(reader->config->plan, argument->length);
-    hn_config_expect(reader,
-                     length != NULL && length != argument && hn_argument_is_compared(length) &&
-                         length->length == NULL && !hn_element_is_real(length->element),
-                     hn_yaml_get(item, "length"),
-                     "the name of another argument of integers with role output or inout");
-}
-
-static void find_texture(struct hn_config_reader *reader, const struct hn_yaml *item,
-                         struct hn_argument *argument)
-{
-    const struct hn_argument *buffer = hn_plan_find_argument(reader->config->plan, argument->from);
-    if (!hn_config_expect(reader, buffer != NULL && buffer->count != NULL,
-                          hn_yaml_get(item, "texture"), "the name of an argument that is a buffer"))
-        return;
-    argument->element = buffer->element;
-    argument->lanes = buffer->lanes;
-    if (argument->texture.dimensions == 0)
-        argument->texture.dimensions = buffer->shape.width == NULL ? 1 : 2;
-    const char *why = hn_texture_check(&argument->texture, buffer);
-    if (why != NULL)
-        hn_config_fail(reader, item, "texture '%s' over '%s': %s", argument->name, argument->from,
-                       why);
-}
-
-static void find_mapped(struct hn_config_reader *reader, const struct hn_yaml *item,
-                        struct hn_argument *argument)
-{
-    const struct hn_argument *buffer = hn_plan_find_argument(reader->config->plan, argument->from);
-    if (!hn_config_expect(reader, buffer != NULL && hn_argument_is_buffer(buffer),
-                          hn_yaml_get(item, "tensor_map"),
-                          "the name of an argument that is a buffer"))
-        return;
-    argument->element = buffer->element;
-    argument->lanes = 1;
+    if (argument->length != NULL)
+        hn_config_expect(reader, hn_plan_is_length(reader->config->plan, argument),
+                         hn_yaml_get(item, "length"),
+                         "the name of another argument of integers with role output or inout");
 }
 
 /* What `from`, `texture` or `tensor_map` names, whose type it has. */
 static void find_source(struct hn_config_reader *reader, const struct hn_yaml *item,
                         struct hn_argument *argument)
 {
-    if (reader->status != HN_OK || argument->from == NULL)
+    if (hn_failed(reader->err) || argument->from == NULL)
         return;
-    if (argument->role == HN_ROLE_TEXTURE) {
-        find_texture(reader, item, argument);
+    const struct hn_argument *source = hn_plan_find_argument(reader->config->plan, argument->from);
+    bool texture = argument->role == HN_ROLE_TEXTURE, map = argument->role == HN_ROLE_TENSOR_MAP;
+    bool fits = source != NULL && (texture ? source->count != NULL
+                                   : map   ? hn_argument_is_buffer(source)
+                                           : source->role == HN_ROLE_INPUT);
+    if (!hn_config_expect(reader, fits,
+                          hn_yaml_get(item, texture ? "texture"
+                                            : map   ? "tensor_map"
+                                                    : "from"),
+                          texture || map ? "the name of an argument that is a buffer"
+                                         : "the name of an argument with role input"))
         return;
-    }
-    if (argument->role == HN_ROLE_TENSOR_MAP) {
-        find_mapped(reader, item, argument);
+    argument->element = source->element;
+    argument->lanes = map ? 1 : source->lanes;
+    if (!texture)
         return;
-    }
-    const struct hn_argument *input = hn_plan_find_argument(reader->config->plan, argument->from);
-    if (!hn_config_expect(reader, input != NULL && input->role == HN_ROLE_INPUT,
-                          hn_yaml_get(item, "from"), "the name of an argument with role input"))
-        return;
-    argument->element = input->element;
-    argument->lanes = input->lanes;
+    if (argument->texture.dimensions == 0)
+        argument->texture.dimensions = source->shape.width == NULL ? 1 : 2;
+    const char *why = hn_texture_check(&argument->texture, source);
+    if (why != NULL)
+        hn_config_fail(reader, item, "texture '%s' over '%s': %s", argument->name, argument->from,
+                       why);
 }
 
 /* The kernel is judged by what it writes. */
@@ -386,86 +472,82 @@ static void check_results(struct hn_config_reader *reader, const struct hn_yaml 
                    "no argument has role output or inout, so nothing could be verified");
 }
 
-static void name_pitches(struct hn_config_reader *reader, const struct hn_yaml *node)
-{
-    struct hn_error reason = {0};
-    if (reader->status != HN_OK)
-        return;
-    enum hn_status status = hn_plan_name_pitches(reader->config->plan, &reason);
-    if (status == HN_ENOMEM)
-        hn_config_take(reader, hn_fail_memory(reader->err));
-    else if (status != HN_OK)
-        hn_config_fail(reader, node, "%s", reason.message);
-}
-
 void hn_config_read_arguments(struct hn_config_reader *reader)
 {
     struct hn_plan *plan = reader->config->plan;
+    struct hn_error reason = {0};
     const struct hn_yaml *node = hn_config_need(reader, reader->root, "arguments");
-    if (!hn_config_expect_kind(reader, node, HN_YAML_SEQUENCE, "a list of arguments"))
-        return;
-    if (node->count > ARGUMENTS_MOST)
+    const struct hn_yaml *item = hn_config_list(reader, node, "a list of arguments");
+    if (hn_config_count(node) > ARGUMENTS_MOST)
         hn_config_fail(reader, node, "found %zu arguments, expected at most %d", node->count,
                        ARGUMENTS_MOST);
-    plan->arguments = hn_config_allocate(reader, node->count, sizeof *plan->arguments);
-    const struct hn_yaml *item;
-    for (item = hn_config_first(reader, node); item != NULL; item = hn_config_next(reader, item)) {
+    if (hn_failed(reader->err))
+        return;
+    plan->arguments = hn_need(node->count, sizeof *plan->arguments);
+    for (; item != NULL && !hn_failed(reader->err); item = item->next) {
         read_argument(reader, item, &plan->arguments[plan->argument_count++]);
         check_unique(reader, item);
     }
-    struct hn_argument *argument = plan->arguments;
-    for (item = hn_config_first(reader, node); item != NULL; item = hn_config_next(reader, item)) {
-        check_length(reader, item, argument);
-        find_source(reader, item, argument++);
+    item = node->child;
+    for (size_t i = 0; i < plan->argument_count; i++, item = item->next) {
+        check_length(reader, item, &plan->arguments[i]);
+        find_source(reader, item, &plan->arguments[i]);
     }
     check_results(reader, node);
-    name_pitches(reader, node);
+    if (!hn_failed(reader->err))
+        hn_plan_name_pitches(plan, &reason);
+    hn_config_take(reader, node, &reason);
+}
+
+size_t hn_config_find_among(struct hn_config_reader *reader, const struct hn_yaml *node,
+                            const char *what, bool (*fits)(const struct hn_argument *argument),
+                            const char *why_not)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    char expected[64];
+    snprintf(expected, sizeof expected, "the name of a%s %s", what[0] == 'a' ? "n" : "", what);
+    if (!hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected))
+        return 0;
+    const struct hn_argument *found = hn_plan_find_argument(plan, node->text);
+    if (found != NULL && fits(found))
+        return (size_t)(found - plan->arguments);
+    if (found != NULL)
+        hn_config_fail(reader, node, "'%s' is %s", node->text, why_not);
+    const char **names = hn_need(plan->argument_count, sizeof *names);
+    size_t count = 0;
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (fits(&plan->arguments[i]))
+            names[count++] = plan->arguments[i].name;
+    hn_config_fail_unknown(reader, node, what, node->text, names, count);
+    free(names);
+    return 0;
 }
 
 size_t hn_config_find_argument(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
-    const struct hn_plan *plan = reader->config->plan;
-    if (!hn_config_expect_kind(reader, node, HN_YAML_SCALAR, "the name of an argument"))
-        return 0;
-    const struct hn_argument *found = hn_plan_find_argument(plan, node->text);
-    if (found != NULL && hn_argument_is_passed(found))
-        return (size_t)(found - plan->arguments);
-    if (found != NULL)
-        hn_config_fail(reader, node,
-                       "'%s' is a symbol, which kernels find by its name; expected arguments",
-                       node->text);
-    const char **names = hn_config_allocate(reader, plan->argument_count, sizeof *names);
-    size_t count = 0;
-    for (size_t i = 0; names != NULL && i < plan->argument_count; i++)
-        if (hn_argument_is_passed(&plan->arguments[i]))
-            names[count++] = plan->arguments[i].name;
-    if (names != NULL)
-        hn_config_fail_unknown(reader, node, "argument", node->text, names, count);
-    free(names);
-    return 0;
+    return hn_config_find_among(reader, node, "argument", hn_argument_is_passed,
+                                "a symbol, which kernels find by its name; expected arguments");
 }
 
 /* Symbols are kept behind the arguments. */
 
 static const struct hn_config_form symbol_forms[] = {{"type", read_type},
                                                      {"role", read_role},
-                                                     {"fill", hn_config_read_fill},
-                                                     {"file", hn_config_read_file},
+                                                     {"fill", read_fill},
+                                                     {"file", read_file},
                                                      {NULL, NULL}};
 static const struct hn_config_mapping symbol_mapping = {&hn_argument_structure, symbol_forms, NULL};
 
 static void read_symbol(struct hn_config_reader *reader, const struct hn_yaml *node,
                         struct hn_argument *symbol)
 {
-    static const char *const keys[] = {"name", "type", "count", "value", "from",
-                                       "fill", "file", "role",  "if"};
-    hn_config_check_keys(reader, node, keys, sizeof keys / sizeof keys[0]);
+    hn_config_check_keys(reader, node, "name type count value from fill file role if");
     const struct source *source = begin(reader, node);
     symbol->role = HN_ROLE_SYMBOL;
     hn_config_read_mapping(reader, node, &symbol_mapping, symbol);
     check_scalar(reader, node, symbol);
     find_source(reader, node, symbol);
-    if (source != NULL || reader->status != HN_OK)
+    if (source != NULL || hn_failed(reader->err))
         return;
     if (symbol->count == NULL)
         hn_config_fail(reader, node,
@@ -473,34 +555,63 @@ static void read_symbol(struct hn_config_reader *reader, const struct hn_yaml *n
                        "'from' (the contents of an input)",
                        symbol->name);
     const struct hn_yaml *role = hn_yaml_get(node, "role");
-    if (role == NULL || strcmp(role->text, "counter") != 0) {
+    if (role != NULL && strcmp(role->text, "counter") == 0)
+        check_rules(reader, node, counter_rules, symbol);
+    else
         complete_fill(reader, node, symbol);
-        return;
-    }
-    refuse(reader, node, "fill", "is zero before every launch");
-    refuse(reader, node, "file", "is zero before every launch");
 }
 
 void hn_config_read_symbols(struct hn_config_reader *reader)
 {
     struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "symbols");
-    if (node == NULL || !hn_config_expect_kind(reader, node, HN_YAML_SEQUENCE, "a list of symbols"))
-        return;
-    size_t count = plan->argument_count + node->count;
+    const struct hn_yaml *item = hn_config_list(reader, node, "a list of symbols");
+    size_t count = plan->argument_count + hn_config_count(node);
     if (count > ARGUMENTS_MOST)
         hn_config_fail(reader, node,
                        "found %zu symbols and %zu arguments, expected at most %d in all",
                        node->count, plan->argument_count, ARGUMENTS_MOST);
-    struct hn_argument *grown = hn_config_allocate(reader, count, sizeof *grown);
-    if (grown == NULL)
+    if (node == NULL || hn_failed(reader->err))
         return;
-    memcpy(grown, plan->arguments, plan->argument_count * sizeof *grown);
-    free(plan->arguments);
-    plan->arguments = grown;
-    for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
-         item = hn_config_next(reader, item)) {
+    plan->arguments = hn_need_more(plan->arguments, count, sizeof *plan->arguments);
+    memset(&plan->arguments[plan->argument_count], 0, node->count * sizeof *plan->arguments);
+    for (; item != NULL && !hn_failed(reader->err); item = item->next) {
         read_symbol(reader, item, &plan->arguments[plan->argument_count++]);
         check_unique(reader, item);
     }
+}
+
+/* The fill, or what else there is, of an argument or symbol of that name. */
+static const struct hn_yaml *fill_node(const struct hn_config_reader *reader, const char *name)
+{
+    static const char *const lists[] = {"arguments", "symbols"};
+    for (int i = 0; i < 2; i++) {
+        const struct hn_yaml *list = hn_yaml_get(reader->root, lists[i]);
+        for (const struct hn_yaml *item = list == NULL ? NULL : list->child; item != NULL;
+             item = item->next) {
+            const struct hn_yaml *fill = hn_yaml_get(item, "fill");
+            if (strcmp(hn_yaml_get(item, "name")->text, name) == 0)
+                return fill == NULL ? item : fill;
+        }
+    }
+    return reader->root;
+}
+
+void hn_config_check_fill(struct hn_config_reader *reader, const struct hn_argument *argument,
+                          const struct hn_value *values, const char *where)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_yaml *node = fill_node(reader, argument->name);
+    const struct hn_fill *fill = &argument->fill;
+    struct hn_recipe recipe;
+    struct hn_error reason = {0};
+    enum hn_status status =
+        hn_recipe_make(plan, (size_t)(argument - plan->arguments), values, &recipe, &reason);
+    bool evaluated =
+        status != HN_ECONFIG && (fill->expressions[0] != NULL || fill->expressions[1] != NULL);
+    if (status != HN_OK)
+        hn_config_fail(reader, node, "found '%s', %s%s%s%s",
+                       node->text == NULL ? hn_fill_kind_name(fill->kind) : node->text,
+                       reason.message, evaluated ? " (at the default point: " : "",
+                       evaluated ? where : "", evaluated ? ")" : "");
 }

@@ -11,11 +11,11 @@ static void bind_all(struct hn_config_reader *reader)
 {
     const struct hn_expression *failed = NULL;
     struct hn_error reason = {0};
-    if (reader->status != HN_OK)
+    if (hn_failed(reader->err))
         return;
-    enum hn_status status = hn_plan_bind(reader->config->plan, &failed, &reason);
+    hn_plan_bind(reader->config->plan, &failed, &reason);
     hn_config_take_in(reader, failed == NULL ? reader->root : hn_config_place(reader, failed),
-                      failed == NULL ? "" : hn_expression_text(failed), status, &reason);
+                      failed == NULL ? "" : hn_expression_text(failed), &reason);
 }
 
 /* Defaults and ladder. */
@@ -34,29 +34,18 @@ static void fail_default(struct hn_config_reader *reader, size_t problem,
     hn_text_finish(&text);
 }
 
-/* The first constraint that the point does not satisfy, or NULL. */
-static const struct hn_config_constraint *
-find_broken(struct hn_config_reader *reader, size_t problem, const struct hn_bindings *point)
-{
-    const struct hn_config_constraint *broken = NULL;
-    if (reader->status == HN_OK)
-        hn_config_take(reader,
-                       hn_config_test_point(reader->config, problem, point, &broken, reader->err));
-    return broken;
-}
-
 /* Complete defaults are tested against the constraints, for which no space has to be built. */
 static void take_defaults(struct hn_config_reader *reader)
 {
     struct hn_config *config = reader->config;
-    for (size_t i = 0; i < config->problem_count && reader->status == HN_OK; i++) {
-        const struct hn_config_constraint *broken = find_broken(reader, i, &config->defaults);
+    for (size_t i = 0; i < config->problem_count; i++) {
+        const struct hn_config_constraint *broken =
+            hn_config_find_broken(config, i, &config->defaults, reader->err);
         if (broken != NULL)
             fail_default(reader, i, broken);
     }
-    if (reader->status == HN_OK)
-        hn_config_take(reader,
-                       hn_bindings_copy(&config->plan->defaults, &config->defaults, reader->err));
+    if (!hn_failed(reader->err))
+        hn_bindings_copy(&config->plan->defaults, &config->defaults, reader->err);
 }
 
 static bool has_choices(const struct hn_bindings *point, const struct hn_bindings *choices)
@@ -73,9 +62,9 @@ static void find_default(struct hn_config_reader *reader, size_t problem, struct
 {
     const struct hn_config *config = reader->config;
     struct hn_space *space = NULL;
-    if (!hn_config_take(reader, hn_config_space(config, problem, &space, reader->err)))
+    if (hn_config_space(config, problem, &space, reader->err) != HN_OK)
         return;
-    hn_config_take(reader, hn_config_default_point(config, space, point, reader->err));
+    hn_config_default_point(config, space, point, reader->err);
     hn_space_destroy(space);
     if (!has_choices(point, &config->defaults))
         hn_config_fail(reader, hn_yaml_get(reader->root, "defaults"),
@@ -87,12 +76,21 @@ static void complete_defaults(struct hn_config_reader *reader)
 {
     struct hn_config *config = reader->config;
     size_t count = config->defaults.count > 0 ? config->problem_count : 1;
-    for (size_t i = 0; i < count && reader->status == HN_OK; i++) {
+    for (size_t i = 0; i < count && !hn_failed(reader->err); i++) {
         struct hn_bindings point;
         hn_bindings_init(&point);
         find_default(reader, i, i == 0 ? &config->plan->defaults : &point);
         hn_bindings_finish(&point);
     }
+}
+
+/* The default point with what another says of it. */
+static struct hn_bindings complete(struct hn_config_reader *reader, const struct hn_bindings *part)
+{
+    struct hn_bindings whole;
+    hn_bindings_copy(&whole, &reader->config->plan->defaults, reader->err);
+    hn_bindings_merge(&whole, part, reader->err);
+    return whole;
 }
 
 /* It says nothing of points, and is right for each problem that it is for, if not worth a search.
@@ -101,27 +99,26 @@ static void check_other_default(struct hn_config_reader *reader, struct hn_defau
 {
     const struct hn_config *config = reader->config;
     const struct hn_plan *plan = config->plan;
-    struct hn_bindings whole;
+    if (hn_failed(reader->err))
+        return;
     const char *parameter = hn_plan_parameter_used(plan, other->condition);
     if (parameter != NULL)
         hn_config_fail(reader, hn_config_place(reader, other->condition),
                        "'%s' is a parameter; expected an expression of problem values, since it "
                        "says which problems the point is for",
                        parameter);
-    hn_bindings_init(&whole);
-    if (hn_config_take(reader, hn_bindings_copy(&whole, &plan->defaults, reader->err)))
-        hn_config_take(reader, hn_bindings_merge(&whole, &other->point, reader->err));
+    struct hn_bindings whole = complete(reader, &other->point);
     hn_bindings_finish(&other->point);
     other->point = whole;
-    for (size_t i = 0; i < config->problem_count && reader->status == HN_OK; i++) {
+    for (size_t i = 0; i < config->problem_count; i++) {
+        const struct hn_config_constraint *broken = NULL;
         struct hn_value *values = NULL, holds = hn_boolean(false);
         if (hn_plan_values(plan, &config->problems[i], &plan->defaults, &values, NULL) == HN_OK &&
             hn_expression_evaluate(other->condition, values, &holds, NULL) == HN_OK &&
-            hn_value_truth(&holds)) {
-            const struct hn_config_constraint *broken = find_broken(reader, i, &other->point);
-            if (broken != NULL && !broken->promising)
-                fail_default(reader, i, broken);
-        }
+            hn_value_truth(&holds))
+            broken = hn_config_find_broken(config, i, &other->point, reader->err);
+        if (broken != NULL && !broken->promising)
+            fail_default(reader, i, broken);
         free(values);
     }
 }
@@ -132,12 +129,11 @@ static void check_ladder_entry(struct hn_config_reader *reader, const struct hn_
 {
     const struct hn_config *config = reader->config;
     const struct hn_config_constraint *broken = NULL;
-    struct hn_bindings point;
-    hn_bindings_init(&point);
-    if (hn_config_take(reader, hn_bindings_copy(&point, &config->plan->defaults, reader->err)))
-        hn_config_take(reader, hn_bindings_merge(&point, entry, reader->err));
+    if (hn_failed(reader->err))
+        return;
+    struct hn_bindings point = complete(reader, entry);
     for (size_t i = 0; i < config->problem_count && (i == 0 || broken != NULL); i++)
-        broken = find_broken(reader, i, &point);
+        broken = hn_config_find_broken(config, i, &point, reader->err);
     if (broken != NULL)
         hn_config_fail(reader, node,
                        "the ladder entry, completed from the default point, is not valid: "
@@ -149,9 +145,10 @@ static void check_ladder_entry(struct hn_config_reader *reader, const struct hn_
 static void check_ladder(struct hn_config_reader *reader)
 {
     const struct hn_config *config = reader->config;
-    const struct hn_yaml *node = hn_config_first(reader, hn_yaml_get(reader->root, "ladder"));
-    for (size_t i = 0; node != NULL; node = hn_config_next(reader, node))
-        check_ladder_entry(reader, node, &config->ladder[i++]);
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "ladder");
+    node = node == NULL ? NULL : node->child;
+    for (size_t i = 0; i < config->ladder_count; i++, node = node->next)
+        check_ladder_entry(reader, node, &config->ladder[i]);
 }
 
 /* The default point of one problem, at which everything is evaluated once. */
@@ -213,57 +210,69 @@ static void try_condition(const struct trial *trial, const struct hn_expression 
         fail_trial(trial, expression, reason.message);
 }
 
-static void try_window(const struct trial *trial, const struct hn_window_plan *plan)
+/* The values that expressions may have, by their keys; one without a row has only to have a value.
+ */
+static const struct bounds {
+    const char *key;
+    bool real;
+    int64_t least, most;
+} bounds[] = {
+    {"grid", false, 1, INT32_MAX},
+    {"block", false, 1, INT32_MAX},
+    {"shared_bytes", false, 0, INT32_MAX},
+    {"cluster", false, 1, HN_MAX_CLUSTER},
+    {"carveout", false, HN_NO_CARVEOUT, 100},
+    {"bytes", false, 0, INT32_MAX},
+    {"set_aside", false, 0, INT32_MAX},
+    {"hit_ratio", true, 0, 0},
+    {"relative", true, 0, 0},
+    {"absolute", true, 0, 0},
+    {"mismatches", false, 0, INT64_MAX},
+};
+
+static void try_field(void *context, struct hn_expression *expression, const struct hn_field *field,
+                      size_t item)
 {
-    struct hn_error reason = {0};
-    struct hn_l2_window window;
-    try_integer(trial, plan->parts[HN_WINDOW_BYTES], 0, INT32_MAX);
-    try_integer(trial, plan->parts[HN_WINDOW_SET_ASIDE], 0, INT32_MAX);
-    try_number(trial, plan->parts[HN_WINDOW_HIT_RATIO], 0);
-    if (hn_l2_window_evaluate(plan, trial->values, &window, &reason) != HN_OK)
-        fail_trial(trial, plan->parts[HN_WINDOW_BYTES], reason.message);
+    const struct trial *trial = context;
+    (void)item;
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        if (strcmp(bounds[i].key, field->key) != 0)
+            continue;
+        if (bounds[i].real)
+            try_number(trial, expression, (double)bounds[i].least);
+        else
+            try_integer(trial, expression, bounds[i].least, bounds[i].most);
+        return;
+    }
+    try_condition(trial, expression);
 }
 
-/* That its fields have values; what they may be is a matter of each point. */
+/* That a tensor map's fields have values; what they may be is a matter of each point. */
 static void try_tensor(const struct trial *trial, const struct hn_argument *argument)
 {
     const struct hn_plan *plan = trial->reader->config->plan;
     struct hn_error reason = {0};
     struct hn_tensor tensor;
-    if (argument->role == HN_ROLE_TENSOR_MAP && trial->reader->status == HN_OK &&
+    if (argument->role == HN_ROLE_TENSOR_MAP && !hn_failed(trial->reader->err) &&
         hn_argument_evaluate_tensor(argument, hn_plan_find_argument(plan, argument->from),
                                     trial->values, &tensor, &reason) != HN_OK)
         fail_trial(trial, argument->tensor_map.dims[0], reason.message);
 }
 
-static void try_step(const struct trial *trial, const struct hn_step *step)
+static void try_step(struct trial *trial, struct hn_step *step)
 {
     struct hn_error reason = {0};
+    struct hn_l2_window window;
     bool applies = false;
     if (hn_step_applies(step, trial->values, &applies, &reason) != HN_OK)
         fail_trial(trial, step->condition, reason.message);
     if (!applies)
         return;
-    for (size_t i = 0; i < 3; i++)
-        try_integer(trial, step->geometry.grid[i], 1, INT32_MAX);
-    for (size_t i = 0; i < 3; i++)
-        try_integer(trial, step->geometry.block[i], 1, INT32_MAX);
-    for (size_t i = 0; i < 3; i++)
-        try_integer(trial, step->geometry.cluster[i], 1, HN_MAX_CLUSTER);
-    try_integer(trial, step->geometry.shared_bytes, 0, INT32_MAX);
-    try_integer(trial, step->geometry.carveout, HN_NO_CARVEOUT, 100);
-    try_condition(trial, step->geometry.cooperative);
-    try_condition(trial, step->geometry.programmatic);
-    try_window(trial, &step->geometry.window);
+    hn_expressions_walk(&hn_step_structure, step, try_field, trial);
+    if (hn_l2_window_evaluate(&step->geometry.window, trial->values, &window, &reason) != HN_OK)
+        fail_trial(trial, step->geometry.window.parts[HN_WINDOW_BYTES], reason.message);
     for (size_t i = 0; i < step->argument_count; i++)
         try_tensor(trial, &trial->reader->config->plan->arguments[step->arguments[i]]);
-}
-
-static void try_compare(const struct trial *trial, const struct hn_compare *compare)
-{
-    try_number(trial, compare->relative, 0);
-    try_number(trial, compare->absolute, 0);
-    try_integer(trial, compare->mismatches, 0, INT64_MAX);
 }
 
 static void try_buffer(const struct trial *trial, const struct hn_argument *argument)
@@ -274,7 +283,7 @@ static void try_buffer(const struct trial *trial, const struct hn_argument *argu
     try_integer(trial, argument->count, 1, INT64_MAX / (int64_t)hn_argument_bytes(argument));
     if (hn_argument_evaluate_align(argument, trial->values, &align, &reason) != HN_OK)
         fail_trial(trial, argument->align, reason.message);
-    if (reader->status == HN_OK && hn_argument_is_filled(argument))
+    if (!hn_failed(reader->err) && hn_argument_is_filled(argument))
         hn_config_check_fill(reader, argument, trial->values, trial->where);
 }
 
@@ -289,7 +298,7 @@ static void try_scalar(const struct trial *trial, const struct hn_argument *argu
     try_integer(trial, argument->value, low, high);
 }
 
-static void try_argument(const struct trial *trial, const struct hn_argument *argument)
+static void try_argument(struct trial *trial, const struct hn_argument *argument)
 {
     struct hn_error reason = {0};
     bool applies = false;
@@ -298,16 +307,16 @@ static void try_argument(const struct trial *trial, const struct hn_argument *ar
     if (!applies || argument->from != NULL)
         return;
     if (argument->compare != NULL)
-        try_compare(trial, argument->compare);
+        hn_expressions_walk(&hn_compare_structure, argument->compare, try_field, trial);
     if (argument->count != NULL)
         try_buffer(trial, argument);
     else
         try_scalar(trial, argument);
 }
 
-static void try_plan(const struct trial *trial)
+static void try_plan(struct trial *trial)
 {
-    const struct hn_plan *plan = trial->reader->config->plan;
+    struct hn_plan *plan = trial->reader->config->plan;
     for (size_t i = 0; i < plan->argument_count; i++)
         try_argument(trial, &plan->arguments[i]);
     for (size_t i = 0; i < plan->step_count; i++)
@@ -315,21 +324,17 @@ static void try_plan(const struct trial *trial)
     for (size_t i = 0; i < plan->option_count; i++)
         try_condition(trial, plan->options[i].condition);
     try_step(trial, &plan->reference.step);
-    try_compare(trial, &plan->compare);
+    hn_expressions_walk(&hn_compare_structure, &plan->compare, try_field, trial);
 }
 
-char *hn_config_describe_default(struct hn_config_reader *reader, size_t problem)
+char *hn_config_describe_default(const struct hn_config *config, size_t problem)
 {
-    const struct hn_config *config = reader->config;
     struct hn_text text;
     hn_text_init(&text);
     hn_bindings_append(&text, &config->problems[problem]);
     hn_text_append(&text, text.length > 0 ? "," : "");
     hn_bindings_append(&text, &config->plan->defaults);
-    char *described = hn_text_take(&text);
-    if (described == NULL)
-        hn_config_take(reader, hn_fail_memory(reader->err));
-    return described;
+    return hn_needed(hn_text_take(&text));
 }
 
 static void try_problem(struct hn_config_reader *reader, size_t problem)
@@ -337,17 +342,13 @@ static void try_problem(struct hn_config_reader *reader, size_t problem)
     const struct hn_config *config = reader->config;
     struct trial trial = {.reader = reader};
     struct hn_error reason = {0};
-    if (find_broken(reader, problem, &config->plan->defaults) != NULL || reader->status != HN_OK)
+    if (hn_config_find_broken(config, problem, &config->plan->defaults, reader->err) != NULL ||
+        hn_failed(reader->err))
         return;
-    trial.where = hn_config_describe_default(reader, problem);
-    if (trial.where == NULL)
-        return;
-    enum hn_status status = hn_plan_values(config->plan, &config->problems[problem],
-                                           &config->plan->defaults, &trial.values, &reason);
-    if (status == HN_OK)
+    trial.where = hn_config_describe_default(config, problem);
+    if (hn_plan_values(config->plan, &config->problems[problem], &config->plan->defaults,
+                       &trial.values, &reason) == HN_OK)
         try_plan(&trial);
-    else if (status == HN_ENOMEM)
-        hn_config_take(reader, hn_fail_memory(reader->err));
     else
         hn_config_fail(reader, hn_yaml_get(reader->root, "arguments"),
                        "%s (at the default point: %s)", reason.message, trial.where);
@@ -400,7 +401,7 @@ static void check_reference(struct hn_config_reader *reader)
 static void check_freeze(struct hn_config_reader *reader)
 {
     const struct hn_plan *plan = reader->config->plan;
-    const char *name = reader->status == HN_OK ? hn_plan_problem_used(plan, plan->freeze_if) : NULL;
+    const char *name = !hn_failed(reader->err) ? hn_plan_problem_used(plan, plan->freeze_if) : NULL;
     if (name != NULL)
         hn_config_fail(reader, hn_config_place(reader, plan->freeze_if),
                        "'%s' is a problem value; expected an expression of parameters, since the "
@@ -414,7 +415,7 @@ static void check_energy(struct hn_config_reader *reader)
     const struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *place = hn_yaml_get(reader->root, "objective");
     enum hn_front_by by;
-    if (reader->status != HN_OK || !hn_plan_weighs(plan, &by))
+    if (hn_failed(reader->err) || !hn_plan_weighs(plan, &by))
         return;
     if (plan->pipeline != NULL)
         hn_config_fail(reader, place,
@@ -439,9 +440,9 @@ void hn_config_check(struct hn_config_reader *reader)
         take_defaults(reader);
     else if (has_template)
         complete_defaults(reader);
-    if (!has_template || reader->status != HN_OK)
+    if (!has_template || hn_failed(reader->err))
         return;
-    for (size_t i = 0; i < config->plan->other_default_count && reader->status == HN_OK; i++)
+    for (size_t i = 0; i < config->plan->other_default_count; i++)
         check_other_default(reader, &config->plan->other_defaults[i]);
     hn_config_check_pipeline(reader);
     check_energy(reader);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/c_locale.h"
+#include "base/hash.h"
 #include "tuner/config/config_parts.h"
 
 /* `family`: values by their names, and beside them what is asked of them all. */
@@ -54,11 +55,10 @@ static void tighten(struct hn_config_reader *reader, const struct hn_yaml *node,
 static void read_range(struct hn_config_reader *reader, const struct hn_yaml *node,
                        struct hn_family_value *value)
 {
-    static const char *const keys[] = {"range", "scale", "multiple_of"};
     static const char *const scales[] = {"log", "linear"};
     const struct hn_yaml *bounds = hn_yaml_get(node, "range");
     const struct hn_yaml *multiple = hn_yaml_get(node, "multiple_of");
-    hn_config_check_keys(reader, node, keys, 3);
+    hn_config_check_keys(reader, node, "range scale multiple_of");
     value->kind = HN_FAMILY_RANGE;
     value->multiple_of = 1;
     value->log = hn_config_read_choice(reader, hn_yaml_get(node, "scale"), "scale", scales, 2) == 0;
@@ -79,31 +79,18 @@ static void read_range(struct hn_config_reader *reader, const struct hn_yaml *no
                        "found '%s', expected at least 1, since there is no logarithm of less; "
                        "`scale: linear` may begin anywhere",
                        bounds->child->text);
-    if (reader->status == HN_OK)
+    if (!hn_failed(reader->err))
         tighten(reader, bounds, value);
-}
-
-static void read_fixed(struct hn_config_reader *reader, const struct hn_yaml *node,
-                       struct hn_family_value *value)
-{
-    struct hn_value fixed = hn_config_read_value(reader, node);
-    if (fixed.type == HN_WORD)
-        hn_config_copy(reader, fixed.word, (char **)&fixed.word);
-    value->values = hn_config_allocate(reader, 1, sizeof *value->values);
-    if (value->values != NULL)
-        value->values[value->count++] = fixed;
-    else if (fixed.type == HN_WORD && fixed.word != node->text)
-        free((char *)fixed.word);
 }
 
 static void read_value(struct hn_config_reader *reader, const struct hn_yaml *node,
                        struct hn_family_value *value)
 {
     hn_config_check_name(reader, node->key);
-    hn_config_copy(reader, node->key->text, &value->name);
+    value->name = hn_need_copy(node->key->text);
     value->kind = HN_FAMILY_LIST;
     if (node->kind == HN_YAML_SCALAR)
-        read_fixed(reader, node, value);
+        hn_config_read_one_value(reader, node, &value->values, &value->count);
     else if (node->kind == HN_YAML_SEQUENCE || hn_yaml_get(node, "powers_of_two") != NULL)
         hn_config_read_values(reader, node, &value->values, &value->count);
     else if (hn_yaml_get(node, "range") != NULL)
@@ -114,29 +101,16 @@ static void read_value(struct hn_config_reader *reader, const struct hn_yaml *no
                              "linear, multiple_of: m} or {powers_of_two: [low, high]}");
 }
 
-static void read_values(struct hn_config_reader *reader, const struct hn_yaml *node,
-                        struct hn_family *family)
-{
-    family->values = hn_config_allocate(reader, node->count, sizeof *family->values);
-    for (const struct hn_yaml *child = hn_config_first(reader, node); child != NULL;
-         child = hn_config_next(reader, child))
-        if (!is_own_key(child->key->text))
-            read_value(reader, child, &family->values[family->value_count++]);
-    if (family->value_count == 0)
-        hn_config_fail(reader, node,
-                       "found no problem values, expected at least one, as M: {range: [1, 4096]}");
-}
-
-/* What `where` may name: the family's values, and their words. The lists are the caller's. */
-static struct hn_scope make_scope(struct hn_config_reader *reader, const struct hn_family *family)
+/* The names that `where` may use: the family's values, and their words. */
+static struct hn_scope make_scope(const struct hn_family *family)
 {
     size_t most = 0;
     for (size_t i = 0; i < family->value_count; i++)
         most += family->values[i].count;
-    const char **names = hn_config_allocate(reader, family->value_count, sizeof *names);
-    const char **words = hn_config_allocate(reader, most, sizeof *words);
+    const char **names = hn_need(family->value_count, sizeof *names);
+    const char **words = hn_need(most, sizeof *words);
     struct hn_scope scope = {names, 0, words, 0};
-    for (size_t i = 0; words != NULL && i < family->value_count; i++) {
+    for (size_t i = 0; i < family->value_count; i++) {
         const struct hn_family_value *value = &family->values[i];
         names[scope.name_count++] = value->name;
         for (size_t v = 0; v < value->count; v++)
@@ -146,32 +120,21 @@ static struct hn_scope make_scope(struct hn_config_reader *reader, const struct 
     return scope;
 }
 
-static void read_condition(struct hn_config_reader *reader, const struct hn_yaml *node,
-                           const struct hn_scope *scope, struct hn_config_constraint *condition)
-{
-    struct hn_error reason = {0};
-    hn_config_note_place(reader, node, &condition->where);
-    hn_config_read_expression(reader, node, &condition->expression);
-    hn_config_copy(reader, node->text, &condition->text);
-    if (reader->status == HN_OK)
-        hn_config_take_in(reader, node, node->text,
-                          hn_expression_bind(condition->expression, scope, &reason), &reason);
-}
-
 static void read_where(struct hn_config_reader *reader, const struct hn_yaml *node,
                        struct hn_family *family)
 {
-    if (node == NULL ||
-        !hn_config_expect_kind(reader, node, HN_YAML_SEQUENCE, "a list of expressions"))
-        return;
-    struct hn_scope scope = make_scope(reader, family);
-    family->where = hn_config_allocate(reader, node->count, sizeof *family->where);
-    for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
-         item = hn_config_next(reader, item))
-        if (hn_config_expect_kind(reader, item, HN_YAML_SCALAR, "an expression"))
-            read_condition(reader, item, &scope, &family->where[family->where_count++]);
-    free((void *)scope.names);
-    free((void *)scope.words);
+    const struct hn_yaml *item = hn_config_list(reader, node, "a list of expressions");
+    struct hn_scope scope = make_scope(family);
+    family->where = hn_need(hn_config_count(node), sizeof *family->where);
+    for (; item != NULL && hn_config_expect_kind(reader, item, HN_YAML_SCALAR, "an expression");
+         item = item->next) {
+        struct hn_config_constraint *condition = &family->where[family->where_count++];
+        condition->where = hn_config_where(reader, item);
+        condition->text = hn_need_copy(item->text);
+        hn_config_read_expression(reader, item, &condition->expression);
+        hn_config_bind(reader, item, item->text, condition->expression, &scope);
+    }
+    hn_config_finish_scope(&scope);
 }
 
 static void read_configurations(struct hn_config_reader *reader, const struct hn_yaml *node,
@@ -205,6 +168,200 @@ static void read_loss(struct hn_config_reader *reader, const struct hn_yaml *nod
         family->loss = percent ? loss / 100 : loss;
 }
 
+/* The sizes of a family that matter most: in the config, or in a file that a log was made into. */
+
+enum { FILE_MOST = 1 << 28, SLOTS = 1 << 15 };
+_Static_assert(SLOTS >= 2 * HN_FAMILY_SIZES_MOST, "a free slot is found soon");
+
+struct size_list {
+    struct hn_family *family;
+    unsigned *slots; /* by a hash of a size: its number from 1; 0: free */
+};
+
+/* Takes a size that was seen before as more of its weight. */
+static void keep_size(struct size_list *list, const struct hn_bindings *size, double weight,
+                      struct hn_error *err)
+{
+    struct hn_family *family = list->family;
+    char *text = hn_needed(hn_bindings_text(size));
+    struct hn_hash hash = hn_hash_string(text);
+    free(text);
+    hash.hex[8] = '\0';
+    size_t slot = strtoul(hash.hex, NULL, 16) % SLOTS;
+    for (; list->slots[slot] != 0; slot = (slot + 1) % SLOTS) {
+        size_t index = list->slots[slot] - 1;
+        if (hn_bindings_equal(&family->sizes[index], size)) {
+            family->weights[index] += weight;
+            return;
+        }
+    }
+    if (family->size_count == HN_FAMILY_SIZES_MOST)
+        hn_fail(err, HN_ECONFIG, "found more than %d different sizes; keep those that matter most",
+                HN_FAMILY_SIZES_MOST);
+    else if (hn_bindings_copy(&family->sizes[family->size_count], size, err) == HN_OK) {
+        family->weights[family->size_count++] = weight;
+        list->slots[slot] = (unsigned)family->size_count;
+    }
+}
+
+static bool is_known(const struct hn_family *family, const char *name)
+{
+    for (size_t i = 0; i < family->value_count; i++)
+        if (strcmp(family->values[i].name, name) == 0)
+            return true;
+    return strcmp(name, "weight") == 0;
+}
+
+/* A size, with `weight` among its values or 1, and the values that the family leaves no choice of.
+ */
+static void add_size(struct size_list *list, const struct hn_bindings *given, struct hn_error *err)
+{
+    const struct hn_family *family = list->family;
+    const struct hn_value *weight = hn_bindings_get(given, "weight");
+    double times = weight == NULL ? 1 : hn_value_number(weight);
+    struct hn_bindings size;
+    for (size_t i = 0; i < given->count && !hn_failed(err); i++)
+        if (!is_known(family, given->names[i]))
+            hn_fail(err, HN_ECONFIG, "the family has no '%s'; remove it from the size",
+                    given->names[i]);
+    if (!hn_failed(err) && (!(times > 0) || !isfinite(times)))
+        hn_fail(err, HN_ECONFIG, "found a weight of %g, expected a number above 0", times);
+    hn_bindings_init(&size);
+    for (size_t i = 0; i < family->value_count && !hn_failed(err); i++) {
+        const struct hn_family_value *value = &family->values[i];
+        const struct hn_value *found = hn_bindings_get(given, value->name);
+        if (found == NULL && value->kind == HN_FAMILY_LIST && value->count == 1)
+            found = &value->values[0];
+        if (found != NULL)
+            hn_bindings_set(&size, value->name, found, err);
+    }
+    if (!hn_failed(err) && hn_family_check(family, &size, err) == HN_OK)
+        keep_size(list, &size, times, err);
+    hn_bindings_finish(&size);
+}
+
+static void read_size(struct hn_config_reader *reader, const struct hn_yaml *node,
+                      struct size_list *list)
+{
+    struct hn_bindings given;
+    struct hn_error reason = {0};
+    hn_bindings_init(&given);
+    const struct hn_yaml *child = hn_config_pairs(reader, node, "a mapping of names to values");
+    for (; child != NULL && !hn_failed(reader->err); child = child->next) {
+        struct hn_value value = hn_config_read_value(reader, child);
+        if (!hn_failed(reader->err))
+            hn_bindings_set(&given, child->key->text, &value, reader->err);
+    }
+    if (!hn_failed(reader->err))
+        add_size(list, &given, &reason);
+    hn_config_take(reader, node, &reason);
+    hn_bindings_finish(&given);
+}
+
+/* The next word of a line, which ends at a space or comma; NULL: there is none. */
+static char *next_word(char **rest)
+{
+    static const char between[] = " \t\r,;";
+    char *word = *rest + strspn(*rest, between);
+    if (*word == '\0')
+        return NULL;
+    *rest = word + strcspn(word, between);
+    if (**rest != '\0')
+        *(*rest)++ = '\0';
+    return word;
+}
+
+/* "M=16,N=4096" of the words of a line: as they are, or values below the names of a header. */
+static void join_words(char *line, char *header, struct hn_text *joined, struct hn_error *err)
+{
+    for (char *word = next_word(&line); word != NULL; word = next_word(&line)) {
+        char *name = header == NULL ? NULL : next_word(&header);
+        if (header != NULL && name == NULL) {
+            hn_fail(err, HN_ECONFIG, "found more values than the first line has names");
+            return;
+        }
+        hn_text_printf(joined, "%s%s%s%s", joined->length > 0 ? "," : "", name == NULL ? "" : name,
+                       name == NULL ? "" : "=", word);
+    }
+    if (header != NULL && next_word(&header) != NULL)
+        hn_fail(err, HN_ECONFIG, "found fewer values than the first line has names");
+}
+
+static void add_line(struct size_list *list, char *line, const char *header, struct hn_error *err)
+{
+    struct hn_bindings given;
+    struct hn_text joined;
+    hn_text_init(&joined);
+    hn_bindings_init(&given);
+    char *names = hn_need_copy(header);
+    join_words(line, names, &joined, err);
+    if (!hn_failed(err) && joined.length > 0 &&
+        hn_bindings_parse(joined.data, &given, err) == HN_OK)
+        add_size(list, &given, err);
+    hn_bindings_finish(&given);
+    free(names);
+    hn_text_finish(&joined);
+}
+
+/* A first line without '=' is the header of a table. */
+static void read_lines(struct hn_config_reader *reader, const struct hn_yaml *node, char *line,
+                       struct size_list *list)
+{
+    const char *header = NULL;
+    bool first = true;
+    for (size_t number = 1; line != NULL && !hn_failed(reader->err); number++) {
+        char *end = strchr(line, '\n');
+        struct hn_error reason = {0};
+        if (end != NULL)
+            *end++ = '\0';
+        line[strcspn(line, "#")] = '\0';
+        bool blank = line[strspn(line, " \t\r")] == '\0';
+        if (!blank && first && strchr(line, '=') == NULL)
+            header = line;
+        else if (!blank)
+            add_line(list, line, header, &reason);
+        first = first && blank;
+        if (hn_failed(&reason))
+            hn_config_fail(reader, node, "%s, line %zu: %.2000s", node->text, number,
+                           reason.message);
+        line = end;
+    }
+}
+
+static void read_file(struct hn_config_reader *reader, const struct hn_yaml *node,
+                      struct size_list *list)
+{
+    struct hn_error reason = {0};
+    char *path = NULL, *text = NULL;
+    hn_config_read_path(reader, node, "the path of a file, one size a line", &path);
+    if (path != NULL)
+        hn_text_read_file(path, FILE_MOST, &text, NULL, &reason);
+    hn_config_take(reader, node, &reason);
+    read_lines(reader, node, text, list);
+    if (list->family->size_count == 0)
+        hn_config_fail(reader, node, "%s has no size, expected lines as \"M=16 N=4096\"",
+                       node->text);
+    free(text);
+    free(path);
+}
+
+static void read_sizes(struct hn_config_reader *reader, const struct hn_yaml *node,
+                       struct hn_family *family)
+{
+    struct size_list list = {.family = family};
+    if (node == NULL || hn_failed(reader->err))
+        return;
+    family->sizes = hn_need(HN_FAMILY_SIZES_MOST, sizeof *family->sizes);
+    family->weights = hn_need(HN_FAMILY_SIZES_MOST, sizeof *family->weights);
+    list.slots = hn_need(SLOTS, sizeof *list.slots);
+    const struct hn_yaml *item = node->kind == HN_YAML_SEQUENCE ? node->child : NULL;
+    for (; item != NULL && !hn_failed(reader->err); item = item->next)
+        read_size(reader, item, &list);
+    if (node->kind != HN_YAML_SEQUENCE)
+        read_file(reader, node, &list);
+    free(list.slots);
+}
+
 void hn_config_read_family(struct hn_config_reader *reader)
 {
     static const char *const goals[] = {"mean", "worst"};
@@ -212,59 +369,22 @@ void hn_config_read_family(struct hn_config_reader *reader)
     if (node == NULL ||
         !hn_config_expect_kind(reader, node, HN_YAML_MAPPING, "a mapping of problem values"))
         return;
-    struct hn_family *family = hn_config_allocate(reader, 1, sizeof *family);
+    struct hn_family *family = hn_need(1, sizeof *family);
     reader->config->family = family;
-    if (family == NULL)
-        return;
     const struct hn_yaml *weight = hn_yaml_get(node, "weight");
     if (weight != NULL)
         hn_config_fail(reader, weight->key, "'weight' is no name of a value: sizes have weights");
-    read_values(reader, node, family);
+    family->values = hn_need(node->count, sizeof *family->values);
+    for (const struct hn_yaml *child = node->child; child != NULL && !hn_failed(reader->err);
+         child = child->next)
+        if (!is_own_key(child->key->text))
+            read_value(reader, child, &family->values[family->value_count++]);
+    if (family->value_count == 0)
+        hn_config_fail(reader, node,
+                       "found no problem values, expected at least one, as M: {range: [1, 4096]}");
     read_where(reader, hn_yaml_get(node, "where"), family);
     family->worst = hn_config_read_choice(reader, hn_yaml_get(node, "goal"), "goal", goals, 2) == 1;
     read_configurations(reader, hn_yaml_get(node, "configurations"), family);
     read_loss(reader, hn_yaml_get(node, "loss"), family);
-    hn_config_read_sizes(reader, hn_yaml_get(node, "sizes"), family);
-}
-
-static const char *kind_of(const struct hn_value *value)
-{
-    return value->type == HN_WORD ? "words" : value->type == HN_BOOLEAN ? "booleans" : "numbers";
-}
-
-static bool is_of_kind(const struct hn_family_value *value, const struct hn_value *given)
-{
-    const struct hn_value number = hn_integer(0);
-    const struct hn_value *model = value->kind == HN_FAMILY_RANGE ? &number : &value->values[0];
-    return strcmp(kind_of(model), kind_of(given)) == 0;
-}
-
-void hn_config_match_family(struct hn_config_reader *reader)
-{
-    const struct hn_config *config = reader->config;
-    const struct hn_family *family = config->family;
-    const struct hn_yaml *node = hn_yaml_get(reader->root, "family");
-    if (reader->status != HN_OK || family == NULL)
-        return;
-    const struct hn_bindings *problem = &config->problems[0];
-    for (size_t i = 0; i < family->value_count; i++) {
-        const struct hn_family_value *value = &family->values[i];
-        const struct hn_yaml *child = hn_yaml_get(node, value->name);
-        const struct hn_value *given = hn_bindings_get(problem, value->name);
-        if (given == NULL)
-            hn_config_fail(reader, child->key,
-                           "the family has '%s', which `problem` has not; "
-                           "add it there or remove it here",
-                           value->name);
-        else if (!is_of_kind(value, given))
-            hn_config_fail(reader, child, "found %s, expected %s as under `problem`",
-                           kind_of(value->count > 0 ? &value->values[0] : &(struct hn_value){0}),
-                           kind_of(given));
-    }
-    for (size_t i = 0; i < problem->count; i++)
-        if (hn_yaml_get(node, problem->names[i]) == NULL)
-            hn_config_fail(reader, node,
-                           "the family has no '%s', which `problem` has; add it, as "
-                           "a range, a list or a fixed value",
-                           problem->names[i]);
+    read_sizes(reader, hn_yaml_get(node, "sizes"), family);
 }

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
 #include <string.h>
 
+#include "runtime/plan/flow.h"
+#include "runtime/plan/launch.h"
 #include "tuner/config/config_parts.h"
 
-/* What is frozen, steps, compile options and the reference. */
+/* What is frozen, steps, pipelines, compile options and the reference. */
 
 /* [M, N], or {values: [M, N], if: FROZEN}. */
 void hn_config_read_freeze(struct hn_config_reader *reader)
 {
-    static const char *const keys[] = {"values", "if"};
     struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "freeze"), *values = node;
     if (node != NULL && node->kind == HN_YAML_MAPPING) {
-        hn_config_check_keys(reader, node, keys, sizeof keys / sizeof keys[0]);
+        hn_config_check_keys(reader, node, "values if");
         values = hn_config_need(reader, node, "values");
         hn_config_read_expression(reader, hn_yaml_get(node, "if"), &plan->freeze_if);
     }
     hn_config_read_words(reader, values, "problem value", plan->problem, plan->problem_count,
                          &plan->freeze, &plan->freeze_count);
 }
+
+/* Steps. */
 
 static const char expected_entry[] =
     "the name of an extern \"C\" kernel, or a C++ name expression such as \"f<TILE>\"";
@@ -47,32 +51,71 @@ static void complete_arguments(struct hn_config_reader *reader, struct hn_step *
     const struct hn_plan *plan = reader->config->plan;
     if (step->arguments != NULL)
         return;
-    step->arguments = hn_config_allocate(reader, plan->argument_count, sizeof *step->arguments);
-    for (size_t i = 0; step->arguments != NULL && i < plan->argument_count; i++)
+    step->arguments = hn_need(plan->argument_count, sizeof *step->arguments);
+    for (size_t i = 0; i < plan->argument_count; i++)
         if (hn_argument_is_passed(&plan->arguments[i]) &&
             (maps || plan->arguments[i].role != HN_ROLE_TENSOR_MAP))
             step->arguments[step->argument_count++] = i;
 }
 
-static void check_window(struct hn_config_reader *reader, const struct hn_yaml *node,
-                         const struct hn_window_plan *window)
-{
-    const struct hn_plan *plan = reader->config->plan;
-    if (node == NULL || reader->status != HN_OK ||
-        hn_argument_is_buffer(&plan->arguments[window->argument]))
-        return;
-    const struct hn_yaml *argument = hn_yaml_get(node, "argument");
-    hn_config_fail(reader, argument, "'%s' is no buffer, which a window lies over", argument->text);
-}
-
 static void read_step(struct hn_config_reader *reader, const struct hn_yaml *node,
                       struct hn_step *step)
 {
+    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_yaml *window = hn_yaml_get(node, "l2_window");
     hn_config_check_mapping(reader, node, &step_mapping);
     hn_config_read_mapping(reader, node, &step_mapping, step);
     complete_entry(reader, step);
     complete_arguments(reader, step, true);
-    check_window(reader, hn_yaml_get(node, "l2_window"), &step->geometry.window);
+    if (window == NULL || hn_failed(reader->err) ||
+        hn_argument_is_buffer(&plan->arguments[step->geometry.window.argument]))
+        return;
+    const struct hn_yaml *argument = hn_yaml_get(window, "argument");
+    hn_config_fail(reader, argument, "'%s' is no buffer, which a window lies over", argument->text);
+}
+
+static bool is_in_memory(const struct hn_argument *argument)
+{
+    return argument->count != NULL && hn_argument_is_passed(argument);
+}
+
+static size_t find_buffer(struct hn_config_reader *reader, const struct hn_yaml *node)
+{
+    return hn_config_find_among(reader, node, "buffer", is_in_memory,
+                                "no buffer, so it can not be in a pipeline");
+}
+
+/* The table would take any argument. */
+static void read_copy_arguments(struct hn_config_reader *reader, const struct hn_yaml *node,
+                                void *owner)
+{
+    struct hn_copy_step *copy = owner;
+    const struct hn_yaml *item = hn_config_list(reader, node, "a list of arguments' names");
+    copy->arguments = hn_need(node->count, sizeof *copy->arguments);
+    for (; item != NULL && !hn_failed(reader->err); item = item->next) {
+        size_t argument = find_buffer(reader, item);
+        copy->arguments[copy->argument_count++] = argument;
+        reader->config->plan->pipeline->parts[argument] |= HN_PART_COPY;
+    }
+}
+
+static const struct hn_config_form copy_forms[] = {
+    {"before", NULL}, {"arguments", read_copy_arguments}, {NULL, NULL}};
+static const struct hn_config_mapping copy_mapping = {&hn_copy_structure, copy_forms, NULL};
+
+static void read_copy(struct hn_config_reader *reader, const struct hn_yaml *node)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    hn_config_check_mapping(reader, node, &copy_mapping);
+    hn_config_need(reader, node, "arguments");
+    if (plan->pipeline == NULL)
+        hn_config_fail(reader, hn_yaml_get(node, "copy"),
+                       "a step that copies needs a 'pipeline', which the config lacks");
+    if (hn_failed(reader->err))
+        return;
+    struct hn_copy_step *copy = hn_needed(hn_pipeline_add_copy(plan->pipeline));
+    copy->before = plan->step_count;
+    hn_config_read_mapping(reader, node, &copy_mapping, copy);
 }
 
 void hn_config_read_launch(struct hn_config_reader *reader)
@@ -84,13 +127,14 @@ void hn_config_read_launch(struct hn_config_reader *reader)
         return;
     bool list = node->kind == HN_YAML_SEQUENCE;
     size_t room = list ? node->count : 1;
-    hn_config_expect(reader, node->kind != HN_YAML_SCALAR && room > 0 && room <= STEPS_MOST, node,
-                     "a mapping with grid and block, or a list of 1 to 64 steps");
-    plan->steps = hn_config_allocate(reader, room, sizeof *plan->steps);
-    const struct hn_yaml *step = list ? hn_config_first(reader, node) : node;
-    for (size_t i = 0; i < room && reader->status == HN_OK; i++, step = step->next) {
-        if (list && step->kind == HN_YAML_MAPPING && hn_yaml_get(step, "copy") != NULL)
-            hn_config_read_copy(reader, step);
+    if (!hn_config_expect(reader, node->kind != HN_YAML_SCALAR && room > 0 && room <= STEPS_MOST,
+                          node, "a mapping with grid and block, or a list of 1 to 64 steps"))
+        return;
+    plan->steps = hn_need(room, sizeof *plan->steps);
+    const struct hn_yaml *step = list ? node->child : node;
+    for (size_t i = 0; i < room && !hn_failed(reader->err); i++, step = step->next) {
+        if (list && hn_yaml_get(step, "copy") != NULL)
+            read_copy(reader, step);
         else
             read_step(reader, step, &plan->steps[plan->step_count++]);
     }
@@ -98,85 +142,251 @@ void hn_config_read_launch(struct hn_config_reader *reader)
         hn_config_fail(reader, node, "no step launches a kernel");
 }
 
-static void read_option_text(struct hn_config_reader *reader, const struct hn_yaml *node,
-                             struct hn_option *option)
+/* Pipelines. */
+
+/* The lists of buffers, in the order in which they are read: uploads and downloads are known before
+ * what of them is padded or whole. */
+static const struct part {
+    const char *key;
+    enum hn_role role; /* that it has, or inout; HN_ROLE_COUNT: any */
+    unsigned char sets;
+    unsigned char clears;
+} parts[] = {
+    {"upload", HN_ROLE_INPUT, HN_PART_UPLOAD | HN_PART_CUT, 0},
+    {"download", HN_ROLE_OUTPUT, HN_PART_DOWNLOAD | HN_PART_CUT, 0},
+    {"cut", HN_ROLE_COUNT, HN_PART_CUT, 0},
+    {"padded", HN_ROLE_COUNT, HN_PART_PADDED, 0},
+    {"whole", HN_ROLE_COUNT, 0, HN_PART_CUT},
+};
+
+enum { BOTH_WAYS = HN_PART_UPLOAD | HN_PART_DOWNLOAD };
+
+/* A buffer in a list needs one of these parts before, and excludes those. */
+static const struct part_rule {
+    const char *key;
+    unsigned char needs; /* 0: nothing */
+    unsigned char excludes;
+    const char *why;
+} part_rules[] = {
+    {"cut", 0, BOTH_WAYS,
+     "is uploaded or downloaded, and so cut unless it is under 'whole'; "
+     "'cut' is for buffers that stay on the device"},
+    {"padded", HN_PART_UPLOAD, HN_PART_DOWNLOAD | HN_PART_PADDED,
+     "is not what is only uploaded and cut; only that can be padded"},
+    {"whole", BOTH_WAYS, 0,
+     "is neither uploaded nor downloaded; what is not listed is not cut anyway"},
+    {"whole", 0, HN_PART_PADDED, "is padded, and so cut"},
+};
+
+static void check_part(struct hn_config_reader *reader, const struct hn_yaml *node,
+                       const struct part *part, enum hn_role role, unsigned char has)
 {
-    struct hn_error reason = {0};
-    if (node == NULL ||
-        !hn_config_expect(reader, node->kind == HN_YAML_SCALAR && node->text[0] == '-', node,
-                          "a compile option such as \"--use_fast_math\""))
-        return;
-    char *text = hn_config_expand(reader, node, node->text, true);
-    if (text == NULL)
-        return;
-    enum hn_status status = hn_option_set_text(option, text, &reason);
-    free(text);
-    if (status == HN_ENOMEM)
-        hn_config_take(reader, hn_fail_memory(reader->err));
-    else if (status != HN_OK)
-        hn_config_fail(reader, node, "%s", reason.message);
-    for (size_t i = 0; i < option->hole_count; i++)
-        hn_config_remember(reader, option->holes[i], node);
+    for (size_t i = 0; i < sizeof part_rules / sizeof *part_rules; i++) {
+        const struct part_rule *rule = &part_rules[i];
+        if (strcmp(rule->key, part->key) == 0 &&
+            ((rule->needs != 0 && (has & rule->needs) == 0) || (has & rule->excludes) != 0))
+            hn_config_fail(reader, node, "'%s' %s", node->text, rule->why);
+    }
+    if (part->role != HN_ROLE_COUNT && role != part->role && role != HN_ROLE_INOUT)
+        hn_config_fail(reader, node, "'%s' is %s; only %s and inout can be %sed", node->text,
+                       hn_role_name(role), hn_role_name(part->role), part->key);
 }
+
+static void read_part(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    struct hn_pipeline *pipeline = owner;
+    const struct part *part = parts;
+    while (strcmp(part->key, node->key->text) != 0)
+        part++;
+    const struct hn_yaml *item = hn_config_list(reader, node, "a list of arguments' names");
+    for (; item != NULL && !hn_failed(reader->err); item = item->next) {
+        size_t argument = find_buffer(reader, item);
+        unsigned char *has = &pipeline->parts[argument];
+        if (hn_failed(reader->err))
+            return;
+        check_part(reader, item, part, plan->arguments[argument].role, *has);
+        *has = (unsigned char)((*has | part->sets) & ~part->clears);
+    }
+}
+
+static const struct hn_config_form pipeline_forms[] = {
+    {"upload", read_part}, {"download", read_part}, {"cut", read_part}, {"whole", read_part},
+    {"padded", read_part}, {"copies", NULL},        {NULL, NULL}};
+static const struct hn_config_mapping pipeline_mapping = {&hn_pipeline_structure, pipeline_forms,
+                                                          NULL};
+
+/* Expressions know a chunk by these. */
+static void check_names(struct hn_config_reader *reader, const struct hn_yaml *node)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    for (size_t i = 0; i < HN_CHUNK_NAMES; i++)
+        if (hn_plan_has_name(plan, hn_chunk_names[i]))
+            hn_config_fail(reader, node->key,
+                           "with a pipeline '%s' is what expressions know of a chunk; rename "
+                           "the parameter or problem value",
+                           hn_chunk_names[i]);
+}
+
+void hn_config_read_pipeline(struct hn_config_reader *reader)
+{
+    struct hn_plan *plan = reader->config->plan;
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "pipeline");
+    if (node == NULL)
+        return;
+    hn_config_check_mapping(reader, node, &pipeline_mapping);
+    check_names(reader, node);
+    if (hn_failed(reader->err))
+        return;
+    plan->pipeline = hn_needed(hn_pipeline_create(plan->argument_count));
+    hn_config_read_mapping(reader, node, &pipeline_mapping, plan->pipeline);
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if ((plan->pipeline->parts[i] & BOTH_WAYS) != 0)
+            return;
+    hn_config_fail(reader, node, "the pipeline neither uploads nor downloads anything");
+}
+
+static bool is_among(const char *word, const char *const *known, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(known[i], word) == 0)
+            return true;
+    return false;
+}
+
+/* Where a field is nothing but a parameter, all of its values are known. */
+static void check_words(struct hn_config_reader *reader, enum hn_pipeline_field field,
+                        const char *const *known, size_t count)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_expression *expression = plan->pipeline->fields[field];
+    for (size_t i = 0; expression != NULL && i < plan->word_list_count; i++) {
+        const struct hn_word_list *list = &plan->word_lists[i];
+        if (strcmp(list->name, hn_expression_text(expression)) != 0)
+            continue;
+        for (size_t w = 0; w < list->count; w++)
+            if (!is_among(list->words[w], known, count))
+                hn_config_fail_unknown(reader, hn_config_place(reader, expression),
+                                       hn_pipeline_keys[field], list->words[w], known, count);
+    }
+}
+
+/* A chunk sees a part of what is cut, of which a window or a tensor map would have to be another
+ * one each. */
+static void check_whole(struct hn_config_reader *reader, const struct hn_yaml *node)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    for (size_t i = 0; i < plan->step_count; i++) {
+        const struct hn_window_plan *window = &plan->steps[i].geometry.window;
+        if (window->parts[HN_WINDOW_BYTES] != NULL &&
+            (plan->pipeline->parts[window->argument] & HN_PART_CUT) != 0)
+            hn_config_fail(reader, node,
+                           "'%s' is cut into chunks and has an l2_window; expected one over a "
+                           "buffer that is whole",
+                           plan->arguments[window->argument].name);
+    }
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (plan->arguments[i].role == HN_ROLE_TENSOR_MAP &&
+            (plan->pipeline->parts[hn_plan_source(plan, i)] & HN_PART_CUT) != 0)
+            hn_config_fail(reader, node,
+                           "'%s' is cut into chunks and has the tensor map '%s'; expected one over "
+                           "a buffer that is whole",
+                           plan->arguments[i].from, plan->arguments[i].name);
+}
+
+void hn_config_check_pipeline(struct hn_config_reader *reader)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "pipeline");
+    if (plan->pipeline == NULL || hn_failed(reader->err))
+        return;
+    check_words(reader, HN_PIPELINE_ORDER, hn_order_names, HN_ORDER_COUNT);
+    check_words(reader, HN_PIPELINE_HOST_MEMORY, hn_host_memory_names, HN_HOST_MEMORY_COUNT);
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        const char *parameter = hn_plan_parameter_used(plan, plan->arguments[i].count);
+        if ((plan->pipeline->parts[i] & HN_PARTS_ON_HOST) != 0 && parameter != NULL)
+            hn_config_fail(reader, node,
+                           "the size of '%s' uses the parameter '%s'; what is copied has the same "
+                           "size at all points",
+                           plan->arguments[i].name, parameter);
+    }
+    check_whole(reader, node);
+}
+
+void hn_config_try_pipeline(struct hn_config_reader *reader, size_t problem, const char *where)
+{
+    const struct hn_config *config = reader->config;
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "pipeline");
+    struct hn_error reason = {0};
+    struct hn_launch launch;
+    if (config->plan->pipeline == NULL || hn_failed(reader->err))
+        return;
+    bool made = hn_launch_make(config->plan, &config->problems[problem], &config->plan->defaults,
+                               &launch, &reason) == HN_OK;
+    const char *why = made ? launch.flow->why : reason.message;
+    if (!made || why[0] != '\0')
+        hn_config_fail(reader, node, "%s (at the default point: %s)", why, where);
+    if (made)
+        hn_launch_finish(&launch);
+}
+
+/* Compiling. */
 
 static void read_option(struct hn_config_reader *reader, const struct hn_yaml *node,
                         struct hn_option *option)
 {
-    static const char *const keys[] = {"if", "option"};
-    if (node->kind == HN_YAML_SCALAR) {
-        read_option_text(reader, node, option);
-        return;
+    struct hn_error reason = {0};
+    const struct hn_yaml *text = node;
+    if (node->kind != HN_YAML_SCALAR) {
+        hn_config_check_keys(reader, node, "if option");
+        text = hn_config_need(reader, node, "option");
+        hn_config_read_expression(reader, hn_config_need(reader, node, "if"), &option->condition);
     }
-    hn_config_check_keys(reader, node, keys, 2);
-    const struct hn_yaml *text = hn_config_need(reader, node, "option");
-    hn_config_read_expression(reader, hn_config_need(reader, node, "if"), &option->condition);
-    read_option_text(reader, text, option);
+    if (text == NULL ||
+        !hn_config_expect(reader, text->kind == HN_YAML_SCALAR && text->text[0] == '-', text,
+                          "a compile option such as \"--use_fast_math\""))
+        return;
+    char *expanded = hn_config_expand(reader, text, text->text, true);
+    if (!hn_failed(reader->err))
+        hn_option_set_text(option, expanded, &reason);
+    hn_config_take(reader, text, &reason);
+    free(expanded);
+    for (size_t i = 0; i < option->hole_count; i++)
+        hn_config_remember(reader, option->holes[i], text);
 }
 
 static void read_compiler(struct hn_config_reader *reader, const struct hn_yaml *node,
                           struct hn_plan *plan)
 {
-    bool nvcc = node != NULL && node->kind == HN_YAML_SCALAR &&
-                strcmp(node->text, hn_compiler_names[HN_COMPILER_NVCC]) == 0;
-    bool nvrtc = node == NULL || (node->kind == HN_YAML_SCALAR &&
-                                  strcmp(node->text, hn_compiler_names[HN_COMPILER_NVRTC]) == 0);
+    const char *text = node != NULL && node->kind == HN_YAML_SCALAR ? node->text : "";
+    bool nvcc = strcmp(text, hn_compiler_names[HN_COMPILER_NVCC]) == 0;
+    bool nvrtc = node == NULL || strcmp(text, hn_compiler_names[HN_COMPILER_NVRTC]) == 0;
     hn_config_expect(reader, nvcc || nvrtc, node, "nvrtc or nvcc");
     plan->compiler = nvcc ? HN_COMPILER_NVCC : HN_COMPILER_NVRTC;
 }
 
-static void read_refused(struct hn_config_reader *reader, const struct hn_yaml *node,
-                         struct hn_plan *plan)
-{
-    if (node == NULL || !hn_config_expect_kind(reader, node, HN_YAML_SEQUENCE,
-                                               "a list of warnings, as [serialised]"))
-        return;
-    for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
-         item = hn_config_next(reader, item))
-        plan->refused |= 1u << hn_config_read_choice(reader, item, "warning", hn_warning_names,
-                                                     HN_WARNING_COUNT);
-}
-
 void hn_config_read_compile(struct hn_config_reader *reader)
 {
-    static const char *const keys[] = {"compiler", "arch_specific", "refuse", "options"};
     struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "compile");
     if (node == NULL)
         return;
-    static const char *const truths[] = {"false", "true"};
-    hn_config_check_keys(reader, node, keys, sizeof keys / sizeof keys[0]);
+    hn_config_check_keys(reader, node, "compiler arch_specific refuse options");
     read_compiler(reader, hn_yaml_get(node, "compiler"), plan);
-    plan->arch_specific = hn_config_read_choice(reader, hn_yaml_get(node, "arch_specific"),
-                                                "value of arch_specific", truths, 2) == 1;
-    read_refused(reader, hn_yaml_get(node, "refuse"), plan);
+    plan->arch_specific =
+        hn_config_read_flag(reader, hn_yaml_get(node, "arch_specific"), "value of arch_specific");
+    const struct hn_yaml *item =
+        hn_config_list(reader, hn_yaml_get(node, "refuse"), "a list of warnings, as [serialised]");
+    for (; item != NULL; item = item->next)
+        plan->refused |= 1u << hn_config_read_choice(reader, item, "warning", hn_warning_names,
+                                                     HN_WARNING_COUNT);
     const struct hn_yaml *options = hn_yaml_get(node, "options");
-    if (options == NULL ||
-        !hn_config_expect_kind(reader, options, HN_YAML_SEQUENCE,
-                               "a list of options, each a string or {if: ..., option: ...}"))
+    item = hn_config_list(reader, options,
+                          "a list of options, each a string or {if: ..., option: ...}");
+    if (options == NULL)
         return;
-    plan->options = hn_config_allocate(reader, options->count, sizeof *plan->options);
-    for (const struct hn_yaml *item = hn_config_first(reader, options); item != NULL;
-         item = hn_config_next(reader, item))
+    plan->options = hn_need(options->count, sizeof *plan->options);
+    for (; item != NULL && !hn_failed(reader->err); item = item->next)
         read_option(reader, item, &plan->options[plan->option_count++]);
 }
 
@@ -211,25 +421,22 @@ static const struct hn_config_mapping reference_mapping = {&hn_reference_structu
 static void read_files(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
     struct hn_plan *plan = reader->config->plan;
-    if (!hn_config_expect_kind(reader, node, HN_YAML_MAPPING,
-                               "a mapping of outputs to files, as {y: expected.npy}"))
-        return;
+    const struct hn_yaml *item =
+        hn_config_pairs(reader, node, "a mapping of outputs to files, as {y: expected.npy}");
     plan->reference.kind = HN_REFERENCE_FILES;
-    for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
-         item = hn_config_next(reader, item)) {
+    for (; item != NULL && !hn_failed(reader->err); item = item->next) {
         char *path = NULL;
         size_t argument = hn_config_find_argument(reader, item->key);
-        if (reader->status == HN_OK && !hn_argument_is_compared(&plan->arguments[argument]))
+        if (!hn_failed(reader->err) && !hn_argument_is_compared(&plan->arguments[argument]))
             hn_config_fail(reader, item->key,
                            "'%s' has role %s; only output and inout are compared", item->key->text,
                            hn_role_name(plan->arguments[argument].role));
         hn_config_read_path(reader, item, "the path of a data file", &path);
-        if (reader->status == HN_OK)
-            hn_config_take(reader,
-                           hn_reference_add_file(&plan->reference, argument, path, reader->err));
+        if (path != NULL)
+            hn_reference_add_file(&plan->reference, argument, path, reader->err);
         free(path);
     }
-    for (size_t i = 0; reader->status == HN_OK && i < plan->argument_count; i++)
+    for (size_t i = 0; i < plan->argument_count; i++)
         if (hn_argument_is_compared(&plan->arguments[i]) &&
             hn_yaml_get(node, plan->arguments[i].name) == NULL)
             hn_config_fail(reader, node, "'%s' is compared and has no file here; expected one",
@@ -238,6 +445,7 @@ static void read_files(struct hn_config_reader *reader, const struct hn_yaml *no
 
 void hn_config_read_reference(struct hn_config_reader *reader)
 {
+    const struct hn_plan *plan = reader->config->plan;
     struct hn_reference *reference = &reader->config->plan->reference;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "reference");
     if (node == NULL)
@@ -250,8 +458,7 @@ void hn_config_read_reference(struct hn_config_reader *reader)
                                "a mapping with template and entry, or with files, or none"))
         return;
     if (hn_yaml_get(node, "files") != NULL) {
-        static const char *const keys[] = {"files"};
-        hn_config_check_keys(reader, node, keys, 1);
+        hn_config_check_keys(reader, node, "files");
         read_files(reader, hn_yaml_get(node, "files"));
         return;
     }
@@ -262,9 +469,8 @@ void hn_config_read_reference(struct hn_config_reader *reader)
     hn_config_read_mapping(reader, node, &reference_mapping, reference);
     hn_config_read_mapping(reader, node, &reference_step_mapping, &reference->step);
     complete_arguments(reader, &reference->step, false);
-    for (size_t i = 0; reader->status == HN_OK && i < reference->step.argument_count; i++) {
-        const struct hn_argument *argument =
-            &reader->config->plan->arguments[reference->step.arguments[i]];
+    for (size_t i = 0; i < reference->step.argument_count && !hn_failed(reader->err); i++) {
+        const struct hn_argument *argument = &plan->arguments[reference->step.arguments[i]];
         if (argument->role == HN_ROLE_TENSOR_MAP)
             hn_config_fail(reader, hn_yaml_get(node, "arguments"),
                            "'%s' is a tensor map, which a reference is not given; expected '%s', "

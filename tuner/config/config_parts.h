@@ -2,17 +2,141 @@
 #ifndef HONE_TUNER_CONFIG_CONFIG_PARTS_H
 #define HONE_TUNER_CONFIG_CONFIG_PARTS_H
 
-#include "tuner/config/config_read.h"
+#include "base/memory.h"
+#include "base/schema.h"
+#include "tuner/config/config.h"
+#include "tuner/config/yaml.h"
 
-/* The parts of a config, and what they ask one another. */
+/* Inside of the room: reading the YAML tree with messages that say where, and what the parts of a config ask one another.
+ * All that take a reader are sticky: the first failure stays in its err, and what is read after it does nothing, so that
+ * a sequence of reads is a sequence of lines. A node that is NULL is a key that is not there, of which nothing is read. */
+
+/* Where an expression was written. */
+struct hn_config_place {
+    const struct hn_expression *expression;
+    const struct hn_yaml *node;
+};
+
+/* A name for an expression, and its text in brackets, with the names before it written out. */
+struct hn_config_let {
+    char *name;
+    char *text;
+};
+
+struct hn_config_reader {
+    const char *path; /* as given, for messages */
+    char *folder;     /* absolute, of the config file */
+    const struct hn_yaml *root;
+    struct hn_config *config; /* being filled */
+    struct hn_config_place *places;
+    size_t place_count, place_room;
+    const struct hn_config_for *use;
+    struct hn_device device; /* once it was asked for */
+    struct hn_config_let *lets;
+    size_t let_count;
+    struct hn_error *err;
+};
+
+/* HN_ECONFIG: "path:line:column: " and the message; a child of a mapping is blamed at its value. */
+void hn_config_fail(struct hn_config_reader *reader, const struct hn_yaml *node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* "found 'abc', expected a list", for a node of another kind or content. */
+void hn_config_fail_found(struct hn_config_reader *reader, const struct hn_yaml *node, const char *expected);
+/* "unknown <what> 'abc'; nearest is 'abd'", or a list of what is known. */
+void hn_config_fail_unknown(struct hn_config_reader *reader, const struct hn_yaml *node, const char *what,
+                            const char *found, const char *const *known, size_t count);
+/* The failure of a call that knew nothing of the node, whose message `reason` is; where it has none, nothing. The second
+ * says what was read, too: "in '<text>': <reason>". */
+void hn_config_take(struct hn_config_reader *reader, const struct hn_yaml *node, const struct hn_error *reason);
+void hn_config_take_in(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text,
+                       const struct hn_error *reason);
+/* "path:line:column" of a node; the caller frees it. */
+char *hn_config_where(const struct hn_config_reader *reader, const struct hn_yaml *node);
+
+/* These return whether all is well so far. */
+bool hn_config_expect(struct hn_config_reader *reader, bool holds, const struct hn_yaml *node, const char *expected);
+bool hn_config_expect_kind(struct hn_config_reader *reader, const struct hn_yaml *node, enum hn_yaml_kind kind,
+                           const char *expected);
+
+/* The child under key, which has to be there; NULL: the reader has failed. */
+const struct hn_yaml *hn_config_need(struct hn_config_reader *reader, const struct hn_yaml *mapping, const char *key);
+/* The first child of what has to be a list or a mapping; NULL where there is none, or where the reader has failed. */
+const struct hn_yaml *hn_config_list(struct hn_config_reader *reader, const struct hn_yaml *node, const char *expected);
+const struct hn_yaml *hn_config_pairs(struct hn_config_reader *reader, const struct hn_yaml *node, const char *expected);
+/* How many children a node has, which may be NULL. */
+size_t hn_config_count(const struct hn_yaml *node);
+/* That node is a mapping with no other keys than these, which blanks separate. */
+void hn_config_check_keys(struct hn_config_reader *reader, const struct hn_yaml *node, const char *keys);
+/* That no comma inside [] or {} cut a call in two: advice to quote it. */
+bool hn_config_check_cut(struct hn_config_reader *reader, const struct hn_yaml *node);
+
+/* The first rule that a mapping breaks, by what was read of it; NULL: none, or the reader has failed. */
+const struct hn_field_rule *hn_config_broken_rule(const struct hn_config_reader *reader, const struct hn_yaml *node,
+                                            const struct hn_field_rule *rules, const void *owner);
+
+/* Each of these copies into *to, which the caller frees. */
+void hn_config_read_text(struct hn_config_reader *reader, const struct hn_yaml *node, const char *expected, char **to);
+void hn_config_read_word(struct hn_config_reader *reader, const struct hn_yaml *node, const char *expected, char **to);
+/* A path relative to the config file; absolute, and without links where the file is there. */
+void hn_config_read_path(struct hn_config_reader *reader, const struct hn_yaml *node, const char *expected, char **to);
+void hn_config_read_expression(struct hn_config_reader *reader, const struct hn_yaml *node, struct hn_expression **to);
+/* One expression, or a list of one to three. */
+void hn_config_read_dimensions(struct hn_config_reader *reader, const struct hn_yaml *node, struct hn_expression **to);
+/* The place of a word in a list of them, which `what` says the name of; 0 without one. */
+int hn_config_read_choice(struct hn_config_reader *reader, const struct hn_yaml *node, const char *what,
+                          const char *const *choices, size_t count);
+/* true or false; without a node false. */
+bool hn_config_read_flag(struct hn_config_reader *reader, const struct hn_yaml *node, const char *what);
+/* A list of words out of those that are known. */
+void hn_config_read_words(struct hn_config_reader *reader, const struct hn_yaml *node, const char *what,
+                          char *const *known, size_t known_count, char ***words, size_t *count);
+
+/* Whether the name is a token of an expression. */
+bool hn_config_mentions(const char *text, const char *name);
+/* The text with what `let` names written out; with holes only what stands in braces. The caller frees it. */
+char *hn_config_expand(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text, bool holes);
+/* An expression, with what `let` names written out, which hn_config_place() finds the node of. */
+void hn_config_parse(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text,
+                     struct hn_expression **to);
+void hn_config_bind(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text,
+                    struct hn_expression *expression, const struct hn_scope *scope);
+void hn_config_remember(struct hn_config_reader *reader, const struct hn_expression *expression,
+                        const struct hn_yaml *node);
+/* The node that an expression was read from; the whole config when it was not read. */
+const struct hn_yaml *hn_config_place(const struct hn_config_reader *reader, const struct hn_expression *expression);
+
+/* A key that YAML writes in another way than the plan's JSON, or that only one of them has. */
+struct hn_config_form {
+    const char *key;
+    void (*read)(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner); /* NULL: only JSON has it */
+};
+
+/* What a mapping may hold: the members of a struct by their table (runtime/plan/plan_fields.c), but for keys of another
+ * form. What the table needs and has no value at zero - a name, an expression - has to be there. */
+struct hn_config_mapping {
+    const struct hn_structure *structure;
+    const struct hn_config_form *forms; /* ends with a key of NULL */
+    const struct hn_config_mapping *beside; /* whose keys stand beside these; NULL: none */
+};
+
+void hn_config_check_mapping(struct hn_config_reader *reader, const struct hn_yaml *node,
+                             const struct hn_config_mapping *mapping);
+/* Reads the keys that are there, in the order of the table, then those that only YAML has. */
+void hn_config_read_mapping(struct hn_config_reader *reader, const struct hn_yaml *node,
+                            const struct hn_config_mapping *mapping, void *owner);
 
 /* One value; a word is borrowed from the node. An integer 0 after a failure. */
 struct hn_value hn_config_read_value(struct hn_config_reader *reader, const struct hn_yaml *node);
+/* The same as a list of one, whose word is a copy. */
+void hn_config_read_one_value(struct hn_config_reader *reader, const struct hn_yaml *node, struct hn_value **values,
+                              size_t *count);
 /* A list of values, {range: [low, high], step: s} or {powers_of_two: [low, high]}: at least one, none twice, of one
  * kind. The words are copies. */
 void hn_config_read_values(struct hn_config_reader *reader, const struct hn_yaml *node, struct hn_value **values,
                            size_t *count);
 void hn_config_free_values(struct hn_value *values, size_t count);
+/* "word", "boolean" or "number". */
+const char *hn_config_value_kind(const struct hn_value *value);
 /* The value of a list that equals this one, or the same number in another type; NULL. */
 const struct hn_value *hn_config_find_value(const struct hn_value *values, size_t count,
                                             const struct hn_value *value);
@@ -25,6 +149,7 @@ void hn_config_read_problem(struct hn_config_reader *reader);
 void hn_config_read_device(struct hn_config_reader *reader); /* limits that it names, as problem values */
 void hn_config_read_names(struct hn_config_reader *reader);
 void hn_config_read_let(struct hn_config_reader *reader);
+void hn_config_finish_lets(struct hn_config_reader *reader);
 void hn_config_read_constraints(struct hn_config_reader *reader);
 void hn_config_read_computed(struct hn_config_reader *reader); /* values of parameters that problems say */
 void hn_config_read_points(struct hn_config_reader *reader); /* defaults and ladder */
@@ -55,55 +180,44 @@ void hn_config_read_prior(struct hn_config_reader *reader);
 int64_t hn_config_find_limit(struct hn_config_reader *reader, size_t limit, struct hn_error *reason);
 /* Those of an H200, for who wants nothing that depends on the device. */
 int64_t hn_config_nominal_limit(size_t limit);
-/* "M=4096,TILE_WIDTH=16": a problem and the default point. Free it; NULL: the reader has failed. */
-char *hn_config_describe_default(struct hn_config_reader *reader, size_t problem);
-
-/* `sizes` of a family whose values and conditions are there. */
-void hn_config_read_sizes(struct hn_config_reader *reader, const struct hn_yaml *node, struct hn_family *family);
-/* That problems and family have the same values. */
-void hn_config_match_family(struct hn_config_reader *reader);
+/* "M=4096,TILE_WIDTH=16": a problem and the default point. The caller frees it. */
+char *hn_config_describe_default(const struct hn_config *config, size_t problem);
 
 /* That a key is a word that expressions and results leave free. */
 void hn_config_check_name(struct hn_config_reader *reader, const struct hn_yaml *key);
-/* All words of the plan, borrowed; the list is the caller's. NULL: the reader has failed. */
-const char **hn_config_words(struct hn_config_reader *reader, size_t *count);
-/* "path:line:column" of a node, into *to. */
-void hn_config_note_place(struct hn_config_reader *reader, const struct hn_yaml *node, char **to);
+/* What expressions of the config may name: names of the plan, `more` behind them, and all words. */
+struct hn_scope hn_config_scope(const struct hn_plan *plan, char *const *more, size_t more_count);
+void hn_config_finish_scope(struct hn_scope *scope);
 /* One more, written at the node. */
 void hn_config_add_constraint(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text);
 /* Whether the values of a parameter have expressions among them. */
 bool hn_config_is_computed(const struct hn_config_reader *reader, const struct hn_yaml *node);
 /* Computes them, for the problems that there are now. HN_ECONFIG. */
-enum hn_status hn_config_compute(struct hn_config *config, struct hn_error *err);
-/* Builds a space of no more than config->only. HN_ENOTFOUND. */
-enum hn_status hn_config_build_only(const struct hn_config *config, size_t problem, struct hn_space *space,
-                                    struct hn_error *err);
+void hn_config_compute(struct hn_config *config, struct hn_error *err);
+void hn_config_finish_recipe(struct hn_config_recipe *recipe);
 /* Drops the values of a parameter that are not marked. */
 void hn_config_keep_values(struct hn_config_parameter *parameter, const bool *keep);
-void hn_config_finish_recipe(struct hn_config_recipe *recipe);
-void hn_config_finish_lets(struct hn_config_reader *reader);
+struct hn_config_parameter *hn_config_find_parameter(const struct hn_config *config, const char *name);
+/* Builds a space of no more than config->only. HN_ENOTFOUND. */
+void hn_config_build_only(const struct hn_config *config, size_t problem, struct hn_space *space, struct hn_error *err);
 
 /* The place of the argument of kernels that the node names. */
 size_t hn_config_find_argument(struct hn_config_reader *reader, const struct hn_yaml *node);
-/* `fill` and `file` of an argument, each a form; what is filled without one. */
-void hn_config_read_fill(struct hn_config_reader *reader, const struct hn_yaml *node, void *argument);
-void hn_config_read_file(struct hn_config_reader *reader, const struct hn_yaml *node, void *argument);
-void hn_config_default_fill(struct hn_argument *argument);
+/* The same of arguments that `fits` takes; `why_not` says of one of that name that it does not. */
+size_t hn_config_find_among(struct hn_config_reader *reader, const struct hn_yaml *node, const char *what,
+                            bool (*fits)(const struct hn_argument *argument), const char *why_not);
 /* That a fill makes sense for these values of the plan's names. */
 void hn_config_check_fill(struct hn_config_reader *reader, const struct hn_argument *argument,
                           const struct hn_value *values, const char *where);
 /* `compare` of an argument, a form. */
 void hn_config_read_own_compare(struct hn_config_reader *reader, const struct hn_yaml *node, void *argument);
-/* A step that copies, for the pipeline. */
-void hn_config_read_copy(struct hn_config_reader *reader, const struct hn_yaml *node);
 /* Once expressions are bound: that its words are known and what is copied is of one size. */
 void hn_config_check_pipeline(struct hn_config_reader *reader);
 /* That the default point makes chunks of a problem. */
 void hn_config_try_pipeline(struct hn_config_reader *reader, size_t problem, const char *where);
 
-/* Whether a point satisfies all constraints for a problem. *broken becomes the first constraint that it does not,
- * or NULL; HN_ECONFIG when a constraint has no value there. */
-enum hn_status hn_config_test_point(const struct hn_config *config, size_t problem, const struct hn_bindings *point,
-                                    const struct hn_config_constraint **broken, struct hn_error *err);
+/* The first constraint that a point does not satisfy for a problem, or NULL. HN_ECONFIG when a constraint has no value there. */
+const struct hn_config_constraint *hn_config_find_broken(const struct hn_config *config, size_t problem,
+                                                         const struct hn_bindings *point, struct hn_error *err);
 
 #endif

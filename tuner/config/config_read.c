@@ -1,25 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/config/config_read.h"
-
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN = 60 }; /* characters of a text that a message shows */
+#include "base/expression/expression_json.h"
+#include "tuner/config/config_parts.h"
+
+enum {
+    SHOWN = 60,
+    KEYS_MOST = 64
+}; /* characters of a text that a message shows; keys of a mapping */
+
+/* Failing. */
 
 void hn_config_fail(struct hn_config_reader *reader, const struct hn_yaml *node, const char *format,
                     ...)
 {
     char message[3072];
     va_list arguments;
-    if (reader->status != HN_OK)
+    if (hn_failed(reader->err))
         return;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    reader->status = hn_fail(reader->err, HN_ECONFIG, "%s:%d:%d: %s", reader->path, node->line,
-                             node->column, message);
+    hn_fail(reader->err, HN_ECONFIG, "%s:%d:%d: %s", reader->path, node->line, node->column,
+            message);
 }
 
 static bool is_nothing(const struct hn_yaml *node)
@@ -27,6 +34,12 @@ static bool is_nothing(const struct hn_yaml *node)
     return node->kind == HN_YAML_SCALAR && !node->quoted &&
            (node->text[0] == '\0' || strcmp(node->text, "~") == 0 ||
             strcmp(node->text, "null") == 0);
+}
+
+/* Whether it is a scalar with something in it. */
+static bool has_text(const struct hn_yaml *node)
+{
+    return node->kind == HN_YAML_SCALAR && !is_nothing(node) && node->text[0] != '\0';
 }
 
 static const char *dots_behind(const char *text)
@@ -37,7 +50,7 @@ static const char *dots_behind(const char *text)
 void hn_config_fail_found(struct hn_config_reader *reader, const struct hn_yaml *node,
                           const char *expected)
 {
-    if (reader->status != HN_OK)
+    if (hn_failed(reader->err))
         return;
     if (node->kind != HN_YAML_SCALAR)
         hn_config_fail(reader, node, "found %s, expected %s", hn_yaml_kind_name(node->kind),
@@ -49,10 +62,15 @@ void hn_config_fail_found(struct hn_config_reader *reader, const struct hn_yaml 
                        dots_behind(node->text), expected);
 }
 
-static void append_list(struct hn_text *list, const char *const *names, size_t count)
+/* "a, b, c". The caller frees it. */
+static char *join(const char *const *names, size_t count)
 {
+    struct hn_text list;
+    hn_text_init(&list);
+    hn_text_append(&list, "");
     for (size_t i = 0; i < count; i++)
-        hn_text_printf(list, "%s%s", i == 0 ? "" : ", ", names[i]);
+        hn_text_printf(&list, "%s%s", i == 0 ? "" : ", ", names[i]);
+    return hn_needed(hn_text_take(&list));
 }
 
 void hn_config_fail_unknown(struct hn_config_reader *reader, const struct hn_yaml *node,
@@ -60,15 +78,37 @@ void hn_config_fail_unknown(struct hn_config_reader *reader, const struct hn_yam
                             size_t count)
 {
     const char *nearest = hn_text_nearest(found, known, count);
-    struct hn_text list;
+    char *list = join(known, count);
     if (nearest != NULL)
         hn_config_fail(reader, node, "unknown %s '%.*s'; nearest is '%s'", what, SHOWN, found,
                        nearest);
-    hn_text_init(&list);
-    append_list(&list, known, count);
-    hn_config_fail(reader, node, "unknown %s '%.*s'; there %s %s", what, SHOWN, found,
-                   count == 1 ? "is only" : "are", list.data == NULL ? "none" : list.data);
-    hn_text_finish(&list);
+    else
+        hn_config_fail(reader, node, "unknown %s '%.*s'; there %s %s", what, SHOWN, found,
+                       count == 1 ? "is only" : "are", count == 0 ? "none" : list);
+    free(list);
+}
+
+void hn_config_take(struct hn_config_reader *reader, const struct hn_yaml *node,
+                    const struct hn_error *reason)
+{
+    if (hn_failed(reason))
+        hn_config_fail(reader, node, "%s", reason->message);
+}
+
+void hn_config_take_in(struct hn_config_reader *reader, const struct hn_yaml *node,
+                       const char *text, const struct hn_error *reason)
+{
+    if (hn_failed(reason))
+        hn_config_fail(reader, node, "in '%.*s%s': %s", SHOWN, text, dots_behind(text),
+                       reason->message);
+}
+
+char *hn_config_where(const struct hn_config_reader *reader, const struct hn_yaml *node)
+{
+    char *where = NULL;
+    if (asprintf(&where, "%s:%d:%d", reader->path, node->line, node->column) < 0)
+        hn_needed(NULL);
+    return where;
 }
 
 bool hn_config_expect(struct hn_config_reader *reader, bool holds, const struct hn_yaml *node,
@@ -76,7 +116,7 @@ bool hn_config_expect(struct hn_config_reader *reader, bool holds, const struct 
 {
     if (!holds)
         hn_config_fail_found(reader, node, expected);
-    return reader->status == HN_OK;
+    return !hn_failed(reader->err);
 }
 
 bool hn_config_expect_kind(struct hn_config_reader *reader, const struct hn_yaml *node,
@@ -85,64 +125,36 @@ bool hn_config_expect_kind(struct hn_config_reader *reader, const struct hn_yaml
     return hn_config_expect(reader, node == NULL || node->kind == kind, node, expected);
 }
 
-bool hn_config_take(struct hn_config_reader *reader, enum hn_status status)
-{
-    if (reader->status == HN_OK)
-        reader->status = status;
-    return reader->status == HN_OK;
-}
-
-bool hn_config_take_in(struct hn_config_reader *reader, const struct hn_yaml *node,
-                       const char *text, enum hn_status status, const struct hn_error *reason)
-{
-    if (status == HN_ENOMEM)
-        hn_config_take(reader, hn_fail_memory(reader->err));
-    else if (status != HN_OK)
-        hn_config_fail(reader, node, "in '%.*s%s': %s", SHOWN, text, dots_behind(text),
-                       reason->message);
-    return reader->status == HN_OK;
-}
-
-void *hn_config_allocate(struct hn_config_reader *reader, size_t count, size_t size)
-{
-    if (reader->status != HN_OK)
-        return NULL;
-    void *made = calloc(count + 1, size);
-    if (made == NULL)
-        reader->status = hn_fail_memory(reader->err);
-    return made;
-}
-
-void hn_config_copy(struct hn_config_reader *reader, const char *text, char **to)
-{
-    if (reader->status != HN_OK)
-        return;
-    *to = strdup(text);
-    if (*to == NULL)
-        reader->status = hn_fail_memory(reader->err);
-}
+/* The children of a node. */
 
 const struct hn_yaml *hn_config_need(struct hn_config_reader *reader, const struct hn_yaml *mapping,
                                      const char *key)
 {
-    if (reader->status != HN_OK)
-        return NULL;
     const struct hn_yaml *child = hn_yaml_get(mapping, key);
     if (child == NULL)
         hn_config_fail(reader, mapping, "key '%s' is missing", key);
-    return child;
+    return hn_failed(reader->err) ? NULL : child;
 }
 
-const struct hn_yaml *hn_config_first(const struct hn_config_reader *reader,
-                                      const struct hn_yaml *node)
+const struct hn_yaml *hn_config_list(struct hn_config_reader *reader, const struct hn_yaml *node,
+                                     const char *expected)
 {
-    return reader->status == HN_OK && node != NULL ? node->child : NULL;
+    return hn_config_expect_kind(reader, node, HN_YAML_SEQUENCE, expected) && node != NULL
+               ? node->child
+               : NULL;
 }
 
-const struct hn_yaml *hn_config_next(const struct hn_config_reader *reader,
-                                     const struct hn_yaml *child)
+const struct hn_yaml *hn_config_pairs(struct hn_config_reader *reader, const struct hn_yaml *node,
+                                      const char *expected)
 {
-    return reader->status == HN_OK ? child->next : NULL;
+    return hn_config_expect_kind(reader, node, HN_YAML_MAPPING, expected) && node != NULL
+               ? node->child
+               : NULL;
+}
+
+size_t hn_config_count(const struct hn_yaml *node)
+{
+    return node == NULL ? 0 : node->count;
 }
 
 static bool contains(const char *const *keys, size_t count, const char *key)
@@ -153,19 +165,30 @@ static bool contains(const char *const *keys, size_t count, const char *key)
     return false;
 }
 
-void hn_config_check_keys(struct hn_config_reader *reader, const struct hn_yaml *node,
-                          const char *const *keys, size_t count)
+static void check_keys(struct hn_config_reader *reader, const struct hn_yaml *node,
+                       const char *const *keys, size_t count)
 {
-    hn_config_expect_kind(reader, node, HN_YAML_MAPPING, "a mapping");
     const struct hn_yaml *before = NULL;
-    for (const struct hn_yaml *child = hn_config_first(reader, node); child != NULL;
-         child = hn_config_next(reader, child)) {
+    const struct hn_yaml *child = hn_config_pairs(reader, node, "a mapping");
+    for (; child != NULL; before = child, child = child->next)
         /* {count: max(M, N)} has a key "N)": the value before it is to blame. */
         if (!contains(keys, count, child->key->text) &&
             (before == NULL || hn_config_check_cut(reader, before)))
             hn_config_fail_unknown(reader, child->key, "key", child->key->text, keys, count);
-        before = child;
+}
+
+void hn_config_check_keys(struct hn_config_reader *reader, const struct hn_yaml *node,
+                          const char *keys)
+{
+    const char *list[KEYS_MOST];
+    size_t count = 0;
+    char *rest = NULL, *copy = hn_need_copy(keys);
+    for (char *key = strtok_r(copy, " ", &rest); key != NULL; key = strtok_r(NULL, " ", &rest)) {
+        assert(count < KEYS_MOST);
+        list[count++] = key;
     }
+    check_keys(reader, node, list, count);
+    free(copy);
 }
 
 bool hn_config_check_cut(struct hn_config_reader *reader, const struct hn_yaml *node)
@@ -179,17 +202,28 @@ bool hn_config_check_cut(struct hn_config_reader *reader, const struct hn_yaml *
                        "found '%.*s' with a parenthesis left open, since a comma inside [] or {} "
                        "ends it; quote this: \"%.*s, ...\"",
                        SHOWN, node->text, SHOWN, node->text);
-    return reader->status == HN_OK;
+    return !hn_failed(reader->err);
 }
+
+const struct hn_field_rule *hn_config_broken_rule(const struct hn_config_reader *reader,
+                                                  const struct hn_yaml *node,
+                                                  const struct hn_field_rule *rule,
+                                                  const void *owner)
+{
+    if (hn_failed(reader->err))
+        return NULL;
+    while (rule->key != NULL && (hn_yaml_get(node, rule->key) == NULL || rule->holds(owner)))
+        rule++;
+    return rule->key == NULL ? NULL : rule;
+}
+
+/* Texts and words. */
 
 void hn_config_read_text(struct hn_config_reader *reader, const struct hn_yaml *node,
                          const char *expected, char **to)
 {
-    if (node != NULL &&
-        hn_config_expect(reader,
-                         node->kind == HN_YAML_SCALAR && !is_nothing(node) && node->text[0] != '\0',
-                         node, expected))
-        hn_config_copy(reader, node->text, to);
+    if (node != NULL && hn_config_expect(reader, has_text(node), node, expected))
+        *to = hn_need_copy(node->text);
 }
 
 void hn_config_read_word(struct hn_config_reader *reader, const struct hn_yaml *node,
@@ -201,88 +235,41 @@ void hn_config_read_word(struct hn_config_reader *reader, const struct hn_yaml *
         hn_config_read_text(reader, node, expected, to);
 }
 
-void hn_config_remember(struct hn_config_reader *reader, const struct hn_expression *expression,
-                        const struct hn_yaml *node)
+void hn_config_read_path(struct hn_config_reader *reader, const struct hn_yaml *node,
+                         const char *expected, char **to)
 {
-    if (reader->status != HN_OK)
+    char *written = NULL, *path = NULL;
+    hn_config_read_text(reader, node, expected, &written);
+    if (written == NULL)
         return;
-    /* Grows at every power of two. */
-    size_t count = reader->place_count;
-    if ((count & (count - 1)) == 0) {
-        size_t room = count == 0 ? 1 : 2 * count;
-        struct hn_config_place *grown = realloc(reader->places, room * sizeof *grown);
-        if (grown == NULL) {
-            reader->status = hn_fail_memory(reader->err);
-            return;
-        }
-        reader->places = grown;
-    }
-    reader->places[reader->place_count++] = (struct hn_config_place){expression, node};
+    bool absolute = written[0] == '/';
+    if (asprintf(&path, "%s%s%s", absolute ? "" : reader->folder, absolute ? "" : "/", written) < 0)
+        hn_needed(NULL);
+    free(written);
+    char *real = realpath(path, NULL);
+    if (real != NULL)
+        free(path);
+    *to = real != NULL ? real : path;
 }
 
-const struct hn_yaml *hn_config_place(const struct hn_config_reader *reader,
-                                      const struct hn_expression *expression)
-{
-    for (size_t i = 0; i < reader->place_count; i++)
-        if (reader->places[i].expression == expression)
-            return reader->places[i].node;
-    return reader->root;
-}
-
-void hn_config_read_expression(struct hn_config_reader *reader, const struct hn_yaml *node,
-                               struct hn_expression **to)
-{
-    struct hn_error reason = {0};
-    if (node == NULL ||
-        !hn_config_expect(
-            reader, node->kind == HN_YAML_SCALAR && !is_nothing(node) && node->text[0] != '\0',
-            node, "an expression") ||
-        !hn_config_check_cut(reader, node))
-        return;
-    char *text = hn_config_expand(reader, node, node->text, false);
-    if (text == NULL)
-        return;
-    enum hn_status status = hn_expression_parse(text, to, &reason);
-    if (hn_config_take_in(reader, node, node->text, status, &reason))
-        hn_config_remember(reader, *to, node);
-    free(text);
-}
-
-void hn_config_read_dimensions(struct hn_config_reader *reader, const struct hn_yaml *node,
-                               struct hn_expression **to)
-{
-    if (node == NULL || node->kind == HN_YAML_SCALAR) {
-        hn_config_read_expression(reader, node, to);
-        return;
-    }
-    const struct hn_yaml *item;
-    for (item = hn_config_first(reader, node); item != NULL; item = hn_config_next(reader, item))
-        hn_config_check_cut(reader, item);
-    hn_config_expect(reader, node->kind == HN_YAML_SEQUENCE && node->count >= 1 && node->count <= 3,
-                     node, "an expression, or a list of 1 to 3: x, y, z");
-    for (item = hn_config_first(reader, node); item != NULL; item = hn_config_next(reader, item))
-        hn_config_read_expression(reader, item, to++);
-}
-
-/* "one of a, b, c", or "a or b". */
+/* "found 'x', expected one of a, b, c", or "a or b". */
 static void fail_choice(struct hn_config_reader *reader, const struct hn_yaml *node,
                         const char *const *choices, size_t count)
 {
-    struct hn_text list;
-    hn_text_init(&list);
-    hn_text_append(&list, count == 2 ? "" : "one of ");
+    char expected[1024];
+    char *list = join(choices, count);
     if (count == 2)
-        hn_text_printf(&list, "%s or %s", choices[0], choices[1]);
+        snprintf(expected, sizeof expected, "%s or %s", choices[0], choices[1]);
     else
-        append_list(&list, choices, count);
-    hn_config_fail_found(reader, node, list.data == NULL ? "another word" : list.data);
-    hn_text_finish(&list);
+        snprintf(expected, sizeof expected, "one of %s", list);
+    hn_config_fail_found(reader, node, expected);
+    free(list);
 }
 
 int hn_config_read_choice(struct hn_config_reader *reader, const struct hn_yaml *node,
                           const char *what, const char *const *choices, size_t count)
 {
-    if (reader->status != HN_OK || node == NULL)
+    if (hn_failed(reader->err) || node == NULL)
         return 0;
     for (size_t i = 0; node->kind == HN_YAML_SCALAR && i < count; i++)
         if (strcmp(node->text, choices[i]) == 0)
@@ -295,6 +282,13 @@ int hn_config_read_choice(struct hn_config_reader *reader, const struct hn_yaml 
     return 0;
 }
 
+bool hn_config_read_flag(struct hn_config_reader *reader, const struct hn_yaml *node,
+                         const char *what)
+{
+    static const char *const truths[] = {"false", "true"};
+    return hn_config_read_choice(reader, node, what, truths, 2) == 1;
+}
+
 void hn_config_read_words(struct hn_config_reader *reader, const struct hn_yaml *node,
                           const char *what, char *const *known, size_t known_count, char ***words,
                           size_t *count)
@@ -302,35 +296,228 @@ void hn_config_read_words(struct hn_config_reader *reader, const struct hn_yaml 
     const char *const *names = (const char *const *)known;
     char expected[64];
     snprintf(expected, sizeof expected, "a list of %ss", what);
-    if (node == NULL || !hn_config_expect_kind(reader, node, HN_YAML_SEQUENCE, expected))
-        return;
+    const struct hn_yaml *item = hn_config_list(reader, node, expected);
     snprintf(expected, sizeof expected, "the name of a %s", what);
-    *words = hn_config_allocate(reader, node->count, sizeof **words);
-    for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
-         item = hn_config_next(reader, item)) {
+    if (node != NULL)
+        *words = hn_need(node->count, sizeof **words);
+    for (; item != NULL && !hn_failed(reader->err); item = item->next) {
         hn_config_read_word(reader, item, expected, &(*words)[(*count)++]);
-        if (reader->status == HN_OK && !contains(names, known_count, item->text))
+        if (!hn_failed(reader->err) && !contains(names, known_count, item->text))
             hn_config_fail_unknown(reader, item, what, item->text, names, known_count);
     }
 }
 
-void hn_config_read_path(struct hn_config_reader *reader, const struct hn_yaml *node,
-                         const char *expected, char **to)
+/* Expressions. */
+
+void hn_config_remember(struct hn_config_reader *reader, const struct hn_expression *expression,
+                        const struct hn_yaml *node)
 {
-    char *written = NULL;
-    hn_config_read_text(reader, node, expected, &written);
-    if (written == NULL)
+    reader->places = hn_need_room(reader->places, &reader->place_room, reader->place_count,
+                                  sizeof *reader->places);
+    reader->places[reader->place_count++] = (struct hn_config_place){expression, node};
+}
+
+const struct hn_yaml *hn_config_place(const struct hn_config_reader *reader,
+                                      const struct hn_expression *expression)
+{
+    for (size_t i = 0; i < reader->place_count; i++)
+        if (reader->places[i].expression == expression)
+            return reader->places[i].node;
+    return reader->root;
+}
+
+void hn_config_parse(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text,
+                     struct hn_expression **to)
+{
+    struct hn_error reason = {0};
+    if (hn_failed(reader->err))
         return;
-    if (written[0] == '/')
-        *to = strdup(written);
-    else if (asprintf(to, "%s/%s", reader->folder, written) < 0)
-        *to = NULL;
-    free(written);
-    char *real = *to == NULL ? NULL : realpath(*to, NULL);
-    if (real != NULL) {
-        free(*to);
-        *to = real;
+    char *expanded = hn_config_expand(reader, node, text, false);
+    if (!hn_failed(reader->err) && hn_expression_parse(expanded, to, &reason) == HN_OK)
+        hn_config_remember(reader, *to, node);
+    hn_config_take_in(reader, node, text, &reason);
+    free(expanded);
+}
+
+void hn_config_bind(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text,
+                    struct hn_expression *expression, const struct hn_scope *scope)
+{
+    struct hn_error reason = {0};
+    if (hn_failed(reader->err))
+        return;
+    hn_expression_bind(expression, scope, &reason);
+    hn_config_take_in(reader, node, text, &reason);
+}
+
+void hn_config_read_expression(struct hn_config_reader *reader, const struct hn_yaml *node,
+                               struct hn_expression **to)
+{
+    if (node != NULL && hn_config_expect(reader, has_text(node), node, "an expression") &&
+        hn_config_check_cut(reader, node))
+        hn_config_parse(reader, node, node->text, to);
+}
+
+void hn_config_read_dimensions(struct hn_config_reader *reader, const struct hn_yaml *node,
+                               struct hn_expression **to)
+{
+    if (node == NULL || node->kind == HN_YAML_SCALAR) {
+        hn_config_read_expression(reader, node, to);
+        return;
     }
-    if (*to == NULL)
-        reader->status = hn_fail_memory(reader->err);
+    for (const struct hn_yaml *item = node->child; item != NULL; item = item->next)
+        hn_config_check_cut(reader, item);
+    if (!hn_config_expect(reader,
+                          node->kind == HN_YAML_SEQUENCE && node->count >= 1 && node->count <= 3,
+                          node, "an expression, or a list of 1 to 3: x, y, z"))
+        return;
+    for (const struct hn_yaml *item = node->child; item != NULL; item = item->next)
+        hn_config_read_expression(reader, item, to++);
+}
+
+/* A mapping by a table of fields. */
+
+static const struct hn_config_form *find_form(const struct hn_config_mapping *mapping,
+                                              const char *key)
+{
+    const struct hn_config_form *form = mapping->forms;
+    while (form != NULL && form->key != NULL && strcmp(form->key, key) != 0)
+        form++;
+    return form != NULL && form->key != NULL ? form : NULL;
+}
+
+static bool has_field(const struct hn_structure *structure, const char *key)
+{
+    for (size_t i = 0; i < structure->count; i++)
+        if (structure->fields[i].key != NULL && strcmp(structure->fields[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+void hn_config_check_mapping(struct hn_config_reader *reader, const struct hn_yaml *node,
+                             const struct hn_config_mapping *mapping)
+{
+    const char *keys[KEYS_MOST];
+    size_t count = 0;
+    for (; mapping != NULL; mapping = mapping->beside) {
+        const struct hn_structure *structure = mapping->structure;
+        for (size_t i = 0; i < structure->count; i++) {
+            const char *key = structure->fields[i].key;
+            const struct hn_config_form *form = key == NULL ? NULL : find_form(mapping, key);
+            if (key != NULL && (form == NULL || form->read != NULL))
+                keys[count++] = key;
+        }
+        for (const struct hn_config_form *form = mapping->forms; form != NULL && form->key != NULL;
+             form++)
+            if (!has_field(structure, form->key))
+                keys[count++] = form->key;
+        assert(count <= KEYS_MOST);
+    }
+    check_keys(reader, node, keys, count);
+}
+
+/* What a zero stands for can be left out: the first choice, false, no element. */
+static bool is_needed(const struct hn_field *field)
+{
+    return field->needed && field->kind != HN_FIELD_CHOICE && field->kind != HN_FIELD_FLAG &&
+           field->kind != HN_FIELD_NAMED_FLAG && field->kind != HN_FIELD_LIST;
+}
+
+/* One, or a list; its table says how many at most. */
+static void read_expressions(struct hn_config_reader *reader, const struct hn_field *field,
+                             const struct hn_yaml *node, void *owner)
+{
+    bool list = node->kind == HN_YAML_SEQUENCE;
+    size_t room = list ? node->count : 1, *count = hn_field_count(field, owner);
+    char expected[64];
+    for (const struct hn_yaml *item = list ? node->child : NULL; item != NULL; item = item->next)
+        hn_config_check_cut(reader, item);
+    snprintf(expected, sizeof expected, "an expression, or a list of 1 to %zu", field->most);
+    if (!hn_config_expect(reader, node->kind != HN_YAML_MAPPING && room > 0 && room <= field->most,
+                          node, expected))
+        return;
+    struct hn_expression **read = hn_need(room, sizeof(struct hn_expression *));
+    memcpy(hn_field_member(field, owner), &read, sizeof read);
+    for (const struct hn_yaml *item = list ? node->child : node; *count < room; item = item->next)
+        hn_config_read_expression(reader, item, &read[(*count)++]);
+}
+
+/* Arguments by their names; a list of anything else has a form of its own. */
+static void read_arguments(struct hn_config_reader *reader, const struct hn_field *field,
+                           const struct hn_yaml *node, void *owner)
+{
+    const struct hn_yaml *item = hn_config_list(reader, node, "a list of arguments' names");
+    size_t *indices = hn_need(node->count, sizeof *indices), *count = hn_field_count(field, owner);
+    memcpy(hn_field_member(field, owner), &indices, sizeof indices);
+    for (; item != NULL; item = item->next)
+        indices[(*count)++] = hn_config_find_argument(reader, item);
+}
+
+static void read_field(struct hn_config_reader *reader, const struct hn_field *field,
+                       const struct hn_yaml *node, void *owner)
+{
+    void *member = hn_field_member(field, owner);
+    const struct hn_structure *item = field->of;
+    const struct hn_config_mapping inner = {field->of, NULL, NULL};
+    int choice;
+    switch (field->kind) {
+    case HN_FIELD_WORD:
+        hn_config_read_word(reader, node, "a name ([A-Za-z_][A-Za-z0-9_]*)", member);
+        return;
+    case HN_FIELD_INDEX:
+        *(size_t *)member = hn_config_find_argument(reader, node);
+        return;
+    case HN_FIELD_FLAG:
+        *(bool *)member = hn_config_read_flag(reader, node, field->key);
+        return;
+    case HN_FIELD_CHOICE:
+    case HN_FIELD_NAMED_FLAG:
+        choice = hn_config_read_choice(reader, node, field->key, field->of, (size_t)field->choices);
+        if (field->kind == HN_FIELD_CHOICE)
+            memcpy(member, &choice, sizeof choice);
+        else
+            *(bool *)member = choice == 1;
+        return;
+    case HN_FIELD_STRUCT:
+        hn_config_check_mapping(reader, node, &inner);
+        hn_config_read_mapping(reader, node, &inner, member);
+        return;
+    case HN_FIELD_LIST:
+        assert(item == &hn_expression_list || item->fields[0].kind == HN_FIELD_INDEX);
+        if (item == &hn_expression_list)
+            read_expressions(reader, field, node, owner);
+        else
+            read_arguments(reader, field, node, owner);
+        return;
+    default:
+        assert(field->of == &hn_expression_field || field->of == &hn_dimensions_field);
+        if (field->of == &hn_expression_field)
+            hn_config_read_expression(reader, node, member);
+        else
+            hn_config_read_dimensions(reader, node, member);
+    }
+}
+
+void hn_config_read_mapping(struct hn_config_reader *reader, const struct hn_yaml *node,
+                            const struct hn_config_mapping *mapping, void *owner)
+{
+    const struct hn_structure *structure = mapping->structure;
+    for (size_t i = 0; i < structure->count && !hn_failed(reader->err); i++) {
+        const struct hn_field *field = &structure->fields[i];
+        if (field->key == NULL || (field->when != NULL && !field->when(owner)))
+            continue;
+        const struct hn_config_form *form = find_form(mapping, field->key);
+        const struct hn_yaml *child = hn_yaml_get(node, field->key);
+        if (child == NULL && form == NULL && is_needed(field))
+            hn_config_need(reader, node, field->key);
+        else if (child != NULL && form == NULL)
+            read_field(reader, field, child, owner);
+        else if (child != NULL && form->read != NULL)
+            form->read(reader, child, owner);
+    }
+    for (const struct hn_config_form *form = mapping->forms;
+         form != NULL && form->key != NULL && !hn_failed(reader->err); form++) {
+        const struct hn_yaml *child = hn_yaml_get(node, form->key);
+        if (child != NULL && !has_field(structure, form->key))
+            form->read(reader, child, owner);
+    }
 }

@@ -10,7 +10,7 @@
 
 enum { PROBLEMS_MOST = 10000 };
 
-/* What expressions or the results call something else. */
+/* A key that expressions or results do not use for something else. */
 void hn_config_check_name(struct hn_config_reader *reader, const struct hn_yaml *key)
 {
     static const char *const taken[] = {"and",  "or",      "not",   "in",    "if",
@@ -22,33 +22,20 @@ void hn_config_check_name(struct hn_config_reader *reader, const struct hn_yaml 
             hn_config_fail(reader, key, "'%s' can not be a name: expressions use it", key->text);
 }
 
-static void read_one_value(struct hn_config_reader *reader, const struct hn_yaml *node,
-                           struct hn_config_parameter *parameter)
-{
-    struct hn_value value = hn_config_read_value(reader, node);
-    if (value.type == HN_WORD)
-        hn_config_copy(reader, value.word, (char **)&value.word);
-    parameter->values = hn_config_allocate(reader, 1, sizeof *parameter->values);
-    if (parameter->values != NULL)
-        parameter->values[parameter->count++] = value;
-    else if (value.type == HN_WORD)
-        free((char *)value.word);
-}
-
 /* Names with their values: lists, or scalars where they may be. */
 static void read_lists(struct hn_config_reader *reader, const struct hn_yaml *mapping, bool scalars,
                        struct hn_config_parameter **lists, size_t *count)
 {
-    *lists = hn_config_allocate(reader, mapping->count, sizeof **lists);
-    for (const struct hn_yaml *child = hn_config_first(reader, mapping); child != NULL;
-         child = hn_config_next(reader, child)) {
+    *lists = hn_need(mapping->count, sizeof **lists);
+    const struct hn_yaml *child = mapping->child;
+    for (; child != NULL && !hn_failed(reader->err); child = child->next) {
         struct hn_config_parameter *list = &(*lists)[(*count)++];
         hn_config_check_name(reader, child->key);
-        hn_config_copy(reader, child->key->text, &list->name);
+        list->name = hn_need_copy(child->key->text);
         if (scalars && child->kind == HN_YAML_SCALAR)
-            read_one_value(reader, child, list);
+            hn_config_read_one_value(reader, child, &list->values, &list->count);
         else if (!scalars && hn_config_is_computed(reader, child))
-            list->recipe = hn_config_allocate(reader, 1, sizeof *list->recipe);
+            list->recipe = hn_need(1, sizeof *list->recipe);
         else
             hn_config_read_values(reader, child, &list->values, &list->count);
     }
@@ -66,13 +53,23 @@ void hn_config_read_parameters(struct hn_config_reader *reader)
     read_lists(reader, node, false, &config->parameters, &config->parameter_count);
 }
 
-/* Makes room for that many problems; there have to be fewer. */
+struct hn_config_parameter *hn_config_find_parameter(const struct hn_config *config,
+                                                     const char *name)
+{
+    for (size_t i = 0; i < config->parameter_count; i++)
+        if (strcmp(config->parameters[i].name, name) == 0)
+            return &config->parameters[i];
+    return NULL;
+}
+
+/* Problems. */
+
 static void make_room(struct hn_config_reader *reader, size_t count)
 {
     if (count > PROBLEMS_MOST)
         hn_config_fail(reader, hn_yaml_get(reader->root, "problem"),
                        "found more than %d problems, expected fewer", PROBLEMS_MOST);
-    reader->config->problems = hn_config_allocate(reader, count, sizeof *reader->config->problems);
+    reader->config->problems = hn_need(count, sizeof *reader->config->problems);
 }
 
 static struct hn_bindings *add_problem(struct hn_config *config)
@@ -90,23 +87,13 @@ static void multiply_out(struct hn_config_reader *reader, const struct hn_config
     for (size_t i = 0; i < count && total <= PROBLEMS_MOST; i++)
         total *= lists[i].count;
     make_room(reader, total);
-    for (size_t p = 0; p < total && reader->status == HN_OK; p++) {
+    for (size_t p = 0; p < total && !hn_failed(reader->err); p++) {
         struct hn_bindings *problem = add_problem(reader->config);
         size_t rest = p;
-        for (size_t i = count; i-- > 0 && reader->status == HN_OK; rest /= lists[i].count)
-            hn_config_take(reader,
-                           hn_bindings_set(problem, lists[i].name,
-                                           &lists[i].values[rest % lists[i].count], reader->err));
+        for (size_t i = count; i-- > 0; rest /= lists[i].count)
+            hn_bindings_set(problem, lists[i].name, &lists[i].values[rest % lists[i].count],
+                            reader->err);
     }
-}
-
-static void free_lists(struct hn_config_parameter *lists, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        free(lists[i].name);
-        hn_config_free_values(lists[i].values, lists[i].count);
-    }
-    free(lists);
 }
 
 static void read_one_mapping(struct hn_config_reader *reader, const struct hn_yaml *node)
@@ -114,13 +101,13 @@ static void read_one_mapping(struct hn_config_reader *reader, const struct hn_ya
     struct hn_config_parameter *lists = NULL;
     size_t count = 0;
     read_lists(reader, node, true, &lists, &count);
-    multiply_out(reader, lists, count);
-    free_lists(lists, count);
-}
-
-static const char *kind_of(const struct hn_value *value)
-{
-    return value->type == HN_WORD ? "word" : value->type == HN_BOOLEAN ? "boolean" : "number";
+    if (!hn_failed(reader->err))
+        multiply_out(reader, lists, count);
+    for (size_t i = 0; i < count; i++) {
+        free(lists[i].name);
+        hn_config_free_values(lists[i].values, lists[i].count);
+    }
+    free(lists);
 }
 
 /* A problem in a list has the names of the first, each with a value of the same kind. */
@@ -128,43 +115,38 @@ static void read_problem_value(struct hn_config_reader *reader, const struct hn_
                                struct hn_bindings *problem)
 {
     const struct hn_bindings *first = &reader->config->problems[0];
+    const struct hn_value *model = hn_bindings_get(first, node->key->text);
     hn_config_check_name(reader, node->key);
     struct hn_value value = hn_config_read_value(reader, node);
-    const struct hn_value *model = hn_bindings_get(first, node->key->text);
+    const char *kind = hn_config_value_kind(&value);
     if (problem != first && model == NULL)
         hn_config_fail(reader, node->key, "the first problem has no '%s'", node->key->text);
-    else if (problem != first && strcmp(kind_of(model), kind_of(&value)) != 0)
-        hn_config_fail(reader, node, "found a %s, expected a %s as in the first problem",
-                       kind_of(&value), kind_of(model));
-    if (reader->status == HN_OK)
-        hn_config_take(reader, hn_bindings_set(problem, node->key->text, &value, reader->err));
-}
-
-static void read_problem_item(struct hn_config_reader *reader, const struct hn_yaml *item)
-{
-    const struct hn_config *config = reader->config;
-    if (!hn_config_expect_kind(reader, item, HN_YAML_MAPPING, "a mapping of names to values"))
-        return;
-    struct hn_bindings *problem = add_problem(reader->config);
-    for (const struct hn_yaml *child = hn_config_first(reader, item); child != NULL;
-         child = hn_config_next(reader, child))
-        read_problem_value(reader, child, problem);
-    if (problem->count != config->problems[0].count)
-        hn_config_fail(reader, item, "found %zu values, expected the %zu of the first problem",
-                       problem->count, config->problems[0].count);
-    for (size_t i = 0; i + 1 < config->problem_count && reader->status == HN_OK; i++)
-        if (hn_bindings_equal(&config->problems[i], problem))
-            hn_config_fail(reader, item, "the problem is in the list twice");
+    else if (problem != first && strcmp(hn_config_value_kind(model), kind) != 0)
+        hn_config_fail(reader, node, "found a %s, expected a %s as in the first problem", kind,
+                       hn_config_value_kind(model));
+    if (!hn_failed(reader->err))
+        hn_bindings_set(problem, node->key->text, &value, reader->err);
 }
 
 static void read_problem_list(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
+    const struct hn_config *config = reader->config;
     if (node->count == 0)
         hn_config_fail(reader, node, "found an empty list, expected at least one problem");
     make_room(reader, node->count);
-    for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
-         item = hn_config_next(reader, item))
-        read_problem_item(reader, item);
+    const struct hn_yaml *item = node->child;
+    for (; item != NULL && !hn_failed(reader->err); item = item->next) {
+        struct hn_bindings *problem = add_problem(reader->config);
+        const struct hn_yaml *child = hn_config_pairs(reader, item, "a mapping of names to values");
+        for (; child != NULL && !hn_failed(reader->err); child = child->next)
+            read_problem_value(reader, child, problem);
+        if (problem->count != config->problems[0].count)
+            hn_config_fail(reader, item, "found %zu values, expected the %zu of the first problem",
+                           problem->count, config->problems[0].count);
+        for (size_t i = 0; i + 1 < config->problem_count; i++)
+            if (hn_bindings_equal(&config->problems[i], problem))
+                hn_config_fail(reader, item, "the problem is in the list twice");
+    }
 }
 
 /* The names of problem values as they stand in the first problem, or in the family where there is
@@ -173,88 +155,89 @@ static void name_problem_values(struct hn_config_reader *reader, const struct hn
 {
     struct hn_plan *plan = reader->config->plan;
     const struct hn_family *family = first == NULL ? reader->config->family : NULL;
-    const struct hn_yaml *parameters = hn_yaml_get(reader->root, "parameters");
-    size_t most = HN_DEVICE_LIMITS + (first == NULL ? 0 : first->count) +
+    size_t most = HN_DEVICE_LIMITS + hn_config_count(first) +
                   (family == NULL ? 0 : family->value_count) +
-                  (parameters == NULL ? 0 : parameters->count);
-    plan->problem = hn_config_allocate(reader, most, sizeof *plan->problem);
-    for (const struct hn_yaml *child = hn_config_first(reader, first); child != NULL;
-         child = hn_config_next(reader, child))
-        hn_config_copy(reader, child->key->text, &plan->problem[plan->problem_count++]);
-    for (size_t i = 0; family != NULL && i < family->value_count && reader->status == HN_OK; i++)
-        hn_config_copy(reader, family->values[i].name, &plan->problem[plan->problem_count++]);
+                  hn_config_count(hn_yaml_get(reader->root, "parameters"));
+    if (hn_failed(reader->err))
+        return;
+    plan->problem = hn_need(most, sizeof *plan->problem);
+    for (first = first == NULL ? NULL : first->child; first != NULL; first = first->next)
+        plan->problem[plan->problem_count++] = hn_need_copy(first->key->text);
+    for (size_t i = 0; family != NULL && i < family->value_count; i++)
+        plan->problem[plan->problem_count++] = hn_need_copy(family->values[i].name);
 }
 
-static void take_middle(struct hn_config_reader *reader)
+/* That problems and family have the same values. */
+static void match_family(struct hn_config_reader *reader)
 {
-    make_room(reader, 1);
-    if (reader->status == HN_OK)
-        hn_config_take(reader, hn_family_middle(reader->config->family, add_problem(reader->config),
-                                                reader->err));
+    const struct hn_value number = hn_integer(0);
+    const struct hn_family *family = reader->config->family;
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "family");
+    if (hn_failed(reader->err) || family == NULL)
+        return;
+    const struct hn_bindings *problem = &reader->config->problems[0];
+    for (size_t i = 0; i < family->value_count; i++) {
+        const struct hn_family_value *value = &family->values[i];
+        const struct hn_yaml *child = hn_yaml_get(node, value->name);
+        const struct hn_value *given = hn_bindings_get(problem, value->name);
+        const char *kind = hn_config_value_kind(value->count > 0 ? &value->values[0] : &number);
+        if (given == NULL)
+            hn_config_fail(reader, child->key,
+                           "the family has '%s', which `problem` has not; "
+                           "add it there or remove it here",
+                           value->name);
+        else if (strcmp(kind, hn_config_value_kind(given)) != 0)
+            hn_config_fail(reader, child, "found %ss, expected %ss as under `problem`", kind,
+                           hn_config_value_kind(given));
+    }
+    for (size_t i = 0; i < problem->count; i++)
+        if (hn_yaml_get(node, problem->names[i]) == NULL)
+            hn_config_fail(reader, node,
+                           "the family has no '%s', which `problem` has; add it, as "
+                           "a range, a list or a fixed value",
+                           problem->names[i]);
 }
 
 void hn_config_read_problem(struct hn_config_reader *reader)
 {
+    struct hn_config *config = reader->config;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "problem");
-    if (node == NULL && reader->config->family != NULL)
-        take_middle(reader);
-    else if (node == NULL)
+    if (hn_failed(reader->err))
+        return;
+    if (node == NULL && config->family != NULL) {
+        make_room(reader, 1);
+        hn_family_middle(config->family, add_problem(config), reader->err);
+    } else if (node == NULL) {
         multiply_out(reader, NULL, 0);
-    else if (node->kind == HN_YAML_MAPPING)
+    } else if (node->kind == HN_YAML_MAPPING) {
         read_one_mapping(reader, node);
-    else if (node->kind == HN_YAML_SEQUENCE)
+    } else if (node->kind == HN_YAML_SEQUENCE) {
         read_problem_list(reader, node);
-    else
+    } else {
         hn_config_fail_found(reader, node, "a mapping of names to values, or a list of them");
+    }
     name_problem_values(reader, node == NULL || node->kind == HN_YAML_MAPPING ? node : node->child);
-    hn_config_match_family(reader);
+    match_family(reader);
 }
 
 /* Names. */
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Where a parameter's key stands. */
-static const struct hn_yaml *parameter_key(const struct hn_config_reader *reader, const char *name)
-{
-    return hn_yaml_get(hn_yaml_get(reader->root, "parameters"), name)->key;
-}
-
 static void collect_names(struct hn_config_reader *reader)
 {
     const struct hn_config *config = reader->config;
+    const struct hn_yaml *parameters = hn_yaml_get(reader->root, "parameters");
     struct hn_plan *plan = config->plan;
     size_t count = config->parameter_count;
-    plan->parameters = hn_config_allocate(reader, count, sizeof *plan->parameters);
-    plan->names = hn_config_allocate(reader, count + plan->problem_count, sizeof *plan->names);
-    for (size_t i = 0; i < count && reader->status == HN_OK; i++) {
+    plan->parameters = hn_need(count, sizeof *plan->parameters);
+    for (size_t i = 0; i < count; i++) {
         const char *name = config->parameters[i].name;
         if (hn_bindings_get(&config->problems[0], name) != NULL)
-            hn_config_fail(reader, parameter_key(reader, name),
+            hn_config_fail(reader, hn_yaml_get(parameters, name)->key,
                            "'%s' is a parameter and a problem value", name);
-        hn_config_copy(reader, name, &plan->parameters[plan->parameter_count++]);
-        hn_config_copy(reader, name, &plan->names[plan->name_count++]);
+        plan->parameters[plan->parameter_count++] = hn_need_copy(name);
     }
-    for (size_t i = 0; i < plan->problem_count && reader->status == HN_OK; i++)
-        hn_config_copy(reader, plan->problem[i], &plan->names[plan->name_count++]);
-    if (reader->status == HN_OK)
-        qsort(plan->names, plan->name_count, sizeof *plan->names, compare_names);
-}
-
-/* The words of a name, `model` being one of its values: nothing where that is no word. */
-static struct hn_word_list *start_list(struct hn_config_reader *reader, const char *name,
-                                       const struct hn_value *model, size_t most)
-{
-    struct hn_plan *plan = reader->config->plan;
-    if (reader->status != HN_OK || model->type != HN_WORD)
-        return NULL;
-    struct hn_word_list *list = &plan->word_lists[plan->word_list_count++];
-    hn_config_copy(reader, name, &list->name);
-    list->words = hn_config_allocate(reader, most, sizeof *list->words);
-    return list->words == NULL ? NULL : list;
+    if (!hn_failed(reader->err))
+        hn_plan_collect_names(plan, reader->err);
 }
 
 static const struct hn_family_value *find_in_family(const struct hn_config *config,
@@ -267,39 +250,44 @@ static const struct hn_family_value *find_in_family(const struct hn_config *conf
     return NULL;
 }
 
+static struct hn_word_list *start_list(struct hn_plan *plan, const char *name)
+{
+    struct hn_word_list *list = &plan->word_lists[plan->word_list_count++];
+    list->name = hn_need_copy(name);
+    return list;
+}
+
 static void list_words(struct hn_config_reader *reader)
 {
     const struct hn_config *config = reader->config;
-    const struct hn_plan *plan = config->plan;
+    struct hn_plan *plan = config->plan;
     for (size_t i = 0; i < config->parameter_count; i++) {
         const struct hn_config_parameter *parameter = &config->parameters[i];
-        struct hn_word_list *list =
-            parameter->count == 0
-                ? NULL
-                : start_list(reader, parameter->name, &parameter->values[0], parameter->count);
-        for (size_t v = 0; list != NULL && v < parameter->count; v++)
-            hn_config_copy(reader, parameter->values[v].word, &list->words[list->count++]);
+        if (parameter->count == 0 || parameter->values[0].type != HN_WORD)
+            continue;
+        struct hn_word_list *list = start_list(plan, parameter->name);
+        list->words = hn_need(parameter->count, sizeof *list->words);
+        for (size_t v = 0; v < parameter->count; v++)
+            list->words[list->count++] = hn_need_copy(parameter->values[v].word);
     }
     for (size_t i = 0; i < plan->problem_count; i++) {
         const char *name = plan->problem[i];
         const struct hn_family_value *family = find_in_family(config, name);
-        struct hn_word_list *list =
-            start_list(reader, name, hn_bindings_get(&config->problems[0], name),
-                       config->problem_count + (family == NULL ? 0 : family->count));
-        for (size_t p = 0; list != NULL && p < config->problem_count; p++)
-            hn_config_take(reader,
-                           hn_word_list_add(list, hn_bindings_get(&config->problems[p], name)->word,
-                                            reader->err));
-        for (size_t v = 0; list != NULL && family != NULL && v < family->count; v++)
-            hn_config_take(reader, hn_word_list_add(list, family->values[v].word, reader->err));
+        if (hn_bindings_get(&config->problems[0], name)->type != HN_WORD)
+            continue;
+        struct hn_word_list *list = start_list(plan, name);
+        for (size_t p = 0; p < config->problem_count; p++)
+            hn_word_list_add(list, hn_bindings_get(&config->problems[p], name)->word, reader->err);
+        for (size_t v = 0; family != NULL && v < family->count; v++)
+            hn_word_list_add(list, family->values[v].word, reader->err);
     }
 }
 
 /* The first node under `node` that gives this word as a value. */
 static const struct hn_yaml *find_word(const struct hn_yaml *node, const char *word)
 {
-    if (node->kind == HN_YAML_SCALAR)
-        return strcmp(node->text, word) == 0 ? node : NULL;
+    if (node == NULL || node->kind == HN_YAML_SCALAR)
+        return node != NULL && strcmp(node->text, word) == 0 ? node : NULL;
     const struct hn_yaml *found = NULL;
     for (const struct hn_yaml *child = node->child; child != NULL && found == NULL;
          child = child->next)
@@ -313,11 +301,10 @@ static const struct hn_yaml *place_of_word(const struct hn_config_reader *reader
 {
     const struct hn_yaml *parameters = hn_yaml_get(reader->root, "parameters");
     const struct hn_yaml *list = hn_yaml_get(parameters, name);
-    if (list == NULL)
-        list = hn_yaml_get(reader->root, "problem");
-    if (list == NULL || find_word(list, word) == NULL)
-        list = hn_yaml_get(reader->root, "family");
-    const struct hn_yaml *node = list == NULL ? NULL : find_word(list, word);
+    const struct hn_yaml *node =
+        find_word(list != NULL ? list : hn_yaml_get(reader->root, "problem"), word);
+    if (node == NULL)
+        node = find_word(hn_yaml_get(reader->root, "family"), word);
     return node == NULL ? parameters : node;
 }
 
@@ -328,8 +315,7 @@ static void check_words(struct hn_config_reader *reader)
         const struct hn_word_list *list = &plan->word_lists[i];
         for (size_t w = 0; w < list->count; w++) {
             const char *word = list->words[w];
-            if (bsearch(&word, plan->names, plan->name_count, sizeof *plan->names, compare_names) !=
-                NULL)
+            if (hn_plan_has_name(plan, word))
                 hn_config_fail(
                     reader, place_of_word(reader, list->name, word),
                     "'%s' is a word of '%s' and the name of a %s; rename one", word, list->name,
@@ -342,104 +328,86 @@ static void check_words(struct hn_config_reader *reader)
 void hn_config_read_names(struct hn_config_reader *reader)
 {
     struct hn_plan *plan = reader->config->plan;
-    collect_names(reader);
-    plan->word_lists = hn_config_allocate(reader, plan->name_count, sizeof *plan->word_lists);
-    if (reader->status != HN_OK)
+    if (hn_failed(reader->err))
         return;
-    list_words(reader);
+    collect_names(reader);
+    plan->word_lists = hn_need(plan->name_count, sizeof *plan->word_lists);
+    if (!hn_failed(reader->err))
+        list_words(reader);
     check_words(reader);
+}
+
+struct hn_scope hn_config_scope(const struct hn_plan *plan, char *const *more, size_t more_count)
+{
+    size_t word_count = 0, count = 0;
+    for (size_t i = 0; i < plan->word_list_count; i++)
+        word_count += plan->word_lists[i].count;
+    const char **names = hn_need(plan->name_count + more_count, sizeof *names);
+    const char **words = hn_need(word_count, sizeof *words);
+    for (size_t i = 0; i < plan->name_count; i++)
+        names[i] = plan->names[i];
+    for (size_t i = 0; i < more_count; i++)
+        names[plan->name_count + i] = more[i];
+    for (size_t i = 0; i < plan->word_list_count; i++)
+        for (size_t w = 0; w < plan->word_lists[i].count; w++)
+            words[count++] = plan->word_lists[i].words[w];
+    return (struct hn_scope){names, plan->name_count + more_count, words, word_count};
+}
+
+void hn_config_finish_scope(struct hn_scope *scope)
+{
+    free((void *)scope->names);
+    free((void *)scope->words);
 }
 
 /* Constraints. */
 
-void hn_config_note_place(struct hn_config_reader *reader, const struct hn_yaml *node, char **to)
-{
-    if (asprintf(to, "%s:%d:%d", reader->path, node->line, node->column) < 0) {
-        *to = NULL;
-        hn_config_take(reader, hn_fail_memory(reader->err));
-    }
-}
-
-static struct hn_config_constraint *next_constraint(struct hn_config_reader *reader,
-                                                    const struct hn_yaml *node)
-{
-    struct hn_config *config = reader->config;
-    struct hn_config_constraint *constraint = &config->constraints[config->constraint_count++];
-    hn_config_note_place(reader, node, &constraint->where);
-    return constraint;
-}
-
-static void bind_constraint(struct hn_config_reader *reader, const struct hn_yaml *node,
-                            const struct hn_scope *scope,
-                            const struct hn_config_constraint *constraint)
-{
-    struct hn_error reason = {0};
-    if (reader->status == HN_OK)
-        hn_config_take_in(reader, node, constraint->text,
-                          hn_expression_bind(constraint->expression, scope, &reason), &reason);
-}
-
 void hn_config_add_constraint(struct hn_config_reader *reader, const struct hn_yaml *node,
                               const char *text)
 {
-    const struct hn_plan *plan = reader->config->plan;
+    struct hn_config *config = reader->config;
+    const struct hn_plan *plan = config->plan;
     const struct hn_scope scope = {(const char *const *)plan->names, plan->name_count, NULL, 0};
     struct hn_error reason = {0};
-    struct hn_config_constraint *constraint = next_constraint(reader, node);
-    hn_config_copy(reader, text, &constraint->text);
-    hn_config_take_in(reader, node, text,
-                      hn_expression_parse(text, &constraint->expression, &reason), &reason);
-    bind_constraint(reader, node, &scope, constraint);
+    struct hn_config_constraint *constraint = &config->constraints[config->constraint_count++];
+    constraint->where = hn_config_where(reader, node);
+    constraint->text = hn_need_copy(text);
+    if (!hn_failed(reader->err))
+        hn_expression_parse(text, &constraint->expression, &reason);
+    hn_config_take_in(reader, node, text, &reason);
+    hn_config_bind(reader, node, text, constraint->expression, &scope);
 }
 
-const char **hn_config_words(struct hn_config_reader *reader, size_t *count)
-{
-    const struct hn_plan *plan = reader->config->plan;
-    size_t most = 0;
-    for (size_t i = 0; i < plan->word_list_count; i++)
-        most += plan->word_lists[i].count;
-    const char **words = hn_config_allocate(reader, most, sizeof *words);
-    for (size_t i = 0; words != NULL && i < plan->word_list_count; i++)
-        for (size_t w = 0; w < plan->word_lists[i].count; w++)
-            words[(*count)++] = plan->word_lists[i].words[w];
-    return words;
-}
-
-static bool expect_expressions(struct hn_config_reader *reader, const struct hn_yaml *node)
-{
-    return node == NULL ||
-           hn_config_expect_kind(reader, node, HN_YAML_SEQUENCE, "a list of expressions");
-}
-
-static void read_conditions(struct hn_config_reader *reader, const struct hn_yaml *node,
+static void read_conditions(struct hn_config_reader *reader, const struct hn_yaml *item,
                             const struct hn_scope *scope, bool promising)
 {
-    for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
-         item = hn_config_next(reader, item)) {
-        struct hn_config_constraint *constraint = next_constraint(reader, item);
+    struct hn_config *config = reader->config;
+    for (; item != NULL && !hn_failed(reader->err); item = item->next) {
+        struct hn_config_constraint *constraint = &config->constraints[config->constraint_count++];
+        constraint->where = hn_config_where(reader, item);
         constraint->promising = promising;
         hn_config_read_expression(reader, item, &constraint->expression);
-        hn_config_copy(reader, item->text, &constraint->text);
-        bind_constraint(reader, item, scope, constraint);
+        constraint->text = hn_need_copy(item->text);
+        hn_config_bind(reader, item, constraint->text, constraint->expression, scope);
     }
 }
 
 void hn_config_read_constraints(struct hn_config_reader *reader)
 {
+    static const char expected[] = "a list of expressions";
     struct hn_config *config = reader->config;
     const struct hn_yaml *constraints = hn_yaml_get(reader->root, "constraints");
     const struct hn_yaml *promising = hn_yaml_get(reader->root, "promising");
-    size_t word_count = 0;
-    if (!expect_expressions(reader, constraints) || !expect_expressions(reader, promising))
+    const struct hn_yaml *first = hn_config_list(reader, constraints, expected);
+    const struct hn_yaml *second = hn_config_list(reader, promising, expected);
+    if (hn_failed(reader->err))
         return;
     /* And one of each parameter whose values are computed. */
-    size_t most = (constraints == NULL ? 0 : constraints->count) +
-                  (promising == NULL ? 0 : promising->count) + config->parameter_count;
-    const char **words = hn_config_words(reader, &word_count);
-    config->constraints = hn_config_allocate(reader, most, sizeof *config->constraints);
-    const struct hn_scope scope = {(const char *const *)config->plan->names,
-                                   config->plan->name_count, words, word_count};
-    read_conditions(reader, constraints, &scope, false);
-    read_conditions(reader, promising, &scope, true);
-    free(words);
+    size_t most =
+        hn_config_count(constraints) + hn_config_count(promising) + config->parameter_count;
+    config->constraints = hn_need(most, sizeof *config->constraints);
+    struct hn_scope scope = hn_config_scope(config->plan, NULL, 0);
+    read_conditions(reader, first, &scope, false);
+    read_conditions(reader, second, &scope, true);
+    hn_config_finish_scope(&scope);
 }

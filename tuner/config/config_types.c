@@ -63,30 +63,29 @@ static bool is_declared(const struct hn_template *template, const char *name)
 
 void hn_config_read_types(struct hn_config_reader *reader)
 {
-    struct hn_plan *plan = reader->config->plan;
+    const struct hn_config *config = reader->config;
+    struct hn_plan *plan = config->plan;
     struct hn_template template;
-    for (size_t i = 0; i < reader->config->typed_count && reader->status == HN_OK; i++) {
-        const struct hn_argument *argument = &plan->arguments[reader->config->typed[i].argument];
+    for (size_t i = 0; i < config->typed_count; i++) {
+        const struct hn_argument *argument = &plan->arguments[config->typed[i].argument];
         if (argument->fill.kind == HN_FILL_FILE)
             hn_config_fail(
                 reader, hn_yaml_get(reader->root, "arguments"),
                 "argument '%s' has the type '%s', and contents from a file, which are of "
                 "one type; expected that one",
-                argument->name, reader->config->typed[i].name);
+                argument->name, config->typed[i].name);
     }
     /* Whether it is there is asked by others. */
-    if (reader->status != HN_OK || hn_template_load(plan->template_path, &template, NULL) != HN_OK)
+    if (hn_failed(reader->err) || hn_template_load(plan->template_path, &template, NULL) != HN_OK)
         return;
     for (size_t i = 0; i < plan->word_list_count; i++)
         plan->word_lists[i].types =
             are_types(&plan->word_lists[i]) && !asks_for_numbers(&template, &plan->word_lists[i]);
-    plan->template_parameters =
-        hn_config_allocate(reader, plan->name_count, sizeof *plan->template_parameters);
-    for (size_t i = 0; i < plan->name_count && reader->status == HN_OK; i++) {
+    plan->template_parameters = hn_need(plan->name_count, sizeof *plan->template_parameters);
+    for (size_t i = 0; i < plan->name_count; i++)
         if (is_in_entry(plan, plan->names[i]) && is_declared(&template, plan->names[i]))
-            hn_config_copy(reader, plan->names[i],
-                           &plan->template_parameters[plan->template_parameter_count++]);
-    }
+            plan->template_parameters[plan->template_parameter_count++] =
+                hn_need_copy(plan->names[i]);
     hn_template_finish(&template);
 }
 
@@ -95,23 +94,19 @@ void hn_config_read_types(struct hn_config_reader *reader)
 
 enum { PROBLEMS_MOST = 10000 };
 
-static bool is_type_in(const struct hn_yaml *list, const char *name)
-{
-    const struct hn_yaml *item =
-        list != NULL && list->kind == HN_YAML_SEQUENCE ? list->child : NULL;
-    for (; item != NULL; item = item->next) {
-        const struct hn_yaml *type =
-            item->kind == HN_YAML_MAPPING ? hn_yaml_get(item, "type") : NULL;
-        if (type != NULL && type->kind == HN_YAML_SCALAR && strcmp(type->text, name) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool is_type_of_argument(const struct hn_config_reader *reader, const char *name)
 {
-    return is_type_in(hn_yaml_get(reader->root, "arguments"), name) ||
-           is_type_in(hn_yaml_get(reader->root, "symbols"), name);
+    static const char *const lists[] = {"arguments", "symbols"};
+    for (int i = 0; i < 2; i++) {
+        const struct hn_yaml *list = hn_yaml_get(reader->root, lists[i]);
+        for (const struct hn_yaml *item = list == NULL ? NULL : list->child; item != NULL;
+             item = item->next) {
+            const struct hn_yaml *type = hn_yaml_get(item, "type");
+            if (type != NULL && type->kind == HN_YAML_SCALAR && strcmp(type->text, name) == 0)
+                return true;
+        }
+    }
+    return false;
 }
 
 /* Each problem once for each value; the values vary fastest. */
@@ -126,18 +121,14 @@ static void multiply_problems(struct hn_config_reader *reader,
             "found more than %d problems, since '%s' is the type of an argument; expected "
             "fewer",
             PROBLEMS_MOST, parameter->name);
-    struct hn_bindings *all = hn_config_allocate(reader, total, sizeof *all);
-    for (size_t i = 0; i < total && reader->status == HN_OK; i++) {
-        hn_bindings_init(&all[i]);
-        hn_config_take(reader, hn_bindings_copy(&all[i], &config->problems[i / parameter->count],
-                                                reader->err));
-        if (reader->status == HN_OK)
-            hn_config_take(reader,
-                           hn_bindings_set(&all[i], parameter->name,
-                                           &parameter->values[i % parameter->count], reader->err));
-    }
-    if (all == NULL)
+    if (hn_failed(reader->err))
         return;
+    struct hn_bindings *all = hn_need(total, sizeof *all);
+    for (size_t i = 0; i < total; i++) {
+        hn_bindings_copy(&all[i], &config->problems[i / parameter->count], reader->err);
+        hn_bindings_set(&all[i], parameter->name, &parameter->values[i % parameter->count],
+                        reader->err);
+    }
     for (size_t i = 0; i < config->problem_count; i++)
         hn_bindings_finish(&config->problems[i]);
     free(config->problems);
@@ -154,7 +145,7 @@ void hn_config_move_types(struct hn_config_reader *reader)
 {
     struct hn_config *config = reader->config;
     struct hn_plan *plan = config->plan;
-    for (size_t i = 0; i < config->parameter_count && reader->status == HN_OK;) {
+    for (size_t i = 0; i < config->parameter_count && !hn_failed(reader->err);) {
         struct hn_config_parameter *parameter = &config->parameters[i];
         if (!is_of_words(parameter) || !is_type_of_argument(reader, parameter->name)) {
             i++;
@@ -174,7 +165,7 @@ void hn_config_move_types(struct hn_config_reader *reader)
         memmove(parameter, parameter + 1, (config->parameter_count - i - 1) * sizeof *parameter);
         config->parameter_count--;
     }
-    if (reader->status == HN_OK && config->parameter_count == 0)
+    if (config->parameter_count == 0)
         hn_config_fail(reader, hn_yaml_get(reader->root, "parameters"),
                        "found no parameter beside those that are types of arguments, which each "
                        "make a problem of its own; expected at least one");
@@ -195,18 +186,10 @@ bool hn_config_read_type_name(struct hn_config_reader *reader, const struct hn_y
                 "C++; expected words such as float, double or __half",
                 node->text, list->words[i]);
     }
-    struct hn_config_typed *all =
-        realloc(config->typed, (config->typed_count + 1) * sizeof *config->typed);
-    if (all == NULL) {
-        hn_config_take(reader, hn_fail_memory(reader->err));
-        return true;
-    }
-    config->typed = all;
-    config->typed[config->typed_count] =
-        (struct hn_config_typed){.argument = (size_t)(argument - config->plan->arguments)};
-
-    hn_config_copy(reader, node->text, &config->typed[config->typed_count++].name);
-    if (reader->status == HN_OK)
+    config->typed = hn_need_more(config->typed, config->typed_count + 1, sizeof *config->typed);
+    config->typed[config->typed_count++] = (struct hn_config_typed){
+        (size_t)(argument - config->plan->arguments), hn_need_copy(node->text)};
+    if (!hn_failed(reader->err))
         hn_type_parse(hn_type_of_c(list->words[0]), &argument->element, &argument->lanes);
     return true;
 }
@@ -236,8 +219,8 @@ static void set_compare(const struct hn_argument *argument, const char *type, js
                         json_string(hn_config_default_relative(element)));
 }
 
-static enum hn_status fail_type(const struct hn_argument *argument, const char *name,
-                                const struct hn_value *found, struct hn_error *err)
+static void fail_type(const struct hn_argument *argument, const char *name,
+                      const struct hn_value *found, struct hn_error *err)
 {
     struct hn_text text = {0};
     if (found != NULL)
@@ -247,7 +230,6 @@ static enum hn_status fail_type(const struct hn_argument *argument, const char *
             "element in CUDA C++ such as float, double or __half",
             name, argument->name, text.length > 0 ? text.data : "nothing");
     hn_text_finish(&text);
-    return HN_ECONFIG;
 }
 
 enum hn_status hn_config_make_plan(const struct hn_config *config,
@@ -257,22 +239,25 @@ enum hn_status hn_config_make_plan(const struct hn_config *config,
     *plan = NULL;
     if (config->typed_count == 0)
         return HN_OK;
-    json_t *json = hn_plan_to_json(config->plan);
+    enum hn_status status = HN_OK;
+    json_t *json = hn_needed(hn_plan_to_json(config->plan));
     json_t *arguments = json_object_get(json, "arguments");
-    for (size_t i = 0; i < config->typed_count; i++) {
+    for (size_t i = 0; i < config->typed_count && status == HN_OK; i++) {
         const struct hn_config_typed *typed = &config->typed[i];
         const struct hn_argument *argument = &config->plan->arguments[typed->argument];
         const struct hn_value *word = hn_bindings_get(problem, typed->name);
         const char *type = word != NULL && word->type == HN_WORD ? hn_type_of_c(word->word) : NULL;
         if (type == NULL) {
-            json_decref(json);
-            return fail_type(argument, typed->name, word, err);
+            fail_type(argument, typed->name, word, err);
+            status = HN_ECONFIG;
+            break;
         }
         json_t *own = json_array_get(arguments, typed->argument);
         json_object_set_new(own, "type", json_string(type));
         set_compare(argument, type, own);
     }
-    enum hn_status status = json != NULL ? hn_plan_from_json(json, plan, err) : hn_fail_memory(err);
+    if (status == HN_OK)
+        status = hn_plan_from_json(json, plan, err);
     json_decref(json);
     return status;
 }

@@ -32,20 +32,33 @@ struct hn_value hn_config_read_value(struct hn_config_reader *reader, const stru
     static const char expected[] = "an integer, a real, a boolean or a word";
     struct hn_value value = hn_integer(0);
     struct hn_error reason = {0};
-    if (reader->status != HN_OK ||
-        !hn_config_expect(reader, node->kind == HN_YAML_SCALAR && node->text[0] != '\0', node,
+    if (!hn_config_expect(reader, node->kind == HN_YAML_SCALAR && node->text[0] != '\0', node,
                           expected))
         return hn_integer(0);
     if (node->quoted)
         return read_quoted(reader, node);
-    enum hn_status status = hn_value_parse(node->text, &value, &reason);
-    if (status != HN_OK && reason.message[0] != '\0')
+    bool read = hn_value_parse(node->text, &value, &reason) == HN_OK;
+    if (!read && reason.message[0] != '\0')
         hn_config_fail(reader, node, "%s", reason.message);
-    hn_config_expect(reader, status == HN_OK && (value.type != HN_WORD || !is_reserved(value.word)),
-                     node, expected);
+    hn_config_expect(reader, read && (value.type != HN_WORD || !is_reserved(value.word)), node,
+                     expected);
     hn_config_expect(reader, value.type != HN_REAL || isfinite(value.real), node,
                      "a finite number");
-    return reader->status == HN_OK ? value : hn_integer(0);
+    return hn_failed(reader->err) ? hn_integer(0) : value;
+}
+
+static struct hn_value own(struct hn_value value)
+{
+    if (value.type == HN_WORD)
+        value.word = hn_need_copy(value.word);
+    return value;
+}
+
+void hn_config_read_one_value(struct hn_config_reader *reader, const struct hn_yaml *node,
+                              struct hn_value **values, size_t *count)
+{
+    *values = hn_need(1, sizeof **values);
+    (*values)[(*count)++] = own(hn_config_read_value(reader, node));
 }
 
 void hn_config_free_values(struct hn_value *values, size_t count)
@@ -69,6 +82,11 @@ const struct hn_value *hn_config_find_value(const struct hn_value *values, size_
             return &values[i];
     }
     return NULL;
+}
+
+const char *hn_config_value_kind(const struct hn_value *value)
+{
+    return value->type == HN_WORD ? "word" : value->type == HN_BOOLEAN ? "boolean" : "number";
 }
 
 void hn_config_append_values(struct hn_text *text, const struct hn_value *values, size_t count)
@@ -100,9 +118,7 @@ static int compare_ranked(const void *a, const void *b)
 static void check_repeats(struct hn_config_reader *reader, const struct hn_yaml *list,
                           const struct hn_value *values, size_t count)
 {
-    struct ranked *ranked = hn_config_allocate(reader, count, sizeof *ranked);
-    if (ranked == NULL)
-        return;
+    struct ranked *ranked = hn_need(count, sizeof *ranked);
     size_t i = 0;
     for (const struct hn_yaml *node = list->child; i < count; node = node->next, i++)
         ranked[i] = (struct ranked){&values[i], node};
@@ -114,24 +130,6 @@ static void check_repeats(struct hn_config_reader *reader, const struct hn_yaml 
     free(ranked);
 }
 
-static const char *kind_of(const struct hn_value *value)
-{
-    return value->type == HN_WORD ? "words" : value->type == HN_BOOLEAN ? "booleans" : "numbers";
-}
-
-static void read_item(struct hn_config_reader *reader, const struct hn_yaml *node,
-                      struct hn_value *values, size_t *count)
-{
-    struct hn_value value = hn_config_read_value(reader, node);
-    if (*count > 0 && strcmp(kind_of(&value), kind_of(&values[0])) != 0)
-        hn_config_fail(reader, node, "found '%s' in a list of %s, expected values of one kind",
-                       node->text, kind_of(&values[0]));
-    if (value.type == HN_WORD)
-        hn_config_copy(reader, value.word, (char **)&value.word);
-    if (reader->status == HN_OK)
-        values[(*count)++] = value;
-}
-
 static void read_list(struct hn_config_reader *reader, const struct hn_yaml *node,
                       struct hn_value **values, size_t *count)
 {
@@ -140,10 +138,19 @@ static void read_list(struct hn_config_reader *reader, const struct hn_yaml *nod
     if (node->count > HN_CONFIG_VALUES_MOST)
         hn_config_fail(reader, node, "found %zu values, expected at most %d", node->count,
                        HN_CONFIG_VALUES_MOST);
-    *values = hn_config_allocate(reader, node->count, sizeof **values);
-    for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
-         item = hn_config_next(reader, item))
-        read_item(reader, item, *values, count);
+    if (hn_failed(reader->err))
+        return;
+    *values = hn_need(node->count, sizeof **values);
+    for (const struct hn_yaml *item = node->child; item != NULL; item = item->next) {
+        struct hn_value value = hn_config_read_value(reader, item);
+        const char *kind = hn_config_value_kind(*count > 0 ? &(*values)[0] : &value);
+        if (strcmp(hn_config_value_kind(&value), kind) != 0)
+            hn_config_fail(reader, item, "found '%s' in a list of %ss, expected values of one kind",
+                           item->text, kind);
+        if (hn_failed(reader->err))
+            return;
+        (*values)[(*count)++] = own(value);
+    }
     check_repeats(reader, node, *values, *count);
 }
 
@@ -151,7 +158,7 @@ static struct hn_value read_number(struct hn_config_reader *reader, const struct
 {
     struct hn_value value = hn_config_read_value(reader, node);
     hn_config_expect(reader, value.type == HN_INTEGER || value.type == HN_REAL, node, "a number");
-    return reader->status == HN_OK ? value : hn_integer(0);
+    return hn_failed(reader->err) ? hn_integer(0) : value;
 }
 
 static void read_bounds(struct hn_config_reader *reader, const struct hn_yaml *node,
@@ -191,16 +198,15 @@ static double count_steps(const struct hn_value *low, const struct hn_value *hig
 static void read_range(struct hn_config_reader *reader, const struct hn_yaml *node,
                        struct hn_value **values, size_t *count)
 {
-    static const char *const keys[] = {"range", "step"};
     struct hn_value low = hn_integer(0), high = hn_integer(0), step = hn_integer(1);
     const struct hn_yaml *step_node = hn_yaml_get(node, "step");
-    hn_config_check_keys(reader, node, keys, 2);
+    hn_config_check_keys(reader, node, "range step");
     read_bounds(reader, hn_yaml_get(node, "range"), &low, &high);
     if (step_node != NULL) {
         step = read_number(reader, step_node);
         hn_config_expect(reader, hn_value_number(&step) > 0, step_node, "a step of more than 0");
     }
-    if (reader->status != HN_OK)
+    if (hn_failed(reader->err))
         return;
     double most = count_steps(&low, &high, &step);
     if (most >= HN_CONFIG_VALUES_MOST) {
@@ -208,32 +214,31 @@ static void read_range(struct hn_config_reader *reader, const struct hn_yaml *no
                        HN_CONFIG_VALUES_MOST);
         return;
     }
-    *values = hn_config_allocate(reader, (size_t)most, sizeof **values);
-    for (*count = 0; *values != NULL && *count < (size_t)most + 1; ++*count)
+    *values = hn_need((size_t)most + 1, sizeof **values);
+    for (*count = 0; *count < (size_t)most + 1; ++*count)
         (*values)[*count] = step_value(&low, &step, *count);
 }
 
-static bool is_power(const struct hn_value *value)
+static bool is_power(int64_t number)
 {
-    return value->type == HN_INTEGER && value->integer > 0 &&
-           (value->integer & (value->integer - 1)) == 0;
+    return number > 0 && (number & (number - 1)) == 0;
 }
 
 static void read_powers(struct hn_config_reader *reader, const struct hn_yaml *node,
                         struct hn_value **values, size_t *count)
 {
-    static const char *const keys[] = {"powers_of_two"};
     const struct hn_yaml *bounds = hn_yaml_get(node, "powers_of_two");
     struct hn_value low = hn_integer(0), high = hn_integer(0);
-    hn_config_check_keys(reader, node, keys, 1);
+    hn_config_check_keys(reader, node, "powers_of_two");
     read_bounds(reader, bounds, &low, &high);
-    if (reader->status != HN_OK ||
-        !hn_config_expect(reader, is_power(&low), bounds->child, "a power of two") ||
-        !hn_config_expect(reader, is_power(&high), bounds->child->next, "a power of two"))
+    if (hn_failed(reader->err) ||
+        !hn_config_expect(reader, low.type == HN_INTEGER && is_power(low.integer), bounds->child,
+                          "a power of two") ||
+        !hn_config_expect(reader, high.type == HN_INTEGER && is_power(high.integer),
+                          bounds->child->next, "a power of two"))
         return;
-    *values = hn_config_allocate(reader, 64, sizeof **values);
-    for (uint64_t power = (uint64_t)low.integer; *values != NULL && power <= (uint64_t)high.integer;
-         power *= 2)
+    *values = hn_need(64, sizeof **values);
+    for (uint64_t power = (uint64_t)low.integer; power <= (uint64_t)high.integer; power *= 2)
         (*values)[(*count)++] = hn_integer((int64_t)power);
 }
 
@@ -250,4 +255,244 @@ void hn_config_read_values(struct hn_config_reader *reader, const struct hn_yaml
         hn_config_fail_found(reader, node,
                              "a list of values, {range: [low, high], step: s} or "
                              "{powers_of_two: [low, high]}");
+}
+
+/* Values of parameters that are computed of the problem. All problems have one list, of what any of
+ * them allows, and a constraint that says which of it one does: so -p, results and whoever looks
+ * for the nearest of them need to know nothing of it. */
+
+enum { LOW, HIGH, STEP };
+
+static bool is_let(const struct hn_config_reader *reader, const char *name)
+{
+    const struct hn_yaml *lets = hn_yaml_get(reader->root, "let");
+    return lets != NULL && hn_yaml_get(lets, name) != NULL;
+}
+
+/* A name of something, or what reads as no value but as an expression. */
+static bool is_expression(const struct hn_config_reader *reader, const struct hn_yaml *node)
+{
+    struct hn_expression *expression = NULL;
+    struct hn_value value = {.type = HN_WORD};
+    if (node->kind != HN_YAML_SCALAR || node->text[0] == '\0')
+        return false;
+    if (hn_value_parse(node->text, &value, NULL) == HN_OK)
+        return !node->quoted && value.type == HN_WORD &&
+               (hn_bindings_get(&reader->config->problems[0], node->text) != NULL ||
+                is_let(reader, node->text));
+    bool parses = hn_expression_parse(node->text, &expression, NULL) == HN_OK;
+    hn_expression_destroy(expression);
+    return parses;
+}
+
+/* The list, or [low, high] of the others. */
+static const struct hn_yaml *find_bounds(const struct hn_yaml *node)
+{
+    const struct hn_yaml *range = hn_yaml_get(node, "range");
+    return range != NULL ? range : hn_yaml_get(node, "powers_of_two");
+}
+
+bool hn_config_is_computed(const struct hn_config_reader *reader, const struct hn_yaml *node)
+{
+    const struct hn_yaml *list = node->kind == HN_YAML_MAPPING ? find_bounds(node) : node;
+    const struct hn_yaml *step = hn_yaml_get(node, "step");
+    bool computed = step != NULL && is_expression(reader, step);
+    for (const struct hn_yaml *item = list == NULL ? NULL : list->child; item != NULL;
+         item = item->next)
+        computed = computed || is_expression(reader, item);
+    return computed;
+}
+
+static void read_computed(struct hn_config_reader *reader, const struct hn_yaml *node,
+                          const struct hn_scope *scope, struct hn_config_recipe *recipe)
+{
+    struct hn_expression **item = &recipe->items[recipe->count++];
+    hn_config_read_expression(reader, node, item);
+    if (hn_text_is_word(node->text) && !is_expression(reader, node))
+        hn_config_fail(reader, node,
+                       "found the word '%s' in a list of expressions, where names are those of "
+                       "problem values and of let; rename one",
+                       node->text);
+    hn_config_bind(reader, node, node->text, *item, scope);
+}
+
+static void read_items(struct hn_config_reader *reader, const struct hn_yaml *node,
+                       const struct hn_scope *scope, struct hn_config_recipe *recipe)
+{
+    const struct hn_yaml *list = node, *step = NULL;
+    if (node->kind == HN_YAML_MAPPING) {
+        bool range = hn_yaml_get(node, "range") != NULL;
+        recipe->kind = range ? HN_CONFIG_RANGE : HN_CONFIG_POWERS;
+        hn_config_check_keys(reader, node, range ? "range step" : "powers_of_two");
+        step = hn_yaml_get(node, "step");
+        list = find_bounds(node);
+        hn_config_expect(reader, list->kind == HN_YAML_SEQUENCE && list->count == 2, list,
+                         "[low, high]");
+    }
+    recipe->items = hn_need(list->count + 1, sizeof(struct hn_expression *));
+    const struct hn_yaml *item = list->child;
+    for (; item != NULL && !hn_failed(reader->err); item = item->next)
+        read_computed(reader, item, scope, recipe);
+    if (step != NULL && !hn_failed(reader->err))
+        read_computed(reader, step, scope, recipe);
+}
+
+/* "P in (a, b)" of a list, "low <= P <= high" of the others, and of a range that P is a step. */
+static void add_constraint(struct hn_config_reader *reader, const struct hn_yaml *node,
+                           const struct hn_config_parameter *parameter)
+{
+    const struct hn_config_recipe *recipe = parameter->recipe;
+    const char *name = parameter->name;
+    struct hn_text text;
+    hn_text_init(&text);
+    if (recipe->kind == HN_CONFIG_LIST) {
+        hn_text_printf(&text, "%s in [", name);
+        for (size_t i = 0; i < recipe->count; i++)
+            hn_text_printf(&text, "%s%s", i == 0 ? "" : ", ", hn_expression_text(recipe->items[i]));
+        hn_text_append(&text, "]");
+    } else {
+        const char *low = hn_expression_text(recipe->items[LOW]);
+        hn_text_printf(&text, "(%s) <= %s <= (%s)", low, name,
+                       hn_expression_text(recipe->items[HIGH]));
+        if (recipe->count > STEP)
+            hn_text_printf(&text, " and (%s - (%s)) %% (%s) == 0", name, low,
+                           hn_expression_text(recipe->items[STEP]));
+    }
+    char *taken = hn_needed(hn_text_take(&text));
+    hn_config_add_constraint(reader, node, taken);
+    free(taken);
+}
+
+void hn_config_read_computed(struct hn_config_reader *reader)
+{
+    struct hn_config *config = reader->config;
+    const struct hn_yaml *child = hn_yaml_get(reader->root, "parameters");
+    const struct hn_scope scope = {(const char *const *)config->plan->problem,
+                                   config->plan->problem_count, NULL, 0};
+    for (child = child == NULL ? NULL : child->child; child != NULL; child = child->next) {
+        struct hn_config_parameter *parameter = hn_config_find_parameter(config, child->key->text);
+        if (hn_failed(reader->err) || parameter == NULL || parameter->recipe == NULL)
+            continue;
+        parameter->recipe->where = hn_config_where(reader, child);
+        read_items(reader, child, &scope, parameter->recipe);
+        if (!hn_failed(reader->err))
+            add_constraint(reader, child, parameter);
+    }
+    hn_config_compute(config, reader->err);
+}
+
+/* The items of a recipe for a problem. */
+static void evaluate(const struct hn_config *config, size_t problem,
+                     const struct hn_config_recipe *recipe, int64_t *items, struct hn_error *err)
+{
+    const struct hn_plan *plan = config->plan;
+    struct hn_value *values = hn_need(plan->problem_count, sizeof *values);
+    for (size_t i = 0; i < plan->problem_count; i++)
+        values[i] = *hn_bindings_get(&config->problems[problem], plan->problem[i]);
+    for (size_t i = 0; i < recipe->count && !hn_failed(err); i++) {
+        struct hn_error reason = {0};
+        if (hn_expression_integer(recipe->items[i], values, &items[i], &reason) != HN_OK)
+            hn_fail(err, HN_ECONFIG, "%s: in '%s': %s", recipe->where,
+                    hn_expression_text(recipe->items[i]), reason.message);
+    }
+    free(values);
+}
+
+static void add_value(struct hn_config_parameter *parameter, int64_t number, struct hn_error *err)
+{
+    if (hn_failed(err))
+        return;
+    if (parameter->count == HN_CONFIG_VALUES_MOST) {
+        hn_fail(err, HN_ECONFIG, "%s: '%s' has more than %d values for all problems",
+                parameter->recipe->where, parameter->name, HN_CONFIG_VALUES_MOST);
+        return;
+    }
+    size_t count = parameter->count++;
+    if ((count & (count - 1)) == 0) /* there is room for the next power of two */
+        parameter->values =
+            hn_need_more(parameter->values, count > 0 ? 2 * count : 1, sizeof *parameter->values);
+    parameter->values[count] = hn_integer(number);
+}
+
+static void add_steps(struct hn_config_parameter *parameter, const int64_t *items,
+                      struct hn_error *err)
+{
+    const struct hn_config_recipe *recipe = parameter->recipe;
+    bool powers = recipe->kind == HN_CONFIG_POWERS;
+    int64_t at = items[LOW];
+    int64_t step = recipe->count > STEP ? items[STEP] : 1;
+    if (step < 1 || (powers && !is_power(at)))
+        hn_fail(err, HN_ECONFIG, "%s: found %lld, expected %s", recipe->where,
+                (long long)(powers ? at : step),
+                powers ? "a power of two as the lower bound" : "a step of at least 1");
+    while (!hn_failed(err) && at <= items[HIGH]) {
+        add_value(parameter, at, err);
+        if (__builtin_add_overflow(at, powers ? at : step, &at))
+            break;
+    }
+}
+
+static void add_values(const struct hn_config *config, size_t problem,
+                       struct hn_config_parameter *parameter, struct hn_error *err)
+{
+    const struct hn_config_recipe *recipe = parameter->recipe;
+    int64_t *items = hn_need(recipe->count, sizeof *items);
+    evaluate(config, problem, recipe, items, err);
+    if (!hn_failed(err) && recipe->kind != HN_CONFIG_LIST)
+        add_steps(parameter, items, err);
+    for (size_t i = 0; recipe->kind == HN_CONFIG_LIST && i < recipe->count; i++)
+        add_value(parameter, items[i], err);
+    free(items);
+}
+
+static int compare_integers(const void *a, const void *b)
+{
+    int64_t x = ((const struct hn_value *)a)->integer;
+    int64_t y = ((const struct hn_value *)b)->integer;
+    return (x > y) - (x < y);
+}
+
+/* One problem's values keep their order; those of several are sorted. */
+static void drop_repeats(struct hn_config_parameter *parameter, bool sorted)
+{
+    struct hn_value *values = parameter->values;
+    size_t kept = 0;
+    if (sorted && parameter->count > 0)
+        qsort(values, parameter->count, sizeof *values, compare_integers);
+    for (size_t i = 0; i < parameter->count; i++) {
+        size_t first = sorted && kept > 0 ? kept - 1 : 0;
+        if (hn_config_find_value(values + first, kept - first, &values[i]) == NULL)
+            values[kept++] = values[i];
+    }
+    parameter->count = kept;
+}
+
+void hn_config_compute(struct hn_config *config, struct hn_error *err)
+{
+    for (size_t i = 0; i < config->parameter_count && !hn_failed(err); i++) {
+        struct hn_config_parameter *parameter = &config->parameters[i];
+        if (parameter->recipe == NULL)
+            continue;
+        parameter->count = 0;
+        bool several = config->problem_count > 1;
+        for (size_t p = 0; p < config->problem_count && !hn_failed(err); p++) {
+            add_values(config, p, parameter, err);
+            if (several || parameter->recipe->kind == HN_CONFIG_LIST)
+                drop_repeats(parameter, several);
+        }
+        if (parameter->count == 0 && !hn_failed(err))
+            hn_fail(err, HN_ECONFIG, "%s: '%s' has no value", parameter->recipe->where,
+                    parameter->name);
+    }
+}
+
+void hn_config_finish_recipe(struct hn_config_recipe *recipe)
+{
+    if (recipe == NULL)
+        return;
+    for (size_t i = 0; i < recipe->count; i++)
+        hn_expression_destroy(recipe->items[i]);
+    free(recipe->items);
+    free(recipe->where);
+    free(recipe);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/random.h"
 
 enum { TRIES_MOST = 100000, MIDDLE_STEPS = 64 };
@@ -67,8 +68,8 @@ find_broken(const struct hn_family *family, const struct hn_value *values, struc
     return NULL;
 }
 
-static enum hn_status fail_value(const struct hn_family_value *value, const struct hn_value *given,
-                                 struct hn_error *err)
+static void fail_value(const struct hn_family_value *value, const struct hn_value *given,
+                       struct hn_error *err)
 {
     enum { LISTED = 16 };
     struct hn_text text;
@@ -84,46 +85,36 @@ static enum hn_status fail_value(const struct hn_family_value *value, const stru
         hn_text_append(&text, i == 0 ? ", expected one of " : ", ");
         hn_value_append(&text, &value->values[i]);
     }
-    enum hn_status status =
-        hn_fail(err, HN_ECONFIG, "%s, as the family says; widen that, or leave it out",
-                text.failed ? value->name : text.data);
+    hn_fail(err, HN_ECONFIG, "%s, as the family says; widen that, or leave it out",
+            (const char *)hn_needed(text.data));
     hn_text_finish(&text);
-    return status;
-}
-
-static enum hn_status fail_where(const struct hn_config_constraint *broken,
-                                 const struct hn_error *reason, struct hn_error *err)
-{
-    return hn_fail(err, HN_ECONFIG, "the family's '%s' (%s) does not hold%s%s", broken->text,
-                   broken->where, reason->message[0] == '\0' ? "" : ": ", reason->message);
-}
-
-static enum hn_status check(const struct hn_family *family, const struct hn_bindings *problem,
-                            struct hn_value *values, struct hn_error *err)
-{
-    struct hn_error reason = {0};
-    for (size_t i = 0; i < family->value_count; i++) {
-        const struct hn_value *given = hn_bindings_get(problem, family->values[i].name);
-        if (given == NULL)
-            return hn_fail(err, HN_ECONFIG,
-                           "the problem has no '%s', of which the family has several",
-                           family->values[i].name);
-        if (!allows(&family->values[i], given))
-            return fail_value(&family->values[i], given, err);
-        values[i] = *given;
-    }
-    const struct hn_config_constraint *broken = find_broken(family, values, &reason);
-    return broken == NULL ? HN_OK : fail_where(broken, &reason, err);
 }
 
 enum hn_status hn_family_check(const struct hn_family *family, const struct hn_bindings *problem,
                                struct hn_error *err)
 {
-    struct hn_value *values = calloc(family->value_count + 1, sizeof *values);
-    enum hn_status status =
-        values == NULL ? hn_fail_memory(err) : check(family, problem, values, err);
+    struct hn_error ignored, reason = {0};
+    struct hn_value *values = hn_need(family->value_count, sizeof *values);
+    err = err == NULL ? &ignored : err;
+    hn_error_init(err);
+    for (size_t i = 0; i < family->value_count && !hn_failed(err); i++) {
+        const struct hn_family_value *value = &family->values[i];
+        const struct hn_value *given = hn_bindings_get(problem, value->name);
+        if (given == NULL)
+            hn_fail(err, HN_ECONFIG, "the problem has no '%s', of which the family has several",
+                    value->name);
+        else if (!allows(value, given))
+            fail_value(value, given, err);
+        else
+            values[i] = *given;
+    }
+    const struct hn_config_constraint *broken =
+        hn_failed(err) ? NULL : find_broken(family, values, &reason);
+    if (broken != NULL)
+        hn_fail(err, HN_ECONFIG, "the family's '%s' (%s) does not hold%s%s", broken->text,
+                broken->where, reason.message[0] == '\0' ? "" : ": ", reason.message);
     free(values);
-    return status;
+    return err->status;
 }
 
 bool hn_family_has(const struct hn_family *family, const struct hn_bindings *problem)
@@ -192,21 +183,17 @@ static void place_values(const struct hn_family *family, uint64_t seed, uint64_t
     }
 }
 
-static enum hn_status give(const struct hn_family *family, const struct hn_value *values,
-                           struct hn_bindings *problem, struct hn_error *err)
+static void give(const struct hn_family *family, const struct hn_value *values,
+                 struct hn_bindings *problem, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
     hn_bindings_init(problem);
-    for (size_t i = 0; i < family->value_count && status == HN_OK; i++)
-        status = hn_bindings_set(problem, family->values[i].name, &values[i], err);
-    if (status != HN_OK)
-        hn_bindings_finish(problem);
-    return status;
+    for (size_t i = 0; i < family->value_count && !hn_failed(err); i++)
+        hn_bindings_set(problem, family->values[i].name, &values[i], err);
 }
 
 /* Fills in `values`, which has room for those of the family. */
-static enum hn_status draw(const struct hn_family *family, uint64_t seed, uint64_t *at,
-                           struct hn_value *values, struct hn_error *err)
+static void draw(const struct hn_family *family, uint64_t seed, uint64_t *at,
+                 struct hn_value *values, struct hn_error *err)
 {
     const struct hn_config_constraint *broken = NULL;
     struct hn_error reason = {0};
@@ -214,26 +201,27 @@ static enum hn_status draw(const struct hn_family *family, uint64_t seed, uint64
         place_values(family, seed, (*at)++, values);
         broken = find_broken(family, values, NULL);
         if (broken == NULL)
-            return HN_OK;
+            return;
     }
     find_broken(family, values, &reason);
-    return hn_fail(err, HN_ECONFIG,
-                   "%s: none of %d problems of the family satisfies its conditions; of the last "
-                   "one '%s' does not hold%s%s; loosen them or change the ranges",
-                   broken->where, TRIES_MOST, broken->text, reason.message[0] == '\0' ? "" : ": ",
-                   reason.message);
+    hn_fail(err, HN_ECONFIG,
+            "%s: none of %d problems of the family satisfies its conditions; of the last "
+            "one '%s' does not hold%s%s; loosen them or change the ranges",
+            broken->where, TRIES_MOST, broken->text, reason.message[0] == '\0' ? "" : ": ",
+            reason.message);
 }
 
 enum hn_status hn_family_draw(const struct hn_family *family, uint64_t seed, uint64_t *at,
                               struct hn_bindings *problem, struct hn_error *err)
 {
-    struct hn_value *values = calloc(family->value_count + 1, sizeof *values);
-    enum hn_status status =
-        values == NULL ? hn_fail_memory(err) : draw(family, seed, at, values, err);
-    if (status == HN_OK)
-        status = give(family, values, problem, err);
+    struct hn_error ignored;
+    struct hn_value *values = hn_need(family->value_count, sizeof *values);
+    err = err == NULL ? &ignored : err;
+    hn_error_init(err);
+    draw(family, seed, at, values, err);
+    give(family, values, problem, err);
     free(values);
-    return status;
+    return err->status;
 }
 
 /* Half way of the ranges first, then ever nearer to their lower ends, then to the upper ones. */
@@ -258,16 +246,15 @@ enum hn_status hn_family_middle(const struct hn_family *family, struct hn_bindin
                                 struct hn_error *err)
 {
     uint64_t at = 0;
+    struct hn_error ignored;
+    err = err == NULL ? &ignored : err;
     if (family->size_count > 0)
         return hn_bindings_copy(problem, &family->sizes[0], err);
-    struct hn_value *values = calloc(family->value_count + 1, sizeof *values);
-    enum hn_status status = HN_OK;
-    if (values == NULL)
-        status = hn_fail_memory(err);
-    else if (!find_middle(family, values))
-        status = draw(family, 0, &at, values, err);
-    if (status == HN_OK)
-        status = give(family, values, problem, err);
+    struct hn_value *values = hn_need(family->value_count, sizeof *values);
+    hn_error_init(err);
+    if (!find_middle(family, values))
+        draw(family, 0, &at, values, err);
+    give(family, values, problem, err);
     free(values);
-    return status;
+    return err->status;
 }

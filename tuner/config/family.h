@@ -6,7 +6,17 @@
 #include <stdint.h>
 
 #include "base/bindings.h"
-#include "tuner/config/constraint.h"
+#include "base/expression/expression.h"
+
+/* A condition as a config says it. */
+struct hn_config_constraint {
+    char *text;
+    struct hn_expression *expression;
+    char *where; /* "configs/matmul.yaml:24:5" */
+    bool promising; /* says what is worth a search, not what is valid */
+};
+
+void hn_config_constraint_finish(struct hn_config_constraint *constraint);
 
 /* A family: the problems for which a kernel is to be good, tuned or not, as `family` of a config says. */
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/config/yaml.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 
 enum {
@@ -37,13 +40,25 @@ struct collection {
     int depth;
 };
 
-static enum hn_status parse_node(struct loader *loader, const struct collection *parent,
-                                 yaml_event_t *event, struct hn_yaml **node);
+static struct hn_yaml *parse_node(struct loader *loader, const struct collection *parent,
+                                  yaml_event_t *event);
 
-static enum hn_status fail_at(struct loader *loader, yaml_mark_t mark, const char *what)
+__attribute__((format(printf, 4, 5))) static void fail_at(struct loader *loader, size_t line,
+                                                          size_t column, const char *format, ...)
 {
-    return hn_fail(loader->err, HN_ECONFIG, "%s:%zu:%zu: %s", loader->path, mark.line + 1,
-                   mark.column + 1, what);
+    char message[1024];
+    va_list arguments;
+    if (hn_failed(loader->err))
+        return;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    hn_fail(loader->err, HN_ECONFIG, "%s:%zu:%zu: %s", loader->path, line, column, message);
+}
+
+static void fail_node(struct loader *loader, const struct hn_yaml *node, const char *what)
+{
+    fail_at(loader, (size_t)node->line, (size_t)node->column, "%s", what);
 }
 
 /* Whether the line where the parser gave up is indented with a tab. */
@@ -57,34 +72,36 @@ static bool is_tab(const char *text, const yaml_mark_t *mark)
     return text != NULL && text[strspn(text, " ")] == '\t';
 }
 
-static enum hn_status fail_parser(struct loader *loader)
+static void fail_parser(struct loader *loader)
 {
     const yaml_parser_t *parser = &loader->parser;
+    const yaml_mark_t *mark = &parser->problem_mark;
     if (parser->error == YAML_MEMORY_ERROR)
-        return hn_fail_memory(loader->err);
+        hn_needed(NULL);
     if (parser->error == YAML_READER_ERROR)
-        return hn_fail(loader->err, HN_ECONFIG, "%s: not YAML text: %s at byte %zu", loader->path,
-                       parser->problem, parser->problem_offset);
-    if (is_tab(loader->text, &parser->problem_mark))
-        return fail_at(loader, parser->problem_mark,
-                       "found a tab in the indentation; YAML is indented by blanks alone");
-    if (parser->context == NULL)
-        return fail_at(loader, parser->problem_mark, parser->problem);
-    return hn_fail(loader->err, HN_ECONFIG, "%s:%zu:%zu: %s (%s from line %zu, column %zu)",
-                   loader->path, parser->problem_mark.line + 1, parser->problem_mark.column + 1,
-                   parser->problem, parser->context, parser->context_mark.line + 1,
-                   parser->context_mark.column + 1);
+        hn_fail(loader->err, HN_ECONFIG, "%s: not YAML text: %s at byte %zu", loader->path,
+                parser->problem, parser->problem_offset);
+    else if (is_tab(loader->text, mark))
+        fail_at(loader, mark->line + 1, mark->column + 1,
+                "found a tab in the indentation; YAML is indented by blanks alone");
+    else if (parser->context == NULL)
+        fail_at(loader, mark->line + 1, mark->column + 1, "%s", parser->problem);
+    else
+        fail_at(loader, mark->line + 1, mark->column + 1, "%s (%s from line %zu, column %zu)",
+                parser->problem, parser->context, parser->context_mark.line + 1,
+                parser->context_mark.column + 1);
 }
 
-static enum hn_status next_event(struct loader *loader, yaml_event_t *event)
+/* False once something has failed: then there is no event to be deleted. */
+static bool next_event(struct loader *loader, yaml_event_t *event)
 {
-    if (!yaml_parser_parse(&loader->parser, event))
-        return fail_parser(loader);
-    return HN_OK;
+    if (!hn_failed(loader->err) && !yaml_parser_parse(&loader->parser, event))
+        fail_parser(loader);
+    return !hn_failed(loader->err);
 }
 
-/* Destroys a tree without recursion: children are moved in front of what is still to free. */
-static void destroy_list(struct hn_yaml *list)
+/* Without recursion: children are moved in front of what is still to free. */
+void hn_yaml_destroy(struct hn_yaml *list)
 {
     while (list != NULL) {
         struct hn_yaml *node = list;
@@ -105,78 +122,44 @@ static void destroy_list(struct hn_yaml *list)
     }
 }
 
-void hn_yaml_destroy(struct hn_yaml *root)
+/* A deep copy for an alias; the key stays with the mapping that holds the original. */
+static struct hn_yaml *copy_node(struct loader *loader, yaml_mark_t mark,
+                                 const struct hn_yaml *from)
 {
-    destroy_list(root);
-}
-
-static struct hn_yaml *make_node(enum hn_yaml_kind kind, int line, int column, bool flow)
-{
-    struct hn_yaml *node = calloc(1, sizeof *node);
-    if (node == NULL)
-        return NULL;
-    node->kind = kind;
-    node->line = line;
-    node->column = column;
-    node->flow = flow;
+    struct hn_yaml *node = hn_need(1, sizeof *node);
+    *node = *from;
+    node->key = node->child = node->next = NULL;
+    node->text = hn_need_copy(from->text);
+    if (++loader->alias_nodes > ALIAS_NODES)
+        fail_at(loader, mark.line + 1, mark.column + 1,
+                "aliases stand for more than %d nodes, which is refused", ALIAS_NODES);
+    struct hn_yaml **end = &node->child;
+    for (const struct hn_yaml *child = from->child; child != NULL && !hn_failed(loader->err);
+         child = child->next) {
+        *end = copy_node(loader, mark, child);
+        if (child->key != NULL)
+            (*end)->key = copy_node(loader, mark, child->key);
+        end = &(*end)->next;
+    }
     return node;
 }
 
-/* A deep copy for an alias; the key stays with the mapping that holds the original. */
-static enum hn_status copy_node(struct loader *loader, yaml_mark_t mark, const struct hn_yaml *from,
-                                struct hn_yaml **copy)
-{
-    if (++loader->alias_nodes > ALIAS_NODES)
-        return hn_fail(loader->err, HN_ECONFIG,
-                       "%s:%zu:%zu: aliases stand for more than %d nodes, which is refused",
-                       loader->path, mark.line + 1, mark.column + 1, ALIAS_NODES);
-    struct hn_yaml *node = make_node(from->kind, from->line, from->column, from->flow);
-    if (node == NULL)
-        return hn_fail_memory(loader->err);
-    *copy = node;
-    node->quoted = from->quoted;
-    node->count = from->count;
-    if (from->text != NULL && (node->text = strdup(from->text)) == NULL)
-        return hn_fail_memory(loader->err);
-
-    struct hn_yaml **end = &node->child;
-    enum hn_status status = HN_OK;
-    for (const struct hn_yaml *child = from->child; child != NULL && status == HN_OK;
-         child = child->next) {
-        status = copy_node(loader, mark, child, end);
-        if (status == HN_OK && child->key != NULL)
-            status = copy_node(loader, mark, child->key, &(*end)->key);
-        if (*end != NULL)
-            end = &(*end)->next;
-    }
-    return status;
-}
-
-static enum hn_status expand_alias(struct loader *loader, const yaml_event_t *event,
-                                   struct hn_yaml **node)
+static struct hn_yaml *expand_alias(struct loader *loader, const yaml_event_t *event)
 {
     const char *name = (const char *)event->data.alias.anchor;
     for (const struct anchor *anchor = loader->anchors; anchor != NULL; anchor = anchor->next)
         if (strcmp(anchor->name, name) == 0)
-            return copy_node(loader, event->start_mark, anchor->node, node);
-    return hn_fail(loader->err, HN_ECONFIG,
-                   "%s:%zu:%zu: alias '*%s' names no anchor that was completed before it",
-                   loader->path, event->start_mark.line + 1, event->start_mark.column + 1, name);
+            return copy_node(loader, event->start_mark, anchor->node);
+    fail_at(loader, event->start_mark.line + 1, event->start_mark.column + 1,
+            "alias '*%s' names no anchor that was completed before it", name);
+    return NULL;
 }
 
-static enum hn_status remember_anchor(struct loader *loader, const char *name,
-                                      const struct hn_yaml *node)
+static void remember_anchor(struct loader *loader, const char *name, const struct hn_yaml *node)
 {
-    struct anchor *anchor = malloc(sizeof *anchor);
-    if (anchor == NULL)
-        return hn_fail_memory(loader->err);
-    *anchor = (struct anchor){strdup(name), node, loader->anchors};
-    if (anchor->name == NULL) {
-        free(anchor);
-        return hn_fail_memory(loader->err);
-    }
+    struct anchor *anchor = hn_need(1, sizeof *anchor);
+    *anchor = (struct anchor){hn_need_copy(name), node, loader->anchors};
     loader->anchors = anchor;
-    return HN_OK;
 }
 
 static void forget_anchors(struct loader *loader)
@@ -189,97 +172,77 @@ static void forget_anchors(struct loader *loader)
     }
 }
 
-static enum hn_status parse_scalar(struct loader *loader, const yaml_event_t *event,
-                                   struct hn_yaml *node)
+static void parse_scalar(struct loader *loader, const yaml_event_t *event, struct hn_yaml *node)
 {
-    size_t length = event->data.scalar.length;
-    if (memchr(event->data.scalar.value, '\0', length) != NULL)
-        return fail_at(loader, event->start_mark, "found a NUL character, expected text");
+    if (memchr(event->data.scalar.value, '\0', event->data.scalar.length) != NULL)
+        fail_node(loader, node, "found a NUL character, expected text");
     node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
-    node->text = strdup((const char *)event->data.scalar.value);
-    return node->text == NULL ? hn_fail_memory(loader->err) : HN_OK;
+    node->text = hn_need_copy((const char *)event->data.scalar.value);
 }
 
-static enum hn_status append(struct loader *loader, struct collection *collection,
-                             yaml_event_t *event)
+static void append(struct collection *collection, struct hn_yaml *node)
 {
-    struct hn_yaml **slot = collection->end;
-    enum hn_status status = parse_node(loader, collection, event, slot);
-    if (*slot != NULL) {
-        collection->end = &(*slot)->next;
-        collection->node->count++;
-    }
-    return status;
+    *collection->end = node;
+    if (node == NULL)
+        return;
+    collection->end = &node->next;
+    collection->node->count++;
 }
 
-static enum hn_status check_key(struct loader *loader, const struct hn_yaml *mapping,
-                                const struct hn_yaml *key)
+static void check_key(struct loader *loader, const struct hn_yaml *mapping,
+                      const struct hn_yaml *key)
 {
+    if (hn_failed(loader->err))
+        return;
+    size_t line = (size_t)key->line, column = (size_t)key->column;
+    const struct hn_yaml *earlier =
+        key->kind == HN_YAML_SCALAR ? hn_yaml_get(mapping, key->text) : NULL;
     if (key->kind != HN_YAML_SCALAR)
-        return hn_fail(loader->err, HN_ECONFIG, "%s:%d:%d: found %s as a key, expected a name",
-                       loader->path, key->line, key->column, hn_yaml_kind_name(key->kind));
-    if (mapping->count >= MAPPING_KEYS)
-        return hn_fail(loader->err, HN_ECONFIG, "%s:%d:%d: more than %d keys in a mapping",
-                       loader->path, key->line, key->column, MAPPING_KEYS);
-    const struct hn_yaml *earlier = hn_yaml_get(mapping, key->text);
-    if (earlier != NULL)
-        return hn_fail(loader->err, HN_ECONFIG,
-                       "%s:%d:%d: key '%s' is given twice, first on line %d", loader->path,
-                       key->line, key->column, key->text, earlier->key->line);
-    return HN_OK;
+        fail_at(loader, line, column, "found %s as a key, expected a name",
+                hn_yaml_kind_name(key->kind));
+    else if (mapping->count >= MAPPING_KEYS)
+        fail_at(loader, line, column, "more than %d keys in a mapping", MAPPING_KEYS);
+    else if (earlier != NULL)
+        fail_at(loader, line, column, "key '%s' is given twice, first on line %d", key->text,
+                earlier->key->line);
 }
 
-static enum hn_status append_pair(struct loader *loader, struct collection *collection,
-                                  yaml_event_t *key_event)
+static void append_pair(struct loader *loader, struct collection *collection,
+                        yaml_event_t *key_event)
 {
-    struct hn_yaml *key = NULL;
-    struct hn_yaml **slot = collection->end;
     yaml_event_t event;
-    enum hn_status status = parse_node(loader, collection, key_event, &key);
-    if (status == HN_OK)
-        status = check_key(loader, collection->node, key);
-    if (status == HN_OK)
-        status = next_event(loader, &event);
-    if (status == HN_OK) {
-        status = append(loader, collection, &event);
+    struct hn_yaml *value = NULL;
+    struct hn_yaml *key = parse_node(loader, collection, key_event);
+    check_key(loader, collection->node, key);
+    if (next_event(loader, &event)) {
+        value = parse_node(loader, collection, &event);
         yaml_event_delete(&event);
     }
-    if (*slot != NULL)
-        (*slot)->key = key;
+    if (value != NULL)
+        value->key = key;
     else
         hn_yaml_destroy(key);
-    return status;
+    append(collection, value);
 }
 
-static enum hn_status fill_collection(struct loader *loader, struct collection *collection)
+static void parse_collection(struct loader *loader, const struct collection *parent,
+                             const yaml_event_t *started, struct hn_yaml *node)
 {
-    for (;;) {
-        yaml_event_t event;
-        enum hn_status status = next_event(loader, &event);
-        if (status != HN_OK)
-            return status;
-        bool end = event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT;
-        if (!end && collection->node->kind == HN_YAML_MAPPING)
-            status = append_pair(loader, collection, &event);
-        else if (!end)
-            status = append(loader, collection, &event);
-        yaml_event_delete(&event);
-        if (end || status != HN_OK)
-            return status;
-    }
-}
-
-static enum hn_status parse_collection(struct loader *loader, const struct collection *parent,
-                                       const yaml_event_t *event, struct hn_yaml *node)
-{
-    bool flow = event->type == YAML_SEQUENCE_START_EVENT
-                    ? event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE
-                    : event->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
+    bool flow = started->type == YAML_SEQUENCE_START_EVENT
+                    ? started->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE
+                    : started->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
     struct collection collection = {node, &node->child, flow || parent->flow, parent->depth + 1};
     if (collection.depth > DEPTH)
-        return hn_fail(loader->err, HN_ECONFIG, "%s:%d:%d: nested deeper than %d levels",
-                       loader->path, node->line, node->column, DEPTH);
-    return fill_collection(loader, &collection);
+        fail_at(loader, (size_t)node->line, (size_t)node->column, "nested deeper than %d levels",
+                DEPTH);
+    yaml_event_t event;
+    for (bool end = false; !end && next_event(loader, &event); yaml_event_delete(&event)) {
+        end = event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT;
+        if (!end && node->kind == HN_YAML_MAPPING)
+            append_pair(loader, &collection, &event);
+        else if (!end)
+            append(&collection, parse_node(loader, &collection, &event));
+    }
 }
 
 struct traits {
@@ -299,86 +262,81 @@ static struct traits event_traits(const yaml_event_t *event)
     return (struct traits){HN_YAML_SCALAR, event->data.scalar.anchor, event->data.scalar.tag};
 }
 
-/* On failure *node, when not NULL, holds what there is so far. */
-static enum hn_status parse_node(struct loader *loader, const struct collection *parent,
-                                 yaml_event_t *event, struct hn_yaml **node)
+/* What there is of it so far where it fails; maybe NULL. */
+static struct hn_yaml *parse_node(struct loader *loader, const struct collection *parent,
+                                  yaml_event_t *event)
 {
     if (event->type == YAML_ALIAS_EVENT)
-        return expand_alias(loader, event, node);
-
+        return expand_alias(loader, event);
     struct traits traits = event_traits(event);
-    if (traits.tag != NULL)
-        return hn_fail(loader->err, HN_ECONFIG,
-                       "%s:%zu:%zu: found tag '%s'; tags are not used here", loader->path,
-                       event->start_mark.line + 1, event->start_mark.column + 1,
-                       (const char *)traits.tag);
-    *node = make_node(traits.kind, (int)event->start_mark.line + 1,
-                      (int)event->start_mark.column + 1, parent->flow);
-    if (*node == NULL)
-        return hn_fail_memory(loader->err);
-    enum hn_status status = traits.kind == HN_YAML_SCALAR
-                                ? parse_scalar(loader, event, *node)
-                                : parse_collection(loader, parent, event, *node);
-    if (status == HN_OK && traits.anchor != NULL)
-        status = remember_anchor(loader, (const char *)traits.anchor, *node);
-    return status;
+    size_t line = event->start_mark.line + 1, column = event->start_mark.column + 1;
+    if (traits.tag != NULL) {
+        fail_at(loader, line, column, "found tag '%s'; tags are not used here",
+                (const char *)traits.tag);
+        return NULL;
+    }
+    struct hn_yaml *node = hn_need(1, sizeof *node);
+    node->kind = traits.kind;
+    node->line = (int)line;
+    node->column = (int)column;
+    node->flow = parent->flow;
+    if (traits.kind == HN_YAML_SCALAR)
+        parse_scalar(loader, event, node);
+    else
+        parse_collection(loader, parent, event, node);
+    if (traits.anchor != NULL)
+        remember_anchor(loader, (const char *)traits.anchor, node);
+    return node;
 }
 
 /* One document: its root, and nothing but the end of the stream after it. */
-static enum hn_status parse_stream(struct loader *loader, struct hn_yaml **root)
+static struct hn_yaml *parse_stream(struct loader *loader)
 {
     const struct collection outside = {.depth = 0};
-    for (;;) {
-        yaml_event_t event;
-        enum hn_status status = next_event(loader, &event);
-        if (status != HN_OK)
-            return status;
-        bool end = event.type == YAML_STREAM_END_EVENT;
-        bool structure =
-            end || event.type == YAML_STREAM_START_EVENT || event.type == YAML_DOCUMENT_END_EVENT;
-        if (event.type == YAML_DOCUMENT_START_EVENT && *root != NULL)
-            status = fail_at(loader, event.start_mark,
-                             "found a second document, expected the end of the file");
-        else if (!structure && event.type != YAML_DOCUMENT_START_EVENT)
-            status = parse_node(loader, &outside, &event, root);
-        yaml_event_delete(&event);
-        if (end || status != HN_OK)
-            return status;
+    struct hn_yaml *root = NULL;
+    yaml_event_t event;
+    for (bool end = false; !end && next_event(loader, &event); yaml_event_delete(&event)) {
+        end = event.type == YAML_STREAM_END_EVENT;
+        if (event.type == YAML_DOCUMENT_START_EVENT && root != NULL)
+            fail_at(loader, event.start_mark.line + 1, event.start_mark.column + 1,
+                    "found a second document, expected the end of the file");
+        else if (!end && event.type != YAML_STREAM_START_EVENT &&
+                 event.type != YAML_DOCUMENT_START_EVENT && event.type != YAML_DOCUMENT_END_EVENT)
+            root = parse_node(loader, &outside, &event);
     }
+    return root;
 }
 
 enum hn_status hn_yaml_load(const char *path, struct hn_yaml **root, struct hn_error *err)
 {
     char *data = NULL;
     size_t size = 0;
-    enum hn_status status = hn_text_read_file(path, FILE_BYTES, &data, &size, err);
-    if (status != HN_OK)
-        return status == HN_ENOMEM ? status : HN_ECONFIG;
-
-    struct loader loader = {.path = path, .text = data, .err = err};
-    struct hn_yaml *tree = NULL;
-    if (!yaml_parser_initialize(&loader.parser)) {
-        free(data);
-        return hn_fail_memory(err);
-    }
+    struct loader loader = {.path = path, .err = err};
+    if (hn_text_read_file(path, FILE_BYTES, &data, &size, err) != HN_OK)
+        return err->status = HN_ECONFIG;
+    hn_error_init(err);
+    loader.text = data;
+    if (!yaml_parser_initialize(&loader.parser))
+        hn_needed(NULL);
     yaml_parser_set_input_string(&loader.parser, (const unsigned char *)data, size);
     yaml_parser_set_encoding(&loader.parser, YAML_UTF8_ENCODING);
-    status = parse_stream(&loader, &tree);
-    if (status == HN_OK && tree == NULL)
-        status = hn_fail(err, HN_ECONFIG, "%s:1:1: the file is empty", path);
+    struct hn_yaml *tree = parse_stream(&loader);
+    if (tree == NULL && !hn_failed(err))
+        hn_fail(err, HN_ECONFIG, "%s:1:1: the file is empty", path);
     forget_anchors(&loader);
     yaml_parser_delete(&loader.parser);
     free(data);
-    if (status == HN_OK)
+    if (!hn_failed(err))
         *root = tree;
     else
         hn_yaml_destroy(tree);
-    return status;
+    return err->status;
 }
 
 const struct hn_yaml *hn_yaml_get(const struct hn_yaml *mapping, const char *key)
 {
-    for (const struct hn_yaml *child = mapping->child; child != NULL; child = child->next)
+    const struct hn_yaml *first = mapping == NULL ? NULL : mapping->child;
+    for (const struct hn_yaml *child = first; child != NULL; child = child->next)
         if (child->key != NULL && strcmp(child->key->text, key) == 0)
             return child;
     return NULL;

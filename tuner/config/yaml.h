@@ -27,7 +27,7 @@ struct hn_yaml {
 /* HN_ECONFIG: "path:line:column: what". */
 enum hn_status hn_yaml_load(const char *path, struct hn_yaml **root, struct hn_error *err);
 void hn_yaml_destroy(struct hn_yaml *root);
-/* The child under that key of a mapping, or NULL. */
+/* The child under that key of a mapping, or NULL; also of no node and of none that is a mapping. */
 const struct hn_yaml *hn_yaml_get(const struct hn_yaml *mapping, const char *key);
 const char *hn_yaml_kind_name(enum hn_yaml_kind kind);
 

@@ -12,7 +12,7 @@
 
 #include "cache/recording/recording_list.h"
 #include "cache/recording/recording_plan.h"
-#include "tuner/config/config_kept.h"
+#include "tuner/config/config_files.h"
 
 static enum hn_status nothing_cached(struct hn_store *store, const char *kernel,
                                      struct hn_error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "tuner/config/config_kept.h"
+#include "tuner/config/config_files.h"
 #include "tuner/export/export_parts.h"
 
 /* Plan and template of a config, for results that come without: recordings, and what was imported

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/device/device.h"
+#include "runtime/plan/launch.h"
 #include "tuner/export/export_cases_part.h"
 #include "tuner/export/export_parts.h"
 #include "tuner/export/export_skeleton_parts.h"

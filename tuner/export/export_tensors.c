@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/plan/launch.h"
 #include "tuner/export/export_cases_part.h"
 #include "tuner/export/export_parts.h"
 #include "tuner/export/export_skeleton_parts.h"

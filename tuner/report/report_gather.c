@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "cache/store/store.h"
-#include "tuner/config/config_kept.h"
+#include "tuner/config/config_files.h"
 #include "tuner/report/format.h"
 #include "tuner/report/recall_shared.h"
 #include "tuner/report/report.h"

@@ -9,7 +9,7 @@
 #include "cache/record/record_json.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/bench/support.h"
-#include "runtime/plan/data_file.h"
+#include "runtime/plan/contents.h"
 #include "tuner/session/live.h"
 
 /* --- compilations that belong to no ticket ---------------------------------------------------- */

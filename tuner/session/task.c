@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "tuner/config/config_kept.h"
+#include "tuner/config/config_files.h"
 
 static enum hn_status load_templates(struct hn_task *task, struct hn_error *err)
 {

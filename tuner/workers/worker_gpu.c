@@ -13,6 +13,7 @@
 #include "runtime/bench/roofs.h"
 #include "runtime/device/driver.h"
 #include "runtime/device/health.h"
+#include "runtime/plan/contents.h"
 #include "runtime/process/worker.h"
 #include "tuner/hosts/node.h"
 #include "tuner/workers/turn.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/plan/data_file.h"
+#include "runtime/plan/contents.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +12,109 @@
 #include "base/ascii.h"
 #include "base/plain_file.h"
 #include "base/text.h"
+
+/* Recipes. */
+
+static enum hn_status count_elements(const struct hn_argument *argument,
+                                     const struct hn_value *values, uint64_t *elements,
+                                     struct hn_error *err)
+{
+    int64_t count = 0;
+    enum hn_status status = hn_expression_integer(argument->count, values, &count, err);
+    if (status == HN_OK && count < 1)
+        status = hn_fail(err, HN_EVALUE, "expected a count of at least 1");
+    *elements = status == HN_OK ? (uint64_t)count * argument->lanes : 0;
+    return status;
+}
+
+/* The same for every variant, as inputs are. */
+static enum hn_status resolve(const struct hn_plan *plan, const struct hn_argument *argument,
+                              const struct hn_value *values, struct hn_fill *fill, uint64_t *count,
+                              struct hn_error *err)
+{
+    char why[128];
+    for (int i = 0; i < 2; i++) {
+        const char *parameter = hn_plan_parameter_used(plan, argument->fill.expressions[i]);
+        if (parameter != NULL)
+            return hn_fail(err, HN_ECONFIG,
+                           "which uses the parameter '%s'; contents can only depend on the problem",
+                           parameter);
+    }
+    enum hn_status status = hn_fill_resolve(&argument->fill, values, fill, err);
+    if (status == HN_OK)
+        status = count_elements(argument, values, count, err);
+    if (status == HN_OK && !hn_fill_check(fill, argument->element, *count, why, sizeof why))
+        status = hn_fail(err, HN_EVALUE, "%s", why);
+    return status;
+}
+
+static enum hn_status check_rows(const struct hn_recipe *recipe, struct hn_error *err)
+{
+    const struct hn_fill *rows = &recipe->source_fill;
+    if (rows->kind != HN_FILL_CSR_ROWS)
+        return hn_fail(err, HN_EVALUE,
+                       "but '%s' has no rows; expected one with csr_rows(entries, "
+                       "spread)",
+                       recipe->fill.of);
+    double entries = floor(rows->numbers[0] * (double)(recipe->source_count - 1));
+    if ((double)recipe->count != entries)
+        return hn_fail(
+            err, HN_EVALUE,
+            "with %llu elements; expected as many as the rows of '%s' have entries, %.0f",
+            (unsigned long long)recipe->count, recipe->fill.of, entries);
+    return HN_OK;
+}
+
+static enum hn_status check_turned(const struct hn_plan *plan, const struct hn_recipe *recipe,
+                                   struct hn_error *err)
+{
+    const struct hn_argument *own = &plan->arguments[recipe->argument];
+    const struct hn_argument *source = &plan->arguments[recipe->source];
+    enum hn_fill_kind kind = recipe->source_fill.kind;
+    if (hn_fill_has_source(kind) || kind == HN_FILL_FILE)
+        return hn_fail(
+            err, HN_EVALUE,
+            "but '%s' comes from another input or a file itself; expected one with a fill "
+            "of its own",
+            recipe->fill.of);
+    if (source->element != own->element || own->lanes != 1 || source->lanes != 1 ||
+        recipe->source_count != recipe->count)
+        return hn_fail(err, HN_EVALUE,
+                       "but '%s' has another type or number of elements, or vectors; expected the "
+                       "same of both",
+                       recipe->fill.of);
+    return HN_OK;
+}
+
+static enum hn_status follow(const struct hn_plan *plan, const struct hn_value *values,
+                             struct hn_recipe *recipe, struct hn_error *err)
+{
+    const struct hn_argument *source = hn_plan_find_argument(plan, recipe->fill.of);
+    if (source == NULL || !hn_argument_is_filled(source))
+        return hn_fail(err, HN_EVALUE, "but there is no input '%s' with contents; expected one",
+                       recipe->fill.of);
+    recipe->source = (size_t)(source - plan->arguments);
+    enum hn_status status =
+        resolve(plan, source, values, &recipe->source_fill, &recipe->source_count, err);
+    if (status != HN_OK)
+        return status;
+    return recipe->fill.kind == HN_FILL_CSR_COLUMNS ? check_rows(recipe, err)
+                                                    : check_turned(plan, recipe, err);
+}
+
+enum hn_status hn_recipe_make(const struct hn_plan *plan, size_t argument,
+                              const struct hn_value *values, struct hn_recipe *recipe,
+                              struct hn_error *err)
+{
+    *recipe = (struct hn_recipe){.argument = argument};
+    enum hn_status status =
+        resolve(plan, &plan->arguments[argument], values, &recipe->fill, &recipe->count, err);
+    return status == HN_OK && hn_fill_has_source(recipe->fill.kind)
+               ? follow(plan, values, recipe, err)
+               : status;
+}
+
+/* Files. */
 
 /* The layout is described in NumPy's manual, "numpy.lib.format": magic, version, length of the
  * header, header. */
@@ -232,4 +336,107 @@ enum hn_status hn_npy_finish(const char *path, FILE *stream, struct hn_error *er
     bool failed = ferror(stream) != 0;
     failed = fclose(stream) != 0 || failed;
     return failed ? hn_fail(err, HN_ERUN, "cannot write '%s': %s", path, strerror(errno)) : HN_OK;
+}
+
+/* The data files of a plan, of which each problem may have its own. */
+
+static const struct hn_value *find_problem_value(const struct hn_plan *plan, const char *name,
+                                                 size_t length, const struct hn_value *values)
+{
+    bool given = false;
+    for (size_t i = 0; i < plan->problem_count; i++)
+        given = given || (strlen(plan->problem[i]) == length &&
+                          strncmp(plan->problem[i], name, length) == 0);
+    for (size_t i = 0; given && i < plan->name_count; i++)
+        if (strlen(plan->names[i]) == length && strncmp(plan->names[i], name, length) == 0)
+            return &values[i];
+    return NULL;
+}
+
+enum hn_status hn_plan_data_path(const struct hn_plan *plan, const char *file,
+                                 const struct hn_value *values, char **path, struct hn_error *err)
+{
+    struct hn_text text;
+    const char *slash = strrchr(file, '/');
+    const char *at = slash == NULL ? file : slash;
+    enum hn_status status = HN_OK;
+    *path = NULL;
+    hn_text_init(&text);
+    hn_text_append_bytes(&text, file, (size_t)(at - file));
+    while (status == HN_OK && *at != '\0') {
+        size_t before = strcspn(at, "{");
+        hn_text_append_bytes(&text, at, before);
+        at += before;
+        if (*at == '\0')
+            break;
+        size_t length = strcspn(at + 1, "}");
+        const struct hn_value *value = find_problem_value(plan, at + 1, length, values);
+        if (at[1 + length] == '\0' || value == NULL) {
+            status = hn_fail(err, HN_ECONFIG,
+                             "data file %s: found '%.*s', expected the name of a problem value in "
+                             "{}",
+                             file, (int)(length < 60 ? length + 2 : 60), at);
+            break;
+        }
+        hn_value_append(&text, value);
+        at += length + 2;
+    }
+    if (status == HN_OK) {
+        *path = hn_text_take(&text);
+        status = *path == NULL ? hn_fail_memory(err) : HN_OK;
+    }
+    hn_text_finish(&text);
+    return status;
+}
+
+static enum hn_status add_file(const struct hn_plan *plan, char **name,
+                               const struct hn_value *values, struct hn_plan_files *files,
+                               struct hn_error *err)
+{
+    struct hn_plan_file *items = realloc(files->items, (files->count + 1) * sizeof *items);
+    if (items == NULL)
+        return hn_fail_memory(err);
+    files->items = items;
+    items[files->count] = (struct hn_plan_file){name, NULL};
+    return hn_plan_data_path(plan, *name, values, &items[files->count++].path, err);
+}
+
+enum hn_status hn_plan_list_files(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                  struct hn_plan_files *files, struct hn_error *err)
+{
+    struct hn_value *values = NULL;
+    *files = (struct hn_plan_files){NULL, 0};
+    enum hn_status status = hn_plan_values(plan, problem, &plan->defaults, &values, err);
+    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++)
+        if (plan->arguments[i].fill.file != NULL)
+            status = add_file(plan, &plan->arguments[i].fill.file, values, files, err);
+    for (size_t i = 0; i < plan->reference.file_count && status == HN_OK; i++)
+        status = add_file(plan, &plan->reference.files[i].file, values, files, err);
+    free(values);
+    if (status != HN_OK)
+        hn_plan_files_finish(files);
+    return status;
+}
+
+void hn_plan_files_finish(struct hn_plan_files *files)
+{
+    for (size_t i = 0; i < files->count; i++)
+        free(files->items[i].path);
+    free(files->items);
+    *files = (struct hn_plan_files){NULL, 0};
+}
+
+enum hn_status hn_plan_add_data_hash(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                     struct hn_hash *hash, struct hn_error *err)
+{
+    struct hn_hash own;
+    struct hn_plan_files files;
+    enum hn_status status = hn_plan_list_files(plan, problem, &files, err);
+    for (size_t i = 0; i < files.count && status == HN_OK; i++) {
+        status = hn_data_file_hash(files.items[i].path, &own, err);
+        if (status == HN_OK)
+            *hash = hn_hash_join(hash, &own);
+    }
+    hn_plan_files_finish(&files);
+    return status;
 }

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/config/config_files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/ascii.h"
+#include "base/memory.h"
+#include "runtime/plan/contents.h"
+#include "runtime/plan/option_list.h"
+
+/* Whether what a config names can be read. */
+
+static enum hn_status check_file(const struct hn_config *config, const char *path,
+                                 struct hn_error *err)
+{
+    if (access(path, R_OK) == 0)
+        return HN_OK;
+    return hn_fail(err, HN_ECONFIG, "%s: template %s can not be read: %s", config->path, path,
+                   strerror(errno));
+}
+
+/* That a data file holds what one problem asks for. */
+static enum hn_status check_data(const struct hn_config *config, const struct hn_value *values,
+                                 const struct hn_argument *argument, const char *name,
+                                 struct hn_error *err)
+{
+    struct hn_data_file file;
+    struct hn_error reason = {0};
+    char *path = NULL;
+    int64_t count = 0;
+    enum hn_status status = hn_expression_integer(argument->count, values, &count, &reason);
+    if (status == HN_OK)
+        status = hn_plan_data_path(config->plan, name, values, &path, &reason);
+    if (status == HN_OK)
+        status = hn_data_file_open(path, argument->element, (uint64_t)count * argument->lanes,
+                                   &file, &reason);
+    free(path);
+    if (status != HN_OK)
+        return hn_fail(err, HN_ECONFIG, "%s: argument '%s': %.3000s", config->path, argument->name,
+                       reason.message);
+    hn_data_file_close(&file);
+    return HN_OK;
+}
+
+enum hn_status hn_config_check_data(const struct hn_config *config, size_t problem,
+                                    struct hn_error *err)
+{
+    const struct hn_plan *plan = config->plan;
+    const struct hn_reference *reference = &plan->reference;
+    struct hn_value *values = NULL;
+    enum hn_status status =
+        hn_plan_values(plan, &config->problems[problem], &plan->defaults, &values, err);
+    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++)
+        if (plan->arguments[i].fill.file != NULL)
+            status =
+                check_data(config, values, &plan->arguments[i], plan->arguments[i].fill.file, err);
+    for (size_t i = 0; i < reference->file_count && status == HN_OK; i++)
+        status = check_data(config, values, &plan->arguments[reference->files[i].argument],
+                            reference->files[i].file, err);
+    free(values);
+    return status;
+}
+
+enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_error *err)
+{
+    const struct hn_plan *plan = config->plan;
+    if (plan->template_path == NULL)
+        return hn_fail(err, HN_ECONFIG,
+                       "%s: key 'template' is missing: the config describes a space only, which "
+                       "is enough for `hone space`",
+                       config->path);
+    enum hn_status status = check_file(config, plan->template_path, err);
+    if (status == HN_OK && plan->reference.kind == HN_REFERENCE_TEMPLATE)
+        status = check_file(config, plan->reference.template_path, err);
+    return status;
+}
+
+static size_t word_length(const char *text)
+{
+    size_t length = 0;
+    while (hn_is_letter_or_digit(text[length]) || text[length] == '_')
+        length++;
+    return length;
+}
+
+/* A name may be pasted together by the preprocessor, or come from a folder that an option names. */
+static bool may_hide_names(const struct hn_plan *plan, const struct hn_template *template)
+{
+    bool hides = strstr(template->text, "##") != NULL;
+    for (size_t i = 0; i < template->include_count && !hides; i++)
+        hides = strstr(template->includes[i].text, "##") != NULL;
+    for (size_t i = 0; i < plan->option_count && !hides; i++)
+        hides = hn_option_folder(plan->options[i].text) != NULL;
+    return hides;
+}
+
+/* The last name before template arguments: "matmul" of "&mine::matmul<TILE>". length 0: it has
+ * another form. */
+static const char *name_of(const char *entry, size_t *length)
+{
+    const char *name = entry;
+    *length = 0;
+    for (const char *at = entry; *at != '\0' && *at != '<';) {
+        size_t here = word_length(at);
+        if (here > 0) {
+            name = at;
+            *length = here;
+        } else if (strchr("&: ", *at) == NULL) {
+            *length = 0;
+            return entry;
+        }
+        at += here > 0 ? here : 1;
+    }
+    return name;
+}
+
+static enum hn_status check_entry(const struct hn_config *config,
+                                  const struct hn_template *template, const char *entry,
+                                  struct hn_error *err)
+{
+    size_t length;
+    const char *name = name_of(entry, &length);
+    bool found = length == 0 || hn_text_has_word(template->text, name, length);
+    for (size_t i = 0; !found && i < template->include_count; i++)
+        found = hn_text_has_word(template->includes[i].text, name, length);
+    if (found || may_hide_names(config->plan, template))
+        return HN_OK;
+    return hn_fail(err, HN_ECONFIG,
+                   "%s: entry '%s': neither '%s' nor what it includes with quotes has the name "
+                   "'%.*s'; expected the name of a kernel there",
+                   config->path, entry, template->path, (int)length, name);
+}
+
+static enum hn_status check_template(const struct hn_config *config, const char *path,
+                                     const struct hn_step *steps, size_t count,
+                                     struct hn_error *err)
+{
+    struct hn_template template;
+    enum hn_status status = hn_template_load(path, &template, err);
+    if (status != HN_OK)
+        return status;
+    for (size_t i = 0; status == HN_OK && i < count; i++)
+        if (steps[i].entry != NULL)
+            status = check_entry(config, &template, steps[i].entry, err);
+    hn_template_finish(&template);
+    return status;
+}
+
+enum hn_status hn_config_check_sources(const struct hn_config *config, struct hn_error *err)
+{
+    const struct hn_plan *plan = config->plan;
+    if (plan->template_path == NULL)
+        return HN_OK;
+    enum hn_status status = hn_config_check_files(config, err);
+    if (status == HN_OK)
+        status = check_template(config, plan->template_path, plan->steps, plan->step_count, err);
+    if (status == HN_OK && plan->reference.kind == HN_REFERENCE_TEMPLATE)
+        status =
+            check_template(config, plan->reference.template_path, &plan->reference.step, 1, err);
+    for (size_t i = 0; status == HN_OK && i < config->problem_count; i++)
+        status = hn_config_check_data(config, i, err);
+    return status;
+}
+
+/* Whether what the config names changes anything. */
+
+/* Behind the comment or the string that starts here; the same place where there is none. */
+static const char *skip_quoted(const char *at)
+{
+    if (at[0] == '/' && at[1] == '/')
+        return at + strcspn(at, "\n");
+    if (at[0] == '/' && at[1] == '*') {
+        const char *end = strstr(at + 2, "*/");
+        return end != NULL ? end + 2 : at + strlen(at);
+    }
+    if (*at != '"')
+        return at;
+    for (at++; *at != '\0' && *at != '"' && *at != '\n'; at++)
+        at += at[0] == '\\' && at[1] != '\0';
+    return at + (*at != '\0');
+}
+
+/* Behind "#ifndef NAME", "#define NAME" and their like, with which a template gives a default and
+ * does nothing else; the same place where there is none. */
+static const char *skip_default(const char *at)
+{
+    static const char *const words[] = {"ifndef", "define", "ifdef", "undef"};
+    const char *word = at + 1 + strspn(at + (*at != '\0'), " \t");
+    for (size_t i = 0; *at == '#' && i < sizeof words / sizeof *words; i++) {
+        const char *name = word + strlen(words[i]);
+        if (strncmp(word, words[i], strlen(words[i])) != 0)
+            continue;
+        name += strspn(name, " \t");
+        return name + word_length(name);
+    }
+    return at;
+}
+
+/* A token `name`, or name_word, which the prelude defines for each word. code: comments and strings
+ * do not count. */
+static bool occurs(const char *text, const char *name, bool code)
+{
+    size_t length = strlen(name);
+    while (*text != '\0') {
+        const char *behind = code ? skip_default(skip_quoted(text)) : text;
+        if (behind != text) {
+            text = behind;
+            continue;
+        }
+        size_t token = word_length(text);
+        if (token >= length && strncmp(text, name, length) == 0 &&
+            (token == length || text[length] == '_'))
+            return true;
+        text += token > 0 ? token : 1;
+    }
+    return false;
+}
+
+static bool occurs_in_template(const struct hn_template *template, const char *name)
+{
+    bool found = occurs(template->text, name, true);
+    for (size_t i = 0; i < template->include_count && !found; i++)
+        found = occurs(template->includes[i].text, name, true);
+    return found;
+}
+
+/* All of the plan in which a name has an effect. */
+static char *launch_text(const struct hn_plan *plan)
+{
+    static const char *const others[] = {"kernel",   "template", "parameters",  "problem",
+                                         "freeze",   "words",    "metrics",     "objective",
+                                         "defaults", "config",   "constraints", NULL};
+    json_t *json = hn_needed(hn_plan_to_json(plan));
+    for (const char *const *key = others; *key != NULL; key++)
+        json_object_del(json, *key);
+    char *text = hn_needed(json_dumps(json, JSON_COMPACT));
+    json_decref(json);
+    return text;
+}
+
+char *hn_config_find_unused(const struct hn_config *config)
+{
+    struct hn_template template;
+    struct hn_text names;
+    if (config->plan->template_path == NULL ||
+        hn_template_load(config->plan->template_path, &template, NULL) != HN_OK)
+        return NULL;
+    hn_text_init(&names);
+    hn_text_append(&names, "");
+    char *launch = launch_text(config->plan);
+    bool hidden = may_hide_names(config->plan, &template);
+    for (size_t i = 0; !hidden && i < config->parameter_count; i++) {
+        const struct hn_config_parameter *parameter = &config->parameters[i];
+        if (parameter->count > 1 && !occurs_in_template(&template, parameter->name) &&
+            !occurs(launch, parameter->name, false))
+            hn_text_printf(&names, "%s%s", names.length > 0 ? ", " : "", parameter->name);
+    }
+    free(launch);
+    hn_template_finish(&template);
+    return hn_needed(hn_text_take(&names));
+}
+
+/* Keeping it. */
+
+enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                 const struct hn_template *template,
+                                 const struct hn_template *reference, struct hn_version *version,
+                                 struct hn_error *err)
+{
+    struct hn_hash plan_hash = hn_plan_hash(plan);
+    if (reference != NULL)
+        plan_hash = hn_hash_join(&plan_hash, &reference->hash);
+    enum hn_status status = hn_plan_add_data_hash(plan, problem, &plan_hash, err);
+    if (status != HN_OK)
+        return status;
+    struct hn_hash options = hn_plan_options_hash(plan);
+    memcpy(version->template_hash, template->hash.hex, sizeof options.hex);
+    memcpy(version->options_hash, options.hex, sizeof options.hex);
+    memcpy(version->plan_hash, plan_hash.hex, sizeof options.hex);
+    version->protocol = HN_MEASURING_PROTOCOL;
+    return HN_OK;
+}
+
+static void add_file(struct hn_stored_plan *plan, const char *name, const char *text)
+{
+    plan->files[plan->file_count++] =
+        (struct hn_stored_file){hn_need_copy(name), hn_need_copy(text)};
+}
+
+static void copy_plan(const struct hn_plan *plan, const struct hn_template *template,
+                      struct hn_config_kept *kept)
+{
+    json_t *json = hn_needed(hn_plan_to_json(plan));
+    kept->plan.json = hn_needed(json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS));
+    json_decref(json);
+    kept->kernel = hn_need_copy(plan->kernel);
+    kept->plan.files = hn_need(template->include_count + 1, sizeof *kept->plan.files);
+    add_file(&kept->plan, template->path, template->text);
+    for (size_t i = 0; i < template->include_count; i++)
+        add_file(&kept->plan, template->includes[i].name, template->includes[i].text);
+}
+
+/* A problem of the config has the values that its first has. */
+static bool is_of_config(const struct hn_config *config, const struct hn_bindings *problem)
+{
+    const struct hn_bindings *first = &config->problems[0];
+    bool is = problem->count == first->count;
+    for (size_t i = 0; i < first->count && is; i++) {
+        const struct hn_value *value = hn_bindings_get(problem, first->names[i]);
+        is = value != NULL && (value->type == HN_WORD) == (first->values[i].type == HN_WORD);
+    }
+    return is;
+}
+
+enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bindings *problem,
+                              struct hn_config_kept *kept, struct hn_error *err)
+{
+    struct hn_plan *own = NULL;
+    const struct hn_plan *plan = config->plan;
+    struct hn_template template = {.path = NULL};
+    struct hn_template reference = {.path = NULL};
+    bool has_reference = plan->reference.kind == HN_REFERENCE_TEMPLATE;
+    *kept = (struct hn_config_kept){.kernel = NULL};
+    if (!is_of_config(config, problem))
+        problem = &config->problems[0];
+    enum hn_status status = hn_config_make_plan(config, problem, &own, err);
+    if (own != NULL)
+        plan = own;
+    if (status == HN_OK)
+        status = hn_config_check_files(config, err);
+    if (status == HN_OK)
+        status = hn_template_load(plan->template_path, &template, err);
+    if (status == HN_OK && has_reference)
+        status = hn_template_load(plan->reference.template_path, &reference, err);
+    if (status == HN_OK)
+        status = hn_config_version(plan, problem, &template, has_reference ? &reference : NULL,
+                                   &kept->version, err);
+    if (status == HN_OK)
+        copy_plan(plan, &template, kept);
+    hn_template_finish(&reference);
+    hn_template_finish(&template);
+    hn_plan_destroy(own);
+    if (status != HN_OK)
+        hn_config_kept_finish(kept);
+    return status;
+}
+
+bool hn_config_has_changed(const struct hn_config *config, const struct hn_identity *identity,
+                           const struct hn_version *version)
+{
+    struct hn_config_kept kept;
+    if (strcmp(config->plan->kernel, identity->kernel) != 0 ||
+        !hn_version_knows_template(version) ||
+        hn_config_keep(config, &identity->problem, &kept, NULL) != HN_OK)
+        return false;
+    bool changed = !hn_version_same_source(&kept.version, version);
+    hn_config_kept_finish(&kept);
+    return changed;
+}
+
+void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list)
+{
+    struct hn_config *config = NULL; /* that of the last one, mostly that of the next */
+    for (size_t i = 0; i < list->count; i++) {
+        struct hn_stored_plan plan;
+        struct hn_tuned *tuned = &list->items[i];
+        if (hn_store_get_plan(store, tuned->identity.kernel, &tuned->version, &plan, NULL) != HN_OK)
+            continue;
+        json_t *json = json_loads(plan.json, 0, NULL);
+        const char *path = json_string_value(json_object_get(json, "config"));
+        if (config != NULL && (path == NULL || strcmp(config->path, path) != 0)) {
+            hn_config_destroy(config);
+            config = NULL;
+        }
+        if (config != NULL || (path != NULL && hn_config_load(path, &config, NULL) == HN_OK))
+            tuned->stale |= hn_config_has_changed(config, &tuned->identity, &tuned->version);
+        json_decref(json);
+        hn_stored_plan_free(&plan);
+    }
+    hn_config_destroy(config);
+}
+
+void hn_config_kept_finish(struct hn_config_kept *kept)
+{
+    free(kept->kernel);
+    hn_stored_plan_free(&kept->plan);
+    *kept = (struct hn_config_kept){.kernel = NULL};
+}
