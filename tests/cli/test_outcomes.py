@@ -8,7 +8,7 @@ import hone
 
 PAGE = (hone.SOURCE / "docs" / "outcomes.md").read_text()
 OUTCOMES = dict(re.findall(r'X\(HN_\w+, "(\w+)", "([^"]+)"\)', re.sub(r"\s*\\\n\s*", " ", (
-    hone.SOURCE / "cache" / "record" / "outcome.h").read_text())))
+    hone.SOURCE / "cache" / "record" / "record.h").read_text())))
 
 
 class Outcomes(hone.Case):
