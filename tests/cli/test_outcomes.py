@@ -7,7 +7,7 @@ import unittest
 import hone
 
 PAGE = (hone.SOURCE / "docs" / "outcomes.md").read_text()
-OUTCOMES = dict(re.findall(r'X\(HN_\w+, "(\w+)", "([^"]+)"\)', re.sub(r"\s*\\\n\s*", " ", (
+OUTCOMES = dict(re.findall(r'X\(HN_OUTCOME_\w+, "(\w+)", "([^"]+)"\)', re.sub(r"\s*\\\n\s*", " ", (
     hone.SOURCE / "cache" / "record" / "record.h").read_text())))
 
 
