@@ -125,9 +125,9 @@ static void take_schema(sqlite3 *handle)
 {
     sqlite3_stmt *statement;
     (void)sqlite3_prepare_v2(handle,
-                             "SELECT sql, replace(replace(replace(sql, ') STRICT, WITHOUT', ')"
-                             " WITHOUT'), ') STRICT', ')'), ' NOT NULL', '') FROM sqlite_schema"
-                             " WHERE sql IS NOT NULL",
+                             "SELECT sql, iif(type = 'table', replace(replace(replace(sql,"
+                             " ') STRICT, WITHOUT', ') WITHOUT'), ') STRICT', ')'), ' NOT NULL',"
+                             " ''), sql) FROM sqlite_schema WHERE sql IS NOT NULL",
                              -1, &statement, NULL);
     while (sqlite3_step(statement) == SQLITE_ROW && base.schema_count < SCHEMA_MOST) {
         base.strict[base.schema_count] = strdup((const char *)sqlite3_column_text(statement, 0));
