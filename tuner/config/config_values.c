@@ -369,9 +369,10 @@ void hn_config_read_computed(struct hn_config_reader *reader)
     const struct hn_yaml *child = hn_yaml_get(reader->root, "parameters");
     const struct hn_scope scope = {(const char *const *)config->plan->problem,
                                    config->plan->problem_count, NULL, 0};
-    for (child = child == NULL ? NULL : child->child; child != NULL; child = child->next) {
+    for (child = child == NULL ? NULL : child->child; child != NULL && !hn_failed(reader->err);
+         child = child->next) {
         struct hn_config_parameter *parameter = hn_config_find_parameter(config, child->key->text);
-        if (hn_failed(reader->err) || parameter == NULL || parameter->recipe == NULL)
+        if (parameter == NULL || parameter->recipe == NULL)
             continue;
         parameter->recipe->where = hn_config_where(reader, child);
         read_items(reader, child, &scope, parameter->recipe);

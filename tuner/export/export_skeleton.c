@@ -24,8 +24,10 @@ static const struct hn_export_part *find_part(const char *name, size_t length)
 
 void hn_export_note(struct hn_export_writer *writer, enum hn_status status)
 {
-    if (writer->status == HN_OK)
-        writer->status = status;
+    if (writer->status != HN_OK || status == HN_OK)
+        return;
+    writer->status = status;
+    writer->err = writer->ignored;
 }
 
 static void write_part(struct hn_export_writer *writer, const char *name)
@@ -144,7 +146,9 @@ enum hn_status hn_export_write(const struct hn_export *export, const char *skele
                                struct hn_text *text, struct hn_error *err)
 {
     char **texts = calloc(2 * export->body_count, sizeof *texts);
-    struct hn_export_writer writer = {export, text, texts, texts + export->body_count, HN_OK, err};
+    struct hn_error ignored;
+    struct hn_export_writer writer = {export, text, texts,   texts + export->body_count,
+                                      HN_OK,  err,  &ignored};
     if (texts == NULL)
         return hn_fail_memory(err);
     for (size_t i = 0; i < export->body_count && writer.status == HN_OK; i++)

@@ -11,7 +11,8 @@ struct hn_export_writer {
     char **preludes; /* of each configuration: the #defines that its code was compiled with */
     char **others;   /* and those that the header has besides */
     enum hn_status status;
-    struct hn_error *err;
+    struct hn_error *err;     /* of the first failure; then `ignored`, since whoever is called begins afresh */
+    struct hn_error *ignored;
 };
 void hn_export_note(struct hn_export_writer *writer, enum hn_status status);
 
