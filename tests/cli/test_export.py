@@ -148,6 +148,8 @@ int main(void)
         result = self.hone("export", "saxpy", "--recorded", "recorded", expect=3)
         self.assertIn("name its config with --config", result.stderr)
         self.hone("export", "saxpy", "--recorded", "recorded", "--json")
+        self.fails(2, "hone: a recording has no machine code; export from a cache without --recorded, or --format=cubin-header, which "
+                   "compiles it", "export", "saxpy", "--recorded", "recorded", "--config", config, "--format=cubin")
         other = self.record(name="other.json")
         self.spoil(other, '"kernel_name": "saxpy"', '"kernel_name": "daxpy"')
         self.fails(2, f"hone: --config: '{config}' is of kernel 'saxpy', expected 'daxpy'", "export", "daxpy",

@@ -75,6 +75,11 @@ static enum hn_status read_cubin(struct hn_store *store, const struct hn_export 
     void *cubin = NULL;
     char *entry = NULL;
     size_t size = 0;
+    if (store == NULL)
+        return hn_fail(
+            err, HN_EUSAGE,
+            "a recording has no machine code; export from a cache without --recorded, or "
+            "--format=cubin-header, which compiles it");
     enum hn_status status = hn_store_get_image(store, &tuned->identity, &tuned->version,
                                                &tuned->best.point, &cubin, &size, &entry, err);
     if (status != HN_OK)
