@@ -308,8 +308,6 @@ struct hn_subject {
 enum hn_status hn_subject_make(struct hn_subject *subject, const struct hn_identity *identity,
                                const struct hn_version *version, struct hn_error *err);
 void hn_subject_finish(struct hn_subject *subject);
-/* In one word: two tuners of one subject measure the same. */
-struct hn_hash hn_subject_hash(const struct hn_subject *subject);
 
 /* A session without its records, as it is kept, merged and sent. */
 struct hn_store_head {
@@ -329,11 +327,6 @@ struct hn_store_head {
 enum hn_status hn_store_get_head(struct hn_store *store, int64_t session_id, struct hn_store_head *head,
                                  struct hn_error *err);
 void hn_store_head_finish(struct hn_store_head *head); /* zeroed is fine */
-/* Reads identity and version of a head whose other members are there, by whoever's hand, and passes it through the gate: HN_EFORMAT. */
-enum hn_status hn_store_head_complete(struct hn_store_head *head, struct hn_error *err);
-/* Adds a complete session, where none of its origin is there; then *id is 0. HN_EFORMAT also where plan or rule can not be read, or where it
- * is dated in the future. */
-enum hn_status hn_store_add(struct hn_store *store, const struct hn_store_head *head, int64_t *id, struct hn_error *err);
 
 /* A record as it is kept: its JSON, and the columns that are copied out of it. Valid during the visit. */
 struct hn_store_row {

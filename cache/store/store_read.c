@@ -156,15 +156,14 @@ static void gate_head(const struct hn_store_head *head, struct hn_error *err)
            hn_gate_moment("imported", from->imported, err) == HN_OK);
 }
 
-enum hn_status hn_store_head_complete(struct hn_store_head *head, struct hn_error *err)
+/* Reads identity and version from the texts that are there, and passes all through the gate. */
+static void complete(struct hn_store_head *head, struct hn_error *err)
 {
-    struct hn_error own;
     const struct hn_subject *subject = &head->subject;
-    err = hn_error_begin(err, &own);
     read_struct(subject->task, "task", &hn_identity_structure, &head->identity, err);
     read_struct(subject->version, "version", &hn_version_structure, &head->version, err);
     if (hn_failed(err))
-        return err->status;
+        return;
     gate_head(head, err);
     char *problem = hn_bindings_text(&head->identity.problem);
     if (problem == NULL)
@@ -175,7 +174,6 @@ enum hn_status hn_store_head_complete(struct hn_store_head *head, struct hn_erro
                 "its kernel or problem is '%.60s', '%.200s', its JSON says '%.200s'",
                 subject->kernel, subject->problem, problem);
     free(problem);
-    return err->status;
 }
 
 static char *copy_column(struct hn_statement *statement, int column, struct hn_error *err)
@@ -215,7 +213,7 @@ void hn_store_read_head(const struct hn_store *store, struct hn_statement *state
     copy_chars(statement, 10, head->from.source, sizeof head->from.source, err);
     head->from.imported = hn_column_real(statement, 11);
     if (!hn_failed(err))
-        (void)hn_store_head_complete(head, err);
+        complete(head, err);
     hn_store_name_failure(store, "a tuning", err);
 }
 

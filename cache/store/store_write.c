@@ -66,13 +66,6 @@ void hn_subject_finish(struct hn_subject *subject)
     *subject = (struct hn_subject){.kernel = NULL};
 }
 
-struct hn_hash hn_subject_hash(const struct hn_subject *subject)
-{
-    const struct hn_hash parts[] = {hn_hash_string(subject->task),
-                                    hn_hash_string(subject->version)};
-    return hn_hash_join(&parts[0], &parts[1]);
-}
-
 void hn_subject_bind(struct hn_statement *statement, const struct hn_subject *subject)
 {
     hn_bind_text(statement, subject->kernel);
@@ -292,20 +285,6 @@ void hn_store_check_documents(const struct hn_store_head *head, struct hn_error 
         hn_document_read_rule(head->rule, &rule, err);
     hn_stored_plan_free(&plan);
     hn_rule_finish(&rule);
-}
-
-enum hn_status hn_store_add(struct hn_store *store, const struct hn_store_head *head, int64_t *id,
-                            struct hn_error *err)
-{
-    struct hn_error own;
-    assert(store->mode == HN_STORE_WRITE);
-    err = hn_error_begin(err, &own);
-    hn_store_check_documents(head, err);
-    if (!hn_failed(err))
-        (void)hn_gate_date(head->started, err);
-    hn_database_run(store->database, "BEGIN IMMEDIATE", err);
-    *id = is_new(store, head->origin, err) ? hn_store_add_head(store, head, err) : 0;
-    return hn_database_commit(store->database, err);
 }
 
 enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id,

@@ -125,8 +125,6 @@ enum hn_status hn_source_append_prelude(const struct hn_plan *plan,
                                         const struct hn_bindings *point, struct hn_text *text,
                                         struct hn_error *err)
 {
-    struct hn_error own;
-    err = err != NULL ? err : &own;
     hn_error_init(err);
     append_prelude(
         &(struct scope){plan, problem, point, plan->parameters, plan->parameter_count, NULL, NULL},
@@ -139,8 +137,6 @@ enum hn_status hn_source_append_hidden(const struct hn_plan *plan,
                                        const struct hn_bindings *point, struct hn_text *text,
                                        struct hn_error *err)
 {
-    struct hn_error own;
-    err = err != NULL ? err : &own;
     hn_error_init(err);
     for (size_t i = 0; i < plan->template_parameter_count; i++) {
         const char *name = plan->template_parameters[i];

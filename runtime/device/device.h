@@ -55,8 +55,6 @@ enum hn_status hn_device_from_json(const json_t *json, struct hn_device *device,
 enum { HN_DEVICE_LIMITS = 4 };
 extern const char *const hn_device_limit_names[HN_DEVICE_LIMITS];
 
-/* The place of a name in the list; HN_DEVICE_LIMITS: it is none. */
-size_t hn_device_find_limit(const char *name);
 /* Of a device; 0 where it is not known, as of one from the table of architectures. */
 int64_t hn_device_limit(const struct hn_device *device, size_t limit);
 

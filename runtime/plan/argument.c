@@ -500,17 +500,6 @@ const char *hn_role_name(enum hn_role role)
     return roles[role];
 }
 
-bool hn_role_parse(const char *name, enum hn_role *role)
-{
-    for (int i = 0; i < HN_ROLE_COUNT; i++) {
-        if (strcmp(roles[i], name) == 0) {
-            *role = (enum hn_role)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 enum hn_status hn_argument_set_count(struct hn_argument *argument, struct hn_error *err)
 {
     struct hn_text text;

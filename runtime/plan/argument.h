@@ -216,7 +216,6 @@ enum hn_role {
 };
 
 const char *hn_role_name(enum hn_role role);
-bool hn_role_parse(const char *name, enum hn_role *role);
 
 /* X(identifier, name): how a result is compared with the reference. */
 #define HN_COMPARE_MODES(X)                                                                                            \

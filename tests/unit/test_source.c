@@ -82,10 +82,11 @@ static void puts_prelude_before_the_template(void **state)
 static void gives_the_prelude_alone(void **state)
 {
     const struct fixture *fixture = *state;
+    struct hn_error err;
     struct hn_text text;
     hn_text_init(&text);
     assert_int_equal(
-        hn_source_append_prelude(fixture->plan, &fixture->problem, &fixture->point, &text, NULL),
+        hn_source_append_prelude(fixture->plan, &fixture->problem, &fixture->point, &text, &err),
         HN_OK);
     assert_int_equal(strncmp(text.data, frozen_defines, strlen(frozen_defines)), 0);
     assert_null(strstr(text.data, "#line"));
@@ -130,9 +131,10 @@ static void parameters_of_cpp_templates_are_no_macros(void **state)
     assert_int_equal(strncmp(source.text, expected, strlen(expected)), 0);
     assert_string_equal(source.entries[0], "tiled<16, 2, (-4), 2, 7, 1>");
     hn_source_finish(&source);
+    struct hn_error err;
     struct hn_text hidden;
     hn_text_init(&hidden);
-    assert_int_equal(hn_source_append_hidden(own.plan, &own.problem, &own.point, &hidden, NULL),
+    assert_int_equal(hn_source_append_hidden(own.plan, &own.problem, &own.point, &hidden, &err),
                      HN_OK);
     assert_string_equal(hidden.data, "#define TILE 16\n");
     hn_text_finish(&hidden);
