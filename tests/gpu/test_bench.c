@@ -4,11 +4,18 @@
 #include "tests/unit/unit.h"
 
 /* CTest's SKIP_RETURN_CODE of this test. */
-enum { SKIPPED = 77 };
 
 static struct bench_fixture scale;
 static struct bench_fixture accumulate;
 static int capability;
+
+static int find_device(void)
+{
+    capability = bench_fixture_find_device();
+    return capability;
+}
+
+ONLY_WHERE(find_device)
 
 static const struct hn_bench_request both = {.verify = true, .measure = true, .full = true};
 
@@ -25,6 +32,8 @@ static int unload(void **state)
     bench_fixture_unload(&accumulate);
     return 0;
 }
+
+ALL_TESTS(load, unload)
 
 static void set_problem(struct bench_fixture *fixture, const char *problem)
 {
@@ -57,7 +66,7 @@ static void print_timing(const char *what, const struct hn_record *record)
            record->costs.measure_ms, timing->unstable ? ", unstable" : "");
 }
 
-static void right_and_wrong_variants_are_told_apart(void **state)
+TEST(right_and_wrong_variants_are_told_apart)
 {
     static const struct {
         const char *point;
@@ -85,7 +94,7 @@ static void right_and_wrong_variants_are_told_apart(void **state)
     bench_fixture_close(&scale);
 }
 
-static void every_role_is_restored(void **state)
+TEST(every_role_is_restored)
 {
     open_bench(&accumulate, HN_COLD);
     struct hn_record record = bench_fixture_evaluate(&accumulate, "SCRATCH=4096", &both);
@@ -111,7 +120,7 @@ static double measure_us(const char *problem, enum hn_regime regime)
 }
 
 /* Their times are printed: what launches cost and caches save is for bench/run to compare. */
-static void each_regime_measures(void **state)
+TEST(each_regime_measures)
 {
     for (int regime = HN_COLD; regime <= HN_GRAPH10; regime++) {
         measure_us("n=65536", (enum hn_regime)regime);
@@ -124,7 +133,7 @@ static void each_regime_measures(void **state)
     bench_fixture_close(&scale);
 }
 
-static void a_copy_is_measured(void **state)
+TEST(a_copy_is_measured)
 {
     struct hn_error err = {.message = ""};
     double rate = 0.0;
@@ -138,7 +147,7 @@ static void a_copy_is_measured(void **state)
     assert_true(rate > 0.0 && isfinite(rate));
 }
 
-static void warm_up_tells_the_noise(void **state)
+TEST(warm_up_tells_the_noise)
 {
     struct hn_error err = {.message = ""};
     struct hn_bindings point;
@@ -160,7 +169,7 @@ static void warm_up_tells_the_noise(void **state)
 }
 
 /* Last: after it the process can use the device no more. */
-static void an_illegal_address_is_a_device_fault(void **state)
+TEST(an_illegal_address_is_a_device_fault)
 {
     set_problem(&scale, "n=65536");
     open_bench(&scale, HN_COLD);
@@ -173,7 +182,7 @@ static void an_illegal_address_is_a_device_fault(void **state)
 }
 
 /* A data centre's card under a plain kernel; other cards may have no counter. */
-static void a_launch_costs_joules(void **state)
+TEST(a_launch_costs_joules)
 {
     const struct hn_bench_request request = {
         .verify = true, .measure = true, .observe = "energy=0.5"};
@@ -194,22 +203,4 @@ static void a_launch_costs_joules(void **state)
     }
     hn_record_finish(&record);
     bench_fixture_close(&scale);
-}
-
-int test_bench(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_and_wrong_variants_are_told_apart),
-        cmocka_unit_test(every_role_is_restored),
-        cmocka_unit_test(each_regime_measures),
-        cmocka_unit_test(a_copy_is_measured),
-        cmocka_unit_test(a_launch_costs_joules),
-        cmocka_unit_test(warm_up_tells_the_noise),
-        cmocka_unit_test(an_illegal_address_is_a_device_fault),
-    };
-    capability = bench_fixture_find_device();
-    if (capability == 0)
-        return SKIPPED;
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    return cmocka_run_group_tests(tests, load, unload);
 }

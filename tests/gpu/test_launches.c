@@ -6,8 +6,15 @@
 /* What a config can say of arguments and launches, on a GPU; the unit tests try the same on the
  * driver double. */
 
-enum { SKIPPED = 77 };
 static int capability;
+
+static int find_device(void)
+{
+    capability = bench_fixture_find_device();
+    return capability;
+}
+
+ONLY_WHERE(find_device)
 
 struct expectation {
     const char *point;
@@ -52,7 +59,7 @@ static void check_all(const char *config, enum hn_regime regime, const struct ex
 #define CHECK_ALL(config, expected) CHECK_ALL_IN(HN_COLD, config, expected)
 
 /* SET_ASIDE of 1 GiB is more than any device has. */
-static void windows_are_over_the_cache(void **state)
+TEST(windows_are_over_the_cache)
 {
     static const struct expectation expected[] = {
         {"HIT=persisting,HIT_PERCENT=100,MISS=streaming,SET_ASIDE=0,WINDOW_BYTES=0", HN_OUTCOME_OK,
@@ -70,7 +77,7 @@ static void windows_are_over_the_cache(void **state)
 }
 
 /* COLUMNS and ROWS are no multiples of the boxes. */
-static void kernels_are_given_tensor_maps(void **state)
+TEST(kernels_are_given_tensor_maps)
 {
     static const struct expectation expected[] = {
         {"BOX=32,FAULT=0,PROMOTION=0,SWIZZLE=128", HN_OUTCOME_OK, NULL},
@@ -82,7 +89,7 @@ static void kernels_are_given_tensor_maps(void **state)
     CHECK_ALL("double/tensor.yaml", expected);
 }
 
-static void symbols_are_set(void **state)
+TEST(symbols_are_set)
 {
     static const struct expectation expected[] = {
         {"MEMORY=constant,MISSING=0", HN_OUTCOME_OK, NULL},
@@ -94,7 +101,7 @@ static void symbols_are_set(void **state)
     CHECK_ALL("double/symbols.yaml", expected);
 }
 
-static void unordered_results_of_some_length_are_compared(void **state)
+TEST(unordered_results_of_some_length_are_compared)
 {
     static const struct expectation expected[] = {
         {"FAULT=0,ORDER=forward", HN_OUTCOME_OK, NULL},
@@ -106,7 +113,7 @@ static void unordered_results_of_some_length_are_compared(void **state)
     CHECK_ALL("double/keep.yaml", expected);
 }
 
-static void launches_have_their_attributes(void **state)
+TEST(launches_have_their_attributes)
 {
     static const struct expectation expected[] = {
         {"CARVEOUT=-1,CLUSTER=1,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_OK, NULL},
@@ -121,7 +128,7 @@ static void launches_have_their_attributes(void **state)
 /* Blocks of a cooperative launch wait for one another: it succeeds only where all of them run at
  * once. With so much shared memory a multiprocessor has one block, and not every one is in a
  * cluster of four. */
-static void grids_are_as_large_as_clusters_that_run_at_once(void **state)
+TEST(grids_are_as_large_as_clusters_that_run_at_once)
 {
     static const struct expectation expected[] = {
         {"CLUSTER=1,COOPERATIVE=true,SHARED=1024,SPARED=0", HN_OUTCOME_OK, NULL},
@@ -135,7 +142,7 @@ static void grids_are_as_large_as_clusters_that_run_at_once(void **state)
     CHECK_ALL("double/clusters.yaml", expected);
 }
 
-static void a_kernel_of_several_steps_gets_the_most(void **state)
+TEST(a_kernel_of_several_steps_gets_the_most)
 {
     static const struct expectation expected[] = {
         {"EARLY=none,SHARED=65536", HN_OUTCOME_OK, NULL},
@@ -146,7 +153,7 @@ static void a_kernel_of_several_steps_gets_the_most(void **state)
     CHECK_ALL_IN(HN_GRAPH, "double/attributes_twice.yaml", expected);
 }
 
-static void narrow_types_and_vectors_are_compared(void **state)
+TEST(narrow_types_and_vectors_are_compared)
 {
     static const struct expectation expected[] = {
         {"FAULT=0,ORDER=0", HN_OUTCOME_OK, NULL},
@@ -160,13 +167,13 @@ static void narrow_types_and_vectors_are_compared(void **state)
     CHECK_ALL("double/types.yaml", expected);
 }
 
-static void inputs_come_from_files_and_by_value(void **state)
+TEST(inputs_come_from_files_and_by_value)
 {
     static const struct expectation expected[] = {{"BLOCK=256", HN_OUTCOME_OK, NULL}};
     CHECK_ALL("double/inputs.yaml", expected);
 }
 
-static void steps_apply_where_they_should(void **state)
+TEST(steps_apply_where_they_should)
 {
     static const struct expectation expected[] = {
         {"BLOCKS=8,FINISH=two_pass", HN_OUTCOME_OK, NULL},
@@ -178,7 +185,7 @@ static void steps_apply_where_they_should(void **state)
     CHECK_ALL("double/composite.yaml", expected);
 }
 
-static void outputs_may_be_written_in_part(void **state)
+TEST(outputs_may_be_written_in_part)
 {
     static const struct expectation expected[] = {
         {"ALLOWED=0,FAULT=0", HN_OUTCOME_OK, NULL},
@@ -193,7 +200,7 @@ static void outputs_may_be_written_in_part(void **state)
     CHECK_ALL("double/border.yaml", expected);
 }
 
-static void textures_read_rows(void **state)
+TEST(textures_read_rows)
 {
     static const struct expectation expected[] = {
         {"FAULT=0,PAD=0,PATH=global", HN_OUTCOME_OK, NULL},
@@ -207,27 +214,4 @@ static void textures_read_rows(void **state)
         {"FAULT=3,PAD=0,PATH=texture_2d", HN_OUTCOME_WRONG_RESULT, "out[2][5].y is "},
     };
     CHECK_ALL("double/field.yaml", expected);
-}
-
-int test_launches(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_are_given_tensor_maps),
-        cmocka_unit_test(symbols_are_set),
-        cmocka_unit_test(windows_are_over_the_cache),
-        cmocka_unit_test(unordered_results_of_some_length_are_compared),
-        cmocka_unit_test(outputs_may_be_written_in_part),
-        cmocka_unit_test(textures_read_rows),
-        cmocka_unit_test(steps_apply_where_they_should),
-        cmocka_unit_test(inputs_come_from_files_and_by_value),
-        cmocka_unit_test(narrow_types_and_vectors_are_compared),
-        cmocka_unit_test(launches_have_their_attributes),
-        cmocka_unit_test(grids_are_as_large_as_clusters_that_run_at_once),
-        cmocka_unit_test(a_kernel_of_several_steps_gets_the_most),
-    };
-    capability = bench_fixture_find_device();
-    if (capability == 0)
-        return SKIPPED;
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,8 +6,15 @@
 
 /* Pipelines on a GPU: every kind of host memory and both orders, right and wrong. */
 
-enum { SKIPPED = 77 };
 static int capability;
+
+static int find_device(void)
+{
+    capability = bench_fixture_find_device();
+    return capability;
+}
+
+ONLY_WHERE(find_device)
 static struct bench_fixture smooth;
 
 static const char *const memories[] = {"pageable",       "registered", "pinned",
@@ -95,7 +102,7 @@ static void expect(const struct cut *cut, const char *memory, const char *order,
     hn_record_finish(&record);
 }
 
-static void every_cut_gives_the_right_result(void **state)
+TEST_WITH(every_cut_gives_the_right_result, open_small, close_bench)
 {
     static const struct cut cuts[] = {{1, 1, 1, 1, "device"},
                                       {8, 3, 1, 1, "host"},
@@ -107,7 +114,7 @@ static void every_cut_gives_the_right_result(void **state)
                 expect(&cuts[c], memories[m], orders[o], 0, HN_OUTCOME_OK, NULL);
 }
 
-static void padded_inputs_arrive_before_they_are_read(void **state)
+TEST(padded_inputs_arrive_before_they_are_read)
 {
     struct bench_fixture padded;
     struct hn_error err = {.message = ""};
@@ -132,7 +139,7 @@ static void padded_inputs_arrive_before_they_are_read(void **state)
     bench_fixture_unload(&padded);
 }
 
-static void what_goes_wrong_is_found(void **state)
+TEST_WITH(what_goes_wrong_is_found, open_small, close_bench)
 {
     static const struct cut cut = {3, 2, 1, 1, "device"};
     for (size_t m = 0; m < MEMORIES; m++) {
@@ -149,7 +156,7 @@ static void what_goes_wrong_is_found(void **state)
 
 /* 48 MiB up, 32 MiB down. How far they overlap is printed; bench/run pipeline holds it against
  * others. */
-static void large_ones_are_right(void **state)
+TEST_WITH(large_ones_are_right, open_large, close_bench)
 {
     static const struct cut whole = {1, 1, 1, 1, "device"};
     static const struct cut cut = {8, 3, 1, 1, "device"};
@@ -165,19 +172,4 @@ static void large_ones_are_right(void **state)
     struct hn_record record = evaluate(&whole, "pinned", orders[0], 0, true);
     assert_int_equal(record.outcome, HN_OUTCOME_OK);
     hn_record_finish(&record);
-}
-
-int test_pipeline(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_cut_gives_the_right_result, open_small, close_bench),
-        cmocka_unit_test_setup_teardown(what_goes_wrong_is_found, open_small, close_bench),
-        cmocka_unit_test(padded_inputs_arrive_before_they_are_read),
-        cmocka_unit_test_setup_teardown(large_ones_are_right, open_large, close_bench),
-    };
-    capability = bench_fixture_find_device();
-    if (capability == 0)
-        return SKIPPED;
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,6 +197,4 @@ static inline int64_t query(const char *path, const char *sql)
     return value;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 #endif

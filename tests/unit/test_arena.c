@@ -19,6 +19,8 @@ static int unload(void **state)
     return 0;
 }
 
+ALL_TESTS(load, unload)
+
 static void open_bench(void)
 {
     struct hn_error err = {.message = ""};
@@ -34,7 +36,7 @@ static void expect_right(void)
     hn_record_finish(&record);
 }
 
-static void inputs_come_from_files_and_by_value(void **state)
+TEST(inputs_come_from_files_and_by_value)
 {
     struct hn_error err = {.message = ""};
     open_bench();
@@ -55,7 +57,7 @@ static void write_shorts(const char *path, int16_t first)
 }
 
 /* The references were computed from what it held before. */
-static void a_file_that_changes_ends_the_run(void **state)
+TEST(a_file_that_changes_ends_the_run)
 {
     char path[] = "/tmp/hone-arena-XXXXXX";
     struct hn_error err = {.message = ""};
@@ -83,7 +85,7 @@ static void set_problem(const char *problem)
     assert_int_equal(hn_bindings_parse(problem, &inputs.config->problems[0], NULL), HN_OK);
 }
 
-static void fills_follow_the_problem(void **state)
+TEST(fills_follow_the_problem)
 {
     struct hn_error err = {.message = ""};
     set_problem("BINS=1,n=5000");
@@ -94,7 +96,7 @@ static void fills_follow_the_problem(void **state)
     set_problem("BINS=40,n=5000");
 }
 
-static void what_is_passed_by_value_is_bounded(void **state)
+TEST(what_is_passed_by_value_is_bounded)
 {
     struct hn_error err = {.message = ""};
     struct hn_argument *by_value = &inputs.config->plan->arguments[4];
@@ -112,7 +114,7 @@ static void what_is_passed_by_value_is_bounded(void **state)
 
 /* The kernel tells of what its buffers' addresses are multiples, and the reference what is right.
  */
-static void buffers_are_aligned_as_the_config_says(void **state)
+TEST(buffers_are_aligned_as_the_config_says)
 {
     static const char *const problems[] = {"OWN=4", "OWN=16", "OWN=256", "OWN=512"};
     struct bench_fixture aligned;
@@ -133,16 +135,4 @@ static void buffers_are_aligned_as_the_config_says(void **state)
                                      "from 4 to 512");
     bench_fixture_close(&aligned);
     bench_fixture_unload(&aligned);
-}
-
-int test_arena(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inputs_come_from_files_and_by_value),
-        cmocka_unit_test(a_file_that_changes_ends_the_run),
-        cmocka_unit_test(fills_follow_the_problem),
-        cmocka_unit_test(what_is_passed_by_value_is_bounded),
-        cmocka_unit_test(buffers_are_aligned_as_the_config_says),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
 }

@@ -5,7 +5,7 @@
 #include "tests/unit/unit.h"
 
 /* The process is in the C locale. */
-static void each_byte_is_what_the_c_locale_says(void **state)
+TEST(each_byte_is_what_the_c_locale_says)
 {
     for (int byte = 0; byte < 256; byte++) {
         char c = (char)byte;
@@ -21,7 +21,7 @@ static void each_byte_is_what_the_c_locale_says(void **state)
     }
 }
 
-static void words_are_compared_without_case(void **state)
+TEST(words_are_compared_without_case)
 {
     assert_true(hn_same_letters("TITLE", "title"));
     assert_true(hn_same_letters("", ""));
@@ -32,21 +32,11 @@ static void words_are_compared_without_case(void **state)
     assert_false(hn_same_letters_within("Block", "blockade", 6));
 }
 
-static void a_part_is_found_without_case(void **state)
+TEST(a_part_is_found_without_case)
 {
     const char *text = "numThreadsThread";
     assert_ptr_equal(hn_find_letters(text, "THREAD"), text + 3);
     assert_ptr_equal(hn_find_letters(text, ""), text);
     assert_ptr_equal(hn_find_letters(text, "dthread"), NULL);
     assert_null(hn_find_letters("", "a"));
-}
-
-int test_ascii(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_byte_is_what_the_c_locale_says),
-        cmocka_unit_test(words_are_compared_without_case),
-        cmocka_unit_test(a_part_is_found_without_case),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

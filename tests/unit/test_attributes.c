@@ -19,6 +19,8 @@ static int unload(void **state)
     return 0;
 }
 
+ALL_TESTS(load, unload)
+
 static void open_bench(const char *problem)
 {
     struct hn_error err = {.message = ""};
@@ -33,7 +35,7 @@ static void expect(const char *point, enum hn_outcome outcome, const char *messa
     bench_fixture_expect(&attributes, point, &verify_only, outcome, message);
 }
 
-static void launches_have_clusters_and_cooperate(void **state)
+TEST(launches_have_clusters_and_cooperate)
 {
     open_bench("n=4096,sm_count=16");
     expect("CARVEOUT=-1,CLUSTER=1,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_OK, NULL);
@@ -43,7 +45,7 @@ static void launches_have_clusters_and_cooperate(void **state)
     bench_fixture_close(&attributes);
 }
 
-static void launches_beyond_the_limits_are_invalid(void **state)
+TEST(launches_beyond_the_limits_are_invalid)
 {
     open_bench("n=4096,sm_count=16");
     expect("CARVEOUT=-1,CLUSTER=3,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_INVALID_LAUNCH,
@@ -60,7 +62,7 @@ static void launches_beyond_the_limits_are_invalid(void **state)
     bench_fixture_close(&attributes);
 }
 
-static void too_many_blocks_can_not_cooperate(void **state)
+TEST(too_many_blocks_can_not_cooperate)
 {
     open_bench("n=4096,sm_count=512");
     expect("CARVEOUT=-1,CLUSTER=1,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_OK, NULL);
@@ -71,7 +73,7 @@ static void too_many_blocks_can_not_cooperate(void **state)
 }
 
 /* Of two steps with one kernel the first needs more shared memory than the second. */
-static void a_kernel_of_several_steps_gets_the_most(void **state)
+TEST(a_kernel_of_several_steps_gets_the_most)
 {
     bench_fixture_unload(&attributes);
     bench_fixture_load(&attributes, "double/attributes_twice.yaml", 90);
@@ -91,7 +93,7 @@ static double time_us(const char *point)
 }
 
 /* On the double such a step takes less time. */
-static void a_step_may_begin_before_the_last_has_ended(void **state)
+TEST(a_step_may_begin_before_the_last_has_ended)
 {
     open_bench("n=4096");
     assert_true(time_us("EARLY=second,SHARED=1024") < 0.9 * time_us("EARLY=none,SHARED=1024"));
@@ -115,7 +117,7 @@ static int active_clusters(const char *point)
 }
 
 /* The double has room for 16 blocks, 8 pairs, 2 clusters of four. */
-static void grids_follow_from_clusters_that_run_at_once(void **state)
+TEST(grids_follow_from_clusters_that_run_at_once)
 {
     bench_fixture_unload(&attributes);
     bench_fixture_load(&attributes, "double/clusters.yaml", 90);
@@ -129,17 +131,4 @@ static void grids_follow_from_clusters_that_run_at_once(void **state)
            "attributes <<<(408, 1, 1), (128, 1, 1), 1024 B, cluster (4, 1, 1), cooperative>>>: "
            "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: too many blocks in cooperative launch");
     bench_fixture_close(&attributes);
-}
-
-int test_attributes(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches_have_clusters_and_cooperate),
-        cmocka_unit_test(launches_beyond_the_limits_are_invalid),
-        cmocka_unit_test(too_many_blocks_can_not_cooperate),
-        cmocka_unit_test(a_kernel_of_several_steps_gets_the_most),
-        cmocka_unit_test(a_step_may_begin_before_the_last_has_ended),
-        cmocka_unit_test(grids_follow_from_clusters_that_run_at_once),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
 }

@@ -21,6 +21,8 @@ static int unload(void **state)
     return 0;
 }
 
+ALL_TESTS(load, unload)
+
 static void open_bench(enum hn_regime regime)
 {
     struct hn_error err = {.message = ""};
@@ -46,7 +48,7 @@ static bool is_step(double us)
     return fabs(us - 0.032) < 0.001;
 }
 
-static void a_right_variant_is_verified_and_measured(void **state)
+TEST_WITH(a_right_variant_is_verified_and_measured, open_scale, close_scale)
 {
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
     bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
@@ -73,7 +75,7 @@ static void a_right_variant_is_verified_and_measured(void **state)
     hn_record_finish(&record);
 }
 
-static void worse_points_take_longer(void **state)
+TEST_WITH(worse_points_take_longer, open_scale, close_scale)
 {
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=64,FAULT=0,ITEMS=1", &both);
     bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
@@ -102,7 +104,7 @@ static const struct {
 
 /* Each in turn on one bench, a right variant after each: nothing that one did is left for the next.
  */
-static void a_failing_variant_leaves_the_bench_as_it_was(void **state)
+TEST_WITH(a_failing_variant_leaves_the_bench_as_it_was, open_scale, close_scale)
 {
     for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
         struct hn_record record = bench_fixture_evaluate(&scale, failures[i].point, &both);
@@ -116,7 +118,7 @@ static void a_failing_variant_leaves_the_bench_as_it_was(void **state)
     }
 }
 
-static void messages_of_wrong_results_tell_index_and_values(void **state)
+TEST_WITH(messages_of_wrong_results_tell_index_and_values, open_scale, close_scale)
 {
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=4,ITEMS=4", &both);
     assert_memory_equal(record.message, "y[32768] is ", 12);
@@ -146,7 +148,7 @@ static void expect_slower(double censor_us, size_t samples)
     hn_record_finish(&record);
 }
 
-static void the_slower_the_sooner_it_stops(void **state)
+TEST_WITH(the_slower_the_sooner_it_stops, open_scale, close_scale)
 {
     /* 51 us: the verification launch, two, four and six samples. */
     expect_slower(20.0, 1);
@@ -173,7 +175,7 @@ static void damage_late(const char *point)
     hn_record_finish(&record);
 }
 
-static void what_is_stopped_early_harms_no_other(void **state)
+TEST_WITH(what_is_stopped_early_harms_no_other, open_scale, close_scale)
 {
     static const char *const late[] = {"BLOCK=256,FAULT=11,ITEMS=4", "BLOCK=256,FAULT=12,ITEMS=4"};
     struct hn_error err = {.message = ""};
@@ -199,7 +201,7 @@ static void what_is_stopped_early_harms_no_other(void **state)
 }
 
 /* What is measured to its end is compared after its last launch, too. */
-static void what_is_measured_is_compared_again(void **state)
+TEST_WITH(what_is_measured_is_compared_again, open_scale, close_scale)
 {
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=11,ITEMS=4", &both);
     bench_fixture_check(&record, HN_OUTCOME_OUT_OF_BOUNDS,
@@ -207,7 +209,7 @@ static void what_is_measured_is_compared_again(void **state)
     hn_record_finish(&record);
 }
 
-static void an_illegal_address_kills_the_bench(void **state)
+TEST_WITH(an_illegal_address_kills_the_bench, open_scale, close_scale)
 {
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=2,ITEMS=4", &both);
     bench_fixture_check(
@@ -218,7 +220,7 @@ static void an_illegal_address_kills_the_bench(void **state)
     hn_record_finish(&record);
 }
 
-static void reseeding_keeps_right_variants_right(void **state)
+TEST_WITH(reseeding_keeps_right_variants_right, open_scale, close_scale)
 {
     struct hn_error err = {.message = ""};
     struct hn_record record =
@@ -236,7 +238,7 @@ static void reseeding_keeps_right_variants_right(void **state)
 }
 
 /* One sum of many may be small by chance, and its rounding error is not. */
-static void a_tolerance_goes_by_the_largest_of_all_inputs(void **state)
+TEST_WITH(a_tolerance_goes_by_the_largest_of_all_inputs, open_scale, close_scale)
 {
     struct hn_error err = {0};
     double largest = 0.0;
@@ -254,7 +256,7 @@ static void a_tolerance_goes_by_the_largest_of_all_inputs(void **state)
     assert_true(smaller);
 }
 
-static void race_interleaves_and_drops_what_fails(void **state)
+TEST_WITH(race_interleaves_and_drops_what_fails, open_scale, close_scale)
 {
     static const char *const points[] = {"BLOCK=256,FAULT=0,ITEMS=4", "BLOCK=128,FAULT=0,ITEMS=4",
                                          "BLOCK=256,FAULT=8,ITEMS=4"};
@@ -295,7 +297,7 @@ static void race_interleaves_and_drops_what_fails(void **state)
     }
 }
 
-static void warm_up_and_copy_bandwidth(void **state)
+TEST_WITH(warm_up_and_copy_bandwidth, open_scale, close_scale)
 {
     struct hn_bindings point;
     struct hn_image image;
@@ -312,7 +314,7 @@ static void warm_up_and_copy_bandwidth(void **state)
     hn_bindings_finish(&point);
 }
 
-static void warm_regime_is_faster(void **state)
+TEST(warm_regime_is_faster)
 {
     open_bench(HN_WARM);
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
@@ -322,7 +324,7 @@ static void warm_regime_is_faster(void **state)
     bench_fixture_close(&scale);
 }
 
-static void a_short_kernel_is_timed_in_cold_batches(void **state)
+TEST(a_short_kernel_is_timed_in_cold_batches)
 {
     struct hn_error err = {.message = ""};
     struct bench_fixture small = scale;
@@ -344,7 +346,7 @@ static void a_short_kernel_is_timed_in_cold_batches(void **state)
     hn_bindings_finish(&problem);
 }
 
-static void throttled_samples_are_dropped(void **state)
+TEST(throttled_samples_are_dropped)
 {
     setenv("HONE_DOUBLE_THROTTLE", "4", 1);
     open_bench(HN_COLD);
@@ -358,7 +360,7 @@ static void throttled_samples_are_dropped(void **state)
     bench_fixture_close(&scale);
 }
 
-static void the_clocks_of_samples_are_observed(void **state)
+TEST_WITH(the_clocks_of_samples_are_observed, open_scale, close_scale)
 {
     const struct hn_bench_request request = {
         .verify = true, .measure = true, .full = true, .observe = "clocks"};
@@ -379,7 +381,7 @@ static void the_clocks_of_samples_are_observed(void **state)
     assert_true(hn_bench_asked("energy=2.5,clocks", "clock") == 0);
 }
 
-static void mostly_throttled_samples_are_kept_and_flagged(void **state)
+TEST(mostly_throttled_samples_are_kept_and_flagged)
 {
     setenv("HONE_DOUBLE_THROTTLE", "1", 1);
     open_bench(HN_COLD);
@@ -391,30 +393,4 @@ static void mostly_throttled_samples_are_kept_and_flagged(void **state)
     assert_true(fabs(record.timing.clock_mhz - 990.0) < 1.0);
     hn_record_finish(&record);
     bench_fixture_close(&scale);
-}
-
-#define WITH_BENCH(test) cmocka_unit_test_setup_teardown(test, open_scale, close_scale)
-
-int test_bench(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_BENCH(a_right_variant_is_verified_and_measured),
-        WITH_BENCH(worse_points_take_longer),
-        WITH_BENCH(a_failing_variant_leaves_the_bench_as_it_was),
-        WITH_BENCH(messages_of_wrong_results_tell_index_and_values),
-        WITH_BENCH(the_slower_the_sooner_it_stops),
-        WITH_BENCH(what_is_stopped_early_harms_no_other),
-        WITH_BENCH(what_is_measured_is_compared_again),
-        WITH_BENCH(an_illegal_address_kills_the_bench),
-        WITH_BENCH(reseeding_keeps_right_variants_right),
-        WITH_BENCH(a_tolerance_goes_by_the_largest_of_all_inputs),
-        WITH_BENCH(race_interleaves_and_drops_what_fails),
-        WITH_BENCH(warm_up_and_copy_bandwidth),
-        cmocka_unit_test(warm_regime_is_faster),
-        cmocka_unit_test(a_short_kernel_is_timed_in_cold_batches),
-        cmocka_unit_test(throttled_samples_are_dropped),
-        cmocka_unit_test(mostly_throttled_samples_are_kept_and_flagged),
-        WITH_BENCH(the_clocks_of_samples_are_observed),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
 }

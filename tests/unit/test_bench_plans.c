@@ -30,6 +30,8 @@ static int unload(void **state)
     return 0;
 }
 
+ALL_TESTS(load, unload)
+
 static void open_bench(struct bench_fixture *fixture)
 {
     struct hn_error err = {.message = ""};
@@ -37,7 +39,7 @@ static void open_bench(struct bench_fixture *fixture)
         fail_msg("%s", err.message);
 }
 
-static void every_role_is_restored_between_launches(void **state)
+TEST(every_role_is_restored_between_launches)
 {
     open_bench(&accumulate);
     struct hn_record record = bench_fixture_evaluate(&accumulate, "SCRATCH=4096", &both);
@@ -62,7 +64,7 @@ static void every_role_is_restored_between_launches(void **state)
 }
 
 /* What is right for FACTOR 3 is another reference than for the default, FACTOR 2. */
-static void steps_and_a_reference_that_depends_on_a_parameter(void **state)
+TEST(steps_and_a_reference_that_depends_on_a_parameter)
 {
     struct hn_error err = {.message = ""};
     struct hn_image image;
@@ -113,7 +115,7 @@ static double measure_us(enum hn_regime regime, const char *point)
 }
 
 /* The double takes 2 us for each launch of a graph. */
-static void regimes_of_programs_have_launches_in_their_time(void **state)
+TEST(regimes_of_programs_have_launches_in_their_time)
 {
     const char *point = "BLOCK=128,FACTOR=2,FAULT=0,ITEMS=1";
     double stream_us = measure_us(HN_STREAM, point);
@@ -124,7 +126,7 @@ static void regimes_of_programs_have_launches_in_their_time(void **state)
 }
 
 /* The double gains a third where the second step begins before the first has ended. */
-static void early_steps_are_early_in_streams_and_graphs(void **state)
+TEST(early_steps_are_early_in_streams_and_graphs)
 {
     static const enum hn_regime regimes[] = {HN_WARM, HN_STREAM, HN_GRAPH, HN_GRAPH10};
     for (size_t i = 0; i < sizeof regimes / sizeof *regimes; i++) {
@@ -145,7 +147,7 @@ static void early_steps_are_early_in_streams_and_graphs(void **state)
 }
 
 /* Arguments that a launch changes are restored before each graph, and not within. */
-static void a_graph_of_what_has_to_be_restored_is_one_launch(void **state)
+TEST(a_graph_of_what_has_to_be_restored_is_one_launch)
 {
     struct hn_error err = {.message = ""};
     if (bench_fixture_open(&accumulate, HN_GRAPH, &err) != HN_OK)
@@ -164,7 +166,7 @@ static void a_graph_of_what_has_to_be_restored_is_one_launch(void **state)
                 300);
 }
 
-static void a_plan_that_does_not_fit_gets_a_table(void **state)
+TEST(a_plan_that_does_not_fit_gets_a_table)
 {
     struct hn_error err = {.message = ""};
     setenv("HONE_DOUBLE_MEMORY", "2000000", 1);
@@ -178,7 +180,7 @@ static void a_plan_that_does_not_fit_gets_a_table(void **state)
     bench_fixture_close(&scale);
 }
 
-static void a_faulty_reference_is_a_run_failure(void **state)
+TEST(a_faulty_reference_is_a_run_failure)
 {
     struct hn_error err = {.message = ""};
     struct hn_image image;
@@ -195,23 +197,8 @@ static void a_faulty_reference_is_a_run_failure(void **state)
     bench_fixture_close(&accumulate);
 }
 
-static void every_failing_call_ends_cleanly(void **state)
+TEST(every_failing_call_ends_cleanly)
 {
     assert_true(bench_fixture_fail_calls(&accumulate, HN_COLD, "SCRATCH=4096", &both, 1, 100) >
                 300);
-}
-
-int test_bench_plans(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_role_is_restored_between_launches),
-        cmocka_unit_test(steps_and_a_reference_that_depends_on_a_parameter),
-        cmocka_unit_test(regimes_of_programs_have_launches_in_their_time),
-        cmocka_unit_test(early_steps_are_early_in_streams_and_graphs),
-        cmocka_unit_test(a_graph_of_what_has_to_be_restored_is_one_launch),
-        cmocka_unit_test(a_plan_that_does_not_fit_gets_a_table),
-        cmocka_unit_test(a_faulty_reference_is_a_run_failure),
-        cmocka_unit_test(every_failing_call_ends_cleanly),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
 }

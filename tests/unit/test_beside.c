@@ -18,7 +18,7 @@ static void assert_interval(const struct hn_interval *interval, double low, doub
 }
 
 /* The clock drops by half in the middle: both times double, and the speedup stays. */
-static void what_slows_both_down_does_not_count(void **state)
+TEST(what_slows_both_down_does_not_count)
 {
     enum { ROUNDS = 11 };
     double variant_us[ROUNDS];
@@ -36,7 +36,7 @@ static void what_slows_both_down_does_not_count(void **state)
 }
 
 /* Of 11 rounds the interval goes from the second to the second last. */
-static void the_interval_is_that_of_the_ratios(void **state)
+TEST(the_interval_is_that_of_the_ratios)
 {
     const double variant_us[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     const double reference_us[] = {2, 9, 4, 5, 1, 6, 3, 7, 8, 11, 10};
@@ -47,7 +47,7 @@ static void the_interval_is_that_of_the_ratios(void **state)
 }
 
 /* Times of 5 and 10 us by a timer of half a microsecond: the ratio is known to 10% + 5%. */
-static void a_coarse_timer_widens_it(void **state)
+TEST(a_coarse_timer_widens_it)
 {
     const double variant_us[] = {5, 5, 5, 5, 5, 5};
     const double reference_us[] = {10, 10, 10, 10, 10, 10};
@@ -55,14 +55,4 @@ static void a_coarse_timer_widens_it(void **state)
     hn_beside_judge(variant_us, reference_us, 6, 0.5, 0.5, &beside);
     assert_interval(&beside.speedup, 2 - 0.15, 2, 2 + 0.15);
     assert_interval(&beside.variant_us, 4.75, 5, 5.25);
-}
-
-int test_beside(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_slows_both_down_does_not_count),
-        cmocka_unit_test(the_interval_is_that_of_the_ratios),
-        cmocka_unit_test(a_coarse_timer_widens_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

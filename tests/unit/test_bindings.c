@@ -16,7 +16,7 @@ static void set(struct hn_bindings *bindings, const char *name, struct hn_value 
     assert_int_equal(hn_bindings_set(bindings, name, &value, NULL), HN_OK);
 }
 
-static void keeps_names_sorted_and_copies(void **state)
+TEST(keeps_names_sorted_and_copies)
 {
     struct hn_bindings bindings;
     hn_bindings_init(&bindings);
@@ -39,7 +39,7 @@ static void keeps_names_sorted_and_copies(void **state)
     hn_bindings_finish(NULL);
 }
 
-static void text_reads_back(void **state)
+TEST(text_reads_back)
 {
     static const char *const texts[] = {"", "A=1", "A=true,B=1.0,C=word,D=-3,E=1e+22,_=.inf"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -52,7 +52,7 @@ static void text_reads_back(void **state)
     }
 }
 
-static void parse_takes_any_order(void **state)
+TEST(parse_takes_any_order)
 {
     struct hn_bindings a;
     struct hn_bindings b;
@@ -66,7 +66,7 @@ static void parse_takes_any_order(void **state)
     hn_bindings_finish(&b);
 }
 
-static void parse_says_what_was_found(void **state)
+TEST(parse_says_what_was_found)
 {
     static const struct {
         const char *text;
@@ -89,7 +89,7 @@ static void parse_says_what_was_found(void **state)
     }
 }
 
-static void adds_what_is_not_there_yet(void **state)
+TEST(adds_what_is_not_there_yet)
 {
     struct hn_bindings bindings;
     struct hn_error err;
@@ -104,7 +104,7 @@ static void adds_what_is_not_there_yet(void **state)
     hn_bindings_finish(&bindings);
 }
 
-static void copies_and_merges(void **state)
+TEST(copies_and_merges)
 {
     struct hn_bindings a;
     struct hn_bindings b;
@@ -120,17 +120,4 @@ static void copies_and_merges(void **state)
     assert_string_equal(text, "A=x,B=y,C=3");
     free(text);
     hn_bindings_finish(&copy);
-}
-
-int test_bindings(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_names_sorted_and_copies),
-        cmocka_unit_test(text_reads_back),
-        cmocka_unit_test(parse_takes_any_order),
-        cmocka_unit_test(parse_says_what_was_found),
-        cmocka_unit_test(adds_what_is_not_there_yet),
-        cmocka_unit_test(copies_and_merges),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
 #include "file_fixture.h"
 #include "runtime/plan/capture_file.h"
 
+ALL_TESTS(make_file, remove_file)
+
 /* Writes a capture of five bytes and that description, and reads the latter. */
 static enum hn_status read_capture(const char *head, json_t **json, struct hn_error *err)
 {
@@ -26,7 +28,7 @@ static const char good[] =
     "5, "
     "\"bytes\": 64}]}";
 
-static void a_whole_one_is_read(void **state)
+TEST(a_whole_one_is_read)
 {
     json_t *head;
     struct hn_error err = {0};
@@ -38,7 +40,7 @@ static void a_whole_one_is_read(void **state)
 }
 
 /* `was` in the good one becomes `is`. */
-static void a_hostile_one_is_refused(void **state)
+TEST(a_hostile_one_is_refused)
 {
     static const struct {
         const char *was;
@@ -83,13 +85,4 @@ static void a_hostile_one_is_refused(void **state)
         assert_null(head);
         hn_text_finish(&text);
     }
-}
-
-int test_capture_head(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_whole_one_is_read),
-        cmocka_unit_test(a_hostile_one_is_refused),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
 }

@@ -72,7 +72,7 @@ static void expect_nothing(struct pair *pair)
                      HN_RECEIVED_NOTHING);
 }
 
-static void a_frame_comes_byte_by_byte(void **state)
+TEST(a_frame_comes_byte_by_byte)
 {
     struct pair pair;
     size_t size;
@@ -89,7 +89,7 @@ static void a_frame_comes_byte_by_byte(void **state)
     finish_pair(&pair);
 }
 
-static void frames_that_come_together_are_told_apart(void **state)
+TEST(frames_that_come_together_are_told_apart)
 {
     struct pair pair;
     size_t first_size;
@@ -110,7 +110,7 @@ static void frames_that_come_together_are_told_apart(void **state)
     finish_pair(&pair);
 }
 
-static void what_was_sent_before_the_end_still_comes(void **state)
+TEST(what_was_sent_before_the_end_still_comes)
 {
     struct pair pair;
     size_t size;
@@ -127,7 +127,7 @@ static void what_was_sent_before_the_end_still_comes(void **state)
     finish_pair(&pair);
 }
 
-static void garbage_closes_the_channel(void **state)
+TEST(garbage_closes_the_channel)
 {
     static const struct {
         const char *bytes;
@@ -152,7 +152,7 @@ static void garbage_closes_the_channel(void **state)
 }
 
 /* The largest message that is allowed, both ways: neither end holds it in its socket's buffer. */
-static void a_large_message_goes_through(void **state)
+TEST(a_large_message_goes_through)
 {
     struct pair pair;
     struct hn_message message;
@@ -189,7 +189,7 @@ static void a_large_message_goes_through(void **state)
     finish_pair(&pair);
 }
 
-static void sending_to_a_closed_end_fails(void **state)
+TEST(sending_to_a_closed_end_fails)
 {
     struct pair pair;
     struct hn_message message;
@@ -202,17 +202,4 @@ static void sending_to_a_closed_end_fails(void **state)
     assert_string_equal(err.message, "a worker does not take messages: Broken pipe");
     hn_message_finish(&message);
     finish_pair(&pair);
-}
-
-int test_channel(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_frame_comes_byte_by_byte),
-        cmocka_unit_test(frames_that_come_together_are_told_apart),
-        cmocka_unit_test(what_was_sent_before_the_end_still_comes),
-        cmocka_unit_test(garbage_closes_the_channel),
-        cmocka_unit_test(a_large_message_goes_through),
-        cmocka_unit_test(sending_to_a_closed_end_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

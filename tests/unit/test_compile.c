@@ -21,6 +21,8 @@ static int close_nvrtc(void **state)
     return 0;
 }
 
+ALL_TESTS(open_nvrtc, close_nvrtc)
+
 static char *read_template(const char *name)
 {
     char path[512];
@@ -69,7 +71,7 @@ static void assert_compile_error(const char *name, const char *entry, const char
     hn_image_finish(&image);
 }
 
-static void test_resources(void **state)
+TEST(test_resources)
 {
     struct hn_image image;
     compile("scale.cu", "scale", NULL, &image);
@@ -91,7 +93,7 @@ static void test_resources(void **state)
 }
 
 /* Shared memory by the ELF file agrees with ptxas on every architecture that NVRTC knows. */
-static void test_shared_memory_of_every_architecture(void **state)
+TEST(test_shared_memory_of_every_architecture)
 {
     int known[HN_NVRTC_ARCHITECTURES];
     size_t count = hn_nvrtc_architectures(&nvrtc, known);
@@ -111,7 +113,7 @@ static void test_shared_memory_of_every_architecture(void **state)
     }
 }
 
-static void test_spills(void **state)
+TEST(test_spills)
 {
     const char *const tight[] = {"--maxrregcount=32", NULL};
     struct hn_image image;
@@ -130,7 +132,7 @@ static void test_spills(void **state)
     hn_image_finish(&image);
 }
 
-static void test_name_expression(void **state)
+TEST(test_name_expression)
 {
     struct hn_image image;
     compile("generic.cu", "demo::fill<4, float>", NULL, &image);
@@ -139,14 +141,14 @@ static void test_name_expression(void **state)
     hn_image_finish(&image);
 }
 
-static void test_name_expression_unknown(void **state)
+TEST(test_name_expression_unknown)
 {
     assert_compile_error(
         "generic.cu", "demo::empty<4>", NULL,
         "name expression 'demo::empty<4>': namespace \"demo\" has no member \"empty\"");
 }
 
-static void test_entry_missing(void **state)
+TEST(test_entry_missing)
 {
     struct hn_image image;
     compile("scale.cu", "scala", NULL, &image);
@@ -155,7 +157,7 @@ static void test_entry_missing(void **state)
     hn_image_finish(&image);
 }
 
-static void test_entry_missing_from_nothing(void **state)
+TEST(test_entry_missing_from_nothing)
 {
     struct hn_image image;
     compile("half_helper.cuh", "fill", NULL, &image);
@@ -200,7 +202,7 @@ static void expect_listed(const char *entry, const char *message, size_t count)
     hn_image_finish(&image);
 }
 
-static void test_entry_by_name(void **state)
+TEST(test_entry_by_name)
 {
     expect_entry("plain", "plain");
     expect_entry("global_one", "_Z10global_onePf");
@@ -213,7 +215,7 @@ static void test_entry_by_name(void **state)
     hn_image_finish(&image);
 }
 
-static void test_entry_of_several(void **state)
+TEST(test_entry_of_several)
 {
     expect_listed("both",
                   "several kernels are called 'both'; as entry, expected one of "
@@ -229,7 +231,7 @@ static void test_entry_of_several(void **state)
                   2);
 }
 
-static void test_entry_of_a_template(void **state)
+TEST(test_entry_of_a_template)
 {
     struct hn_image image;
     compile("names.cu", "tile", NULL, &image);
@@ -241,20 +243,20 @@ static void test_entry_of_a_template(void **state)
     hn_image_finish(&image);
 }
 
-static void test_first_error_is_the_message(void **state)
+TEST(test_first_error_is_the_message)
 {
     assert_compile_error("broken.cu", "broken", NULL,
                          "broken.cu(4): error: identifier \"undeclared\" is undefined");
 }
 
-static void test_too_much_static_shared_memory(void **state)
+TEST(test_too_much_static_shared_memory)
 {
     assert_compile_error("big_shared.cu", "big_shared", NULL,
                          "kernel 'big_shared' has 80000 bytes of static shared memory; the limit "
                          "is 49152 (beyond it use dynamic shared memory)");
 }
 
-static void test_assembler_error(void **state)
+TEST(test_assembler_error)
 {
     struct hn_image image;
     compile("bad_asm.cu", "bad_asm", NULL, &image);
@@ -266,14 +268,14 @@ static void test_assembler_error(void **state)
     hn_image_finish(&image);
 }
 
-static void test_option_unknown(void **state)
+TEST(test_option_unknown)
 {
     const char *const options[] = {"--bogus=1", NULL};
     assert_compile_error("scale.cu", "scale", options,
                          "nvrtc: error: unrecognized option --bogus=1 found");
 }
 
-static void test_architecture_unknown(void **state)
+TEST(test_architecture_unknown)
 {
     struct hn_compile_request request = {.name = "x.cu", .text = "", .architecture = "sm_35"};
     struct hn_error err = {.message = ""};
@@ -283,7 +285,7 @@ static void test_architecture_unknown(void **state)
 }
 
 /* The toolkit's headers are found; a header that was read at the start is the one that counts. */
-static void test_includes(void **state)
+TEST(test_includes)
 {
     char *text = read_template("half.cu");
     const char *entry = "half_scale";
@@ -321,7 +323,7 @@ static void hash_of(const char *name, const char *entry, const char *const *opti
     hn_image_finish(&image);
 }
 
-static void test_hash_ignores_names_and_options(void **state)
+TEST(test_hash_ignores_names_and_options)
 {
     const char *const renamed[] = {"-DNAME=another_name", "-DIRRELEVANT=1", NULL};
     const char *const other_kernel[] = {"-DOTHER=9.f", NULL};
@@ -337,7 +339,7 @@ static void test_hash_ignores_names_and_options(void **state)
     assert_string_equal(hash, plain);
 }
 
-static void test_hash_sees_what_runs(void **state)
+TEST(test_hash_sees_what_runs)
 {
     const char *const callee[] = {"-DFACTOR=3.5f", NULL};
     const char *const constant[] = {"-DFIRST=9.f", NULL};
@@ -355,29 +357,4 @@ static void test_hash_sees_what_runs(void **state)
         for (size_t j = 0; j <= i; j++)
             assert_string_not_equal(hashes[i + 1], hashes[j]);
     }
-}
-
-int test_compile(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_resources),
-        cmocka_unit_test(test_shared_memory_of_every_architecture),
-        cmocka_unit_test(test_spills),
-        cmocka_unit_test(test_name_expression),
-        cmocka_unit_test(test_name_expression_unknown),
-        cmocka_unit_test(test_entry_missing),
-        cmocka_unit_test(test_entry_missing_from_nothing),
-        cmocka_unit_test(test_entry_by_name),
-        cmocka_unit_test(test_entry_of_several),
-        cmocka_unit_test(test_entry_of_a_template),
-        cmocka_unit_test(test_first_error_is_the_message),
-        cmocka_unit_test(test_too_much_static_shared_memory),
-        cmocka_unit_test(test_assembler_error),
-        cmocka_unit_test(test_option_unknown),
-        cmocka_unit_test(test_architecture_unknown),
-        cmocka_unit_test(test_includes),
-        cmocka_unit_test(test_hash_ignores_names_and_options),
-        cmocka_unit_test(test_hash_sees_what_runs),
-    };
-    return cmocka_run_group_tests(tests, open_nvrtc, close_nvrtc);
 }

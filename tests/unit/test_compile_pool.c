@@ -10,8 +10,8 @@
 
 static const char hangs[] = "HONE_TEST_WORKER_HANGS";
 
-/* Workers are this very program, run again: see test_worker. */
-static void a_worker_that_hangs_while_it_starts_ends_the_run(void **state)
+/* Workers are this very program, run again: see the process "worker" below. */
+TEST(a_worker_that_hangs_while_it_starts_ends_the_run)
 {
     struct hn_compile_pool *pool = NULL;
     struct hn_error err = {.message = ""};
@@ -79,7 +79,7 @@ static void wait_for(struct hn_compile_pool *pool, uint64_t id, struct hn_image 
     }
 }
 
-static void what_was_compiled_is_there_at_once(void **state)
+TEST(what_was_compiled_is_there_at_once)
 {
     struct hn_compile_pool *pool = NULL;
     struct hn_image image, again;
@@ -116,7 +116,7 @@ static void what_was_compiled_is_there_at_once(void **state)
     hn_compile_pool_destroy(pool);
 }
 
-static void what_does_not_compile_is_tried_again(void **state)
+TEST(what_does_not_compile_is_tried_again)
 {
     struct hn_compile_pool *pool = NULL;
     struct hn_image image;
@@ -133,7 +133,7 @@ static void what_does_not_compile_is_tried_again(void **state)
     hn_compile_pool_destroy(pool);
 }
 
-static void nothing_is_kept_unless_it_is_asked_for(void **state)
+TEST(nothing_is_kept_unless_it_is_asked_for)
 {
     struct hn_compile_pool *pool = NULL;
     struct hn_image image;
@@ -149,7 +149,7 @@ static void nothing_is_kept_unless_it_is_asked_for(void **state)
 }
 
 /* Two workers, and no second one is given what the first is at; nor is it compiled later. */
-static void a_program_is_compiled_once(void **state)
+TEST(a_program_is_compiled_once)
 {
     struct hn_compile_pool *pool = NULL;
     struct hn_image image;
@@ -178,7 +178,7 @@ static void a_program_is_compiled_once(void **state)
 }
 
 /* Whoever waits for a job that is stopped compiles it itself. */
-static void a_program_whose_compilation_is_stopped_is_compiled_for_the_next(void **state)
+TEST(a_program_whose_compilation_is_stopped_is_compiled_for_the_next)
 {
     struct hn_compile_pool *pool = NULL;
     struct hn_image image;
@@ -201,7 +201,7 @@ static void a_program_whose_compilation_is_stopped_is_compiled_for_the_next(void
 }
 
 /* It is not the compiler's failure, nor that of the next. */
-static void what_is_not_worth_its_time_is_stopped(void **state)
+TEST(what_is_not_worth_its_time_is_stopped)
 {
     struct hn_compile_pool *pool = NULL;
     struct hn_image image;
@@ -227,7 +227,7 @@ static uint64_t count_of(int event)
 }
 
 /* One worker, two guests under the same numbers: whoever has jobs is served in turn. */
-static void guests_are_served_in_turn(void **state)
+TEST(guests_are_served_in_turn)
 {
     struct hn_compile_pool *owner = NULL;
     struct hn_compile_pool *guests[2];
@@ -269,7 +269,7 @@ static void guests_are_served_in_turn(void **state)
 }
 
 /* The process that the pool starts, which is this program with the argument "worker". */
-int test_worker(void)
+PROCESS(worker)
 {
     struct hn_channel channel;
     if (getenv(hangs) != NULL)
@@ -283,19 +283,4 @@ int test_worker(void)
     hn_worker_compile(&channel);
     hn_channel_finish(&channel);
     return 0;
-}
-
-int test_compile_pool(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_worker_that_hangs_while_it_starts_ends_the_run),
-        cmocka_unit_test(what_was_compiled_is_there_at_once),
-        cmocka_unit_test(what_does_not_compile_is_tried_again),
-        cmocka_unit_test(nothing_is_kept_unless_it_is_asked_for),
-        cmocka_unit_test(a_program_is_compiled_once),
-        cmocka_unit_test(a_program_whose_compilation_is_stopped_is_compiled_for_the_next),
-        cmocka_unit_test(what_is_not_worth_its_time_is_stopped),
-        cmocka_unit_test(guests_are_served_in_turn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+EACH_TEST(set_up, tear_down)
+
 static struct hn_hash key_of(uint64_t program)
 {
     return hn_hash_bytes(&program, sizeof program);
@@ -73,7 +75,7 @@ static bool take(struct hn_client *client, uint64_t id, struct hn_image *image)
     return hn_compile_queue_take(client, &id, &id, image);
 }
 
-static void equal_ones_keep_their_order(void **state)
+TEST(equal_ones_keep_their_order)
 {
     struct fixture *fixture = *state;
     for (uint64_t i = 0; i < 5; i++)
@@ -83,7 +85,7 @@ static void equal_ones_keep_their_order(void **state)
     assert_null(hn_compile_queue_next(&fixture->queue, 16));
 }
 
-static void heavier_ones_come_first(void **state)
+TEST(heavier_ones_come_first)
 {
     static const double weights[] = {1, 5, 3, 5, INFINITY, 2};
     static const uint64_t expected[] = {4, 1, 3, 2, 5, 0};
@@ -98,7 +100,7 @@ static void heavier_ones_come_first(void **state)
     assert_int_equal(begin_next(fixture, 16), 7);
 }
 
-static void the_oldest_is_passed_over_only_so_often(void **state)
+TEST(the_oldest_is_passed_over_only_so_often)
 {
     struct fixture *fixture = *state;
     push(fixture, 100, 0);
@@ -113,7 +115,7 @@ static void the_oldest_is_passed_over_only_so_often(void **state)
     assert_int_equal(begin_next(fixture, 3), 101);
 }
 
-static void ranks_come_first_then_whose_turn_it_is(void **state)
+TEST(ranks_come_first_then_whose_turn_it_is)
 {
     struct fixture *fixture = *state;
     ask(fixture, &fixture->client, 1, 1, HN_RANK_GUESSED, 0);
@@ -126,7 +128,7 @@ static void ranks_come_first_then_whose_turn_it_is(void **state)
         assert_int_equal(begin_next(fixture, 16), expected[i]);
 }
 
-static void a_program_is_one_job_for_all_that_want_it(void **state)
+TEST(a_program_is_one_job_for_all_that_want_it)
 {
     struct fixture *fixture = *state;
     struct hn_image image;
@@ -158,7 +160,7 @@ static void a_program_is_one_job_for_all_that_want_it(void **state)
     assert_int_equal(begin_next(fixture, 1), 4);
 }
 
-static void a_failure_by_chance_is_that_of_one(void **state)
+TEST(a_failure_by_chance_is_that_of_one)
 {
     struct fixture *fixture = *state;
     struct hn_image image;
@@ -175,7 +177,7 @@ static void a_failure_by_chance_is_that_of_one(void **state)
     hn_image_finish(&image);
 }
 
-static void what_nobody_wants_any_more_is_gone(void **state)
+TEST(what_nobody_wants_any_more_is_gone)
 {
     struct fixture *fixture = *state;
     struct hn_image image;
@@ -194,7 +196,7 @@ static void what_nobody_wants_any_more_is_gone(void **state)
 }
 
 /* Many programs: each is found by its own key. */
-static void each_program_has_a_job_of_its_own(void **state)
+TEST(each_program_has_a_job_of_its_own)
 {
     enum { PROGRAMS = 1500 };
     struct fixture *fixture = *state;
@@ -211,20 +213,4 @@ static void each_program_has_a_job_of_its_own(void **state)
         assert_null(job->wants->next->next);
     }
     assert_null(hn_compile_queue_next(&fixture->queue, 1));
-}
-
-int test_compile_queue(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(equal_ones_keep_their_order),
-        TEST(heavier_ones_come_first),
-        TEST(the_oldest_is_passed_over_only_so_often),
-        TEST(ranks_come_first_then_whose_turn_it_is),
-        TEST(a_program_is_one_job_for_all_that_want_it),
-        TEST(a_failure_by_chance_is_that_of_one),
-        TEST(what_nobody_wants_any_more_is_gone),
-        TEST(each_program_has_a_job_of_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,8 @@ static int close_bench(void **state)
     return 0;
 }
 
+ALL_TESTS(open_bench, close_bench)
+
 static void expect_time(const char *point, double time_us)
 {
     struct hn_record record = bench_fixture_evaluate(&composite, point, &both);
@@ -34,19 +36,19 @@ static void expect_time(const char *point, double time_us)
     hn_record_finish(&record);
 }
 
-static void a_point_launches_the_steps_that_apply(void **state)
+TEST(a_point_launches_the_steps_that_apply)
 {
     expect_time("BLOCKS=8,FINISH=two_pass", 4 + 2);
     expect_time("BLOCKS=4,FINISH=two_pass", 4 + 2);
 }
 
 /* Zeroing takes 1 us, is in every launch of a batch, and only where a step takes the counter. */
-static void a_counter_may_be_zeroed_within_the_time(void **state)
+TEST(a_counter_may_be_zeroed_within_the_time)
 {
     expect_time("BLOCKS=8,FINISH=last_block", 4 + 1);
 }
 
-static void a_counter_is_else_zeroed_outside(void **state)
+TEST(a_counter_is_else_zeroed_outside)
 {
     composite.config->plan->arguments[3].zero = HN_ZERO_OUTSIDE;
     struct hn_record record =
@@ -59,7 +61,7 @@ static void a_counter_is_else_zeroed_outside(void **state)
 }
 
 /* With 4 blocks the kernel leaves the counter at zero, with 8 it does not. */
-static void a_counter_may_be_zeroed_once(void **state)
+TEST(a_counter_may_be_zeroed_once)
 {
     composite.config->plan->arguments[3].zero = HN_ZERO_ONCE;
     expect_time("BLOCKS=4,FINISH=last_block", 4);
@@ -74,7 +76,7 @@ static void a_counter_may_be_zeroed_once(void **state)
     composite.config->plan->arguments[3].zero = HN_ZERO_INSIDE;
 }
 
-static void a_launch_has_steps(void **state)
+TEST(a_launch_has_steps)
 {
     struct hn_record record = bench_fixture_evaluate(&composite, "BLOCKS=8,FINISH=none", &both);
     assert_int_equal(record.outcome, HN_OUTCOME_INVALID_LAUNCH);
@@ -83,7 +85,7 @@ static void a_launch_has_steps(void **state)
 }
 
 /* What is not launched is not looked for in the program. */
-static void only_what_is_launched_is_compiled_for(void **state)
+TEST(only_what_is_launched_is_compiled_for)
 {
     struct hn_image image;
     bench_fixture_compile(&composite, "BLOCKS=8,FINISH=last_block", &image);
@@ -94,17 +96,4 @@ static void only_what_is_launched_is_compiled_for(void **state)
     assert_int_equal(image.entry_count, 2);
     assert_string_equal(image.entries[1], "sum_partial");
     hn_image_finish(&image);
-}
-
-int test_composite(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_point_launches_the_steps_that_apply),
-        cmocka_unit_test(a_counter_may_be_zeroed_within_the_time),
-        cmocka_unit_test(a_counter_is_else_zeroed_outside),
-        cmocka_unit_test(a_counter_may_be_zeroed_once),
-        cmocka_unit_test(a_launch_has_steps),
-        cmocka_unit_test(only_what_is_launched_is_compiled_for),
-    };
-    return cmocka_run_group_tests(tests, open_bench, close_bench);
 }

@@ -9,6 +9,8 @@ static int set_up(void **state)
     return chdir(HONE_TEST_DATA "/config");
 }
 
+ALL_TESTS(set_up, NULL)
+
 static struct hn_space *build(const struct hn_config *config, size_t problem)
 {
     struct hn_space *space = NULL;
@@ -40,7 +42,7 @@ static void assert_ends(const char *path, const char *end)
     assert_string_equal(path + strlen(path) - strlen(end), end);
 }
 
-static void values_are_read(void **state)
+TEST(values_are_read)
 {
     struct hn_config *config = load("good/full.yaml");
     static const char *const expected[] = {"simple tiled ", "8 16 32 ",    "0 2 4 ",
@@ -71,7 +73,7 @@ static char *plan_text(const struct hn_plan *plan)
     return text;
 }
 
-static void what_let_names_means_what_is_written_out(void **state)
+TEST(what_let_names_means_what_is_written_out)
 {
     struct hn_config *with = load("good/let.yaml");
     struct hn_config *without = load("good/let_written_out.yaml");
@@ -86,7 +88,7 @@ static void what_let_names_means_what_is_written_out(void **state)
     hn_config_destroy(without);
 }
 
-static void problems_multiply_out(void **state)
+TEST(problems_multiply_out)
 {
     struct hn_config *config = load("good/full.yaml");
     assert_int_equal(config->problem_count, 4);
@@ -96,7 +98,7 @@ static void problems_multiply_out(void **state)
     hn_config_destroy(config);
 }
 
-static void a_plan_holds_all_but_the_space(void **state)
+TEST(a_plan_holds_all_but_the_space)
 {
     struct hn_config *config = load("good/full.yaml");
     const struct hn_plan *plan = config->plan;
@@ -153,7 +155,7 @@ static void a_plan_holds_all_but_the_space(void **state)
     hn_config_destroy(config);
 }
 
-static void a_result_may_be_compared_in_its_own_way(void **state)
+TEST(a_result_may_be_compared_in_its_own_way)
 {
     struct hn_config *config = load("good/full.yaml");
     const struct hn_argument *arguments = config->plan->arguments;
@@ -178,14 +180,14 @@ static void a_result_may_be_compared_in_its_own_way(void **state)
     hn_config_destroy(config);
 }
 
-static void a_name_may_hold_that_of_the_clusters(void **state)
+TEST(a_name_may_hold_that_of_the_clusters)
 {
     struct hn_config *config = load("good/clusters_in_name.yaml");
     assert_true(hn_plan_asks_clusters(config->plan, &config->plan->steps[0]));
     hn_config_destroy(config);
 }
 
-static void contents_are_described(void **state)
+TEST(contents_are_described)
 {
     struct hn_config *config = load("good/full.yaml");
     const struct hn_argument *arguments = config->plan->arguments;
@@ -208,7 +210,7 @@ static void contents_are_described(void **state)
     hn_config_destroy(config);
 }
 
-static void a_reference_may_be_files(void **state)
+TEST(a_reference_may_be_files)
 {
     struct hn_config *config = load("good/files.yaml");
     const struct hn_reference *reference = &config->plan->reference;
@@ -229,7 +231,7 @@ static void a_reference_may_be_files(void **state)
     hn_config_destroy(config);
 }
 
-static void symbols_stand_behind_the_arguments(void **state)
+TEST(symbols_stand_behind_the_arguments)
 {
     struct hn_config *config = load("good/full.yaml");
     const struct hn_argument *symbols = &config->plan->arguments[20];
@@ -245,7 +247,7 @@ static void symbols_stand_behind_the_arguments(void **state)
     hn_config_destroy(config);
 }
 
-static void words_are_numbered_as_declared(void **state)
+TEST(words_are_numbered_as_declared)
 {
     struct hn_config *config = load("good/full.yaml");
     const struct hn_plan *plan = config->plan;
@@ -257,7 +259,7 @@ static void words_are_numbered_as_declared(void **state)
     hn_config_destroy(config);
 }
 
-static void a_space_alone_is_enough(void **state)
+TEST(a_space_alone_is_enough)
 {
     struct hn_config *config = load("good/space.yaml");
     struct hn_space *space = build(config, 0);
@@ -272,7 +274,7 @@ static void a_space_alone_is_enough(void **state)
     hn_config_destroy(config);
 }
 
-static void what_is_left_out_has_a_default(void **state)
+TEST(what_is_left_out_has_a_default)
 {
     struct hn_config *config = load("good/least.yaml");
     const struct hn_plan *plan = config->plan;
@@ -304,7 +306,7 @@ static void assert_default_of(const struct hn_plan *plan, const char *problem_te
 
 /* The first whose condition holds; not one that the constraints do not allow; a plan that was kept
  * knows them too. */
-static void a_default_point_may_be_for_some_problems(void **state)
+TEST(a_default_point_may_be_for_some_problems)
 {
     struct hn_config *config = load("good/defaults.yaml");
     struct hn_plan *kept;
@@ -324,7 +326,7 @@ static void a_default_point_may_be_for_some_problems(void **state)
     hn_config_destroy(config);
 }
 
-static void each_problem_has_its_space(void **state)
+TEST(each_problem_has_its_space)
 {
     struct hn_config *config = load("good/problem_list.yaml");
     struct hn_space *tall = build(config, 0);
@@ -339,7 +341,7 @@ static void each_problem_has_its_space(void **state)
     hn_config_destroy(config);
 }
 
-static void a_partial_point_is_completed(void **state)
+TEST(a_partial_point_is_completed)
 {
     struct hn_config *config = load("good/full.yaml");
     struct hn_space *space = build(config, 0);
@@ -365,7 +367,7 @@ static void a_partial_point_is_completed(void **state)
     hn_config_destroy(config);
 }
 
-static void a_restricted_parameter_keeps_some_values(void **state)
+TEST(a_restricted_parameter_keeps_some_values)
 {
     struct hn_config *config = load("good/full.yaml");
     assert_int_equal(hn_config_restrict(config, "TILE=8,32,LOAD=plain", NULL), HN_OK);
@@ -412,7 +414,7 @@ static void assert_valid(const struct hn_config *config, size_t problem, const c
 }
 
 /* The lists hold what any problem allows; a problem has of it what the expressions say. */
-static void values_may_follow_from_the_problem(void **state)
+TEST(values_may_follow_from_the_problem)
 {
     static const char *const of_64[] = {
         "BLOCKS=4,STEP=1,TILE=8",  "BLOCKS=4,STEP=3,TILE=8",  "BLOCKS=4,STEP=1,TILE=16",
@@ -433,7 +435,7 @@ static void values_may_follow_from_the_problem(void **state)
     hn_config_destroy(config);
 }
 
-static void a_problem_value_is_replaced_everywhere(void **state)
+TEST(a_problem_value_is_replaced_everywhere)
 {
     struct hn_config *config = load("good/full.yaml");
     assert_int_equal(set_problem(config, "N=32", NULL), HN_OK);
@@ -448,7 +450,7 @@ static void a_problem_value_is_replaced_everywhere(void **state)
     hn_config_destroy(config);
 }
 
-static void a_new_word_joins_the_list(void **state)
+TEST(a_new_word_joins_the_list)
 {
     struct hn_config *config = load("good/full.yaml");
     assert_int_equal(set_problem(config, "PATTERN=stride", NULL), HN_OK);
@@ -461,7 +463,7 @@ static void a_new_word_joins_the_list(void **state)
     hn_config_destroy(config);
 }
 
-static void wrong_assignments_say_what_is_there(void **state)
+TEST(wrong_assignments_say_what_is_there)
 {
     static const struct {
         bool problem;
@@ -524,7 +526,7 @@ static void check_bad(char *entry)
         fail_msg("%s: status %d, expected %d", path, (int)status, (int)expected);
 }
 
-static void every_bad_config_has_its_message(void **state)
+TEST(every_bad_config_has_its_message)
 {
     static const char folder[] = HONE_TEST_DATA "/config/bad";
     static const char *const beside[] = {"product.cu", "family_calls.csv", "family_calls.txt"};
@@ -558,32 +560,4 @@ static void every_bad_config_has_its_message(void **state)
     free(real);
     free(text);
     assert_true(checked >= 263);
-}
-
-int test_config(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_read),
-        cmocka_unit_test(problems_multiply_out),
-        cmocka_unit_test(what_let_names_means_what_is_written_out),
-        cmocka_unit_test(values_may_follow_from_the_problem),
-        cmocka_unit_test(a_plan_holds_all_but_the_space),
-        cmocka_unit_test(a_result_may_be_compared_in_its_own_way),
-        cmocka_unit_test(a_name_may_hold_that_of_the_clusters),
-        cmocka_unit_test(contents_are_described),
-        cmocka_unit_test(a_reference_may_be_files),
-        cmocka_unit_test(symbols_stand_behind_the_arguments),
-        cmocka_unit_test(words_are_numbered_as_declared),
-        cmocka_unit_test(a_space_alone_is_enough),
-        cmocka_unit_test(what_is_left_out_has_a_default),
-        cmocka_unit_test(a_default_point_may_be_for_some_problems),
-        cmocka_unit_test(each_problem_has_its_space),
-        cmocka_unit_test(a_partial_point_is_completed),
-        cmocka_unit_test(a_restricted_parameter_keeps_some_values),
-        cmocka_unit_test(a_problem_value_is_replaced_everywhere),
-        cmocka_unit_test(a_new_word_joins_the_list),
-        cmocka_unit_test(wrong_assignments_say_what_is_there),
-        cmocka_unit_test(every_bad_config_has_its_message),
-    };
-    return cmocka_run_group_tests(tests, set_up, NULL);
 }

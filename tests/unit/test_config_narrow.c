@@ -9,6 +9,8 @@ static int set_up(void **state)
     return chdir(HONE_TEST_DATA "/family");
 }
 
+ALL_TESTS(set_up, NULL)
+
 static struct hn_bindings parse(const char *text)
 {
     struct hn_bindings bindings;
@@ -69,7 +71,7 @@ static void assert_default(const struct hn_config *config, const char *expected)
     hn_space_destroy(space);
 }
 
-static void a_space_has_promising_points_only(void **state)
+TEST(a_space_has_promising_points_only)
 {
     struct hn_config *config = load("frozen.yaml");
     take_problem(config, "M=8,N=64,S=3");
@@ -82,7 +84,7 @@ static void a_space_has_promising_points_only(void **state)
 }
 
 /* What is launched for a problem need not have been worth a search there. */
-static void a_plan_allows_what_is_not_promising(void **state)
+TEST(a_plan_allows_what_is_not_promising)
 {
     struct hn_config *config = load("frozen.yaml");
     assert_int_equal(config->constraint_count, 2);
@@ -93,7 +95,7 @@ static void a_plan_allows_what_is_not_promising(void **state)
     hn_config_destroy(config);
 }
 
-static void thawed_is_what_serves_any_size(void **state)
+TEST(thawed_is_what_serves_any_size)
 {
     struct hn_config *config = load("frozen.yaml");
     assert_default(config, "FROZEN=1,TILE=8,WORD=1");
@@ -110,7 +112,7 @@ static void thawed_is_what_serves_any_size(void **state)
 }
 
 /* One of two is no more than a fixed one: a program for each. */
-static void what_does_not_vary_may_be_frozen(void **state)
+TEST(what_does_not_vary_may_be_frozen)
 {
     static const char *const paths[] = {"frozen_fixed.yaml", "frozen_two.yaml"};
     for (size_t i = 0; i < 2; i++) {
@@ -123,7 +125,7 @@ static void what_does_not_vary_may_be_frozen(void **state)
     }
 }
 
-static void what_is_always_frozen_can_not_be_thawed(void **state)
+TEST(what_is_always_frozen_can_not_be_thawed)
 {
     static const char *const paths[] = {"frozen_always.yaml", "frozen_by_two.yaml"};
     for (size_t i = 0; i < 2; i++) {
@@ -144,7 +146,7 @@ static void keep(struct hn_config *config, const char *first, const char *second
     hn_bindings_finish(&points[1]);
 }
 
-static void kept_points_are_all_that_there_is(void **state)
+TEST(kept_points_are_all_that_there_is)
 {
     struct hn_config *config = load("frozen.yaml");
     keep(config, "FROZEN=0,TILE=32,WORD=1", "FROZEN=0,TILE=8,WORD=4");
@@ -157,7 +159,7 @@ static void kept_points_are_all_that_there_is(void **state)
     hn_config_destroy(config);
 }
 
-static void where_none_of_the_kept_is_valid_is_no_space(void **state)
+TEST(where_none_of_the_kept_is_valid_is_no_space)
 {
     struct hn_config *config = load("frozen.yaml");
     struct hn_space *space = NULL;
@@ -167,18 +169,4 @@ static void where_none_of_the_kept_is_valid_is_no_space(void **state)
     assert_int_equal(hn_config_space(config, 0, &space, &err), HN_ENOTFOUND);
     assert_string_equal(err.message, "none of the points is valid for the problem");
     hn_config_destroy(config);
-}
-
-int test_config_narrow(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_space_has_promising_points_only),
-        cmocka_unit_test(a_plan_allows_what_is_not_promising),
-        cmocka_unit_test(thawed_is_what_serves_any_size),
-        cmocka_unit_test(what_does_not_vary_may_be_frozen),
-        cmocka_unit_test(what_is_always_frozen_can_not_be_thawed),
-        cmocka_unit_test(kept_points_are_all_that_there_is),
-        cmocka_unit_test(where_none_of_the_kept_is_valid_is_no_space),
-    };
-    return cmocka_run_group_tests(tests, set_up, NULL);
 }

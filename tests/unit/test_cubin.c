@@ -32,13 +32,15 @@ static int finish(void **state)
     return 0;
 }
 
+ALL_TESTS(compile_scale, finish)
+
 static enum hn_status inspect(const void *cubin, size_t size, const char *entry,
                               struct hn_resources *resources, char hash[33], struct hn_error *err)
 {
     return hn_cubin_inspect(cubin, size, &entry, 1, resources, hash, err);
 }
 
-static void takes_the_largest_of_several_entries(void **state)
+TEST(takes_the_largest_of_several_entries)
 {
     struct hn_resources scale;
     struct hn_resources unused;
@@ -55,7 +57,7 @@ static void takes_the_largest_of_several_entries(void **state)
     assert_string_not_equal(scale_hash, image.code_hash);
 }
 
-static void names_a_missing_kernel(void **state)
+TEST(names_a_missing_kernel)
 {
     struct hn_resources resources;
     struct hn_error err = {.message = ""};
@@ -65,7 +67,7 @@ static void names_a_missing_kernel(void **state)
     assert_string_equal(err.message, "no kernel 'helper' in the machine code");
 }
 
-static void refuses_what_is_no_cubin(void **state)
+TEST(refuses_what_is_no_cubin)
 {
     struct hn_resources resources;
     struct hn_error err = {.message = ""};
@@ -79,7 +81,7 @@ static void refuses_what_is_no_cubin(void **state)
 }
 
 /* Under the sanitizers: no read beyond the end, whatever is cut off. */
-static void survives_truncation(void **state)
+TEST(survives_truncation)
 {
     for (size_t size = 0; size < image.size; size += 7) {
         void *cut = malloc(size > 0 ? size : 1);
@@ -92,7 +94,7 @@ static void survives_truncation(void **state)
 }
 
 /* Any one byte changed leaves a file that is read or refused. */
-static void survives_damage(void **state)
+TEST(survives_damage)
 {
     unsigned char *damaged = malloc(image.size);
     for (size_t i = 0; i < image.size; i++) {
@@ -109,7 +111,7 @@ static void survives_damage(void **state)
     free(damaged);
 }
 
-static void reads_the_spills_of_its_entries(void **state)
+TEST(reads_the_spills_of_its_entries)
 {
     static const char log[] =
         "ptxas info    : Compiling entry function 'first' for 'sm_90'\n"
@@ -137,7 +139,7 @@ static unsigned warnings_of(const char *log)
     return resources.warnings;
 }
 
-static void reads_the_warnings_of_its_entries(void **state)
+TEST(reads_the_warnings_of_its_entries)
 {
     static const char other[] =
         "ptxas info    : (C7514) Potential Performance Loss: wgmma.mma_async instructions are "
@@ -167,7 +169,7 @@ static void reads_the_warnings_of_its_entries(void **state)
                      1u << HN_WARNING_SPILLS);
 }
 
-static void reads_the_parameters_that_a_kernel_declares(void **state)
+TEST(reads_the_parameters_that_a_kernel_declares)
 {
     struct hn_parameters parameters;
     struct hn_error err = {.message = ""};
@@ -181,19 +183,4 @@ static void reads_the_parameters_that_a_kernel_declares(void **state)
                      HN_EFORMAT);
     assert_string_equal(err.message, "the cubin has no parameters of kernel 'helper'");
     hn_parameters_finish(&parameters);
-}
-
-int test_cubin(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_the_largest_of_several_entries),
-        cmocka_unit_test(names_a_missing_kernel),
-        cmocka_unit_test(refuses_what_is_no_cubin),
-        cmocka_unit_test(survives_truncation),
-        cmocka_unit_test(survives_damage),
-        cmocka_unit_test(reads_the_spills_of_its_entries),
-        cmocka_unit_test(reads_the_warnings_of_its_entries),
-        cmocka_unit_test(reads_the_parameters_that_a_kernel_declares),
-    };
-    return cmocka_run_group_tests(tests, compile_scale, finish);
 }

@@ -21,6 +21,8 @@ static int tear_down(void **state)
     return unlink(path);
 }
 
+ALL_TESTS(set_up, tear_down)
+
 static void write_bytes(const void *bytes, size_t size)
 {
     FILE *file = fopen(path, "wb");
@@ -60,7 +62,7 @@ static void expect(enum hn_element element, uint64_t count, const char *message)
 
 static const float data[6] = {1, 2, 3, 4, 5, 6};
 
-static void plain_bytes_are_elements(void **state)
+TEST(plain_bytes_are_elements)
 {
     float read[6];
     struct hn_data_file file;
@@ -76,7 +78,7 @@ static void plain_bytes_are_elements(void **state)
     expect(HN_INT16, 12, NULL);
 }
 
-static void arrays_of_numpy_are_read(void **state)
+TEST(arrays_of_numpy_are_read)
 {
     float read[6];
     struct hn_data_file file;
@@ -99,7 +101,7 @@ static void arrays_of_numpy_are_read(void **state)
     expect(HN_FLOAT8_E4M3, 1, NULL);
 }
 
-static void other_arrays_are_refused(void **state)
+TEST(other_arrays_are_refused)
 {
     static const struct {
         const char *header;
@@ -137,7 +139,7 @@ static void other_arrays_are_refused(void **state)
     expect(HN_FLOAT32, 6, "the header is longer than 64 KiB");
 }
 
-static void what_is_no_file_is_refused(void **state)
+TEST(what_is_no_file_is_refused)
 {
     struct hn_data_file file;
     struct hn_hash hash;
@@ -150,7 +152,7 @@ static void what_is_no_file_is_refused(void **state)
     assert_int_equal(hn_data_file_hash("/nowhere/x.npy", &hash, &err), HN_ECONFIG);
 }
 
-static void a_hash_tells_contents(void **state)
+TEST(a_hash_tells_contents)
 {
     struct hn_hash a, b;
     write_bytes("abc", 3);
@@ -163,7 +165,7 @@ static void a_hash_tells_contents(void **state)
 
 /* A child cuts the file off and lets it grow again while it is read, for as many rounds as show
  * both to whoever reads without care. */
-static void a_file_that_shrinks_is_an_error(void **state)
+TEST(a_file_that_shrinks_is_an_error)
 {
     enum { BYTES = 16 << 20, ROUNDS = 300 };
     char message[512];
@@ -184,17 +186,4 @@ static void a_file_that_shrinks_is_an_error(void **state)
     assert_int_equal(hn_data_file_hash("/sys/kernel/uevent_seqnum", &hash, &err), HN_ECONFIG);
     assert_string_equal(err.message, "data file /sys/kernel/uevent_seqnum: it became shorter while "
                                      "it was read");
-}
-
-int test_data_file(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_bytes_are_elements),
-        cmocka_unit_test(arrays_of_numpy_are_read),
-        cmocka_unit_test(other_arrays_are_refused),
-        cmocka_unit_test(what_is_no_file_is_refused),
-        cmocka_unit_test(a_hash_tells_contents),
-        cmocka_unit_test(a_file_that_shrinks_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -32,7 +32,7 @@ static double compare(const struct hn_recording *recording, const struct hn_conf
     return own_us / best_us;
 }
 
-static void a_default_point_is_never_far_from_the_best(void **state)
+TEST(a_default_point_is_never_far_from_the_best)
 {
     glob_t files;
     size_t compared = 0, far = 0;
@@ -64,12 +64,4 @@ static void a_default_point_is_never_far_from_the_best(void **state)
     globfree(&files);
     assert_int_equal(far, 0);
     assert_true(compared > 90);
-}
-
-int test_defaults(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_default_point_is_never_far_from_the_best),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "tests/unit/unit.h"
 
-static void knows_the_limits_of_architectures(void **state)
+TEST(knows_the_limits_of_architectures)
 {
     static const struct {
         const char *name;
@@ -39,7 +39,7 @@ static void knows_the_limits_of_architectures(void **state)
     }
 }
 
-static void keeps_the_architecture_as_its_name(void **state)
+TEST(keeps_the_architecture_as_its_name)
 {
     static const struct {
         const char *given, *plain, *specific;
@@ -62,7 +62,7 @@ static void keeps_the_architecture_as_its_name(void **state)
     }
 }
 
-static void lists_the_known_architectures(void **state)
+TEST(lists_the_known_architectures)
 {
     static const char *const unknown[] = {"sm_91", "", "sm_", "hopper", "sm_90x", "sm_9 0", "-90"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
@@ -90,7 +90,7 @@ static void make_device(struct hn_device *device)
     device->integrated = true;
 }
 
-static void survives_json(void **state)
+TEST(survives_json)
 {
     struct hn_device device;
     make_device(&device);
@@ -110,7 +110,7 @@ static void survives_json(void **state)
 }
 
 /* Every key is needed, and none may hold another type. */
-static void refuses_damaged_json(void **state)
+TEST(refuses_damaged_json)
 {
     struct hn_device device;
     make_device(&device);
@@ -136,16 +136,4 @@ static void refuses_damaged_json(void **state)
     assert_int_equal(hn_device_from_json(json, &device, &err), HN_EFORMAT);
     assert_string_equal(err.message, "device: 'l2_bytes' is not an integer of 0 to 2147483647");
     json_decref(json);
-}
-
-int test_device(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(knows_the_limits_of_architectures),
-        cmocka_unit_test(keeps_the_architecture_as_its_name),
-        cmocka_unit_test(lists_the_known_architectures),
-        cmocka_unit_test(survives_json),
-        cmocka_unit_test(refuses_damaged_json),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ static struct hn_driver open_double(const char *devices)
     return driver;
 }
 
-static void device_has_identity_and_limits(void **state)
+TEST(device_has_identity_and_limits)
 {
     struct hn_device device;
     struct hn_driver driver = open_double("1");
@@ -34,7 +34,7 @@ static void device_has_identity_and_limits(void **state)
     hn_driver_close(&driver);
 }
 
-static void a_mig_instance_has_a_profile(void **state)
+TEST(a_mig_instance_has_a_profile)
 {
     struct hn_device device;
     struct hn_driver driver = open_double("1");
@@ -47,7 +47,7 @@ static void a_mig_instance_has_a_profile(void **state)
     hn_driver_close(&driver);
 }
 
-static void selects_by_nothing_number_and_uuid(void **state)
+TEST(selects_by_nothing_number_and_uuid)
 {
     struct hn_device device;
     struct hn_driver driver = open_double("3");
@@ -60,7 +60,7 @@ static void selects_by_nothing_number_and_uuid(void **state)
     hn_driver_close(&driver);
 }
 
-static void select_lists_what_there_is(void **state)
+TEST(select_lists_what_there_is)
 {
     struct hn_device device;
     struct hn_error err;
@@ -74,7 +74,7 @@ static void select_lists_what_there_is(void **state)
     hn_driver_close(&driver);
 }
 
-static void no_device_is_a_run_failure(void **state)
+TEST(no_device_is_a_run_failure)
 {
     struct hn_device device;
     struct hn_error err;
@@ -84,7 +84,7 @@ static void no_device_is_a_run_failure(void **state)
     hn_driver_close(&driver);
 }
 
-static void check_names_the_error(void **state)
+TEST(check_names_the_error)
 {
     struct hn_error err;
     struct hn_driver driver = open_double("1");
@@ -97,7 +97,7 @@ static void check_names_the_error(void **state)
     hn_driver_close(&driver);
 }
 
-static void rejections_are_not_fatal_and_faults_are(void **state)
+TEST(rejections_are_not_fatal_and_faults_are)
 {
     static const int harmless[] = {0, 1, 2, 200, 209, 500, 701, 720};
     static const int fatal[] = {226, 700, 702, 710, 714, 715, 716,
@@ -108,7 +108,7 @@ static void rejections_are_not_fatal_and_faults_are(void **state)
         assert_true(hn_driver_result_is_fatal((CUresult)fatal[i]));
 }
 
-static void every_failing_call_is_reported(void **state)
+TEST(every_failing_call_is_reported)
 {
     for (int call = 1;; call++) {
         char number[16];
@@ -130,19 +130,4 @@ static void every_failing_call_is_reported(void **state)
         assert_int_equal(status, HN_ERUN);
         assert_non_null(strstr(err.message, "CUDA_ERROR_UNKNOWN"));
     }
-}
-
-int test_driver(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_has_identity_and_limits),
-        cmocka_unit_test(a_mig_instance_has_a_profile),
-        cmocka_unit_test(selects_by_nothing_number_and_uuid),
-        cmocka_unit_test(select_lists_what_there_is),
-        cmocka_unit_test(no_device_is_a_run_failure),
-        cmocka_unit_test(check_names_the_error),
-        cmocka_unit_test(rejections_are_not_fatal_and_faults_are),
-        cmocka_unit_test(every_failing_call_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static uint16_t encode(double real, enum hn_element element)
 }
 
 /* Every number of 16 bits is itself after decoding and encoding, and they grow with their bits. */
-static void halves_read_back(void **state)
+TEST(halves_read_back)
 {
     static const enum hn_element types[] = {HN_FLOAT16, HN_BFLOAT16};
     for (int t = 0; t < 2; t++) {
@@ -37,7 +37,7 @@ static void halves_read_back(void **state)
 }
 
 /* Half way between two numbers the even one is taken, beyond it the nearer one. */
-static void halves_are_rounded_to_the_nearest(void **state)
+TEST(halves_are_rounded_to_the_nearest)
 {
     static const enum hn_element types[] = {HN_FLOAT16, HN_BFLOAT16};
     for (int t = 0; t < 2; t++) {
@@ -59,7 +59,7 @@ static void halves_are_rounded_to_the_nearest(void **state)
     assert_int_equal(encode(-1e300, HN_BFLOAT16), 0xff80);
 }
 
-static void known_numbers_are_encoded(void **state)
+TEST(known_numbers_are_encoded)
 {
     assert_int_equal(encode(1.0, HN_FLOAT16), 0x3c00);
     assert_int_equal(encode(-2.0, HN_FLOAT16), 0xc000);
@@ -78,7 +78,7 @@ static void known_numbers_are_encoded(void **state)
 
 /* Every number of 8 bits reads back, they grow with their bits, and what is too large is the
  * largest. */
-static void bytes_read_back(void **state)
+TEST(bytes_read_back)
 {
     for (unsigned bits = 0; bits < 0x7f; bits++) {
         double number = decode((uint16_t)bits, HN_FLOAT8_E4M3);
@@ -100,7 +100,7 @@ static void bytes_read_back(void **state)
     assert_true(isnan(decode(encode((double)NAN, HN_FLOAT8_E4M3), HN_FLOAT8_E4M3)));
 }
 
-static void types_have_names(void **state)
+TEST(types_have_names)
 {
     static const struct {
         const char *name;
@@ -138,7 +138,7 @@ static void types_have_names(void **state)
     assert_false(hn_type_parse("float", &element, &lanes));
 }
 
-static void ranges_and_counts_of_integers(void **state)
+TEST(ranges_and_counts_of_integers)
 {
     int64_t low, high;
     hn_element_range(HN_INT8, &low, &high);
@@ -151,7 +151,7 @@ static void ranges_and_counts_of_integers(void **state)
     assert_true(low == 0 && high == INT64_MAX);
 }
 
-static void elements_are_written(void **state)
+TEST(elements_are_written)
 {
     char text[40];
     uint16_t half = 0xffff;
@@ -173,18 +173,4 @@ static void elements_are_written(void **state)
     assert_string_equal(text, "never written");
     hn_element_format(&(double){0.1}, HN_FLOAT64, text, sizeof text);
     assert_string_equal(text, "0.10000000000000001");
-}
-
-int test_element(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(halves_read_back),
-        cmocka_unit_test(halves_are_rounded_to_the_nearest),
-        cmocka_unit_test(known_numbers_are_encoded),
-        cmocka_unit_test(bytes_read_back),
-        cmocka_unit_test(types_have_names),
-        cmocka_unit_test(ranges_and_counts_of_integers),
-        cmocka_unit_test(elements_are_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

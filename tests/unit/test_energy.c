@@ -12,7 +12,7 @@ static void set(struct hn_bindings *observed, const char *name, double value)
     assert_false(hn_failed(&err));
 }
 
-static void windows_are_averaged(void **state)
+TEST(windows_are_averaged)
 {
     static const double joules[] = {1.00, 1.02, 1.04}, power_w[] = {400, 408, 416};
     static const double idle_w[] = {70, 70, 71};
@@ -49,7 +49,7 @@ static struct hn_record made(enum hn_outcome outcome, double us, double joules)
     return record;
 }
 
-static void the_front_is_what_nobody_beats_in_both(void **state)
+TEST(the_front_is_what_nobody_beats_in_both)
 {
     struct hn_record records[] = {
         made(HN_OUTCOME_OK, 10, 5), made(HN_OUTCOME_OK, 11, 4), made(HN_OUTCOME_OK, 12, 4.5),
@@ -66,7 +66,7 @@ static void the_front_is_what_nobody_beats_in_both(void **state)
         hn_record_finish(&records[i]);
 }
 
-static void an_objective_is_reckoned_until_it_is_measured(void **state)
+TEST(an_objective_is_reckoned_until_it_is_measured)
 {
     struct hn_record record = {.timing = {.median_us = 1e6}};
     struct hn_record other = {.objective = 101.9};
@@ -95,14 +95,4 @@ static void an_objective_is_reckoned_until_it_is_measured(void **state)
     assert_false(hn_front_is_tied(&record, &other));
     hn_record_finish(&record);
     hn_record_finish(&other);
-}
-
-int test_energy(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_are_averaged),
-        cmocka_unit_test(the_front_is_what_nobody_beats_in_both),
-        cmocka_unit_test(an_objective_is_reckoned_until_it_is_measured),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,8 @@ static int unload(void **state)
     return unlink(path);
 }
 
+ALL_TESTS(load, unload)
+
 static void expect(const char *point, enum hn_outcome outcome, const char *part)
 {
     struct hn_record record = bench_fixture_evaluate(&scale, point, &both);
@@ -62,7 +64,7 @@ static void open_bench(void)
         fail_msg("%s", err.message);
 }
 
-static void results_are_compared_with_what_files_hold(void **state)
+TEST(results_are_compared_with_what_files_hold)
 {
     open_bench();
     expect("BLOCK=128,FAULT=0,ITEMS=4", HN_OUTCOME_OK, "");
@@ -74,7 +76,7 @@ static void results_are_compared_with_what_files_hold(void **state)
     bench_fixture_close(&scale);
 }
 
-static void what_is_read_again_has_to_be_the_same(void **state)
+TEST(what_is_read_again_has_to_be_the_same)
 {
     struct hn_error err = {.message = ""};
     open_bench();
@@ -91,7 +93,7 @@ static void what_is_read_again_has_to_be_the_same(void **state)
     bench_fixture_close(&scale);
 }
 
-static void what_is_nan_in_a_file_is_not_compared(void **state)
+TEST(what_is_nan_in_a_file_is_not_compared)
 {
     struct hn_compare *compare = &scale.config->plan->compare;
     struct hn_error err = {.message = ""};
@@ -112,7 +114,7 @@ static void what_is_nan_in_a_file_is_not_compared(void **state)
     write_expected(0);
 }
 
-static void a_file_that_is_not_there_is_named(void **state)
+TEST(a_file_that_is_not_there_is_named)
 {
     struct hn_error err = {.message = ""};
     assert_int_equal(unlink(path), 0);
@@ -122,7 +124,7 @@ static void a_file_that_is_not_there_is_named(void **state)
     write_expected(0);
 }
 
-static void a_name_may_have_the_problem_in_it(void **state)
+TEST(a_name_may_have_the_problem_in_it)
 {
     struct hn_plan *plan = scale.config->plan;
     struct hn_error err = {.message = ""};
@@ -139,16 +141,4 @@ static void a_name_may_have_the_problem_in_it(void **state)
         assert_non_null(strstr(err.message, ", expected the name of a problem value in {}"));
     }
     free(values);
-}
-
-int test_expected(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_are_compared_with_what_files_hold),
-        cmocka_unit_test(what_is_read_again_has_to_be_the_same),
-        cmocka_unit_test(what_is_nan_in_a_file_is_not_compared),
-        cmocka_unit_test(a_file_that_is_not_there_is_named),
-        cmocka_unit_test(a_name_may_have_the_problem_in_it),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
 }

@@ -84,7 +84,7 @@ static struct hn_effects find(const struct fixture *fixture, struct hn_evidence 
 }
 
 /* Variances of the terms: 0.4^2 * 1.25, 0.2^2 * 1.25, 0.1^2 * 2/9. */
-static void test_exact_shares_of_a_sum(void **state)
+TEST(test_exact_shares_of_a_sum)
 {
     struct fixture fixture = begin(additive, 1);
     struct hn_evidence evidence;
@@ -108,7 +108,7 @@ static void test_exact_shares_of_a_sum(void **state)
 }
 
 /* One cell of 16 is 1 higher: its interaction has variance 1/16 - 2 * (1/64 - 1/256) - 1/256. */
-static void test_exact_share_of_an_interaction(void **state)
+TEST(test_exact_share_of_an_interaction)
 {
     struct fixture fixture = begin(crossed, 1);
     struct hn_evidence evidence;
@@ -130,7 +130,7 @@ static void test_exact_share_of_an_interaction(void **state)
 }
 
 /* Half of the points, by a forest: the order and about the size of the shares. */
-static void test_forest_stands_in(void **state)
+TEST(test_forest_stands_in)
 {
     struct fixture fixture = begin(additive, 2);
     struct hn_evidence evidence;
@@ -149,7 +149,7 @@ static void test_forest_stands_in(void **state)
 
 /* The slower half is known by a bound only: shares stay near, where taking the bound for the time
  * would make A = 4 and A = 8 alike. */
-static void test_lower_bounds(void **state)
+TEST(test_lower_bounds)
 {
     struct fixture fixture = begin(additive, 1);
     struct hn_evidence evidence;
@@ -181,7 +181,7 @@ static void test_lower_bounds(void **state)
 }
 
 /* 32 by 32 by 32 points, all measured: a sample stands for them, in which nothing is unknown. */
-static void test_sample_of_what_was_measured(void **state)
+TEST(test_sample_of_what_was_measured)
 {
     struct hn_error err;
     static const char *const names[] = {"A", "B", "C"};
@@ -204,7 +204,7 @@ static void test_sample_of_what_was_measured(void **state)
     end(&fixture);
 }
 
-static void test_too_few(void **state)
+TEST(test_too_few)
 {
     struct fixture fixture = begin(additive, 6);
     struct hn_evidence evidence;
@@ -215,7 +215,7 @@ static void test_too_few(void **state)
     end(&fixture);
 }
 
-static void test_failures_and_others_points(void **state)
+TEST(test_failures_and_others_points)
 {
     struct hn_error err;
     struct fixture fixture = begin(additive, 1);
@@ -233,14 +233,14 @@ static void test_failures_and_others_points(void **state)
 }
 
 /* Of 10 with 4 marked, 2 drawn: both 6/45, one or more 1 - 15/45. */
-static void test_chance(void **state)
+TEST(test_chance)
 {
     assert_near(hn_common_chance(2, 2, 4, 10), 6.0 / 45, 1e-12);
     assert_near(hn_common_chance(1, 2, 4, 10), 30.0 / 45, 1e-12);
     assert_near(hn_common_chance(0, 2, 4, 10), 1, 1e-12);
 }
 
-static void test_common(void **state)
+TEST(test_common)
 {
     struct fixture fixture = begin(additive, 1);
     struct hn_evidence evidence;
@@ -259,7 +259,7 @@ static void test_common(void **state)
 }
 
 /* Of points that failed, too, and of the same parameter whatever the objective says. */
-static void test_compile_times(void **state)
+TEST(test_compile_times)
 {
     struct fixture fixture = begin(additive, 1);
     struct hn_evidence evidence;
@@ -292,7 +292,7 @@ static void expect_next(struct hn_value edge, struct hn_value behind, struct hn_
         assert_near(hn_value_number(&next), expected, 1e-12);
 }
 
-static void test_what_would_follow(void **state)
+TEST(test_what_would_follow)
 {
     expect_next(hn_integer(8), hn_integer(4), hn_integer(2), 16);
     expect_next(hn_integer(6), hn_integer(4), hn_integer(2), 8);
@@ -302,22 +302,4 @@ static void test_what_would_follow(void **state)
     expect_next(hn_integer(3), hn_integer(9), hn_integer(27), 1);
     expect_next(hn_integer(2), hn_integer(6), hn_integer(8), NAN);
     expect_next(hn_real(0.5), hn_real(0.25), hn_real(0.125), 1);
-}
-
-int test_explain(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact_shares_of_a_sum),
-        cmocka_unit_test(test_exact_share_of_an_interaction),
-        cmocka_unit_test(test_forest_stands_in),
-        cmocka_unit_test(test_lower_bounds),
-        cmocka_unit_test(test_sample_of_what_was_measured),
-        cmocka_unit_test(test_too_few),
-        cmocka_unit_test(test_failures_and_others_points),
-        cmocka_unit_test(test_chance),
-        cmocka_unit_test(test_common),
-        cmocka_unit_test(test_compile_times),
-        cmocka_unit_test(test_what_would_follow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

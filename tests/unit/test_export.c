@@ -3,7 +3,9 @@
 
 #include "tests/unit/export_fixture.h"
 
-static void test_json(void **state)
+EACH_TEST(set_up, tear_down)
+
+TEST(test_json)
 {
     const struct fixture *fixture = *state;
     fill_cache(fixture->path, matmuls, MATMULS);
@@ -41,7 +43,7 @@ static void assert_fails(const char *path, const char *kernel, const char *devic
     assert_string_equal(err.message, message);
 }
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
     const struct fixture *fixture = *state;
     hn_store_close(open_store(fixture->path, HN_STORE_WRITE));
@@ -65,13 +67,4 @@ static void test_errors(void **state)
     hn_export_finish(&export);
     assert_non_null(strstr(
         err.message, "'matmul' was not tuned for that problem; cached are: B_LAYOUT=row,K=4096,"));
-}
-
-int test_export(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_json),
-        TEST(test_errors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

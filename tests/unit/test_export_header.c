@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/export_fixture.h"
 
+EACH_TEST(set_up, tear_down)
+
 /* Headers are generated from a cache that the test fills, and compiled and run as a user would. */
 
 static void write_file(const struct fixture *fixture, const char *name, const char *text)
@@ -102,7 +104,7 @@ static const char program_of_several[] =
     "    assert(hone_matmul_usable(1, 90, tuned) && !hone_matmul_usable(7, 90, tuned));\n"
     "    return 0;\n}\n";
 
-static void test_header_of_several(void **state)
+TEST(test_header_of_several)
 {
     const struct fixture *fixture = *state;
     fill_cache(fixture->path, matmuls, MATMULS);
@@ -149,7 +151,7 @@ static const char program_of_thawed[] =
     "    assert(hone_thawed_nearest(\"NVIDIA H200\", 90, 132, near) == 1);\n"
     "    return 0;\n}\n";
 
-static void test_header_of_thawed(void **state)
+TEST(test_header_of_thawed)
 {
     const struct fixture *fixture = *state;
     struct hn_text program = {0};
@@ -192,7 +194,7 @@ static const char program_of_steps[] =
     "    return 0;\n}\n";
 
 /* Two steps, booleans, reals, a metric argument, dynamic shared memory. */
-static void test_header_of_steps(void **state)
+TEST(test_header_of_steps)
 {
     static const struct result result = {
         "tiled",
@@ -231,7 +233,7 @@ static void test_header_of_steps(void **state)
 }
 
 /* The pitch of rows is a function of the header, which its other functions call. */
-static void test_header_of_rows(void **state)
+TEST(test_header_of_rows)
 {
     static const struct result results[] = {
         {"rows", &h200, "HEIGHT=64,WIDTH=100", "PAD=28", 7.5, false, NULL},
@@ -263,7 +265,7 @@ static void test_header_of_rows(void **state)
                              "    return 0;\n}\n");
 }
 
-static void test_prefix(void **state)
+TEST(test_prefix)
 {
     char *name = hn_export_identifier("2d-conv", NULL, true);
     assert_string_equal(name, "HONE_2D_CONV");
@@ -274,7 +276,7 @@ static void test_prefix(void **state)
 }
 
 /* A parameter may not take a name that the header needs. */
-static void test_reserved_name(void **state)
+TEST(test_reserved_name)
 {
     const struct fixture *fixture = *state;
     fill_cache(fixture->path, matmuls, 1);
@@ -296,7 +298,7 @@ static void test_reserved_name(void **state)
     hn_export_finish(&export);
 }
 
-static void test_nvcc(void **state)
+TEST(test_nvcc)
 {
     const struct fixture *fixture = *state;
     if (strstr(HONE_NVCC, "NOTFOUND") != NULL) {
@@ -317,18 +319,4 @@ static void test_nvcc(void **state)
     free(source);
     shell(fixture, HONE_NVCC
           " -std=c++17 -arch=sm_90 -Werror all-warnings -cubin -o source.cubin matmul_source.cu");
-}
-
-int test_export_header(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_header_of_several),
-        TEST(test_header_of_steps),
-        TEST(test_header_of_thawed),
-        TEST(test_header_of_rows),
-        cmocka_unit_test(test_prefix),
-        TEST(test_reserved_name),
-        TEST(test_nvcc),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

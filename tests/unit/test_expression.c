@@ -267,7 +267,7 @@ static char *text_of(const struct hn_value *value)
     return hn_text_take(&text);
 }
 
-static void evaluates_as_python(void **state)
+TEST(evaluates_as_python)
 {
     for (size_t i = 0; i < sizeof python / sizeof python[0]; i++) {
         struct hn_expression *expression = bound(python[i].text);
@@ -288,7 +288,7 @@ static void evaluates_as_python(void **state)
     }
 }
 
-static void failed_evaluation_says_why(void **state)
+TEST(failed_evaluation_says_why)
 {
     static const struct {
         const char *text;
@@ -316,7 +316,7 @@ static void failed_evaluation_says_why(void **state)
     }
 }
 
-static void knows_the_sizes_of_types(void **state)
+TEST(knows_the_sizes_of_types)
 {
     static const struct {
         const char *text;
@@ -335,14 +335,4 @@ static void knows_the_sizes_of_types(void **state)
         assert_int_equal(bytes, cases[i].bytes);
         hn_expression_destroy(expression);
     }
-}
-
-int test_expression(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(evaluates_as_python),
-        cmocka_unit_test(failed_evaluation_says_why),
-        cmocka_unit_test(knows_the_sizes_of_types),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

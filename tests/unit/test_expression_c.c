@@ -198,7 +198,7 @@ static void check_line(const char *expression_text, size_t input, const char *li
                  hn_value_number(&value));
 }
 
-static void test_same_as_evaluator(void **state)
+TEST(test_same_as_evaluator)
 {
     char directory[] = "/tmp/hone-c-XXXXXX";
     assert_non_null(mkdtemp(directory));
@@ -237,7 +237,7 @@ static void check_text(const char *expression_text, const char *expected)
     hn_expression_destroy(expression);
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
     check_text("ceil_div(N, TILE)", "hone_x_ceil_div(N, 16)");
     check_text("TILE * TILE // 4", "64");
@@ -259,7 +259,7 @@ static void check_refused(const char *expression_text, enum hn_status expected, 
     hn_expression_destroy(expression);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
     check_refused("MODE", HN_ECONFIG, "a word is not a number");
     check_refused("LOAD", HN_ECONFIG, "a word is not a number");
@@ -274,7 +274,7 @@ static void test_refused(void **state)
 }
 
 /* What is needed twice is written twice, so that this would be 2^60 names long. */
-static void test_nested_chains_are_refused(void **state)
+TEST(test_nested_chains_are_refused)
 {
     struct hn_text text = {0};
     for (int i = 0; i < 60; i++)
@@ -284,15 +284,4 @@ static void test_nested_chains_are_refused(void **state)
         hn_text_append(&text, ") < N");
     check_refused(text.data, HN_ECONFIG, "too long; nest less");
     hn_text_finish(&text);
-}
-
-int test_expression_c(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_as_evaluator),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_nested_chains_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

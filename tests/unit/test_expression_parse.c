@@ -55,7 +55,7 @@ static const struct {
     {"lambda: 1", "column 7: found ':', expected a value or an operator"},
 };
 
-static void malformed_text_is_explained(void **state)
+TEST(malformed_text_is_explained)
 {
     for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++) {
         struct hn_expression *expression;
@@ -80,7 +80,7 @@ static char *nest(const char *open, const char *middle, const char *close, size_
     return hn_text_take(&text);
 }
 
-static void deep_nesting_is_refused(void **state)
+TEST(deep_nesting_is_refused)
 {
     static const char *const openings[][2] = {
         {"(", ")"}, {"-", ""},     {"not ", ""},    {"2 ** ", ""},      {"1 if 0 else ", ""},
@@ -104,7 +104,7 @@ static void deep_nesting_is_refused(void **state)
     }
 }
 
-static void long_chains_are_bounded(void **state)
+TEST(long_chains_are_bounded)
 {
     static const char *const links[] = {"1 + ", "1 and ", "0 or ", "2 - "};
     for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
@@ -136,7 +136,7 @@ static void long_chains_are_bounded(void **state)
     free(text);
 }
 
-static void unknown_names_have_a_nearest(void **state)
+TEST(unknown_names_have_a_nearest)
 {
     static const char *const some[] = {"TILE_WIDTH", "PAD"};
     static const char *const modes[] = {"tile_ab"};
@@ -169,7 +169,7 @@ static void unknown_names_have_a_nearest(void **state)
     hn_expression_destroy(expression);
 }
 
-static void tells_which_slots_it_uses(void **state)
+TEST(tells_which_slots_it_uses)
 {
     struct hn_expression *expression = bound("C > 1 and LOAD == ldg");
     assert_true(hn_expression_uses(expression, 2));
@@ -196,7 +196,7 @@ static void tells_which_slots_it_uses(void **state)
     hn_expression_destroy(NULL);
 }
 
-static void demands_integers_and_numbers(void **state)
+TEST(demands_integers_and_numbers)
 {
     struct hn_error err;
     int64_t integer;
@@ -234,7 +234,7 @@ static void demands_integers_and_numbers(void **state)
 
 /* Text made of the language's own pieces in random order: every parse ends in a tree or a message,
  * never otherwise. */
-static void random_text_never_crashes(void **state)
+TEST(random_text_never_crashes)
 {
     static const char *const pieces[] = {"A",  "B",   "ldg",  "1",   "2.5", "'x'",  "(",      ")",
                                          "[",  "]",   ",",    "+",   "-",   "*",    "/",      "%",
@@ -266,18 +266,4 @@ static void random_text_never_crashes(void **state)
         hn_text_finish(&text);
     }
     assert_true(parsed > 500);
-}
-
-int test_expression_parse(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(malformed_text_is_explained),
-        cmocka_unit_test(deep_nesting_is_refused),
-        cmocka_unit_test(long_chains_are_bounded),
-        cmocka_unit_test(unknown_names_have_a_nearest),
-        cmocka_unit_test(tells_which_slots_it_uses),
-        cmocka_unit_test(demands_integers_and_numbers),
-        cmocka_unit_test(random_text_never_crashes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

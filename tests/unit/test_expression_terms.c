@@ -167,7 +167,7 @@ static bool check_conjunct(struct fixture *fixture, const struct hn_conjunct *co
     return true;
 }
 
-static void random_terms_agree_with_the_evaluator(void **state)
+TEST(random_terms_agree_with_the_evaluator)
 {
     size_t said = 0;
     size_t unsaid = 0;
@@ -202,7 +202,7 @@ static void set_up_text(struct fixture *fixture, const char *text, const struct 
 }
 
 /* What is seldom drawn at random; all of it can be said in terms. */
-static void conditions_agree_with_the_evaluator(void **state)
+TEST(conditions_agree_with_the_evaluator)
 {
     static const char *const texts[] = {
         "not (A > 1 and B > 2 and A < 5 and C > 0)",
@@ -250,7 +250,7 @@ static void conditions_agree_with_the_evaluator(void **state)
 }
 
 /* a < b < c is two conjuncts, and so is what `and` joins at the top, not below `or`. */
-static void conjuncts_are_split_at_the_top(void **state)
+TEST(conjuncts_are_split_at_the_top)
 {
     static const struct {
         const char *text;
@@ -273,14 +273,4 @@ static void conjuncts_are_split_at_the_top(void **state)
         tear_down(&fixture);
         hn_expression_destroy(expression);
     }
-}
-
-int test_expression_terms(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_terms_agree_with_the_evaluator),
-        cmocka_unit_test(conditions_agree_with_the_evaluator),
-        cmocka_unit_test(conjuncts_are_split_at_the_top),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,8 @@ static int set_up(void **state)
     return chdir(HONE_TEST_DATA "/config/good");
 }
 
+ALL_TESTS(set_up, NULL)
+
 static void assert_text(const struct hn_bindings *bindings, const char *expected)
 {
     char *text = hn_bindings_text(bindings);
@@ -24,7 +26,7 @@ static void assert_has(const struct hn_family *family, const char *text, bool ex
     hn_bindings_finish(&problem);
 }
 
-static void all_keys_are_read(void **state)
+TEST(all_keys_are_read)
 {
     struct hn_config *config = load("family.yaml");
     const struct hn_family *family = config->family;
@@ -49,7 +51,7 @@ static void all_keys_are_read(void **state)
     hn_config_destroy(config);
 }
 
-static void what_is_left_out_has_a_default(void **state)
+TEST(what_is_left_out_has_a_default)
 {
     struct hn_config *config = load("family_file.yaml");
     const struct hn_family *family = config->family;
@@ -65,7 +67,7 @@ static void what_is_left_out_has_a_default(void **state)
     hn_config_destroy(config);
 }
 
-static void sizes_stand_in_files(void **state)
+TEST(sizes_stand_in_files)
 {
     struct hn_config *config = load("family_file.yaml");
     assert_int_equal(config->family->size_count, 2);
@@ -81,7 +83,7 @@ static void sizes_stand_in_files(void **state)
     hn_config_destroy(config);
 }
 
-static void the_middle_stands_for_the_family(void **state)
+TEST(the_middle_stands_for_the_family)
 {
     struct hn_config *config = load("family_middle.yaml");
     struct hn_bindings middle;
@@ -96,7 +98,7 @@ static void the_middle_stands_for_the_family(void **state)
     hn_config_destroy(config);
 }
 
-static void what_a_family_has(void **state)
+TEST(what_a_family_has)
 {
     struct hn_config *config = load("family.yaml");
     const struct hn_family *family = config->family;
@@ -113,7 +115,7 @@ static void what_a_family_has(void **state)
     hn_config_destroy(config);
 }
 
-static void draws_are_of_the_family_and_repeatable(void **state)
+TEST(draws_are_of_the_family_and_repeatable)
 {
     struct hn_config *config = load("family.yaml");
     uint64_t at = 0, again_at = 0, other_at = 0;
@@ -137,7 +139,7 @@ static void draws_are_of_the_family_and_repeatable(void **state)
 }
 
 /* Sets the bit of each octave of M and N that 200 draws hit, and of each word. */
-static void draws_reach_everywhere(void **state)
+TEST(draws_reach_everywhere)
 {
     struct hn_config *config = load("family.yaml");
     size_t conditions = config->family->where_count;
@@ -160,18 +162,4 @@ static void draws_reach_everywhere(void **state)
     }
     config->family->where_count = conditions;
     hn_config_destroy(config);
-}
-
-int test_family(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_keys_are_read),
-        cmocka_unit_test(what_is_left_out_has_a_default),
-        cmocka_unit_test(sizes_stand_in_files),
-        cmocka_unit_test(the_middle_stands_for_the_family),
-        cmocka_unit_test(what_a_family_has),
-        cmocka_unit_test(draws_are_of_the_family_and_repeatable),
-        cmocka_unit_test(draws_reach_everywhere),
-    };
-    return cmocka_run_group_tests(tests, set_up, NULL);
 }

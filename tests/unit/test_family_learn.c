@@ -181,7 +181,7 @@ static void compare(const struct fixture *fixture, const struct hn_learnt *learn
     *worst = expm1(*worst);
 }
 
-static void a_rule_chooses_well_at_sizes_that_it_has_not_seen(void **state)
+TEST_WITH(a_rule_chooses_well_at_sizes_that_it_has_not_seen, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct hn_learnt learnt;
@@ -214,7 +214,7 @@ static void search(struct fixture *fixture, size_t size)
 
 /* Searches go where most is gained, which few sizes are like: what they found there is not what
  * they would find elsewhere. */
-static void a_predicted_loss_is_that_of_any_size(void **state)
+TEST_WITH(a_predicted_loss_is_that_of_any_size, set_up, tear_down)
 {
     enum { DRAWN = 120, SEARCHED = 8 };
     struct fixture *fixture = *state;
@@ -258,7 +258,7 @@ static size_t fastest(const struct hn_matrix *matrix, size_t size, size_t withou
 
 /* Without the search that found the best point at a size, another that is about as good is chosen
  * there: no more is lost. */
-static void what_one_search_found_is_left_out_with_it(void **state)
+TEST_WITH(what_one_search_found_is_left_out_with_it, set_up, tear_down)
 {
     enum { SIZES = 120 };
     struct fixture *fixture = *state;
@@ -285,7 +285,7 @@ static void what_one_search_found_is_left_out_with_it(void **state)
 }
 
 /* Wide matrices take twice as long as what is known would let expect, and were not searched. */
-static void a_search_goes_where_nothing_good_is_known(void **state)
+TEST_WITH(a_search_goes_where_nothing_good_is_known, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct hn_matrix *matrix = fixture->matrix;
@@ -307,7 +307,7 @@ static void a_search_goes_where_nothing_good_is_known(void **state)
 }
 
 /* Two choices, of which one is right below 100. */
-static void a_tree_finds_where_the_better_choice_changes(void **state)
+TEST(a_tree_finds_where_the_better_choice_changes)
 {
     enum { COUNT = 200 };
     int64_t values[COUNT];
@@ -344,7 +344,7 @@ static size_t expect_cheaper_taken(const struct hn_choice_tree_data *data)
 
 /* The second choice is right where the first value is even and the second above 100: neither says
  * anything alone. */
-static void a_tree_looks_beyond_one_question(void **state)
+TEST(a_tree_looks_beyond_one_question)
 {
     enum { COUNT = 400 };
     int64_t values[2 * COUNT];
@@ -362,7 +362,7 @@ static void a_tree_looks_beyond_one_question(void **state)
 }
 
 /* The second choice is right from 101 to 150 of 200, where no single question saves anything. */
-static void a_tree_finds_a_range(void **state)
+TEST(a_tree_finds_a_range)
 {
     enum { COUNT = 200 };
     int64_t values[COUNT];
@@ -379,7 +379,7 @@ static void a_tree_finds_a_range(void **state)
 }
 
 /* The second choice alone is the best one, but the third and fourth together are better. */
-static void what_is_picked_serves_together(void **state)
+TEST(what_is_picked_serves_together)
 {
     const double costs[] = {9, 9, 9, 9, /**/ 1, 1, 1, 1, /**/ 0, 0, 9, 9, /**/ INFINITY, 9, 0, 0};
     const double weights[] = {1, 1, 1, 1};
@@ -389,22 +389,4 @@ static void what_is_picked_serves_together(void **state)
     assert_int_equal(count, 3);
     assert_int_equal(picked[0], 0);
     assert_int_equal(picked[1] + picked[2], 5);
-}
-
-int test_family_learn(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tree_finds_where_the_better_choice_changes),
-        cmocka_unit_test(a_tree_looks_beyond_one_question),
-        cmocka_unit_test(a_tree_finds_a_range),
-        cmocka_unit_test(what_is_picked_serves_together),
-        cmocka_unit_test_setup_teardown(a_rule_chooses_well_at_sizes_that_it_has_not_seen, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_predicted_loss_is_that_of_any_size, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_one_search_found_is_left_out_with_it, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_search_goes_where_nothing_good_is_known, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static int64_t size_of(const struct hn_bindings *problem, const char *name)
     return hn_bindings_get(problem, name)->integer;
 }
 
-static void every_other_size_is_rounded(void **state)
+TEST(every_other_size_is_rounded)
 {
     enum { SIZES = 400 };
     struct hn_config *config = load("family/tiles.yaml");
@@ -41,7 +41,7 @@ static void every_other_size_is_rounded(void **state)
 }
 
 /* N has to be a multiple of 8, and of K only those of 10 are there: 16 divides few of them. */
-static void what_rounding_would_take_out_of_the_family_stays(void **state)
+TEST(what_rounding_would_take_out_of_the_family_stays)
 {
     struct hn_config *config = load("config/good/family.yaml");
     uint64_t at = 0;
@@ -54,7 +54,7 @@ static void what_rounding_would_take_out_of_the_family_stays(void **state)
     hn_config_destroy(config);
 }
 
-static void a_seed_gives_a_sequence(void **state)
+TEST(a_seed_gives_a_sequence)
 {
     struct hn_config *config = load("family/tiles.yaml");
     uint64_t at[3] = {0, 0, 0};
@@ -81,7 +81,7 @@ static struct hn_bindings parse(const char *text)
     return bindings;
 }
 
-static void a_matrix_has_each_size_and_point_once(void **state)
+TEST(a_matrix_has_each_size_and_point_once)
 {
     struct hn_matrix *matrix = hn_matrix_create();
     size_t place;
@@ -106,7 +106,7 @@ static void a_matrix_has_each_size_and_point_once(void **state)
     hn_matrix_destroy(matrix);
 }
 
-static void the_best_at_a_size_is_of_any_point_or_its_own_search(void **state)
+TEST(the_best_at_a_size_is_of_any_point_or_its_own_search)
 {
     struct hn_matrix *matrix = hn_matrix_create();
     size_t place;
@@ -125,16 +125,4 @@ static void the_best_at_a_size_is_of_any_point_or_its_own_search(void **state)
     hn_bindings_finish(&points[0]);
     hn_bindings_finish(&points[1]);
     hn_matrix_destroy(matrix);
-}
-
-int test_family_sizes(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_other_size_is_rounded),
-        cmocka_unit_test(what_rounding_would_take_out_of_the_family_stays),
-        cmocka_unit_test(a_seed_gives_a_sequence),
-        cmocka_unit_test(a_matrix_has_each_size_and_point_once),
-        cmocka_unit_test(the_best_at_a_size_is_of_any_point_or_its_own_search),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

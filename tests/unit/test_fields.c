@@ -135,7 +135,7 @@ static void assert_written(const struct hn_structure *of, const struct thing *th
 
 #define HASH "0123456789abcdef0123456789abcdef"
 
-static void each_kind_reads_what_it_writes(void **state)
+TEST(each_kind_reads_what_it_writes)
 {
     static const char text[] =
         "{\"text\": \"a b\", \"word\": \"a_b\", \"string\": \"\", \"chars\": \"seven b\", "
@@ -166,7 +166,7 @@ static void each_kind_reads_what_it_writes(void **state)
     assert_int_equal(thing.own, -1);
 }
 
-static void what_says_nothing_is_left_out(void **state)
+TEST(what_says_nothing_is_left_out)
 {
     struct thing thing;
     assert_int_equal(read_thing(&structure, "{}", &thing, NULL), HN_OK);
@@ -184,7 +184,7 @@ static void what_says_nothing_is_left_out(void **state)
 }
 
 /* Optional to read, and written whatever it is. */
-static void always_is_written_and_needed_is_demanded(void **state)
+TEST(always_is_written_and_needed_is_demanded)
 {
     struct hn_field both[2] = {{0}};
     const struct hn_structure changed = {sizeof(struct thing), both, 1, NULL, NULL};
@@ -209,7 +209,7 @@ static void always_is_written_and_needed_is_demanded(void **state)
     }
 }
 
-static void what_does_not_apply_is_neither_read_nor_written(void **state)
+TEST(what_does_not_apply_is_neither_read_nor_written)
 {
     struct thing thing;
     assert_int_equal(
@@ -222,7 +222,7 @@ static void what_does_not_apply_is_neither_read_nor_written(void **state)
     hn_fields_finish(&structure, &thing);
 }
 
-static void nonsense_is_refused_and_what_was_read_can_be_freed(void **state)
+TEST(nonsense_is_refused_and_what_was_read_can_be_freed)
 {
     static const char *const cases[][2] = {
         {"[]", "thing: found an array, expected an object"},
@@ -263,22 +263,9 @@ static void nonsense_is_refused_and_what_was_read_can_be_freed(void **state)
     }
 }
 
-static void strings_that_are_no_utf8_are_kept_readable(void **state)
+TEST(strings_that_are_no_utf8_are_kept_readable)
 {
     struct thing thing = {.string = (char[]){"a\xff"}, .chars = "b\xc3"};
     assert_written(&structure, &thing,
                    "{\"string\": \"a?\", \"chars\": \"b?\", \"color\": \"red\"}");
-}
-
-int test_fields(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_kind_reads_what_it_writes),
-        cmocka_unit_test(what_says_nothing_is_left_out),
-        cmocka_unit_test(always_is_written_and_needed_is_demanded),
-        cmocka_unit_test(what_does_not_apply_is_neither_read_nor_written),
-        cmocka_unit_test(nonsense_is_refused_and_what_was_read_can_be_freed),
-        cmocka_unit_test(strings_that_are_no_utf8_are_kept_readable),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,9 +13,17 @@ struct filler {
     CUdeviceptr data;
 };
 
-enum { BYTES = 1 << 20, SKIPPED = 77 };
+enum { BYTES = 1 << 20 };
 
 static int capability;
+
+static int find_device(void)
+{
+    capability = bench_fixture_find_device();
+    return capability;
+}
+
+ONLY_WHERE(find_device)
 
 static int set_up(void **state)
 {
@@ -46,6 +54,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+ALL_TESTS(set_up, tear_down)
+
 static void fill_by(struct filler *filler, const struct hn_recipe *recipe, enum hn_element element,
                     uint64_t seed, void *to)
 {
@@ -71,7 +81,7 @@ static void fill(struct filler *filler, enum hn_fill_kind kind, double a, double
 
 /* Every number once, for counts that are powers and counts that are not, in an order of the seed.
  */
-static void a_permutation_has_every_number_once(void **state)
+TEST(a_permutation_has_every_number_once)
 {
     static const uint64_t counts[] = {1, 2, 3, 4, 5, 100, 1000, 1024, 65536, 100003};
     static uint32_t numbers[100003], others[100003];
@@ -114,7 +124,7 @@ static void assert_share(double found, double expected, double count)
         fail_msg("a share of %g, expected %g", found, expected);
 }
 
-static void skewed_hits_one_number(void **state)
+TEST(skewed_hits_one_number)
 {
     enum { COUNT = 200000, N = 10 };
     static uint16_t numbers[COUNT];
@@ -129,7 +139,7 @@ static void skewed_hits_one_number(void **state)
     assert_true(fabs(shares[0] - 1) < 1e-9);
 }
 
-static void zipf_follows_its_formula(void **state)
+TEST(zipf_follows_its_formula)
 {
     enum { COUNT = 200000, N = 50 };
     static const double exponents[] = {0, 0.5, 1, 1.0000001, 1.5, 3};
@@ -148,7 +158,7 @@ static void zipf_follows_its_formula(void **state)
     count_numbers(numbers, COUNT, shares, 1);
 }
 
-static void the_others_are_as_described(void **state)
+TEST(the_others_are_as_described)
 {
     enum { COUNT = 100000 };
     static double reals[COUNT];
@@ -181,7 +191,7 @@ static void the_others_are_as_described(void **state)
         assert_true(hn_element_decode((const char *)halves + i, HN_FLOAT8_E4M3) == -1 + 0.125 * i);
 }
 
-static void fills_are_checked(void **state)
+TEST(fills_are_checked)
 {
     static const struct {
         struct hn_fill fill;
@@ -251,7 +261,7 @@ static bool fits(const struct hn_recipe *recipe, enum hn_element element)
 }
 
 /* What `hone inputs` writes is what kernels get, to the bit; in any pieces. */
-static void the_host_fills_as_the_device_does(void **state)
+TEST(the_host_fills_as_the_device_does)
 {
     enum { COUNT = 10000, PIECE = 3333 };
     static const struct hn_recipe recipes[] = {
@@ -292,7 +302,7 @@ static void the_host_fills_as_the_device_does(void **state)
     assert_int_equal(compared, 118);
 }
 
-static void sorted_numbers_ascend(void **state)
+TEST(sorted_numbers_ascend)
 {
     enum { COUNT = 10000 };
     static float reals[COUNT];
@@ -309,7 +319,7 @@ static void sorted_numbers_ascend(void **state)
     assert_true(fabsf((reals[1] - reals[0]) - (reals[2] - reals[1])) > 0);
 }
 
-static void a_sparse_matrix_has_rows_and_columns(void **state)
+TEST(a_sparse_matrix_has_rows_and_columns)
 {
     enum { ROWS = 1000, COLUMNS = 50 };
     static const double entries[] = {0.5, 8, 7.3};
@@ -343,7 +353,7 @@ static void a_sparse_matrix_has_rows_and_columns(void **state)
     }
 }
 
-static void a_transposed_input_is_that_input(void **state)
+TEST(a_transposed_input_is_that_input)
 {
     enum { ROWS = 12, COLUMNS = 35 };
     static const double numbers[2] = {-1, 1};
@@ -363,7 +373,7 @@ static void a_transposed_input_is_that_input(void **state)
             assert_true(turned[column * ROWS + row] == x[row * COLUMNS + column]);
 }
 
-static void normal_numbers_are_normal(void **state)
+TEST(normal_numbers_are_normal)
 {
     enum { COUNT = 100000 };
     static double x[COUNT];
@@ -380,24 +390,4 @@ static void normal_numbers_are_normal(void **state)
     assert_true(fabs(squares / COUNT - 1) < 0.03);
     assert_true(fabs(fourths / COUNT - 3) < 0.2);
     assert_true(fabs((double)within / COUNT - 0.682689) < 0.01);
-}
-
-int test_fill(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_permutation_has_every_number_once),
-        cmocka_unit_test(skewed_hits_one_number),
-        cmocka_unit_test(zipf_follows_its_formula),
-        cmocka_unit_test(the_others_are_as_described),
-        cmocka_unit_test(fills_are_checked),
-        cmocka_unit_test(the_host_fills_as_the_device_does),
-        cmocka_unit_test(sorted_numbers_ascend),
-        cmocka_unit_test(a_sparse_matrix_has_rows_and_columns),
-        cmocka_unit_test(a_transposed_input_is_that_input),
-        cmocka_unit_test(normal_numbers_are_normal),
-    };
-    capability = bench_fixture_find_device();
-    if (capability == 0)
-        return SKIPPED;
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

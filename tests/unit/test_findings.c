@@ -68,13 +68,13 @@ static const char *first(const struct counted *changes)
 
 #define CHANGED(...) ((const struct counted[]){__VA_ARGS__, {NULL, 0}})
 
-static void nothing_is_found_where_nothing_is_wrong(void **state)
+TEST(nothing_is_found_where_nothing_is_wrong)
 {
     assert_string_equal(first(CHANGED({"stall_selected", 1})), "");
 }
 
 /* 128 MiB in 32 us are 4194 GB/s. */
-static void nothing_costs_more_than_memory_leaves(void **state)
+TEST(nothing_costs_more_than_memory_leaves)
 {
     struct hn_record record;
     struct hn_findings findings;
@@ -96,7 +96,7 @@ static void nothing_costs_more_than_memory_leaves(void **state)
     hn_record_finish(&record);
 }
 
-static void each_fault_is_told_by_its_counters(void **state)
+TEST(each_fault_is_told_by_its_counters)
 {
     assert_string_equal(first(CHANGED({"load_sectors", 16777216}, {"stall_long_scoreboard", 90})),
                         "uncoalesced");
@@ -138,12 +138,12 @@ static void each_fault_is_told_by_its_counters(void **state)
 }
 
 /* A unit that is busy all the time leaves nothing to be gained by waiting less. */
-static void waiting_costs_nothing_beside_a_busy_unit(void **state)
+TEST(waiting_costs_nothing_beside_a_busy_unit)
 {
     assert_string_equal(first(CHANGED({"dram_percent", 75}, {"stall_long_scoreboard", 90})), "");
 }
 
-static void rates_are_by_the_measured_time_and_the_roof(void **state)
+TEST(rates_are_by_the_measured_time_and_the_roof)
 {
     const struct hn_roofs roofs = {.copy_gb_per_s = 4000};
     struct hn_record record;
@@ -226,7 +226,7 @@ static void expect_loads(const struct counted *counted, double cycles, double cl
 
 /* The lap that counts cycles may wait for other programs, and says nothing of the laps that count
  * the rest. */
-static void a_lap_that_waited_changes_nothing(void **state)
+TEST(a_lap_that_waited_changes_nothing)
 {
     for (double late = 1; late < 5; late *= 2) {
         expect_loads(copied, late * 465868, 1980, 0, 0.721);
@@ -237,7 +237,7 @@ static void a_lap_that_waited_changes_nothing(void **state)
 
 /* Where half of the SMs have nothing and memory is nearly all that is busy, they could add little.
  */
-static void idle_multiprocessors_add_what_the_busiest_unit_leaves(void **state)
+TEST(idle_multiprocessors_add_what_the_busiest_unit_leaves)
 {
     struct hn_record record;
     struct hn_findings findings;
@@ -248,7 +248,7 @@ static void idle_multiprocessors_add_what_the_busiest_unit_leaves(void **state)
     hn_record_finish(&record);
 }
 
-static void what_was_not_counted_says_nothing(void **state)
+TEST(what_was_not_counted_says_nothing)
 {
     struct hn_record record;
     struct hn_findings findings;
@@ -258,19 +258,4 @@ static void what_was_not_counted_says_nothing(void **state)
     assert_int_equal(findings.count, 0);
     assert_null(hn_findings_to_json(&findings));
     hn_record_finish(&record);
-}
-
-int test_findings(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_found_where_nothing_is_wrong),
-        cmocka_unit_test(nothing_costs_more_than_memory_leaves),
-        cmocka_unit_test(each_fault_is_told_by_its_counters),
-        cmocka_unit_test(waiting_costs_nothing_beside_a_busy_unit),
-        cmocka_unit_test(rates_are_by_the_measured_time_and_the_roof),
-        cmocka_unit_test(a_lap_that_waited_changes_nothing),
-        cmocka_unit_test(idle_multiprocessors_add_what_the_busiest_unit_leaves),
-        cmocka_unit_test(what_was_not_counted_says_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

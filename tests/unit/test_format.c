@@ -19,7 +19,7 @@ static void check(format_number *format, const struct expected *cases, size_t co
     }
 }
 
-static void times_have_four_digits(void **state)
+TEST(times_have_four_digits)
 {
     static const struct expected cases[] = {
         {0, "0.000 us"},      {1.2341, "1.234 us"},   {12.344, "12.34 us"}, {123.44, "123.4 us"},
@@ -30,7 +30,7 @@ static void times_have_four_digits(void **state)
     check(hn_format_time, cases, sizeof cases / sizeof cases[0]);
 }
 
-static void durations_are_for_people(void **state)
+TEST(durations_are_for_people)
 {
     static const struct expected cases[] = {
         {0, "0.0 s"},
@@ -47,7 +47,7 @@ static void durations_are_for_people(void **state)
     check(hn_format_duration, cases, sizeof cases / sizeof cases[0]);
 }
 
-static void bytes_are_binary(void **state)
+TEST(bytes_are_binary)
 {
     static const struct expected cases[] = {
         {0, "0 B"},          {1023, "1023 B"},       {1024, "1.0 KiB"}, {49152, "48.0 KiB"},
@@ -56,7 +56,7 @@ static void bytes_are_binary(void **state)
     check(hn_format_bytes, cases, sizeof cases / sizeof cases[0]);
 }
 
-static void spread_is_half_the_interval(void **state)
+TEST(spread_is_half_the_interval)
 {
     char text[HN_FORMAT_SIZE];
     struct hn_timing timing = {.median_us = 100, .low_us = 99.7, .high_us = 100.3};
@@ -73,7 +73,7 @@ static void spread_is_half_the_interval(void **state)
     assert_string_equal(text, "?");
 }
 
-static void merit_is_the_objective_or_the_last_metric(void **state)
+TEST(merit_is_the_objective_or_the_last_metric)
 {
     struct hn_metric metrics[] = {{.name = (char *)"flops"}, {.name = (char *)"gflops"}};
     struct hn_plan plan = {.metrics = metrics, .metric_count = 2, .objective = (char *)"time"};
@@ -97,16 +97,4 @@ static void merit_is_the_objective_or_the_last_metric(void **state)
     assert_string_equal(text, "");
     assert_true(isnan(hn_format_merit_value(&plan, &record)));
     hn_record_finish(&record);
-}
-
-int test_format(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(times_have_four_digits),
-        cmocka_unit_test(durations_are_for_people),
-        cmocka_unit_test(bytes_are_binary),
-        cmocka_unit_test(spread_is_half_the_interval),
-        cmocka_unit_test(merit_is_the_objective_or_the_last_metric),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

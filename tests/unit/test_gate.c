@@ -16,7 +16,7 @@ static void assert_says(enum hn_status status, const struct hn_error *err, const
         fail_msg("'%s' does not say '%s'", err->message, expected);
 }
 
-static void times_are_what_times_can_be(void **state)
+TEST(times_are_what_times_can_be)
 {
     static const struct {
         double median_us;
@@ -52,7 +52,7 @@ static void times_are_what_times_can_be(void **state)
     }
 }
 
-static void objectives_follow_from_what_was_measured(void **state)
+TEST(objectives_follow_from_what_was_measured)
 {
     static const struct {
         const char *objective;
@@ -80,7 +80,7 @@ static void objectives_follow_from_what_was_measured(void **state)
     }
 }
 
-static void the_rest_of_a_record_is_in_range(void **state)
+TEST(the_rest_of_a_record_is_in_range)
 {
     struct hn_error err = {0};
     struct hn_record record;
@@ -122,7 +122,7 @@ static void set_name(char **name, const char *to)
     *name = strdup(to);
 }
 
-static void identities_are_of_words_and_lines(void **state)
+TEST(identities_are_of_words_and_lines)
 {
     static const struct {
         size_t part;
@@ -160,7 +160,7 @@ static void identities_are_of_words_and_lines(void **state)
     }
 }
 
-static void versions_are_of_hashes_and_lines(void **state)
+TEST(versions_are_of_hashes_and_lines)
 {
     struct hn_error err = {0};
     struct hn_version version = version_1;
@@ -172,7 +172,7 @@ static void versions_are_of_hashes_and_lines(void **state)
     assert_says(hn_gate_version(&version, &err), &err, "the driver's version has a control");
 }
 
-static void dates_may_differ_by_a_day(void **state)
+TEST(dates_may_differ_by_a_day)
 {
     struct hn_error err = {0};
     double now = (double)time(NULL);
@@ -183,7 +183,7 @@ static void dates_may_differ_by_a_day(void **state)
     assert_says(hn_gate_date(NAN, &err), &err, "seconds since 1970");
 }
 
-static void moments_have_a_calendar_date(void **state)
+TEST(moments_have_a_calendar_date)
 {
     struct hn_error err = {0};
     assert_int_equal(hn_gate_moment("imported", 0, &err), HN_OK);
@@ -193,14 +193,14 @@ static void moments_have_a_calendar_date(void **state)
     assert_says(hn_gate_moment("imported", NAN, &err), &err, "'imported' is nan");
 }
 
-static void control_characters_of_logs_are_replaced(void **state)
+TEST(control_characters_of_logs_are_replaced)
 {
     char text[] = "a\tb\n\033[2J \x7f ä \xc2\x9b.";
     hn_gate_clean(text);
     assert_string_equal(text, "a\tb\n?[2J ? ä ??.");
 }
 
-static void json_is_weighed_before_it_is_parsed(void **state)
+TEST(json_is_weighed_before_it_is_parsed)
 {
     struct hn_error err = {0};
     static char text[16000002];
@@ -214,20 +214,4 @@ static void json_is_weighed_before_it_is_parsed(void **state)
     assert_int_equal(hn_gate_json(text, sizeof text, &err), HN_OK);
     memcpy(text, "\"\\\"", 3);
     assert_int_equal(hn_gate_json(text, sizeof text, &err), HN_OK);
-}
-
-int test_gate(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(times_are_what_times_can_be),
-        cmocka_unit_test(objectives_follow_from_what_was_measured),
-        cmocka_unit_test(the_rest_of_a_record_is_in_range),
-        cmocka_unit_test(identities_are_of_words_and_lines),
-        cmocka_unit_test(versions_are_of_hashes_and_lines),
-        cmocka_unit_test(dates_may_differ_by_a_day),
-        cmocka_unit_test(moments_have_a_calendar_date),
-        cmocka_unit_test(control_characters_of_logs_are_replaced),
-        cmocka_unit_test(json_is_weighed_before_it_is_parsed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static void predict(const struct hn_gaussian *gaussian, const double *targets, c
 }
 
 /* Matérn 5/2 from next to nothing to farther than a number has places for. */
-static void covariances_are_matern_s(void **state)
+TEST(covariances_are_matern_s)
 {
     struct hn_gaussian gaussian;
     hn_gaussian_init(&gaussian, FEATURES, category, 1);
@@ -67,7 +67,7 @@ static void covariances_are_matern_s(void **state)
     hn_gaussian_finish(&gaussian);
 }
 
-static void interpolates_what_it_was_told(void **state)
+TEST(interpolates_what_it_was_told)
 {
     struct hn_gaussian gaussian;
     double inputs[COUNT * FEATURES];
@@ -94,7 +94,7 @@ static void interpolates_what_it_was_told(void **state)
 }
 
 /* A target that is not known is what the others before it predict: it changes no prediction. */
-static void unknown_targets_say_nothing(void **state)
+TEST(unknown_targets_say_nothing)
 {
     struct hn_gaussian all, known;
     double inputs[COUNT * FEATURES];
@@ -127,7 +127,7 @@ static double *scale_of(struct hn_gaussian *gaussian, size_t i)
     return i == FEATURES ? &gaussian->scales.noise : &gaussian->scales.signal;
 }
 
-static void gradient_is_the_posterior_s(void **state)
+TEST(gradient_is_the_posterior_s)
 {
     struct hn_gaussian gaussian;
     double inputs[COUNT * FEATURES];
@@ -156,7 +156,7 @@ static void gradient_is_the_posterior_s(void **state)
 }
 
 /* The function does not depend on the second feature: its length becomes the longest. */
-static void fit_finds_what_matters(void **state)
+TEST(fit_finds_what_matters)
 {
     struct hn_gaussian gaussian;
     double inputs[COUNT * FEATURES];
@@ -184,7 +184,7 @@ static void fit_finds_what_matters(void **state)
 
 /* The same input twice with different targets, and no noise to explain it: the fit has to survive.
  */
-static void survives_contradictions(void **state)
+TEST(survives_contradictions)
 {
     struct hn_gaussian gaussian;
     double inputs[COUNT * FEATURES] = {0};
@@ -201,17 +201,4 @@ static void survives_contradictions(void **state)
     assert_true(isfinite(mean) && isfinite(variance));
     assert_true(fabs(mean) < 0.2);
     hn_gaussian_finish(&gaussian);
-}
-
-int test_gaussian(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(covariances_are_matern_s),
-        cmocka_unit_test(interpolates_what_it_was_told),
-        cmocka_unit_test(unknown_targets_say_nothing),
-        cmocka_unit_test(gradient_is_the_posterior_s),
-        cmocka_unit_test(fit_finds_what_matters),
-        cmocka_unit_test(survives_contradictions),
-    };
-    return cmocka_run_group_tests_name("gaussian", tests, NULL, NULL);
 }

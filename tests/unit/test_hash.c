@@ -5,13 +5,13 @@
 
 /* The value that the xxHash specification gives for empty input with seed 0. A changed hash would
  * orphan caches. */
-static void empty_input_has_the_published_value(void **state)
+TEST(empty_input_has_the_published_value)
 {
     struct hn_hash hash = hn_hash_string("");
     assert_string_equal(hash.hex, "99aa06d3014798d86001c324468d497f");
 }
 
-static void string_and_bytes_agree(void **state)
+TEST(string_and_bytes_agree)
 {
     struct hn_hash a = hn_hash_string("extern \"C\"");
     struct hn_hash b = hn_hash_bytes("extern \"C\"", 10);
@@ -20,7 +20,7 @@ static void string_and_bytes_agree(void **state)
     assert_string_not_equal(a.hex, c.hex);
 }
 
-static void join_depends_on_the_order(void **state)
+TEST(join_depends_on_the_order)
 {
     struct hn_hash a = hn_hash_string("a");
     struct hn_hash b = hn_hash_string("b");
@@ -29,14 +29,4 @@ static void join_depends_on_the_order(void **state)
     assert_string_not_equal(ab.hex, ba.hex);
     struct hn_hash again = hn_hash_join(&a, &b);
     assert_string_equal(ab.hex, again.hex);
-}
-
-int test_hash(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_input_has_the_published_value),
-        cmocka_unit_test(string_and_bytes_agree),
-        cmocka_unit_test(join_depends_on_the_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 #include "runtime/device/health.h"
 #include "tests/unit/unit.h"
 
-static void names_what_held_the_clocks_down(void **state)
+TEST(names_what_held_the_clocks_down)
 {
     char text[128];
     hn_slowdowns_describe(0, text, sizeof text);
@@ -17,7 +17,7 @@ static void names_what_held_the_clocks_down(void **state)
     assert_string_equal(small, "the pow");
 }
 
-static void adds_up(void **state)
+TEST(adds_up)
 {
     struct hn_health all = {.watching = true, .checks = 3, .other_processes = 1, .process = "a"};
     const struct hn_health more = {
@@ -33,20 +33,10 @@ static void adds_up(void **state)
     assert_string_equal(all.process, "b");
 }
 
-static void does_without_nvml(void **state)
+TEST(does_without_nvml)
 {
     struct hn_health health = {0};
     hn_health_look(NULL, &health);
     assert_false(health.watching);
     hn_health_watch_destroy(NULL);
-}
-
-int test_health(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_what_held_the_clocks_down),
-        cmocka_unit_test(adds_up),
-        cmocka_unit_test(does_without_nvml),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,8 @@ static int close_nvrtc(void **state)
     return 0;
 }
 
+ALL_TESTS(open_nvrtc, close_nvrtc)
+
 /* Compiles a program whose kernel is k. */
 static void expect_compiles(const struct hn_nvrtc *compiler, const char *text, const char *option)
 {
@@ -38,7 +40,7 @@ static void expect_compiles(const struct hn_nvrtc *compiler, const char *text, c
     hn_image_finish(&image);
 }
 
-static void they_hold_what_device_code_takes(void **state)
+TEST(they_hold_what_device_code_takes)
 {
     char *text = NULL;
     assert_int_equal(
@@ -48,7 +50,7 @@ static void they_hold_what_device_code_takes(void **state)
     free(text);
 }
 
-static void each_stands_alone(void **state)
+TEST(each_stands_alone)
 {
     for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++) {
         const char *name = hn_host_headers[i].name;
@@ -60,7 +62,7 @@ static void each_stands_alone(void **state)
     }
 }
 
-static void they_agree_with_the_toolkits(void **state)
+TEST(they_agree_with_the_toolkits)
 {
     expect_compiles(&nvrtc,
                     "#include <stdint.h>\n#include <limits>\n#include <cuda/std/cstdint>\n"
@@ -71,7 +73,7 @@ static void they_agree_with_the_toolkits(void **state)
                     NULL);
 }
 
-static void the_runtime_is_there_without_the_toolkit(void **state)
+TEST(the_runtime_is_there_without_the_toolkit)
 {
     struct hn_nvrtc bare = nvrtc;
     bare.include_dir[0] = '\0';
@@ -82,7 +84,7 @@ static void the_runtime_is_there_without_the_toolkit(void **state)
         NULL);
 }
 
-static void a_folder_of_the_config_comes_first(void **state)
+TEST(a_folder_of_the_config_comes_first)
 {
     char folder[] = "/tmp/hone-headers-XXXXXX";
     char path[64];
@@ -127,7 +129,7 @@ static struct hn_hash hash_with(const char *text, const char *const *headers)
     return hash;
 }
 
-static void what_is_included_is_hashed(void **state)
+TEST(what_is_included_is_hashed)
 {
     const char *const none[] = {NULL};
     const char *const with_limits[] = {"limits.h", "stdint.h", NULL};
@@ -140,7 +142,7 @@ static void what_is_included_is_hashed(void **state)
 }
 
 /* A template that defines the types itself for NVRTC is the same whatever Hone's header says. */
-static void what_nvrtc_does_not_read_is_not(void **state)
+TEST(what_nvrtc_does_not_read_is_not)
 {
     const char *const none[] = {NULL};
     const char *const with_limits[] = {"limits.h", "stdint.h", NULL};
@@ -154,18 +156,4 @@ static void what_nvrtc_does_not_read_is_not(void **state)
     assert_string_equal(hash_of(behind).hex, hash_with(behind, with_limits).hex);
     assert_string_equal(hash_of(within).hex, hash_with(within, with_limits).hex);
     assert_string_equal(hash_of(other).hex, hash_with(other, with_limits).hex);
-}
-
-int test_host_headers(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(they_hold_what_device_code_takes),
-        cmocka_unit_test(each_stands_alone),
-        cmocka_unit_test(they_agree_with_the_toolkits),
-        cmocka_unit_test(the_runtime_is_there_without_the_toolkit),
-        cmocka_unit_test(a_folder_of_the_config_comes_first),
-        cmocka_unit_test(what_is_included_is_hashed),
-        cmocka_unit_test(what_nvrtc_does_not_read_is_not),
-    };
-    return cmocka_run_group_tests(tests, open_nvrtc, close_nvrtc);
 }

@@ -15,7 +15,7 @@ static void make_identity(struct hn_identity *identity)
     assert_int_equal(hn_bindings_set(&identity->problem, "M", &m, NULL), HN_OK);
 }
 
-static void copy_is_equal_and_independent(void **state)
+TEST(copy_is_equal_and_independent)
 {
     struct hn_identity identity;
     struct hn_identity copy;
@@ -35,7 +35,7 @@ static void replace(char **string, const char *with)
     *string = strdup(with);
 }
 
-static void every_part_of_an_identity_counts(void **state)
+TEST(every_part_of_an_identity_counts)
 {
     for (int part = 0; part < 9; part++) {
         struct hn_identity a;
@@ -78,7 +78,7 @@ static void every_part_of_an_identity_counts(void **state)
     }
 }
 
-static void versions_differ_in_any_part(void **state)
+TEST(versions_differ_in_any_part)
 {
     const struct hn_version was = {
         .template_hash = "0123456789abcdef0123456789abcdef",
@@ -95,7 +95,7 @@ static void versions_differ_in_any_part(void **state)
     assert_false(hn_version_equal(&was, &is));
 }
 
-static void difference_names_what_changed(void **state)
+TEST(difference_names_what_changed)
 {
     const struct hn_version was = {.driver = "580.82", .nvrtc = "", .protocol = 1};
     struct hn_version is = {.driver = "580.159", .nvrtc = "13.0", .protocol = 2};
@@ -109,15 +109,4 @@ static void difference_names_what_changed(void **state)
     hn_version_append_difference(&text, &was, &was);
     assert_int_equal(text.length, 0);
     hn_text_finish(&text);
-}
-
-int test_identity(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copy_is_equal_and_independent),
-        cmocka_unit_test(every_part_of_an_identity_counts),
-        cmocka_unit_test(versions_differ_in_any_part),
-        cmocka_unit_test(difference_names_what_changed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

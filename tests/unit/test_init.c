@@ -27,7 +27,7 @@ static void assert_code(const char *text, const char *code)
     hn_source_text_finish(&source);
 }
 
-static void test_blanks_what_is_no_code(void **state)
+TEST(test_blanks_what_is_no_code)
 {
     assert_code("a // b\nc", "a     \nc");
     assert_code("a /* b\n */ c", "a     \n    c");
@@ -42,7 +42,7 @@ static void test_blanks_what_is_no_code(void **state)
     assert_code("\"open\nb", "\"    \nb");
 }
 
-static void test_finds_kernels(void **state)
+TEST(test_finds_kernels)
 {
     struct hn_source_text source =
         source_of("// __global__ void no(int *x) {}\n"
@@ -86,7 +86,7 @@ static void test_finds_kernels(void **state)
 }
 
 /* A file that ends anywhere is read all the same. */
-static void test_torn_sources(void **state)
+TEST(test_torn_sources)
 {
     static const char whole[] =
         "#ifndef T\n#define T 4\n#endif\nextern \"C\" __global__ void __launch_bounds__(T) "
@@ -105,7 +105,7 @@ static void test_torn_sources(void **state)
     }
 }
 
-static void test_macros(void **state)
+TEST(test_macros)
 {
     struct hn_error err;
     struct hn_macros macros;
@@ -157,7 +157,7 @@ static void assert_has(const char *config, const char *part)
         fail_msg("no '%s' in:\n%s", part, config);
 }
 
-static void test_roles(void **state)
+TEST(test_roles)
 {
     char *config = config_of(
         "__global__ void k(const float *a, float *b, float *c, int *d, double *e, float2 *f, int "
@@ -174,7 +174,7 @@ static void test_roles(void **state)
     free(config);
 }
 
-static void test_two_dimensions(void **state)
+TEST(test_two_dimensions)
 {
     char *config = config_of(
         "#ifndef TILE_DIM\n#define TILE_DIM 32\n#endif\n"
@@ -188,7 +188,7 @@ static void test_two_dimensions(void **state)
     free(config);
 }
 
-static void test_templates_and_bounds(void **state)
+TEST(test_templates_and_bounds)
 {
     char *config = config_of(
         "template <typename T, int block, int ITEMS> __global__ void __launch_bounds__(block)"
@@ -200,7 +200,7 @@ static void test_templates_and_bounds(void **state)
     free(config);
 }
 
-static void test_sizes_that_are_macros(void **state)
+TEST(test_sizes_that_are_macros)
 {
     char *config = config_of(
         "#ifndef N\n#define N 1048576\n#endif\n#ifndef PAD\n#define PAD 0\n#endif\n"
@@ -211,7 +211,7 @@ static void test_sizes_that_are_macros(void **state)
     free(config);
 }
 
-static void test_names_that_nobody_defines(void **state)
+TEST(test_names_that_nobody_defines)
 {
     char *config = config_of(
         "#define SET 3\nconstexpr int KNOWN = 4; enum { A, B };\n"
@@ -241,7 +241,7 @@ static void assert_parameters(const char *source, const char *parameters)
     free(config);
 }
 
-static void test_names_in_conditions_and_macros(void **state)
+TEST(test_names_in_conditions_and_macros)
 {
     assert_parameters(
         "#define width (block_size_x * tile)\n#define CACHE read_only\n#define UNUSED(x) nothing\n"
@@ -253,7 +253,7 @@ static void test_names_in_conditions_and_macros(void **state)
 }
 
 /* Nothing of these is a parameter. */
-static void test_names_that_are_declared(void **state)
+TEST(test_names_that_are_declared)
 {
     assert_parameters(
         "constexpr int A = 1, B = 2; typedef double real; using byte = unsigned char;\n"
@@ -274,7 +274,7 @@ static void test_names_that_are_declared(void **state)
         "defaults: {BLOCK: 256}");
 }
 
-static void test_values_of_template_parameters(void **state)
+TEST(test_values_of_template_parameters)
 {
     char *config = config_of(
         "template <typename T, typename Index, bool Shared, int Bins = 64, unsigned Odd>\n"
@@ -287,7 +287,7 @@ static void test_values_of_template_parameters(void **state)
     free(config);
 }
 
-static void test_blocks(void **state)
+TEST(test_blocks)
 {
     char *config =
         config_of("constexpr int kWarp = 32, kThreads = 192;\n"
@@ -304,7 +304,7 @@ static void test_blocks(void **state)
     free(config);
 }
 
-static void test_compiler(void **state)
+TEST(test_compiler)
 {
     static const char kernel[] = "__global__ void k(int *x) { x[0] = 1; }\n";
     static const struct {
@@ -329,7 +329,7 @@ static void test_compiler(void **state)
     }
 }
 
-static void test_nothing_is_written(void **state)
+TEST(test_nothing_is_written)
 {
     struct hn_error err;
     struct hn_macros macros = {.items = NULL};
@@ -342,26 +342,4 @@ static void test_nothing_is_written(void **state)
                         "have to be there to be compared");
     hn_kernels_finish(&kernels);
     hn_source_text_finish(&source);
-}
-
-int test_init(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blanks_what_is_no_code),
-        cmocka_unit_test(test_finds_kernels),
-        cmocka_unit_test(test_torn_sources),
-        cmocka_unit_test(test_macros),
-        cmocka_unit_test(test_roles),
-        cmocka_unit_test(test_two_dimensions),
-        cmocka_unit_test(test_templates_and_bounds),
-        cmocka_unit_test(test_sizes_that_are_macros),
-        cmocka_unit_test(test_names_that_nobody_defines),
-        cmocka_unit_test(test_names_in_conditions_and_macros),
-        cmocka_unit_test(test_names_that_are_declared),
-        cmocka_unit_test(test_values_of_template_parameters),
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_compiler),
-        cmocka_unit_test(test_nothing_is_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include "tests/unit/unit.h"
 
 /* By SciPy 1.10: PchipInterpolator([1, 2, 4, 5, 9], [10, 6, 6, 1, 0])(numpy.linspace(1, 9, 9)) */
-static void interpolation_is_that_of_scipy(void **state)
+TEST(interpolation_is_that_of_scipy)
 {
     static const double x[] = {1, 2, 4, 5, 9};
     static const double y[] = {10, 6, 6, 1, 0};
@@ -16,12 +16,4 @@ static void interpolation_is_that_of_scipy(void **state)
         assert_true(fabs(values[i] - expected[i]) < 1e-12);
     assert_int_equal(hn_interpolate_evenly(x, y, 2, values, 3, NULL), HN_OK);
     assert_true(values[0] == 10 && values[1] == 8 && values[2] == 6);
-}
-
-int test_interpolate(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(interpolation_is_that_of_scipy),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 
 #include "tuner/session/knowledge.h"
 
+EACH_TEST(set_up, tear_down)
+
 enum { POINTS = 20, WIDTH = 2 };
 
 /* 5 x 4 points; the tunings below also know a BLOCK=512 that this space lacks. */
@@ -80,7 +82,7 @@ static double best_of(const struct hn_knowledge *knowledge, unsigned source)
     return best;
 }
 
-static void nearest_tuning_first(void **state)
+TEST(nearest_tuning_first)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -114,7 +116,7 @@ static void nearest_tuning_first(void **state)
     finish(&task, store);
 }
 
-static void another_version_is_nearest(void **state)
+TEST(another_version_is_nearest)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -132,7 +134,7 @@ static void another_version_is_nearest(void **state)
     finish(&task, store);
 }
 
-static void what_came_later_or_is_too_little_does_not_count(void **state)
+TEST(what_came_later_or_is_too_little_does_not_count)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -152,15 +154,4 @@ static void what_came_later_or_is_too_little_does_not_count(void **state)
     assert_int_equal(knowledge.sources, 1);
     hn_knowledge_finish(&knowledge);
     finish(&task, store);
-}
-
-int test_knowledge(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nearest_tuning_first, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(another_version_is_nearest, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_came_later_or_is_too_little_does_not_count, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests_name("knowledge", tests, NULL, NULL);
 }

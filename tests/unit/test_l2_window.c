@@ -20,6 +20,8 @@ static int unload(void **state)
     return 0;
 }
 
+ALL_TESTS(load, unload)
+
 static void open_bench(enum hn_regime regime)
 {
     struct hn_error err = {.message = ""};
@@ -48,7 +50,7 @@ static double time_us(const char *point)
 
 /* The double's kernel is right only with the window and set-aside that its point says, and a
  * launch without a window only where nothing persists. */
-static void launches_have_their_window(void **state)
+TEST(launches_have_their_window)
 {
     open_bench(HN_COLD);
     expect(NONE, HN_OUTCOME_OK, NULL);
@@ -64,7 +66,7 @@ static void launches_have_their_window(void **state)
     bench_fixture_close(&windows);
 }
 
-static void windows_beyond_the_limits_are_invalid(void **state)
+TEST(windows_beyond_the_limits_are_invalid)
 {
     open_bench(HN_COLD);
     expect("HIT=persisting,HIT_PERCENT=101,MISS=streaming,SET_ASIDE=0,WINDOW_BYTES=4096",
@@ -83,7 +85,7 @@ static void windows_beyond_the_limits_are_invalid(void **state)
     bench_fixture_close(&windows);
 }
 
-static void some_devices_have_none(void **state)
+TEST(some_devices_have_none)
 {
     open_bench(HN_COLD);
     struct hn_device whole = windows.device;
@@ -100,7 +102,7 @@ static void some_devices_have_none(void **state)
     bench_fixture_close(&windows);
 }
 
-static void a_driver_that_sets_nothing_aside_is_a_refusal(void **state)
+TEST(a_driver_that_sets_nothing_aside_is_a_refusal)
 {
     open_bench(HN_COLD);
     setenv("HONE_DOUBLE_NO_L2", "1", 1);
@@ -114,7 +116,7 @@ static void a_driver_that_sets_nothing_aside_is_a_refusal(void **state)
 
 /* What one launch made persist saves the next a third of its time, where it is left in the cache.
  */
-static void cold_samples_find_nothing_persisting(void **state)
+TEST(cold_samples_find_nothing_persisting)
 {
     open_bench(HN_COLD);
     assert_true(time_us(WHOLE) > 55.0);
@@ -125,12 +127,12 @@ static void cold_samples_find_nothing_persisting(void **state)
     bench_fixture_close(&windows);
 }
 
-static void every_failing_call_ends_cleanly(void **state)
+TEST(every_failing_call_ends_cleanly)
 {
     assert_true(bench_fixture_fail_calls(&windows, HN_COLD, WHOLE, &verify_only, 1, 30) > 100);
 }
 
-static void keys_tell_windows_apart(void **state)
+TEST(keys_tell_windows_apart)
 {
     const struct hn_l2_window some = {.bytes = 4096,
                                       .hit_ratio = 0.5,
@@ -146,18 +148,4 @@ static void keys_tell_windows_apart(void **state)
     hn_l2_window_append(&text, &some);
     assert_string_equal(text.data, " window 4096 0.5 persisting normal set-aside 65536");
     hn_text_finish(&text);
-}
-
-int test_l2_window(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches_have_their_window),
-        cmocka_unit_test(windows_beyond_the_limits_are_invalid),
-        cmocka_unit_test(some_devices_have_none),
-        cmocka_unit_test(a_driver_that_sets_nothing_aside_is_a_refusal),
-        cmocka_unit_test(cold_samples_find_nothing_persisting),
-        cmocka_unit_test(every_failing_call_ends_cleanly),
-        cmocka_unit_test(keys_tell_windows_apart),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
 }

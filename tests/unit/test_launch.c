@@ -25,6 +25,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+ALL_TESTS(set_up, tear_down)
+
 static enum hn_status make(const struct fixture *fixture, const char *problem_text,
                            const char *point_text, struct hn_launch *launch, struct hn_error *err)
 {
@@ -38,7 +40,7 @@ static enum hn_status make(const struct fixture *fixture, const char *problem_te
     return status;
 }
 
-static void evaluates_every_step(void **state)
+TEST(evaluates_every_step)
 {
     const struct fixture *fixture = *state;
     struct hn_launch launch;
@@ -61,7 +63,7 @@ static void evaluates_every_step(void **state)
     hn_launch_finish(&launch);
 }
 
-static void evaluates_the_reference_without_a_whole_point(void **state)
+TEST(evaluates_the_reference_without_a_whole_point)
 {
     const struct fixture *fixture = *state;
     struct hn_bindings problem;
@@ -78,7 +80,7 @@ static void evaluates_the_reference_without_a_whole_point(void **state)
     hn_bindings_finish(&point);
 }
 
-static void leaves_out_what_does_not_apply(void **state)
+TEST(leaves_out_what_does_not_apply)
 {
     const struct fixture *fixture = *state;
     struct hn_launch launch;
@@ -94,7 +96,7 @@ static void leaves_out_what_does_not_apply(void **state)
     hn_record_finish(&record);
 }
 
-static void demands_integers(void **state)
+TEST(demands_integers)
 {
     struct hn_launch launch;
     struct hn_error err = {.message = ""};
@@ -104,7 +106,7 @@ static void demands_integers(void **state)
     assert_null(launch.steps);
 }
 
-static void demands_values(void **state)
+TEST(demands_values)
 {
     struct hn_launch launch;
     struct hn_error err = {.message = ""};
@@ -128,7 +130,7 @@ static void check(const struct fixture *fixture, const char *problem, const char
     hn_record_finish(&record);
 }
 
-static void checks_the_devices_limits(void **state)
+TEST(checks_the_devices_limits)
 {
     const char problem[] = "K=4,LAYOUT=row,M=64,N=64";
     check(*state, problem, "TILE=32", NULL);
@@ -145,7 +147,7 @@ static void checks_the_devices_limits(void **state)
           "grid 0x4 has 0 in x; sm_90 takes 1 to 2147483647");
 }
 
-static void checks_clusters(void **state)
+TEST(checks_clusters)
 {
     struct fixture *fixture = *state;
     const char problem[] = "K=4,LAYOUT=row,M=96,N=64";
@@ -158,7 +160,7 @@ static void checks_clusters(void **state)
     fixture->device.cluster_launch = true;
 }
 
-static void checks_windows(void **state)
+TEST(checks_windows)
 {
     struct fixture *fixture = *state;
     check(*state, "K=4,LAYOUT=row,M=9216,N=3640", "FAST=true,TILE=16", NULL);
@@ -167,7 +169,7 @@ static void checks_windows(void **state)
     assert_int_equal(fixture->device.max_persisting_l2_bytes, 37 << 20);
 }
 
-static void checks_every_step(void **state)
+TEST(checks_every_step)
 {
     check(*state, "K=4,LAYOUT=row,M=0,N=64", "TILE=16",
           "grid 4x0 has 0 in y; sm_90 takes 1 to 65535");
@@ -180,7 +182,7 @@ static void checks_every_step(void **state)
     fixture->plan->step_count++;
 }
 
-static void notes_the_most_dynamic_shared_memory(void **state)
+TEST(notes_the_most_dynamic_shared_memory)
 {
     const struct fixture *fixture = *state;
     struct hn_launch launch;
@@ -203,7 +205,7 @@ static void notes_the_most_dynamic_shared_memory(void **state)
     hn_launch_finish(&launch);
 }
 
-static void recalls_the_dynamic_shared_memory_of_older_records(void **state)
+TEST(recalls_the_dynamic_shared_memory_of_older_records)
 {
     const struct fixture *fixture = *state;
     struct hn_bindings problem;
@@ -224,22 +226,4 @@ static void recalls_the_dynamic_shared_memory_of_older_records(void **state)
     hn_launch_recall_shared(fixture->plan, &problem, &record);
     assert_int_equal(record.resources.dynamic_shared_bytes, 0); /* can not be evaluated */
     hn_record_finish(&record);
-}
-
-int test_launch(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(evaluates_every_step),
-        cmocka_unit_test(evaluates_the_reference_without_a_whole_point),
-        cmocka_unit_test(leaves_out_what_does_not_apply),
-        cmocka_unit_test(demands_integers),
-        cmocka_unit_test(demands_values),
-        cmocka_unit_test(checks_the_devices_limits),
-        cmocka_unit_test(checks_clusters),
-        cmocka_unit_test(checks_windows),
-        cmocka_unit_test(checks_every_step),
-        cmocka_unit_test(notes_the_most_dynamic_shared_memory),
-        cmocka_unit_test(recalls_the_dynamic_shared_memory_of_older_records),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

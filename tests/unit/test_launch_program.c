@@ -130,7 +130,7 @@ static int try_sizes(const struct hn_plan *plan, const struct hn_bindings *point
     return can ? valid : -1;
 }
 
-static void launches_are_those_that_are_made_one_by_one(void **state)
+TEST(launches_are_those_that_are_made_one_by_one)
 {
     struct hn_config *config;
     struct hn_error err = {0};
@@ -157,7 +157,7 @@ static void launches_are_those_that_are_made_one_by_one(void **state)
 #define BLAS "ALPHA=1.0,BETA=0.0,GAP_A=0,GAP_B=0,GAP_C=0,TRANS_A=n,TRANS_B=t,"
 
 /* Families of shipped templates, at the default point. */
-static void shipped_kernels_are_programs(void **state)
+TEST(shipped_kernels_are_programs)
 {
     static const char *const kernels[][4] = {
         {"sgemm", "M=1,N=1,K=1", "M=16384,N=16384,K=1048576", "M=100,N=100,K=100"},
@@ -185,13 +185,4 @@ static void shipped_kernels_are_programs(void **state)
         hn_bindings_finish(&one);
         hn_config_destroy(config);
     }
-}
-
-int test_launch_program(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches_are_those_that_are_made_one_by_one),
-        cmocka_unit_test(shipped_kernels_are_programs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static char *make_data(uint64_t seed, size_t size)
 
 enum { IMAGE = 48000 };
 
-static void an_image_travels_once(void **state)
+TEST(an_image_travels_once)
 {
     struct pair pair;
     char *image = make_data(7, IMAGE);
@@ -85,7 +85,7 @@ static void an_image_travels_once(void **state)
     free(shifted);
 }
 
-static void what_is_old_is_forgotten_at_both_ends(void **state)
+TEST(what_is_old_is_forgotten_at_both_ends)
 {
     struct pair pair;
     char *image = make_data(7, IMAGE);
@@ -106,7 +106,7 @@ static void what_is_old_is_forgotten_at_both_ends(void **state)
 }
 
 /* As it came from the other end: small messages, runs of one byte, sizes around the limits. */
-static void all_comes_out_as_it_went_in(void **state)
+TEST(all_comes_out_as_it_went_in)
 {
     struct pair pair;
     char *zeros = calloc(1, 3 * HN_PIECE_MOST);
@@ -123,7 +123,7 @@ static void all_comes_out_as_it_went_in(void **state)
     free(data);
 }
 
-static void what_nobody_sent_can_not_be_named(void **state)
+TEST(what_nobody_sent_can_not_be_named)
 {
     struct pair pair;
     struct hn_link_frame frame;
@@ -144,15 +144,4 @@ static void what_nobody_sent_can_not_be_named(void **state)
     assert_true(hn_link_read(&pair.ends[1]));
     assert_int_equal(hn_link_next(&pair.ends[1], &frame), HN_LINK_BROKEN);
     tear_down(&pair);
-}
-
-int test_link(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_image_travels_once),
-        cmocka_unit_test(what_is_old_is_forgotten_at_both_ends),
-        cmocka_unit_test(all_comes_out_as_it_went_in),
-        cmocka_unit_test(what_nobody_sent_can_not_be_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

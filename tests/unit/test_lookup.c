@@ -60,7 +60,7 @@ static int find(const struct fixture *fixture, struct hn_lookup_query query, con
 static const struct hn_lookup_query on_h200 = {
     .device_name = "NVIDIA H200", .capability = 90, .sm_count = 132};
 
-static void grades(void **state)
+TEST(grades)
 {
     static const struct entry entries[] = {
         {&h200, "K=32,M=64"}, {&h200, "K=32,M=4096"}, {&h100, "K=32,M=1000"}, {&a100, "K=32,M=7"}};
@@ -82,7 +82,7 @@ static void grades(void **state)
     finish(&fixture);
 }
 
-static void what_is_not_known_counts_as_equal(void **state)
+TEST(what_is_not_known_counts_as_equal)
 {
     static const struct entry entries[] = {{&a100, "M=64"}, {&h200, "M=64"}};
     struct fixture fixture;
@@ -94,7 +94,7 @@ static void what_is_not_known_counts_as_equal(void **state)
     finish(&fixture);
 }
 
-static void distance_is_in_log_space(void **state)
+TEST(distance_is_in_log_space)
 {
     static const struct entry entries[] = {{&h200, "M=1024,N=1024"}, {&h200, "M=4096,N=4096"}};
     struct fixture fixture;
@@ -108,7 +108,7 @@ static void distance_is_in_log_space(void **state)
     finish(&fixture);
 }
 
-static void words_before_numbers(void **state)
+TEST(words_before_numbers)
 {
     static const struct entry entries[] = {{&h200, "LAYOUT=row,M=4096"},
                                            {&h200, "LAYOUT=column,M=16"}};
@@ -121,7 +121,7 @@ static void words_before_numbers(void **state)
     finish(&fixture);
 }
 
-static void frozen_values_have_to_be_equal(void **state)
+TEST(frozen_values_have_to_be_equal)
 {
     static const struct entry entries[] = {{&h200, "K=32,M=4096"}, {&a100, "K=4096,M=64"}};
     static const char *const frozen[] = {"K"};
@@ -143,7 +143,7 @@ static bool is_not_first(const struct hn_tuned *tuned, void *context)
     return tuned != context;
 }
 
-static void only_what_can_be_used(void **state)
+TEST(only_what_can_be_used)
 {
     static const struct entry entries[] = {{&h200, "M=64"}, {&h200, "M=4096"}};
     struct fixture fixture;
@@ -160,7 +160,7 @@ static void only_what_can_be_used(void **state)
 }
 
 /* What is equally good is taken by a rule of its own, whatever the order of the list. */
-static void ties(void **state)
+TEST(ties)
 {
     static const struct entry entries[] = {
         {&h200, "M=4,N=1"}, {&h200, "M=1,N=4"}, {&h100, "M=1,N=1"}, {&a100, "M=1,N=1"}};
@@ -180,7 +180,7 @@ static void ties(void **state)
     finish(&fixture);
 }
 
-static void preferences_within_a_task(void **state)
+TEST(preferences_within_a_task)
 {
     static const struct entry entries[] = {
         {&h200, "M=1"}, {&h200, "M=1"}, {&h200, "M=1"}, {&h200, "M=1"}};
@@ -211,7 +211,7 @@ static void preferences_within_a_task(void **state)
 }
 
 /* A whole number counts as equal to the same real one, and large integers by all their bits. */
-static void numbers(void **state)
+TEST(numbers)
 {
     static const struct entry entries[] = {{&h200, "M=2.0"}, {&h200, "M=9007199254740993"}};
     struct fixture fixture;
@@ -222,20 +222,4 @@ static void numbers(void **state)
     assert_int_equal(find(&fixture, on_h200, "M=9007199254740992", &grade), 1);
     assert_int_equal(grade, HN_GRADE_PROBLEM);
     finish(&fixture);
-}
-
-int test_lookup(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grades),
-        cmocka_unit_test(what_is_not_known_counts_as_equal),
-        cmocka_unit_test(distance_is_in_log_space),
-        cmocka_unit_test(words_before_numbers),
-        cmocka_unit_test(frozen_values_have_to_be_equal),
-        cmocka_unit_test(only_what_can_be_used),
-        cmocka_unit_test(ties),
-        cmocka_unit_test(preferences_within_a_task),
-        cmocka_unit_test(numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

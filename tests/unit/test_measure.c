@@ -5,7 +5,7 @@
 
 static const double MAX_MHZ = 2000.0;
 
-static void only_a_changed_clock_drops_a_sample(void **state)
+TEST(only_a_changed_clock_drops_a_sample)
 {
     /* The second is slow at full clock and stays; the third ran at under 75% and goes; the clock of
      * the fourth is not known. */
@@ -20,7 +20,7 @@ static void only_a_changed_clock_drops_a_sample(void **state)
     assert_true(trusted);
 }
 
-static void few_samples_may_all_be_dropped(void **state)
+TEST(few_samples_may_all_be_dropped)
 {
     struct hn_sample samples[11];
     double kept[11];
@@ -31,7 +31,7 @@ static void few_samples_may_all_be_dropped(void **state)
     assert_true(trusted);
 }
 
-static void too_many_drops_keep_all_and_trust_none(void **state)
+TEST(too_many_drops_keep_all_and_trust_none)
 {
     struct hn_sample samples[13];
     double kept[13];
@@ -45,7 +45,7 @@ static void too_many_drops_keep_all_and_trust_none(void **state)
     assert_true(trusted);
 }
 
-static void an_unknown_maximum_drops_nothing(void **state)
+TEST(an_unknown_maximum_drops_nothing)
 {
     const struct hn_sample samples[] = {{10.0, 345.0, 0.0, true, false},
                                         {10.1, 1980.0, 0.0, true, false}};
@@ -54,7 +54,7 @@ static void an_unknown_maximum_drops_nothing(void **state)
     assert_int_equal(hn_measure_keep(samples, 2, 0.0, kept, &trusted), 2);
 }
 
-static void a_lower_clock_is_not_held_against_a_variant(void **state)
+TEST(a_lower_clock_is_not_held_against_a_variant)
 {
     assert_true(hn_measure_fair_censor(100.0, 1980.0, 1980.0) == 100.0);
     assert_true(hn_measure_fair_censor(100.0, 1980.0, 1975.0) == 100.0);
@@ -70,7 +70,7 @@ static bool is_about(double value, double expected)
     return value > expected * 0.999 && value < expected * 1.001;
 }
 
-static void the_step_of_the_timer_is_the_smallest_difference(void **state)
+TEST(the_step_of_the_timer_is_the_smallest_difference)
 {
     double times[] = {1.312, 1.248, 1.312, 1.6, 1.28};
     assert_true(is_about(hn_sampler_step(times, 5), 0.032));
@@ -82,17 +82,4 @@ static void the_step_of_the_timer_is_the_smallest_difference(void **state)
     /* Rounding of floats is no step. */
     double rounded[] = {1000.0, 1000.0000001, 1000.0000002};
     assert_true(hn_sampler_step(rounded, 3) == 0.5);
-}
-
-int test_measure(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_a_changed_clock_drops_a_sample),
-        cmocka_unit_test(few_samples_may_all_be_dropped),
-        cmocka_unit_test(too_many_drops_keep_all_and_trust_none),
-        cmocka_unit_test(an_unknown_maximum_drops_nothing),
-        cmocka_unit_test(a_lower_clock_is_not_held_against_a_variant),
-        cmocka_unit_test(the_step_of_the_timer_is_the_smallest_difference),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static char *make_frame(const unsigned char **body, size_t *size)
     return frame;
 }
 
-static void messages_survive_the_wire(void **state)
+TEST(messages_survive_the_wire)
 {
     const unsigned char *body;
     size_t size;
@@ -52,7 +52,7 @@ static void messages_survive_the_wire(void **state)
 
 /* A body that ends early is refused, but for the ends between two blobs, which are a message too.
  * Each is read from a copy of just that size, so that a sanitizer sees any look beyond. */
-static void a_body_cut_short_is_refused(void **state)
+TEST(a_body_cut_short_is_refused)
 {
     const unsigned char *body;
     size_t size;
@@ -92,7 +92,7 @@ static void expect_refused(const char *text, const char *reason)
     assert_null(message.json);
 }
 
-static void what_is_no_message_is_refused(void **state)
+TEST(what_is_no_message_is_refused)
 {
     expect_refused("", "message is not JSON");
     expect_refused("{\"type\": \"a\"", "message is not JSON");
@@ -107,7 +107,7 @@ static void what_is_no_message_is_refused(void **state)
     assert_int_equal(hn_message_decode(blob, sizeof blob, &message, NULL), HN_EFORMAT);
 }
 
-static void a_message_without_type_has_an_empty_one(void **state)
+TEST(a_message_without_type_has_an_empty_one)
 {
     static const unsigned char body[] = {2, 0, 0, 0, '{', '}'};
     struct hn_message message;
@@ -116,7 +116,7 @@ static void a_message_without_type_has_an_empty_one(void **state)
     hn_message_finish(&message);
 }
 
-static void a_message_beyond_the_limit_is_not_sent(void **state)
+TEST(a_message_beyond_the_limit_is_not_sent)
 {
     struct hn_message message;
     struct hn_error err = {0};
@@ -136,7 +136,7 @@ static void a_message_beyond_the_limit_is_not_sent(void **state)
     free(data);
 }
 
-static void a_copy_has_its_own_blobs(void **state)
+TEST(a_copy_has_its_own_blobs)
 {
     struct hn_message message;
     struct hn_message copy;
@@ -176,7 +176,7 @@ static void make_image(struct hn_image *image)
     image->compile_ms = 145.25;
 }
 
-static void images_survive_the_wire(void **state)
+TEST(images_survive_the_wire)
 {
     struct hn_image was;
     struct hn_image is;
@@ -212,7 +212,7 @@ static void images_survive_the_wire(void **state)
     free(frame);
 }
 
-static void a_failed_compilation_has_no_cubin(void **state)
+TEST(a_failed_compilation_has_no_cubin)
 {
     struct hn_image was;
     struct hn_image is;
@@ -233,7 +233,7 @@ static void a_failed_compilation_has_no_cubin(void **state)
 }
 
 /* Each member of an image in turn is left out, or something else. */
-static void a_damaged_image_is_refused(void **state)
+TEST(a_damaged_image_is_refused)
 {
     static const char *const needed[] = {"outcome", "entries", "code_hash", "compile_ms"};
     static const char *const checked[] = {"outcome",   "message",    "log",   "resources",
@@ -260,7 +260,7 @@ static void a_damaged_image_is_refused(void **state)
     hn_image_finish(&image);
 }
 
-static void a_cubin_that_is_not_attached_is_refused(void **state)
+TEST(a_cubin_that_is_not_attached_is_refused)
 {
     struct hn_image image;
     make_image(&image);
@@ -280,7 +280,7 @@ static void a_cubin_that_is_not_attached_is_refused(void **state)
 }
 
 /* What a member of a good image is replaced by, and what is said then. */
-static void a_hostile_image_is_refused(void **state)
+TEST(a_hostile_image_is_refused)
 {
     static const struct {
         const char *member;
@@ -320,7 +320,7 @@ static void a_hostile_image_is_refused(void **state)
     hn_image_finish(&image);
 }
 
-static void what_a_worker_says_passes_the_gate(void **state)
+TEST(what_a_worker_says_passes_the_gate)
 {
     struct hn_message message;
     struct hn_error err = {0};
@@ -346,7 +346,7 @@ static void what_a_worker_says_passes_the_gate(void **state)
     hn_message_finish(&message);
 }
 
-static void what_would_fill_the_memory_is_not_parsed(void **state)
+TEST(what_would_fill_the_memory_is_not_parsed)
 {
     enum { SIZE = 9000000 };
     struct hn_message message;
@@ -359,24 +359,4 @@ static void what_would_fill_the_memory_is_not_parsed(void **state)
     assert_int_equal(hn_message_decode(body, 4 + SIZE, &message, &err), HN_EFORMAT);
     assert_non_null(strstr(err.message, "more than 8000000 values"));
     free(body);
-}
-
-int test_message(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_survive_the_wire),
-        cmocka_unit_test(a_body_cut_short_is_refused),
-        cmocka_unit_test(what_is_no_message_is_refused),
-        cmocka_unit_test(a_message_without_type_has_an_empty_one),
-        cmocka_unit_test(a_message_beyond_the_limit_is_not_sent),
-        cmocka_unit_test(a_copy_has_its_own_blobs),
-        cmocka_unit_test(images_survive_the_wire),
-        cmocka_unit_test(a_failed_compilation_has_no_cubin),
-        cmocka_unit_test(a_damaged_image_is_refused),
-        cmocka_unit_test(a_cubin_that_is_not_attached_is_refused),
-        cmocka_unit_test(a_hostile_image_is_refused),
-        cmocka_unit_test(what_a_worker_says_passes_the_gate),
-        cmocka_unit_test(what_would_fill_the_memory_is_not_parsed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@ static void expect(const struct hn_meter *meter, double now_ms, double total_ms)
     assert_float_equal(hn_meter_total_ms(meter, now_ms), total_ms, 1e-9);
 }
 
-static void overlapping_work_counts_once(void **state)
+TEST(overlapping_work_counts_once)
 {
     struct hn_meter meter = {0};
     expect(&meter, 5, 0);
@@ -23,7 +23,7 @@ static void overlapping_work_counts_once(void **state)
     expect(&meter, 50, 9);
 }
 
-static void a_whole_is_the_union_of_its_parts(void **state)
+TEST(a_whole_is_the_union_of_its_parts)
 {
     struct hn_meter whole = {0};
     struct hn_meter compile = {.whole = &whole};
@@ -37,13 +37,4 @@ static void a_whole_is_the_union_of_its_parts(void **state)
     expect(&compile, 30, 10);
     expect(&gpu, 30, 9);
     expect(&whole, 30, 15);
-}
-
-int test_meter(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(overlapping_work_counts_once),
-        cmocka_unit_test(a_whole_is_the_union_of_its_parts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+EACH_TEST(set_up, tear_down)
+
 static void set_objective(struct fixture *fixture, const char *name, bool maximize)
 {
     free(fixture->plan->objective);
@@ -45,7 +47,7 @@ static enum hn_status evaluate(struct fixture *fixture, struct hn_error *err)
     return hn_metrics_evaluate(fixture->plan, &fixture->problem, &fixture->record, err);
 }
 
-static void evaluates_in_order(void **state)
+TEST(evaluates_in_order)
 {
     struct fixture *fixture = *state;
     assert_int_equal(evaluate(fixture, NULL), HN_OK);
@@ -60,14 +62,14 @@ static void evaluates_in_order(void **state)
     assert_true(hn_bindings_get(metrics, "clocks_per_tile")->real == 500);
 }
 
-static void a_maximised_metric_is_negated(void **state)
+TEST(a_maximised_metric_is_negated)
 {
     struct fixture *fixture = *state;
     assert_int_equal(evaluate(fixture, NULL), HN_OK);
     assert_true(fixture->record.objective == -67108864.0 / 50 / 1000);
 }
 
-static void time_or_a_minimised_metric_is_not(void **state)
+TEST(time_or_a_minimised_metric_is_not)
 {
     struct fixture *fixture = *state;
     set_objective(fixture, "time", false);
@@ -78,7 +80,7 @@ static void time_or_a_minimised_metric_is_not(void **state)
     assert_true(fixture->record.objective == 500);
 }
 
-static void a_metric_without_a_value_is_nan(void **state)
+TEST(a_metric_without_a_value_is_nan)
 {
     struct fixture *fixture = *state;
     fixture->record.timing.median_us = 0;
@@ -88,7 +90,7 @@ static void a_metric_without_a_value_is_nan(void **state)
     assert_int_equal(fixture->record.outcome, HN_OUTCOME_OK);
 }
 
-static void an_objective_without_a_value_is_skipped(void **state)
+TEST(an_objective_without_a_value_is_skipped)
 {
     struct fixture *fixture = *state;
     fixture->record.timing.median_us = 0;
@@ -100,24 +102,11 @@ static void an_objective_without_a_value_is_skipped(void **state)
     assert_non_null(strstr(fixture->record.message, "zero"));
 }
 
-static void an_unknown_objective_is_an_error(void **state)
+TEST(an_unknown_objective_is_an_error)
 {
     struct fixture *fixture = *state;
     set_objective(fixture, "speed", false);
     struct hn_error err = {.message = ""};
     assert_int_equal(evaluate(fixture, &err), HN_ECONFIG);
     assert_string_equal(err.message, "objective 'speed' is no metric");
-}
-
-int test_metrics(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(evaluates_in_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_maximised_metric_is_negated, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(time_or_a_minimised_metric_is_not, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_metric_without_a_value_is_nan, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_objective_without_a_value_is_skipped, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_unknown_objective_is_an_error, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

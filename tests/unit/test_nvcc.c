@@ -24,6 +24,8 @@ static int finish(void **state)
     return rmdir(folder);
 }
 
+ALL_TESTS(start, finish)
+
 static const char with_host_code[] =
     "#define N 3\n#line 1\n"
     "#include <vector>\n"
@@ -75,7 +77,7 @@ static void fails_with(const char *text, const char *entry, const char *option, 
     hn_image_finish(&image);
 }
 
-static void says_its_version(void **state)
+TEST(says_its_version)
 {
     char version[16];
     assert_int_equal(hn_nvcc_version(version, NULL), HN_OK);
@@ -83,7 +85,7 @@ static void says_its_version(void **state)
     assert_true(strlen(version) >= strlen("nvcc 12.0.1"));
 }
 
-static void compiles_a_file_with_host_code(void **state)
+TEST(compiles_a_file_with_host_code)
 {
     static const char *const entries[] = {"app::k<app::pair<float>, 4>",
                                           "(void (*)(float *))&app::k", "app::k<double, N>",
@@ -105,7 +107,7 @@ static void compiles_a_file_with_host_code(void **state)
     hn_image_finish(&image);
 }
 
-static void finds_a_kernel_by_its_name(void **state)
+TEST(finds_a_kernel_by_its_name)
 {
     static const char *const entry = "only";
     struct hn_image image;
@@ -121,7 +123,7 @@ static void finds_a_kernel_by_its_name(void **state)
                "_ZN3app1kEPf, _ZN3app1kEPi");
 }
 
-static void errors_stand_where_they_are(void **state)
+TEST(errors_stand_where_they_are)
 {
     fails_with("#define N 3\n#line 1\n\nint x = nothing;\n", "k", NULL,
                "/nowhere/app.cu(2): error: identifier \"nothing\" is undefined");
@@ -140,7 +142,7 @@ static void errors_stand_where_they_are(void **state)
 }
 
 /* Macros in pragmas are expanded, as by NVRTC; a loop that is unrolled has no branch back. */
-static void a_loop_is_unrolled_by_a_macro(void **state)
+TEST(a_loop_is_unrolled_by_a_macro)
 {
     static const char *const entry = "k";
     static const char text[] =
@@ -168,7 +170,7 @@ static void a_loop_is_unrolled_by_a_macro(void **state)
 }
 
 /* nvcc hands its command lines to a shell. */
-static void options_reach_no_shell(void **state)
+TEST(options_reach_no_shell)
 {
     static const char *const entry = "k";
     static const char text[] = "#line 1\nextern \"C\" __global__ void k(char *x)\n"
@@ -185,7 +187,7 @@ static void options_reach_no_shell(void **state)
                                      "_+-.,:=/@ there, not '$'");
 }
 
-static void another_architecture_is_refused(void **state)
+TEST(another_architecture_is_refused)
 {
     static const char *const entry = "k";
     const struct hn_compile_request request = {
@@ -202,7 +204,7 @@ static void another_architecture_is_refused(void **state)
     assert_string_equal(err.message, "nvcc: Unsupported gpu architecture 'sm_20'");
 }
 
-static void is_looked_for_where_the_user_says(void **state)
+TEST(is_looked_for_where_the_user_says)
 {
     char *path = NULL;
     char *found = NULL;
@@ -226,7 +228,7 @@ static void is_looked_for_where_the_user_says(void **state)
 }
 
 /* What stands there would be in no record. */
-static void flags_of_the_environment_have_no_effect(void **state)
+TEST(flags_of_the_environment_have_no_effect)
 {
     static const char *const entry = "k";
     struct hn_image image;
@@ -240,7 +242,7 @@ static void flags_of_the_environment_have_no_effect(void **state)
     unsetenv("NVCC_PREPEND_FLAGS");
 }
 
-static void what_a_killed_one_left_is_removed(void **state)
+TEST(what_a_killed_one_left_is_removed)
 {
     char left[64];
     char file[80];
@@ -253,7 +255,7 @@ static void what_a_killed_one_left_is_removed(void **state)
     assert_int_not_equal(access(left, F_OK), 0);
 }
 
-static void markers_name_their_kernels(void **state)
+TEST(markers_name_their_kernels)
 {
     static const char marker[] =
         "_Z12hone_entry_2IXadL_ZN2ns1kIPNS0_1PIfEELi3EEEvPT_NS2_IS5_EEEEEvv";
@@ -265,22 +267,4 @@ static void markers_name_their_kernels(void **state)
     assert_true(hn_entry_marker_names("_Z12hone_entry_0IXadL_Z2kkPfEEEvv", 0, "kk"));
     assert_false(hn_entry_marker_names("_Z12hone_entry_0IXadL_Z3kkkPfEEEvv", 0, "kk"));
     assert_false(hn_entry_marker_names("k", 0, "k"));
-}
-
-int test_nvcc(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(says_its_version),
-        cmocka_unit_test(compiles_a_file_with_host_code),
-        cmocka_unit_test(finds_a_kernel_by_its_name),
-        cmocka_unit_test(errors_stand_where_they_are),
-        cmocka_unit_test(a_loop_is_unrolled_by_a_macro),
-        cmocka_unit_test(options_reach_no_shell),
-        cmocka_unit_test(another_architecture_is_refused),
-        cmocka_unit_test(is_looked_for_where_the_user_says),
-        cmocka_unit_test(flags_of_the_environment_have_no_effect),
-        cmocka_unit_test(what_a_killed_one_left_is_removed),
-        cmocka_unit_test(markers_name_their_kernels),
-    };
-    return cmocka_run_group_tests(tests, start, finish);
 }

@@ -9,34 +9,24 @@ static int capability_with(const char *devices, const char *selector)
     return hn_health_capability(selector);
 }
 
-static void what_all_devices_have_is_guessed(void **state)
+TEST(what_all_devices_have_is_guessed)
 {
     assert_int_equal(capability_with("90", NULL), 90);
     assert_int_equal(capability_with("90", "0"), 90);
     assert_int_equal(capability_with("120,120,120", "2"), 120);
 }
 
-static void devices_that_differ_are_left_open(void **state)
+TEST(devices_that_differ_are_left_open)
 {
     assert_int_equal(capability_with("90,80", NULL), 0);
     assert_int_equal(capability_with("90,80", "1"), 0);
     assert_int_equal(capability_with("", NULL), 0);
 }
 
-static void a_uuid_chooses(void **state)
+TEST(a_uuid_chooses)
 {
     assert_int_equal(capability_with("90,80", "GPU-00000001"), 80);
     assert_int_equal(capability_with("90,80", "GPU-00000000-0000-0000-0000-000000000000"), 90);
     assert_int_equal(capability_with("90,80", "GPU-0000000"), 0);
     assert_int_equal(capability_with("90,80", "GPU-7"), 0);
-}
-
-int test_nvml(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_all_devices_have_is_guessed),
-        cmocka_unit_test(devices_that_differ_are_left_open),
-        cmocka_unit_test(a_uuid_chooses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ static void path_of(const struct hn_nvrtc *nvrtc, char *path, size_t size)
     assert_true(hn_library_path(function, path, size));
 }
 
-static void opens_with_its_headers(void **state)
+TEST(opens_with_its_headers)
 {
     struct hn_nvrtc nvrtc;
     struct hn_error err = {.message = ""};
@@ -31,7 +31,7 @@ static void opens_with_its_headers(void **state)
     assert_null(nvrtc.library);
 }
 
-static void takes_the_file_that_is_set(void **state)
+TEST(takes_the_file_that_is_set)
 {
     struct hn_nvrtc nvrtc;
     char path[1024];
@@ -44,7 +44,7 @@ static void takes_the_file_that_is_set(void **state)
     unsetenv("HONE_NVRTC");
 }
 
-static void fails_on_a_wrong_file(void **state)
+TEST(fails_on_a_wrong_file)
 {
     struct hn_nvrtc nvrtc;
     struct hn_error err = {.message = ""};
@@ -61,7 +61,7 @@ static void fails_on_a_wrong_file(void **state)
 }
 
 /* A folder as the wheels of CUDA 13 unpack, made of links to the NVRTC that is there. */
-static void looks_into_the_wheels(void **state)
+TEST(looks_into_the_wheels)
 {
     struct hn_nvrtc nvrtc;
     char path[1024];
@@ -83,15 +83,4 @@ static void looks_into_the_wheels(void **state)
     unsetenv("HONE_CUDA_WHEELS");
     snprintf(command, sizeof command, "rm -r %s", root);
     assert_int_equal(system(command), 0);
-}
-
-int test_nvrtc(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_with_its_headers),
-        cmocka_unit_test(takes_the_file_that_is_set),
-        cmocka_unit_test(fails_on_a_wrong_file),
-        cmocka_unit_test(looks_into_the_wheels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static const struct {
     {"sm_120", 32, 0, 1024, 0, 32 / 48.0},
 };
 
-static void agrees_with_the_rules_of_the_hardware(void **state)
+TEST(agrees_with_the_rules_of_the_hardware)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hn_device device;
@@ -50,7 +50,7 @@ static void agrees_with_the_rules_of_the_hardware(void **state)
     }
 }
 
-static void goes_down_with_the_carve_out(void **state)
+TEST(goes_down_with_the_carve_out)
 {
     static const struct {
         int carveout; /* percent of 228 KiB, rounded up to 8, 16, 32, 64, 100, 132, 164, 196, 228 */
@@ -90,7 +90,7 @@ static const struct {
      "many"},
 };
 
-static void says_which_limit_is_exceeded(void **state)
+TEST(says_which_limit_is_exceeded)
 {
     struct hn_device device;
     assert_int_equal(hn_device_for_architecture("sm_90", &device, NULL), HN_OK);
@@ -109,7 +109,7 @@ static void says_which_limit_is_exceeded(void **state)
     }
 }
 
-static void knows_every_architecture_of_the_table(void **state)
+TEST(knows_every_architecture_of_the_table)
 {
     static const char *const all[] = {"75", "80",  "86",  "87",  "88",  "89",
                                       "90", "100", "103", "110", "120", "121"};
@@ -119,15 +119,4 @@ static void knows_every_architecture_of_the_table(void **state)
         assert_int_equal(hn_device_for_architecture(all[i], &device, NULL), HN_OK);
         assert_true(hn_occupancy(&device, &resources, 256, 0) == 1.0);
     }
-}
-
-int test_occupancy(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_the_rules_of_the_hardware),
-        cmocka_unit_test(goes_down_with_the_carve_out),
-        cmocka_unit_test(says_which_limit_is_exceeded),
-        cmocka_unit_test(knows_every_architecture_of_the_table),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

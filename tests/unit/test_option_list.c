@@ -34,13 +34,15 @@ static int free_lists(void **state)
     return 0;
 }
 
+ALL_TESTS(read_lists, free_lists)
+
 static bool is_allowed(const char *text)
 {
     return hn_option_check(text, NULL) == HN_OK;
 }
 
 /* 2000 of them kept a compiler busy until its time was up. */
-static void threads_have_a_bound(void **state)
+TEST(threads_have_a_bound)
 {
     struct hn_error err = {.message = ""};
     assert_true(is_allowed("--split-compile=0") && is_allowed("--split-compile=64"));
@@ -54,7 +56,7 @@ static void threads_have_a_bound(void **state)
     }
 }
 
-static void allows_what_changes_the_code(void **state)
+TEST(allows_what_changes_the_code)
 {
     static const char *const texts[] = {
         "-DN=1",
@@ -87,7 +89,7 @@ static void allows_what_changes_the_code(void **state)
 }
 
 /* What the documentation of NVRTC 13.0 names beside the allowed ones, and ways to write them. */
-static void refuses_what_does_more(void **state)
+TEST(refuses_what_does_more)
 {
     static const char *const texts[] = {
         "--time=a",
@@ -158,7 +160,7 @@ static void refuses_what_does_more(void **state)
     }
 }
 
-static void says_what_was_found_and_what_is_allowed(void **state)
+TEST(says_what_was_found_and_what_is_allowed)
 {
     struct hn_error err = {.message = ""};
     assert_int_equal(hn_option_check("-Xptxas=--options-file=a", &err), HN_ECONFIG);
@@ -173,7 +175,7 @@ static void says_what_was_found_and_what_is_allowed(void **state)
     assert_non_null(strstr(err.message, "'--minimal=1' takes no value"));
 }
 
-static void tells_targets_and_folders(void **state)
+TEST(tells_targets_and_folders)
 {
     assert_string_equal(hn_option_architecture("-arch=sm_80"), "sm_80");
     assert_string_equal(hn_option_architecture("--gpu-architecture=sm_90a"), "sm_90a");
@@ -197,7 +199,7 @@ static void check_line_of_help(const char *line)
     assert_false(is_allowed(text));
 }
 
-static void none_of_ptxas_that_takes_a_file_is_allowed(void **state)
+TEST(none_of_ptxas_that_takes_a_file_is_allowed)
 {
     char line[1024], help[65536] = "";
     FILE *pipe = popen("ptxas --help 2>/dev/null", "r");
@@ -268,7 +270,7 @@ static void try_all(const char *prefix, const char *names)
 }
 
 /* Each is known to this NVRTC, and leaves the folder that it works in empty. */
-static void none_that_is_allowed_writes_a_file(void **state)
+TEST(none_that_is_allowed_writes_a_file)
 {
     struct hn_nvrtc opened;
     char folder[] = "/tmp/hone-options-XXXXXX";
@@ -283,7 +285,7 @@ static void none_that_is_allowed_writes_a_file(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void the_manual_lists_them_all(void **state)
+TEST(the_manual_lists_them_all)
 {
     char *manual = NULL, name[64];
     assert_int_equal(
@@ -298,19 +300,4 @@ static void the_manual_lists_them_all(void **state)
             names += strcspn(names, ",");
         }
     free(manual);
-}
-
-int test_option_list(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_have_a_bound),
-        cmocka_unit_test(allows_what_changes_the_code),
-        cmocka_unit_test(refuses_what_does_more),
-        cmocka_unit_test(says_what_was_found_and_what_is_allowed),
-        cmocka_unit_test(tells_targets_and_folders),
-        cmocka_unit_test(none_of_ptxas_that_takes_a_file_is_allowed),
-        cmocka_unit_test(none_that_is_allowed_writes_a_file),
-        cmocka_unit_test(the_manual_lists_them_all),
-    };
-    return cmocka_run_group_tests(tests, read_lists, free_lists);
 }

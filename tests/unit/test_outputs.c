@@ -19,6 +19,8 @@ static int unload(void **state)
     return 0;
 }
 
+ALL_TESTS(load, unload)
+
 static void open_bench(const char *problem)
 {
     struct hn_error err = {.message = ""};
@@ -40,7 +42,7 @@ static void expect(const char *point, enum hn_outcome outcome, const char *messa
     hn_record_finish(&record);
 }
 
-static void a_multiset_has_no_order(void **state)
+TEST(a_multiset_has_no_order)
 {
     open_bench("n=3000,threshold=0.5");
     expect("ORDER=forward,FAULT=0", HN_OUTCOME_OK, NULL);
@@ -48,7 +50,7 @@ static void a_multiset_has_no_order(void **state)
     bench_fixture_close(&keep);
 }
 
-static void one_wrong_element_is_named(void **state)
+TEST(one_wrong_element_is_named)
 {
     open_bench("n=3000,threshold=0.5");
     expect("ORDER=backward,FAULT=1", HN_OUTCOME_WRONG_RESULT,
@@ -58,7 +60,7 @@ static void one_wrong_element_is_named(void **state)
     bench_fixture_close(&keep);
 }
 
-static void a_wrong_length_is_told_first(void **state)
+TEST(a_wrong_length_is_told_first)
 {
     open_bench("n=3000,threshold=0.5");
     expect("ORDER=forward,FAULT=3", HN_OUTCOME_WRONG_RESULT,
@@ -66,14 +68,14 @@ static void a_wrong_length_is_told_first(void **state)
     bench_fixture_close(&keep);
 }
 
-static void nothing_may_be_kept(void **state)
+TEST(nothing_may_be_kept)
 {
     open_bench("n=3000,threshold=5.0");
     expect("ORDER=backward,FAULT=0", HN_OUTCOME_OK, NULL);
     bench_fixture_close(&keep);
 }
 
-static void a_length_counts_in_every_mode(void **state)
+TEST(a_length_counts_in_every_mode)
 {
     struct hn_compare *compare = keep.config->plan->arguments[1].compare;
     open_bench("n=3000,threshold=0.5");
@@ -86,7 +88,7 @@ static void a_length_counts_in_every_mode(void **state)
     bench_fixture_close(&keep);
 }
 
-static void lengths_of_any_integer_type_are_read(void **state)
+TEST(lengths_of_any_integer_type_are_read)
 {
     const int8_t minus = -1;
     const int16_t some = 300;
@@ -99,7 +101,7 @@ static void lengths_of_any_integer_type_are_read(void **state)
 }
 
 /* 16 bits and vectors are compared as what they are. */
-static void narrow_types_and_vectors_are_compared(void **state)
+TEST(narrow_types_and_vectors_are_compared)
 {
     static const struct {
         const char *point;
@@ -128,18 +130,4 @@ static void narrow_types_and_vectors_are_compared(void **state)
     }
     bench_fixture_close(&types);
     bench_fixture_unload(&types);
-}
-
-int test_outputs(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_multiset_has_no_order),
-        cmocka_unit_test(one_wrong_element_is_named),
-        cmocka_unit_test(a_wrong_length_is_told_first),
-        cmocka_unit_test(nothing_may_be_kept),
-        cmocka_unit_test(a_length_counts_in_every_mode),
-        cmocka_unit_test(lengths_of_any_integer_type_are_read),
-        cmocka_unit_test(narrow_types_and_vectors_are_compared),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
 }

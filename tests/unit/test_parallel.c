@@ -10,7 +10,7 @@ static enum hn_status count_up(void *context, size_t task, struct hn_error *err)
     return task == 150 || task == 170 ? hn_fail(err, HN_ERUN, "task %zu", task) : HN_OK;
 }
 
-static void tasks_are_done_once_each(void **state)
+TEST(tasks_are_done_once_each)
 {
     int counts[300] = {0};
     struct hn_error err = {0};
@@ -21,7 +21,7 @@ static void tasks_are_done_once_each(void **state)
         assert_int_equal(counts[i], 1);
 }
 
-static void the_first_failure_counts(void **state)
+TEST(the_first_failure_counts)
 {
     int counts[300] = {0};
     struct hn_error err = {0};
@@ -29,13 +29,4 @@ static void the_first_failure_counts(void **state)
         .count = 300, .jobs = 2, .run = count_up, .context = counts};
     assert_int_equal(hn_parallel_do(&parallel, &err), HN_ERUN);
     assert_string_equal(err.message, "task 150");
-}
-
-int test_parallel(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tasks_are_done_once_each),
-        cmocka_unit_test(the_first_failure_counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,8 @@ static int unload(void **state)
     return 0;
 }
 
+ALL_TESTS(load, unload)
+
 static int open_border(void **state)
 {
     struct hn_error err = {.message = ""};
@@ -50,13 +52,13 @@ static void expect(const char *point, enum hn_outcome outcome, const char *part,
     hn_record_finish(&record);
 }
 
-static void what_the_reference_leaves_may_be_left_or_written(void **state)
+TEST_WITH(what_the_reference_leaves_may_be_left_or_written, open_border, close_border)
 {
     expect("ALLOWED=0,FAULT=0", HN_OUTCOME_OK, "", 0);
     expect("ALLOWED=0,FAULT=1", HN_OUTCOME_OK, "", 0);
 }
 
-static void what_the_reference_writes_has_to_be_written(void **state)
+TEST_WITH(what_the_reference_writes_has_to_be_written, open_border, close_border)
 {
     expect("ALLOWED=0,FAULT=2", HN_OUTCOME_WRONG_RESULT, "y[5] is never written; expected ", 0);
     expect("ALLOWED=0,FAULT=4", HN_OUTCOME_WRONG_RESULT, "y[1] is never written; expected ", N / 2);
@@ -65,7 +67,7 @@ static void what_the_reference_writes_has_to_be_written(void **state)
            "; 2 of 2048 elements differ (where so few", 2);
 }
 
-static void some_elements_may_differ(void **state)
+TEST_WITH(some_elements_may_differ, open_border, close_border)
 {
     expect("ALLOWED=0,FAULT=3", HN_OUTCOME_WRONG_RESULT,
            "; 3 of 4094 elements differ (where so few may: 'mismatches' in compare)", 3);
@@ -73,7 +75,7 @@ static void some_elements_may_differ(void **state)
 }
 
 /* However many may differ. */
-static void work_that_is_not_done_is_no_mismatch(void **state)
+TEST_WITH(work_that_is_not_done_is_no_mismatch, open_border, close_border)
 {
     expect("ALLOWED=3,FAULT=2", HN_OUTCOME_WRONG_RESULT, "y[5] is never written", 0);
     expect("ALLOWED=100000,FAULT=4", HN_OUTCOME_WRONG_RESULT, "y[1] is never written", N / 2);
@@ -83,7 +85,7 @@ static void work_that_is_not_done_is_no_mismatch(void **state)
     expect("ALLOWED=3,FAULT=6", HN_OUTCOME_WRONG_RESULT, "2 of them never written", 2);
 }
 
-static void a_share_counts_of_what_is_compared(void **state)
+TEST_WITH(a_share_counts_of_what_is_compared, open_border, close_border)
 {
     struct hn_compare *compare = &border.config->plan->compare;
     struct hn_expression *mismatches = compare->mismatches;
@@ -98,7 +100,7 @@ static void a_share_counts_of_what_is_compared(void **state)
 }
 
 /* What is not compared may be another for other inputs, and the bits may be damaged. */
-static void what_is_written_is_found_again(void **state)
+TEST_WITH(what_is_written_is_found_again, open_border, close_border)
 {
     struct hn_error err = {.message = ""};
     assert_int_equal(hn_bench_reseed(border.bench, 2, &err), HN_OK);
@@ -106,7 +108,7 @@ static void what_is_written_is_found_again(void **state)
     assert_int_equal(hn_bench_reseed(border.bench, 1, &err), HN_OK);
 }
 
-static void a_reference_says_how_it_may_be_in_part(void **state)
+TEST(a_reference_says_how_it_may_be_in_part)
 {
     struct hn_error err = {.message = ""};
     border.config->plan->compare.partial = false;
@@ -118,7 +120,7 @@ static void a_reference_says_how_it_may_be_in_part(void **state)
 }
 
 /* The variant's own first launches are what its later ones are compared with. */
-static void without_a_reference_what_is_left_is_not_compared(void **state)
+TEST(without_a_reference_what_is_left_is_not_compared)
 {
     struct hn_plan *plan = border.config->plan;
     struct hn_error err = {.message = ""};
@@ -128,20 +130,4 @@ static void without_a_reference_what_is_left_is_not_compared(void **state)
     expect("ALLOWED=0,FAULT=0", HN_OUTCOME_OK, "", 0);
     bench_fixture_close(&border);
     plan->reference.kind = HN_REFERENCE_TEMPLATE;
-}
-
-int test_partial(void)
-{
-#define OPENED(test) cmocka_unit_test_setup_teardown(test, open_border, close_border)
-    const struct CMUnitTest tests[] = {
-        OPENED(what_the_reference_leaves_may_be_left_or_written),
-        OPENED(what_the_reference_writes_has_to_be_written),
-        OPENED(some_elements_may_differ),
-        OPENED(work_that_is_not_done_is_no_mismatch),
-        OPENED(a_share_counts_of_what_is_compared),
-        OPENED(what_is_written_is_found_again),
-        cmocka_unit_test(a_reference_says_how_it_may_be_in_part),
-        cmocka_unit_test(without_a_reference_what_is_left_is_not_compared),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
 }

@@ -20,6 +20,8 @@ static int unload(void **state)
     return 0;
 }
 
+ALL_TESTS(load, unload)
+
 static int open_bench(void **state)
 {
     struct hn_error err = {.message = ""};
@@ -70,7 +72,7 @@ static void expect(const char *changes, enum hn_outcome outcome, const char *mes
 }
 
 /* The double copies and computes as late as it may: what does not wait finds poison. */
-static void every_memory_and_order_gives_the_right_result(void **state)
+TEST_WITH(every_memory_and_order_gives_the_right_result, open_bench, close_bench)
 {
     static const char *const memories[] = {"pageable",       "registered", "pinned",
                                            "write_combined", "mapped",     "managed"};
@@ -88,7 +90,7 @@ static void every_memory_and_order_gives_the_right_result(void **state)
     unsetenv("HONE_DOUBLE_LATE");
 }
 
-static void what_goes_wrong_is_found_in_every_memory(void **state)
+TEST_WITH(what_goes_wrong_is_found_in_every_memory, open_bench, close_bench)
 {
     static const char *const memories[] = {"pinned", "mapped", "managed", "pageable"};
     char changes[160];
@@ -110,7 +112,7 @@ static void what_goes_wrong_is_found_in_every_memory(void **state)
     }
 }
 
-static void what_can_not_be_cut_is_no_launch(void **state)
+TEST_WITH(what_can_not_be_cut_is_no_launch, open_bench, close_bench)
 {
     expect("CHUNKS=50,GRANULE=256", HN_OUTCOME_INVALID_LAUNCH,
            "50 chunks of an extent of 10000, which has 40 granules of 256");
@@ -131,7 +133,7 @@ static double time_of(const char *changes, double *host_us)
 
 /* x and y: 120 kB up in 2 copies of 50 GB/s, 80 kB down, two kernels of 105 us, and the whole ones.
  */
-static void copies_and_kernels_overlap(void **state)
+TEST_WITH(copies_and_kernels_overlap, open_bench, close_bench)
 {
     double host_us = 0.0;
     double sequential_us = time_of("CHUNKS=1,STREAMS=1", &host_us);
@@ -144,7 +146,7 @@ static void copies_and_kernels_overlap(void **state)
 }
 
 /* Both clocks of a record are of the same launches. */
-static void a_race_reads_the_hosts_clock_too(void **state)
+TEST_WITH(a_race_reads_the_hosts_clock_too, open_bench, close_bench)
 {
     enum { COUNT = 2, ROUNDS = 5 };
     static const char *const changes[COUNT] = {"CHUNKS=1,STREAMS=1", "CHUNKS=4,STREAMS=2"};
@@ -188,7 +190,7 @@ static void make_launch(const char *changes, struct hn_launch *launch)
     hn_bindings_finish(&point);
 }
 
-static void chunks_cover_the_extent(void **state)
+TEST(chunks_cover_the_extent)
 {
     struct hn_launch launch;
     make_launch("CHUNKS=8,GRANULE=256", &launch);
@@ -216,7 +218,7 @@ static void chunks_cover_the_extent(void **state)
 }
 
 /* 10000 units and 16 behind them: a chunk uploads to 16 behind its own. */
-static void padded_inputs_are_cut(void **state)
+TEST(padded_inputs_are_cut)
 {
     struct bench_fixture padded;
     struct hn_bindings point;
@@ -248,7 +250,7 @@ static void padded_inputs_are_cut(void **state)
     bench_fixture_unload(&padded);
 }
 
-static void plans_with_pipelines_read_back(void **state)
+TEST(plans_with_pipelines_read_back)
 {
     struct hn_plan *plan = NULL;
     struct hn_error err = {.message = ""};
@@ -264,7 +266,7 @@ static void plans_with_pipelines_read_back(void **state)
     hn_plan_destroy(plan);
 }
 
-static void too_much_managed_memory_is_refused(void **state)
+TEST(too_much_managed_memory_is_refused)
 {
     struct hn_error err = {.message = ""};
     setenv("HONE_DOUBLE_MEMORY", "5000000", 1);
@@ -279,7 +281,7 @@ static void too_much_managed_memory_is_refused(void **state)
     unsetenv("HONE_DOUBLE_MEMORY");
 }
 
-static void every_failing_call_ends_cleanly(void **state)
+TEST(every_failing_call_ends_cleanly)
 {
     static const char *const memories[] = {"HOST_MEMORY=registered,STAGES_ON=host",
                                            "HOST_MEMORY=managed", "HOST_MEMORY=mapped"};
@@ -288,23 +290,4 @@ static void every_failing_call_ends_cleanly(void **state)
         make_point(memories[i], point);
         assert_true(bench_fixture_fail_calls(&smooth, HN_COLD, point, &verify_only, 100, 60) > 260);
     }
-}
-
-#define WITH_BENCH(test) cmocka_unit_test_setup_teardown(test, open_bench, close_bench)
-
-int test_pipeline(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_BENCH(every_memory_and_order_gives_the_right_result),
-        WITH_BENCH(what_goes_wrong_is_found_in_every_memory),
-        WITH_BENCH(what_can_not_be_cut_is_no_launch),
-        WITH_BENCH(copies_and_kernels_overlap),
-        WITH_BENCH(a_race_reads_the_hosts_clock_too),
-        cmocka_unit_test(chunks_cover_the_extent),
-        cmocka_unit_test(padded_inputs_are_cut),
-        cmocka_unit_test(plans_with_pipelines_read_back),
-        cmocka_unit_test(too_much_managed_memory_is_refused),
-        cmocka_unit_test(every_failing_call_ends_cleanly),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
 }

@@ -76,7 +76,7 @@ static struct hn_plan *read_small(void)
     return plan;
 }
 
-static void a_plan_reads_back(void **state)
+TEST(a_plan_reads_back)
 {
     struct hn_plan *plan = read_small();
     json_t *first = hn_plan_to_json(plan);
@@ -98,7 +98,7 @@ static void a_plan_reads_back(void **state)
     hn_plan_destroy(plan);
 }
 
-static void names_are_sorted_slots(void **state)
+TEST(names_are_sorted_slots)
 {
     struct hn_plan *plan = read_small();
     assert_int_equal(plan->name_count, 4);
@@ -108,7 +108,7 @@ static void names_are_sorted_slots(void **state)
     hn_plan_destroy(plan);
 }
 
-static void expressions_are_ready(void **state)
+TEST(expressions_are_ready)
 {
     struct hn_plan *plan = read_small();
     struct hn_bindings problem, point;
@@ -141,7 +141,7 @@ static void expressions_are_ready(void **state)
     hn_plan_destroy(plan);
 }
 
-static void a_missing_value_is_the_default(void **state)
+TEST(a_missing_value_is_the_default)
 {
     struct hn_plan *plan = read_small();
     struct hn_bindings problem, point;
@@ -163,7 +163,7 @@ static void a_missing_value_is_the_default(void **state)
     hn_plan_destroy(plan);
 }
 
-static void words_and_frozen_values_are_constants(void **state)
+TEST(words_and_frozen_values_are_constants)
 {
     struct hn_plan *plan = read_small();
     struct hn_value number = hn_integer(4);
@@ -213,7 +213,7 @@ static void assert_hashes(const char *from, const char *to, bool same_plan, bool
     hn_plan_destroy(plan);
 }
 
-static void a_hash_tells_what_was_measured(void **state)
+TEST(a_hash_tells_what_was_measured)
 {
     assert_hashes("'4 * TILE'", "'8 * TILE'", false, true);
     assert_hashes("'a': 'M + N'", "'a': 'M'", false, true);
@@ -306,7 +306,7 @@ static const char *const no_plans[][3] = {
      "unknown name 'rate'; known are LOAD, M, N, TILE, image_pitch, time_us, hits, flops"},
 };
 
-static void what_is_no_plan_is_refused(void **state)
+TEST(what_is_no_plan_is_refused)
 {
     for (size_t i = 0; i < sizeof no_plans / sizeof no_plans[0]; i++) {
         json_t *json = changed(no_plans[i][0], no_plans[i][1]);
@@ -345,7 +345,7 @@ static void damage(json_t *root, json_t *node)
 }
 
 /* What the first Hone wrote; its hash is that under which results were stored. */
-static void a_plan_of_format_1_is_read(void **state)
+TEST(a_plan_of_format_1_is_read)
 {
     struct hn_plan *plan = load_plan("matmul.json");
     json_t *json = hn_plan_to_json(plan);
@@ -355,25 +355,9 @@ static void a_plan_of_format_1_is_read(void **state)
     hn_plan_destroy(plan);
 }
 
-static void damaged_plans_are_survived(void **state)
+TEST(damaged_plans_are_survived)
 {
     json_t *json = parse(small);
     damage(json, json);
     json_decref(json);
-}
-
-int test_plan(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plan_reads_back),
-        cmocka_unit_test(names_are_sorted_slots),
-        cmocka_unit_test(expressions_are_ready),
-        cmocka_unit_test(a_missing_value_is_the_default),
-        cmocka_unit_test(words_and_frozen_values_are_constants),
-        cmocka_unit_test(a_hash_tells_what_was_measured),
-        cmocka_unit_test(what_is_no_plan_is_refused),
-        cmocka_unit_test(a_plan_of_format_1_is_read),
-        cmocka_unit_test(damaged_plans_are_survived),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static void choose(uint32_t i, uint16_t choice[4])
     choice[3] = (uint16_t)(place % 200);
 }
 
-static void points_are_numbered_as_they_are_seen(void **state)
+TEST(points_are_numbered_as_they_are_seen)
 {
     enum { COUNT = 50000 };
     struct hn_space *space = make_space();
@@ -61,7 +61,7 @@ static void points_are_numbered_as_they_are_seen(void **state)
     hn_space_destroy(space);
 }
 
-static void points_compare_as_declared(void **state)
+TEST(points_compare_as_declared)
 {
     static const uint16_t ascending[][4] = {{0, 0, 0, 0},   {0, 0, 0, 199}, {0, 1, 0, 0},
                                             {0, 255, 0, 7}, {0, 256, 0, 3}, {1, 0, 0, 0}};
@@ -78,7 +78,7 @@ static void points_compare_as_declared(void **state)
     hn_space_destroy(space);
 }
 
-static void a_space_of_one_point_has_one(void **state)
+TEST(a_space_of_one_point_has_one)
 {
     struct hn_space *space = hn_space_create();
     struct hn_value value = {.type = HN_INTEGER, .integer = 5};
@@ -92,7 +92,7 @@ static void a_space_of_one_point_has_one(void **state)
     hn_space_destroy(space);
 }
 
-static void the_first_ticket_of_a_code_is_found_again(void **state)
+TEST(the_first_ticket_of_a_code_is_found_again)
 {
     struct hn_tickets tickets;
     hn_tickets_init(&tickets);
@@ -106,7 +106,7 @@ static void the_first_ticket_of_a_code_is_found_again(void **state)
     hn_tickets_finish(&tickets);
 }
 
-static void a_ticket_is_small(void **state)
+TEST(a_ticket_is_small)
 {
     struct hn_tickets tickets;
     assert_true(sizeof(struct hn_ticket) <= 64);
@@ -123,16 +123,4 @@ static void a_ticket_is_small(void **state)
     hn_tickets_land(&tickets, 1);
     assert_null(tickets.items[1].flight);
     hn_tickets_finish(&tickets);
-}
-
-int test_points(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(points_are_numbered_as_they_are_seen),
-        cmocka_unit_test(points_compare_as_declared),
-        cmocka_unit_test(a_space_of_one_point_has_one),
-        cmocka_unit_test(the_first_ticket_of_a_code_is_found_again),
-        cmocka_unit_test(a_ticket_is_small),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

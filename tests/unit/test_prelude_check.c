@@ -19,6 +19,8 @@ static int close_nvrtc(void **state)
     return 0;
 }
 
+ALL_TESTS(open_nvrtc, close_nvrtc)
+
 static void expect(const char *text, const char *option, const char *message)
 {
     static const char *const entries[] = {"k"};
@@ -41,7 +43,7 @@ static void expect(const char *text, const char *option, const char *message)
     hn_image_finish(&image);
 }
 
-static void a_second_define_is_an_error(void **state)
+TEST(a_second_define_is_an_error)
 {
     expect(PRELUDE "// one\n#define BLOCK 64\n" KERNEL, NULL,
            "/t/k.cu(2): error: macro 'BLOCK' is defined again, but line 2 of the prelude has "
@@ -49,7 +51,7 @@ static void a_second_define_is_an_error(void **state)
            "BLOCK and #endif");
 }
 
-static void an_undef_is_an_error(void **state)
+TEST(an_undef_is_an_error)
 {
     expect(PRELUDE
            "#ifndef N\n#define N 1\n#endif\n# undef BLOCK // own\n#define BLOCK 64\n" KERNEL,
@@ -59,7 +61,7 @@ static void an_undef_is_an_error(void **state)
            "#endif");
 }
 
-static void defaults_and_macros_of_the_templates_own_are_none(void **state)
+TEST(defaults_and_macros_of_the_templates_own_are_none)
 {
     expect(PRELUDE KERNEL, NULL, NULL);
     expect(PRELUDE "#ifndef BLOCK\n#define BLOCK 64\n#endif\n" KERNEL, NULL, NULL);
@@ -67,14 +69,4 @@ static void defaults_and_macros_of_the_templates_own_are_none(void **state)
     expect(PRELUDE "#define BLOCK 128\n" KERNEL, NULL, NULL);
     expect(PRELUDE "#define OWN 1\n#define OWN 2\n#undef OWN\n" KERNEL, NULL, NULL);
     expect(PRELUDE KERNEL, "-DBLOCK=7", NULL);
-}
-
-int test_prelude_check(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_second_define_is_an_error),
-        cmocka_unit_test(an_undef_is_an_error),
-        cmocka_unit_test(defaults_and_macros_of_the_templates_own_are_none),
-    };
-    return cmocka_run_group_tests(tests, open_nvrtc, close_nvrtc);
 }

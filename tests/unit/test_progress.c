@@ -11,7 +11,7 @@ static void assert_clipped(const char *text, size_t columns, const char *expecte
     free(clipped);
 }
 
-static void test_clip(void **state)
+TEST(test_clip)
 {
     assert_clipped("abcdef", 3, "abc");
     assert_clipped("abc", 3, "abc");
@@ -21,7 +21,7 @@ static void test_clip(void **state)
     assert_clipped("\033[31mabc\033[0m", 3, "\033[31mabc\033[0m\033[0m");
 }
 
-static void test_columns(void **state)
+TEST(test_columns)
 {
     assert_int_equal(hn_progress_columns(""), 0);
     assert_int_equal(hn_progress_columns("\033[1m█▌\033[0m a"), 4);
@@ -37,7 +37,7 @@ static void assert_spark(struct hn_progress_view *view, uint64_t finished, size_
     hn_text_finish(&text);
 }
 
-static void test_sparkline(void **state)
+TEST(test_sparkline)
 {
     struct hn_progress_view view = {.unicode = true};
     assert_spark(&view, 10, 4, "");
@@ -54,14 +54,14 @@ static void test_sparkline(void **state)
 }
 
 /* A metric that is maximised is kept negated. */
-static void test_sparkline_of_a_metric(void **state)
+TEST(test_sparkline_of_a_metric)
 {
     struct hn_progress_view view = {
         .unicode = false, .trail = {{1, -100}, {2, -400}, {3, -800}}, .trail_count = 3};
     assert_spark(&view, 3, 3, "##_");
 }
 
-static void test_note_keeps_improvements(void **state)
+TEST(test_note_keeps_improvements)
 {
     struct hn_record record = {.objective = 5};
     struct hn_session_state now = {.finished = 1};
@@ -92,7 +92,7 @@ static void assert_line(const struct hn_session_state *now, const char *expected
     free(line);
 }
 
-static void test_no_early_estimate(void **state)
+TEST(test_no_early_estimate)
 {
     struct hn_session_state now = {.phase = "searching", .points = 100, .chance = NAN};
     now.finished = now.counts[HN_OUTCOME_OK] = 4;
@@ -105,7 +105,7 @@ static void test_no_early_estimate(void **state)
     assert_line(&now, "20/100 | 20.0/s | 4.0 s left");
 }
 
-static void test_compiling(void **state)
+TEST(test_compiling)
 {
     struct hn_session_state now = {.phase = "searching", .points = 100, .chance = NAN};
     now.usage.under_way = 1;
@@ -115,18 +115,4 @@ static void test_compiling(void **state)
     assert_line(&now, "0/100 | 1 compiles, for 12 s");
     now.usage.under_way = 7;
     assert_line(&now, "0/100 | 7 compile, one for 12 s");
-}
-
-int test_progress(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clip),
-        cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_sparkline),
-        cmocka_unit_test(test_sparkline_of_a_metric),
-        cmocka_unit_test(test_note_keeps_improvements),
-        cmocka_unit_test(test_no_early_estimate),
-        cmocka_unit_test(test_compiling),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

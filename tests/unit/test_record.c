@@ -88,7 +88,7 @@ static void assert_records_equal(const struct hn_record *a, const struct hn_reco
     assert_true(a->objective == b->objective && a->final == b->final && a->time == b->time);
 }
 
-static void copy_is_deep(void **state)
+TEST(copy_is_deep)
 {
     struct hn_record record;
     struct hn_record copy;
@@ -101,7 +101,7 @@ static void copy_is_deep(void **state)
     hn_record_finish(&copy);
 }
 
-static void fail_replaces_outcome_and_message(void **state)
+TEST(fail_replaces_outcome_and_message)
 {
     struct hn_record record;
     hn_record_init(&record);
@@ -112,7 +112,7 @@ static void fail_replaces_outcome_and_message(void **state)
     hn_record_finish(&record);
 }
 
-static void json_text_round_trip_is_exact(void **state)
+TEST(json_text_round_trip_is_exact)
 {
     struct hn_record record;
     struct hn_record read;
@@ -132,7 +132,7 @@ static void json_text_round_trip_is_exact(void **state)
 }
 
 /* As older versions wrote them, and as they are read by those. */
-static void records_without_dynamic_shared_memory_do_not_speak_of_it(void **state)
+TEST(records_without_dynamic_shared_memory_do_not_speak_of_it)
 {
     struct hn_record record;
     struct hn_record read;
@@ -151,7 +151,7 @@ static void records_without_dynamic_shared_memory_do_not_speak_of_it(void **stat
     json_decref(json);
 }
 
-static void reals_that_json_can_not_say(void **state)
+TEST(reals_that_json_can_not_say)
 {
     const double reals[] = {NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < 3; i++) {
@@ -165,7 +165,7 @@ static void reals_that_json_can_not_say(void **state)
     }
 }
 
-static void message_that_is_no_utf8_is_kept_readable(void **state)
+TEST(message_that_is_no_utf8_is_kept_readable)
 {
     struct hn_record record;
     hn_record_init(&record);
@@ -182,7 +182,7 @@ static void message_that_is_no_utf8_is_kept_readable(void **state)
     "compile_error, compile_timeout, compile_crash, launch_error, wrong_result, out_of_bounds, "   \
     "device_fault, run_timeout, out_of_memory, worker_crash"
 
-static void nonsense_is_refused_with_its_reason(void **state)
+TEST(nonsense_is_refused_with_its_reason)
 {
     static const char *const cases[][2] = {
         {"[]", "record: found an array, expected an object"},
@@ -233,7 +233,7 @@ static void nonsense_is_refused_with_its_reason(void **state)
     }
 }
 
-static void the_best_is_ok_and_of_the_final_race(void **state)
+TEST(the_best_is_ok_and_of_the_final_race)
 {
     struct hn_record fast = {.outcome = HN_OUTCOME_OK, .objective = 1};
     struct hn_record raced = {.outcome = HN_OUTCOME_OK, .objective = 3, .final = true};
@@ -249,19 +249,4 @@ static void the_best_is_ok_and_of_the_final_race(void **state)
     assert_false(hn_record_beats(&none, NULL));
     assert_true(hn_record_beats(&fast, &none));
     assert_true(hn_record_beats(&slow, &bound));
-}
-
-int test_record(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copy_is_deep),
-        cmocka_unit_test(fail_replaces_outcome_and_message),
-        cmocka_unit_test(the_best_is_ok_and_of_the_final_race),
-        cmocka_unit_test(json_text_round_trip_is_exact),
-        cmocka_unit_test(records_without_dynamic_shared_memory_do_not_speak_of_it),
-        cmocka_unit_test(reals_that_json_can_not_say),
-        cmocka_unit_test(message_that_is_no_utf8_is_kept_readable),
-        cmocka_unit_test(nonsense_is_refused_with_its_reason),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,6 +28,8 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
+ALL_TESTS(make_folder, remove_folder)
+
 static void load(const char *from, struct hn_recording *recording)
 {
     struct hn_error err = {0};
@@ -152,7 +154,7 @@ static void assert_recordings_equal(const struct hn_recording *a, const struct h
         assert_records_equal(&a->records.items[i], &b->records.items[i]);
 }
 
-static void round_trip_is_exact(void **state)
+TEST(round_trip_is_exact)
 {
     const char *const paths[] = {path, packed};
     struct hn_recording recording;
@@ -183,7 +185,7 @@ static char *saved_text(void)
     return text;
 }
 
-static void kernel_tuner_finds_its_members(void **state)
+TEST(kernel_tuner_finds_its_members)
 {
     char *text = saved_text();
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -213,7 +215,7 @@ static void kernel_tuner_finds_its_members(void **state)
     free(text);
 }
 
-static void failures_have_kernel_tuners_names(void **state)
+TEST(failures_have_kernel_tuners_names)
 {
     static const struct {
         enum hn_outcome outcome;
@@ -243,7 +245,7 @@ static void failures_have_kernel_tuners_names(void **state)
     free(text);
 }
 
-static void one_row_a_line(void **state)
+TEST(one_row_a_line)
 {
     char *text = saved_text();
     int rows = 0;
@@ -253,7 +255,7 @@ static void one_row_a_line(void **state)
     free(text);
 }
 
-static void real_file_of_kernel_tuner(void **state)
+TEST(real_file_of_kernel_tuner)
 {
     struct hn_recording recording;
     size_t counts[HN_OUTCOME_COUNT] = {0};
@@ -285,7 +287,7 @@ static void real_file_of_kernel_tuner(void **state)
     hn_recording_finish(&recording);
 }
 
-static void unfinished_file_of_kernel_tuner(void **state)
+TEST(unfinished_file_of_kernel_tuner)
 {
     struct hn_recording recording;
     load(DATA "unfinished.json", &recording);
@@ -318,7 +320,7 @@ static void assert_refused(const char *text, const char *part)
     "{\"device_name\": \"A100\", \"kernel_name\": \"k\", \"problem_size\": [1],"                   \
     " \"tune_params_keys\": [\"a\"], \"cache\": {"
 
-static void nonsense_is_refused_with_its_place(void **state)
+TEST(nonsense_is_refused_with_its_place)
 {
     static const char *const cases[][2] = {
         {"", "line 1, column 0"},
@@ -340,7 +342,7 @@ static void nonsense_is_refused_with_its_place(void **state)
         assert_refused(cases[i][0], cases[i][1]);
 }
 
-static void times_that_are_none_are_failures(void **state)
+TEST(times_that_are_none_are_failures)
 {
     static const char text[] =
         HEAD "\"1\": {\"a\": 1}, \"2\": {\"a\": 2, \"time\": -2},"
@@ -362,7 +364,7 @@ static void times_that_are_none_are_failures(void **state)
     hn_recording_finish(&recording);
 }
 
-static void truncated_recording_of_hone_is_refused(void **state)
+TEST(truncated_recording_of_hone_is_refused)
 {
     char *text = saved_text();
     size_t length = strlen(text);
@@ -382,7 +384,7 @@ static uint32_t next_random(uint32_t *seed)
     return *seed;
 }
 
-static void random_damage_is_refused_or_read(void **state)
+TEST(random_damage_is_refused_or_read)
 {
     static const char marks[] = "{}[]\",:0-9eE.tfn\\ ";
     uint32_t seed = 1;
@@ -404,7 +406,7 @@ static void random_damage_is_refused_or_read(void **state)
     free(text);
 }
 
-static void damaged_gzip_is_refused(void **state)
+TEST(damaged_gzip_is_refused)
 {
     struct hn_recording recording;
     struct hn_error err = {0};
@@ -421,7 +423,7 @@ static void damaged_gzip_is_refused(void **state)
                         "'/nowhere/r.json' can not be read: No such file or directory");
 }
 
-static void newer_format_is_refused(void **state)
+TEST(newer_format_is_refused)
 {
     char *text = saved_text();
     char *format = strstr(text, "\"format\": 1");
@@ -431,7 +433,7 @@ static void newer_format_is_refused(void **state)
     free(text);
 }
 
-static void point_that_does_not_fit_is_not_saved(void **state)
+TEST(point_that_does_not_fit_is_not_saved)
 {
     struct hn_recording recording;
     struct hn_error err = {0};
@@ -440,24 +442,4 @@ static void point_that_does_not_fit_is_not_saved(void **state)
     assert_int_equal(hn_recording_save(path, &recording, &err), HN_ECONFIG);
     assert_string_equal(err.message, "point 2 of the recording has 5 parameters, expected 4");
     hn_recording_finish(&recording);
-}
-
-int test_recording(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip_is_exact),
-        cmocka_unit_test(kernel_tuner_finds_its_members),
-        cmocka_unit_test(failures_have_kernel_tuners_names),
-        cmocka_unit_test(one_row_a_line),
-        cmocka_unit_test(real_file_of_kernel_tuner),
-        cmocka_unit_test(unfinished_file_of_kernel_tuner),
-        cmocka_unit_test(times_that_are_none_are_failures),
-        cmocka_unit_test(nonsense_is_refused_with_its_place),
-        cmocka_unit_test(truncated_recording_of_hone_is_refused),
-        cmocka_unit_test(random_damage_is_refused_or_read),
-        cmocka_unit_test(damaged_gzip_is_refused),
-        cmocka_unit_test(newer_format_is_refused),
-        cmocka_unit_test(point_that_does_not_fit_is_not_saved),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

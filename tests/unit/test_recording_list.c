@@ -8,7 +8,7 @@
 #define RECORDED HONE_SOURCE_DIR "/cache/recorded/nvidia-h200"
 #define ONE RECORDED "/matmul-b_layout-row-k-32-m-4096-n-4096-nvidia-h200-cold.json.gz"
 
-static void folder_gives_the_results_of_a_kernel(void **state)
+TEST(folder_gives_the_results_of_a_kernel)
 {
     struct hn_tuned_list list = {0};
     struct hn_error err = {0};
@@ -27,7 +27,7 @@ static void folder_gives_the_results_of_a_kernel(void **state)
 }
 
 /* As a cache that imports the recording would have it. */
-static void best_is_that_of_a_cache(void **state)
+TEST_WITH(best_is_that_of_a_cache, set_up, tear_down)
 {
     const struct fixture *fixture = *state;
     struct hn_recording recording;
@@ -53,7 +53,7 @@ static void best_is_that_of_a_cache(void **state)
     hn_recording_finish(&recording);
 }
 
-static void what_is_not_asked_for(void **state)
+TEST(what_is_not_asked_for)
 {
     struct hn_tuned_list list = {0};
     struct hn_error err = {0};
@@ -64,14 +64,4 @@ static void what_is_not_asked_for(void **state)
     assert_string_equal(err.message, "'/nowhere' can not be read: No such file or directory");
     assert_int_equal(hn_recording_list(HONE_TEST_DATA "/plans/tiled.json", "tiled", &list, &err),
                      HN_EFORMAT);
-}
-
-int test_recording_list(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(folder_gives_the_results_of_a_kernel),
-        cmocka_unit_test_setup_teardown(best_is_that_of_a_cache, set_up, tear_down),
-        cmocka_unit_test(what_is_not_asked_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

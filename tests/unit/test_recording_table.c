@@ -4,6 +4,8 @@
 #include "bench/search/simulate/recorded.h"
 #include "file_fixture.h"
 
+ALL_TESTS(make_file, remove_file)
+
 static void load_table(const char *text, struct hn_recording_table *table)
 {
     struct hn_error err = {0};
@@ -12,7 +14,7 @@ static void load_table(const char *text, struct hn_recording_table *table)
         fail_msg("%s", err.message);
 }
 
-static void a_table_takes_values_of_any_kind(void **state)
+TEST(a_table_takes_values_of_any_kind)
 {
     struct hn_recording_table table;
     load_table(
@@ -33,7 +35,7 @@ static void a_table_takes_values_of_any_kind(void **state)
     hn_recording_table_finish(&table);
 }
 
-static void a_table_knows_failures_and_costs(void **state)
+TEST(a_table_knows_failures_and_costs)
 {
     struct hn_recording_table table;
     load_table(
@@ -71,7 +73,7 @@ static void a_table_knows_failures_and_costs(void **state)
     hn_recording_table_finish(&table);
 }
 
-static void a_table_of_an_unfinished_file_ends_with_its_last_row(void **state)
+TEST(a_table_of_an_unfinished_file_ends_with_its_last_row)
 {
     struct hn_recording_table table;
     load_table("{\n\"tune_params_keys\": [\"X\"], \"tune_params\": {\"X\": [1, 2]},\n\"cache\": {\n"
@@ -93,7 +95,7 @@ static void fails(const char *text, const char *message)
     assert_string_equal(err.message, expected);
 }
 
-static void what_is_no_recording_is_refused(void **state)
+TEST(what_is_no_recording_is_refused)
 {
     fails("{}", "it is neither a recording of Hone nor a cache file of Kernel Tuner: there is no "
                 "'cache' in it");
@@ -112,15 +114,4 @@ static void what_is_no_recording_is_refused(void **state)
           "a point is given twice");
     fails("{\"times\": [1,\n2], \"cache\": x}",
           "it is no JSON: line 2, column 14: invalid token near 'x'");
-}
-
-int test_recording_table(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_table_takes_values_of_any_kind),
-        cmocka_unit_test(a_table_knows_failures_and_costs),
-        cmocka_unit_test(a_table_of_an_unfinished_file_ends_with_its_last_row),
-        cmocka_unit_test(what_is_no_recording_is_refused),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
 }

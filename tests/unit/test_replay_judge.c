@@ -28,7 +28,7 @@ static enum hn_replay_verdict judge(struct hn_timing was, struct hn_timing now)
 }
 
 /* A record of one process says nothing of how much processes differ. */
-static void records_of_one_process_are_given_a_tenth(void **state)
+TEST(records_of_one_process_are_given_a_tenth)
 {
     assert_int_equal(judge(alone(10.09), alone(10.58)), HN_REPLAY_HOLDS);
     assert_int_equal(judge(alone(10.09), alone(10.70)), HN_REPLAY_SLOWER); /* others are asked */
@@ -39,7 +39,7 @@ static void records_of_one_process_are_given_a_tenth(void **state)
         HN_REPLAY_HOLDS);
 }
 
-static void half_of_the_processes_decide(void **state)
+TEST(half_of_the_processes_decide)
 {
     const struct hn_timing was = in_processes(10.09, 2, 10.08, 10.12, 2400);
     /* One process finds it slower, which is no verdict yet; seven do. */
@@ -54,7 +54,7 @@ static void half_of_the_processes_decide(void **state)
 }
 
 /* Processes that were fast by chance are not what a replay is held against. */
-static void the_longer_of_race_and_processes_is_the_record(void **state)
+TEST(the_longer_of_race_and_processes_is_the_record)
 {
     struct hn_timing was = in_processes(9.10, 5, 9.08, 10.12, 2400);
     const struct hn_timing now = in_processes(10.12, 7, 10.08, 10.19, 2400);
@@ -68,7 +68,7 @@ static void the_longer_of_race_and_processes_is_the_record(void **state)
 }
 
 /* Half an interval of 4% beside a limit of nothing. */
-static void intervals_have_to_be_apart(void **state)
+TEST(intervals_have_to_be_apart)
 {
     struct hn_timing was = in_processes(100, 2, 100, 100, 0);
     struct hn_timing now = alone(103);
@@ -82,7 +82,7 @@ static void intervals_have_to_be_apart(void **state)
     assert_int_equal(hn_replay_judge_time(&was, &now, 0), HN_REPLAY_SLOWER);
 }
 
-static void what_the_machine_lost_is_not_the_kernels(void **state)
+TEST(what_the_machine_lost_is_not_the_kernels)
 {
     const struct hn_timing was = in_processes(10.09, 2, 10.08, 10.12, 2400);
     assert_int_equal(judge(was, in_processes(11.50, 7, 11.4, 11.6, 2100)), HN_REPLAY_MACHINE);
@@ -97,7 +97,7 @@ static void what_the_machine_lost_is_not_the_kernels(void **state)
     assert_int_equal(judge(was, capped), HN_REPLAY_SLOWER);
 }
 
-static void processes_are_gathered(void **state)
+TEST(processes_are_gathered)
 {
     struct hn_timing timing = alone(10.09);
     const struct hn_timing slow = {.median_us = 10.7, .copy_gb_per_s = 2400, .clock_mhz = 1990};
@@ -112,17 +112,4 @@ static void processes_are_gathered(void **state)
     assert_true(timing.middle_us == 10.3);
     assert_true(timing.copy_gb_per_s == 2400 && timing.clock_mhz == 1990);
     assert_true(timing.median_us == 10.09);
-}
-
-int test_replay_judge(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_of_one_process_are_given_a_tenth),
-        cmocka_unit_test(half_of_the_processes_decide),
-        cmocka_unit_test(the_longer_of_race_and_processes_is_the_record),
-        cmocka_unit_test(intervals_have_to_be_apart),
-        cmocka_unit_test(what_the_machine_lost_is_not_the_kernels),
-        cmocka_unit_test(processes_are_gathered),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static void assert_same(const struct hn_roofs *found, const struct hn_roofs *exp
     assert_true(found->tensor.power_limit_w == expected->tensor.power_limit_w);
 }
 
-static void the_newest_of_a_driver_is_kept(void **state)
+TEST_WITH(the_newest_of_a_driver_is_kept, set_up, tear_down)
 {
     const struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -70,7 +70,7 @@ static void the_newest_of_a_driver_is_kept(void **state)
     hn_store_close(store);
 }
 
-static void json_is_exact_both_ways(void **state)
+TEST(json_is_exact_both_ways)
 {
     static const char *const members[] = {"copy_gb_per_s", "l2_gb_per_s", "fp32_gflops",
                                           "launch_us",     "measured",    "driver"};
@@ -114,7 +114,7 @@ static void assert_near(double found, double expected)
 }
 
 /* The double says in tests/double/templates.c how fast it is. */
-static void a_device_is_measured(void **state)
+TEST(a_device_is_measured)
 {
     struct hn_driver driver;
     struct hn_device device;
@@ -139,7 +139,7 @@ static void a_device_is_measured(void **state)
     hn_driver_close(&driver);
 }
 
-static void a_program_that_does_not_fit_is_refused(void **state)
+TEST(a_program_that_does_not_fit_is_refused)
 {
     struct hn_driver driver;
     struct hn_device device;
@@ -175,7 +175,7 @@ static void assert_roof(const struct hn_backend *backend, const struct hn_record
     assert_near(roof.share, share);
 }
 
-static void what_takes_longest_is_the_roof(void **state)
+TEST(what_takes_longest_is_the_roof)
 {
     const struct hn_roofs roofs = make_roofs("580.1", 1);
     struct hn_task task = {.regime = HN_COLD};
@@ -204,7 +204,7 @@ static void what_takes_longest_is_the_roof(void **state)
     hn_record_finish(&record);
 }
 
-static void tensor_cores_have_their_own_roofs(void **state)
+TEST(tensor_cores_have_their_own_roofs)
 {
     struct hn_roofs roofs = make_roofs("580.1", 1);
     struct hn_device device = {.l2_bytes = 60 << 20};
@@ -236,7 +236,7 @@ static void tensor_cores_have_their_own_roofs(void **state)
     assert_false(hn_roofs_have_pipe(100, HN_PIPE_BF16));
 }
 
-static void roofs_have_a_text(void **state)
+TEST(roofs_have_a_text)
 {
     struct hn_roofs roofs = make_roofs("580.82", 1795296456);
     struct hn_text text;
@@ -254,18 +254,4 @@ static void roofs_have_a_text(void **state)
     assert_string_equal(text.data,
                         "BF16 712 TFLOP/s at 1612 MHz, TF32 356 TFLOP/s; power limit 700 W");
     hn_text_finish(&text);
-}
-
-int test_roofs(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_newest_of_a_driver_is_kept),
-        cmocka_unit_test(json_is_exact_both_ways),
-        cmocka_unit_test(a_device_is_measured),
-        cmocka_unit_test(a_program_that_does_not_fit_is_refused),
-        cmocka_unit_test(what_takes_longest_is_the_roof),
-        cmocka_unit_test(tensor_cores_have_their_own_roofs),
-        cmocka_unit_test(roofs_have_a_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static void expect_choice(const struct hn_rule *rule, const struct choice *choic
     hn_bindings_finish(&problem);
 }
 
-static void the_leaf_is_taken_or_the_next_that_can_be_used(void **state)
+TEST(the_leaf_is_taken_or_the_next_that_can_be_used)
 {
     static const struct choice choices[] = {
         {"M=64,N=64,ORDER=row", 0, 0, true},
@@ -57,7 +57,7 @@ static void the_leaf_is_taken_or_the_next_that_can_be_used(void **state)
     hn_rule_finish(&rule);
 }
 
-static void features_are_those_of_the_nearest_inside(void **state)
+TEST(features_are_those_of_the_nearest_inside)
 {
     struct hn_rule rule;
     struct hn_bindings problem;
@@ -75,7 +75,7 @@ static void features_are_those_of_the_nearest_inside(void **state)
 }
 
 /* Problems that are inside, and some that are not. */
-static void a_program_finds_the_same_leaf(void **state)
+TEST(a_program_finds_the_same_leaf)
 {
     static const char *const words[] = {"row", "column", "diagonal"};
     struct hn_rule rule;
@@ -102,7 +102,7 @@ static void a_program_finds_the_same_leaf(void **state)
     hn_rule_finish(&rule);
 }
 
-static void a_range_that_is_not_whole_has_reals(void **state)
+TEST(a_range_that_is_not_whole_has_reals)
 {
     static const struct choice choices[] = {
         {"SKEW=0", 0, 0, false},   {"SKEW=0.5", 0, 0, true}, {"SKEW=1", 0, 0, true},
@@ -123,7 +123,7 @@ static void a_range_that_is_not_whole_has_reals(void **state)
     hn_rule_finish(&rule);
 }
 
-static void json_is_exact_both_ways(void **state)
+TEST(json_is_exact_both_ways)
 {
     struct hn_rule rule;
     json_t *given = parse_quoted(rule_text);
@@ -203,7 +203,7 @@ static char *replace(const char *text, const char *part, const char *with)
     return made;
 }
 
-static void what_is_no_rule_is_refused(void **state)
+TEST(what_is_no_rule_is_refused)
 {
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         struct hn_rule rule;
@@ -219,7 +219,7 @@ static void what_is_no_rule_is_refused(void **state)
     }
 }
 
-static void what_it_is_for_is_told(void **state)
+TEST(what_it_is_for_is_told)
 {
     struct hn_rule rule;
     struct hn_text text;
@@ -232,7 +232,7 @@ static void what_it_is_for_is_told(void **state)
     hn_rule_finish(&rule);
 }
 
-static void both_losses_are_told(void **state)
+TEST(both_losses_are_told)
 {
     struct hn_rule rule;
     struct hn_text text;
@@ -251,19 +251,4 @@ static void both_losses_are_told(void **state)
                         "each in the mean, 7.0% at worst");
     hn_text_finish(&text);
     hn_rule_finish(&rule);
-}
-
-int test_rule(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_leaf_is_taken_or_the_next_that_can_be_used),
-        cmocka_unit_test(features_are_those_of_the_nearest_inside),
-        cmocka_unit_test(a_program_finds_the_same_leaf),
-        cmocka_unit_test(a_range_that_is_not_whole_has_reals),
-        cmocka_unit_test(json_is_exact_both_ways),
-        cmocka_unit_test(what_is_no_rule_is_refused),
-        cmocka_unit_test(what_it_is_for_is_told),
-        cmocka_unit_test(both_losses_are_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

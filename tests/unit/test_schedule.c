@@ -34,7 +34,7 @@ static void check(struct hn_schedule *schedule, const int *expected, size_t coun
         assert_int_equal(tell(schedule, 0), expected[i]);
 }
 
-static void the_fastest_is_told_first(void **state)
+TEST(the_fastest_is_told_first)
 {
     struct hn_schedule schedule = make(8);
     static const double compile_ms[] = {5000, 900, 400, 900};
@@ -50,7 +50,7 @@ static void the_fastest_is_told_first(void **state)
 
 /* What takes no time worth speaking of: before each proposal half of the look-ahead is not
  * compiled, and all of it not finished. */
-static void noise_changes_no_order(void **state)
+TEST(noise_changes_no_order)
 {
     for (unsigned look_ahead = 1; look_ahead <= 32; look_ahead++) {
         struct hn_schedule schedule = make(look_ahead);
@@ -75,7 +75,7 @@ static void noise_changes_no_order(void **state)
     }
 }
 
-static void what_is_not_known_is_waited_for_as_long_as_it_may_be_first(void **state)
+TEST(what_is_not_known_is_waited_for_as_long_as_it_may_be_first)
 {
     struct hn_schedule schedule = make(8);
     propose(&schedule, 0, 0);
@@ -94,7 +94,7 @@ static void what_is_not_known_is_waited_for_as_long_as_it_may_be_first(void **st
     hn_schedule_finish(&schedule);
 }
 
-static void a_point_again_is_told_with_its_first_ticket(void **state)
+TEST(a_point_again_is_told_with_its_first_ticket)
 {
     struct hn_schedule schedule = make(16);
     propose(&schedule, 0, 2000);
@@ -107,7 +107,7 @@ static void a_point_again_is_told_with_its_first_ticket(void **state)
 }
 
 /* While the GPU is at a long evaluation what compiles goes on. */
-static void evaluations_take_their_time(void **state)
+TEST(evaluations_take_their_time)
 {
     struct hn_schedule schedule = make(8);
     propose(&schedule, 0, 3000);
@@ -119,7 +119,7 @@ static void evaluations_take_their_time(void **state)
     hn_schedule_finish(&schedule);
 }
 
-static void only_so_many_cores_compile(void **state)
+TEST(only_so_many_cores_compile)
 {
     struct hn_schedule schedule = make(128);
     for (uint64_t t = 0; t < HN_SCHEDULE_CORES; t++)
@@ -129,17 +129,4 @@ static void only_so_many_cores_compile(void **state)
         assert_int_equal(tell(&schedule, 0), 10 * t);
     assert_int_equal(tell(&schedule, 0), 1);
     hn_schedule_finish(&schedule);
-}
-
-int test_schedule(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_fastest_is_told_first),
-        cmocka_unit_test(noise_changes_no_order),
-        cmocka_unit_test(what_is_not_known_is_waited_for_as_long_as_it_may_be_first),
-        cmocka_unit_test(a_point_again_is_told_with_its_first_ticket),
-        cmocka_unit_test(evaluations_take_their_time),
-        cmocka_unit_test(only_so_many_cores_compile),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 /* One answer: the header's lookup, compiled, and the library's, which reads the cache, are asked
  * the same questions. */
 
+EACH_TEST(set_up, tear_down)
+
 enum { QUESTIONS = 10000 };
 
 /* As it was compiled, a point that freezes K computes no other. */
@@ -111,7 +113,7 @@ static void count_grades(const char *answers, int *grades)
         grades[grade]++;
 }
 
-static void test_one_answer(void **state)
+TEST(test_one_answer)
 {
     const struct fixture *fixture = *state;
     struct hn_config *config;
@@ -160,12 +162,4 @@ static void test_one_answer(void **state)
     hn_text_finish(&answers.text);
     hn_export_finish(&export);
     hn_config_destroy(config);
-}
-
-int test_select(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_one_answer, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

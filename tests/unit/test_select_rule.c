@@ -6,6 +6,8 @@
 /* One choice: the header's rule, compiled, and hn_rule_choose, by whether the plan takes the point.
  */
 
+EACH_TEST(set_up, tear_down)
+
 enum { RULES = 4, SIZES_OF_A_RULE = 50000 };
 
 /* What both draw, here and in the program that includes the header. */
@@ -259,7 +261,7 @@ static void write_header(const struct fixture *fixture, struct hn_export *export
     hn_text_finish(&header);
 }
 
-static void test_rules(void **state)
+TEST(test_rules)
 {
     const struct fixture *fixture = *state;
     struct hn_config *config;
@@ -307,12 +309,4 @@ static void test_rules(void **state)
         hn_text_finish(&text);
     }
     hn_config_destroy(config);
-}
-
-int test_select_rule(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_rules, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

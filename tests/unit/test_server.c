@@ -4,7 +4,9 @@
 #include "tuner/server/server.h"
 #include "tuner/server/session_row.h"
 
-static void no_name_has_a_password(void **state)
+EACH_TEST(set_up, tear_down)
+
+TEST(no_name_has_a_password)
 {
     static const struct {
         const char *uri;
@@ -58,7 +60,7 @@ static json_t *row_of(struct fixture *fixture)
     return json;
 }
 
-static void a_row_reads_as_it_was_written(void **state)
+TEST(a_row_reads_as_it_was_written)
 {
     struct hn_session_row row;
     struct hn_identity identity;
@@ -77,7 +79,7 @@ static void a_row_reads_as_it_was_written(void **state)
     json_decref(json);
 }
 
-static void a_changed_row_is_refused(void **state)
+TEST(a_changed_row_is_refused)
 {
     static const char *const texts[] = {"kernel",  "problem", "device",   "driver", "origin",
                                         "command", "machine", "checksum", "subject"};
@@ -92,14 +94,4 @@ static void a_changed_row_is_refused(void **state)
             hn_session_row_finish(&row);
             json_decref(json);
         }
-}
-
-int test_server(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(no_name_has_a_password),
-        TEST(a_row_reads_as_it_was_written),
-        TEST(a_changed_row_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@ static struct hn_session_options exhaustive(void)
         .strategy = hn_strategy_find("exhaustive"), .seed = 1, .command = "hone tune"};
 }
 
-static void every_point_is_accounted_for(void **state)
+TEST(every_point_is_accounted_for)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -50,7 +50,7 @@ static void every_point_is_accounted_for(void **state)
     finish_grid(&grid);
 }
 
-static void the_fastest_is_the_best(void **state)
+TEST(the_fastest_is_the_best)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -70,7 +70,7 @@ static void the_fastest_is_the_best(void **state)
     finish_grid(&grid);
 }
 
-static void ranking_starts_with_the_best_and_counts_the_tied(void **state)
+TEST(ranking_starts_with_the_best_and_counts_the_tied)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -107,7 +107,7 @@ static void expect_duplicate(const struct hn_session *session, int point, double
 }
 
 /* The lowest ticket is the original, also when it is compiled last. */
-static void duplicates_take_the_time_of_the_lowest_ticket(void **state)
+TEST(duplicates_take_the_time_of_the_lowest_ticket)
 {
     for (int delay = 0; delay <= 60; delay += 30) {
         struct grid grid;
@@ -140,7 +140,7 @@ static int turn_of(const struct scripted *backend, int point)
 
 /* Where nobody is told of the sequence, the GPU does not wait for a slow compilation; what has its
  * code and was measured meanwhile is the original. */
-static void a_slow_compilation_holds_up_nobody(void **state)
+TEST(a_slow_compilation_holds_up_nobody)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -161,7 +161,7 @@ static void a_slow_compilation_holds_up_nobody(void **state)
 
 /* Nor does the ladder hold up itself where somebody is told of what comes behind it, which waits
  * for all of it. */
-static void a_slow_step_of_the_ladder_holds_up_no_other(void **state)
+TEST(a_slow_step_of_the_ladder_holds_up_no_other)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -176,7 +176,7 @@ static void a_slow_step_of_the_ladder_holds_up_no_other(void **state)
     finish_grid(&grid);
 }
 
-static void duplicates_of_a_failure_fail(void **state)
+TEST(duplicates_of_a_failure_fail)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -207,7 +207,7 @@ static int find_censor(const struct scripted *backend, int end, double us)
     return -1;
 }
 
-static void early_stops_look_back(void **state)
+TEST(early_stops_look_back)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -235,7 +235,7 @@ static void early_stops_look_back(void **state)
     finish_grid(&grid);
 }
 
-static void full_stops_nothing(void **state)
+TEST(full_stops_nothing)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -251,7 +251,7 @@ static void full_stops_nothing(void **state)
     finish_grid(&grid);
 }
 
-static void ladder_is_first_and_measured_in_full(void **state)
+TEST(ladder_is_first_and_measured_in_full)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -276,7 +276,7 @@ static void ladder_is_first_and_measured_in_full(void **state)
     finish_grid(&grid);
 }
 
-static void budget_counts_evaluations(void **state)
+TEST(budget_counts_evaluations)
 {
     static const uint64_t budgets[] = {1, 2, 50, 399, 1000};
     for (size_t i = 0; i < sizeof budgets / sizeof budgets[0]; i++) {
@@ -297,7 +297,7 @@ static void budget_counts_evaluations(void **state)
     }
 }
 
-static void budget_of_time_ends_the_search(void **state)
+TEST(budget_of_time_ends_the_search)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -314,7 +314,7 @@ static void budget_of_time_ends_the_search(void **state)
 }
 
 /* What was compiled in time is the result of a search that would have none. */
-static void the_first_result_is_waited_for(void **state)
+TEST(the_first_result_is_waited_for)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -334,7 +334,7 @@ static void the_first_result_is_waited_for(void **state)
 }
 
 /* Compilations that have no end are killed in time for the final race, and are no failures. */
-static void the_race_has_its_part_of_the_budget(void **state)
+TEST(the_race_has_its_part_of_the_budget)
 {
     enum { STUCK = 4 };
     struct grid grid;
@@ -358,7 +358,7 @@ static void the_race_has_its_part_of_the_budget(void **state)
     finish_grid(&grid);
 }
 
-static void seed_alone_gives_the_random_points(void **state)
+TEST(seed_alone_gives_the_random_points)
 {
     struct grid grids[3];
     for (int i = 0; i < 3; i++) {
@@ -377,7 +377,7 @@ static void seed_alone_gives_the_random_points(void **state)
         finish_grid(&grids[i]);
 }
 
-static void nothing_valid_is_no_failure_of_the_run(void **state)
+TEST(nothing_valid_is_no_failure_of_the_run)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -418,7 +418,7 @@ static enum hn_outcome outcome_of(const struct hn_session *session, int point)
     return record_of(session, point)->outcome;
 }
 
-static void given_points_are_measured_in_full_unless_they_are_hasty(void **state)
+TEST(given_points_are_measured_in_full_unless_they_are_hasty)
 {
     static const char *const strategies[] = {"exhaustive", "model"};
     for (int i = 0; i < 4; i++) {
@@ -439,7 +439,7 @@ static void given_points_are_measured_in_full_unless_they_are_hasty(void **state
 }
 
 /* 90 and 100 us can be told apart, and 500 us is far behind. */
-static void who_is_wanted_in_the_race_is_in_it(void **state)
+TEST(who_is_wanted_in_the_race_is_in_it)
 {
     static const double within[] = {0, 0.2, INFINITY};
     static const int raced[] = {1, 2, 4};
@@ -456,29 +456,4 @@ static void who_is_wanted_in_the_race_is_in_it(void **state)
         hn_session_destroy(session);
         finish_grid(&grid);
     }
-}
-
-int test_session(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_point_is_accounted_for),
-        cmocka_unit_test(the_fastest_is_the_best),
-        cmocka_unit_test(ranking_starts_with_the_best_and_counts_the_tied),
-        cmocka_unit_test(duplicates_take_the_time_of_the_lowest_ticket),
-        cmocka_unit_test(a_slow_compilation_holds_up_nobody),
-        cmocka_unit_test(duplicates_of_a_failure_fail),
-        cmocka_unit_test(early_stops_look_back),
-        cmocka_unit_test(full_stops_nothing),
-        cmocka_unit_test(a_slow_step_of_the_ladder_holds_up_no_other),
-        cmocka_unit_test(the_first_result_is_waited_for),
-        cmocka_unit_test(ladder_is_first_and_measured_in_full),
-        cmocka_unit_test(budget_counts_evaluations),
-        cmocka_unit_test(budget_of_time_ends_the_search),
-        cmocka_unit_test(the_race_has_its_part_of_the_budget),
-        cmocka_unit_test(seed_alone_gives_the_random_points),
-        cmocka_unit_test(nothing_valid_is_no_failure_of_the_run),
-        cmocka_unit_test(given_points_are_measured_in_full_unless_they_are_hasty),
-        cmocka_unit_test(who_is_wanted_in_the_race_is_in_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

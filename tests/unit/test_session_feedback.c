@@ -207,7 +207,7 @@ static void assert_same_log(const char *expected, const char *found)
 }
 
 /* Whatever the number of compilers and the order in which things end, a strategy hears the same. */
-static void measurements_alone_determine_the_sequence(void **state)
+TEST(measurements_alone_determine_the_sequence)
 {
     char *first = NULL;
     for (unsigned i = 0; i < 8; i++) {
@@ -237,7 +237,7 @@ static void measurements_alone_determine_the_sequence(void **state)
 
 /* As they are compiled, of which some take long: whatever the number of compilers and the order in
  * which things end, a strategy hears the same, and not in the order of its proposals. */
-static void times_of_compiling_determine_the_order(void **state)
+TEST(times_of_compiling_determine_the_order)
 {
     char *first = NULL;
     for (unsigned i = 0; i < 8; i++) {
@@ -271,7 +271,7 @@ static void times_of_compiling_determine_the_order(void **state)
 }
 
 /* What compiles for longer than others took holds up nobody, as long as there is another core. */
-static void a_slow_compilation_holds_up_no_feedback(void **state)
+TEST(a_slow_compilation_holds_up_no_feedback)
 {
     struct grid grid;
     struct hn_session_options options = options_of(&feedback);
@@ -296,7 +296,7 @@ static void a_slow_compilation_holds_up_no_feedback(void **state)
 
 /* At the end of a budget nobody asks for an order any more: what waited behind a compilation that
  * does not end is measured, though the strategy was not told of it. */
-static void what_is_compiled_at_the_end_is_measured(void **state)
+TEST(what_is_compiled_at_the_end_is_measured)
 {
     struct grid grid;
     struct hn_session_options options = options_of(&feedback);
@@ -323,7 +323,7 @@ static void what_is_compiled_at_the_end_is_measured(void **state)
 }
 
 /* The same for other look-aheads than the usual one; each has a sequence of its own. */
-static void the_look_ahead_is_exact(void **state)
+TEST(the_look_ahead_is_exact)
 {
     static const unsigned look_aheads[] = {1, 2, 3, 7, 128, 4096};
     char *sequences[6] = {NULL};
@@ -352,7 +352,7 @@ static void the_look_ahead_is_exact(void **state)
 }
 
 /* What a session is not told is as the config says. */
-static void the_config_has_a_look_ahead(void **state)
+TEST(the_config_has_a_look_ahead)
 {
     for (unsigned given = 0; given < 3; given += 2) {
         struct grid grid;
@@ -368,7 +368,7 @@ static void the_config_has_a_look_ahead(void **state)
 }
 
 /* Never waits where there is nothing to wait for: what a compilation made known is told at once. */
-static void nothing_is_waited_for_in_vain(void **state)
+TEST(nothing_is_waited_for_in_vain)
 {
     for (unsigned look_ahead = 1; look_ahead <= 64; look_ahead *= 4) {
         struct grid grid;
@@ -383,7 +383,7 @@ static void nothing_is_waited_for_in_vain(void **state)
 }
 
 /* Points come up again: they are told again, and nothing is done twice. */
-static void a_known_point_is_told_and_not_measured_again(void **state)
+TEST(a_known_point_is_told_and_not_measured_again)
 {
     struct grid grid;
     start_probe(300);
@@ -399,7 +399,7 @@ static void a_known_point_is_told_and_not_measured_again(void **state)
     finish_grid(&grid);
 }
 
-static void a_strategy_that_repeats_itself_ends(void **state)
+TEST(a_strategy_that_repeats_itself_ends)
 {
     static const struct hn_strategy_kind *const kinds[] = {&feedback, &ahead};
     for (int i = 0; i < 2; i++) {
@@ -433,7 +433,7 @@ static void check_declined(struct hn_session *session, const struct grid *grid)
     assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_SKIPPED], skipped);
 }
 
-static void what_is_declined_is_skipped(void **state)
+TEST(what_is_declined_is_skipped)
 {
     static const struct hn_strategy_kind *const kinds[] = {&feedback, &ahead};
     for (int i = 0; i < 2; i++) {
@@ -452,7 +452,7 @@ static void what_is_declined_is_skipped(void **state)
 
 /* The ladder and the incumbent are no tickets of the strategy; what it says of their points when it
  * comes to them is too late. */
-static void given_points_are_not_declined(void **state)
+TEST(given_points_are_not_declined)
 {
     struct grid grid;
     start_probe(100);
@@ -471,20 +471,4 @@ static int finish_probe(void **state)
     return 0;
 }
 
-int test_session_feedback(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measurements_alone_determine_the_sequence),
-        cmocka_unit_test(times_of_compiling_determine_the_order),
-        cmocka_unit_test(a_slow_compilation_holds_up_no_feedback),
-        cmocka_unit_test(what_is_compiled_at_the_end_is_measured),
-        cmocka_unit_test(the_look_ahead_is_exact),
-        cmocka_unit_test(the_config_has_a_look_ahead),
-        cmocka_unit_test(nothing_is_waited_for_in_vain),
-        cmocka_unit_test(a_known_point_is_told_and_not_measured_again),
-        cmocka_unit_test(a_strategy_that_repeats_itself_ends),
-        cmocka_unit_test(what_is_declined_is_skipped),
-        cmocka_unit_test(given_points_are_not_declined),
-    };
-    return cmocka_run_group_tests(tests, NULL, finish_probe);
-}
+ALL_TESTS(NULL, finish_probe)

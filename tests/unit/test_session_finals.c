@@ -43,7 +43,7 @@ static void make_liar(struct grid *grid)
     grid->backend.fates[390] = (struct fate){.us = 50.2};
 }
 
-static void a_liar_falls_on_the_second_seed(void **state)
+TEST(a_liar_falls_on_the_second_seed)
 {
     for (unsigned shuffle = 0; shuffle < 4; shuffle++) {
         struct grid grid;
@@ -65,7 +65,7 @@ static void a_liar_falls_on_the_second_seed(void **state)
     }
 }
 
-static void what_a_liar_stopped_is_measured_after_all(void **state)
+TEST(what_a_liar_stopped_is_measured_after_all)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -88,7 +88,7 @@ static void what_a_liar_stopped_is_measured_after_all(void **state)
 }
 
 /* The cache has the liar as wrong, and nothing that is stopped by it. */
-static void a_fall_is_remembered(void **state)
+TEST_WITH(a_fall_is_remembered, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct grid grid;
@@ -109,7 +109,7 @@ static void a_fall_is_remembered(void **state)
 }
 
 /* The run ends between the fall and the measurements that it calls for: the next one makes them. */
-static void a_fall_is_made_good_by_the_next_session(void **state)
+TEST_WITH(a_fall_is_made_good_by_the_next_session, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct grid grid;
@@ -139,7 +139,7 @@ static void a_fall_is_made_good_by_the_next_session(void **state)
     hn_store_close(store);
 }
 
-static void a_finalist_falls_in_the_race(void **state)
+TEST(a_finalist_falls_in_the_race)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -158,7 +158,7 @@ static void a_finalist_falls_in_the_race(void **state)
     finish_grid(&grid);
 }
 
-static void times_stand_when_a_race_comes_to_no_end(void **state)
+TEST(times_stand_when_a_race_comes_to_no_end)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -175,7 +175,7 @@ static void times_stand_when_a_race_comes_to_no_end(void **state)
     finish_grid(&grid);
 }
 
-static void everything_fails_on_the_second_seed(void **state)
+TEST(everything_fails_on_the_second_seed)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -193,7 +193,7 @@ static void everything_fails_on_the_second_seed(void **state)
 }
 
 /* The best and the summary's first are the same point, however the strategy came to it. */
-static void equals_have_one_order(void **state)
+TEST(equals_have_one_order)
 {
     for (uint64_t seed = 1; seed < 6; seed++) {
         struct grid grid;
@@ -215,7 +215,7 @@ static void equals_have_one_order(void **state)
 }
 
 /* Point 200 takes 100 us, also in the race. */
-static void the_best_is_measured_in_other_processes(void **state)
+TEST(the_best_is_measured_in_other_processes)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -237,7 +237,7 @@ static void the_best_is_measured_in_other_processes(void **state)
     finish_grid(&grid);
 }
 
-static void who_fails_in_another_process_falls(void **state)
+TEST(who_fails_in_another_process_falls)
 {
     struct grid grid;
     struct hn_session_options options = exhaustive();
@@ -252,7 +252,7 @@ static void who_fails_in_another_process_falls(void **state)
     finish_grid(&grid);
 }
 
-static void images_of_the_best_are_kept(void **state)
+TEST_WITH(images_of_the_best_are_kept, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct grid grid;
@@ -275,22 +275,4 @@ static void images_of_the_best_are_kept(void **state)
     hn_session_destroy(session);
     finish_grid(&grid);
     hn_store_close(store);
-}
-
-int test_session_finals(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_liar_falls_on_the_second_seed),
-        cmocka_unit_test(what_a_liar_stopped_is_measured_after_all),
-        TEST(a_fall_is_remembered),
-        TEST(a_fall_is_made_good_by_the_next_session),
-        cmocka_unit_test(a_finalist_falls_in_the_race),
-        cmocka_unit_test(times_stand_when_a_race_comes_to_no_end),
-        cmocka_unit_test(everything_fails_on_the_second_seed),
-        cmocka_unit_test(equals_have_one_order),
-        cmocka_unit_test(the_best_is_measured_in_other_processes),
-        cmocka_unit_test(who_fails_in_another_process_falls),
-        TEST(images_of_the_best_are_kept),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 #include "base/interrupt.h"
 #include "tuner/session/session_internal.h"
 
+EACH_TEST(set_up, tear_down)
+
 static struct hn_session_options exhaustive(void)
 {
     return (struct hn_session_options){
@@ -53,7 +55,7 @@ static void expect_no_work(const struct scripted *backend)
     assert_int_equal(backend->reseeds, 0);
 }
 
-static void second_session_does_no_work(void **state)
+TEST(second_session_does_no_work)
 {
     struct fixture *fixture = *state;
     struct grid grid;
@@ -80,7 +82,7 @@ static void second_session_does_no_work(void **state)
 
 /* Times of the race lie above those of the search: one that was left out is now before them all,
  * which is no reason to race again. */
-static void a_race_that_shifts_times_is_not_repeated(void **state)
+TEST(a_race_that_shifts_times_is_not_repeated)
 {
     struct fixture *fixture = *state;
     struct hn_session_options options = exhaustive();
@@ -126,7 +128,7 @@ static void tune_interrupted(const char *path, int at)
     assert_int_equal(code, 0);
 }
 
-static void an_interrupted_session_goes_on(void **state)
+TEST(an_interrupted_session_goes_on)
 {
     struct fixture *fixture = *state;
     struct grid grid;
@@ -175,19 +177,19 @@ static void interrupt_final(const struct fixture *fixture, int before_last)
     hn_store_close(store);
 }
 
-static void an_interrupted_final_is_held_again(void **state)
+TEST(an_interrupted_final_is_held_again)
 {
     interrupt_final(*state, 1);
 }
 
 /* The last evaluation is that of the winner after the race: cut short, the race counts for nothing.
  */
-static void an_interrupted_audit_is_held_again(void **state)
+TEST(an_interrupted_audit_is_held_again)
 {
     interrupt_final(*state, 0);
 }
 
-static void a_run_failure_keeps_what_was_finished(void **state)
+TEST(a_run_failure_keeps_what_was_finished)
 {
     struct fixture *fixture = *state;
     struct grid grid;
@@ -215,7 +217,7 @@ static void a_run_failure_keeps_what_was_finished(void **state)
     hn_store_close(store);
 }
 
-static void retry_failed_tries_failures_alone(void **state)
+TEST(retry_failed_tries_failures_alone)
 {
     struct fixture *fixture = *state;
     struct grid grid;
@@ -239,7 +241,7 @@ static void retry_failed_tries_failures_alone(void **state)
     hn_store_close(store);
 }
 
-static void full_measures_early_stops_again(void **state)
+TEST(full_measures_early_stops_again)
 {
     struct fixture *fixture = *state;
     struct grid grid;
@@ -264,7 +266,7 @@ static void full_measures_early_stops_again(void **state)
 
 /* What a duplicate or an early stop was held against is outside of the restricted space: they are
  * measured on their own there, and one of them wins. */
-static void a_part_of_the_space_has_its_own_best(void **state)
+TEST(a_part_of_the_space_has_its_own_best)
 {
     struct fixture *fixture = *state;
     struct hn_session_options options = exhaustive();
@@ -287,7 +289,7 @@ static void a_part_of_the_space_has_its_own_best(void **state)
 
 /* A better point found since the last race is not outranked by the winner of that race, whose own
  * race it has to win first. */
-static void what_is_new_races_the_best_so_far(void **state)
+TEST(what_is_new_races_the_best_so_far)
 {
     struct fixture *fixture = *state;
     struct grid grid;
@@ -327,14 +329,14 @@ static void race_twice(const char *path, double factor, int races)
 }
 
 /* A race slows all down alike: by a little it is settled. */
-static void a_slower_race_is_settled(void **state)
+TEST(a_slower_race_is_settled)
 {
     const struct fixture *fixture = *state;
     race_twice(fixture->path, 1.08, 1);
 }
 
 /* By more, those who look better by their times of the search meet the winner in another race. */
-static void who_looks_better_meets_the_winner(void **state)
+TEST(who_looks_better_meets_the_winner)
 {
     const struct fixture *fixture = *state;
     race_twice(fixture->path, 1.2, 2);
@@ -342,7 +344,7 @@ static void who_looks_better_meets_the_winner(void **state)
 
 /* Records are read back when they are asked for: a session holds those of the best few, in the
  * first run as in one over the cache. */
-static void what_is_in_the_cache_is_not_held(void **state)
+TEST(what_is_in_the_cache_is_not_held)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -367,7 +369,7 @@ static void what_is_in_the_cache_is_not_held(void **state)
 }
 
 /* All that a stranger says of the whole space spares no measurement. */
-static void what_is_imported_is_measured(void **state)
+TEST(what_is_imported_is_measured)
 {
     struct fixture *fixture = *state;
     struct grid grid;
@@ -396,7 +398,7 @@ static double impatience(const struct hn_strategy *strategy)
 }
 
 /* It is no failure: whoever looks again may have more time. */
-static void what_was_stopped_is_compiled_again(void **state)
+TEST(what_was_stopped_is_compiled_again)
 {
     struct fixture *fixture = *state;
     struct hn_strategy_kind hurried = *hn_strategy_find("exhaustive");
@@ -427,7 +429,7 @@ static void what_was_stopped_is_compiled_again(void **state)
 }
 
 /* Somebody may prune the cache meanwhile. */
-static void a_record_that_is_gone_is_said(void **state)
+TEST(a_record_that_is_gone_is_said)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -446,19 +448,4 @@ static void a_record_that_is_gone_is_said(void **state)
     hn_session_destroy(session);
     finish_grid(&grid);
     hn_store_close(store);
-}
-
-int test_session_resume(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(second_session_does_no_work),          TEST(a_race_that_shifts_times_is_not_repeated),
-        TEST(an_interrupted_session_goes_on),       TEST(an_interrupted_final_is_held_again),
-        TEST(an_interrupted_audit_is_held_again),   TEST(a_run_failure_keeps_what_was_finished),
-        TEST(retry_failed_tries_failures_alone),    TEST(full_measures_early_stops_again),
-        TEST(a_part_of_the_space_has_its_own_best), TEST(what_is_new_races_the_best_so_far),
-        TEST(what_is_in_the_cache_is_not_held),     TEST(what_is_imported_is_measured),
-        TEST(a_record_that_is_gone_is_said),        TEST(a_slower_race_is_settled),
-        TEST(who_looks_better_meets_the_winner),    TEST(what_was_stopped_is_compiled_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

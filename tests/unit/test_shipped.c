@@ -148,18 +148,18 @@ static size_t look_at_all(const char *pattern, size_t least)
     return faults;
 }
 
-static void every_recording_is_of_what_is_shipped(void **state)
+TEST(every_recording_is_of_what_is_shipped)
 {
     assert_int_equal(look_at_all(RECORDED "*/*.json.gz", 40), 0);
 }
 
-static void so_are_rules_and_what_lies_beside_them(void **state)
+TEST(so_are_rules_and_what_lies_beside_them)
 {
     assert_int_equal(look_at_all(RECORDED "*/families/*.gz", 4), 0);
 }
 
 /* All that Hone measures now, of the device and driver of the recordings beside them. */
-static void roofs_are_whole_and_of_the_same_device(void **state)
+TEST(roofs_are_whole_and_of_the_same_device)
 {
     json_error_t where;
     struct hn_roofs roofs;
@@ -183,14 +183,4 @@ static void roofs_are_whole_and_of_the_same_device(void **state)
     assert_string_equal(roofs.driver, recording.version.driver);
     hn_recording_finish(&recording);
     json_decref(document);
-}
-
-int test_shipped(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_recording_is_of_what_is_shipped),
-        cmocka_unit_test(so_are_rules_and_what_lies_beside_them),
-        cmocka_unit_test(roofs_are_whole_and_of_the_same_device),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 #include "bench/search/simulate/scale.h"
 #include "file_fixture.h"
 
+ALL_TESTS(make_file, remove_file)
+
 /* Points 0 .. count-1 of one parameter; every fourth fails to compile; times fall, costs are 10. */
 static void load_line(int count, struct hn_recorded *recorded)
 {
@@ -37,7 +39,7 @@ static void load_recorded(const char *text, const char *name, struct hn_recorded
     recorded->name = strdup(name);
 }
 
-static void priors_are_points_of_the_space(void **state)
+TEST(priors_are_points_of_the_space)
 {
     struct hn_recorded recorded;
     struct hn_recorded sources[5];
@@ -78,7 +80,7 @@ static void priors_are_points_of_the_space(void **state)
         hn_recorded_finish(&sources[i]);
 }
 
-static void a_machine_has_cores_and_a_gpu(void **state)
+TEST(a_machine_has_cores_and_a_gpu)
 {
     struct hn_machine machine;
     assert_int_equal(hn_machine_init(&machine, 2, NULL), HN_OK);
@@ -197,7 +199,7 @@ static void check_rows(const struct hn_run *run, const uint32_t *rows, size_t co
 
 static const uint16_t script[] = {5, 3, 5, 0, 5, 9, 3, 7, 1, 2};
 
-static void a_run_tells_what_the_look_ahead_allows(void **state)
+TEST(a_run_tells_what_the_look_ahead_allows)
 {
     static const uint32_t rows[] = {5, 3, 0, 9, 7, 1, 2};
     struct hn_recorded recorded;
@@ -215,7 +217,7 @@ static void a_run_tells_what_the_look_ahead_allows(void **state)
     hn_recorded_finish(&recorded);
 }
 
-static void a_run_ends_when_both_budgets_are_used(void **state)
+TEST(a_run_ends_when_both_budgets_are_used)
 {
     struct hn_recorded recorded;
     struct hn_run run;
@@ -234,7 +236,7 @@ static void a_run_ends_when_both_budgets_are_used(void **state)
     hn_recorded_finish(&recorded);
 }
 
-static void declined_points_are_not_evaluated(void **state)
+TEST(declined_points_are_not_evaluated)
 {
     static const uint32_t rows[] = {3, 0, 7, 1, 2};
     static const bool declined[16] = {[5] = true, [3] = true, [9] = true};
@@ -258,7 +260,7 @@ static void declined_points_are_not_evaluated(void **state)
     hn_recorded_finish(&recorded);
 }
 
-static void an_exhausted_space_ends_a_run(void **state)
+TEST(an_exhausted_space_ends_a_run)
 {
     struct hn_recorded recorded;
     struct hn_run run;
@@ -276,7 +278,7 @@ static void an_exhausted_space_ends_a_run(void **state)
     hn_recorded_finish(&recorded);
 }
 
-static void a_point_outside_ends_the_run(void **state)
+TEST(a_point_outside_ends_the_run)
 {
     static const uint16_t outside[] = {77};
     struct hn_recorded recorded;
@@ -292,7 +294,7 @@ static void a_point_outside_ends_the_run(void **state)
     hn_recorded_finish(&recorded);
 }
 
-static void a_scale_ranks_and_bounds(void **state)
+TEST(a_scale_ranks_and_bounds)
 {
     struct hn_recorded recorded;
     struct hn_scale scale;
@@ -310,19 +312,4 @@ static void a_scale_ranks_and_bounds(void **state)
     assert_true(fabs(scale.time_baseline[500] - 26.48369772) < 1e-8);
     hn_scale_finish(&scale);
     hn_recorded_finish(&recorded);
-}
-
-int test_simulate(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(priors_are_points_of_the_space),
-        cmocka_unit_test(a_machine_has_cores_and_a_gpu),
-        cmocka_unit_test(a_run_tells_what_the_look_ahead_allows),
-        cmocka_unit_test(a_run_ends_when_both_budgets_are_used),
-        cmocka_unit_test(declined_points_are_not_evaluated),
-        cmocka_unit_test(an_exhausted_space_ends_a_run),
-        cmocka_unit_test(a_point_outside_ends_the_run),
-        cmocka_unit_test(a_scale_ranks_and_bounds),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
 }

@@ -3,6 +3,8 @@
 #include "scripted_backend.h"
 #include "store_fixture.h"
 
+EACH_TEST(set_up, tear_down)
+
 static const struct hn_device_identity h200 = {"NVIDIA H200", 90, 132, ""};
 
 /* What was recorded of a point: every 50th did not compile, every 41st was wrong, 21 is a duplicate
@@ -91,7 +93,7 @@ static void run_simulated(struct grid *grid, const char *path, struct hn_store *
         fail_msg("%s", err.message);
 }
 
-static void a_recording_plays(void **state)
+TEST(a_recording_plays)
 {
     struct fixture *fixture = *state;
     struct grid grid;
@@ -121,7 +123,7 @@ static void a_recording_plays(void **state)
 }
 
 /* The same points again, as simulated ones of the recorded device, apart from measured ones. */
-static void simulated_records_are_kept_apart(void **state)
+TEST(simulated_records_are_kept_apart)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -152,7 +154,7 @@ static void simulated_records_are_kept_apart(void **state)
     hn_store_close(store);
 }
 
-static void what_was_not_recorded_is_skipped_and_not_kept(void **state)
+TEST(what_was_not_recorded_is_skipped_and_not_kept)
 {
     struct fixture *fixture = *state;
     struct grid grid;
@@ -187,7 +189,7 @@ static void expect_refusal(struct grid *grid, const char *path, enum hn_status s
     assert_null(backend);
 }
 
-static void too_little_is_recorded(void **state)
+TEST(too_little_is_recorded)
 {
     struct fixture *fixture = *state;
     struct grid grid;
@@ -211,7 +213,7 @@ static void too_little_is_recorded(void **state)
     finish_grid(&grid);
 }
 
-static void a_file_of_something_else_is_refused(void **state)
+TEST(a_file_of_something_else_is_refused)
 {
     struct fixture *fixture = *state;
     struct grid grid;
@@ -229,7 +231,7 @@ static void a_file_of_something_else_is_refused(void **state)
     finish_grid(&grid);
 }
 
-static void a_folder_is_searched_for_the_problem(void **state)
+TEST(a_folder_is_searched_for_the_problem)
 {
     struct fixture *fixture = *state;
     struct grid grid;
@@ -251,7 +253,7 @@ static void a_folder_is_searched_for_the_problem(void **state)
     finish_grid(&grid);
 }
 
-static void a_missing_or_broken_file_is_said(void **state)
+TEST(a_missing_or_broken_file_is_said)
 {
     struct fixture *fixture = *state;
     struct grid grid;
@@ -266,18 +268,4 @@ static void a_missing_or_broken_file_is_said(void **state)
     assert_int_equal(hn_backend_simulated(&grid.task, path, &backend, &err), HN_EFORMAT);
     assert_non_null(strstr(err.message, path));
     finish_grid(&grid);
-}
-
-int test_simulated(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_recording_plays),
-        TEST(simulated_records_are_kept_apart),
-        TEST(what_was_not_recorded_is_skipped_and_not_kept),
-        TEST(too_little_is_recorded),
-        TEST(a_file_of_something_else_is_refused),
-        TEST(a_folder_is_searched_for_the_problem),
-        TEST(a_missing_or_broken_file_is_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,6 +51,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+ALL_TESTS(set_up, tear_down)
+
 static void make(const struct fixture *fixture, struct hn_source *source)
 {
     struct hn_error err = {.message = ""};
@@ -65,7 +67,7 @@ static void set(struct hn_bindings *bindings, const char *name, struct hn_value 
     assert_int_equal(hn_bindings_set(bindings, name, &value, NULL), HN_OK);
 }
 
-static void puts_prelude_before_the_template(void **state)
+TEST(puts_prelude_before_the_template)
 {
     const struct fixture *fixture = *state;
     struct hn_source source;
@@ -79,7 +81,7 @@ static void puts_prelude_before_the_template(void **state)
     hn_source_finish(&source);
 }
 
-static void gives_the_prelude_alone(void **state)
+TEST(gives_the_prelude_alone)
 {
     const struct fixture *fixture = *state;
     struct hn_error err;
@@ -101,7 +103,7 @@ static void make_template_parameter(struct hn_plan *plan, const char *name)
     plan->template_parameters[plan->template_parameter_count++] = strdup(name);
 }
 
-static void types_stand_for_themselves(void **state)
+TEST(types_stand_for_themselves)
 {
     struct fixture own = *(struct fixture *)*state;
     struct hn_source source;
@@ -118,7 +120,7 @@ static void types_stand_for_themselves(void **state)
     hn_plan_destroy(own.plan);
 }
 
-static void parameters_of_cpp_templates_are_no_macros(void **state)
+TEST(parameters_of_cpp_templates_are_no_macros)
 {
     struct fixture own = *(struct fixture *)*state;
     struct hn_source source;
@@ -141,7 +143,7 @@ static void parameters_of_cpp_templates_are_no_macros(void **state)
     hn_plan_destroy(own.plan);
 }
 
-static void replaces_names_in_name_expressions(void **state)
+TEST(replaces_names_in_name_expressions)
 {
     struct hn_source source;
     make(*state, &source);
@@ -151,7 +153,7 @@ static void replaces_names_in_name_expressions(void **state)
     hn_source_finish(&source);
 }
 
-static void expands_options(void **state)
+TEST(expands_options)
 {
     struct fixture *fixture = *state;
     struct hn_source source;
@@ -169,7 +171,7 @@ static void expands_options(void **state)
     set(&fixture->point, "MAX_REGISTERS", hn_integer(64));
 }
 
-static void shows_the_reference_only_what_it_depends_on(void **state)
+TEST(shows_the_reference_only_what_it_depends_on)
 {
     const struct fixture *fixture = *state;
     struct hn_source source;
@@ -190,7 +192,7 @@ static void shows_the_reference_only_what_it_depends_on(void **state)
 
 /* One program for all values that it is passed as arguments. Words and what may be pasted together
  * stay. */
-static void spares_the_reference_numbers_that_it_does_not_name(void **state)
+TEST(spares_the_reference_numbers_that_it_does_not_name)
 {
     const struct fixture *fixture = *state;
     struct hn_template_include include = {(char *)"part.cuh", (char *)"int depth;"};
@@ -218,7 +220,7 @@ static void spares_the_reference_numbers_that_it_does_not_name(void **state)
     }
 }
 
-static void takes_the_defaults_as_its_own_reference(void **state)
+TEST(takes_the_defaults_as_its_own_reference)
 {
     struct fixture *fixture = *state;
     fixture->plan->reference.kind = HN_REFERENCE_SELF;
@@ -242,7 +244,7 @@ static void fails_with(struct fixture *fixture, enum hn_status status, const cha
     assert_string_equal(err.message, message);
 }
 
-static void refuses_what_no_macro_can_hold(void **state)
+TEST(refuses_what_no_macro_can_hold)
 {
     struct fixture *fixture = *state;
     set(&fixture->point, "VARIANT", hn_word("tyle"));
@@ -253,7 +255,7 @@ static void refuses_what_no_macro_can_hold(void **state)
     set(&fixture->point, "SCALE", hn_real(0.5));
 }
 
-static void keeps_the_least_integer_a_literal(void **state)
+TEST(keeps_the_least_integer_a_literal)
 {
     struct fixture *fixture = *state;
     set(&fixture->problem, "K", hn_integer(INT64_MIN));
@@ -264,7 +266,7 @@ static void keeps_the_least_integer_a_literal(void **state)
     set(&fixture->problem, "K", hn_integer(-4));
 }
 
-static void compiles_to_all_steps(void **state)
+TEST(compiles_to_all_steps)
 {
     const struct fixture *fixture = *state;
     struct hn_source source;
@@ -291,23 +293,4 @@ static void compiles_to_all_steps(void **state)
     hn_image_finish(&image);
     hn_nvrtc_close(&nvrtc);
     hn_source_finish(&source);
-}
-
-int test_source(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(puts_prelude_before_the_template),
-        cmocka_unit_test(gives_the_prelude_alone),
-        cmocka_unit_test(types_stand_for_themselves),
-        cmocka_unit_test(parameters_of_cpp_templates_are_no_macros),
-        cmocka_unit_test(replaces_names_in_name_expressions),
-        cmocka_unit_test(expands_options),
-        cmocka_unit_test(shows_the_reference_only_what_it_depends_on),
-        cmocka_unit_test(spares_the_reference_numbers_that_it_does_not_name),
-        cmocka_unit_test(takes_the_defaults_as_its_own_reference),
-        cmocka_unit_test(refuses_what_no_macro_can_hold),
-        cmocka_unit_test(keeps_the_least_integer_a_literal),
-        cmocka_unit_test(compiles_to_all_steps),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -44,7 +44,7 @@ static bool counts(const struct pair *pair)
     return strcmp(one.hash.hex, two.hash.hex) != 0;
 }
 
-static void what_nothing_reads_does_not_count(void **state)
+TEST(what_nothing_reads_does_not_count)
 {
     static const struct pair pairs[] = {
         {.name = "STREAMS", .body = "__global__ void f() {}"},
@@ -63,7 +63,7 @@ static void what_nothing_reads_does_not_count(void **state)
     }
 }
 
-static void what_may_be_read_counts(void **state)
+TEST(what_may_be_read_counts)
 {
     static const struct pair pairs[] = {
         {.name = "TILE", .body = "int x[TILE];"},
@@ -105,7 +105,7 @@ static void what_may_be_read_counts(void **state)
 }
 
 /* LOAD_ldg is there for LOAD, and no parameter. */
-static void words_of_a_parameter_are_no_parameters(void **state)
+TEST(words_of_a_parameter_are_no_parameters)
 {
     struct hn_source_key key;
     struct hn_template template = {.path = "f.cu"};
@@ -114,14 +114,4 @@ static void words_of_a_parameter_are_no_parameters(void **state)
     const struct hn_source source = {.template = &template, .text = text};
     assert_int_equal(hn_source_key(&source, "sm_90", &key, NULL), HN_OK);
     assert_false(key.leaves_out);
-}
-
-int test_source_key(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_nothing_reads_does_not_count),
-        cmocka_unit_test(what_may_be_read_counts),
-        cmocka_unit_test(words_of_a_parameter_are_no_parameters),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static char *point_text(const struct hn_space *space, uint64_t index)
     return hn_text_take(&text);
 }
 
-static void points_have_estimates(void **state)
+TEST(points_have_estimates)
 {
     struct hn_space *space = small_space();
     struct hn_value n = hn_integer(64);
@@ -70,7 +70,7 @@ static void points_have_estimates(void **state)
     hn_space_destroy(space);
 }
 
-static void points_come_in_declared_order(void **state)
+TEST(points_come_in_declared_order)
 {
     struct hn_space *space = small_space();
     struct hn_value n = hn_integer(32);
@@ -98,7 +98,7 @@ static void points_come_in_declared_order(void **state)
     hn_space_destroy(NULL);
 }
 
-static void finds_its_points_and_no_others(void **state)
+TEST(finds_its_points_and_no_others)
 {
     struct hn_space *space = small_space();
     constrain(space, "PAD == 0 or LOAD == ldg");
@@ -123,7 +123,7 @@ static void finds_its_points_and_no_others(void **state)
     hn_space_destroy(space);
 }
 
-static void long_lists_take_two_bytes(void **state)
+TEST(long_lists_take_two_bytes)
 {
     struct hn_space *space = hn_space_create();
     struct hn_value values[1000];
@@ -146,7 +146,7 @@ static void long_lists_take_two_bytes(void **state)
     hn_space_destroy(space);
 }
 
-static void single_values_make_one_point(void **state)
+TEST(single_values_make_one_point)
 {
     struct hn_space *space = hn_space_create();
     add(space, "A", "1");
@@ -160,7 +160,7 @@ static void single_values_make_one_point(void **state)
     hn_space_destroy(space);
 }
 
-static void parameters_are_checked(void **state)
+TEST(parameters_are_checked)
 {
     struct hn_space *space = hn_space_create();
     struct hn_error err;
@@ -188,7 +188,7 @@ static void parameters_are_checked(void **state)
     hn_space_destroy(space);
 }
 
-static void wrong_constraints_say_where(void **state)
+TEST(wrong_constraints_say_where)
 {
     struct hn_space *space = small_space();
     struct hn_error err;
@@ -203,7 +203,7 @@ static void wrong_constraints_say_where(void **state)
     hn_space_destroy(space);
 }
 
-static void empty_space_names_the_worst_constraint(void **state)
+TEST(empty_space_names_the_worst_constraint)
 {
     struct hn_space *space = small_space();
     struct hn_error err;
@@ -222,7 +222,7 @@ static void empty_space_names_the_worst_constraint(void **state)
     hn_space_destroy(space);
 }
 
-static void error_counts_only_where_earlier_ones_hold(void **state)
+TEST(error_counts_only_where_earlier_ones_hold)
 {
     struct hn_error err;
     struct hn_space *guarded = small_space();
@@ -266,7 +266,7 @@ static void error_counts_only_where_earlier_ones_hold(void **state)
     hn_space_destroy(deep);
 }
 
-static void choice_is_checked(void **state)
+TEST(choice_is_checked)
 {
     struct hn_space *space = small_space();
     constrain(space, "PAD == 0");
@@ -373,7 +373,7 @@ static int64_t count_valid(const struct hn_space *space, struct hn_expression *c
     return valid;
 }
 
-static void agrees_with_brute_force(void **state)
+TEST(agrees_with_brute_force)
 {
     static const char *const words[] = {"x", "y", "z"};
     const struct hn_scope scope = {names, PARAMETERS + 1, words, 3};
@@ -430,7 +430,7 @@ static struct hn_space *load_space(const char *name)
     return space;
 }
 
-static void published_spaces_have_their_counts(void **state)
+TEST(published_spaces_have_their_counts)
 {
     static const struct {
         const char *name;
@@ -456,23 +456,4 @@ static void published_spaces_have_their_counts(void **state)
         }
         hn_space_destroy(space);
     }
-}
-
-int test_space(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(points_have_estimates),
-        cmocka_unit_test(points_come_in_declared_order),
-        cmocka_unit_test(finds_its_points_and_no_others),
-        cmocka_unit_test(long_lists_take_two_bytes),
-        cmocka_unit_test(single_values_make_one_point),
-        cmocka_unit_test(parameters_are_checked),
-        cmocka_unit_test(wrong_constraints_say_where),
-        cmocka_unit_test(empty_space_names_the_worst_constraint),
-        cmocka_unit_test(error_counts_only_where_earlier_ones_hold),
-        cmocka_unit_test(choice_is_checked),
-        cmocka_unit_test(agrees_with_brute_force),
-        cmocka_unit_test(published_spaces_have_their_counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

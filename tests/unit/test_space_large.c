@@ -71,7 +71,7 @@ static bool is_chain(const uint16_t *choice)
     return true;
 }
 
-static void too_many_points_are_counted(void **state)
+TEST(too_many_points_are_counted)
 {
     struct hn_space *space = chain_space();
     double counts[VALUES];
@@ -91,7 +91,7 @@ static void too_many_points_are_counted(void **state)
 }
 
 /* Draws from a space too large to be numbered are as likely as its counts say. */
-static void draws_are_uniform(void **state)
+TEST(draws_are_uniform)
 {
     enum { DRAWS = 20000 };
     struct hn_space *space = chain_space();
@@ -126,7 +126,7 @@ static void draws_are_uniform(void **state)
 
 /* Without counts, weights make up for what random descents prefer: here values of A that leave few
  * values for B. */
-static void draws_without_counts_are_nearly_uniform(void **state)
+TEST(draws_without_counts_are_nearly_uniform)
 {
     enum { DRAWS = 40000 };
     struct hn_space *space = hn_space_create();
@@ -162,7 +162,7 @@ static void draws_without_counts_are_nearly_uniform(void **state)
     hn_space_destroy(space);
 }
 
-static void first_point_has_what_is_wanted(void **state)
+TEST(first_point_has_what_is_wanted)
 {
     struct hn_space *space = chain_space();
     uint16_t choice[LINKS];
@@ -184,7 +184,7 @@ static void first_point_has_what_is_wanted(void **state)
 }
 
 /* What may be asked while the points are looked for, and that there are the same. */
-static void a_thread_builds_the_same(void **state)
+TEST(a_thread_builds_the_same)
 {
     struct hn_space *built = chain_space(), *begun = chain_space();
     uint16_t choice[LINKS];
@@ -211,7 +211,7 @@ static void a_thread_builds_the_same(void **state)
 }
 
 /* Of more points than are looked for in a moment none is numbered, and all else works. */
-static void haste_numbers_less(void **state)
+TEST(haste_numbers_less)
 {
     struct hn_space *space = hn_space_create();
     uint16_t choice[5];
@@ -233,7 +233,7 @@ static void haste_numbers_less(void **state)
 }
 
 /* Whoever does not wait does not wait for it to end either. */
-static void what_was_begun_can_be_let_go(void **state)
+TEST(what_was_begun_can_be_let_go)
 {
     for (int i = 0; i < 20; i++) {
         struct hn_space *space = chain_space();
@@ -243,7 +243,7 @@ static void what_was_begun_can_be_let_go(void **state)
     }
 }
 
-static void a_thread_says_that_there_is_no_point(void **state)
+TEST(a_thread_says_that_there_is_no_point)
 {
     struct hn_error err = {0};
     struct hn_space *space = hn_space_create();
@@ -257,7 +257,7 @@ static void a_thread_says_that_there_is_no_point(void **state)
 }
 
 /* Independent groups multiply, far beyond what could be looked at. */
-static void groups_multiply(void **state)
+TEST(groups_multiply)
 {
     struct hn_space *space = hn_space_create();
     struct hn_random random = hn_random_seeded(1);
@@ -284,7 +284,7 @@ static void groups_multiply(void **state)
     hn_space_destroy(space);
 }
 
-static void strategies_cope(void **state)
+TEST(strategies_cope)
 {
     struct hn_space *space = chain_space();
     struct hn_error err;
@@ -325,7 +325,7 @@ static struct hn_space *pairs_space(void)
 }
 
 /* Long lists, of which few values divide each other; in both orders of binding. */
-static void divisors_and_multiples_are_all_found(void **state)
+TEST(divisors_and_multiples_are_all_found)
 {
     static const char *const constraints[] = {"A % B == 0", "B % A == 0", "0 == (A * 3 + 12) % B",
                                               "B % (A + C) == 0", "(A - 400) % B == 0"};
@@ -366,7 +366,7 @@ static uint64_t hash_points(const struct hn_space *space)
     return hash;
 }
 
-static void cores_make_no_difference(void **state)
+TEST(cores_make_no_difference)
 {
     cpu_set_t all;
     cpu_set_t one;
@@ -419,7 +419,7 @@ static void *read_space(void *argument)
 }
 
 /* What is made when it is first needed is made once. */
-static void several_threads_may_read(void **state)
+TEST(several_threads_may_read)
 {
     enum { THREADS = 6 };
     for (int kind = 0; kind < 3; kind++) {
@@ -441,7 +441,7 @@ static void several_threads_may_read(void **state)
     }
 }
 
-static void hopeless_searches_end(void **state)
+TEST(hopeless_searches_end)
 {
     struct hn_space *space = hn_space_create();
     struct hn_error err;
@@ -465,7 +465,7 @@ static void hopeless_searches_end(void **state)
 /* Their product may overflow, so that the evaluator is asked for each of 1.3e19 combinations; below
  * most values nothing is found, and the end is looked for there too. What was done by then is the
  * same each time. */
-static void products_that_may_overflow_end(void **state)
+TEST(products_that_may_overflow_end)
 {
     unsigned long long steps[2];
     for (int i = 0; i < 2; i++) {
@@ -487,26 +487,4 @@ static void products_that_may_overflow_end(void **state)
         hn_space_destroy(space);
     }
     assert_true(steps[0] == steps[1]);
-}
-
-int test_space_large(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(too_many_points_are_counted),
-        cmocka_unit_test(draws_are_uniform),
-        cmocka_unit_test(draws_without_counts_are_nearly_uniform),
-        cmocka_unit_test(first_point_has_what_is_wanted),
-        cmocka_unit_test(a_thread_builds_the_same),
-        cmocka_unit_test(haste_numbers_less),
-        cmocka_unit_test(what_was_begun_can_be_let_go),
-        cmocka_unit_test(a_thread_says_that_there_is_no_point),
-        cmocka_unit_test(groups_multiply),
-        cmocka_unit_test(strategies_cope),
-        cmocka_unit_test(divisors_and_multiples_are_all_found),
-        cmocka_unit_test(cores_make_no_difference),
-        cmocka_unit_test(several_threads_may_read),
-        cmocka_unit_test(hopeless_searches_end),
-        cmocka_unit_test(products_that_may_overflow_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

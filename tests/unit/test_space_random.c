@@ -221,9 +221,8 @@ static int rounds_of(int rounds)
     return factor == NULL ? rounds : rounds * atoi(factor);
 }
 
-static void small_spaces_agree_with_brute_force(void **unused)
+TEST(small_spaces_agree_with_brute_force)
 {
-    (void)unused;
     size_t seen[3] = {0};
     for (int round = 0; round < rounds_of(6000); round++) {
         struct random_space made;
@@ -235,9 +234,8 @@ static void small_spaces_agree_with_brute_force(void **unused)
     assert_true(seen[0] > 50 && seen[1] > 50 && seen[2] > 50);
 }
 
-static void large_spaces_agree_with_brute_force(void **unused)
+TEST(large_spaces_agree_with_brute_force)
 {
-    (void)unused;
     size_t seen[3] = {0};
     for (int round = 0; round < rounds_of(40); round++) {
         struct random_space made;
@@ -247,13 +245,4 @@ static void large_spaces_agree_with_brute_force(void **unused)
         random_space_finish(&made);
     }
     assert_true(seen[2] > 10);
-}
-
-int test_space_random(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_spaces_agree_with_brute_force),
-        cmocka_unit_test(large_spaces_agree_with_brute_force),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

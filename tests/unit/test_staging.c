@@ -29,7 +29,7 @@ static void assert_near(double found, double expected)
         fail_msg("found %g, expected %g", found, expected);
 }
 
-static void estimates_are_those_of_the_guide(void **state)
+TEST(estimates_are_those_of_the_guide)
 {
     struct hn_staging measured = staging_of(8, 4, 3, 1000);
     assert_true(measured.measured);
@@ -37,7 +37,7 @@ static void estimates_are_those_of_the_guide(void **state)
     assert_near(measured.transfer_bound_us, 1200 + 1000 / 8.0);
 }
 
-static void in_one_stream_nothing_overlaps(void **state)
+TEST(in_one_stream_nothing_overlaps)
 {
     struct hn_staging staging = staging_of(8, 1, 3, 1000);
     assert_near(staging.overlapping, 1);
@@ -45,7 +45,7 @@ static void in_one_stream_nothing_overlaps(void **state)
     assert_near(staging.transfer_bound_us, 2200);
 }
 
-static void the_limit_follows_from_the_copy_engines(void **state)
+TEST(the_limit_follows_from_the_copy_engines)
 {
     static const double limits_us[] = {2200, 1200, 1000, 1000};
     for (int engines = 0; engines < 4; engines++)
@@ -53,19 +53,8 @@ static void the_limit_follows_from_the_copy_engines(void **state)
     assert_near(staging_of(8, 4, 2, 10).limit_us, 640);
 }
 
-static void what_was_not_measured_says_so(void **state)
+TEST(what_was_not_measured_says_so)
 {
     assert_false(staging_of(8, 4, 3, 0).measured);
     assert_false(staging_of(0, 0, 0, 3).measured);
-}
-
-int test_staging(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(estimates_are_those_of_the_guide),
-        cmocka_unit_test(in_one_stream_nothing_overlaps),
-        cmocka_unit_test(the_limit_follows_from_the_copy_engines),
-        cmocka_unit_test(what_was_not_measured_says_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

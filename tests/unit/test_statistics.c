@@ -11,7 +11,7 @@ static void assert_near(double found, double expected)
         fail_msg("found %.17g, expected %.17g", found, expected);
 }
 
-static void median_of_odd_even_and_none(void **state)
+TEST(median_of_odd_even_and_none)
 {
     double odd[] = {3.0, 1.0, 2.0};
     double even[] = {4.0, 1.0, 3.0, 2.0};
@@ -21,7 +21,7 @@ static void median_of_odd_even_and_none(void **state)
 }
 
 /* From tables of the sign test: the interval goes from the (k+1)-th to the (k+1)-th last value. */
-static void rank_follows_the_binomial(void **state)
+TEST(rank_follows_the_binomial)
 {
     static const struct {
         size_t count;
@@ -34,14 +34,14 @@ static void rank_follows_the_binomial(void **state)
                      hn_interval_rank(cases[i].count, 0.05), cases[i].rank);
 }
 
-static void rank_is_continuous_where_the_approximation_begins(void **state)
+TEST(rank_is_continuous_where_the_approximation_begins)
 {
     size_t exact = hn_interval_rank(1000, 0.05);
     size_t approximate = hn_interval_rank(1002, 0.05);
     assert_true(approximate >= exact && approximate <= exact + 2);
 }
 
-static void interval_of_six_is_min_to_max(void **state)
+TEST(interval_of_six_is_min_to_max)
 {
     double values[] = {10.4, 10.1, 10.0, 10.2, 10.5, 10.3};
     struct hn_interval interval = hn_interval_of(values, COUNT(values));
@@ -50,7 +50,7 @@ static void interval_of_six_is_min_to_max(void **state)
     assert_near(interval.high, 10.5);
 }
 
-static void interval_of_nine_leaves_out_one_at_each_end(void **state)
+TEST(interval_of_nine_leaves_out_one_at_each_end)
 {
     double values[] = {9.0, 1.0, 5.0, 3.0, 7.0, 2.0, 8.0, 4.0, 600.0};
     struct hn_interval interval = hn_interval_of(values, COUNT(values));
@@ -59,7 +59,7 @@ static void interval_of_nine_leaves_out_one_at_each_end(void **state)
     assert_near(interval.high, 9.0);
 }
 
-static void widening_never_narrows(void **state)
+TEST(widening_never_narrows)
 {
     struct hn_interval narrow = {10.0, 9.9, 10.1};
     struct hn_interval wide = hn_interval_widen(narrow, 0.5);
@@ -70,24 +70,10 @@ static void widening_never_narrows(void **state)
     assert_near(wide.high, 10.1);
 }
 
-static void half_width_is_relative(void **state)
+TEST(half_width_is_relative)
 {
     struct hn_interval interval = {10.0, 9.9, 10.3};
     struct hn_interval zero = {0.0, 0.0, 0.0};
     assert_near(hn_interval_half_width(&interval), 0.02);
     assert_true(isinf(hn_interval_half_width(&zero)));
-}
-
-int test_statistics(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(median_of_odd_even_and_none),
-        cmocka_unit_test(rank_follows_the_binomial),
-        cmocka_unit_test(rank_is_continuous_where_the_approximation_begins),
-        cmocka_unit_test(interval_of_six_is_min_to_max),
-        cmocka_unit_test(interval_of_nine_leaves_out_one_at_each_end),
-        cmocka_unit_test(widening_never_narrows),
-        cmocka_unit_test(half_width_is_relative),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

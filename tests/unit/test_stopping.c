@@ -19,7 +19,7 @@ static enum hn_stop run(const struct hn_stopping_rule *rule, const double *sampl
     return HN_STOP_NOT;
 }
 
-static void steady_samples_stop_at_six(void **state)
+TEST(steady_samples_stop_at_six)
 {
     const double samples[] = {100.1, 100.0, 100.2, 100.1, 100.0, 100.1, 100.1};
     struct hn_stopping_rule rule = hn_stopping_rule_for(100.0, 0.0, 0.1);
@@ -28,7 +28,7 @@ static void steady_samples_stop_at_six(void **state)
     assert_int_equal(taken, 6);
 }
 
-static void an_outlier_costs_samples_but_does_not_widen_for_ever(void **state)
+TEST(an_outlier_costs_samples_but_does_not_widen_for_ever)
 {
     const double samples[] = {100.1, 180.0, 100.2, 100.1, 100.0, 100.1, 100.1, 100.0, 100.2, 100.1};
     struct hn_stopping_rule rule = hn_stopping_rule_for(100.0, 0.0, 0.1);
@@ -37,7 +37,7 @@ static void an_outlier_costs_samples_but_does_not_widen_for_ever(void **state)
     assert_int_equal(taken, 9);
 }
 
-static void noise_runs_into_the_bound(void **state)
+TEST(noise_runs_into_the_bound)
 {
     double samples[220];
     for (size_t i = 0; i < 220; i++)
@@ -48,7 +48,7 @@ static void noise_runs_into_the_bound(void **state)
     assert_int_equal(taken, 200);
 }
 
-static void the_budget_ends_it_but_not_under_the_minimum(void **state)
+TEST(the_budget_ends_it_but_not_under_the_minimum)
 {
     struct hn_stopping_rule rule = hn_stopping_rule_for(100.0, 0.0, 0.1);
     const struct hn_interval wide = {100.0, 90.0, 110.0};
@@ -57,7 +57,7 @@ static void the_budget_ends_it_but_not_under_the_minimum(void **state)
     assert_int_equal(hn_stopping_decide(&rule, &wide, 6, 500.0), HN_STOP_BOUND);
 }
 
-static void long_kernels_need_three(void **state)
+TEST(long_kernels_need_three)
 {
     const double samples[] = {150000.0, 150100.0, 150050.0, 150000.0};
     struct hn_stopping_rule rule = hn_stopping_rule_for(150000.0, 0.0, 0.5);
@@ -66,14 +66,14 @@ static void long_kernels_need_three(void **state)
     assert_int_equal(taken, 3);
 }
 
-static void an_interval_within_the_resolution_is_precise(void **state)
+TEST(an_interval_within_the_resolution_is_precise)
 {
     struct hn_stopping_rule rule = hn_stopping_rule_for(8.0, 0.0, 0.5);
     const struct hn_interval interval = {8.0, 7.8, 8.2};
     assert_int_equal(hn_stopping_decide(&rule, &interval, 6, 1.0), HN_STOP_PRECISE);
 }
 
-static void few_samples_decide_far_beyond_the_censor(void **state)
+TEST(few_samples_decide_far_beyond_the_censor)
 {
     const double samples[] = {210.0, 210.0};
     struct hn_stopping_rule rule = hn_stopping_rule_for(210.0, 0.0, 0.5);
@@ -86,7 +86,7 @@ static void few_samples_decide_far_beyond_the_censor(void **state)
 }
 
 /* What disturbs a launch makes it slower: one undisturbed sample keeps a variant in. */
-static void the_smallest_of_few_decides(void **state)
+TEST(the_smallest_of_few_decides)
 {
     const double samples[] = {190.0, 104.0, 180.0, 104.0};
     struct hn_stopping_rule rule = hn_stopping_rule_for(104.0, 0.0, 0.5);
@@ -97,7 +97,7 @@ static void the_smallest_of_few_decides(void **state)
 
 /* What the host may have cost a launch is a millisecond, and more than a factor; without it a
  * single sample says more. */
-static void one_sample_decides_by_what_may_be_in_it(void **state)
+TEST(one_sample_decides_by_what_may_be_in_it)
 {
     static const struct {
         double us;
@@ -123,7 +123,7 @@ static void one_sample_decides_by_what_may_be_in_it(void **state)
     }
 }
 
-static void six_samples_decide_beyond_two_percent(void **state)
+TEST(six_samples_decide_beyond_two_percent)
 {
     const double slower[] = {103.0, 103.1, 103.2, 103.0, 103.1, 103.3};
     const double tied[] = {101.0, 103.1, 103.2, 103.0, 103.1, 103.3};
@@ -135,7 +135,7 @@ static void six_samples_decide_beyond_two_percent(void **state)
     assert_int_equal(run(&rule, tied, 6, &taken), HN_STOP_NOT);
 }
 
-static void long_kernels_are_told_apart_by_less(void **state)
+TEST(long_kernels_are_told_apart_by_less)
 {
     const double samples[] = {10200.0, 10210.0, 10205.0, 10200.0, 10210.0, 10205.0};
     struct hn_stopping_rule rule = hn_stopping_rule_for(10200.0, 0.00001, 0.1);
@@ -145,7 +145,7 @@ static void long_kernels_are_told_apart_by_less(void **state)
     assert_int_equal(taken, 4);
 }
 
-static void full_and_nothing_to_beat_never_stop_for_slowness(void **state)
+TEST(full_and_nothing_to_beat_never_stop_for_slowness)
 {
     const double samples[] = {900.0};
     struct hn_stopping_rule rule = hn_stopping_rule_for(900.0, 0.0, 0.5);
@@ -162,7 +162,7 @@ static bool is_decided(const double *a, const double *b, size_t rounds)
     return hn_race_is_decided(times, b != NULL ? 2 : 1, rounds, 0.03);
 }
 
-static void a_race_ends_when_it_is_decided(void **state)
+TEST(a_race_ends_when_it_is_decided)
 {
     const double best[] = {100.0, 100.2, 99.9, 100.1, 100.0, 100.1};
     const double slower[] = {102.0, 102.3, 101.8, 102.0, 102.2, 101.9};
@@ -177,32 +177,11 @@ static void a_race_ends_when_it_is_decided(void **state)
 }
 
 /* Drift hits both alike: it is in their times, not in their differences. */
-static void a_race_needs_a_time_that_is_known(void **state)
+TEST(a_race_needs_a_time_that_is_known)
 {
     const double drifting[] = {100.0, 101.0, 102.0, 103.0, 104.0, 105.0};
     const double behind[] = {110.0, 111.0, 112.0, 113.0, 114.0, 115.0};
     assert_false(is_decided(drifting, behind, 6));
     const double steady[] = {100.0, 100.1, 100.0, 100.1, 100.0, 100.1};
     assert_true(is_decided(steady, behind, 6));
-}
-
-int test_stopping(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steady_samples_stop_at_six),
-        cmocka_unit_test(an_outlier_costs_samples_but_does_not_widen_for_ever),
-        cmocka_unit_test(noise_runs_into_the_bound),
-        cmocka_unit_test(the_budget_ends_it_but_not_under_the_minimum),
-        cmocka_unit_test(long_kernels_need_three),
-        cmocka_unit_test(an_interval_within_the_resolution_is_precise),
-        cmocka_unit_test(few_samples_decide_far_beyond_the_censor),
-        cmocka_unit_test(the_smallest_of_few_decides),
-        cmocka_unit_test(one_sample_decides_by_what_may_be_in_it),
-        cmocka_unit_test(six_samples_decide_beyond_two_percent),
-        cmocka_unit_test(long_kernels_are_told_apart_by_less),
-        cmocka_unit_test(a_race_ends_when_it_is_decided),
-        cmocka_unit_test(a_race_needs_a_time_that_is_known),
-        cmocka_unit_test(full_and_nothing_to_beat_never_stop_for_slowness),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,9 @@
 
 #include "cache/store/store.h"
 
-static void records_survive_closing(void **state)
+EACH_TEST(set_up, tear_down)
+
+TEST(records_survive_closing)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -40,7 +42,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 }
 
 /* Nobody could read it again. */
-static void a_clock_before_1970_writes_nothing(void **state)
+TEST(a_clock_before_1970_writes_nothing)
 {
     struct fixture *fixture = *state;
     struct hn_identity identity;
@@ -60,7 +62,7 @@ static void a_clock_before_1970_writes_nothing(void **state)
     hn_store_close(store);
 }
 
-static void pending_is_due_within_50_ms(void **state)
+TEST(pending_is_due_within_50_ms)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -89,7 +91,7 @@ static void expect_last(struct hn_store *store, int64_t session, int tile, doubl
     hn_record_finish(&wanted);
 }
 
-static void the_last_record_of_a_point_reads_back(void **state)
+TEST(the_last_record_of_a_point_reads_back)
 {
     struct fixture *fixture = *state;
     struct hn_record wanted;
@@ -133,7 +135,7 @@ static enum hn_status visit(void *visitor, int64_t id, struct hn_record *record,
     return visited->count == 2 ? hn_fail(err, HN_ERUN, "enough") : HN_OK;
 }
 
-static void records_are_visited_one_by_one(void **state)
+TEST(records_are_visited_one_by_one)
 {
     struct fixture *fixture = *state;
     struct hn_identity identity;
@@ -153,7 +155,7 @@ static void records_are_visited_one_by_one(void **state)
     hn_store_close(visited.store);
 }
 
-static void newest_session_counts_not_the_fastest(void **state)
+TEST(newest_session_counts_not_the_fastest)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -168,7 +170,7 @@ static void newest_session_counts_not_the_fastest(void **state)
     hn_store_close(store);
 }
 
-static void verified_counts_before_unverified(void **state)
+TEST(verified_counts_before_unverified)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -179,7 +181,7 @@ static void verified_counts_before_unverified(void **state)
     hn_store_close(store);
 }
 
-static void final_counts_within_a_session(void **state)
+TEST(final_counts_within_a_session)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -191,7 +193,7 @@ static void final_counts_within_a_session(void **state)
     hn_store_close(store);
 }
 
-static void wrong_on_a_later_seed_is_wrong(void **state)
+TEST(wrong_on_a_later_seed_is_wrong)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -210,7 +212,7 @@ static void wrong_on_a_later_seed_is_wrong(void **state)
     hn_store_close(store);
 }
 
-static void list_gives_the_best_of_the_newest_version(void **state)
+TEST(list_gives_the_best_of_the_newest_version)
 {
     struct fixture *fixture = *state;
     struct hn_tuned_list list;
@@ -238,7 +240,7 @@ static void list_gives_the_best_of_the_newest_version(void **state)
     hn_store_close(store);
 }
 
-static void final_race_decides_the_best(void **state)
+TEST(final_race_decides_the_best)
 {
     struct fixture *fixture = *state;
     struct hn_tuned_list list;
@@ -254,7 +256,7 @@ static void final_race_decides_the_best(void **state)
     hn_store_close(store);
 }
 
-static void later_session_of_another_version_makes_stale(void **state)
+TEST(later_session_of_another_version_makes_stale)
 {
     struct fixture *fixture = *state;
     struct hn_tuned_list list;
@@ -271,7 +273,7 @@ static void later_session_of_another_version_makes_stale(void **state)
     hn_store_close(store);
 }
 
-static void image_and_plan_read_back(void **state)
+TEST(image_and_plan_read_back)
 {
     struct fixture *fixture = *state;
     static const char cubin[] = "\177ELF\0\1\2";
@@ -342,7 +344,7 @@ static void assert_plan(struct hn_store *store, const char *kernel, const char *
     hn_stored_plan_free(&stored);
 }
 
-static void a_plan_belongs_to_a_kernel(void **state)
+TEST(a_plan_belongs_to_a_kernel)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -359,7 +361,7 @@ static void a_plan_belongs_to_a_kernel(void **state)
 }
 
 /* Kernel Tuner's files do not say which template they are of. */
-static void without_hashes_there_is_no_plan(void **state)
+TEST(without_hashes_there_is_no_plan)
 {
     struct fixture *fixture = *state;
     const struct hn_version unknown = {.protocol = HN_KERNEL_TUNER_PROTOCOL};
@@ -397,7 +399,7 @@ static void write_250(const char *path, int writer)
     _exit(failed);
 }
 
-static void four_writers_at_once_lose_nothing(void **state)
+TEST(four_writers_at_once_lose_nothing)
 {
     struct fixture *fixture = *state;
     pid_t children[4];
@@ -419,7 +421,7 @@ static void four_writers_at_once_lose_nothing(void **state)
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM session"), 4);
 }
 
-static void committed_survives_kill_9(void **state)
+TEST(committed_survives_kill_9)
 {
     struct fixture *fixture = *state;
     int ready[2];
@@ -447,28 +449,4 @@ static void committed_survives_kill_9(void **state)
     commit(store);
     assert_int_equal(count_of(store, &version_1, false), 2);
     hn_store_close(store);
-}
-
-int test_store(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_clock_before_1970_writes_nothing),
-        TEST(records_survive_closing),
-        TEST(pending_is_due_within_50_ms),
-        TEST(the_last_record_of_a_point_reads_back),
-        TEST(records_are_visited_one_by_one),
-        TEST(newest_session_counts_not_the_fastest),
-        TEST(verified_counts_before_unverified),
-        TEST(final_counts_within_a_session),
-        TEST(wrong_on_a_later_seed_is_wrong),
-        TEST(list_gives_the_best_of_the_newest_version),
-        TEST(final_race_decides_the_best),
-        TEST(later_session_of_another_version_makes_stale),
-        TEST(image_and_plan_read_back),
-        TEST(a_plan_belongs_to_a_kernel),
-        TEST(without_hashes_there_is_no_plan),
-        TEST(four_writers_at_once_lose_nothing),
-        TEST(committed_survives_kill_9),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

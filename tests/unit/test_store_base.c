@@ -4,6 +4,8 @@
 #include "cache/store/store.h"
 #include "cache/store/store_roofs.h"
 
+EACH_TEST(set_up, tear_down)
+
 static const struct hn_device_identity device = {"NVIDIA H200", 90, 132, ""};
 
 /* Own: M = 4096 with tiles 16 and 32. Base: the same with 32 and 64, and M = 512 with an image and
@@ -47,7 +49,7 @@ static struct hn_store *open_both(struct fixture *fixture)
     return store;
 }
 
-static void lists_have_both(void **state)
+TEST(lists_have_both)
 {
     struct hn_tuned_list list;
     struct hn_store *store = open_both(*state);
@@ -74,7 +76,7 @@ static enum hn_status count_record(void *visitor, int64_t id, struct hn_record *
     return HN_OK;
 }
 
-static void records_of_both_are_told_apart(void **state)
+TEST(records_of_both_are_told_apart)
 {
     static const struct {
         enum hn_store_whose whose;
@@ -98,7 +100,7 @@ static void records_of_both_are_told_apart(void **state)
     hn_store_close(store);
 }
 
-static void the_rest_is_found_in_the_base(void **state)
+TEST(the_rest_is_found_in_the_base)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_both(fixture);
@@ -128,14 +130,4 @@ static void the_rest_is_found_in_the_base(void **state)
     /* And nothing of it came into one's own. */
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM record"), 2);
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM roof"), 0);
-}
-
-int test_store_base(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(lists_have_both),
-        TEST(records_of_both_are_told_apart),
-        TEST(the_rest_is_found_in_the_base),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include "cache/store/store.h"
 #include "cache/store/store_place.h"
 
-static void makes_missing_folders(void **state)
+TEST_WITH(makes_missing_folders, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char path[160];
@@ -27,7 +27,7 @@ static void fill_file(const char *path, const char *contents)
     assert_int_equal(fclose(file), 0);
 }
 
-static void other_files_are_refused_untouched(void **state)
+TEST_WITH(other_files_are_refused_untouched, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct stat before;
@@ -47,7 +47,7 @@ static void other_files_are_refused_untouched(void **state)
     assert_refused(fixture->folder, HN_STORE_WRITE, HN_ERUN, "is no regular file");
 }
 
-static void truncated_and_corrupt_are_refused_untouched(void **state)
+TEST_WITH(truncated_and_corrupt_are_refused_untouched, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct stat info;
@@ -77,7 +77,7 @@ static void assert_damaged(const char *path, const char *finding)
     hn_store_close(store);
 }
 
-static void damage_inside_is_found(void **state)
+TEST_WITH(damage_inside_is_found, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct hn_text report;
@@ -103,7 +103,7 @@ static void damage_inside_is_found(void **state)
 }
 
 /* Whatever a row says, it is used only as it was written. */
-static void altered_rows_are_refused(void **state)
+TEST_WITH(altered_rows_are_refused, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static const char *const alterations[] = {
@@ -131,7 +131,7 @@ static void altered_rows_are_refused(void **state)
     }
 }
 
-static void altered_images_and_plans_are_refused(void **state)
+TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static const char *const alterations[] = {
@@ -183,7 +183,7 @@ static void altered_images_and_plans_are_refused(void **state)
 }
 
 /* Nothing is read from a file in which anything stands that Hone does not make. */
-static void other_schemas_are_refused(void **state)
+TEST_WITH(other_schemas_are_refused, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static const struct {
@@ -213,7 +213,7 @@ static void other_schemas_are_refused(void **state)
     }
 }
 
-static void reading_ends_in_time(void **state)
+TEST_WITH(reading_ends_in_time, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct hn_error err = {.status = HN_OK};
@@ -233,7 +233,7 @@ static void reading_ends_in_time(void **state)
     hn_database_close(database);
 }
 
-static void overwritten_pages_are_reported(void **state)
+TEST_WITH(overwritten_pages_are_reported, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct hn_text report;
@@ -259,7 +259,7 @@ static void overwritten_pages_are_reported(void **state)
 }
 
 /* Whatever the bytes of a cache are, it is refused or read, and never brings down who opens it. */
-static void random_damage_is_survived(void **state)
+TEST_WITH(random_damage_is_survived, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char *whole;
@@ -295,7 +295,7 @@ static void random_damage_is_survived(void **state)
     free(whole);
 }
 
-static void newer_format_is_refused(void **state)
+TEST_WITH(newer_format_is_refused, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     hn_store_close(open_store(fixture->path, HN_STORE_WRITE));
@@ -307,7 +307,7 @@ static void newer_format_is_refused(void **state)
 }
 
 /* None of them was ever released; nobody may have written those below 0. */
-static void older_formats_are_refused_untouched(void **state)
+TEST_WITH(older_formats_are_refused_untouched, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     static const char *const versions[] = {"-2147483648", "-2", "-1", "0", "1",
@@ -328,7 +328,7 @@ static void older_formats_are_refused_untouched(void **state)
     }
 }
 
-static void unwritable_place_says_so(void **state)
+TEST_WITH(unwritable_place_says_so, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char path[160];
@@ -364,7 +364,7 @@ static void read_only_checks(const struct fixture *fixture)
     hn_store_close(store);
 }
 
-static void read_only_folder_opens_immutable(void **state)
+TEST_WITH(read_only_folder_opens_immutable, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -404,7 +404,7 @@ static int count_records(const char *path)
 }
 
 /* All of it is found in a file beside it, whatever became of the first. */
-static void a_cache_that_is_gone_goes_on_beside_it(void **state)
+TEST_WITH(a_cache_that_is_gone_goes_on_beside_it, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char command[640];
@@ -437,7 +437,7 @@ static void a_cache_that_is_gone_goes_on_beside_it(void **state)
     hn_store_close(open_store(other, HN_STORE_READ));
 }
 
-static void a_cache_that_can_not_be_rescued_says_so(void **state)
+TEST_WITH(a_cache_that_can_not_be_rescued_says_so, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char command[400];
@@ -452,7 +452,7 @@ static void a_cache_that_can_not_be_rescued_says_so(void **state)
     hn_store_close(store);
 }
 
-static void full_disk_loses_nothing_committed(void **state)
+TEST_WITH(full_disk_loses_nothing_committed, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     int status = -1;
@@ -475,7 +475,7 @@ static void full_disk_loses_nothing_committed(void **state)
     hn_store_close(store);
 }
 
-static void failed_commit_keeps_what_is_pending(void **state)
+TEST_WITH(failed_commit_keeps_what_is_pending, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct hn_error err = {0};
@@ -491,7 +491,7 @@ static void failed_commit_keeps_what_is_pending(void **state)
     hn_store_close(store);
 }
 
-static void path_comes_from_option_then_environment(void **state)
+TEST(path_comes_from_option_then_environment)
 {
     const struct {
         const char *given;
@@ -514,37 +514,10 @@ static void path_comes_from_option_then_environment(void **state)
     }
 }
 
-static void network_file_systems_are_known(void **state)
+TEST(network_file_systems_are_known)
 {
     assert_string_equal(hn_place_network_name(0x6969), "NFS");
     assert_string_equal(hn_place_network_name(0x0bd00bd0), "Lustre");
     assert_null(hn_place_network_name(0xef53));     /* ext4 */
     assert_null(hn_place_network_name(0x01021994)); /* tmpfs */
-}
-
-int test_store_file(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(makes_missing_folders),
-        TEST(other_files_are_refused_untouched),
-        TEST(truncated_and_corrupt_are_refused_untouched),
-        TEST(damage_inside_is_found),
-        TEST(altered_rows_are_refused),
-        TEST(altered_images_and_plans_are_refused),
-        TEST(other_schemas_are_refused),
-        TEST(reading_ends_in_time),
-        TEST(overwritten_pages_are_reported),
-        TEST(random_damage_is_survived),
-        TEST(newer_format_is_refused),
-        TEST(older_formats_are_refused_untouched),
-        TEST(unwritable_place_says_so),
-        TEST(read_only_folder_opens_immutable),
-        TEST(a_cache_that_is_gone_goes_on_beside_it),
-        TEST(a_cache_that_can_not_be_rescued_says_so),
-        TEST(full_disk_loses_nothing_committed),
-        TEST(failed_commit_keeps_what_is_pending),
-        cmocka_unit_test(path_comes_from_option_then_environment),
-        cmocka_unit_test(network_file_systems_are_known),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/store_fixture.h"
 
+EACH_TEST(set_up, tear_down)
+
 enum { TRIALS = 60, SESSIONS = 3, RECORDS = 12 };
 
 static int draw(unsigned int *state, int below)
@@ -84,7 +86,7 @@ static void check(struct hn_store *store)
     hn_records_free(&records);
 }
 
-static void best_is_that_of_all_points_that_count(void **state)
+TEST(best_is_that_of_all_points_that_count)
 {
     struct fixture *fixture = *state;
     unsigned int random = 7;
@@ -96,12 +98,4 @@ static void best_is_that_of_all_points_that_count(void **state)
         check(store);
         hn_store_close(store);
     }
-}
-
-int test_store_list(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(best_is_that_of_all_points_that_count),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,9 @@
 
 #include "cache/store/store.h"
 
-static void merge_takes_each_session_once(void **state)
+EACH_TEST(set_up, tear_down)
+
+TEST(merge_takes_each_session_once)
 {
     struct fixture *fixture = *state;
     char other[128];
@@ -34,7 +36,7 @@ static void merge_takes_each_session_once(void **state)
     hn_store_close(from);
 }
 
-static void merge_takes_what_a_session_got_since(void **state)
+TEST(merge_takes_what_a_session_got_since)
 {
     struct fixture *fixture = *state;
     char other[128];
@@ -63,7 +65,7 @@ static void merge_takes_what_a_session_got_since(void **state)
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM session"), 1);
 }
 
-static void merge_is_all_or_nothing(void **state)
+TEST(merge_is_all_or_nothing)
 {
     struct fixture *fixture = *state;
     char other[128];
@@ -84,7 +86,7 @@ static void merge_is_all_or_nothing(void **state)
     hn_store_close(from);
 }
 
-static void import_takes_an_origin_once(void **state)
+TEST(import_takes_an_origin_once)
 {
     struct fixture *fixture = *state;
     struct hn_identity identity;
@@ -143,7 +145,7 @@ static void assert_listed(struct hn_store *store, double time_us, const char *so
     hn_tuned_list_free(&list);
 }
 
-static void what_was_measured_here_counts_before_what_is_imported(void **state)
+TEST(what_was_measured_here_counts_before_what_is_imported)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -158,7 +160,7 @@ static void what_was_measured_here_counts_before_what_is_imported(void **state)
 }
 
 /* The newest session of all would be a stranger's of another version. */
-static void an_import_makes_nothing_stale(void **state)
+TEST(an_import_makes_nothing_stale)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -173,7 +175,7 @@ static void an_import_makes_nothing_stale(void **state)
     hn_store_close(store);
 }
 
-static void a_merge_says_where_it_is_from(void **state)
+TEST(a_merge_says_where_it_is_from)
 {
     struct fixture *fixture = *state;
     char other[128];
@@ -193,18 +195,4 @@ static void a_merge_says_where_it_is_from(void **state)
     assert_string_equal(list.items[0].origin.machine, host);
     hn_tuned_list_free(&list);
     hn_store_close(store);
-}
-
-int test_store_merge(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(merge_takes_each_session_once),
-        TEST(merge_takes_what_a_session_got_since),
-        TEST(merge_is_all_or_nothing),
-        TEST(import_takes_an_origin_once),
-        TEST(what_was_measured_here_counts_before_what_is_imported),
-        TEST(an_import_makes_nothing_stale),
-        TEST(a_merge_says_where_it_is_from),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

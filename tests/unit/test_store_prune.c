@@ -3,6 +3,8 @@
 
 #include "tests/unit/store_fixture.h"
 
+EACH_TEST(set_up, tear_down)
+
 /* Two versions of M = 4096 (the older with an image), one old session of the newer version, and a
  * simulated one. */
 static struct hn_store *fill(const struct fixture *fixture)
@@ -35,7 +37,7 @@ static struct hn_pruned prune(struct hn_store *store, const struct hn_prune *wha
     return pruned;
 }
 
-static void stale_versions_go_with_plans_and_images(void **state)
+TEST(stale_versions_go_with_plans_and_images)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = fill(fixture);
@@ -51,7 +53,7 @@ static void stale_versions_go_with_plans_and_images(void **state)
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM session"), 3);
 }
 
-static void a_dry_run_removes_nothing(void **state)
+TEST(a_dry_run_removes_nothing)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = fill(fixture);
@@ -63,7 +65,7 @@ static void a_dry_run_removes_nothing(void **state)
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM record"), 5);
 }
 
-static void the_best_stays_whatever_its_age(void **state)
+TEST(the_best_stays_whatever_its_age)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = fill(fixture);
@@ -74,7 +76,7 @@ static void the_best_stays_whatever_its_age(void **state)
     hn_store_close(store);
 }
 
-static void simulated_sessions_go_even_if_best(void **state)
+TEST(simulated_sessions_go_even_if_best)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = fill(fixture);
@@ -84,7 +86,7 @@ static void simulated_sessions_go_even_if_best(void **state)
     hn_store_close(store);
 }
 
-static void images_alone(void **state)
+TEST(images_alone)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = fill(fixture);
@@ -96,7 +98,7 @@ static void images_alone(void **state)
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM image"), 0);
 }
 
-static void another_kernel_is_left_alone(void **state)
+TEST(another_kernel_is_left_alone)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = fill(fixture);
@@ -106,17 +108,4 @@ static void another_kernel_is_left_alone(void **state)
     assert_int_equal(pruned.sessions + pruned.images, 0);
     hn_store_close(store);
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM record"), 5);
-}
-
-int test_store_prune(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(stale_versions_go_with_plans_and_images),
-        TEST(a_dry_run_removes_nothing),
-        TEST(the_best_stays_whatever_its_age),
-        TEST(simulated_sessions_go_even_if_best),
-        TEST(images_alone),
-        TEST(another_kernel_is_left_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
 #include "tests/unit/rule_fixture.h"
 #include "tests/unit/store_fixture.h"
 
+EACH_TEST(set_up, tear_down)
+
 /* A session of the family, with a rule that has `sizes` as the number of sizes it was measured at.
  */
 static int64_t learn(struct hn_store *store, const struct hn_version *version, size_t sizes,
@@ -62,7 +64,7 @@ static void assert_counts(struct hn_store *store, size_t sizes, bool simulated)
     hn_stored_rules_free(&rules);
 }
 
-static void the_newest_rule_counts(void **state)
+TEST(the_newest_rule_counts)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -83,7 +85,7 @@ static void the_newest_rule_counts(void **state)
     hn_store_close(store);
 }
 
-static void a_family_is_no_tuned_problem(void **state)
+TEST(a_family_is_no_tuned_problem)
 {
     struct fixture *fixture = *state;
     struct hn_tuned_list list;
@@ -98,7 +100,7 @@ static void a_family_is_no_tuned_problem(void **state)
     hn_store_close(store);
 }
 
-static void a_merge_takes_rules(void **state)
+TEST(a_merge_takes_rules)
 {
     struct fixture *fixture = *state;
     struct hn_store_merged merged;
@@ -119,7 +121,7 @@ static void a_merge_takes_rules(void **state)
     hn_store_close(from);
 }
 
-static void pruning_keeps_the_rule_that_counts(void **state)
+TEST(pruning_keeps_the_rule_that_counts)
 {
     struct fixture *fixture = *state;
     struct hn_pruned pruned;
@@ -154,7 +156,7 @@ static void put_image_of_words(struct hn_store *store, const struct hn_version *
     hn_record_finish(&record);
 }
 
-static void pruning_keeps_the_images_of_a_rule(void **state)
+TEST(pruning_keeps_the_images_of_a_rule)
 {
     struct fixture *fixture = *state;
     struct hn_pruned pruned;
@@ -183,7 +185,7 @@ static void assert_found(const char *path, const char *finding)
     hn_store_close(store);
 }
 
-static void what_is_no_rule_is_found(void **state)
+TEST(what_is_no_rule_is_found)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
@@ -195,7 +197,7 @@ static void what_is_no_rule_is_found(void **state)
     assert_found(fixture->path, "node 0 has child 0");
 }
 
-static void which_problems_have_sessions_is_known(void **state)
+TEST(which_problems_have_sessions_is_known)
 {
     enum { PROBLEMS = 100 };
     struct fixture *fixture = *state;
@@ -224,18 +226,4 @@ static void which_problems_have_sessions_is_known(void **state)
     hn_known_problems_finish(&known);
     hn_identity_finish(&identity);
     hn_store_close(store);
-}
-
-int test_store_rules(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_newest_rule_counts),
-        TEST(a_family_is_no_tuned_problem),
-        TEST(a_merge_takes_rules),
-        TEST(pruning_keeps_the_rule_that_counts),
-        TEST(pruning_keeps_the_images_of_a_rule),
-        TEST(what_is_no_rule_is_found),
-        TEST(which_problems_have_sessions_is_known),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

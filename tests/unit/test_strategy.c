@@ -39,7 +39,7 @@ static uint64_t *run(const char *name, const struct hn_space *space, uint64_t se
     return order;
 }
 
-static void kinds_are_found_by_name(void **state)
+TEST(kinds_are_found_by_name)
 {
     assert_string_equal(hn_strategy_kinds[0]->name, "auto");
     for (size_t i = 0; hn_strategy_kinds[i] != NULL; i++) {
@@ -51,7 +51,7 @@ static void kinds_are_found_by_name(void **state)
     hn_strategy_kinds[1]->destroy(NULL);
 }
 
-static void exhaustive_goes_in_order(void **state)
+TEST(exhaustive_goes_in_order)
 {
     struct hn_space *space = space_of(100);
     uint64_t *order = run("exhaustive", space, 1);
@@ -61,7 +61,7 @@ static void exhaustive_goes_in_order(void **state)
     hn_space_destroy(space);
 }
 
-static void random_visits_every_point_once(void **state)
+TEST(random_visits_every_point_once)
 {
     static const int64_t counts[] = {1, 2, 3, 100, 1000};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
@@ -79,7 +79,7 @@ static void random_visits_every_point_once(void **state)
     }
 }
 
-static void seed_alone_gives_the_order(void **state)
+TEST(seed_alone_gives_the_order)
 {
     struct hn_space *space = space_of(300);
     size_t bytes = hn_space_size(space) * sizeof(uint64_t);
@@ -95,7 +95,7 @@ static void seed_alone_gives_the_order(void **state)
 }
 
 /* A changed order would change every recorded search: these are its first values. */
-static void order_stays_as_it_is(void **state)
+TEST(order_stays_as_it_is)
 {
     static const uint64_t expected[] = {249, 1, 382, 648, 545, 53};
     struct hn_permutation permutation;
@@ -106,7 +106,7 @@ static void order_stays_as_it_is(void **state)
 
 /* Over many seeds all 120 orders of five come up equally often: chi-square with 119 degrees of
  * freedom, of which 99.9% stay below 175. */
-static void orders_are_uniform(void **state)
+TEST(orders_are_uniform)
 {
     enum { SEEDS = 24000, ORDERS = 120 };
     unsigned counts[3125] = {0};
@@ -131,7 +131,7 @@ static void orders_are_uniform(void **state)
     assert_true(square < 175);
 }
 
-static void large_ranges_stay_in_range(void **state)
+TEST(large_ranges_stay_in_range)
 {
     static const uint64_t sizes[] = {255, 256, 257, 65537, (1ull << 40) + 1, UINT64_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -143,18 +143,4 @@ static void large_ranges_stay_in_range(void **state)
             assert_true(other < sizes[i] && other != first);
         }
     }
-}
-
-int test_strategy(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kinds_are_found_by_name),
-        cmocka_unit_test(exhaustive_goes_in_order),
-        cmocka_unit_test(random_visits_every_point_once),
-        cmocka_unit_test(seed_alone_gives_the_order),
-        cmocka_unit_test(order_stays_as_it_is),
-        cmocka_unit_test(orders_are_uniform),
-        cmocka_unit_test(large_ranges_stay_in_range),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,7 +167,7 @@ static bool same(const struct result *a, const struct result *b)
            memcmp(a->proposals, b->proposals, a->tickets * sizeof a->proposals[0]) == 0;
 }
 
-static void proposals_are_valid_and_new(void **state)
+TEST(proposals_are_valid_and_new)
 {
     static const cost_function costs[] = {valley, everything_fails, most_fails, flat};
     struct hn_space *space = constrained_space();
@@ -185,7 +185,7 @@ static void proposals_are_valid_and_new(void **state)
     hn_space_destroy(space);
 }
 
-static void same_seed_and_costs_give_the_same_sequence(void **state)
+TEST(same_seed_and_costs_give_the_same_sequence)
 {
     struct hn_space *space = constrained_space();
     for (size_t i = 0; i < NAMES * LOOK_AHEADS; i++) {
@@ -232,7 +232,7 @@ static unsigned successes(const char *name, const struct hn_space *space, cost_f
 }
 
 /* Random search finds the one best point within 200 proposals in 3 of 20 runs. */
-static void best_point_is_found_soon(void **state)
+TEST(best_point_is_found_soon)
 {
     struct hn_space *space = constrained_space();
     for (size_t i = 0; i < NAMES * LOOK_AHEADS; i++)
@@ -242,7 +242,7 @@ static void best_point_is_found_soon(void **state)
 }
 
 /* 356 points do not fail; random search finds the best of them in 3 of 20 runs. */
-static void best_of_few_that_do_not_fail_is_found(void **state)
+TEST(best_of_few_that_do_not_fail_is_found)
 {
     struct hn_space *space = constrained_space();
     for (size_t i = 0; i < NAMES * LOOK_AHEADS; i++)
@@ -251,7 +251,7 @@ static void best_of_few_that_do_not_fail_is_found(void **state)
     hn_space_destroy(space);
 }
 
-static void whole_space_is_proposed_then_it_ends(void **state)
+TEST(whole_space_is_proposed_then_it_ends)
 {
     static const int64_t counts[] = {1, 2, 3, 7, 60};
     static const cost_function costs[] = {slope, everything_fails, flat};
@@ -272,7 +272,7 @@ static void whole_space_is_proposed_then_it_ends(void **state)
     }
 }
 
-static void whole_constrained_space_is_proposed(void **state)
+TEST(whole_constrained_space_is_proposed)
 {
     struct hn_space *space = constrained_space();
     for (size_t i = 0; i < NAMES; i++) {
@@ -290,7 +290,7 @@ static void whole_constrained_space_is_proposed(void **state)
 }
 
 /* Of the most relevant source that has any, best first. */
-static void best_points_of_priors_come_first(void **state)
+TEST(best_points_of_priors_come_first)
 {
     enum { PRIORS = 8 };
     struct hn_space *space = line_space(60);
@@ -357,7 +357,7 @@ static double lowest_of_many(const char *name, const struct hn_space *space, uns
     return lowest;
 }
 
-static void spaces_too_large_to_be_numbered_are_searched(void **state)
+TEST(spaces_too_large_to_be_numbered_are_searched)
 {
     struct hn_space *space = hn_space_create();
     for (int i = 0; i < MANY; i++)
@@ -373,24 +373,8 @@ static void spaces_too_large_to_be_numbered_are_searched(void **state)
     hn_space_destroy(space);
 }
 
-static void nothing_is_destroyed(void **state)
+TEST(nothing_is_destroyed)
 {
     for (size_t i = 0; i < NAMES; i++)
         hn_strategy_find(names[i])->destroy(NULL);
-}
-
-int test_strategy_classic(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(proposals_are_valid_and_new),
-        cmocka_unit_test(same_seed_and_costs_give_the_same_sequence),
-        cmocka_unit_test(best_point_is_found_soon),
-        cmocka_unit_test(best_of_few_that_do_not_fail_is_found),
-        cmocka_unit_test(whole_space_is_proposed_then_it_ends),
-        cmocka_unit_test(whole_constrained_space_is_proposed),
-        cmocka_unit_test(best_points_of_priors_come_first),
-        cmocka_unit_test(spaces_too_large_to_be_numbered_are_searched),
-        cmocka_unit_test(nothing_is_destroyed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

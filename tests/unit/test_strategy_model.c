@@ -170,7 +170,7 @@ static void run(const struct hn_space *space, const struct plan *plan, struct ru
     free(point_limits);
 }
 
-static void finds_the_best_of_few(void **state)
+TEST(finds_the_best_of_few)
 {
     struct hn_space *space = make_space();
     static struct run found;
@@ -186,7 +186,7 @@ static void finds_the_best_of_few(void **state)
     hn_space_destroy(space);
 }
 
-static void looks_ahead_without_harm(void **state)
+TEST(looks_ahead_without_harm)
 {
     struct hn_space *space = make_space();
     static struct run found;
@@ -211,7 +211,7 @@ static size_t most_in_flight(const struct run *run, size_t told)
 
 /* It begins with six, however far it may look ahead, waits until it knows something of them, and
  * has more in flight the more it was told. */
-static void has_more_in_flight_with_a_longer_look_ahead(void **state)
+TEST(has_more_in_flight_with_a_longer_look_ahead)
 {
     struct hn_space *space = make_space();
     static struct run few, some, many;
@@ -235,7 +235,7 @@ static void has_more_in_flight_with_a_longer_look_ahead(void **state)
 
 /* What compiles slowly has to promise more, and the best is found there all the same; where nothing
  * takes long, times of compiling are noise. */
-static void looks_less_where_points_compile_slowly(void **state)
+TEST(looks_less_where_points_compile_slowly)
 {
     struct hn_space *space = make_space();
     static struct run plain, quick, slow;
@@ -261,7 +261,7 @@ static void looks_less_where_points_compile_slowly(void **state)
 
 /* Where some points take longer than they are worth; they are no failures, and the best is found
  * among them. */
-static void does_not_wait_for_what_is_not_worth_it(void **state)
+TEST(does_not_wait_for_what_is_not_worth_it)
 {
     struct hn_space *space = make_space();
     static struct run patient, hurried, again;
@@ -288,7 +288,7 @@ static void does_not_wait_for_what_is_not_worth_it(void **state)
 }
 
 /* What is compiled with another point costs nothing, so that more of it is looked at. */
-static void takes_what_is_compiled_anyway(void **state)
+TEST(takes_what_is_compiled_anyway)
 {
     static const bool none[WIDTH] = {false};
     static const bool last[WIDTH] = {false, false, false, true};
@@ -310,7 +310,7 @@ static void takes_what_is_compiled_anyway(void **state)
     hn_space_destroy(space);
 }
 
-static void is_repeatable(void **state)
+TEST(is_repeatable)
 {
     struct hn_space *space = make_space();
     static struct run first, second, other;
@@ -325,7 +325,7 @@ static void is_repeatable(void **state)
     hn_space_destroy(space);
 }
 
-static void proposes_all_there_is_and_ends(void **state)
+TEST(proposes_all_there_is_and_ends)
 {
     struct hn_space *space = hn_space_create();
     struct hn_value values[] = {hn_integer(1), hn_integer(2), hn_integer(4), hn_integer(8),
@@ -356,7 +356,7 @@ static void proposes_all_there_is_and_ends(void **state)
 }
 
 /* The best points of a source come first, and the search is over sooner than without. */
-static void priors_lead_to_the_best(void **state)
+TEST(priors_lead_to_the_best)
 {
     struct hn_space *space = make_space();
     static uint16_t choices[200][WIDTH];
@@ -392,7 +392,7 @@ static void priors_lead_to_the_best(void **state)
     hn_space_destroy(space);
 }
 
-static void declines_what_its_resources_condemn(void **state)
+TEST(declines_what_its_resources_condemn)
 {
     struct hn_space *space = make_space();
     static struct run with, without;
@@ -406,7 +406,7 @@ static void declines_what_its_resources_condemn(void **state)
     hn_space_destroy(space);
 }
 
-static void doubt_falls(void **state)
+TEST(doubt_falls)
 {
     struct hn_space *space = make_space();
     static struct run early, late;
@@ -432,7 +432,7 @@ static void estimate(struct hn_space *space, const char *text)
 
 /* What is estimated to be best comes first; an estimate that is far off delays the best, and hides
  * it not. */
-static void begins_where_it_is_told_to(void **state)
+TEST(begins_where_it_is_told_to)
 {
     static const char *const good = "10 + (A - 12) ** 2 / 16 + (log2(B) - 5 * C) ** 2";
     struct hn_space *space = make_space();
@@ -462,7 +462,7 @@ static void begins_where_it_is_told_to(void **state)
 }
 
 /* Of a boolean only one byte is set. */
-static void booleans_are_numbers(void **state)
+TEST(booleans_are_numbers)
 {
     struct hn_value values[2];
     struct hn_encoding encoding;
@@ -481,7 +481,7 @@ static void booleans_are_numbers(void **state)
 }
 
 /* Powers of two say it by their logarithm. */
-static void numbers_have_their_twos(void **state)
+TEST(numbers_have_their_twos)
 {
     struct hn_encoding encoding;
     const int64_t blocks[] = {16, 48, 64, 96, 128};
@@ -562,7 +562,7 @@ static size_t find_tied(const struct hn_space *space, uint64_t seed)
     return count;
 }
 
-static void values_that_go_together_are_changed_together(void **state)
+TEST(values_that_go_together_are_changed_together)
 {
     struct hn_space *space = make_tied();
     size_t sum = 0;
@@ -571,26 +571,4 @@ static void values_that_go_together_are_changed_together(void **state)
     /* of 16,807 points; where neighbours alone are looked at, none is found */
     assert_in_range(sum, 1, 5 * ENOUGH * 3 / 4);
     hn_space_destroy(space);
-}
-
-int test_strategy_model(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(booleans_are_numbers),
-        cmocka_unit_test(numbers_have_their_twos),
-        cmocka_unit_test(begins_where_it_is_told_to),
-        cmocka_unit_test(finds_the_best_of_few),
-        cmocka_unit_test(looks_ahead_without_harm),
-        cmocka_unit_test(has_more_in_flight_with_a_longer_look_ahead),
-        cmocka_unit_test(looks_less_where_points_compile_slowly),
-        cmocka_unit_test(does_not_wait_for_what_is_not_worth_it),
-        cmocka_unit_test(takes_what_is_compiled_anyway),
-        cmocka_unit_test(is_repeatable),
-        cmocka_unit_test(proposes_all_there_is_and_ends),
-        cmocka_unit_test(priors_lead_to_the_best),
-        cmocka_unit_test(declines_what_its_resources_condemn),
-        cmocka_unit_test(values_that_go_together_are_changed_together),
-        cmocka_unit_test(doubt_falls),
-    };
-    return cmocka_run_group_tests_name("strategy_model", tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static void check_plan(const struct hn_plan *plan)
 }
 
 /* What is left out of the support kernels stops the device, so that none may be missing. */
-static void all_that_a_plan_uses_is_compiled(void **state)
+TEST(all_that_a_plan_uses_is_compiled)
 {
     glob_t found;
     assert_int_equal(glob(HONE_SOURCE_DIR "/configs/*.yaml", 0, NULL, &found), 0);
@@ -51,7 +51,7 @@ static void all_that_a_plan_uses_is_compiled(void **state)
     globfree(&found);
 }
 
-static void a_plain_plan_leaves_most_out(void **state)
+TEST(a_plain_plan_leaves_most_out)
 {
     char options[HN_SUPPORT_OPTIONS][24];
     const struct hn_plan plan = {.argument_count = 0};
@@ -62,7 +62,7 @@ static void a_plain_plan_leaves_most_out(void **state)
     assert_string_equal(options[3], "-DLOOSE=0");
 }
 
-static void what_leaves_elements_out_or_lets_them_differ_is_compiled_where_asked_for(void **state)
+TEST(what_leaves_elements_out_or_lets_them_differ_is_compiled_where_asked_for)
 {
     char options[HN_SUPPORT_OPTIONS][24];
     struct hn_compare own = {.partial = true};
@@ -75,14 +75,4 @@ static void what_leaves_elements_out_or_lets_them_differ_is_compiled_where_asked
     output.compare = &own;
     hn_support_options(&plan, options);
     assert_string_equal(options[3], "-DLOOSE=1");
-}
-
-int test_support(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_that_a_plan_uses_is_compiled),
-        cmocka_unit_test(a_plain_plan_leaves_most_out),
-        cmocka_unit_test(what_leaves_elements_out_or_lets_them_differ_is_compiled_where_asked_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,8 @@ static int close_bench(void **state)
     return 0;
 }
 
+ALL_TESTS(open_bench, close_bench)
+
 static void expect(const char *point, enum hn_outcome outcome, const char *message)
 {
     struct hn_record record = bench_fixture_evaluate(&symbols, point, &both);
@@ -36,13 +38,13 @@ static void expect(const char *point, enum hn_outcome outcome, const char *messa
     hn_record_finish(&record);
 }
 
-static void symbols_are_set_before_every_launch(void **state)
+TEST(symbols_are_set_before_every_launch)
 {
     expect("MEMORY=constant,MISSING=0", HN_OUTCOME_OK, NULL);
     expect("MEMORY=global,MISSING=0", HN_OUTCOME_OK, NULL);
 }
 
-static void a_symbol_that_is_not_there_is_the_variants_failure(void **state)
+TEST(a_symbol_that_is_not_there_is_the_variants_failure)
 {
     expect("MEMORY=global,MISSING=1", HN_OUTCOME_LAUNCH_ERROR,
            "symbol 'offsets' is not in the module: the template has no global variable of this "
@@ -51,26 +53,15 @@ static void a_symbol_that_is_not_there_is_the_variants_failure(void **state)
     expect("MEMORY=global,MISSING=0", HN_OUTCOME_OK, NULL);
 }
 
-static void a_symbol_that_is_too_small_is_the_variants_failure(void **state)
+TEST(a_symbol_that_is_too_small_is_the_variants_failure)
 {
     expect("MEMORY=global,MISSING=2", HN_OUTCOME_LAUNCH_ERROR,
            "symbol 'offsets' has 8 bytes in the module; the config gives it 16");
 }
 
-static void another_seed_reaches_the_symbols(void **state)
+TEST(another_seed_reaches_the_symbols)
 {
     struct hn_error err = {.message = ""};
     assert_int_equal(hn_bench_reseed(symbols.bench, 2, &err), HN_OK);
     expect("MEMORY=constant,MISSING=0", HN_OUTCOME_OK, NULL);
-}
-
-int test_symbols(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(symbols_are_set_before_every_launch),
-        cmocka_unit_test(a_symbol_that_is_not_there_is_the_variants_failure),
-        cmocka_unit_test(a_symbol_that_is_too_small_is_the_variants_failure),
-        cmocka_unit_test(another_seed_reaches_the_symbols),
-    };
-    return cmocka_run_group_tests(tests, open_bench, close_bench);
 }

@@ -20,7 +20,7 @@ static char *print(const struct hn_table *table, int indent)
     return print_within(table, indent, SIZE_MAX);
 }
 
-static void columns_are_as_wide_as_their_widest_cell(void **state)
+TEST(columns_are_as_wide_as_their_widest_cell)
 {
     static const char *const headings[] = {"point", ">time", "note", NULL};
     struct hn_table *table = hn_table_create(headings);
@@ -39,7 +39,7 @@ static void columns_are_as_wide_as_their_widest_cell(void **state)
     hn_table_destroy(table);
 }
 
-static void letters_count_and_not_bytes(void **state)
+TEST(letters_count_and_not_bytes)
 {
     static const char *const headings[] = {"±95%", ">x", NULL};
     struct hn_table *table = hn_table_create(headings);
@@ -51,7 +51,7 @@ static void letters_count_and_not_bytes(void **state)
     hn_table_destroy(table);
 }
 
-static void a_table_has_many_rows(void **state)
+TEST(a_table_has_many_rows)
 {
     static const char *const headings[] = {">n", ">square", NULL};
     struct hn_table *table = hn_table_create(headings);
@@ -86,7 +86,7 @@ static struct hn_table *make_points(int rows)
     return table;
 }
 
-static void what_all_rows_share_stands_above(void **state)
+TEST(what_all_rows_share_stands_above)
 {
     struct hn_table *table = make_points(2);
     char *text = print(table, 2);
@@ -98,7 +98,7 @@ static void what_all_rows_share_stands_above(void **state)
     hn_table_destroy(table);
 }
 
-static void one_row_has_its_point_above(void **state)
+TEST(one_row_has_its_point_above)
 {
     struct hn_table *table = make_points(1);
     char *text = print_within(table, 0, 20);
@@ -110,7 +110,7 @@ static void one_row_has_its_point_above(void **state)
     hn_table_destroy(table);
 }
 
-static void what_is_too_wide_goes_on_below(void **state)
+TEST(what_is_too_wide_goes_on_below)
 {
     struct hn_table *table = make_points(2);
     char *text = print_within(table, 0, 15);
@@ -127,7 +127,7 @@ static void what_is_too_wide_goes_on_below(void **state)
     hn_table_destroy(table);
 }
 
-static void rows_get_numbers_where_the_first_column_tells_little(void **state)
+TEST(rows_get_numbers_where_the_first_column_tells_little)
 {
     static const char *const headings[] = {"change", "kernel", ">time", NULL};
     struct hn_table *table = hn_table_create(headings);
@@ -148,7 +148,7 @@ static void rows_get_numbers_where_the_first_column_tells_little(void **state)
     hn_table_destroy(table);
 }
 
-static void sentences_break_between_words(void **state)
+TEST(sentences_break_between_words)
 {
     static const char *const headings[] = {"kernel", "~problem", ">n", NULL};
     struct hn_table *table = hn_table_create(headings);
@@ -161,19 +161,4 @@ static void sentences_break_between_words(void **state)
                               "        N=16\n");
     free(text);
     hn_table_destroy(table);
-}
-
-int test_table(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
-        cmocka_unit_test(letters_count_and_not_bytes),
-        cmocka_unit_test(a_table_has_many_rows),
-        cmocka_unit_test(what_all_rows_share_stands_above),
-        cmocka_unit_test(one_row_has_its_point_above),
-        cmocka_unit_test(what_is_too_wide_goes_on_below),
-        cmocka_unit_test(rows_get_numbers_where_the_first_column_tells_little),
-        cmocka_unit_test(sentences_break_between_words),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 #define FOLDER HONE_TEST_DATA "/templates/includes"
 
-static void reads_quoted_includes_once(void **state)
+TEST(reads_quoted_includes_once)
 {
     struct hn_template template;
     struct hn_error err = {.message = ""};
@@ -24,7 +24,7 @@ static void reads_quoted_includes_once(void **state)
     hn_template_finish(&template);
 }
 
-static void what_was_read_compiles(void **state)
+TEST(what_was_read_compiles)
 {
     struct hn_template template;
     assert_int_equal(hn_template_load(FOLDER "/main.cu", &template, NULL), HN_OK);
@@ -56,7 +56,7 @@ static void what_was_read_compiles(void **state)
     hn_template_finish(&template);
 }
 
-static void ends_on_a_circle(void **state)
+TEST(ends_on_a_circle)
 {
     struct hn_template template;
     assert_int_equal(hn_template_load(FOLDER "/circle.cu", &template, NULL), HN_OK);
@@ -73,7 +73,7 @@ static void fails_with(const char *path, const char *message)
     assert_null(template.path);
 }
 
-static void names_what_is_missing(void **state)
+TEST(names_what_is_missing)
 {
     fails_with("/nowhere/x.cu", "template /nowhere/x.cu: No such file or directory");
     fails_with(FOLDER "/missing.cu",
@@ -82,7 +82,7 @@ static void names_what_is_missing(void **state)
 }
 
 /* What stands between #if and #endif may be missing, and is used where it is there. */
-static void leaves_conditions_to_the_compiler(void **state)
+TEST(leaves_conditions_to_the_compiler)
 {
     struct hn_template template;
     assert_int_equal(hn_template_load(FOLDER "/elsewhere.cu", &template, NULL), HN_OK);
@@ -92,7 +92,7 @@ static void leaves_conditions_to_the_compiler(void **state)
     hn_template_finish(&template);
 }
 
-static void refuses_one_name_for_two_files(void **state)
+TEST(refuses_one_name_for_two_files)
 {
     fails_with(FOLDER "/conflict.cu",
                FOLDER "/sub/clash.cuh:2: \"one.cuh\" is " FOLDER "/sub/one.cuh here, but " FOLDER
@@ -128,7 +128,7 @@ static void remove_folder(const char *folder)
     rmdir(folder);
 }
 
-static void hash_tells_texts_not_places(void **state)
+TEST(hash_tells_texts_not_places)
 {
     char here[] = "/tmp/hone-template-XXXXXX";
     char there[] = "/tmp/hone-template-XXXXXX";
@@ -144,18 +144,4 @@ static void hash_tells_texts_not_places(void **state)
     assert_string_not_equal(hash_of(there).hex, first.hex);
     remove_folder(here);
     remove_folder(there);
-}
-
-int test_template(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_quoted_includes_once),
-        cmocka_unit_test(what_was_read_compiles),
-        cmocka_unit_test(ends_on_a_circle),
-        cmocka_unit_test(names_what_is_missing),
-        cmocka_unit_test(leaves_conditions_to_the_compiler),
-        cmocka_unit_test(refuses_one_name_for_two_files),
-        cmocka_unit_test(hash_tells_texts_not_places),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+ALL_TESTS(set_up, tear_down)
+
 #define ASSERT_OK(call)                                                                            \
     do {                                                                                           \
         err.message[0] = '\0';                                                                     \
@@ -129,7 +131,7 @@ static void check_names(const struct hn_config *config)
     free(unused);
 }
 
-static void configs_and_templates_agree(void **state)
+TEST(configs_and_templates_agree)
 {
     assert_true(configs.gl_pathc >= 3);
     for (size_t i = 0; i < configs.gl_pathc; i++) {
@@ -213,7 +215,7 @@ static void check_ends(const struct hn_config *config, const struct hn_device *d
     }
 }
 
-static void defaults_serve_all_of_a_family(void **state)
+TEST(defaults_serve_all_of_a_family)
 {
     struct hn_device device;
     size_t families = 0;
@@ -237,7 +239,7 @@ static void defaults_serve_all_of_a_family(void **state)
 }
 
 /* More rows of tiles than a grid has. */
-static void tall_products_have_a_default(void **state)
+TEST(tall_products_have_a_default)
 {
     struct hn_device device;
     struct hn_config *config;
@@ -248,14 +250,4 @@ static void tall_products_have_a_default(void **state)
     check_member(config, &device, &problem);
     hn_bindings_finish(&problem);
     hn_config_destroy(config);
-}
-
-int test_templates(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(configs_and_templates_agree),
-        cmocka_unit_test(defaults_serve_all_of_a_family),
-        cmocka_unit_test(tall_products_have_a_default),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

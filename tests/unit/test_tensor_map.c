@@ -19,6 +19,8 @@ static int unload(void **state)
     return 0;
 }
 
+ALL_TESTS(load, unload)
+
 static int expect(const char *point, enum hn_outcome outcome, const char *part)
 {
     static const struct hn_bench_request both = {.verify = true, .measure = true};
@@ -32,7 +34,7 @@ static int expect(const char *point, enum hn_outcome outcome, const char *part)
 }
 
 /* Short kernels are timed over several sets of the arguments: each has maps of its own. */
-static void kernels_are_given_maps(void **state)
+TEST(kernels_are_given_maps)
 {
     struct hn_error err = {.message = ""};
     if (bench_fixture_open(&matrix, HN_COLD, &err) != HN_OK)
@@ -78,7 +80,7 @@ static void expect_rule(const struct hn_tensor *tensor, const char *part)
         expect_rule(&tensor, part);                                                                \
     } while (0)
 
-static void rules_are_told(void **state)
+TEST(rules_are_told)
 {
     BREAK(align, 16, "");
     BREAK(align, 8, "the buffer begins at multiples of 8 bytes; expected 16");
@@ -102,7 +104,7 @@ static void rules_are_told(void **state)
     BREAK(element, HN_INT32, "oob_fill is nan; int32 has none");
 }
 
-static void interleaved_channels_have_rules_of_their_own(void **state)
+TEST(interleaved_channels_have_rules_of_their_own)
 {
     struct hn_tensor tensor = make();
     tensor.rank = 3;
@@ -122,7 +124,7 @@ static void interleaved_channels_have_rules_of_their_own(void **state)
 
 /* Values that are no whole numbers, or no fill, are errors; devices without the accelerator have no
  * such launches. */
-static void points_are_checked_against_the_device(void **state)
+TEST(points_are_checked_against_the_device)
 {
     struct hn_record record;
     struct hn_launch launch;
@@ -147,7 +149,7 @@ static void points_are_checked_against_the_device(void **state)
 }
 
 /* The canonical JSON says all that the YAML does. */
-static void plans_keep_their_maps(void **state)
+TEST(plans_keep_their_maps)
 {
     const struct hn_plan *plan = matrix.config->plan;
     struct hn_error err = {.message = ""};
@@ -172,16 +174,4 @@ static void plans_keep_their_maps(void **state)
     assert_int_equal(hn_plan_from_json(json, &again, &err), HN_EFORMAT);
     assert_non_null(strstr(err.message, "'box' has to be a list with an extent for each"));
     json_decref(json);
-}
-
-int test_tensor_map(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_are_given_maps),
-        cmocka_unit_test(rules_are_told),
-        cmocka_unit_test(interleaved_channels_have_rules_of_their_own),
-        cmocka_unit_test(points_are_checked_against_the_device),
-        cmocka_unit_test(plans_keep_their_maps),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
 }

@@ -5,7 +5,7 @@
 
 #include "tests/unit/unit.h"
 
-static void appends_and_takes(void **state)
+TEST(appends_and_takes)
 {
     struct hn_text text;
     hn_text_init(&text);
@@ -21,7 +21,7 @@ static void appends_and_takes(void **state)
     free(taken);
 }
 
-static void take_of_nothing_is_the_empty_string(void **state)
+TEST(take_of_nothing_is_the_empty_string)
 {
     struct hn_text text;
     hn_text_init(&text);
@@ -30,7 +30,7 @@ static void take_of_nothing_is_the_empty_string(void **state)
     free(taken);
 }
 
-static void failed_append_stays_failed(void **state)
+TEST(failed_append_stays_failed)
 {
     struct hn_text text;
     hn_text_init(&text);
@@ -55,7 +55,9 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
-static void writes_and_reads_a_file(void **state)
+ALL_TESTS(make_folder, remove_folder)
+
+TEST(writes_and_reads_a_file)
 {
     char path[128];
     snprintf(path, sizeof path, "%s/file", folder);
@@ -77,7 +79,7 @@ static void writes_and_reads_a_file(void **state)
     assert_int_equal(unlink(path), 0); /* remove_folder fails if a temporary file was left */
 }
 
-static void file_errors_name_path_and_reason(void **state)
+TEST(file_errors_name_path_and_reason)
 {
     struct hn_error err;
     char *data;
@@ -89,7 +91,7 @@ static void file_errors_name_path_and_reason(void **state)
     assert_string_equal(err.message, "cannot write '/nowhere/x': No such file or directory");
 }
 
-static void devices_are_written_not_replaced(void **state)
+TEST(devices_are_written_not_replaced)
 {
     struct hn_error err;
     assert_int_equal(hn_text_write_file("/dev/null", "x", 1, &err), HN_OK);
@@ -102,7 +104,7 @@ static void devices_are_written_not_replaced(void **state)
     }
 }
 
-static void finds_the_nearest_word(void **state)
+TEST(finds_the_nearest_word)
 {
     static const char *const words[] = {"TILE_WIDTH", "PAD", "UNROLL", "M"};
     static const struct {
@@ -134,7 +136,7 @@ static void finds_the_nearest_word(void **state)
     assert_null(hn_text_nearest(longer, words, 4));
 }
 
-static void knows_words(void **state)
+TEST(knows_words)
 {
     static const char *const good[] = {"a", "_", "Tile_4x8"};
     static const char *const bad[] = {"", "4x", "a-b", "a b", "\xc3\xa9"};
@@ -144,7 +146,7 @@ static void knows_words(void **state)
         assert_false(hn_text_is_word(bad[i]));
 }
 
-static void finds_what_is_not_utf8(void **state)
+TEST(finds_what_is_not_utf8)
 {
     static const char *const good[] = {"", "a b\n", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
     static const char *const bad[] = {"\xe9",
@@ -164,7 +166,7 @@ static void finds_what_is_not_utf8(void **state)
     assert_ptr_equal(hn_text_find_not_utf8(later), later + 3);
 }
 
-static void words_of_a_shell(void **state)
+TEST(words_of_a_shell)
 {
     static const char *const words[][2] = {
         {"configs/scale.yaml", "configs/scale.yaml"},
@@ -182,21 +184,4 @@ static void words_of_a_shell(void **state)
         assert_string_equal(text.data, words[i][1]);
         hn_text_finish(&text);
     }
-}
-
-int test_text(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_what_is_not_utf8),
-        cmocka_unit_test(appends_and_takes),
-        cmocka_unit_test(take_of_nothing_is_the_empty_string),
-        cmocka_unit_test(failed_append_stays_failed),
-        cmocka_unit_test(writes_and_reads_a_file),
-        cmocka_unit_test(file_errors_name_path_and_reason),
-        cmocka_unit_test(devices_are_written_not_replaced),
-        cmocka_unit_test(finds_the_nearest_word),
-        cmocka_unit_test(knows_words),
-        cmocka_unit_test(words_of_a_shell),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

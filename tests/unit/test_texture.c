@@ -19,6 +19,8 @@ static int unload(void **state)
     return 0;
 }
 
+ALL_TESTS(load, unload)
+
 static void open_bench(void)
 {
     struct hn_error err = {.message = ""};
@@ -39,7 +41,7 @@ static int expect(const char *point, enum hn_outcome outcome, const char *part)
 }
 
 /* Short kernels are timed over several sets of the arguments: each has textures of its own. */
-static void textures_read_rows(void **state)
+TEST(textures_read_rows)
 {
     open_bench();
     assert_true(expect("FAULT=0,PAD=0,PATH=global", HN_OUTCOME_OK, "") > 1);
@@ -48,7 +50,7 @@ static void textures_read_rows(void **state)
     bench_fixture_close(&field);
 }
 
-static void only_what_is_in_the_rows_counts(void **state)
+TEST(only_what_is_in_the_rows_counts)
 {
     open_bench();
     expect("FAULT=1,PAD=0,PATH=global", HN_OUTCOME_OK, "");
@@ -58,7 +60,7 @@ static void only_what_is_in_the_rows_counts(void **state)
     bench_fixture_close(&field);
 }
 
-static void a_texture_that_the_device_refuses_is_named(void **state)
+TEST(a_texture_that_the_device_refuses_is_named)
 {
     struct hn_shape *shape = &field.config->plan->arguments[0].shape;
     shape->device = false; /* 400 bytes: no multiple of 32 */
@@ -69,7 +71,7 @@ static void a_texture_that_the_device_refuses_is_named(void **state)
     shape->device = true;
 }
 
-static void pitches_are_values_of_expressions(void **state)
+TEST(pitches_are_values_of_expressions)
 {
     const struct hn_plan *plan = field.config->plan;
     struct hn_bindings problem, point;
@@ -93,7 +95,7 @@ static void pitches_are_values_of_expressions(void **state)
     hn_bindings_finish(&problem);
 }
 
-static void a_pitch_is_at_least_a_row(void **state)
+TEST(a_pitch_is_at_least_a_row)
 {
     const struct hn_plan *plan = field.config->plan;
     struct hn_bindings problem, point;
@@ -108,7 +110,7 @@ static void a_pitch_is_at_least_a_row(void **state)
     hn_bindings_finish(&problem);
 }
 
-static void what_a_texture_can_read(void **state)
+TEST(what_a_texture_can_read)
 {
     struct hn_argument buffer = {.element = HN_FLOAT32, .lanes = 1};
     struct hn_texture line = {.dimensions = 1, .address = {HN_TEXTURE_CLAMP, HN_TEXTURE_CLAMP}};
@@ -136,17 +138,4 @@ static void what_a_texture_can_read(void **state)
     assert_non_null(strstr(hn_texture_check(&plane, &buffer), "8, 16 or 32 bits"));
     buffer = (struct hn_argument){.element = HN_FLOAT32, .lanes = 3};
     assert_non_null(hn_texture_check(&line, &buffer));
-}
-
-int test_texture(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(textures_read_rows),
-        cmocka_unit_test(only_what_is_in_the_rows_counts),
-        cmocka_unit_test(a_texture_that_the_device_refuses_is_named),
-        cmocka_unit_test(pitches_are_values_of_expressions),
-        cmocka_unit_test(a_pitch_is_at_least_a_row),
-        cmocka_unit_test(what_a_texture_can_read),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
 }

@@ -3,7 +3,7 @@
 
 #include "tests/unit/unit.h"
 
-static void what_follows_its_like_is_joined(void **state)
+TEST(what_follows_its_like_is_joined)
 {
     struct hn_timeline timeline = {.count = 0};
     hn_timeline_add(&timeline, "open", 0, 100);
@@ -20,7 +20,7 @@ static void what_follows_its_like_is_joined(void **state)
 }
 
 /* Compilations end in any order. */
-static void a_span_holds_all_that_was_joined(void **state)
+TEST(a_span_holds_all_that_was_joined)
 {
     struct hn_timeline timeline = {.count = 0};
     hn_timeline_add(&timeline, "compile", 50, 60);
@@ -28,21 +28,11 @@ static void a_span_holds_all_that_was_joined(void **state)
     assert_true(timeline.spans[0].from_ms == 10 && timeline.spans[0].to_ms == 60);
 }
 
-static void what_does_not_fit_is_joined_with_the_last(void **state)
+TEST(what_does_not_fit_is_joined_with_the_last)
 {
     struct hn_timeline timeline = {.count = 0};
     for (int i = 0; i < HN_TIMELINE_LIMIT + 10; i++)
         hn_timeline_add(&timeline, i % 2 == 0 ? "a" : "b", i, i + 1);
     assert_int_equal(timeline.count, HN_TIMELINE_LIMIT);
     assert_int_equal(timeline.spans[HN_TIMELINE_LIMIT - 1].count, 11);
-}
-
-int test_timeline(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_follows_its_like_is_joined),
-        cmocka_unit_test(a_span_holds_all_that_was_joined),
-        cmocka_unit_test(what_does_not_fit_is_joined_with_the_last),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

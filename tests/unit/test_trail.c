@@ -36,7 +36,7 @@ static size_t changes(const uint16_t *a, const uint16_t *b)
     return count;
 }
 
-static void points_are_found_again(void **state)
+TEST(points_are_found_again)
 {
     struct hn_space *space = space_with(NULL);
     struct hn_trail trail;
@@ -61,7 +61,7 @@ static void points_are_found_again(void **state)
     hn_space_destroy(space);
 }
 
-static void costs_are_those_told(void **state)
+TEST(costs_are_those_told)
 {
     struct hn_space *space = space_with(NULL);
     struct hn_trail trail;
@@ -84,7 +84,7 @@ static void costs_are_those_told(void **state)
     hn_space_destroy(space);
 }
 
-static void repair_changes_as_little_as_possible(void **state)
+TEST(repair_changes_as_little_as_possible)
 {
     struct hn_space *space = space_with("A + B <= 9");
     struct hn_trail trail;
@@ -104,7 +104,7 @@ static void repair_changes_as_little_as_possible(void **state)
     hn_space_destroy(space);
 }
 
-static void repair_does_not_undo_a_change(void **state)
+TEST(repair_does_not_undo_a_change)
 {
     struct hn_space *space = space_with("A == B");
     struct hn_trail trail;
@@ -119,7 +119,7 @@ static void repair_does_not_undo_a_change(void **state)
     hn_space_destroy(space);
 }
 
-static void repair_falls_back_to_the_anchor(void **state)
+TEST(repair_falls_back_to_the_anchor)
 {
     struct hn_space *space = space_with("A == B and B == 2 * C");
     struct hn_trail trail;
@@ -132,7 +132,7 @@ static void repair_falls_back_to_the_anchor(void **state)
     hn_space_destroy(space);
 }
 
-static void steps_visit_each_neighbour_once(void **state)
+TEST(steps_visit_each_neighbour_once)
 {
     struct hn_space *space = space_with("A * B <= 20");
     struct hn_trail trail;
@@ -155,7 +155,7 @@ static void steps_visit_each_neighbour_once(void **state)
     hn_space_destroy(space);
 }
 
-static void change_reaches_where_no_neighbour_is(void **state)
+TEST(change_reaches_where_no_neighbour_is)
 {
     struct hn_space *space = space_with("A == B and C == 0");
     struct hn_trail trail;
@@ -174,7 +174,7 @@ static void change_reaches_where_no_neighbour_is(void **state)
     hn_space_destroy(space);
 }
 
-static void renew_finds_the_rest_of_the_space(void **state)
+TEST(renew_finds_the_rest_of_the_space)
 {
     struct hn_space *space = space_with("A * B * C < 30");
     struct hn_trail trail;
@@ -189,19 +189,4 @@ static void renew_finds_the_rest_of_the_space(void **state)
     assert_false(hn_move_renew(&trail, choice));
     hn_trail_finish(&trail);
     hn_space_destroy(space);
-}
-
-int test_trail(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(points_are_found_again),
-        cmocka_unit_test(costs_are_those_told),
-        cmocka_unit_test(repair_changes_as_little_as_possible),
-        cmocka_unit_test(repair_does_not_undo_a_change),
-        cmocka_unit_test(repair_falls_back_to_the_anchor),
-        cmocka_unit_test(steps_visit_each_neighbour_once),
-        cmocka_unit_test(change_reaches_where_no_neighbour_is),
-        cmocka_unit_test(renew_finds_the_rest_of_the_space),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

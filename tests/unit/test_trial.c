@@ -38,7 +38,7 @@ static enum hn_suspicion checked(double poisoned_us, double rewritten_us, double
 }
 
 /* Of y[i] = 2 * x[i] on an H100: launches that were compared took 16.75 us, the others 7.831 us. */
-static void an_honest_variant_that_was_slow_once_is_acquitted(void **state)
+TEST(an_honest_variant_that_was_slow_once_is_acquitted)
 {
     /* It does not happen again. */
     assert_int_equal(checked(7.831, 7.84, 7.82, 5.85, 5.84), HN_SUSPICION_ACQUITTED);
@@ -50,7 +50,7 @@ static void an_honest_variant_that_was_slow_once_is_acquitted(void **state)
 
 /* A clock that is lower for a third of the trial, and a process that changes its pace in the
  * middle. */
-static void what_lasts_for_rounds_is_in_both_times(void **state)
+TEST(what_lasts_for_rounds_is_in_both_times)
 {
     const double even[] = {7.83, 7.83, 7.83};
     for (size_t from = 0; from < HN_TRIAL_ROUNDS; from += 8) {
@@ -65,7 +65,7 @@ static void what_lasts_for_rounds_is_in_both_times(void **state)
     }
 }
 
-static void who_leaves_work_out_is_guilty(void **state)
+TEST(who_leaves_work_out_is_guilty)
 {
     assert_int_equal(checked(103.7, 12.06, 12.1, 90.0, 90.0), HN_SUSPICION_CHECKED);
     assert_int_equal(checked(100.0, 90.0, 100.0, 90.0, 90.0), HN_SUSPICION_CHECKED);
@@ -84,7 +84,7 @@ static enum hn_suspicion again(double fresh_us, double again_us, double slack_us
     return hn_trial_judge(&trial);
 }
 
-static void who_remembers_is_guilty(void **state)
+TEST(who_remembers_is_guilty)
 {
     assert_int_equal(again(106.0, 22.27, 1.5), HN_SUSPICION_AGAIN);
     assert_int_equal(again(100.0, 95.0, 1.5), HN_SUSPICION_AGAIN);
@@ -97,7 +97,7 @@ static void who_remembers_is_guilty(void **state)
 
 /* The control's difference is allowed, of a longer one its share; where it alone is guilty, it is
  * nobody. */
-static void what_the_control_shows_is_honest(void **state)
+TEST(what_the_control_shows_is_honest)
 {
     const double accused[] = {112.0, 100.0, 112.0}, alike[] = {104.0, 100.0, 104.0};
     const double nearly[] = {108.0, 100.0, 108.0};
@@ -116,7 +116,7 @@ static void what_the_control_shows_is_honest(void **state)
 }
 
 /* The bound that the fastest compared launch must not pass: 5% over the others' interval. */
-static void compared_launches_may_be_a_little_slower(void **state)
+TEST(compared_launches_may_be_a_little_slower)
 {
     double others[] = {10.4, 10.0, 10.1, 10.2, 10.3, 10.5};
     assert_false(hn_measure_is_suspicious(1.05 * 10.5 + 0.09, others, 6, 0.1));
@@ -274,7 +274,7 @@ static void accuse_honest(const char *card)
     assert_int_equal(failed, 0);
 }
 
-static void no_honest_variant_is_accused(void **state)
+TEST(no_honest_variant_is_accused)
 {
     accuse_honest("h100");
     accuse_honest("h200");
@@ -297,7 +297,7 @@ static double share_found(double saving)
     return (double)found / (double)count;
 }
 
-static void cheats_are_found(void **state)
+TEST(cheats_are_found)
 {
     static const char *const cards[] = {"h100", "h200"};
     for (int i = 0; i < 2; i++) {
@@ -333,7 +333,7 @@ static void note(void *subject, int side, int leg, size_t round, double *time_us
     *time_us = log->times_us[leg];
 }
 
-static void a_round_has_each_launch_in_an_order_that_is_drawn(void **state)
+TEST(a_round_has_each_launch_in_an_order_that_is_drawn)
 {
     struct log log = {.times_us = {10.0, 10.0, 10.0}};
     struct hn_random secret = hn_random_seeded(1);
@@ -346,7 +346,7 @@ static void a_round_has_each_launch_in_an_order_that_is_drawn(void **state)
     assert_memory_not_equal(log.order[0], log.order[1], sizeof log.order[0]);
 }
 
-static void without_a_control_it_ends_where_nothing_is_to_be_seen(void **state)
+TEST(without_a_control_it_ends_where_nothing_is_to_be_seen)
 {
     struct log log = {.times_us = {10.0, 10.0, 10.0}};
     struct hn_random secret = hn_random_seeded(1);
@@ -358,21 +358,4 @@ static void without_a_control_it_ends_where_nothing_is_to_be_seen(void **state)
     assert_int_equal(trial.rounds, 48);
     assert_int_equal(hn_trial_judge(&trial), HN_SUSPICION_AGAIN);
     assert_true(trial.whole_us == 10.0 && trial.spared_us == 9.0);
-}
-
-int test_trial(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_honest_variant_that_was_slow_once_is_acquitted),
-        cmocka_unit_test(what_lasts_for_rounds_is_in_both_times),
-        cmocka_unit_test(who_leaves_work_out_is_guilty),
-        cmocka_unit_test(who_remembers_is_guilty),
-        cmocka_unit_test(what_the_control_shows_is_honest),
-        cmocka_unit_test(compared_launches_may_be_a_little_slower),
-        cmocka_unit_test(no_honest_variant_is_accused),
-        cmocka_unit_test(cheats_are_found),
-        cmocka_unit_test(a_round_has_each_launch_in_an_order_that_is_drawn),
-        cmocka_unit_test(without_a_control_it_ends_where_nothing_is_to_be_seen),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

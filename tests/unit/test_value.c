@@ -11,7 +11,7 @@ static char *text_of(struct hn_value value)
     return hn_text_take(&text);
 }
 
-static void has_one_text(void **state)
+TEST(has_one_text)
 {
     const struct {
         struct hn_value value;
@@ -44,7 +44,7 @@ static void has_one_text(void **state)
     }
 }
 
-static void random_reals_read_back(void **state)
+TEST(random_reals_read_back)
 {
     uint64_t bits = 0x9e3779b97f4a7c15;
     for (int i = 0; i < 20000; i++) {
@@ -64,7 +64,7 @@ static void random_reals_read_back(void **state)
     }
 }
 
-static void reads_the_core_schema(void **state)
+TEST(reads_the_core_schema)
 {
     const struct {
         const char *text;
@@ -98,7 +98,7 @@ static void reads_the_core_schema(void **state)
     }
 }
 
-static void refuses_what_is_no_value(void **state)
+TEST(refuses_what_is_no_value)
 {
     static const char *const bad[] = {"",    "~",   "0x",   "0o8", "1e",     ".",   "1.2.3", "a-b",
                                       "1_0", "a b", "-0x1", "+",   "0x1p-3", "--1", "-",     "1 "};
@@ -119,7 +119,7 @@ static void refuses_what_is_no_value(void **state)
                         "or '_', then letters, digits and '_')");
 }
 
-static void equality_does_not_convert(void **state)
+TEST(equality_does_not_convert)
 {
     struct hn_value one = hn_integer(1);
     struct hn_value real = hn_real(1);
@@ -133,7 +133,7 @@ static void equality_does_not_convert(void **state)
     assert_true(hn_value_equal(&nan, &nan));
 }
 
-static void orders_totally(void **state)
+TEST(orders_totally)
 {
     const struct hn_value sorted[] = {
         hn_boolean(false),
@@ -163,24 +163,10 @@ static void orders_totally(void **state)
     }
 }
 
-static void counts_as_a_number(void **state)
+TEST(counts_as_a_number)
 {
     const struct hn_value values[] = {hn_integer(3), hn_real(0.5), hn_boolean(true), hn_word("a")};
     const double numbers[] = {3, 0.5, 1, 0};
     for (size_t i = 0; i < 4; i++)
         assert_true(hn_value_number(&values[i]) == numbers[i]);
-}
-
-int test_value(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(has_one_text),
-        cmocka_unit_test(random_reals_read_back),
-        cmocka_unit_test(reads_the_core_schema),
-        cmocka_unit_test(refuses_what_is_no_value),
-        cmocka_unit_test(equality_does_not_convert),
-        cmocka_unit_test(orders_totally),
-        cmocka_unit_test(counts_as_a_number),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

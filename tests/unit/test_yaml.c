@@ -19,6 +19,8 @@ static int tear_down(void **state)
     return chdir("/") | rmdir(*state);
 }
 
+ALL_TESTS(set_up, tear_down)
+
 static struct hn_yaml *load(const char *text)
 {
     struct hn_yaml *root = NULL;
@@ -46,7 +48,7 @@ static void assert_place(const struct hn_yaml *node, int line, int column)
     assert_int_equal(node->column, column);
 }
 
-static void a_mapping_keeps_order_and_places(void **state)
+TEST(a_mapping_keeps_order_and_places)
 {
     struct hn_yaml *root = load("# a comment\nkernel: matmul\nTILE: [16,\n       32]\n");
     assert_int_equal(root->kind, HN_YAML_MAPPING);
@@ -70,7 +72,7 @@ static void a_mapping_keeps_order_and_places(void **state)
     hn_yaml_destroy(root);
 }
 
-static void quotes_and_flow_are_told(void **state)
+TEST(quotes_and_flow_are_told)
 {
     struct hn_yaml *root = load("a: plain\nb: 'single'\nc: \"dou\\\"ble\"\nd: |\n  block\n"
                                 "e: {f: [g]}\nh:\n");
@@ -89,7 +91,7 @@ static void quotes_and_flow_are_told(void **state)
     hn_yaml_destroy(root);
 }
 
-static void an_alias_is_a_copy(void **state)
+TEST(an_alias_is_a_copy)
 {
     struct hn_yaml *root = load("a: &x {p: [1, 2]}\nb: *x\nc: &x 3\nd: *x\n");
     const struct hn_yaml *a = hn_yaml_get(root, "a");
@@ -108,7 +110,7 @@ static void refuse_text(const char *text, const char *message)
     refuse(text, strlen(text), message);
 }
 
-static void what_is_no_plain_tree_is_refused(void **state)
+TEST(what_is_no_plain_tree_is_refused)
 {
     refuse_text("", "t.yaml:1:1: the file is empty");
     refuse_text("a: *b\n", "t.yaml:1:4: alias '*b' names no anchor that was completed before it");
@@ -121,7 +123,7 @@ static void what_is_no_plain_tree_is_refused(void **state)
     refuse("a: \xff\n", 5, "t.yaml: not YAML text: invalid leading UTF-8 octet at byte 3");
 }
 
-static void depth_is_bounded(void **state)
+TEST(depth_is_bounded)
 {
     char text[256];
     memset(text, '[', 100);
@@ -134,7 +136,7 @@ static void depth_is_bounded(void **state)
     refuse_text(text, "t.yaml:1:101: nested deeper than 100 levels");
 }
 
-static void aliases_are_bounded(void **state)
+TEST(aliases_are_bounded)
 {
     struct hn_text text;
     hn_text_init(&text);
@@ -148,25 +150,11 @@ static void aliases_are_bounded(void **state)
     hn_text_finish(&text);
 }
 
-static void a_missing_file_is_named(void **state)
+TEST(a_missing_file_is_named)
 {
     struct hn_yaml *root = NULL;
     struct hn_error err = {0};
     assert_int_equal(hn_yaml_load("missing.yaml", &root, &err), HN_ECONFIG);
     assert_non_null(strstr(err.message, "missing.yaml"));
     assert_null(root);
-}
-
-int test_yaml(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_mapping_keeps_order_and_places),
-        cmocka_unit_test(quotes_and_flow_are_told),
-        cmocka_unit_test(an_alias_is_a_copy),
-        cmocka_unit_test(what_is_no_plain_tree_is_refused),
-        cmocka_unit_test(depth_is_bounded),
-        cmocka_unit_test(aliases_are_bounded),
-        cmocka_unit_test(a_missing_file_is_named),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }
