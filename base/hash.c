@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/hash.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -50,4 +53,89 @@ struct hn_hash hn_hash_join(const struct hn_hash *a, const struct hn_hash *b)
     memcpy(both, a->hex, 32);
     memcpy(both + 32, b->hex, 32);
     return hn_hash_bytes(both, sizeof both);
+}
+
+struct hn_random hn_random_seeded(uint64_t seed)
+{
+    return (struct hn_random){.state = seed};
+}
+
+enum hn_status hn_random_seed_secretly(struct hn_random *random, struct hn_error *err)
+{
+    uint64_t seed = 0;
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        return hn_fail(err, HN_ERUN, "the system gives no random numbers: getrandom: %s",
+                       strerror(errno));
+    *random = hn_random_seeded(seed);
+    return HN_OK;
+}
+
+/* The finalizer of splitmix64. */
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
+uint64_t hn_random_next(struct hn_random *random)
+{
+    return mix(random->state += 0x9e3779b97f4a7c15);
+}
+
+uint64_t hn_random_below(struct hn_random *random, uint64_t limit)
+{
+    uint64_t beyond = -limit % limit; /* 2^64 modulo limit */
+    uint64_t number;
+    do
+        number = hn_random_next(random);
+    while (number < beyond);
+    return number % limit;
+}
+
+double hn_random_unit(struct hn_random *random)
+{
+    return (double)(hn_random_next(random) >> 11) * 0x1p-53;
+}
+
+/* Box and Muller's transform. */
+double hn_random_normal(struct hn_random *random)
+{
+    double radius = sqrt(-2 * log(1 - hn_random_unit(random)));
+    return radius * cos(6.283185307179586 * hn_random_unit(random));
+}
+
+void hn_permutation_init(struct hn_permutation *permutation, uint64_t size, uint64_t seed)
+{
+    permutation->size = size;
+    /* tiny halves would reach too few of the possible orders */
+    permutation->half_bits = 4;
+    while (permutation->half_bits < 32 && size > (uint64_t)1 << (2 * permutation->half_bits))
+        permutation->half_bits++;
+    for (int i = 0; i < HN_PERMUTATION_ROUNDS; i++) {
+        seed += 0x9e3779b97f4a7c15;
+        permutation->keys[i] = mix(seed);
+    }
+}
+
+static uint64_t encrypt(const struct hn_permutation *permutation, uint64_t number)
+{
+    unsigned bits = permutation->half_bits;
+    uint64_t mask = ((uint64_t)1 << bits) - 1;
+    uint64_t left = number >> bits;
+    uint64_t right = number & mask;
+    for (int i = 0; i < HN_PERMUTATION_ROUNDS; i++) {
+        uint64_t next = left ^ (mix(right + permutation->keys[i]) & mask);
+        left = right;
+        right = next;
+    }
+    return left << bits | right;
+}
+
+uint64_t hn_permutation_at(const struct hn_permutation *permutation, uint64_t position)
+{
+    do
+        position = encrypt(permutation, position);
+    while (position >= permutation->size);
+    return position;
 }

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
+
 /* A content hash (XXH3, 128 bits) as 32 hexadecimal digits. */
 struct hn_hash {
     char hex[33];
@@ -19,5 +21,35 @@ bool hn_hash_read(int fd, struct hn_hash *hash, uint64_t *size);
 struct hn_hash hn_hash_string(const char *string);
 /* The hash of two hashes, in order. */
 struct hn_hash hn_hash_join(const struct hn_hash *a, const struct hn_hash *b);
+
+/* A generator of random numbers that gives the same sequence for a seed on every machine: splitmix64 (Steele, Lea and
+ * Flood, "Fast splittable pseudorandom number generators", 2014). */
+struct hn_random {
+    uint64_t state;
+};
+
+struct hn_random hn_random_seeded(uint64_t seed);
+/* From the system's entropy, which nobody foresees. HN_ERUN where there is none. */
+enum hn_status hn_random_seed_secretly(struct hn_random *random, struct hn_error *err);
+uint64_t hn_random_next(struct hn_random *random);
+/* Uniform in 0 .. limit-1, without bias; limit is above 0. */
+uint64_t hn_random_below(struct hn_random *random, uint64_t limit);
+double hn_random_unit(struct hn_random *random);   /* uniform in [0, 1) */
+double hn_random_normal(struct hn_random *random); /* mean 0, deviation 1 */
+
+/* A random order of 0 .. size-1 without a table: a Feistel network (Luby and Rackoff, 1988) over the next power of
+ * four; numbers beyond size are mapped on until they fall inside (cycle walking), a few steps on average. */
+enum { HN_PERMUTATION_ROUNDS = 8 };
+
+struct hn_permutation {
+    uint64_t size;
+    unsigned half_bits;
+    uint64_t keys[HN_PERMUTATION_ROUNDS];
+};
+
+/* The same seed and size give the same order, on every machine. */
+void hn_permutation_init(struct hn_permutation *permutation, uint64_t size, uint64_t seed);
+/* What stands at `position`, which is below size. */
+uint64_t hn_permutation_at(const struct hn_permutation *permutation, uint64_t position);
 
 #endif

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <assert.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/ascii.h"
-#include "base/plain_file.h"
 
 void hn_text_init(struct hn_text *text)
 {
@@ -109,19 +103,18 @@ char *hn_text_take(struct hn_text *text)
     return data;
 }
 
-static bool is_word_start(char c)
+size_t hn_word_length(const char *text)
 {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+    size_t length = 0;
+    while (hn_is_word_char(text[length]))
+        length++;
+    return length;
 }
 
 bool hn_text_is_word(const char *string)
 {
-    const char *end = string;
-    if (!is_word_start(*string))
-        return false;
-    while (is_word_start(*end) || (*end >= '0' && *end <= '9'))
-        end++;
-    return *end == '\0' && end - string <= HN_WORD_MOST;
+    size_t length = hn_word_length(string);
+    return length > 0 && length <= HN_WORD_MOST && string[length] == '\0' && !hn_is_digit(*string);
 }
 
 /* Bytes that follow a first byte, and the smallest code point that needs as many; RFC 3629. */
@@ -161,18 +154,10 @@ const char *hn_text_find_not_utf8(const char *string)
     return NULL;
 }
 
-static size_t word_length(const char *text)
-{
-    size_t length = 0;
-    while (hn_is_letter_or_digit(text[length]) || text[length] == '_')
-        length++;
-    return length;
-}
-
 bool hn_text_has_word(const char *text, const char *word, size_t length)
 {
     while (*text != '\0') {
-        size_t here = word_length(text);
+        size_t here = hn_word_length(text);
         if (here == length && strncmp(text, word, length) == 0)
             return true;
         text += here > 0 ? here : 1;
@@ -243,132 +228,56 @@ const char *hn_text_nearest(const char *word, const char *const *words, size_t c
     return nearest;
 }
 
-static enum hn_status fail_errno(struct hn_error *err, const char *verb, const char *path)
+bool hn_same_letters_within(const char *a, const char *b, size_t length)
 {
-    return hn_fail(err, HN_ERUN, "cannot %s '%s': %s", verb, path, strerror(errno));
-}
-
-/* Reads at most limit + 1 bytes, so that the caller sees that the limit was passed. */
-static enum hn_status read_all(int fd, const char *path, size_t limit, struct hn_text *text,
-                               struct hn_error *err)
-{
-    char buffer[16384];
-    while (text->length <= limit) {
-        ssize_t got = read(fd, buffer, sizeof buffer);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return fail_errno(err, "read", path);
-        if (got == 0)
-            return text->failed ? hn_fail_memory(err) : HN_OK;
-        hn_text_append_bytes(text, buffer, (size_t)got);
-        if (text->failed)
-            return hn_fail_memory(err);
-    }
-    return hn_fail(err, HN_ERUN, "'%s' is larger than %zu bytes, the most that is read", path,
-                   limit);
-}
-
-enum hn_status hn_text_read_file(const char *path, size_t limit, char **data, size_t *size,
-                                 struct hn_error *err)
-{
-    *data = NULL;
-    const char *reason = NULL;
-    int fd = hn_plain_file_open(path, &reason);
-    if (fd < 0)
-        return hn_fail(err, HN_ERUN, "cannot open '%s': %s", path, reason);
-    struct hn_text text;
-    hn_text_init(&text);
-    enum hn_status status = read_all(fd, path, limit, &text, err);
-    close(fd);
-    if (status != HN_OK) {
-        hn_text_finish(&text);
-        return status;
-    }
-    size_t length = text.length;
-    *data = hn_text_take(&text);
-    if (*data == NULL)
-        return hn_fail_memory(err);
-    if (size != NULL)
-        *size = length;
-    return HN_OK;
-}
-
-bool hn_text_write_all(int fd, const void *data, size_t size)
-{
-    const char *at = data;
-    while (size > 0) {
-        ssize_t put = write(fd, at, size);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
+    for (size_t i = 0; i < length; i++) {
+        if (hn_lower(a[i]) != hn_lower(b[i]))
             return false;
-        at += put;
-        size -= (size_t)put;
+        if (a[i] == '\0')
+            return true;
     }
     return true;
 }
 
-/* mkstemp would make it private to the user; open leaves the mode to the umask. */
-static int open_temporary(const char *path, struct hn_text *name)
+bool hn_same_letters(const char *a, const char *b)
 {
-    for (int attempt = 0; attempt < 100; attempt++) {
-        name->length = 0;
-        hn_text_printf(name, "%s.%ld-%d.tmp", path, (long)getpid(), attempt);
-        if (name->failed) {
-            errno = ENOMEM;
-            return -1;
-        }
-        int fd = open(name->data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != EEXIST)
-            return fd;
-    }
-    return -1;
+    return hn_same_letters_within(a, b, SIZE_MAX);
 }
 
-/* A device or a pipe (/dev/stdout, /dev/null) must not be replaced by a file. */
-static enum hn_status write_special(const char *path, const void *data, size_t size,
-                                    struct hn_error *err)
+const char *hn_find_letters(const char *text, const char *part)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return fail_errno(err, "open", path);
-    enum hn_status status = HN_OK;
-    if (!hn_text_write_all(fd, data, size))
-        status = fail_errno(err, "write", path);
-    if (close(fd) != 0 && status == HN_OK)
-        status = fail_errno(err, "write", path);
-    return status;
+    size_t length = strlen(part);
+    for (; *text != '\0' || length == 0; text++)
+        if (hn_same_letters_within(text, part, length))
+            return text;
+    return NULL;
 }
 
-enum hn_status hn_text_write_file(const char *path, const void *data, size_t size,
-                                  struct hn_error *err)
+/* Of the C locale there is one that is never freed: neither call can fail, allocates or takes a
+ * lock. */
+static locale_t c_locale(void)
 {
-    struct stat info;
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
-        return write_special(path, data, size, err);
+    locale_t locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    assert(locale != (locale_t)0);
+    return locale;
+}
 
-    enum hn_status status = HN_OK;
-    struct hn_text name;
-    hn_text_init(&name);
-    int fd = open_temporary(path, &name);
-    if (fd < 0) {
-        status = fail_errno(err, "write", path);
-        goto finish_name;
-    }
-    bool written = hn_text_write_all(fd, data, size) && fsync(fd) == 0;
-    int reason = errno;
-    if (close(fd) != 0 && written) {
-        written = false;
-        reason = errno;
-    }
-    if (written && rename(name.data, path) == 0)
-        goto finish_name;
-    errno = written ? errno : reason;
-    status = fail_errno(err, "write", path);
-    unlink(name.data);
+void hn_c_locale_enter(struct hn_c_locale *scope)
+{
+    scope->own = c_locale();
+    scope->before = uselocale(scope->own);
+}
 
-finish_name:
-    hn_text_finish(&name);
-    return status;
+void hn_c_locale_leave(struct hn_c_locale *scope)
+{
+    uselocale(scope->before);
+    freelocale(scope->own);
+}
+
+double hn_c_strtod(const char *text, char **end)
+{
+    locale_t locale = c_locale();
+    double number = strtod_l(text, end, locale);
+    freelocale(locale);
+    return number;
 }

@@ -2,6 +2,7 @@
 #ifndef HONE_BASE_TEXT_H
 #define HONE_BASE_TEXT_H
 
+#include <locale.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -27,15 +28,6 @@ void hn_text_printf(struct hn_text *text, const char *format, ...) __attribute__
 /* Hands the string over to the caller (free it), "" when nothing was appended; NULL when an append failed. */
 char *hn_text_take(struct hn_text *text);
 
-/* The whole file, NUL-terminated, at most `limit` bytes. HN_ERUN names the path and the reason. size may be NULL. */
-enum hn_status hn_text_read_file(const char *path, size_t limit, char **data, size_t *size, struct hn_error *err);
-
-/* Writes through a temporary file beside path and renames it, so that path never holds half of it. */
-enum hn_status hn_text_write_file(const char *path, const void *data, size_t size, struct hn_error *err);
-
-/* All of it, however many calls that takes; false with errno set. */
-bool hn_text_write_all(int fd, const void *data, size_t size);
-
 /* The ending of a noun of which there are so many. */
 static inline const char *hn_plural(unsigned long long count)
 {
@@ -43,19 +35,94 @@ static inline const char *hn_plural(unsigned long long count)
 }
 
 /* The word nearest to `word` by Levenshtein distance with swapped neighbours as one edit, or NULL when none is near
- * enough to be what was meant
- * (distance at most a third of the length, at least 1; case differences count half, and a word that
- * differs in nothing else is always near). */
+ * enough to be what was meant (distance at most a third of the length, at least 1; case differences count half, and a
+ * word that differs in nothing else is always near). */
 const char *hn_text_nearest(const char *word, const char *const *words, size_t count);
 
 /* The first byte that is no part of well-formed UTF-8, or NULL. JSON, and so caches and messages, hold nothing else. */
 const char *hn_text_find_not_utf8(const char *string);
 
+/* The letters, digits and '_' that the text begins with. */
+size_t hn_word_length(const char *text);
 /* Whether these bytes stand in the text as a word of C, no part of a longer one. */
 bool hn_text_has_word(const char *text, const char *word, size_t length);
 
 /* [A-Za-z_][A-Za-z0-9_]*, of at most HN_WORD_MOST bytes. */
 enum { HN_WORD_MOST = 255 };
 bool hn_text_is_word(const char *string);
+
+/* Letters, digits and blanks of ASCII: what <ctype.h> and <strings.h> tell in the C locale, in every locale. A byte beyond
+ * ASCII is none of them and has no other case. */
+static inline bool hn_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline bool hn_is_upper(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+static inline bool hn_is_lower(char c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+static inline char hn_lower(char c)
+{
+    return hn_is_upper(c) ? (char)(c - 'A' + 'a') : c;
+}
+
+static inline char hn_upper(char c)
+{
+    return hn_is_lower(c) ? (char)(c - 'a' + 'A') : c;
+}
+
+static inline bool hn_is_letter(char c)
+{
+    return hn_is_upper(c) || hn_is_lower(c);
+}
+
+static inline bool hn_is_letter_or_digit(char c)
+{
+    return hn_is_letter(c) || hn_is_digit(c);
+}
+
+/* Of the names of C, and of configs. */
+static inline bool hn_is_word_char(char c)
+{
+    return hn_is_letter_or_digit(c) || c == '_';
+}
+
+static inline bool hn_is_hex_digit(char c)
+{
+    return hn_is_digit(c) || (hn_lower(c) >= 'a' && hn_lower(c) <= 'f');
+}
+
+static inline bool hn_is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Whether two strings, or the first `length` bytes of them, differ in nothing but the case of letters. */
+bool hn_same_letters(const char *a, const char *b);
+bool hn_same_letters_within(const char *a, const char *b, size_t length);
+
+/* The first place of `part` in `text` with letters in either case; NULL where there is none. */
+const char *hn_find_letters(const char *text, const char *part);
+
+/* Numbers are those of the C locale, whatever locale the process has. The command never sets one; an application may, so
+ * that libhone enters the C locale wherever numbers are read or written, by itself or by jansson, and leaves it again. The
+ * locale is the calling thread's: other threads notice nothing. */
+struct hn_c_locale {
+    locale_t own;
+    locale_t before;
+};
+
+void hn_c_locale_enter(struct hn_c_locale *scope);
+void hn_c_locale_leave(struct hn_c_locale *scope);
+
+/* strtod of the C locale. */
+double hn_c_strtod(const char *text, char **end);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/c_locale.h"
+#include "base/text.h"
 
 struct hn_value hn_integer(int64_t integer)
 {

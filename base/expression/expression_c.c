@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
 #include "base/expression/expression_internal.h"
+#include "base/text.h"
 
 /* Of C for one expression. */
 enum { CODE_BYTES = 65536 };

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
-#include "base/c_locale.h"
 #include "base/expression/expression_internal.h"
+#include "base/text.h"
 
 enum token_kind {
     TOKEN_END,

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/run.h"
 #include "cache/store/store.h"
 #include "runtime/libhone/library.h"
 

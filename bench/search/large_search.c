@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/c_locale.h"
+#include "base/text.h"
 #include "tuner/config/config.h"
 #include "tuner/strategy/schedule.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/run.h"
 #include "bench_fixture.h"
 #include "runtime/bench/bench_parts.h"
 #include "runtime/bench/trial.h"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/plain_file.h"
+#include "base/file.h"
 #include "cache/record/gate.h"
 #include "cache/recording/recording_parts.h"
 
@@ -44,7 +44,7 @@ enum hn_status hn_gzip_read(const char *path, char **text, size_t *size, struct 
     struct hn_text all;
     hn_text_init(&all);
     const char *reason = NULL;
-    int fd = hn_plain_file_open(path, &reason);
+    int fd = hn_file_open(path, &reason);
     if (fd < 0)
         return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, reason);
     gzFile file = gzdopen(fd, "rb");
@@ -87,14 +87,14 @@ enum hn_status hn_gzip_write(const char *path, const char *text, size_t size, st
 {
     size_t length = strlen(path);
     if (length < 3 || strcmp(path + length - 3, ".gz") != 0)
-        return hn_text_write_file(path, text, size, err);
+        return hn_file_write(path, text, size, err);
     if (size > MAX_BYTES)
         return hn_fail(err, HN_ERUN, "'%s' would have more than 256 MiB of text", path);
     unsigned char *packed;
     size_t count = 0;
     enum hn_status status = hn_gzip_pack(text, size, &packed, &count, err);
     if (status == HN_OK)
-        status = hn_text_write_file(path, packed, count, err);
+        status = hn_file_write(path, packed, count, err);
     free(packed);
     return status;
 }

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/plain_file.h"
+#include "base/file.h"
 #include "cache/recording/recording.h"
 
 /* Kernel and device stand before the rows. */
@@ -23,7 +23,7 @@ static bool is_of_another(const char *path, const char *kernel)
         return false;
     char head[HEAD_BYTES + 1];
     const char *reason = NULL;
-    int fd = hn_plain_file_open(path, &reason);
+    int fd = hn_file_open(path, &reason);
     gzFile file = fd < 0 ? NULL : gzdopen(fd, "rb");
     int count = file == NULL ? 0 : gzread(file, head, HEAD_BYTES);
     if (file != NULL)

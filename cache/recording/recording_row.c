@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/c_locale.h"
 #include "base/schema.h"
+#include "base/text.h"
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"
 #include "cache/recording/recording_parts.h"

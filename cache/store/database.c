@@ -12,8 +12,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/clock.h"
-#include "base/interrupt.h"
+#include "base/run.h"
 #include "base/text.h"
 #include "cache/store/store_place.h"
 

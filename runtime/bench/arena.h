@@ -2,7 +2,7 @@
 #ifndef HONE_RUNTIME_BENCH_ARENA_H
 #define HONE_RUNTIME_BENCH_ARENA_H
 
-#include "base/random.h"
+#include "base/hash.h"
 #include "runtime/bench/support.h"
 
 /* All device memory of a plan and problem but the reference outputs: the argument buffers between guard zones,

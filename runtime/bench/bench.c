@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/c_locale.h"
 #include "base/memory.h"
 #include "base/schema.h"
+#include "base/text.h"
 #include "runtime/bench/bench_parts.h"
 
 static const struct hn_field request_fields[] = {

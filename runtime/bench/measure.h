@@ -2,7 +2,7 @@
 #ifndef HONE_RUNTIME_BENCH_MEASURE_H
 #define HONE_RUNTIME_BENCH_MEASURE_H
 
-#include "base/clock.h"
+#include "base/run.h"
 #include "base/statistics.h"
 #include "cache/record/record.h"
 #include "runtime/bench/arena.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/run.h"
 #include "base/statistics.h"
 #include "runtime/bench/bench_parts.h"
 #include "runtime/device/health.h"

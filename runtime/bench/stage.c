@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/c_locale.h"
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/run.h"
+#include "base/text.h"
 
 enum { PAGE = 4096, GUARD = 65536, PATTERN = 0xa5 };
 

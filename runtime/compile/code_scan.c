@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/ascii.h"
+#include "base/text.h"
 
 /* The bytes of a backslash and the line's end behind it, by which the line goes on; 0: it does not.
  */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/run.h"
 #include "base/text.h"
 #include "runtime/compile/compile_internal.h"
 #include "runtime/compile/cubin.h"

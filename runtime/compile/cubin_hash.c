@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
+#include "base/text.h"
 
 /* Far more than the code of any kernel. */
 enum { HASHED_BYTES = 256 << 20 };

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/scratch.h"
+#include "base/file.h"
+#include "base/run.h"
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
 #include "runtime/compile/cubin_internal.h"
@@ -168,7 +168,7 @@ static bool run_nvcc(const struct call *call, char **log, struct hn_error *err)
     if (!hn_failed(err) && WIFEXITED(status) && WEXITSTATUS(status) == 127)
         hn_fail(err, HN_ERUN, "%s can not be run", call->program);
     if (!hn_failed(err))
-        hn_text_read_file(call->log, LOG_LIMIT, log, NULL, err);
+        hn_file_read(call->log, LOG_LIMIT, log, NULL, err);
     return status == 0;
 }
 
@@ -325,7 +325,7 @@ static void write_file(const struct hn_scratch *scratch, const char *name, struc
     if (text->failed)
         hn_fail_memory(err);
     else
-        hn_text_write_file(path, text->data, text->length, err);
+        hn_file_write(path, text->data, text->length, err);
     hn_text_finish(text);
 }
 
@@ -518,7 +518,7 @@ void hn_nvcc_compile(const struct hn_compile_request *request, struct hn_image *
         judge_failure(request, image, err);
     } else if (!hn_failed(err)) {
         hn_scratch_path(&call.scratch, CUBIN, path, sizeof path);
-        hn_text_read_file(path, CUBIN_LIMIT, &cubin, &image->size, err);
+        hn_file_read(path, CUBIN_LIMIT, &cubin, &image->size, err);
         image->cubin = cubin;
         read_entries(request, image, err);
     }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
 #include "base/text.h"
 #include "runtime/plan/option_list.h"
 
@@ -178,9 +177,7 @@ static void add_entry(const struct scope *scope, const char *entry, struct hn_so
         return;
     bool plain = hn_text_is_word(entry);
     while (*entry != '\0' && !hn_failed(err)) {
-        size_t length = 0;
-        while (hn_is_word_char(entry[length]))
-            length++;
+        size_t length = hn_word_length(entry);
         char *name = strndup(entry, length);
         const struct hn_value *value = NULL;
         if (name == NULL)

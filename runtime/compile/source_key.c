@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
 #include "runtime/compile/host_headers.h"
@@ -29,17 +28,10 @@ struct prelude {
 
 static const char define[] = "#define ";
 
-static size_t word_length(const char *text)
-{
-    size_t length = 0;
-    while (hn_is_word_char(text[length]))
-        length++;
-    return length;
-}
-
 static bool is_define(const char *text)
 {
-    return strncmp(text, define, sizeof define - 1) == 0 && word_length(text + sizeof define - 1);
+    return strncmp(text, define, sizeof define - 1) == 0 &&
+           hn_word_length(text + sizeof define - 1);
 }
 
 static bool read_prelude(const char *text, struct prelude *prelude)
@@ -54,7 +46,7 @@ static bool read_prelude(const char *text, struct prelude *prelude)
         const char *name = text + sizeof define - 1;
         size_t length = strcspn(text, "\n");
         prelude->lines[prelude->count] =
-            (struct line){text, length, name, word_length(name), *name == '_'};
+            (struct line){text, length, name, hn_word_length(name), *name == '_'};
         text += length + (text[length] == '\n');
     }
     prelude->body = text;
@@ -73,7 +65,7 @@ static void mark_word(struct prelude *prelude, const char *word, size_t length)
 static void mark_words(struct prelude *prelude, const char *text, const char *end)
 {
     while (text < end) {
-        size_t length = word_length(text);
+        size_t length = hn_word_length(text);
         if (length > 0)
             mark_word(prelude, text, length);
         text += length > 0 ? length : 1;

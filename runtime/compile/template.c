@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
 #include "runtime/compile/host_headers.h"
@@ -70,8 +71,7 @@ static void add_found(struct loader *loader, const char *file, int line, const c
     loader->paths[number] = strdup(path);
     if (template->includes[number].name == NULL || loader->paths[number] == NULL)
         hn_fail_memory(err);
-    else if (hn_text_read_file(path, FILE_LIMIT, &template->includes[number].text, NULL, err) ==
-             HN_OK)
+    else if (hn_file_read(path, FILE_LIMIT, &template->includes[number].text, NULL, err) == HN_OK)
         check_text(path, template->includes[number].text, err);
 }
 
@@ -162,7 +162,7 @@ static void load(const char *path, struct loader *loader, struct hn_error *err)
         return;
     }
     enum hn_status status =
-        hn_text_read_file(template->path, FILE_LIMIT, &template->text, NULL, &reason);
+        hn_file_read(template->path, FILE_LIMIT, &template->text, NULL, &reason);
     if (status != HN_OK)
         hn_fail(err, status == HN_ERUN ? HN_ECONFIG : status, "template %.3000s", reason.message);
     else

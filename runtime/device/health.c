@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/run.h"
 #include "runtime/device/library.h"
 
 /* NVML's interface as far as we use it: toolkits and wheels do not always bring its header. */

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/c_locale.h"
+#include "base/text.h"
 #include "cache/record/record_json.h"
 #include "runtime/plan/capture_file.h"
 

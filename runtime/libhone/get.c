@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/c_locale.h"
+#include "base/text.h"
 #include "cache/record/gate.h"
 #include "cache/store/store_place.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/run.h"
 #include "runtime/compile/source.h"
 #include "runtime/device/library.h"
 #include "runtime/process/process.h"

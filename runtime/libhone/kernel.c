@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/c_locale.h"
+#include "base/text.h"
 #include "cache/record/record_json.h"
 #include "runtime/compile/signature.h"
 

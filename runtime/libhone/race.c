@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/c_locale.h"
 #include "base/statistics.h"
+#include "base/text.h"
 
 /* Who may be raced: what is likeliest to be faster than what was chosen. */
 

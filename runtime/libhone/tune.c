@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/run.h"
 #include "runtime/libhone/library.h"
 
 extern char **environ;

@@ -9,8 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/ascii.h"
-#include "base/plain_file.h"
+#include "base/file.h"
 #include "base/text.h"
 
 /* Recipes. */
@@ -260,7 +259,7 @@ enum hn_status hn_data_file_open(const char *path, enum hn_element element, uint
     uint64_t found = count;
     enum hn_status status = HN_OK;
     const char *reason = NULL;
-    file->stream = hn_plain_file_stream(path, &reason);
+    file->stream = hn_file_stream(path, &reason);
     if (file->stream == NULL)
         return fail_file(path, reason, err);
     bool npy = fread(magic, 1, sizeof magic, file->stream) == sizeof magic &&
@@ -294,7 +293,7 @@ void hn_data_file_close(struct hn_data_file *file)
 enum hn_status hn_data_file_hash(const char *path, struct hn_hash *hash, struct hn_error *err)
 {
     const char *reason = NULL;
-    return hn_plain_file_hash(path, hash, &reason) ? HN_OK : fail_file(path, reason, err);
+    return hn_file_hash(path, hash, &reason) ? HN_OK : fail_file(path, reason, err);
 }
 
 enum hn_status hn_npy_create(const char *path, enum hn_element element, const uint64_t *shape,

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/interrupt.h"
+#include "base/run.h"
 
 void hn_channel_init(struct hn_channel *channel, int fd)
 {

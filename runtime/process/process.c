@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/interrupt.h"
+#include "base/run.h"
 
 #ifndef HONE_BUILD
 #define HONE_BUILD "unknown"

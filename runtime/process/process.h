@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <sys/types.h>
 
-#include "base/clock.h"
+#include "base/run.h"
 #include "runtime/process/channel.h"
 
 /* A worker process: `hone worker <role>`, mostly this very program run again, in its own process group, with a channel on

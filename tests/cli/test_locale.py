@@ -25,8 +25,8 @@ DEPENDENT = re.compile(
     r"(mb|wc)(r?to|s(n?r)?to)\w+|mblen|wcwidth|f?w(printf|scanf))")
 # Who may call them, and why.
 ALLOWED = {
-    "newlocale": ({"c_locale", "progress"}, "what enters the C locale; whether the terminal shows UTF-8"),
-    "uselocale": ({"c_locale"}, "what enters the C locale"),
+    "newlocale": ({"text", "progress"}, "what enters the C locale; whether the terminal shows UTF-8"),
+    "uselocale": ({"text"}, "what enters the C locale"),
     "strptime": ({"recording_row"}, "digits only, within hn_c_locale_enter where libhone calls it"),
     "sscanf": ({"recording_row", "cubin"}, "whole numbers"),
     "strftime": ({"recording_row", "roof", "export", "cache_transfer", "cache_compare", "cache_families", "cache_list", "turn"}, "digits only"),
@@ -55,7 +55,7 @@ class Objects(unittest.TestCase):
             if caller in ALLOWED.get(name, [()])[0]:
                 used.add((name, caller))
             else:
-                wrong.append(f"{caller}.c calls {symbol}: see base/ascii.h and base/c_locale.h")
+                wrong.append(f"{caller}.c calls {symbol}: see base/text.h")
         self.assertEqual(wrong, [])
         self.assertEqual(used, {(name, caller) for name, (callers, _) in ALLOWED.items() for caller in callers})
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "fuzz.h"
 
@@ -17,7 +18,7 @@ static int run_file(const char *path)
     char *data = NULL;
     size_t size = 0;
     struct hn_error err = {0};
-    if (hn_text_read_file(path, FILE_BYTES, &data, &size, &err) != HN_OK) {
+    if (hn_file_read(path, FILE_BYTES, &data, &size, &err) != HN_OK) {
         fprintf(stderr, "%s\n", err.message);
         return -1;
     }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "cache/record/gate.h"
 #include "cache/store/store.h"
 #include "cache/store/store_roofs.h"
@@ -151,7 +152,7 @@ static const char *make_own(void)
         const char *path = fuzz_write_file("own.db", (const uint8_t *)"", 0);
         fuzz_require(hn_store_open(path, HN_STORE_WRITE, &store, &err) == HN_OK, err.message);
         hn_store_close(store);
-        fuzz_require(hn_text_read_file(path, 1 << 20, &empty, &size, &err) == HN_OK, err.message);
+        fuzz_require(hn_file_read(path, 1 << 20, &empty, &size, &err) == HN_OK, err.message);
     }
     return fuzz_write_file("own.db", (const uint8_t *)empty, size);
 }

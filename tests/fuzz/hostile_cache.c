@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "cache/recording/recording.h"
 #include "cache/store/store_internal.h"
@@ -71,8 +72,8 @@ static void fill(const char *path)
                                    {.pipes = {[HN_PIPE_BF16] = {400e3, 1500}}}};
     const struct hn_value larger = hn_integer(8192);
     fuzz_require(hn_recording_load(HONE_FUZZ_BASE "/idle.json", &recording, &err) == HN_OK &&
-                     hn_text_read_file(HONE_FUZZ_BASE "/idle.cubin", 1 << 20, &cubin, &size,
-                                       &err) == HN_OK &&
+                     hn_file_read(HONE_FUZZ_BASE "/idle.cubin", 1 << 20, &cubin, &size, &err) ==
+                         HN_OK &&
                      hn_store_open(path, HN_STORE_WRITE, &store, &err) == HN_OK &&
                      hn_store_put_roofs(store, &recording.identity.device, &roofs, &err) == HN_OK,
                  err.message);
@@ -165,8 +166,7 @@ static void make_base(void)
     sqlite3_close(base.handle);
     base.handle = open_raw(path);
     char *bytes = NULL;
-    fuzz_require(hn_text_read_file(path, FILE_BYTES, &bytes, &base.size, &err) == HN_OK,
-                 err.message);
+    fuzz_require(hn_file_read(path, FILE_BYTES, &bytes, &base.size, &err) == HN_OK, err.message);
     base.bytes = (uint8_t *)bytes;
 }
 

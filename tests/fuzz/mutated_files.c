@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cache/recording/recording.h"
 #include "cache/store/store.h"
 #include "fuzz.h"
@@ -45,7 +46,7 @@ static char *shorten(const char *path)
     while (recording.records.count > ROWS)
         hn_record_finish(&recording.records.items[--recording.records.count]);
     fuzz_require(hn_recording_save(path_of_stranger, &recording, &err) == HN_OK &&
-                     hn_text_read_file(path_of_stranger, FILE_BYTES, &text, NULL, &err) == HN_OK,
+                     hn_file_read(path_of_stranger, FILE_BYTES, &text, NULL, &err) == HN_OK,
                  err.message);
     hn_recording_finish(&recording);
     return text;
@@ -81,9 +82,9 @@ static void measure_here(struct subject *subject)
                      hn_store_commit(store, &err) == HN_OK,
                  err.message);
     hn_store_close(store);
-    fuzz_require(hn_text_read_file(path_of_own, FILE_BYTES, &subject->cache, &subject->cache_size,
-                                   &err) == HN_OK,
-                 err.message);
+    fuzz_require(
+        hn_file_read(path_of_own, FILE_BYTES, &subject->cache, &subject->cache_size, &err) == HN_OK,
+        err.message);
 }
 
 static void require_plain(const char *text, size_t size)
@@ -222,8 +223,7 @@ static void look_at_report(int code)
     size_t ends = 0;
     if (code != 0)
         return;
-    fuzz_require(hn_text_read_file(path_of_output, FILE_BYTES, &page, NULL, &err) == HN_OK,
-                 err.message);
+    fuzz_require(hn_file_read(path_of_output, FILE_BYTES, &page, NULL, &err) == HN_OK, err.message);
     for (const char *at = page; (at = strstr(at, "</script")) != NULL; at++)
         ends++;
     fuzz_require(ends == 2, "no text of a report ends its script");
@@ -235,8 +235,8 @@ static bool try(const struct subject *subject, const char *text)
     const char *kernel = subject->recording.identity.kernel;
     const char *stranger = path_of_stranger, *own = path_of_own, *output = path_of_output;
     struct hn_error err = {0};
-    fuzz_require(hn_text_write_file(stranger, text, strlen(text), &err) == HN_OK &&
-                     hn_text_write_file(own, subject->cache, subject->cache_size, &err) == HN_OK,
+    fuzz_require(hn_file_write(stranger, text, strlen(text), &err) == HN_OK &&
+                     hn_file_write(own, subject->cache, subject->cache_size, &err) == HN_OK,
                  err.message);
     bool taken = RUN("cache", "import", stranger, "--cache", own) == 0;
     look_at_report(RUN("report", stranger, "-q", "-o", output));

@@ -3,7 +3,7 @@
 
 #include "family_fixture.h"
 
-#include "base/clock.h"
+#include "base/run.h"
 #include "cache/store/database.h"
 #include "runtime/libhone/library.h"
 

@@ -3,6 +3,7 @@
 #define HONE_TESTS_FILE_FIXTURE_H
 
 #include "tests/unit/unit.h"
+#include "base/file.h"
 #include "base/text.h"
 
 /* A file of the test program's own, for cmocka_run_group_tests(tests, make_file, remove_file). */
@@ -21,7 +22,7 @@ static inline int remove_file(void **state)
 
 static inline void write_text(const char *text)
 {
-    assert_int_equal(hn_text_write_file(path, text, strlen(text), NULL), HN_OK);
+    assert_int_equal(hn_file_write(path, text, strlen(text), NULL), HN_OK);
 }
 
 #endif

@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 
-#include "base/clock.h"
+#include "base/run.h"
 #include "tests/unit/unit.h"
 #include "tuner/session/session_internal.h"
 

@@ -2,6 +2,7 @@
 #ifndef HONE_TESTS_SELECT_FIXTURE_H
 #define HONE_TESTS_SELECT_FIXTURE_H
 
+#include "base/file.h"
 #include "cache/store/lookup.h"
 #include "runtime/plan/launch.h"
 #include "tests/unit/plan_fixture.h"
@@ -173,7 +174,7 @@ static inline void write_file(const struct fixture *fixture, const char *name,
 {
     char path[160];
     snprintf(path, sizeof path, "%s/%s", fixture->folder, name);
-    assert_int_equal(hn_text_write_file(path, text->data, text->length, NULL), HN_OK);
+    assert_int_equal(hn_file_write(path, text->data, text->length, NULL), HN_OK);
 }
 
 static inline void shell(const struct fixture *fixture, const char *command)

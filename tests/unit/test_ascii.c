@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
 
-#include "base/ascii.h"
+#include "base/text.h"
 #include "tests/unit/unit.h"
 
 /* The process is in the C locale. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/compile/compile.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "tests/unit/unit.h"
 
@@ -28,7 +29,7 @@ static char *read_template(const char *name)
     char path[512];
     char *text = NULL;
     snprintf(path, sizeof path, "%s/templates/%s", HONE_TEST_DATA, name);
-    assert_int_equal(hn_text_read_file(path, 1 << 20, &text, NULL, NULL), HN_OK);
+    assert_int_equal(hn_file_read(path, 1 << 20, &text, NULL, NULL), HN_OK);
     return text;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
 
+#include "base/file.h"
 #include "config_fixture.h"
 #include "tuner/config/config_files.h"
 
@@ -515,7 +516,7 @@ static void check_bad(char *entry)
     message[-1] = text[-1] = '\0';
     char path[300];
     snprintf(path, sizeof path, "%s.yaml", entry);
-    assert_int_equal(hn_text_write_file(path, text, strlen(text), NULL), HN_OK);
+    assert_int_equal(hn_file_write(path, text, strlen(text), NULL), HN_OK);
     struct hn_error err = {0};
     enum hn_status status = load_bad(path, &err);
     unlink(path);
@@ -533,7 +534,7 @@ TEST(every_bad_config_has_its_message)
     static const char begin[] = "\n==== ";
     char *text = NULL;
     struct hn_error err = {0};
-    hn_text_read_file(HONE_TEST_DATA "/config/bad/configs.txt", 1 << 20, &text, NULL, &err);
+    hn_file_read(HONE_TEST_DATA "/config/bad/configs.txt", 1 << 20, &text, NULL, &err);
     assert_string_equal(err.message, "");
     char source[PATH_MAX];
     char *real = realpath(folder, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/compile/cubin.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "runtime/compile/compile.h"
 #include "tests/unit/unit.h"
@@ -12,8 +13,8 @@ static int compile_scale(void **state)
     static const char *const entries[] = {"scale", "unused"};
     char *text = NULL;
     struct hn_nvrtc nvrtc;
-    assert_int_equal(
-        hn_text_read_file(HONE_TEST_DATA "/templates/scale.cu", 1 << 20, &text, NULL, NULL), HN_OK);
+    assert_int_equal(hn_file_read(HONE_TEST_DATA "/templates/scale.cu", 1 << 20, &text, NULL, NULL),
+                     HN_OK);
     struct hn_compile_request request = {.name = "scale.cu",
                                          .text = text,
                                          .entries = entries,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/file.h"
 #include "tests/unit/export_fixture.h"
 
 EACH_TEST(set_up, tear_down)
@@ -10,7 +11,7 @@ static void write_file(const struct fixture *fixture, const char *name, const ch
     char path[160];
     struct hn_error err = {0};
     snprintf(path, sizeof path, "%s/%s", fixture->folder, name);
-    if (hn_text_write_file(path, text, strlen(text), &err) != HN_OK)
+    if (hn_file_write(path, text, strlen(text), &err) != HN_OK)
         fail_msg("%s", err.message);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 #include "base/expression/expression_c.h"
+#include "base/file.h"
 #include "tests/unit/unit.h"
 
 /* The generated C is compiled, run and held against the evaluator. */
@@ -204,7 +205,7 @@ TEST(test_same_as_evaluator)
     assert_non_null(mkdtemp(directory));
     assert_int_equal(chdir(directory), 0);
     char *program = write_program();
-    assert_int_equal(hn_text_write_file("program.c", program, strlen(program), NULL), HN_OK);
+    assert_int_equal(hn_file_write("program.c", program, strlen(program), NULL), HN_OK);
     if (system(
             HONE_C_COMPILER
             " -std=c11 -O1 -fsanitize=undefined -fno-sanitize-recover=undefined "
@@ -212,7 +213,7 @@ TEST(test_same_as_evaluator)
             "program -lm && ./program > output") != 0)
         fail_msg("the generated program does not compile or run:\n%s", program);
     char *output = NULL;
-    assert_int_equal(hn_text_read_file("output", 1 << 20, &output, NULL, NULL), HN_OK);
+    assert_int_equal(hn_file_read("output", 1 << 20, &output, NULL, NULL), HN_OK);
     char *rest = output;
     for (size_t input = 0; input < INPUTS; input++) {
         for (size_t i = 0; i < CASES; i++) {

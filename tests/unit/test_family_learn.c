@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/family/learn.h"
 
-#include "base/random.h"
+#include "base/hash.h"
 #include "tests/unit/unit.h"
 #include "tuner/config/config.h"
 #include "tuner/family/choice_tree.h"

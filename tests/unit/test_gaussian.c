@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/strategy/gaussian.h"
 
-#include "base/random.h"
+#include "base/hash.h"
 #include "tests/unit/unit.h"
 
 enum { FEATURES = 3, COUNT = 40 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/compile/host_headers.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "runtime/compile/compile.h"
 #include "tests/unit/unit.h"
@@ -44,7 +45,7 @@ TEST(they_hold_what_device_code_takes)
 {
     char *text = NULL;
     assert_int_equal(
-        hn_text_read_file(HONE_TEST_DATA "/templates/host_headers.cu", 1 << 20, &text, NULL, NULL),
+        hn_file_read(HONE_TEST_DATA "/templates/host_headers.cu", 1 << 20, &text, NULL, NULL),
         HN_OK);
     expect_compiles(&nvrtc, text, NULL);
     free(text);
@@ -93,7 +94,7 @@ TEST(a_folder_of_the_config_comes_first)
     snprintf(path, sizeof path, "%s/stdint.h", folder);
     snprintf(option, sizeof option, "-I%s", folder);
     const char text[] = "typedef int mine;\n";
-    assert_int_equal(hn_text_write_file(path, text, sizeof text - 1, NULL), HN_OK);
+    assert_int_equal(hn_file_write(path, text, sizeof text - 1, NULL), HN_OK);
     expect_compiles(&nvrtc,
                     "#include <stdint.h>\nextern \"C\" __global__ void k(mine *x) { *x = 1; }\n",
                     option);
@@ -108,7 +109,7 @@ static struct hn_hash hash_of(const char *text)
     int file = mkstemp(path);
     assert_true(file >= 0);
     close(file);
-    assert_int_equal(hn_text_write_file(path, text, strlen(text), NULL), HN_OK);
+    assert_int_equal(hn_file_write(path, text, strlen(text), NULL), HN_OK);
     assert_int_equal(hn_template_load(path, &template, NULL), HN_OK);
     struct hn_hash hash = template.hash;
     hn_template_finish(&template);

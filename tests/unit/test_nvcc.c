@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "runtime/compile/compile_internal.h"
 #include "tests/unit/unit.h"
@@ -250,7 +251,7 @@ TEST(what_a_killed_one_left_is_removed)
     snprintf(left, sizeof left, "%s/hone-scratch-gone00", folder);
     snprintf(file, sizeof file, "%s/program.cu", left);
     assert_int_equal(mkdir(left, 0700), 0);
-    assert_int_equal(hn_text_write_file(file, "x", 1, NULL), HN_OK);
+    assert_int_equal(hn_file_write(file, "x", 1, NULL), HN_OK);
     assert_int_equal(hn_nvcc_version(version, NULL), HN_OK);
     assert_int_not_equal(access(left, F_OK), 0);
 }

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "runtime/compile/compile.h"
 #include "tests/unit/unit.h"
@@ -288,8 +289,8 @@ TEST(none_that_is_allowed_writes_a_file)
 TEST(the_manual_lists_them_all)
 {
     char *manual = NULL, name[64];
-    assert_int_equal(
-        hn_text_read_file(HONE_SOURCE_DIR "/docs/config.md", 1 << 20, &manual, NULL, NULL), HN_OK);
+    assert_int_equal(hn_file_read(HONE_SOURCE_DIR "/docs/config.md", 1 << 20, &manual, NULL, NULL),
+                     HN_OK);
     const char *const lists[] = {compiler_names, assembler_names};
     for (size_t i = 0; i < 2; i++)
         for (const char *names = lists[i]; *names == '-'; names += strspn(names, ", ")) {

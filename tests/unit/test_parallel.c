@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/thread.h"
+#include "base/run.h"
 
 #include "tests/unit/unit.h"
 

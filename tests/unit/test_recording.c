@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "cache/record/record_json.h"
 #include "tests/unit/unit.h"
 
@@ -181,7 +182,7 @@ static char *saved_text(void)
     make_recording(&recording);
     save(path, &recording);
     hn_recording_finish(&recording);
-    assert_int_equal(hn_text_read_file(path, 1 << 20, &text, NULL, NULL), HN_OK);
+    assert_int_equal(hn_file_read(path, 1 << 20, &text, NULL, NULL), HN_OK);
     return text;
 }
 
@@ -309,7 +310,7 @@ static void assert_refused(const char *text, const char *part)
 {
     struct hn_recording recording;
     struct hn_error err = {0};
-    assert_int_equal(hn_text_write_file(path, text, strlen(text), NULL), HN_OK);
+    assert_int_equal(hn_file_write(path, text, strlen(text), NULL), HN_OK);
     assert_int_equal(hn_recording_load(path, &recording, &err), HN_EFORMAT);
     if (strstr(err.message, part) == NULL)
         fail_msg("'%s' does not say '%s'", err.message, part);
@@ -350,7 +351,7 @@ TEST(times_that_are_none_are_failures)
              "\"5\": {\"a\": 5, \"time\": NaN}, \"6\": {\"a\": 6, \"time\": 3, \"x\": Infinity},"
              "\"7\": {\"a\": 7, \"__error__\": \"CompilationFailedConfig\"}}}";
     struct hn_recording recording;
-    assert_int_equal(hn_text_write_file(path, text, strlen(text), NULL), HN_OK);
+    assert_int_equal(hn_file_write(path, text, strlen(text), NULL), HN_OK);
     load(path, &recording);
     assert_int_equal(recording.records.count, 7);
     assert_int_equal(recording.records.items[6].outcome, HN_OUTCOME_COMPILE_ERROR);
@@ -397,7 +398,7 @@ TEST(random_damage_is_refused_or_read)
         memcpy(damaged, text, length + 1);
         for (int k = 0; k < 3; k++)
             damaged[next_random(&seed) % length] = marks[next_random(&seed) % (sizeof marks - 1)];
-        assert_int_equal(hn_text_write_file(path, damaged, length, NULL), HN_OK);
+        assert_int_equal(hn_file_write(path, damaged, length, NULL), HN_OK);
         enum hn_status status = hn_recording_load(path, &recording, NULL);
         assert_true(status == HN_OK || status == HN_EFORMAT);
         hn_recording_finish(&recording);

@@ -4,7 +4,7 @@
 
 #include <sys/wait.h>
 
-#include "base/interrupt.h"
+#include "base/run.h"
 #include "tuner/session/session_internal.h"
 
 EACH_TEST(set_up, tear_down)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/file.h"
 #include "cache/recording/recording.h"
 #include "scripted_backend.h"
 #include "store_fixture.h"
@@ -264,7 +265,7 @@ TEST(a_missing_or_broken_file_is_said)
     assert_int_equal(hn_backend_simulated(&grid.task, path, &backend, &err), HN_ERUN);
     assert_non_null(strstr(err.message, path));
     path = in_folder(fixture, "broken.json");
-    assert_int_equal(hn_text_write_file(path, "{\"hone\": ", 9, NULL), HN_OK);
+    assert_int_equal(hn_file_write(path, "{\"hone\": ", 9, NULL), HN_OK);
     assert_int_equal(hn_backend_simulated(&grid.task, path, &backend, &err), HN_EFORMAT);
     assert_non_null(strstr(err.message, path));
     finish_grid(&grid);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/file.h"
 #include "cache/store/store.h"
 #include "cache/store/store_place.h"
 
@@ -270,7 +271,7 @@ TEST_WITH(random_damage_is_survived, set_up, tear_down)
     for (int i = 0; i < 40; i++)
         put(store, session, i, 1);
     hn_store_close(store);
-    assert_int_equal(hn_text_read_file(fixture->path, 1 << 24, &whole, &size, NULL), HN_OK);
+    assert_int_equal(hn_file_read(fixture->path, 1 << 24, &whole, &size, NULL), HN_OK);
     for (int i = 0; i < 200; i++) {
         char *damaged = malloc(size);
         assert_non_null(damaged);
@@ -279,7 +280,7 @@ TEST_WITH(random_damage_is_survived, set_up, tear_down)
             seed = seed * 1664525u + 1013904223u;
             damaged[16 + seed % (size - 16)] = (char)(seed >> 24);
         }
-        assert_int_equal(hn_text_write_file(fixture->path, damaged, size, NULL), HN_OK);
+        assert_int_equal(hn_file_write(fixture->path, damaged, size, NULL), HN_OK);
         free(damaged);
         if (hn_store_open(fixture->path, HN_STORE_READ, &store, NULL) != HN_OK)
             continue;

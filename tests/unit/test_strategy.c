@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/strategy/strategy.h"
 
-#include "base/random.h"
+#include "base/hash.h"
 #include "tests/unit/unit.h"
 
 static struct hn_space *space_of(int64_t count)

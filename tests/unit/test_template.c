@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/compile/template.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "runtime/compile/compile.h"
 #include "tests/unit/unit.h"
@@ -103,7 +104,7 @@ static void write_file(const char *folder, const char *name, const char *text)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    assert_int_equal(hn_text_write_file(path, text, strlen(text), NULL), HN_OK);
+    assert_int_equal(hn_file_write(path, text, strlen(text), NULL), HN_OK);
 }
 
 static struct hn_hash hash_of(const char *folder)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/file.h"
 #include "base/text.h"
 
 #include <sys/stat.h>
@@ -62,16 +63,16 @@ TEST(writes_and_reads_a_file)
     char path[128];
     snprintf(path, sizeof path, "%s/file", folder);
     struct hn_error err;
-    assert_int_equal(hn_text_write_file(path, "first", 5, &err), HN_OK);
-    assert_int_equal(hn_text_write_file(path, "sec\0nd", 6, &err), HN_OK);
+    assert_int_equal(hn_file_write(path, "first", 5, &err), HN_OK);
+    assert_int_equal(hn_file_write(path, "sec\0nd", 6, &err), HN_OK);
     char *data;
     size_t size;
-    assert_int_equal(hn_text_read_file(path, 6, &data, &size, &err), HN_OK);
+    assert_int_equal(hn_file_read(path, 6, &data, &size, &err), HN_OK);
     assert_int_equal(size, 6);
     assert_memory_equal(data, "sec\0nd", 7);
     free(data);
 
-    assert_int_equal(hn_text_read_file(path, 5, &data, NULL, &err), HN_ERUN);
+    assert_int_equal(hn_file_read(path, 5, &data, NULL, &err), HN_ERUN);
     assert_null(data);
     char expected[256];
     snprintf(expected, sizeof expected, "'%s' is larger than 5 bytes, the most that is read", path);
@@ -83,23 +84,23 @@ TEST(file_errors_name_path_and_reason)
 {
     struct hn_error err;
     char *data;
-    assert_int_equal(hn_text_read_file("/nowhere/x", 10, &data, NULL, &err), HN_ERUN);
+    assert_int_equal(hn_file_read("/nowhere/x", 10, &data, NULL, &err), HN_ERUN);
     assert_string_equal(err.message, "cannot open '/nowhere/x': No such file or directory");
-    assert_int_equal(hn_text_read_file("/tmp", 10, &data, NULL, &err), HN_ERUN);
+    assert_int_equal(hn_file_read("/tmp", 10, &data, NULL, &err), HN_ERUN);
     assert_string_equal(err.message, "cannot open '/tmp': Is a directory");
-    assert_int_equal(hn_text_write_file("/nowhere/x", "", 0, &err), HN_ERUN);
+    assert_int_equal(hn_file_write("/nowhere/x", "", 0, &err), HN_ERUN);
     assert_string_equal(err.message, "cannot write '/nowhere/x': No such file or directory");
 }
 
 TEST(devices_are_written_not_replaced)
 {
     struct hn_error err;
-    assert_int_equal(hn_text_write_file("/dev/null", "x", 1, &err), HN_OK);
+    assert_int_equal(hn_file_write("/dev/null", "x", 1, &err), HN_OK);
     struct stat info;
     assert_int_equal(stat("/dev/null", &info), 0);
     assert_true(S_ISCHR(info.st_mode));
     if (access("/dev/full", W_OK) == 0) {
-        assert_int_equal(hn_text_write_file("/dev/full", "x", 1, &err), HN_ERUN);
+        assert_int_equal(hn_file_write("/dev/full", "x", 1, &err), HN_ERUN);
         assert_string_equal(err.message, "cannot write '/dev/full': No space left on device");
     }
 }

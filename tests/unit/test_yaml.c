@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/config/yaml.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "tests/unit/unit.h"
 
@@ -25,7 +26,7 @@ static struct hn_yaml *load(const char *text)
 {
     struct hn_yaml *root = NULL;
     struct hn_error err = {0};
-    assert_int_equal(hn_text_write_file(file, text, strlen(text), NULL), HN_OK);
+    assert_int_equal(hn_file_write(file, text, strlen(text), NULL), HN_OK);
     enum hn_status status = hn_yaml_load(file, &root, &err);
     assert_string_equal(err.message, "");
     assert_int_equal(status, HN_OK);
@@ -36,7 +37,7 @@ static void refuse(const char *text, size_t size, const char *message)
 {
     struct hn_yaml *root = NULL;
     struct hn_error err = {0};
-    assert_int_equal(hn_text_write_file(file, text, size, NULL), HN_OK);
+    assert_int_equal(hn_file_write(file, text, size, NULL), HN_OK);
     assert_int_equal(hn_yaml_load(file, &root, &err), HN_ECONFIG);
     assert_string_equal(err.message, message);
     assert_null(root);

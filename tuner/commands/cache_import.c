@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/hash.h"
-#include "base/plain_file.h"
 #include "base/text.h"
 #include "cache/record/record_json.h"
 #include "cache/recording/recording.h"
@@ -295,7 +295,7 @@ bool hn_cache_is_database(const char *path)
     const char *reason = NULL;
     if (hn_store_is_server(path))
         return true;
-    FILE *file = hn_plain_file_stream(path, &reason);
+    FILE *file = hn_file_stream(path, &reason);
     if (file == NULL)
         return false;
     size_t size = fread(start, 1, sizeof start, file);

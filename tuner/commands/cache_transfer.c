@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/ascii.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "cache/record/record_json.h"

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/run.h"
 #include "cache/record/record_json.h"
 #include "runtime/device/driver.h"
 #include "runtime/process/machine.h"

@@ -4,7 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/interrupt.h"
+#include "base/file.h"
+#include "base/run.h"
 #include "runtime/device/driver.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/open_cache.h"
@@ -213,7 +214,7 @@ static enum hn_status write_out(const struct hn_options *options, const struct h
             return hn_fail(err, HN_EUSAGE, "a cubin is binary: name a file with -o");
         return hn_output_data(out->data, out->length, err);
     }
-    enum hn_status status = hn_text_write_file(options->output, out->data, out->length, err);
+    enum hn_status status = hn_file_write(options->output, out->data, out->length, err);
     if (status != HN_OK || options->quiet)
         return status;
     fprintf(stderr, "wrote %s\n", options->output);

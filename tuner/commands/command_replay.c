@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/run.h"
 #include "cache/record/record_json.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/hosts_option.h"

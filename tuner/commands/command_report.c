@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "runtime/bench/roofs.h"
 #include "tuner/commands/cache_command.h"
@@ -197,7 +198,7 @@ static enum hn_status load_roofs(const char *path, json_t **document, struct hn_
     *document = NULL;
     if (path == NULL)
         return HN_OK;
-    enum hn_status status = hn_text_read_file(path, LIMIT, &text, NULL, err);
+    enum hn_status status = hn_file_read(path, LIMIT, &text, NULL, err);
     if (status != HN_OK)
         return status;
     *document = json_loads(text, 0, &reason);
@@ -258,8 +259,7 @@ static enum hn_status write_out(const struct input *input, const struct hn_text 
             return hn_fail(err, HN_EUSAGE, "a report is a page of HTML: name a file with -o");
         return hn_output_data(page->data, page->length, err);
     }
-    enum hn_status status =
-        hn_text_write_file(input->options->output, page->data, page->length, err);
+    enum hn_status status = hn_file_write(input->options->output, page->data, page->length, err);
     if (status == HN_OK && !input->options->quiet)
         fprintf(stderr, "wrote %s: %zu tuning%s, %.0f KiB\n", input->options->output,
                 input->report.count, input->report.count == 1 ? "" : "s",

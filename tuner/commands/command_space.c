@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/hash.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/run.h"
 #include "cache/record/record_json.h"
 #include "runtime/compile/compile.h"
 #include "runtime/plan/launch.h"

@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/run.h"
 #include "runtime/process/machine.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/hosts_option.h"

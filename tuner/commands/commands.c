@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/interrupt.h"
+#include "base/run.h"
 #include "base/text.h"
 #include "tuner/commands/command.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/interrupt.h"
+#include "base/run.h"
 #include "base/text.h"
 #include "cache/store/store_roofs.h"
 #include "runtime/bench/roofs.h"

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/c_locale.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "tuner/commands/open_cache.h"
 #include "tuner/session/session.h"
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/text.h"
 
 static const char not_written[] = "can not write to standard output";
@@ -56,7 +57,7 @@ static ssize_t write_text(void *cookie, const char *text, size_t size)
         length += append_shown(filter, (unsigned char)text[i], shown + length);
         if (length + ROOM <= sizeof shown && i + 1 < size)
             continue;
-        if (!hn_text_write_all(filter->fd, shown, length))
+        if (!hn_file_write_all(filter->fd, shown, length))
             return 0;
         length = 0;
     }
@@ -118,7 +119,7 @@ void hn_output_init(void)
 enum hn_status hn_output_data(const void *bytes, size_t size, struct hn_error *err)
 {
     promised = NULL;
-    if (fflush(stdout) != 0 || !hn_text_write_all(STDOUT_FILENO, bytes, size))
+    if (fflush(stdout) != 0 || !hn_file_write_all(STDOUT_FILENO, bytes, size))
         return hn_fail(err, HN_ERUN, "%s: %s", not_written, reason());
     return HN_OK;
 }

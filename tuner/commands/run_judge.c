@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/commands/run_judge.h"
 
-#include "base/random.h"
+#include "base/hash.h"
 
 static const double repeat_ms = 50;
 

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/run.h"
 #include "cache/record/bindings_json.h"
 #include "cache/store/store_roofs.h"
 #include "runtime/bench/roofs.h"

@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/interrupt.h"
-#include "base/thread.h"
+#include "base/run.h"
 #include "runtime/device/device.h"
 #include "tuner/commands/open_cache.h"
 #include "tuner/workers/workers.h"

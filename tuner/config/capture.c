@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
-#include "base/plain_file.h"
 #include "cache/record/record_json.h"
 #include "runtime/plan/capture_file.h"
 
@@ -46,7 +46,7 @@ enum hn_status hn_capture_open(const char *path, struct hn_capture **capture, st
     const char *reason = NULL;
     hn_error_init(err);
     made->path = hn_need_copy(path);
-    made->stream = hn_plain_file_stream(path, &reason);
+    made->stream = hn_file_stream(path, &reason);
     if (made->stream == NULL)
         hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, reason);
     else

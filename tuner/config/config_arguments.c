@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
-#include "base/c_locale.h"
+#include "base/text.h"
 #include "runtime/plan/contents.h"
 #include "tuner/config/config_parts.h"
 

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/c_locale.h"
+#include "base/file.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "tuner/config/config_parts.h"
 
 /* `family`: values by their names, and beside them what is asked of them all. */
@@ -335,7 +336,7 @@ static void read_file(struct hn_config_reader *reader, const struct hn_yaml *nod
     char *path = NULL, *text = NULL;
     hn_config_read_path(reader, node, "the path of a file, one size a line", &path);
     if (path != NULL)
-        hn_text_read_file(path, FILE_MOST, &text, NULL, &reason);
+        hn_file_read(path, FILE_MOST, &text, NULL, &reason);
     hn_config_take(reader, node, &reason);
     read_lines(reader, node, text, list);
     if (list->family->size_count == 0)

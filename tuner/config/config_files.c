@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/ascii.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "runtime/plan/contents.h"
 #include "runtime/plan/option_list.h"
 

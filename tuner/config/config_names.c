@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
+#include "base/text.h"
 #include "runtime/device/device.h"
 #include "tuner/config/config_parts.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
-#include "base/random.h"
 
 enum { TRIES_MOST = 100000, MIDDLE_STEPS = 64 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "tuner/config/config_parts.h"
 
@@ -135,7 +136,7 @@ static void read_host_line(char *line, struct hn_sites *sites, struct hn_error *
 static void read_host_file(const char *path, struct hn_sites *sites, struct hn_error *err)
 {
     char *text = NULL, *rest = NULL;
-    if (hn_text_read_file(path, 1u << 20, &text, NULL, err) != HN_OK)
+    if (hn_file_read(path, 1u << 20, &text, NULL, err) != HN_OK)
         return;
     for (char *line = strtok_r(text, "\n", &rest); line != NULL && !hn_failed(err);
          line = strtok_r(NULL, "\n", &rest))

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -312,7 +313,7 @@ enum hn_status hn_yaml_load(const char *path, struct hn_yaml **root, struct hn_e
     char *data = NULL;
     size_t size = 0;
     struct loader loader = {.path = path, .err = err};
-    if (hn_text_read_file(path, FILE_BYTES, &data, &size, err) != HN_OK)
+    if (hn_file_read(path, FILE_BYTES, &data, &size, err) != HN_OK)
         return err->status = HN_ECONFIG;
     hn_error_init(err);
     loader.text = data;

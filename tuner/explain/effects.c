@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
-#include "base/random.h"
 #include "tuner/explain/forest.h"
 
 /* Points with their values, all of which count as much, and the shares of their variance. */

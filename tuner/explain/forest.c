@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
-#include "base/random.h"
 
 /* A forest is made of regression trees over the measured points (Breiman, Friedman, Olshen and
  * Stone, "Classification and Regression Trees", 1984): a node divides the values of one parameter

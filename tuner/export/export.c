@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/ascii.h"
+#include "base/text.h"
 #include "cache/store/lookup.h"
 #include "tuner/export/export_family_part.h"
 #include "tuner/export/export_parts.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/run.h"
 #include "cache/store/store.h"
 #include "tuner/family/family_tune.h"
 

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/interrupt.h"
+#include "base/run.h"
 #include "cache/store/store.h"
 #include "tuner/config/family.h"
 #include "tuner/family/held_out.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/thread.h"
+#include "base/run.h"
 #include "tuner/family/sizes.h"
 
 /* At sizes that were left out the choice was about as good with any from 0.5 to 2, and in six of

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/run.h"
 #include "base/text.h"
 #include "tuner/family/sizes.h"
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/thread.h"
+#include "base/run.h"
 #include "tuner/family/learning.h"
 
 /* The predicted loss: what a rule that was learnt without a part of the sizes loses there, and what

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/thread.h"
+#include "base/run.h"
 #include "runtime/plan/launch.h"
 
 /* Memory is read in words of 16 bytes at most, of 1 byte at least. */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
 #include "base/text.h"
 
 static enum hn_status set_value(const struct hn_family *family, const char *name,

@@ -6,8 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
-#include "base/plain_file.h"
 #include "tuner/hosts/hosts_part.h"
 
 /* No more is read of a file while so much waits for the connection. */
@@ -67,7 +67,7 @@ static void send_file(struct hn_host *host, struct hn_host_file *file)
     char data[HN_LINK_CHUNK];
     const char *reason;
     if (file->fd < 0)
-        file->fd = hn_plain_file_open(file->path, &reason);
+        file->fd = hn_file_open(file->path, &reason);
     while (hn_bytes_size(&host->link.output) < file_queued_most) {
         ssize_t n = file->fd < 0 ? 0 : read(file->fd, data, sizeof data);
         if (n < 0 && errno == EINTR)

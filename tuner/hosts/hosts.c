@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/thread.h"
+#include "base/run.h"
 #include "tuner/hosts/hosts_part.h"
 
 /* Limits and beats are looked at so often. */

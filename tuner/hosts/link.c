@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/run.h"
 
 void hn_bytes_finish(struct hn_bytes *bytes)
 {

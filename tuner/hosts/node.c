@@ -10,9 +10,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
-#include "base/plain_file.h"
-#include "base/scratch.h"
 #include "runtime/process/machine.h"
 #include "tuner/hosts/launching.h"
 
@@ -94,7 +93,7 @@ static bool take_offer(struct files *files, struct hn_link *link, const struct h
     files->fd = -1;
     path_of(files, own, sizeof own);
     /* What can not be kept is not wanted: who is to read it says what it lacks. */
-    char there = hn_plain_file_is(text + DIGITS, files->hash.hex, &reason) || !files->made;
+    char there = hn_file_is(text + DIGITS, files->hash.hex, &reason) || !files->made;
     if (there == 0)
         files->fd = open(own, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     hn_link_put(link, HN_LINK_HAS, 0, &there, 1);
@@ -126,7 +125,7 @@ static void take_part(struct files *files, const struct hn_link_frame *frame)
     path_of(files, own, sizeof own);
     close(files->fd);
     files->fd = -1;
-    if (!kept || !hn_plain_file_is(own, files->hash.hex, &reason))
+    if (!kept || !hn_file_is(own, files->hash.hex, &reason))
         unlink(own);
 }
 

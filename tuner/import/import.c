@@ -5,8 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/ascii.h"
+#include "base/file.h"
 #include "base/schema.h"
+#include "base/text.h"
 #include "tuner/import/import_part.h"
 #include "tuner/init/source_text.h"
 
@@ -26,7 +27,7 @@ enum hn_status hn_import_load(const char *path, json_t **root, struct hn_error *
     char *text;
     size_t size;
     *root = NULL;
-    enum hn_status status = hn_text_read_file(path, size_limit, &text, &size, err);
+    enum hn_status status = hn_file_read(path, size_limit, &text, &size, err);
     if (status != HN_OK)
         return status;
     *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &place);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
+#include "base/text.h"
 #include "tuner/import/import_part.h"
 #include "tuner/init/draft.h"
 

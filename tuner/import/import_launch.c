@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
 #include "base/expression/expression.h"
+#include "base/text.h"
 #include "runtime/plan/option_list.h"
 #include "tuner/import/import_part.h"
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
 #include "base/expression/expression.h"
+#include "base/text.h"
 #include "tuner/import/import_part.h"
 
 const char *hn_import_text(const json_t *object, const char *key)

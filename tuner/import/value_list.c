@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
 #include "base/expression/expression.h"
+#include "base/text.h"
 
 /* A part of the text. */
 struct part {

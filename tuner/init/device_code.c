@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
+#include "base/text.h"
 
 /* Back over blanks and the words that may stand between a function's ')' and its '{'. */
 static size_t skip_back(const char *code, size_t at)

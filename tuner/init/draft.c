@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
+#include "base/text.h"
 #include "tuner/init/device_code.h"
 
 bool hn_draft_is_one_of(const char *name, const char *list)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
+#include "base/text.h"
 #include "tuner/init/draft.h"
 
 /* What C and CUDA call the element types. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
+#include "base/text.h"
 #include "tuner/init/draft.h"
 
 /* Macros of at least so much that sound like an extent are the size of the problem. */

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
 #include "runtime/compile/host_headers.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
 #include "base/text.h"
 
 static size_t skip_blanks(const char *code, size_t at, size_t end)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
+#include "base/text.h"
 
 /* One preprocessor line: "define", its name, and what follows. */
 struct directive {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
+#include "base/text.h"
 #include "tuner/init/device_code.h"
 #include "tuner/init/find_macros.h"
 #include "tuner/init/known_names.h"

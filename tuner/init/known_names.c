@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/ascii.h"
+#include "base/text.h"
 
 static const char *const whole[] = {
     /* of C++ */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
+#include "base/file.h"
 #include "base/text.h"
 
 static const size_t size_limit = 4u << 20;
@@ -131,7 +131,7 @@ enum hn_status hn_source_text_load(const char *path, struct hn_source_text *sour
     char *text;
     size_t size;
     *source = (struct hn_source_text){.path = NULL};
-    enum hn_status status = hn_text_read_file(path, size_limit, &text, &size, err);
+    enum hn_status status = hn_file_read(path, size_limit, &text, &size, err);
     if (status != HN_OK)
         return status;
     if (strlen(text) != size) {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/ascii.h"
+#include "base/text.h"
 #include "base/error.h"
 
 /* A CUDA source for a reader that is no compiler: the text, and the same with blanks for what is no code. Offsets are the

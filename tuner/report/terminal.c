@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/text.h"
 
 enum { LEAST_COLUMNS = 20, MOST_COLUMNS = 100000 };
@@ -51,7 +52,7 @@ bool hn_terminal_has_colour(FILE *file)
 void hn_terminal_switch(FILE *file, const char *sequence)
 {
     if (fflush(file) == 0)
-        (void)hn_text_write_all(STDOUT_FILENO, sequence, strlen(sequence));
+        (void)hn_file_write_all(STDOUT_FILENO, sequence, strlen(sequence));
 }
 
 size_t hn_terminal_width(const char *text, size_t length)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/run.h"
 #include "base/text.h"
 #include "cache/record/gate.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/run.h"
 #include "cache/family/rule.h"
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"

@@ -9,10 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/hash.h"
+#include "base/run.h"
 #include "base/text.h"
-#include "base/thread.h"
 #include "tuner/server/send.h"
 #include "tuner/server/server_tables.h"
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/hash.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/run.h"
 #include "base/statistics.h"
 #include "runtime/plan/launch.h"
 #include "tuner/session/finals_part.h"

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/run.h"
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"
 #include "runtime/compile/compile.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/run.h"
 #include "cache/record/record_json.h"
 #include "runtime/plan/launch.h"
 #include "tuner/session/session_internal.h"

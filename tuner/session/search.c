@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/run.h"
 #include "cache/store/store.h"
 #include "runtime/plan/launch.h"
 #include "tuner/session/session_internal.h"

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/run.h"
 #include "tuner/session/knowledge.h"
 #include "tuner/session/session_internal.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/run.h"
 #include "tuner/session/backend.h"
 #include "tuner/session/points.h"
 

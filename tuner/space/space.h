@@ -8,7 +8,7 @@
 
 #include "base/bindings.h"
 #include "base/expression/expression.h"
-#include "base/random.h"
+#include "base/hash.h"
 
 /* The valid points of a search space: one value index per parameter, in declared order. Built once, then read-only and
  * safe from several threads. Parameters that no constraint connects are kept apart; of each group of connected ones every

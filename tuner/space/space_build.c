@@ -7,8 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/interrupt.h"
-#include "base/thread.h"
+#include "base/run.h"
 #include "tuner/space/space_internal.h"
 
 /* Estimates of so small a part of the limit are believed. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/random.h"
+#include "base/hash.h"
 #include "tuner/space/space_internal.h"
 
 /* What looking for an error may cost; one that is not found in so many steps is as good as none. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/random.h"
+#include "base/hash.h"
 #include "tuner/space/space_internal.h"
 
 /* The work that an order makes is estimated from the share of combinations that each check lets

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/thread.h"
+#include "base/run.h"
 #include "tuner/space/space_internal.h"
 
 /* A walk begins on the calling thread; what is left after so many steps, some hundredths of a

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/interrupt.h"
+#include "base/run.h"
 #include "tuner/space/space_internal.h"
 
 /* Steps are work: asking the evaluator takes as long as computing so many terms, and so do so many

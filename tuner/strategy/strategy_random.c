@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
-#include "base/random.h"
 #include "tuner/strategy/strategy.h"
 
 extern const struct hn_strategy_kind hn_strategy_random;

@@ -8,9 +8,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/interrupt.h"
 #include "base/memory.h"
-#include "base/thread.h"
+#include "base/run.h"
 #include "runtime/compile/source.h"
 #include "tuner/workers/compile_pool_part.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/thread.h"
+#include "base/run.h"
 
 /* What comes beyond that is compiled each time. */
 static const size_t kept_bytes_most = (size_t)512 << 20;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/thread.h"
+#include "base/run.h"
 #include "tuner/workers/workers.h"
 
 static const int sleep_limit_ms = 200;

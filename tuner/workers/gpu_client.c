@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/run.h"
 
 /* A signal that comes just before a sleep is seen after it. */
 static const int sleep_limit_ms = 200;

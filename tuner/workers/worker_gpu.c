@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/file.h"
 #include "base/hash.h"
-#include "base/plain_file.h"
+#include "base/run.h"
 #include "base/text.h"
 #include "cache/record/record_json.h"
 #include "runtime/bench/bench.h"
@@ -138,9 +138,9 @@ static enum hn_status find_file(const char *path, const char *hash, char **found
     hn_text_init(&sent);
     hn_text_printf(&sent, "%s/%s", folder != NULL ? folder : "", hash);
     *found = NULL;
-    if (hn_plain_file_is(path, hash, &reason))
+    if (hn_file_is(path, hash, &reason))
         *found = strdup(path);
-    else if (!sent.failed && hn_plain_file_is(sent.data, hash, &ignored))
+    else if (!sent.failed && hn_file_is(sent.data, hash, &ignored))
         *found = hn_text_take(&sent);
     hn_text_finish(&sent);
     return *found != NULL ? HN_OK : lacks(reason != NULL ? reason : "out of memory", err);

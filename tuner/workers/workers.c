@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/thread.h"
+#include "base/run.h"
 
 static void make_opening(const struct hn_card *card, struct hn_message *open)
 {

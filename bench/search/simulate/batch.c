@@ -6,9 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/random.h"
-#include "base/thread.h"
+#include "base/hash.h"
+#include "base/run.h"
 
 /* Runs go on a little beyond their budgets, so that both axes are covered whatever is added to the
  * costs. */

@@ -6,11 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/run.h"
 #include "base/text.h"
-#include "base/thread.h"
 #include "bench/search/simulate/report.h"
 
 enum {

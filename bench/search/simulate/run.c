@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/interrupt.h"
+#include "base/run.h"
 #include "bench/search/simulate/machine_clock.h"
 #include "tuner/strategy/schedule.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/random.h"
+#include "base/hash.h"
 
 /* "Close to the optimum", for the number of evaluations until then. */
 static const double near_part = 0.05;

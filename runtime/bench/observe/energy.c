@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "base/thread.h"
+#include "base/run.h"
 #include "runtime/bench/bench_parts.h"
 #include "runtime/bench/observe/observers.h"
 

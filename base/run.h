@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_BASE_THREAD_H
-#define HONE_BASE_THREAD_H
+#ifndef HONE_BASE_RUN_H
+#define HONE_BASE_RUN_H
 
 #include <pthread.h>
 #include <stddef.h>
 
 #include "base/error.h"
+
+/* Milliseconds of the monotonic clock. */
+double hn_now_ms(void);
+
+/* SIGINT, SIGTERM and SIGHUP ask a command to stop: it finishes nothing new, keeps everything and exits with 128 + n.
+ * A second one kills at once. Programs other than hone install nothing. */
+void hn_interrupt_install(void);
+/* The signal that came, 0 for none. */
+int hn_interrupted(void);
+/* HN_EINTERRUPTED once one came: for whatever waits. */
+enum hn_status hn_interrupt_check(struct hn_error *err);
 
 /* Threads beside the main one, and eventfds by which they wake each other. */
 

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+/* NULL for a plain file. */
+static const char *wrong_kind(mode_t mode)
+{
+    switch (mode & S_IFMT) {
+    case S_IFREG:
+        return NULL;
+    case S_IFDIR:
+        return strerror(EISDIR);
+    case S_IFIFO:
+        return "it is a pipe, expected a plain file";
+    case S_IFSOCK:
+        return "it is a socket, expected a plain file";
+    default:
+        return "it is a device, expected a plain file";
+    }
+}
+
+int hn_file_open(const char *path, const char **reason)
+{
+    struct stat about;
+    /* Before it is opened, which may do something to a device, and behind, since it may be another
+     * by then. */
+    if (stat(path, &about) != 0) {
+        *reason = strerror(errno);
+        return -1;
+    }
+    *reason = wrong_kind(about.st_mode);
+    if (*reason != NULL)
+        return -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &about) != 0)
+        *reason = strerror(errno);
+    else
+        *reason = wrong_kind(about.st_mode);
+    if (*reason == NULL)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+FILE *hn_file_stream(const char *path, const char **reason)
+{
+    int fd = hn_file_open(path, reason);
+    if (fd < 0)
+        return NULL;
+    FILE *stream = fdopen(fd, "rb");
+    if (stream != NULL)
+        return stream;
+    *reason = strerror(errno);
+    close(fd);
+    return NULL;
+}
+
+bool hn_file_hash(const char *path, struct hn_hash *hash, const char **reason)
+{
+    struct stat about;
+    uint64_t bytes = 0;
+    int fd = hn_file_open(path, reason);
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &about) != 0 || !hn_hash_read(fd, hash, &bytes))
+        *reason = strerror(errno);
+    else if (bytes != (uint64_t)about.st_size)
+        *reason = bytes < (uint64_t)about.st_size ? "it became shorter while it was read"
+                                                  : "it became longer while it was read";
+    close(fd);
+    return *reason == NULL;
+}
+
+bool hn_file_is(const char *path, const char *hash, const char **reason)
+{
+    struct hn_hash found;
+    if (!hn_file_hash(path, &found, reason))
+        return false;
+    *reason = "its contents differ";
+    return strcmp(found.hex, hash) == 0;
+}
+
+static enum hn_status fail_errno(struct hn_error *err, const char *verb, const char *path)
+{
+    return hn_fail(err, HN_ERUN, "cannot %s '%s': %s", verb, path, strerror(errno));
+}
+
+/* Reads at most limit + 1 bytes, so that the caller sees that the limit was passed. */
+static enum hn_status read_all(int fd, const char *path, size_t limit, struct hn_text *text,
+                               struct hn_error *err)
+{
+    char buffer[16384];
+    while (text->length <= limit) {
+        ssize_t got = read(fd, buffer, sizeof buffer);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail_errno(err, "read", path);
+        if (got == 0)
+            return text->failed ? hn_fail_memory(err) : HN_OK;
+        hn_text_append_bytes(text, buffer, (size_t)got);
+        if (text->failed)
+            return hn_fail_memory(err);
+    }
+    return hn_fail(err, HN_ERUN, "'%s' is larger than %zu bytes, the most that is read", path,
+                   limit);
+}
+
+enum hn_status hn_file_read(const char *path, size_t limit, char **data, size_t *size,
+                            struct hn_error *err)
+{
+    *data = NULL;
+    const char *reason = NULL;
+    int fd = hn_file_open(path, &reason);
+    if (fd < 0)
+        return hn_fail(err, HN_ERUN, "cannot open '%s': %s", path, reason);
+    struct hn_text text;
+    hn_text_init(&text);
+    enum hn_status status = read_all(fd, path, limit, &text, err);
+    close(fd);
+    if (status != HN_OK) {
+        hn_text_finish(&text);
+        return status;
+    }
+    size_t length = text.length;
+    *data = hn_text_take(&text);
+    if (*data == NULL)
+        return hn_fail_memory(err);
+    if (size != NULL)
+        *size = length;
+    return HN_OK;
+}
+
+bool hn_file_write_all(int fd, const void *data, size_t size)
+{
+    const char *at = data;
+    while (size > 0) {
+        ssize_t put = write(fd, at, size);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return false;
+        at += put;
+        size -= (size_t)put;
+    }
+    return true;
+}
+
+/* mkstemp would make it private to the user; open leaves the mode to the umask. */
+static int open_temporary(const char *path, struct hn_text *name)
+{
+    for (int attempt = 0; attempt < 100; attempt++) {
+        name->length = 0;
+        hn_text_printf(name, "%s.%ld-%d.tmp", path, (long)getpid(), attempt);
+        if (name->failed) {
+            errno = ENOMEM;
+            return -1;
+        }
+        int fd = open(name->data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+/* A device or a pipe (/dev/stdout, /dev/null) must not be replaced by a file. */
+static enum hn_status write_special(const char *path, const void *data, size_t size,
+                                    struct hn_error *err)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_errno(err, "open", path);
+    enum hn_status status = HN_OK;
+    if (!hn_file_write_all(fd, data, size))
+        status = fail_errno(err, "write", path);
+    if (close(fd) != 0 && status == HN_OK)
+        status = fail_errno(err, "write", path);
+    return status;
+}
+
+enum hn_status hn_file_write(const char *path, const void *data, size_t size, struct hn_error *err)
+{
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+        return write_special(path, data, size, err);
+
+    enum hn_status status = HN_OK;
+    struct hn_text name;
+    hn_text_init(&name);
+    int fd = open_temporary(path, &name);
+    if (fd < 0) {
+        status = fail_errno(err, "write", path);
+        goto finish_name;
+    }
+    bool written = hn_file_write_all(fd, data, size) && fsync(fd) == 0;
+    int reason = errno;
+    if (close(fd) != 0 && written) {
+        written = false;
+        reason = errno;
+    }
+    if (written && rename(name.data, path) == 0)
+        goto finish_name;
+    errno = written ? errno : reason;
+    status = fail_errno(err, "write", path);
+    unlink(name.data);
+
+finish_name:
+    hn_text_finish(&name);
+    return status;
+}
+
+static const char prefix[] = "hone-scratch-";
+
+static const char *base_folder(void)
+{
+    const char *chosen = getenv("TMPDIR");
+    return chosen != NULL && *chosen == '/' ? chosen : "/tmp";
+}
+
+static void remove_files(int folder)
+{
+    int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *files = own >= 0 ? fdopendir(own) : NULL;
+    if (files == NULL && own >= 0)
+        close(own);
+    for (struct dirent *file; files != NULL && (file = readdir(files)) != NULL;)
+        unlinkat(folder, file->d_name, 0);
+    if (files != NULL)
+        closedir(files);
+}
+
+/* The folder with its lock, or -1: it is in use, or not the user's own. */
+static int lock_folder(int base, const char *name)
+{
+    struct stat is;
+    int folder = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder >= 0 && fstat(folder, &is) == 0 && is.st_uid == geteuid() &&
+        flock(folder, LOCK_EX | LOCK_NB) == 0)
+        return folder;
+    if (folder >= 0)
+        close(folder);
+    return -1;
+}
+
+/* What a killed process left has no lock. */
+static void remove_stale(const char *path)
+{
+    DIR *base = opendir(path);
+    for (struct dirent *entry; base != NULL && (entry = readdir(base)) != NULL;) {
+        if (strncmp(entry->d_name, prefix, sizeof prefix - 1) != 0)
+            continue;
+        int folder = lock_folder(dirfd(base), entry->d_name);
+        if (folder < 0)
+            continue;
+        remove_files(folder);
+        unlinkat(dirfd(base), entry->d_name, AT_REMOVEDIR);
+        close(folder);
+    }
+    if (base != NULL)
+        closedir(base);
+}
+
+/* False: another process took it for stale before it was locked. */
+static bool hold(struct hn_scratch *scratch)
+{
+    struct stat is;
+    scratch->lock = lock_folder(AT_FDCWD, scratch->path);
+    if (scratch->lock >= 0 && stat(scratch->path, &is) == 0)
+        return true;
+    if (scratch->lock >= 0)
+        close(scratch->lock);
+    return false;
+}
+
+enum hn_status hn_scratch_make(struct hn_scratch *scratch, struct hn_error *err)
+{
+    const char *base = base_folder();
+    remove_stale(base);
+    for (int attempt = 0; attempt < 8; attempt++) {
+        int length = snprintf(scratch->path, sizeof scratch->path, "%.400s/%sXXXXXX", base, prefix);
+        if (length >= (int)sizeof scratch->path || mkdtemp(scratch->path) == NULL)
+            break;
+        if (hold(scratch))
+            return HN_OK;
+    }
+    return hn_fail(err, HN_ERUN,
+                   "no folder for temporary files can be made in %s: %s; set TMPDIR to a folder "
+                   "with room",
+                   base, strerror(errno));
+}
+
+void hn_scratch_remove(struct hn_scratch *scratch)
+{
+    remove_files(scratch->lock);
+    rmdir(scratch->path);
+    close(scratch->lock);
+}
+
+void hn_scratch_path(const struct hn_scratch *scratch, const char *name, char *path, size_t size)
+{
+    snprintf(path, size, "%s/%s", scratch->path, name);
+}
