@@ -328,24 +328,24 @@ enum hn_status hn_store_get_head(struct hn_store *store, int64_t session_id, str
                                  struct hn_error *err);
 void hn_store_head_finish(struct hn_store_head *head); /* zeroed is fine */
 
-/* A record as it is kept: its JSON, and the columns that are copied out of it. Valid during the visit. */
-struct hn_store_row {
-    int64_t position;
-    const char *point;
-    const char *outcome;
-    const char *json;
-    int64_t verification;
-    bool final;
-    double objective; /* NAN: none */
-};
-typedef enum hn_status hn_store_visit_row(void *visitor, const struct hn_store_row *row, struct hn_error *err);
-/* From position `first` on, at most `most`. */
-enum hn_status hn_store_visit_rows(struct hn_store *store, int64_t session_id, int64_t first, int64_t most,
-                                   hn_store_visit_row *visit, void *visitor, struct hn_error *err);
-/* Appends to the session of that origin what it lacks of records that begin at position `first`. HN_ENOTFOUND: there is no
- * such session, or it ends before `first`. */
-enum hn_status hn_store_extend(struct hn_store *store, const char *origin, int64_t first,
-                               const struct hn_records *records, struct hn_error *err);
+/* The same as a JSON document, where plan is what the head has for it: its text, or the hash of a plan that is kept apart. Reading
+ * gives identity, version and subject, and trusts nothing: HN_EFORMAT. */
+json_t *hn_store_head_to_json(const struct hn_store_head *head); /* NULL when out of memory */
+enum hn_status hn_store_head_from_json(const char *text, struct hn_store_head *head, struct hn_error *err);
+
+/* The lines of a session: its records at positions from 0 on, at -1 the rule of a family. Each is JSON, valid during the visit. */
+typedef enum hn_status hn_store_visit_line(void *visitor, int64_t position, const char *json, struct hn_error *err);
+/* At most `most` records from position `first` on, or with -1 the rule, where there is one. */
+enum hn_status hn_store_visit_lines(struct hn_store *store, int64_t session_id, int64_t first, int64_t most,
+                                    hn_store_visit_line *visit, void *visitor, struct hn_error *err);
+
+/* Sessions of another cache, whose documents nobody vouches for: HN_EFORMAT. Adds one without lines, unless it is there; head's
+ * plan is a text. */
+enum hn_status hn_store_add(struct hn_store *store, const struct hn_store_head *head, struct hn_error *err);
+/* Appends to the session of that origin what it lacks of the records that begin at position `first`, or with -1 puts the rule into
+ * it. HN_ENOTFOUND: there is no such session, or it ends before `first`. */
+enum hn_status hn_store_extend(struct hn_store *store, const char *origin, int64_t first, const char *const *lines,
+                               size_t count, struct hn_error *err);
 
 struct hn_store_image {
     const char *point;

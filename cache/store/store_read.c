@@ -156,6 +156,46 @@ static void gate_head(const struct hn_store_head *head, struct hn_error *err)
            hn_gate_moment("imported", from->imported, err) == HN_OK);
 }
 
+#define COPY(name, member) .key = (name), .needed = true, HN_AT(hn_store_head, member)
+#define CHARS(name, member)                                                                        \
+    COPY(name, member), .kind = HN_FIELD_CHARS,                                                    \
+                        .most = sizeof((struct hn_store_head *)NULL)->member - 1
+
+static const struct hn_field head_fields[] = {
+    {COPY("origin", origin), .kind = HN_FIELD_STRING},
+    {COPY("task", identity), .kind = HN_FIELD_STRUCT, .of = &hn_identity_structure},
+    {COPY("version", version), .kind = HN_FIELD_STRUCT, .of = &hn_version_structure},
+    {.key = "plan", .kind = HN_FIELD_STRING, HN_AT(hn_store_head, plan)},
+    {COPY("started", started), .kind = HN_FIELD_REAL},
+    {COPY("command", command), .kind = HN_FIELD_STRING},
+    {COPY("simulated", simulated), .kind = HN_FIELD_FLAG},
+    {CHARS("machine", from.machine)},
+    {CHARS("source", from.source)},
+    {COPY("imported", from.imported), .kind = HN_FIELD_REAL},
+};
+static const struct hn_structure head_structure = HN_STRUCTURE(hn_store_head, head_fields, NULL);
+
+json_t *hn_store_head_to_json(const struct hn_store_head *head)
+{
+    return hn_fields_to_json(&head_structure, head);
+}
+
+enum hn_status hn_store_head_from_json(const char *text, struct hn_store_head *head,
+                                       struct hn_error *err)
+{
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    *head = (struct hn_store_head){.origin = NULL};
+    read_struct(text, "session", &head_structure, head, err);
+    if (!hn_failed(err))
+        gate_head(head, err);
+    if (!hn_failed(err) && hn_gate_date(head->started, err) == HN_OK)
+        (void)hn_subject_make(&head->subject, &head->identity, &head->version, err);
+    if (hn_failed(err))
+        hn_store_head_finish(head);
+    return err->status;
+}
+
 /* Reads identity and version from the texts that are there, and passes all through the gate. */
 static void complete(struct hn_store_head *head, struct hn_error *err)
 {
@@ -602,35 +642,28 @@ enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id,
     return err->status;
 }
 
-enum hn_status hn_store_visit_rows(struct hn_store *store, int64_t session_id, int64_t first,
-                                   int64_t most, hn_store_visit_row *visit, void *visitor,
-                                   struct hn_error *err)
+enum hn_status hn_store_visit_lines(struct hn_store *store, int64_t session_id, int64_t first,
+                                    int64_t most, hn_store_visit_line *visit, void *visitor,
+                                    struct hn_error *err)
 {
+    static const char rule[] = "SELECT rule, " HN_SESSION_INTACT(
+        "") " FROM session"
+            " WHERE id = ?1 AND rule IS NOT NULL AND ?2 > 0 AND ?3 < 0";
+    static const char records[] = "SELECT json, " HN_RECORD_INTACT(
+        "") " FROM record WHERE id IN (SELECT id FROM record"
+            " WHERE session_id = ?1 ORDER BY id LIMIT ?2 OFFSET ?3)"
+            " ORDER BY id";
     struct hn_error own;
     err = hn_error_begin(err, &own);
-    struct hn_statement *statement = hn_database_prepare(
-        store->database,
-        "SELECT point, outcome, verification, final, objective, json, objective IS NULL"
-        ", " HN_RECORD_INTACT("") " FROM record WHERE id IN (SELECT id FROM record"
-                                  " WHERE session_id = ? ORDER BY id LIMIT ? OFFSET ?) ORDER BY id",
-        err);
+    struct hn_statement *statement =
+        hn_database_prepare(store->database, first < 0 ? rule : records, err);
     hn_bind_integer(statement, session_id);
     hn_bind_integer(statement, most);
     hn_bind_integer(statement, first);
     for (; hn_statement_step(statement, err); first++) {
-        bool none = hn_column_integer(statement, 6) != 0;
-        const struct hn_store_row row = {
-            .position = first,
-            .point = hn_column_text(statement, 0),
-            .outcome = hn_column_text(statement, 1),
-            .json = hn_column_text(statement, 5),
-            .verification = hn_column_integer(statement, 2),
-            .final = hn_column_integer(statement, 3) != 0,
-            .objective = none ? (double)NAN : hn_column_real(statement, 4),
-        };
-        hn_store_expect_intact(store, statement, 7, "a record", err);
+        hn_store_expect_intact(store, statement, 1, first < 0 ? "a tuning" : "a record", err);
         if (!hn_failed(err))
-            err->status = visit(visitor, &row, err);
+            err->status = visit(visitor, first, hn_column_text(statement, 0), err);
     }
     hn_statement_finish(statement);
     return err->status;

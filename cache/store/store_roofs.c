@@ -131,8 +131,6 @@ static void gate(const struct hn_device_identity *device, const struct hn_roofs 
            hn_gate_line("the driver's version", roofs->driver, sizeof roofs->driver, err) == HN_OK);
 }
 
-/* What a row of roofs says, and HN_ROOF_INTACT. */
-#define COLUMNS "json, " HN_ROOF_INTACT("")
 static void read_roofs(const struct hn_store *store, struct hn_statement *statement,
                        const struct hn_device_identity *device, struct hn_roofs *roofs,
                        struct hn_error *err)
@@ -149,11 +147,12 @@ static bool find_roofs(const struct hn_store *store, const struct hn_device_iden
                        const char *driver, struct hn_roofs *roofs, struct hn_error *err)
 {
     char *text = device_text(device, err);
-    struct hn_statement *statement = hn_database_prepare(
-        store->database,
-        "SELECT " COLUMNS " FROM roof WHERE device = ? AND driver = ifnull(?, driver)"
-        " ORDER BY measured DESC LIMIT 1",
-        err);
+    struct hn_statement *statement =
+        hn_database_prepare(store->database,
+                            "SELECT json, " HN_ROOF_INTACT(
+                                "") " FROM roof WHERE device = ? AND driver = ifnull(?, driver)"
+                                    " ORDER BY measured DESC LIMIT 1",
+                            err);
     hn_bind_text(statement, text);
     hn_bind_text(statement, driver);
     bool found = hn_statement_step(statement, err);
@@ -215,21 +214,36 @@ enum hn_status hn_store_visit_roofs(struct hn_store *store, hn_store_visit_roofs
 {
     struct hn_error own;
     err = hn_error_begin(err, &own);
-    struct hn_statement *statement =
-        hn_database_prepare(store->database, "SELECT " COLUMNS ", device FROM roof", err);
-    while (hn_statement_step(statement, err)) {
-        struct hn_roofs roofs;
-        struct hn_device_identity device = {.capability = 0};
-        struct hn_error reason = {.status = HN_OK};
-        struct hn_json_reader reader = {"device", HN_OK, &reason, NULL};
-        json_t *json = hn_document_parse(hn_column_text(statement, 2), &reason);
-        if (json != NULL)
-            hn_fields_read(&reader, &hn_device_identity_structure, json, &device);
-        json_decref(json);
-        read_roofs(store, statement, &device, &roofs, &reason);
-        if (!hn_failed(&reason))
-            err->status = visit(visitor, &device, &roofs, err);
-    }
+    struct hn_statement *statement = hn_database_prepare(
+        store->database, "SELECT device, json FROM roof WHERE " HN_ROOF_INTACT(""), err);
+    while (hn_statement_step(statement, err))
+        err->status =
+            visit(visitor, hn_column_text(statement, 0), hn_column_text(statement, 1), err);
     hn_statement_finish(statement);
     return err->status;
+}
+
+enum hn_status hn_store_add_roofs(struct hn_store *store, const char *device_text,
+                                  const char *roofs_text, struct hn_error *err)
+{
+    struct hn_error own;
+    struct hn_roofs roofs;
+    struct hn_roofs known;
+    struct hn_device_identity device = {.capability = 0};
+    err = hn_error_begin(err, &own);
+    struct hn_json_reader reader = {"device", HN_OK, err, NULL};
+    json_t *device_json = hn_document_parse(device_text, err);
+    json_t *json = hn_document_parse(roofs_text, err);
+    if (!hn_failed(err)) {
+        hn_fields_read(&reader, &hn_device_identity_structure, device_json, &device);
+        (void)(reader.status == HN_OK && hn_roofs_from_json(json, &roofs, err) == HN_OK &&
+               hn_gate_date(roofs.measured, err) == HN_OK);
+    }
+    json_decref(json);
+    json_decref(device_json);
+    if (hn_failed(err) ||
+        (hn_store_get_roofs(store, &device, roofs.driver, &known, NULL) == HN_OK &&
+         known.measured >= roofs.measured))
+        return err->status;
+    return hn_store_put_roofs(store, &device, &roofs, err);
 }

@@ -287,13 +287,9 @@ void hn_store_check_documents(const struct hn_store_head *head, struct hn_error 
     hn_rule_finish(&rule);
 }
 
-enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id,
-                                 const struct hn_rule *rule, struct hn_error *err)
+static void set_rule(struct hn_store *store, int64_t session_id, const struct hn_rule *rule,
+                     struct hn_error *err)
 {
-    struct hn_error own;
-    assert(store->mode == HN_STORE_WRITE);
-    err = hn_error_begin(err, &own);
-    (void)hn_store_commit(store, err);
     char *text = hn_failed(err) ? NULL : text_of(hn_rule_to_json(rule), err);
     struct hn_statement *statement =
         hn_database_prepare(store->database,
@@ -306,6 +302,16 @@ enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id,
     hn_statement_run(statement, err);
     hn_statement_finish(statement);
     free(text);
+}
+
+enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id,
+                                 const struct hn_rule *rule, struct hn_error *err)
+{
+    struct hn_error own;
+    assert(store->mode == HN_STORE_WRITE);
+    err = hn_error_begin(err, &own);
+    (void)hn_store_commit(store, err);
+    set_rule(store, session_id, rule, err);
     return err->status;
 }
 
@@ -454,22 +460,71 @@ int hn_store_due_ms(const struct hn_store *store)
     return elapsed_ms >= COMMIT_AFTER_MS ? 0 : (int)(COMMIT_AFTER_MS - elapsed_ms);
 }
 
-enum hn_status hn_store_extend(struct hn_store *store, const char *origin, int64_t first,
-                               const struct hn_records *records, struct hn_error *err)
+enum hn_status hn_store_add(struct hn_store *store, const struct hn_store_head *head,
+                            struct hn_error *err)
 {
     struct hn_error own;
-    int64_t id = 0;
-    int64_t known = 0;
+    assert(store->mode == HN_STORE_WRITE);
+    err = hn_error_begin(err, &own);
+    hn_store_check_documents(head, err);
+    hn_database_run(store->database, "BEGIN IMMEDIATE", err);
+    if (is_new(store, head->origin, err))
+        (void)hn_store_add_head(store, head, err);
+    return hn_database_commit(store->database, err);
+}
+
+static void add_line(struct hn_statement *prepared, int64_t session_id, const char *line,
+                     const char *objective, struct hn_error *err)
+{
+    struct hn_record record;
+    json_t *json = hn_document_parse(line, err);
+    hn_record_init(&record);
+    if (!hn_failed(err) && hn_record_from_json(json, objective, &record, err) == HN_OK)
+        (void)hn_gate_date(record.time, err);
+    hn_store_add_record(prepared, session_id, &record, err);
+    hn_record_finish(&record);
+    json_decref(json);
+}
+
+static void put_line_of_rule(struct hn_store *store, int64_t session_id, const char *line,
+                             struct hn_error *err)
+{
+    struct hn_rule rule;
+    hn_rule_init(&rule);
+    hn_document_read_rule(line, &rule, err);
+    set_rule(store, session_id, &rule, err);
+    hn_rule_finish(&rule);
+}
+
+enum hn_status hn_store_extend(struct hn_store *store, const char *origin, int64_t first,
+                               const char *const *lines, size_t count, struct hn_error *err)
+{
+    struct hn_error own;
     assert(store->mode == HN_STORE_WRITE);
     err = hn_error_begin(err, &own);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
-    if (!hn_failed(err))
-        (void)hn_store_find_session(store, origin, &id, &known, err);
-    if (!hn_failed(err) && (id == 0 || known < first))
+    struct hn_statement *session = hn_database_prepare(
+        store->database,
+        "SELECT s.id, json_extract(s.task, '$.objective'),"
+        " (SELECT count(*) FROM record r WHERE r.session_id = s.id) FROM session s"
+        " WHERE s.origin = ?",
+        err);
+    struct hn_statement *record = hn_store_prepare_record(store->database, err);
+    hn_bind_text(session, origin);
+    bool found = hn_statement_step(session, err);
+    int64_t id = found ? hn_column_integer(session, 0) : 0;
+    int64_t known = found ? hn_column_integer(session, 2) : -1;
+    if (!hn_failed(err) && known < first)
         hn_fail(err, HN_ENOTFOUND,
                 "cache '%s' has %lld records of session '%.64s', expected at least %lld",
                 store->path, (long long)known, origin, (long long)first);
-    if (!hn_failed(err))
-        add_records(store, id, records, (size_t)(known - first), err);
+    for (size_t i = first < 0 ? 0 : (size_t)(known - first); i < count && !hn_failed(err); i++) {
+        if (first < 0)
+            put_line_of_rule(store, id, lines[i], err);
+        else
+            add_line(record, id, lines[i], hn_column_text(session, 1), err);
+    }
+    hn_statement_finish(record);
+    hn_statement_finish(session);
     return hn_database_commit(store->database, err);
 }

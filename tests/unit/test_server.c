@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/store_fixture.h"
 
-#include "tuner/server/server.h"
-#include "tuner/server/session_row.h"
+#include <dlfcn.h>
+
+#include "tuner/server/server_internal.h"
 
 EACH_TEST(set_up, tear_down)
 
@@ -31,67 +32,122 @@ TEST(no_name_has_a_password)
         {"postgresql://host/site?secret", HN_SERVER_HIDDEN},
         {"postgresql:///site?dbname=postgresql://ada:secret@host", HN_SERVER_HIDDEN},
     };
-    struct hn_libpq pq;
-    const bool has_libpq = hn_libpq_open(&pq, NULL) == HN_OK;
+    void *libpq = dlopen("libpq.so.5", RTLD_NOW);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *name = hn_server_name(cases[i].uri);
         assert_true(hn_store_is_server(cases[i].uri));
-        assert_string_equal(name, has_libpq ? cases[i].name : HN_SERVER_HIDDEN);
+        assert_string_equal(name, libpq != NULL ? cases[i].name : HN_SERVER_HIDDEN);
         free(name);
     }
-    hn_libpq_close(&pq);
+    if (libpq != NULL)
+        dlclose(libpq);
     assert_false(hn_store_is_server("postgresql.db"));
     assert_false(hn_store_is_server("/postgresql://"));
 }
 
-/* A session of the cache as a row, and back. */
-static json_t *row_of(struct fixture *fixture)
+/* The head of a session of the cache as a document. */
+static json_t *document_of(struct fixture *fixture)
 {
     struct hn_store_head head;
-    struct hn_session_row row;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     int64_t session = begin_at(store, &version_1, 4096, false, 1700000000.125);
     assert_int_equal(hn_store_get_head(store, session, &head, NULL), HN_OK);
-    assert_int_equal(hn_session_row_make("1234", &head, NULL, &row, NULL), HN_OK);
-    json_t *json = hn_session_row_to_json(&row);
+    json_t *json = hn_store_head_to_json(&head);
     assert_non_null(json);
-    hn_session_row_finish(&row);
+    hn_store_head_finish(&head);
     hn_store_close(store);
     return json;
 }
 
-TEST(a_row_reads_as_it_was_written)
+static enum hn_status read_head(const json_t *json, struct hn_store_head *head,
+                                struct hn_error *err)
 {
-    struct hn_session_row row;
+    char *text = json_dumps(json, 0);
+    enum hn_status status = hn_store_head_from_json(text, head, err);
+    free(text);
+    return status;
+}
+
+TEST(a_head_reads_as_it_was_written)
+{
+    struct hn_store_head head;
     struct hn_identity identity;
     struct hn_error err = {0};
-    json_t *json = row_of(*state);
-    assert_int_equal(hn_session_row_read(json, &row, &err), HN_OK);
+    json_t *json = document_of(*state);
+    json_object_set_new(json, "origin", json_string("1234"));
+    assert_int_equal(read_head(json, &head, &err), HN_OK);
     make_identity(&identity, 4096);
-    assert_true(hn_identity_equal(&row.head.identity, &identity));
-    assert_true(hn_version_equal(&row.head.version, &version_1));
-    assert_string_equal(row.origin, "1234");
-    assert_string_equal(row.problem, "M=4096");
-    assert_true(row.head.started > 1700000000 && row.head.started < 1700000001);
-    assert_null(row.plan);
+    assert_true(hn_identity_equal(&head.identity, &identity));
+    assert_true(hn_version_equal(&head.version, &version_1));
+    assert_string_equal(head.origin, "1234");
+    assert_string_equal(head.subject.problem, "M=4096");
+    assert_true(head.started > 1700000000 && head.started < 1700000001);
+    assert_null(head.plan);
     hn_identity_finish(&identity);
-    hn_session_row_finish(&row);
+    hn_store_head_finish(&head);
     json_decref(json);
 }
 
-TEST(a_changed_row_is_refused)
+TEST(a_head_that_is_none_is_refused)
 {
-    static const char *const texts[] = {"kernel",  "problem", "device",   "driver", "origin",
-                                        "command", "machine", "checksum", "subject"};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    static const char *const keys[] = {"origin",  "task",   "version",   "started", "command",
+                                       "machine", "source", "simulated", "imported"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         for (int missing = 0; missing < 2; missing++) {
-            struct hn_session_row row;
+            struct hn_store_head head;
             struct hn_error err = {0};
-            json_t *json = row_of(*state);
-            json_object_set_new(json, texts[i], missing ? json_null() : json_string("K=1"));
-            assert_int_equal(hn_session_row_read(json, &row, &err), HN_EFORMAT);
+            json_t *json = document_of(*state);
+            json_object_set_new(json, keys[i], missing ? json_null() : json_string("\x1b"));
+            assert_int_equal(read_head(json, &head, &err), HN_EFORMAT);
             assert_int_not_equal(err.message[0], 0);
-            hn_session_row_finish(&row);
             json_decref(json);
         }
+}
+
+struct copying {
+    struct hn_store *store;
+    const char *origin;
+};
+
+static enum hn_status copy_line(void *visitor, int64_t position, const char *json,
+                                struct hn_error *err)
+{
+    const struct copying *copying = visitor;
+    return hn_store_extend(copying->store, copying->origin, position, &json, 1, err);
+}
+
+/* A session and its lines go over to another cache, and what is no line is refused there. */
+TEST(documents_are_taken_over)
+{
+    struct fixture *fixture = *state;
+    static const char *const bad[] = {
+        "", "{}", "{\"point\": {}}",
+        "{\"point\": {\"TILE\": 1}, \"outcome\": \"ok\", \"time\": 9e9}"};
+    char other[128];
+    struct hn_store_head head;
+    snprintf(other, sizeof other, "%s/other.db", fixture->folder);
+    struct hn_store *from = open_store(other, HN_STORE_WRITE);
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    int64_t session = begin_at(from, &version_1, 4096, false, 0);
+    put(from, session, 16, 7);
+    put(from, session, 32, 8);
+    commit(from);
+    assert_int_equal(hn_store_get_head(from, session, &head, NULL), HN_OK);
+    assert_int_equal(hn_store_extend(store, head.origin, 0, NULL, 0, NULL), HN_ENOTFOUND);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(hn_store_add(store, &head, NULL), HN_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct hn_error err = {0};
+        assert_int_equal(hn_store_extend(store, head.origin, 0, &bad[i], 1, &err), HN_EFORMAT);
+        assert_int_not_equal(err.message[0], 0);
+        assert_int_equal(hn_store_extend(store, head.origin, -1, &bad[i], 1, NULL), HN_EFORMAT);
+    }
+    struct copying copying = {store, head.origin};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(hn_store_visit_lines(from, session, 0, 10, copy_line, &copying, NULL),
+                         HN_OK);
+    assert_int_equal(count_of(store, &version_1, false), 2);
+    hn_store_head_finish(&head);
+    hn_store_close(store);
+    hn_store_close(from);
 }

@@ -100,6 +100,33 @@ TEST(a_family_is_no_tuned_problem)
     hn_store_close(store);
 }
 
+static enum hn_status put_line(void *visitor, int64_t position, const char *json,
+                               struct hn_error *err)
+{
+    assert_int_equal(position, -1);
+    return hn_store_extend(visitor, "there", position, &json, 1, err);
+}
+
+TEST(a_rule_is_a_line)
+{
+    struct fixture *fixture = *state;
+    struct hn_store_head head;
+    char path[160];
+    snprintf(path, sizeof path, "%s/other.db", fixture->folder);
+    struct hn_store *from = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(path, HN_STORE_WRITE);
+    int64_t session = learn(from, &version_1, 5, false, 1000);
+    assert_int_equal(hn_store_get_head(from, session, &head, NULL), HN_OK);
+    free(head.origin);
+    head.origin = strdup("there");
+    assert_int_equal(hn_store_add(store, &head, NULL), HN_OK);
+    assert_int_equal(hn_store_visit_lines(from, session, -1, 1, put_line, store, NULL), HN_OK);
+    assert_counts(store, 5, false);
+    hn_store_head_finish(&head);
+    hn_store_close(store);
+    hn_store_close(from);
+}
+
 TEST(a_merge_takes_rules)
 {
     struct fixture *fixture = *state;

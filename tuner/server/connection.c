@@ -1,27 +1,148 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/server/connection.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/run.h"
 #include "base/text.h"
 #include "cache/record/gate.h"
+#include "runtime/device/library.h"
+#include "tuner/server/server_internal.h"
+
+/* PostgreSQL's client library, loaded when it is needed. Its header is not: what is used of it is
+ * declared here, as PostgreSQL's documentation has it
+ * (https://www.postgresql.org/docs/current/libpq.html). */
+struct pg_conn;
+struct pg_result;
+struct hn_pq_option { /* PQconninfoOption; value is NULL where the URI does not set it */
+    const char *keyword, *variable, *compiled, *value, *label, *shown_as;
+    int shown_size;
+};
+
+/* Values of its enums that are part of its ABI. */
+enum {
+    HN_PQ_POLLING_FAILED = 0,
+    HN_PQ_POLLING_READING = 1,
+    HN_PQ_POLLING_WRITING = 2,
+    HN_PQ_POLLING_OK = 3
+};
+enum { HN_PQ_COMMAND_OK = 1, HN_PQ_TUPLES_OK = 2 };
+
+/* X(result, name, arguments) */
+#define HN_LIBPQ_FUNCTIONS(X)                                                                      \
+    X(struct pg_conn *, PQconnectStartParams,                                                      \
+      (const char *const *names, const char *const *values, int expand))                           \
+    X(struct hn_pq_option *, PQconninfoParse, (const char *uri, char **message))                   \
+    X(void, PQconninfoFree, (struct hn_pq_option *))                                               \
+    X(int, PQconnectPoll, (struct pg_conn *))                                                      \
+    X(int, PQstatus, (const struct pg_conn *))                                                     \
+    X(int, PQsocket, (const struct pg_conn *))                                                     \
+    X(char *, PQerrorMessage, (const struct pg_conn *))                                            \
+    X(void, PQfinish, (struct pg_conn *))                                                          \
+    X(int, PQsetnonblocking, (struct pg_conn *, int on))                                           \
+    X(int, PQsendQueryParams,                                                                      \
+      (struct pg_conn *, const char *sql, int count, const unsigned *types,                        \
+       const char *const *values, const int *lengths, const int *formats, int format))             \
+    X(int, PQflush, (struct pg_conn *))                                                            \
+    X(int, PQconsumeInput, (struct pg_conn *))                                                     \
+    X(int, PQisBusy, (struct pg_conn *))                                                           \
+    X(struct pg_result *, PQgetResult, (struct pg_conn *))                                         \
+    X(int, PQresultStatus, (const struct pg_result *))                                             \
+    X(char *, PQresultErrorMessage, (const struct pg_result *))                                    \
+    X(int, PQntuples, (const struct pg_result *))                                                  \
+    X(char *, PQgetvalue, (const struct pg_result *, int row, int column))                         \
+    X(int, PQgetlength, (const struct pg_result *, int row, int column))                           \
+    X(void, PQclear, (struct pg_result *))                                                         \
+    X(void *, PQsetNoticeReceiver,                                                                 \
+      (struct pg_conn *, void (*receive)(void *context, const struct pg_result *), void *context))
+
+struct hn_libpq {
+    void *library;
+#define X(result, name, arguments) result(*name) arguments;
+    HN_LIBPQ_FUNCTIONS(X)
+#undef X
+};
+
+static void open_libpq(struct hn_libpq *pq, struct hn_error *err)
+{
+    static const char *const names[] = {"libpq.so.5"};
+    *pq = (struct hn_libpq){.library = NULL};
+    const struct hn_symbol symbols[] = {
+#define X(result, name, arguments) {#name, (void *)&pq->name, false},
+        HN_LIBPQ_FUNCTIONS(X)
+#undef X
+    };
+    struct hn_error reason;
+    if (hn_library_open(names, 1, symbols, sizeof symbols / sizeof *symbols, &pq->library,
+                        &reason) != HN_OK)
+        hn_fail(err, HN_ERUN,
+                "a cache in PostgreSQL needs its client library: %.3000s; install it (Debian: "
+                "apt-get install libpq5), or use a cache file",
+                reason.message);
+}
+
+/* All that is shown. A password with one of the URI's own signs in it is cut there, and its rest
+ * taken for a host, a port or a database: then one of them has a sign that none needs. */
+#define WORD "-_.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+enum { USER, HOST, PORT, DBNAME, SHOWN };
+static const struct {
+    const char *keyword;
+    const char *signs;
+} shown[SHOWN] = {{"user", WORD}, {"host", WORD ",:/"}, {"port", "0123456789,"}, {"dbname", WORD}};
+
+static void append(struct hn_text *text, const char *const parts[SHOWN])
+{
+    /* Sockets, several hosts and IPv6 are legible as options only. */
+    const bool apart = strpbrk(parts[HOST], "/:,") != NULL;
+    const char *const host = apart ? "" : parts[HOST];
+    const char *const port = apart ? "" : parts[PORT];
+    hn_text_printf(text, "postgresql://%s%s%s%s%s/%s", parts[USER], *parts[USER] != '\0' ? "@" : "",
+                   host, *port != '\0' ? ":" : "", port, parts[DBNAME]);
+    if (apart)
+        hn_text_printf(text, "?host=%s%s%s", parts[HOST], *parts[PORT] != '\0' ? "&port=" : "",
+                       parts[PORT]);
+}
+
+char *hn_server_name(const char *uri)
+{
+    struct hn_libpq pq;
+    struct hn_text text;
+    struct hn_error err = {.status = HN_OK};
+    const char *parts[SHOWN] = {"", "", "", ""};
+    open_libpq(&pq, &err);
+    struct hn_pq_option *const options = hn_failed(&err) ? NULL : pq.PQconninfoParse(uri, NULL);
+    bool told = options != NULL; /* what is a password and what is none */
+    for (const struct hn_pq_option *at = options; told && at->keyword != NULL; at++)
+        for (int i = 0; at->value != NULL && i < SHOWN; i++)
+            if (strcmp(at->keyword, shown[i].keyword) == 0) {
+                parts[i] = at->value;
+                told = told && parts[i][strspn(parts[i], shown[i].signs)] == '\0';
+            }
+    hn_text_init(&text);
+    if (told)
+        append(&text, parts);
+    else
+        hn_text_append(&text, HN_SERVER_HIDDEN);
+    if (options != NULL)
+        pq.PQconninfoFree(options);
+    hn_library_close(pq.library);
+    return hn_needed(hn_text_take(&text));
+}
 
 struct hn_connection {
-    const struct hn_libpq *pq;
+    struct hn_libpq pq;
     struct pg_conn *handle;
-    char *name;
+    const char *name;
     double patience_ms;
     double deadline_ms; /* of what is under way */
 };
 
 /* The first line of what the server says. */
-static enum hn_status fail_server(const struct hn_connection *connection, const char *said,
-                                  struct hn_error *err)
+static void fail_server(const struct hn_connection *connection, const char *said,
+                        struct hn_error *err)
 {
     static const char *const beginnings[] = {"ERROR:  ", "FATAL:  "};
     for (size_t i = 0; i < 2; i++)
@@ -31,47 +152,33 @@ static enum hn_status fail_server(const struct hn_connection *connection, const 
         said = "its password can not be told apart, so nothing is shown of either: write / : ? # @ "
                "% in names and passwords as %2F %3A %3F %23 %40 %25";
     size_t length = strcspn(said, "\r\n");
-    return hn_fail(err, HN_ERUN, "%s: %.*s", connection->name, (int)(length < 2000 ? length : 2000),
-                   length > 0 ? said : "the connection was closed");
+    hn_fail(err, HN_ERUN, "%s: %.*s", connection->name, (int)(length < 2000 ? length : 2000),
+            length > 0 ? said : "the connection was closed");
 }
 
-static enum hn_status fail_handle(const struct hn_connection *connection, struct hn_error *err)
+static void fail_handle(const struct hn_connection *connection, struct hn_error *err)
 {
-    return fail_server(connection, connection->pq->PQerrorMessage(connection->handle), err);
+    fail_server(connection, connection->pq.PQerrorMessage(connection->handle), err);
 }
 
 /* Until one of the events (of poll) is there. */
-static enum hn_status wait_for(const struct hn_connection *connection, short events,
-                               struct hn_error *err)
+static void wait_for(const struct hn_connection *connection, short events, struct hn_error *err)
 {
-    for (;;) {
-        struct pollfd place = {connection->pq->PQsocket(connection->handle), events, 0};
+    for (int found = 0; found <= 0 && !hn_failed(err);) {
+        struct pollfd place = {connection->pq.PQsocket(connection->handle), events, 0};
         double left_ms = connection->deadline_ms - hn_now_ms();
+        found = left_ms > 0 ? poll(&place, 1, (int)left_ms + 1) : 0;
         if (left_ms <= 0)
-            return hn_fail(err, HN_ERUN, "%s: no answer in %.0f s", connection->name,
-                           connection->patience_ms / 1000);
-        int found = poll(&place, 1, (int)left_ms + 1);
-        if (found > 0)
-            return HN_OK;
-        if (found < 0 && errno != EINTR)
-            return hn_fail(err, HN_ERUN, "%s: %s", connection->name, strerror(errno));
+            hn_fail(err, HN_ERUN, "%s: no answer in %.0f s", connection->name,
+                    connection->patience_ms / 1000);
+        else if (found < 0 && errno != EINTR)
+            hn_fail(err, HN_ERUN, "%s: %s", connection->name, strerror(errno));
     }
 }
 
-static enum hn_status connect_in_time(struct hn_connection *connection, struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    int wanted = HN_PQ_POLLING_WRITING;
-    connection->deadline_ms = hn_now_ms() + connection->patience_ms;
-    while (status == HN_OK && wanted != HN_PQ_POLLING_OK) {
-        if (wanted == HN_PQ_POLLING_FAILED)
-            return fail_handle(connection, err);
-        status = wait_for(connection, wanted == HN_PQ_POLLING_READING ? POLLIN : POLLOUT, err);
-        if (status == HN_OK)
-            wanted = connection->pq->PQconnectPoll(connection->handle);
-    }
-    return status;
-}
+static const char unreachable[] =
+    "the cache can not be reached: %.3000s; is the server up, and the URI right? A cache file "
+    "(--cache FILE) needs none";
 
 /* A notice is nothing that a user has to read. */
 static void ignore_notice(void *context, const struct pg_result *result)
@@ -80,50 +187,53 @@ static void ignore_notice(void *context, const struct pg_result *result)
     (void)result;
 }
 
-static enum hn_status start(struct hn_connection *connection, const char *uri, struct hn_error *err)
+static void start(struct hn_connection *connection, const char *uri, struct hn_error *err)
 {
-    const struct hn_libpq *pq = connection->pq;
+    const struct hn_libpq *pq = &connection->pq;
     /* Those before the URI are what it may say otherwise. */
     static const char *const names[] = {"fallback_application_name", "keepalives_idle", "dbname",
                                         "client_encoding", NULL};
     const char *const values[] = {"hone", "20", uri, "UTF8", NULL};
-    connection->handle = pq->PQconnectStartParams(names, values, 1);
-    if (connection->handle == NULL)
-        return hn_fail_memory(err);
+    connection->handle = hn_needed(pq->PQconnectStartParams(names, values, 1));
+    connection->deadline_ms = hn_now_ms() + connection->patience_ms;
     /* 1: CONNECTION_BAD, before anything was tried */
-    if (pq->PQstatus(connection->handle) == 1)
-        return fail_handle(connection, err);
-    enum hn_status status = connect_in_time(connection, err);
-    if (status != HN_OK)
-        return status;
+    int wanted =
+        pq->PQstatus(connection->handle) == 1 ? HN_PQ_POLLING_FAILED : HN_PQ_POLLING_WRITING;
+    while (!hn_failed(err) && wanted != HN_PQ_POLLING_OK && wanted != HN_PQ_POLLING_FAILED) {
+        wait_for(connection, wanted == HN_PQ_POLLING_READING ? POLLIN : POLLOUT, err);
+        wanted = hn_failed(err) ? wanted : pq->PQconnectPoll(connection->handle);
+    }
+    if (hn_failed(err))
+        return;
     pq->PQsetNoticeReceiver(connection->handle, ignore_notice, NULL);
-    return pq->PQsetnonblocking(connection->handle, 1) == 0 ? HN_OK : fail_handle(connection, err);
+    if (wanted == HN_PQ_POLLING_FAILED || pq->PQsetnonblocking(connection->handle, 1) != 0)
+        fail_handle(connection, err);
 }
 
-enum hn_status hn_connection_open(const struct hn_address *address, double patience_ms,
-                                  struct hn_connection **connection, struct hn_error *err)
+struct hn_connection *hn_connection_open(const char *uri, const char *name, bool first,
+                                         double patience_ms, struct hn_error *err)
 {
-    *connection = NULL;
-    struct hn_connection *own = calloc(1, sizeof *own);
-    if (own == NULL)
-        return hn_fail_memory(err);
-    own->pq = address->pq;
+    struct hn_error reason = {.status = HN_OK};
+    if (hn_failed(err))
+        return NULL;
+    struct hn_connection *own = hn_need(1, sizeof *own);
     own->patience_ms = patience_ms;
-    own->name = strdup(address->name);
-    enum hn_status status = own->name == NULL ? hn_fail_memory(err) : start(own, address->uri, err);
-    /* Before all else: no name is looked up where others can make functions and operators. Doubles
-     * are written so that they read back as the same, with servers before 12 too. */
-    if (status == HN_OK)
-        status = hn_connection_run(own,
-                                   "SELECT pg_catalog.set_config('search_path', '', false),"
-                                   " pg_catalog.set_config('statement_timeout', '60s', false),"
-                                   " pg_catalog.set_config('extra_float_digits', '3', false)",
-                                   NULL, 0, err);
-    if (status == HN_OK)
-        *connection = own;
-    else
-        hn_connection_close(own);
-    return status;
+    own->name = name;
+    open_libpq(&own->pq, err);
+    if (!hn_failed(err))
+        start(own, uri, &reason);
+    /* Before all else: no name is looked up where others can make functions and operators. */
+    if (!hn_failed(err))
+        hn_connection_run(own,
+                          "SELECT pg_catalog.set_config('search_path', '', false),"
+                          " pg_catalog.set_config('statement_timeout', '60s', false)",
+                          NULL, 0, &reason);
+    if (hn_failed(&reason))
+        hn_fail(err, reason.status, first ? unreachable : "%.3000s", reason.message);
+    if (!hn_failed(err))
+        return own;
+    hn_connection_close(own);
+    return NULL;
 }
 
 void hn_connection_close(struct hn_connection *connection)
@@ -131,8 +241,8 @@ void hn_connection_close(struct hn_connection *connection)
     if (connection == NULL)
         return;
     if (connection->handle != NULL)
-        connection->pq->PQfinish(connection->handle);
-    free(connection->name);
+        connection->pq.PQfinish(connection->handle);
+    hn_library_close(connection->pq.library);
     free(connection);
 }
 
@@ -142,112 +252,100 @@ void hn_connection_set_patience(struct hn_connection *connection, double patienc
 }
 
 /* What is sent is large at times, and a server that does not read must not hold us up. */
-static enum hn_status send_all(struct hn_connection *connection, const char *sql,
-                               const char *const *values, size_t count, struct hn_error *err)
+static void send_query(struct hn_connection *connection, const char *sql, const char *const *values,
+                       size_t count, struct hn_error *err)
 {
-    const struct hn_libpq *pq = connection->pq;
+    const struct hn_libpq *pq = &connection->pq;
     if (pq->PQsendQueryParams(connection->handle, sql, (int)count, NULL, values, NULL, NULL, 0) ==
         0)
-        return fail_handle(connection, err);
-    for (;;) {
+        fail_handle(connection, err);
+    while (!hn_failed(err)) {
         int left = pq->PQflush(connection->handle);
         if (left == 0)
-            return HN_OK;
-        enum hn_status status =
-            left < 0 ? fail_handle(connection, err) : wait_for(connection, POLLIN | POLLOUT, err);
-        if (status != HN_OK)
-            return status;
-        if (pq->PQconsumeInput(connection->handle) == 0)
-            return fail_handle(connection, err);
+            return;
+        if (left > 0)
+            wait_for(connection, POLLIN | POLLOUT, err);
+        if (!hn_failed(err) && (left < 0 || pq->PQconsumeInput(connection->handle) == 0))
+            fail_handle(connection, err);
     }
 }
 
-static enum hn_status receive(struct hn_connection *connection, struct pg_result **result,
-                              struct hn_error *err)
+/* NULL at the end of results. */
+static struct pg_result *receive(struct hn_connection *connection, struct hn_error *err)
 {
-    const struct hn_libpq *pq = connection->pq;
-    while (pq->PQisBusy(connection->handle) != 0) {
-        enum hn_status status = wait_for(connection, POLLIN, err);
-        if (status != HN_OK)
-            return status;
-        if (pq->PQconsumeInput(connection->handle) == 0)
-            return fail_handle(connection, err);
+    const struct hn_libpq *pq = &connection->pq;
+    while (!hn_failed(err) && pq->PQisBusy(connection->handle) != 0) {
+        wait_for(connection, POLLIN, err);
+        if (!hn_failed(err) && pq->PQconsumeInput(connection->handle) == 0)
+            fail_handle(connection, err);
     }
-    *result = pq->PQgetResult(connection->handle);
-    return HN_OK;
+    return hn_failed(err) ? NULL : pq->PQgetResult(connection->handle);
 }
 
-/* The result of the one statement; the end of results is read, too. */
-static enum hn_status ask(struct hn_connection *connection, const char *sql,
-                          const char *const *values, size_t count, struct pg_result **result,
-                          struct hn_error *err)
+/* The result of the one statement, to be cleared also after a failure; the end of results is read,
+ * too. */
+static struct pg_result *ask(struct hn_connection *connection, const char *sql,
+                             const char *const *values, size_t count, struct hn_error *err)
 {
-    const struct hn_libpq *pq = connection->pq;
-    struct pg_result *end = NULL;
-    *result = NULL;
+    const struct hn_libpq *pq = &connection->pq;
+    if (hn_failed(err))
+        return NULL;
     connection->deadline_ms = hn_now_ms() + connection->patience_ms;
-    enum hn_status status = send_all(connection, sql, values, count, err);
-    if (status == HN_OK)
-        status = receive(connection, result, err);
-    if (status == HN_OK && *result == NULL)
-        status = fail_handle(connection, err);
-    if (status == HN_OK)
-        status = receive(connection, &end, err);
-    pq->PQclear(end);
-    if (status != HN_OK)
-        return status;
-    int code = pq->PQresultStatus(*result);
-    if (code == HN_PQ_COMMAND_OK || code == HN_PQ_TUPLES_OK)
-        return HN_OK;
-    return fail_server(connection, pq->PQresultErrorMessage(*result), err);
+    send_query(connection, sql, values, count, err);
+    struct pg_result *result = receive(connection, err);
+    if (result == NULL && !hn_failed(err))
+        fail_handle(connection, err);
+    pq->PQclear(receive(connection, err));
+    int code = hn_failed(err) ? HN_PQ_COMMAND_OK : pq->PQresultStatus(result);
+    if (code != HN_PQ_COMMAND_OK && code != HN_PQ_TUPLES_OK)
+        fail_server(connection, pq->PQresultErrorMessage(result), err);
+    return result;
 }
 
-enum hn_status hn_connection_run(struct hn_connection *connection, const char *sql,
-                                 const char *const *values, size_t count, struct hn_error *err)
+void hn_connection_run(struct hn_connection *connection, const char *sql, const char *const *values,
+                       size_t count, struct hn_error *err)
 {
-    struct pg_result *result;
-    enum hn_status status = ask(connection, sql, values, count, &result, err);
-    connection->pq->PQclear(result);
-    return status;
+    struct pg_result *result = ask(connection, sql, values, count, err);
+    if (result != NULL)
+        connection->pq.PQclear(result);
 }
 
-static enum hn_status parse(const struct hn_connection *connection, const struct pg_result *result,
-                            json_t **rows, struct hn_error *err)
+static json_t *parse(const struct hn_connection *connection, const struct pg_result *result,
+                     struct hn_error *err)
 {
-    const struct hn_libpq *pq = connection->pq;
-    struct hn_error reason = {0};
+    const struct hn_libpq *pq = &connection->pq;
+    struct hn_error reason;
     json_error_t place = {.text = ""};
-    if (pq->PQntuples(result) != 1)
-        return hn_fail(err, HN_EFORMAT, "%s: found %d answers, expected one", connection->name,
-                       pq->PQntuples(result));
+    if (pq->PQntuples(result) != 1) {
+        hn_fail(err, HN_EFORMAT, "%s: found %d answers, expected one", connection->name,
+                pq->PQntuples(result));
+        return NULL;
+    }
     const char *text = pq->PQgetvalue(result, 0, 0);
     size_t size = (size_t)pq->PQgetlength(result, 0, 0);
-    if (hn_gate_json(text, size, &reason) != HN_OK)
-        return hn_fail(err, HN_EFORMAT, "%s: %.2000s", connection->name, reason.message);
-    *rows = json_loadb(text, size, 0, &place);
-    return json_is_array(*rows) ? HN_OK
-                                : hn_fail(err, HN_EFORMAT, "%s: an answer is no list of rows: %s",
-                                          connection->name, place.text);
+    if (hn_gate_json(text, size, &reason) != HN_OK) {
+        hn_fail(err, HN_EFORMAT, "%s: %.2000s", connection->name, reason.message);
+        return NULL;
+    }
+    json_t *rows = json_loadb(text, size, 0, &place);
+    if (json_is_array(rows))
+        return rows;
+    hn_fail(err, HN_EFORMAT, "%s: an answer is no list of rows: %s", connection->name, place.text);
+    json_decref(rows);
+    return NULL;
 }
 
-enum hn_status hn_connection_read(struct hn_connection *connection, const char *sql,
-                                  const char *const *values, size_t count, json_t **rows,
-                                  struct hn_error *err)
+json_t *hn_connection_read(struct hn_connection *connection, const char *sql,
+                           const char *const *values, size_t count, struct hn_error *err)
 {
     struct hn_text whole;
-    struct pg_result *result = NULL;
-    *rows = NULL;
     hn_text_init(&whole);
     hn_text_printf(&whole, "WITH x AS (%s) SELECT coalesce(json_agg(x), '[]'::json) FROM x", sql);
-    enum hn_status status = whole.failed ? hn_fail_memory(err)
-                                         : ask(connection, whole.data, values, count, &result, err);
-    if (status == HN_OK)
-        status = parse(connection, result, rows, err);
-    connection->pq->PQclear(result);
-    hn_text_finish(&whole);
-    if (status != HN_OK) {
-        json_decref(*rows);
-        *rows = NULL;
-    }
-    return status;
+    char *text = hn_needed(hn_text_take(&whole));
+    struct pg_result *result = ask(connection, text, values, count, err);
+    json_t *rows = hn_failed(err) ? NULL : parse(connection, result, err);
+    if (result != NULL)
+        connection->pq.PQclear(result);
+    free(text);
+    return rows;
 }

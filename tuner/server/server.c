@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/server/server.h"
-
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -9,11 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "base/memory.h"
 #include "base/run.h"
 #include "base/text.h"
-#include "tuner/server/send.h"
-#include "tuner/server/server_tables.h"
+#include "tuner/server/server_internal.h"
 
 /* What a user waits for at the start; what the thread gives a server before it takes it for lost;
  * how long the end waits. */
@@ -37,7 +34,6 @@ struct hn_server_claim {
 };
 
 struct hn_server {
-    struct hn_libpq pq;
     char *uri;
     char *name;
     char *copy;
@@ -63,7 +59,7 @@ struct hn_server {
 };
 
 /* In the user's folder, and of this host alone, since hosts may share that folder. */
-static char *copy_path(const struct hn_server_id *id)
+static char *copy_path(const char *id)
 {
     char host[256] = "";
     struct hn_text text;
@@ -76,47 +72,16 @@ static char *copy_path(const struct hn_server_id *id)
         hn_text_printf(&text, "%s/hone", xdg);
     else
         hn_text_printf(&text, "%s/.cache/hone", home != NULL && home[0] != '\0' ? home : ".");
-    hn_text_printf(&text, "/postgresql-%.12s-%.8s.db", id->text, place.hex);
-    return hn_text_take(&text);
-}
-
-static enum hn_status connect_to(struct hn_server *server, double wait_ms, struct hn_error *err)
-{
-    const struct hn_address address = {&server->pq, server->uri, server->name};
-    return hn_connection_open(&address, wait_ms, &server->connection, err);
-}
-
-static enum hn_status open_first(struct hn_server *server, struct hn_error *err)
-{
-    struct hn_server_id id;
-    struct hn_error reason = {0};
-    enum hn_status status = hn_libpq_open(&server->pq, err);
-    if (status != HN_OK)
-        return status;
-    status = connect_to(server, connect_ms, &reason);
-    if (status != HN_OK)
-        return hn_fail(
-            err, status,
-            "the cache can not be reached: %.3000s; is the server up, and the URI right? "
-            "A cache file (--cache FILE) needs none",
-            reason.message);
-    hn_connection_set_patience(server->connection, patience_ms);
-    status = hn_server_tables_open(server->connection, server->name, &id, err);
-    if (status == HN_OK)
-        status = hn_claimant_make(server->connection, &server->claimant, err);
-    if (status != HN_OK)
-        return status;
-    server->copy = copy_path(&id);
-    return server->copy == NULL ? hn_fail_memory(err) : HN_OK;
+    hn_text_printf(&text, "/postgresql-%.12s-%.8s.db", id, place.hex);
+    return hn_needed(hn_text_take(&text));
 }
 
 enum hn_status hn_server_open(const char *uri, struct hn_server **server, struct hn_error *err)
 {
-    *server = NULL;
-    struct hn_server *own = calloc(1, sizeof *own);
-    if (own == NULL)
-        return hn_fail_memory(err);
+    char id[33] = "";
     pthread_condattr_t attributes;
+    struct hn_server *own = hn_need(1, sizeof *own);
+    hn_error_init(err);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&own->wake, &attributes);
@@ -125,16 +90,18 @@ enum hn_status hn_server_open(const char *uri, struct hn_server **server, struct
     pthread_mutex_init(&own->lock, NULL);
     own->pause_ms = first_pause_ms;
     own->own_after = INT64_MAX;
-    own->uri = strdup(uri);
+    own->uri = hn_need_copy(uri);
     own->name = hn_server_name(uri);
-    enum hn_status status = own->uri == NULL || own->name == NULL ? hn_fail_memory(err) : HN_OK;
-    if (status == HN_OK)
-        status = open_first(own, err);
-    if (status == HN_OK)
-        *server = own;
-    else
+    own->connection = hn_connection_open(own->uri, own->name, true, connect_ms, err);
+    if (own->connection != NULL)
+        hn_connection_set_patience(own->connection, patience_ms);
+    hn_tables_open(own->connection, own->name, id, err);
+    hn_claimant_make(own->connection, &own->claimant, err);
+    own->copy = copy_path(id);
+    *server = hn_failed(err) ? NULL : own;
+    if (hn_failed(err))
         hn_server_close(own, &(struct hn_server_end){.losses = 0});
-    return status;
+    return err->status;
 }
 
 const char *hn_server_shown(const struct hn_server *server)
@@ -161,84 +128,77 @@ static void drop(struct hn_server *server, const struct hn_error *reason)
         2 * server->pause_ms < longest_pause_ms ? 2 * server->pause_ms : longest_pause_ms;
 }
 
-static struct hn_sending sending_of(struct hn_server *server, struct hn_store *store)
+static struct hn_peers peers_of(struct hn_server *server, struct hn_store *store)
 {
-    return (struct hn_sending){server->connection, store, server->own_after, &server->end.unkept};
+    return (struct hn_peers){server->connection, store, server->own_after, &server->end.unkept};
 }
 
 enum hn_status hn_server_sync(struct hn_server *server, struct hn_store *store,
                               const struct hn_sync *sync, struct hn_fetched *fetched,
                               struct hn_error *err)
 {
-    struct hn_error reason = {0};
-    enum hn_status status = HN_OK;
+    hn_error_init(err);
     *fetched = (struct hn_fetched){.sessions = 0};
     pthread_mutex_lock(&server->lock);
     if (server->connection != NULL) {
-        const struct hn_sending sending = sending_of(server, store);
-        const struct hn_fetching fetching = {server->connection, store, sync->kernel, sync->images};
+        const struct hn_peers peers = peers_of(server, store);
         hn_connection_set_patience(server->connection, patience_ms);
-        status = hn_send_all(&sending, &reason);
-        if (status == HN_OK)
-            status = hn_fetch(&fetching, fetched, &reason);
+        hn_send_all(&peers, err);
+        hn_fetch(&peers, sync, fetched, err);
     }
-    if (status != HN_OK && server->follows)
-        drop(server, &reason);
-    else if (status != HN_OK)
-        (void)hn_fail(err, status, "%s", reason.message);
-    else if (server->connection != NULL && server->follows)
+    if (hn_failed(err) && server->follows) {
+        drop(server, err);
+        hn_error_init(err);
+    }
+    if (server->connection != NULL && server->follows)
         hn_connection_set_patience(server->connection, short_patience_ms);
-    bool follows = server->follows;
     pthread_mutex_unlock(&server->lock);
-    return follows ? HN_OK : status;
+    return err->status;
 }
 
-static enum hn_status renew_claims(struct hn_server *server, struct hn_error *err)
+static void renew_claims(struct hn_server *server, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    struct hn_server_claim *claim = server->claims;
-    for (; status == HN_OK && claim != NULL; claim = claim->next) {
-        bool held = true;
-        status = hn_claim_renew(server->connection, &server->claimant, &claim->claim, &held, err);
-        claim->held = claim->held && held;
+    for (struct hn_server_claim *claim = server->claims; claim != NULL && !hn_failed(err);
+         claim = claim->next) {
+        bool held = hn_claim_renew(server->connection, &server->claimant, &claim->claim, err);
+        claim->held = claim->held && (held || hn_failed(err));
     }
     server->renewed_ms = hn_now_ms();
-    return status;
 }
 
-static enum hn_status send_news(struct hn_server *server, bool everything, struct hn_error *err)
+static void send_news(struct hn_server *server, bool everything, struct hn_error *err)
 {
     int64_t last = 0;
-    const struct hn_sending sending = sending_of(server, server->outgoing);
-    enum hn_status status = hn_store_last_record(server->outgoing, &last, err);
-    if (status == HN_OK)
-        status = everything            ? hn_send_all(&sending, err)
-                 : last > server->sent ? hn_send_news(&sending, server->sent, err)
-                                       : HN_OK;
-    if (status == HN_OK) {
+    const struct hn_peers peers = peers_of(server, server->outgoing);
+    if (hn_failed(err) || hn_store_last_record(server->outgoing, &last, err) != HN_OK)
+        return;
+    if (everything)
+        hn_send_all(&peers, err);
+    else if (last > server->sent)
+        hn_send_news(&peers, server->sent, err);
+    if (!hn_failed(err)) {
         server->sent = last;
         server->pause_ms = first_pause_ms;
     }
-    return status;
 }
 
 /* What the thread does at each of its turns; `last`: its last one. */
 static void take_turn(struct hn_server *server, bool last)
 {
-    struct hn_error reason = {0};
+    struct hn_error reason = {.status = HN_OK};
     bool back = false;
     if (server->connection == NULL && (last || hn_now_ms() >= server->retry_at_ms)) {
-        if (connect_to(server, short_patience_ms, &reason) != HN_OK)
-            drop(server, &reason);
+        server->connection =
+            hn_connection_open(server->uri, server->name, false, short_patience_ms, &reason);
         back = server->connection != NULL;
-    }
-    if (server->connection == NULL)
+    } else if (server->connection == NULL) {
         return;
-    enum hn_status status = send_news(server, back || last, &reason);
-    bool due = hn_now_ms() - server->renewed_ms >= HN_CLAIM_RENEW_MS;
-    if (status == HN_OK && (back || due))
-        status = renew_claims(server, &reason);
-    if (status != HN_OK)
+    }
+    if (server->connection != NULL)
+        send_news(server, back || last, &reason);
+    if (!hn_failed(&reason) && (back || hn_now_ms() - server->renewed_ms >= HN_CLAIM_RENEW_MS))
+        renew_claims(server, &reason);
+    if (hn_failed(&reason))
         drop(server, &reason);
 }
 
@@ -323,90 +283,73 @@ void hn_server_tell(struct hn_server *server)
 
 static void free_claim(struct hn_server_claim *claim)
 {
-    hn_claim_finish(&claim->claim);
+    hn_subject_finish(&claim->claim.subject);
     free(claim);
 }
 
-/* That of the subject, or a new one that is not in the list yet. NULL: out of memory, or no
- * identity. */
-static struct hn_server_claim *find_or_make(struct hn_server *server,
-                                            const struct hn_server_wish *wish, struct hn_error *err)
+static struct hn_server_claim *find_claim(const struct hn_server *server,
+                                          const struct hn_hash *hash)
 {
-    struct hn_server_claim *made = calloc(1, sizeof *made);
-    if (made == NULL) {
-        hn_fail_memory(err);
-        return NULL;
-    }
-    made->held = true;
-    if (hn_claim_make(wish->identity, wish->version, &made->claim, err) != HN_OK) {
-        free_claim(made);
-        return NULL;
-    }
-    for (struct hn_server_claim *known = server->claims; known != NULL; known = known->next)
-        if (strcmp(known->claim.subject.hex, made->claim.subject.hex) == 0) {
-            free_claim(made);
-            return known;
-        }
-    return made;
+    struct hn_server_claim *claim = server->claims;
+    while (claim != NULL && strcmp(claim->claim.hash.hex, hash->hex) != 0)
+        claim = claim->next;
+    return claim;
 }
 
-static bool is_listed(const struct hn_server *server, const struct hn_server_claim *claim)
+/* With the lock. NULL where another has it. */
+static struct hn_server_claim *claim_now(struct hn_server *server, struct hn_server_claim *made,
+                                         bool again, enum hn_claim_state *state,
+                                         struct hn_claim_holder *holder)
 {
-    const struct hn_server_claim *at = server->claims;
-    while (at != NULL && at != claim)
-        at = at->next;
-    return at != NULL;
-}
-
-static enum hn_status claim_now(struct hn_server *server, const struct hn_server_wish *wish,
-                                struct hn_server_claim **claim, enum hn_claim_state *state,
-                                struct hn_claim_holder *holder, struct hn_error *err)
-{
-    struct hn_error reason = {0};
-    *claim = find_or_make(server, wish, err);
-    if (*claim == NULL)
-        return HN_ENOMEM;
-    if (is_listed(server, *claim))
-        return HN_OK;
-    if (server->connection != NULL &&
-        hn_claim_try(server->connection, &server->claimant, &(*claim)->claim, wish->again, state,
-                     holder, &reason) != HN_OK) {
+    struct hn_error reason = {.status = HN_OK};
+    struct hn_server_claim *known = find_claim(server, &made->claim.hash);
+    if (known == NULL && server->connection != NULL)
+        *state = hn_claim_try(server->connection, &server->claimant, &made->claim, again, holder,
+                              &reason);
+    if (hn_failed(&reason)) {
         drop(server, &reason);
         *state = HN_CLAIM_OWN;
     }
-    if (*state == HN_CLAIM_OWN) {
-        (*claim)->next = server->claims;
-        server->claims = *claim;
-    } else {
-        free_claim(*claim);
-        *claim = NULL;
+    if (known != NULL || *state != HN_CLAIM_OWN) {
+        free_claim(made);
+        return known;
     }
-    return HN_OK;
+    made->next = server->claims;
+    server->claims = made;
+    return made;
 }
 
 enum hn_status hn_server_claim(struct hn_server *server, const struct hn_server_wish *wish,
                                struct hn_server_claim **claim, enum hn_claim_state *state,
                                struct hn_claim_holder *holder, struct hn_error *err)
 {
+    struct hn_server_claim *made = hn_need(1, sizeof *made);
+    struct hn_claim *own = &made->claim;
+    *claim = NULL;
     *state = HN_CLAIM_OWN;
+    made->held = true;
+    if (hn_subject_make(&own->subject, wish->identity, wish->version, err) != HN_OK) {
+        free(made);
+        return err->status;
+    }
+    own->hash = hn_subject_hash(&own->subject);
+    snprintf(own->device, sizeof own->device, "%s", wish->identity->device.name);
     pthread_mutex_lock(&server->lock);
-    enum hn_status status = claim_now(server, wish, claim, state, holder, err);
+    *claim = claim_now(server, made, wish->again, state, holder);
     pthread_mutex_unlock(&server->lock);
-    return status;
+    return HN_OK;
 }
 
 /* With the lock. */
 static bool release(struct hn_server *server, struct hn_server_claim *claim, bool finished)
 {
-    struct hn_error reason = {0};
-    enum hn_status status = HN_OK;
-    /* Whoever waits for it finds the records when it is released. */
-    if (server->connection != NULL)
-        status = send_news(server, false, &reason);
-    if (status == HN_OK && server->connection != NULL)
-        status = hn_claim_release(server->connection, &server->claimant, &claim->claim, finished,
-                                  &reason);
-    if (status != HN_OK)
+    struct hn_error reason = {.status = HN_OK};
+    if (server->connection != NULL) {
+        /* Whoever waits for it finds the records when it is released. */
+        send_news(server, false, &reason);
+        hn_claim_release(server->connection, &server->claimant, &claim->claim, finished, &reason);
+    }
+    if (hn_failed(&reason))
         drop(server, &reason);
     struct hn_server_claim **at = &server->claims;
     while (*at != claim)
@@ -454,11 +397,10 @@ void hn_server_close(struct hn_server *server, struct hn_server_end *end)
     while (server->claims != NULL)
         release(server, server->claims, false);
     *end = server->end;
-    snprintf(end->server, sizeof end->server, "%s", server->name != NULL ? server->name : "");
-    snprintf(end->copy, sizeof end->copy, "%s", server->copy != NULL ? server->copy : "");
+    snprintf(end->server, sizeof end->server, "%s", server->name);
+    snprintf(end->copy, sizeof end->copy, "%s", server->copy);
     hn_store_close(server->outgoing);
     hn_connection_close(server->connection);
-    hn_libpq_close(&server->pq);
     pthread_cond_destroy(&server->wake);
     pthread_mutex_destroy(&server->signal_lock);
     pthread_mutex_destroy(&server->lock);

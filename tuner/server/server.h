@@ -3,15 +3,13 @@
 #define HONE_TUNER_SERVER_SERVER_H
 
 #include "cache/store/store.h"
-#include "tuner/server/claim.h"
-#include "tuner/server/fetch.h"
 
 /* A site's cache in PostgreSQL, and the copy of it on this machine: a cache file, which is what everybody reads and writes.
  * What is committed there is sent from a thread of its own; a server that is away costs nothing but that it is sent later,
  * by this command or by the next one that opens the server from here. */
 struct hn_server;
 
-/* A URI of PostgreSQL without its password, for messages; NULL when out of memory. Free it. */
+/* A URI of PostgreSQL without its password, for messages. Free it. */
 char *hn_server_name(const char *uri);
 
 /* Connects, and makes the tables where there are none. HN_ERUN: no libpq, no server, no right to; the message says which. */
@@ -28,6 +26,13 @@ struct hn_sync {
     const char *kernel;
     bool images;
 };
+struct hn_fetched {
+    int64_t sessions; /* of which there was something to fetch */
+    int64_t records;
+    int64_t refused;  /* sessions, images and roofs that were left out */
+    bool left;        /* there is more, for the next call */
+    char reason[512]; /* of the first of them */
+};
 enum hn_status hn_server_sync(struct hn_server *server, struct hn_store *store, const struct hn_sync *sync,
                               struct hn_fetched *fetched, struct hn_error *err);
 
@@ -43,6 +48,16 @@ struct hn_server_wish {
     bool again; /* also what another finished meanwhile */
 };
 struct hn_server_claim;
+enum hn_claim_state {
+    HN_CLAIM_OWN,   /* it is the caller's now */
+    HN_CLAIM_TAKEN, /* another is at it */
+    HN_CLAIM_DONE,  /* another finished it since this command began; still free for whoever wants more */
+};
+/* The other of TAKEN and DONE. */
+struct hn_claim_holder {
+    char machine[65];
+    double for_s; /* since when it tunes, or how long ago it finished */
+};
 /* *claim: NULL but for HN_CLAIM_OWN. */
 enum hn_status hn_server_claim(struct hn_server *server, const struct hn_server_wish *wish,
                                struct hn_server_claim **claim, enum hn_claim_state *state,

@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/run.h"
+#include "cache/record/gate.h"
+#include "cache/store/store_roofs.h"
+#include "tuner/server/server_internal.h"
+
+/* Making a cache file and a server alike. Both hold the same documents: a head for each session,
+ * and its lines (records from position 0 on, at -1 the rule of a family). Of two that have a
+ * session the one with fewer records lacks the last ones. */
+
+enum { BATCH = 500, SESSIONS_MOST = 10000, ROOFS_MOST = 500 };
+/* Sessions of one look at what the server has; of more others each time. */
+#define LOOK_MOST "100000"
+enum { LOOKED_AT_MOST = 100000 };
+/* Bytes of an answer. */
+#define MOST "16777216"
+static const double most_ms = 120000;
+
+/* A session here and on the server. */
+struct pair {
+    const struct hn_peers *peers;
+    const char *origin;
+    int64_t id;           /* here; 0: it is not here */
+    int64_t ours, theirs; /* records; -1: the server has no such session */
+    bool our_rule, their_rule;
+};
+
+/* A column of a row, "" where it is NULL. */
+static const char *text_of(const json_t *row, const char *column)
+{
+    const char *text = json_string_value(json_object_get(row, column));
+    return text == NULL ? "" : text;
+}
+
+static int64_t integer_of(const json_t *row, const char *column)
+{
+    return json_integer_value(json_object_get(row, column));
+}
+
+/* Of a line, or of a head, which is at -2. */
+static struct hn_hash checksum(const char *origin, int64_t position, const char *text)
+{
+    char place[24];
+    snprintf(place, sizeof place, "%lld", (long long)position);
+    const struct hn_hash name = hn_hash_string(origin);
+    const struct hn_hash at = hn_hash_string(place);
+    const struct hn_hash where = hn_hash_join(&name, &at);
+    const struct hn_hash what = hn_hash_string(text);
+    return hn_hash_join(&where, &what);
+}
+enum { HEAD = -2, RULE = -1 };
+
+struct hn_hash hn_subject_hash(const struct hn_subject *subject)
+{
+    const struct hn_hash task = hn_hash_string(subject->task);
+    const struct hn_hash version = hn_hash_string(subject->version);
+    return hn_hash_join(&task, &version);
+}
+
+/* Takes the JSON. */
+static char *dump(json_t *json)
+{
+    char *text = hn_needed(json_dumps(hn_needed(json), JSON_COMPACT));
+    json_decref(json);
+    return text;
+}
+
+static void send_head(const struct pair *pair, struct hn_error *err)
+{
+    struct hn_store_head head;
+    struct hn_connection *connection = pair->peers->connection;
+    if (hn_failed(err) || hn_store_get_head(pair->peers->store, pair->id, &head, err) != HN_OK)
+        return;
+    if (head.plan != NULL) {
+        const struct hn_hash hash = hn_hash_string(head.plan);
+        const char *const plan[] = {hash.hex, head.plan};
+        hn_connection_run(connection,
+                          "INSERT INTO hone.plan VALUES($1, $2) ON CONFLICT (hash) DO NOTHING",
+                          plan, 2, err);
+        free(head.plan);
+        head.plan = hn_need_copy(hash.hex);
+    }
+    char *text = dump(hn_store_head_to_json(&head));
+    const struct hn_hash sum = checksum(pair->origin, HEAD, text);
+    const struct hn_hash subject = hn_subject_hash(&head.subject);
+    const char *const values[] = {pair->origin,         subject.hex, head.subject.kernel,
+                                  head.subject.problem, text,        sum.hex};
+    hn_connection_run(connection,
+                      "INSERT INTO hone.session(origin, subject, kernel, problem, json, checksum)"
+                      " VALUES($1, $2, $3, $4, $5, $6) ON CONFLICT (origin) DO NOTHING",
+                      values, 6, err);
+    free(text);
+    hn_store_head_finish(&head);
+}
+
+/* What the server has of the session. */
+static void look_up(struct pair *pair, struct hn_error *err)
+{
+    const char *const values[] = {pair->origin};
+    json_t *rows =
+        hn_connection_read(pair->peers->connection,
+                           "SELECT records FROM hone.session WHERE origin = $1", values, 1, err);
+    const json_t *row = json_array_get(rows, 0);
+    pair->theirs = row == NULL ? -1 : integer_of(row, "records");
+    json_decref(rows);
+}
+
+/* Lines of one statement. */
+struct batch {
+    json_t *rows;
+    const char *origin;
+};
+
+static enum hn_status add_line(void *visitor, int64_t position, const char *json,
+                               struct hn_error *err)
+{
+    struct batch *batch = visitor;
+    const struct hn_hash sum = checksum(batch->origin, position, json);
+    (void)err;
+    (void)json_array_append_new(
+        batch->rows, hn_needed(json_pack("{s:I, s:s, s:s}", "position", (json_int_t)position,
+                                         "json", json, "checksum", sum.hex)));
+    return HN_OK;
+}
+
+/* Sends lines from `first` on; returns how many. A rule that another sent is newer than what was
+ * fetched of it. */
+static int64_t send_lines(const struct pair *pair, int64_t first, int64_t most,
+                          struct hn_error *err)
+{
+#define INSERT                                                                                     \
+    "INSERT INTO hone.record SELECT s.id, r.position, r.json, r.checksum FROM hone.session s,"     \
+    " json_populate_recordset(NULL::hone.record, $2::json) r WHERE s.origin = $1"                  \
+    " ON CONFLICT (session_id, position) DO "
+    struct batch batch = {hn_needed(json_array()), pair->origin};
+    const struct hn_peers *peers = pair->peers;
+    if (!hn_failed(err))
+        (void)hn_store_visit_lines(peers->store, pair->id, first, most, add_line, &batch, err);
+    int64_t count = (int64_t)json_array_size(batch.rows);
+    char *text = dump(batch.rows);
+    const char *const values[] = {pair->origin, text};
+    if (!hn_failed(err) && count == 0)
+        hn_fail(err, HN_EFORMAT, "session '%.64s' has lost records", pair->origin);
+    hn_connection_run(peers->connection,
+                      first == RULE && pair->id > peers->own_after ? INSERT
+                          "UPDATE SET json = excluded.json, checksum = excluded.checksum"
+                                                                   : INSERT "NOTHING",
+                      values, 2, err);
+    free(text);
+    return count;
+}
+
+/* From pair->theirs on. What a server drops is left to it: the rest goes on. */
+static void send_records(struct pair *pair, struct hn_error *err)
+{
+    char first[24], end[24];
+    int64_t next = pair->theirs + send_lines(pair, pair->theirs, BATCH, err);
+    snprintf(first, sizeof first, "%lld", (long long)pair->theirs);
+    snprintf(end, sizeof end, "%lld", (long long)next);
+    const char *const values[] = {pair->origin, first, end};
+    json_t *kept = hn_connection_read(
+        pair->peers->connection,
+        "UPDATE hone.session s SET records = greatest(records, $3::bigint) WHERE origin = $1"
+        " AND (SELECT count(*) FROM hone.record WHERE session_id = s.id AND position >="
+        " $2::bigint AND position < $3::bigint) = $3::bigint - $2::bigint RETURNING id",
+        values, 3, err);
+    if (!hn_failed(err) && json_array_size(kept) == 0) {
+        *pair->peers->unkept += pair->ours - pair->theirs;
+        next = pair->ours;
+    }
+    pair->theirs = next;
+    json_decref(kept);
+}
+
+/* Makes the session on the server where it is missing, and sends the records that it lacks. */
+static void send_session(struct pair *pair, struct hn_error *err)
+{
+    look_up(pair, err);
+    if (pair->theirs < 0) {
+        send_head(pair, err);
+        look_up(pair, err);
+    }
+    if (pair->theirs < 0 && !hn_failed(err))
+        *pair->peers->unkept += pair->ours;
+    while (!hn_failed(err) && pair->theirs >= 0 && pair->theirs < pair->ours)
+        send_records(pair, err);
+}
+
+static struct pair pair_of(const struct hn_peers *peers, const struct hn_store_extent *extent)
+{
+    return (struct pair){peers, extent->origin, extent->id, extent->records,
+                         -1,    extent->rule,   false};
+}
+
+void hn_send_news(const struct hn_peers *peers, int64_t last_record, struct hn_error *err)
+{
+    struct hn_store_extents extents;
+    if (hn_failed(err) || hn_store_get_extents(peers->store, last_record, &extents, err) != HN_OK)
+        return;
+    for (size_t i = 0; i < extents.count && !hn_failed(err); i++) {
+        struct pair pair = pair_of(peers, &extents.items[i]);
+        send_session(&pair, err);
+    }
+    hn_store_extents_free(&extents);
+}
+
+struct images {
+    struct hn_connection *connection;
+    const char *subject;
+    json_t *known; /* point: hash */
+};
+
+static enum hn_status send_image(void *visitor, const struct hn_store_image *image,
+                                 struct hn_error *err)
+{
+    static const char digits[] = "0123456789abcdef";
+    const struct images *images = visitor;
+    const unsigned char *bytes = image->cubin;
+    if (strcmp(text_of(images->known, image->point), image->hash) == 0)
+        return HN_OK;
+    char *hex = hn_need(2 * image->size + 1, 1);
+    for (size_t i = 0; i < image->size; i++) {
+        hex[2 * i] = digits[bytes[i] >> 4];
+        hex[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    const char *const values[] = {images->subject, image->point, image->entry, hex, image->hash};
+    hn_connection_run(
+        images->connection,
+        "INSERT INTO hone.image VALUES($1, $2, $3, decode($4, 'hex'), $5) ON CONFLICT"
+        " (subject, point) DO UPDATE SET entry = excluded.entry, cubin = excluded.cubin,"
+        " hash = excluded.hash",
+        values, 5, err);
+    free(hex);
+    return err->status;
+}
+
+static void send_images(const struct pair *pair, struct hn_error *err)
+{
+    const char *const values[] = {pair->origin};
+    json_t *rows = hn_connection_read(
+        pair->peers->connection,
+        "SELECT s.subject, (SELECT json_object_agg(i.point, i.hash) FROM hone.image i WHERE"
+        " i.subject = s.subject) AS images FROM hone.session s WHERE s.origin = $1",
+        values, 1, err);
+    const json_t *row = json_array_get(rows, 0);
+    struct images images = {pair->peers->connection, text_of(row, "subject"),
+                            json_object_get(row, "images")};
+    if (row != NULL)
+        (void)hn_store_visit_images(pair->peers->store, pair->id, send_image, &images, err);
+    json_decref(rows);
+}
+
+static enum hn_status add_roof(void *visitor, const char *device, const char *roofs,
+                               struct hn_error *err)
+{
+    json_t *json = json_loads(roofs, 0, NULL);
+    (void)err;
+    (void)json_array_append_new(
+        visitor,
+        hn_needed(json_pack("{s:s, s:s, s:f, s:s}", "device", device, "driver",
+                            text_of(json, "driver"), "measured",
+                            json_number_value(json_object_get(json, "measured")), "json", roofs)));
+    json_decref(json);
+    return HN_OK;
+}
+
+/* Those that the server has none of, or older ones. Nothing is written where nothing is new: a role
+ * may have the right to read only. */
+static void send_roofs(const struct hn_peers *peers, struct hn_error *err)
+{
+#define LACKING                                                                                    \
+    "SELECT n.* FROM json_populate_recordset(NULL::hone.roof, $1::json) n WHERE NOT EXISTS"        \
+    " (SELECT 1 FROM hone.roof r WHERE r.device = n.device AND r.driver = n.driver AND"            \
+    " r.measured >= n.measured)"
+    json_t *all = hn_needed(json_array());
+    if (!hn_failed(err))
+        (void)hn_store_visit_roofs(peers->store, add_roof, all, err);
+    char *text = dump(all);
+    const char *const values[] = {text};
+    json_t *lacking = hn_connection_read(peers->connection, LACKING, values, 1, err);
+    if (json_array_size(lacking) > 0)
+        hn_connection_run(peers->connection,
+                          "INSERT INTO hone.roof AS r " LACKING
+                          " ON CONFLICT (device, driver) DO UPDATE SET"
+                          " measured = excluded.measured, json = excluded.json"
+                          " WHERE r.measured < excluded.measured",
+                          values, 1, err);
+    json_decref(lacking);
+    free(text);
+}
+
+/* What the server has: "origin", "records" and "rule" (whether it has one) of each session, ordered
+ * by origin. An origin that is longer than any is found to be nobody's. */
+static json_t *look(struct hn_connection *connection, const char *kernel, struct hn_error *err)
+{
+    const char *const values[] = {kernel};
+    return hn_connection_read(
+        connection,
+        "SELECT left(s.origin, 257) AS origin, s.records, EXISTS(SELECT 1 FROM hone.record r WHERE"
+        " r.session_id = s.id AND r.position = -1) AS rule FROM (SELECT id, origin, records"
+        " FROM hone.session WHERE $1::text IS NULL OR kernel = $1 ORDER BY random()"
+        " LIMIT " LOOK_MOST ") s ORDER BY s.origin",
+        values, 1, err);
+}
+
+/* Both lists are ordered by origin; *at goes along the server's. */
+static const json_t *find_theirs(const json_t *theirs, size_t *at, const char *origin)
+{
+    for (; *at < json_array_size(theirs); ++*at) {
+        const json_t *row = json_array_get(theirs, *at);
+        int order = strcmp(text_of(row, "origin"), origin);
+        if (order >= 0)
+            return order == 0 ? row : NULL;
+    }
+    return NULL;
+}
+
+static void send_whole(struct pair *pair, const json_t *theirs, struct hn_error *err)
+{
+    bool own = pair->id > pair->peers->own_after;
+    bool lacks = theirs == NULL || integer_of(theirs, "records") < pair->ours;
+    bool lacks_rule = pair->our_rule && (own || !json_is_true(json_object_get(theirs, "rule")));
+    if (lacks || lacks_rule)
+        send_session(pair, err);
+    if (lacks_rule && pair->theirs >= 0)
+        (void)send_lines(pair, RULE, 1, err);
+    if (lacks || own)
+        send_images(pair, err);
+}
+
+void hn_send_all(const struct hn_peers *peers, struct hn_error *err)
+{
+    struct hn_store_extents extents;
+    size_t at = 0;
+    if (hn_failed(err) || hn_store_get_extents(peers->store, 0, &extents, err) != HN_OK)
+        return;
+    *peers->unkept = 0;
+    json_t *theirs = look(peers->connection, NULL, err);
+    for (size_t i = 0; i < extents.count && !hn_failed(err); i++) {
+        struct pair pair = pair_of(peers, &extents.items[i]);
+        send_whole(&pair, find_theirs(theirs, &at, pair.origin), err);
+    }
+    json_decref(theirs);
+    hn_store_extents_free(&extents);
+    send_roofs(peers, err);
+}
+
+/* A document that was fetched is bad. The rest goes on. */
+static void refuse(const struct pair *pair, const char *reason, struct hn_error *err)
+{
+    if (!hn_failed(err))
+        hn_fail(err, HN_EFORMAT, "session '%.64s': %.1000s", pair->origin, reason);
+}
+
+/* The store's own words of what is bad, with the session's name. */
+static void name_session(const struct pair *pair, struct hn_error *err)
+{
+    const struct hn_error reason = *err;
+    if (reason.status == HN_EFORMAT) {
+        hn_error_init(err);
+        refuse(pair, reason.message, err);
+    }
+}
+
+/* The text of the plan with that hash, NULL for none. */
+static char *fetch_plan(const struct pair *pair, const char *hash, struct hn_error *err)
+{
+    const char *const values[] = {hash};
+    if (hash == NULL)
+        return NULL;
+    json_t *rows = hn_connection_read(
+        pair->peers->connection,
+        "SELECT json FROM hone.plan WHERE hash = $1 AND octet_length(json) <= " MOST, values, 1,
+        err);
+    char *text = hn_need_copy(text_of(json_array_get(rows, 0), "json"));
+    if (strcmp(hn_hash_string(text).hex, hash) != 0)
+        refuse(pair, "its plan is missing, too large or not what was written", err);
+    json_decref(rows);
+    return text;
+}
+
+/* The session itself, without its lines. */
+static void fetch_head(const struct pair *pair, struct hn_error *err)
+{
+    struct hn_store_head head = {.origin = NULL};
+    const char *const values[] = {pair->origin};
+    json_t *rows = hn_connection_read(pair->peers->connection,
+                                      "SELECT json, checksum FROM hone.session WHERE origin = $1"
+                                      " AND octet_length(json) + octet_length(checksum) <= 262144",
+                                      values, 1, err);
+    const json_t *row = json_array_get(rows, 0);
+    const char *text = text_of(row, "json");
+    if (row == NULL)
+        refuse(pair, "its row is missing or too large", err);
+    else if (strcmp(checksum(pair->origin, HEAD, text).hex, text_of(row, "checksum")) != 0)
+        refuse(pair, "its row is not what was written", err);
+    else if (hn_store_head_from_json(text, &head, err) != HN_OK)
+        name_session(pair, err);
+    else if (strcmp(head.origin, pair->origin) != 0)
+        refuse(pair, "its row is of another session", err);
+    char *plan = fetch_plan(pair, head.plan, err);
+    free(head.plan);
+    head.plan = plan;
+    if (!hn_failed(err) && hn_store_add(pair->peers->store, &head, err) != HN_OK)
+        name_session(pair, err);
+    hn_store_head_finish(&head);
+    json_decref(rows);
+}
+
+/* Fetches lines from `first` on, at most to `end`; returns how many. */
+static int64_t fetch_lines(const struct pair *pair, int64_t first, int64_t end,
+                           struct hn_error *err)
+{
+    char from[24], to[24];
+    snprintf(from, sizeof from, "%lld", (long long)first);
+    snprintf(to, sizeof to, "%lld", (long long)end);
+    const char *const values[] = {pair->origin, from, to};
+    json_t *rows = hn_connection_read(
+        pair->peers->connection,
+        /* No join: how many rows one gives a server without statistics guesses wrong. */
+        "SELECT position, json, checksum FROM (SELECT position, json, checksum,"
+        " sum(octet_length(json)::bigint + octet_length(checksum)) OVER (ORDER BY position) AS"
+        " bytes FROM (SELECT position, json, checksum FROM hone.record WHERE session_id ="
+        " (SELECT id FROM hone.session WHERE origin = $1) AND position >= $2::bigint AND"
+        " position < $3::bigint ORDER BY position LIMIT 2000) r) r WHERE bytes <= " MOST
+        " ORDER BY position",
+        values, 3, err);
+    const size_t count = json_array_size(rows);
+    const char **lines = hn_need(count, sizeof *lines);
+    if (count == 0)
+        refuse(pair, "a record is missing, or larger than " MOST " bytes", err);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *row = json_array_get(rows, i);
+        const int64_t position = first + (int64_t)i;
+        lines[i] = text_of(row, "json");
+        if (integer_of(row, "position") != position)
+            refuse(pair, "a record is missing", err);
+        if (strcmp(checksum(pair->origin, position, lines[i]).hex, text_of(row, "checksum")) != 0)
+            refuse(pair, "a record is not what was written", err);
+    }
+    if (!hn_failed(err) &&
+        hn_store_extend(pair->peers->store, pair->origin, first, lines, count, err) != HN_OK)
+        name_session(pair, err);
+    free(lines);
+    json_decref(rows);
+    return hn_failed(err) ? 0 : (int64_t)count;
+}
+
+/* HN_EFORMAT counts as refused: what was fetched is bad, and the rest goes on. */
+static void count_refused(const struct hn_error *reason, struct hn_fetched *fetched,
+                          struct hn_error *err)
+{
+    if (hn_failed(reason) && reason->status != HN_EFORMAT)
+        *err = *reason;
+    else if (hn_failed(reason) && fetched->refused++ == 0)
+        snprintf(fetched->reason, sizeof fetched->reason, "%.500s", reason->message);
+}
+
+static void fetch_session(struct pair *pair, struct hn_fetched *fetched, struct hn_error *err)
+{
+    struct hn_error reason = {.status = HN_OK};
+    bool lacks = pair->id == 0 || pair->ours < pair->theirs;
+    if (pair->id == 0)
+        fetch_head(pair, &reason);
+    while (!hn_failed(&reason) && pair->ours < pair->theirs) {
+        int64_t count = fetch_lines(pair, pair->ours, pair->theirs, &reason);
+        fetched->records += count;
+        pair->ours += count;
+    }
+    if (!hn_failed(&reason) && pair->their_rule && !pair->our_rule)
+        (void)fetch_lines(pair, RULE, 0, &reason);
+    fetched->sessions += lacks;
+    count_refused(&reason, fetched, err);
+}
+
+/* hex, of an even number of digits, as the server writes it; NULL: it is something else. */
+static unsigned char *read_hex(const char *hex, size_t *size)
+{
+    static const char digits[] = "0123456789abcdef";
+    *size = strlen(hex) / 2;
+    unsigned char *bytes = hn_need(*size, 1);
+    for (size_t i = 0; i < *size; i++) {
+        const char *high = memchr(digits, hex[2 * i], 16);
+        const char *low = memchr(digits, hex[2 * i + 1], 16);
+        if (high == NULL || low == NULL) {
+            free(bytes);
+            return NULL;
+        }
+        bytes[i] = (unsigned char)((high - digits) * 16 + (low - digits));
+    }
+    return bytes;
+}
+
+static void take_image(struct hn_store *store, const json_t *row, struct hn_error *err)
+{
+    struct hn_bindings point;
+    size_t size = 0;
+    int64_t id = 0;
+    hn_bindings_init(&point);
+    unsigned char *bytes = read_hex(text_of(row, "cubin"), &size);
+    const char *entry = text_of(row, "entry");
+    if (hn_bindings_parse(text_of(row, "point"), &point, NULL) != HN_OK)
+        hn_fail(err, HN_EFORMAT, "the point of an image is not one");
+    else if (bytes == NULL || strcmp(hn_hash_bytes(bytes, size).hex, text_of(row, "hash")) != 0)
+        hn_fail(err, HN_EFORMAT, "an image is too large or not what was written");
+    else if (hn_gate_line("the entry of an image", entry, HN_NAME_MOST, err) == HN_OK &&
+             hn_store_find_session(store, text_of(row, "origin"), &id, NULL, err) == HN_OK &&
+             id != 0 && hn_store_put_image(store, id, &point, bytes, size, entry, err) == HN_OK)
+        (void)hn_store_commit(store, err);
+    free(bytes);
+    hn_bindings_finish(&point);
+}
+
+/* One at a time, as they may be large. */
+static void fetch_images(const struct hn_peers *peers, const char *kernel, double end_ms,
+                         struct hn_fetched *fetched, struct hn_error *err)
+{
+    const char *const values[] = {kernel};
+    json_t *places = hn_connection_read(
+        peers->connection,
+        "SELECT i.subject, i.point, min(s.origin) AS origin FROM hone.image i JOIN hone.session s"
+        " ON s.subject = i.subject WHERE ($1::text IS NULL OR s.kernel = $1) AND"
+        " octet_length(i.subject) + octet_length(i.point) <= 4096 AND octet_length(s.origin) <= 256"
+        " GROUP BY i.subject, i.point LIMIT 10000",
+        values, 1, err);
+    for (size_t i = 0; !hn_failed(err) && !fetched->left && i < json_array_size(places); i++) {
+        struct hn_error reason = {.status = HN_OK};
+        const json_t *place = json_array_get(places, i);
+        const char *const at[] = {text_of(place, "subject"), text_of(place, "point"),
+                                  text_of(place, "origin")};
+        json_t *rows = hn_connection_read(
+            peers->connection,
+            "SELECT point, left(entry, 4097) AS entry, left(hash, 33) AS hash, CASE WHEN"
+            " octet_length(cubin) <= 4 * " MOST " THEN encode(cubin, 'hex') END AS cubin,"
+            " $3::text AS origin FROM hone.image WHERE subject = $1 AND point = $2",
+            at, 3, err);
+        if (json_array_size(rows) == 1)
+            take_image(peers->store, json_array_get(rows, 0), &reason);
+        count_refused(&reason, fetched, err);
+        fetched->left = hn_now_ms() > end_ms;
+        json_decref(rows);
+    }
+    json_decref(places);
+}
+
+static void fetch_roofs(const struct hn_peers *peers, struct hn_fetched *fetched,
+                        struct hn_error *err)
+{
+    json_t *rows = hn_connection_read(peers->connection,
+                                      "SELECT left(device, 4096) AS device, left(json, 16384) AS"
+                                      " json FROM hone.roof ORDER BY random() LIMIT 500",
+                                      NULL, 0, err);
+    for (size_t i = 0; !hn_failed(err) && i < json_array_size(rows); i++) {
+        struct hn_error reason = {.status = HN_OK};
+        const json_t *row = json_array_get(rows, i);
+        (void)hn_store_add_roofs(peers->store, text_of(row, "device"), text_of(row, "json"),
+                                 &reason);
+        count_refused(&reason, fetched, err);
+    }
+    fetched->left = fetched->left || json_array_size(rows) == ROOFS_MOST;
+    json_decref(rows);
+}
+
+static int compare_origins(const void *origin, const void *extent)
+{
+    return strcmp(origin, ((const struct hn_store_extent *)extent)->origin);
+}
+
+void hn_fetch(const struct hn_peers *peers, const struct hn_sync *sync, struct hn_fetched *fetched,
+              struct hn_error *err)
+{
+    struct hn_store_extents own;
+    const double begin_ms = hn_now_ms();
+    if (hn_failed(err) || hn_store_get_extents(peers->store, 0, &own, err) != HN_OK)
+        return;
+    json_t *theirs = look(peers->connection, sync->kernel, err);
+    /* From somewhere on, so that bad ones do not stand before the good ones each time. */
+    const size_t count = json_array_size(theirs);
+    for (size_t i = 0; !hn_failed(err) && !fetched->left && i < count; i++) {
+        const json_t *row = json_array_get(theirs, ((size_t)begin_ms + i) % count);
+        const char *origin = text_of(row, "origin");
+        const struct hn_store_extent *ours =
+            own.count == 0
+                ? NULL
+                : bsearch(origin, own.items, own.count, sizeof *own.items, compare_origins);
+        struct pair pair = {.peers = peers, .origin = origin};
+        if (ours != NULL)
+            pair = pair_of(peers, ours);
+        pair.theirs = integer_of(row, "records");
+        pair.their_rule = json_is_true(json_object_get(row, "rule"));
+        fetch_session(&pair, fetched, err);
+        fetched->left = fetched->sessions > SESSIONS_MOST || hn_now_ms() > begin_ms + most_ms;
+    }
+    fetched->left = fetched->left || count == LOOKED_AT_MOST;
+    json_decref(theirs);
+    hn_store_extents_free(&own);
+    if (sync->images)
+        fetch_images(peers, sync->kernel, begin_ms + most_ms, fetched, err);
+    fetch_roofs(peers, fetched, err);
+}
