@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/store/store.h"
 #include "tests/unit/select_fixture.h"
-#include "tuner/export/export_family_part.h"
+#include "tuner/export/export_parts.h"
 
 /* One choice: the header's rule, compiled, and hn_rule_choose, by whether the plan takes the point.
  */

@@ -10,7 +10,7 @@
 #include "tuner/commands/command.h"
 #include "tuner/commands/open_cache.h"
 #include "tuner/commands/output.h"
-#include "tuner/export/export_images.h"
+#include "tuner/export/export.h"
 
 static enum hn_export_format format_of(const struct hn_options *options)
 {

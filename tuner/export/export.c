@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/text.h"
-#include "cache/store/lookup.h"
-#include "tuner/export/export_family_part.h"
-#include "tuner/export/export_parts.h"
+#include "tuner/export/export.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,23 +7,25 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cache/recording/recording_list.h"
-#include "cache/recording/recording_plan.h"
+#include "cache/store/lookup.h"
 #include "tuner/config/config_files.h"
+#include "tuner/export/export_parts.h"
 
-static enum hn_status nothing_cached(struct hn_store *store, const char *kernel,
-                                     struct hn_error *err)
+/* What is exported: the results of the cache, of recordings, or in their place the default point of
+ * a config; the chosen one of them, and the configurations that they come down to. */
+
+static void nothing_cached(struct hn_store *store, const char *kernel, struct hn_error *err)
 {
     struct hn_tuned_list all = {0};
-    enum hn_status status = hn_store_list(store, NULL, &all, err);
-    if (status != HN_OK)
-        return status;
     struct hn_text names = {0};
-    for (size_t i = 0; i < all.count; i++) {
-        if (i > 0 && strcmp(all.items[i].identity.kernel, all.items[i - 1].identity.kernel) == 0)
-            continue;
-        hn_text_printf(&names, "%s%s", names.length > 0 ? ", " : "", all.items[i].identity.kernel);
-    }
+    if (hn_store_list(store, NULL, &all, err) != HN_OK)
+        return;
+    for (size_t i = 0; i < all.count; i++)
+        if (i == 0 || strcmp(all.items[i].identity.kernel, all.items[i - 1].identity.kernel) != 0)
+            hn_text_printf(&names, "%s%s", names.length > 0 ? ", " : "",
+                           all.items[i].identity.kernel);
     if (names.length > 0)
         hn_fail(err, HN_ENOTFOUND, "nothing tuned is cached for '%s'; the cache holds %s", kernel,
                 names.data);
@@ -37,7 +36,183 @@ static enum hn_status nothing_cached(struct hn_store *store, const char *kernel,
             kernel);
     hn_text_finish(&names);
     hn_tuned_list_free(&all);
-    return HN_ENOTFOUND;
+}
+
+/* Puts in the place of a result's best the one that costs least. True: there is one. */
+static bool choose_by(struct hn_store *store, enum hn_front_by by, struct hn_tuned *tuned,
+                      struct hn_error *err)
+{
+    struct hn_records records;
+    size_t least = 0;
+    if (hn_failed(err) || hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated,
+                                        &records, err) != HN_OK)
+        return false;
+    for (size_t i = 1; i < records.count; i++)
+        if (hn_front_cost(&records.items[i], by) < hn_front_cost(&records.items[least], by))
+            least = i;
+    bool found = records.count > 0 && isfinite(hn_front_cost(&records.items[least], by));
+    if (found) {
+        hn_record_finish(&tuned->best);
+        hn_record_copy(&tuned->best, &records.items[least], err);
+    }
+    hn_records_free(&records);
+    return found;
+}
+
+/* A problem that was tuned for several objectives is served by what costs least. */
+static void leave_least(enum hn_front_by by, struct hn_tuned_list *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        for (size_t j = i + 1; j < all->count; j++) {
+            struct hn_tuned *a = &all->items[i], *b = &all->items[j];
+            if (hn_lookup_same_task(&a->identity, &b->identity) &&
+                strcmp(a->identity.regime, b->identity.regime) == 0 &&
+                strcmp(a->identity.objective, b->identity.objective) != 0)
+                hn_record_fail(hn_front_cost(&a->best, by) <= hn_front_cost(&b->best, by)
+                                   ? &b->best
+                                   : &a->best,
+                               HN_OUTCOME_SKIPPED, "another objective's best costs less");
+        }
+}
+
+/* Of problems whose energy was not measured the fastest is left. */
+static void choose_all_by(struct hn_store *store, const struct hn_export_request *request,
+                          struct hn_tuned_list *all, struct hn_error *err)
+{
+    bool found = false;
+    if (request->by == HN_FRONT_TIME)
+        return;
+    if (store == NULL) {
+        hn_fail(err, HN_EUSAGE, "--objective chooses among results of a cache");
+        return;
+    }
+    for (size_t i = 0; i < all->count; i++)
+        found |= choose_by(store, request->by, &all->items[i], err);
+    if (hn_failed(err))
+        return;
+    leave_least(request->by, all);
+    if (!found)
+        hn_fail(err, HN_ENOTFOUND,
+                "the energy of '%s' was not measured: run 'hone tune CONFIG --energy'",
+                request->kernel);
+}
+
+static void list_results(struct hn_store *store, const struct hn_export_request *request,
+                         struct hn_tuned_list *all, struct hn_error *err)
+{
+    if (store == NULL && request->recorded_count == 0)
+        hn_fail(err, HN_ENOTFOUND, "there is no cache: nothing was tuned yet");
+    else if (store != NULL)
+        hn_store_list(store, request->kernel, all, err);
+    for (size_t i = 0; i < request->recorded_count && !hn_failed(err); i++)
+        if (!request->defaults || access(request->recorded[i], F_OK) == 0)
+            hn_recording_list(request->recorded[i], request->kernel, all, err);
+    if (hn_failed(err))
+        return;
+    if (all->count > 0)
+        choose_all_by(store, request, all, err);
+    else if (store != NULL)
+        nothing_cached(store, request->kernel, err);
+    else
+        hn_fail(err, HN_ENOTFOUND, "there is no recording of '%s' in '%s'%s", request->kernel,
+                request->recorded[0], request->recorded_count > 1 ? ", …" : "");
+}
+
+/* Adds the default point for a problem, where it is valid: that of the plan, and before it what the
+ * family has instead. It names no device and has no time. */
+static void add_default(const struct hn_config *config, const struct hn_bindings *problem,
+                        struct hn_tuned_list *all, struct hn_error *err)
+{
+    struct hn_tuned *tuned = &all->items[all->count];
+    struct hn_bindings point;
+    bool allows = false;
+    if (hn_failed(err))
+        return;
+    hn_bindings_copy(&point, hn_plan_default(config->plan, problem), err);
+    if (config->family != NULL)
+        hn_bindings_merge(&point, &config->family->defaults, err);
+    if (hn_failed(err) || hn_plan_allows(config->plan, problem, &point, &allows, err) != HN_OK ||
+        !allows) {
+        hn_bindings_finish(&point);
+        return;
+    }
+    all->count++;
+    hn_identity_init(&tuned->identity);
+    hn_record_init(&tuned->best);
+    tuned->best.point = point;
+    tuned->best.outcome = HN_OUTCOME_OK;
+    tuned->identity.kernel = hn_need_copy(config->plan->kernel);
+    tuned->identity.signature = hn_need_copy("");
+    tuned->identity.regime = hn_need_copy("cold");
+    tuned->identity.objective = hn_need_copy("time");
+    hn_bindings_copy(&tuned->identity.problem, problem, err);
+}
+
+/* In place of results, the default point of the request's config for each of its problems. */
+static void list_defaults(const struct hn_export_request *request, struct hn_tuned_list *all,
+                          struct hn_error *err)
+{
+    struct hn_config *config;
+    const struct hn_config_for use = {.problem = request->problem};
+    if (hn_config_load_for(request->config, &use, &config, err) != HN_OK)
+        return;
+    hn_export_check_config(config, request->kernel, err);
+    if (!hn_failed(err))
+        hn_config_take_problem(config, request->problem, err);
+    all->items = hn_need(config->problem_count, sizeof *all->items);
+    for (size_t i = 0; i < config->problem_count; i++)
+        add_default(config, &config->problems[i], all, err);
+    if (!hn_failed(err) && all->count == 0)
+        hn_fail(err, HN_ENOTFOUND,
+                "--defaults: the default point of '%s' is valid for none of its problems",
+                config->path);
+    hn_config_destroy(config);
+}
+
+static bool problem_matches(const struct hn_bindings *problem, const struct hn_bindings *wanted)
+{
+    for (size_t i = 0; i < wanted->count; i++) {
+        const struct hn_value *value = hn_bindings_get(problem, wanted->names[i]);
+        if (value == NULL || !hn_value_equal(value, &wanted->values[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Of several results for one device and problem the preferred one. */
+static void add_result(struct hn_export *export, const struct hn_tuned *tuned)
+{
+    for (size_t i = 0; i < export->result_count; i++) {
+        if (!hn_lookup_same_task(&export->results[i]->identity, &tuned->identity))
+            continue;
+        if (hn_lookup_order(tuned, export->results[i]) < 0)
+            export->results[i] = tuned;
+        return;
+    }
+    export->results[export->result_count++] = tuned;
+}
+
+static void collect(struct hn_export *export, const struct hn_export_request *request,
+                    struct hn_error *err)
+{
+    struct hn_text problems = {0};
+    if (hn_failed(err))
+        return;
+    export->results = hn_need(export->all.count, sizeof *export->results);
+    for (size_t i = 0; i < export->all.count; i++) {
+        const struct hn_tuned *tuned = &export->all.items[i];
+        if (tuned->best.outcome == HN_OUTCOME_OK &&
+            problem_matches(&tuned->identity.problem, request->problem) &&
+            (request->regime == NULL || strcmp(request->regime, tuned->identity.regime) == 0))
+            add_result(export, tuned);
+        hn_text_append(&problems, i > 0 ? "; " : "");
+        hn_bindings_append(&problems, &tuned->identity.problem);
+        hn_text_printf(&problems, " (%s)", tuned->identity.regime);
+    }
+    if (export->result_count == 0)
+        hn_fail(err, HN_ENOTFOUND, "'%s' was not tuned for that problem; cached are: %s",
+                request->kernel, problems.data);
+    hn_text_finish(&problems);
 }
 
 /* The devices among the results, each once, as "NVIDIA A100, NVIDIA H200". */
@@ -59,14 +234,12 @@ static size_t list_devices(const struct hn_export *export, struct hn_text *text)
 
 static size_t find_device(const struct hn_export *export, const struct hn_device_identity *device)
 {
-    for (size_t i = 0; i < export->result_count; i++) {
+    for (size_t i = 0; i < export->result_count; i++)
         if (hn_device_identity_equal(&export->results[i]->identity.device, device))
             return i;
-    }
-    for (size_t i = 0; i < export->result_count; i++) {
+    for (size_t i = 0; i < export->result_count; i++)
         if (export->results[i]->identity.device.capability == device->capability)
             return i;
-    }
     return export->result_count;
 }
 
@@ -89,205 +262,166 @@ static size_t find_device_name(const struct hn_export *export, const char *name)
     return found;
 }
 
-static enum hn_status choose(const struct hn_export *export,
-                             const struct hn_export_request *request, size_t *chosen,
-                             struct hn_error *err)
+static size_t choose(const struct hn_export *export, const struct hn_export_request *request,
+                     struct hn_error *err)
 {
     struct hn_text devices = {0};
-    size_t count = list_devices(export, &devices);
-    enum hn_status status = HN_OK;
-    *chosen = 0;
-    if (request->device_name != NULL) {
-        *chosen = find_device_name(export, request->device_name);
-        if (*chosen == export->result_count)
-            status = hn_fail(err, HN_ENOTFOUND,
-                             "'%s' was not tuned on '%s', or that names several; cached are: %s",
-                             request->kernel, request->device_name, devices.data);
-        goto done;
-    }
-    if (request->present != NULL)
-        *chosen = find_device(export, request->present);
-    if (request->present == NULL || *chosen == export->result_count) {
-        *chosen = 0;
-        if (count > 1)
-            status = hn_fail(err, HN_EUSAGE,
-                             "'%s' was tuned on %zu devices: %s; choose one with --device-name",
-                             request->kernel, count, devices.data);
-    }
-done:
+    size_t count = list_devices(export, &devices), chosen = export->result_count;
+    if (request->device_name != NULL)
+        chosen = find_device_name(export, request->device_name);
+    else if (request->present != NULL)
+        chosen = find_device(export, request->present);
+    if (chosen == export->result_count && request->device_name != NULL)
+        hn_fail(err, HN_ENOTFOUND,
+                "'%s' was not tuned on '%s', or that names several; cached are: %s",
+                request->kernel, request->device_name, devices.data);
+    else if (chosen == export->result_count && count > 1)
+        hn_fail(err, HN_EUSAGE, "'%s' was tuned on %zu devices: %s; choose one with --device-name",
+                request->kernel, count, devices.data);
     hn_text_finish(&devices);
-    return status;
+    return chosen == export->result_count ? 0 : chosen;
 }
 
-static enum hn_status find_plan(struct hn_store *store, const struct hn_export_request *request,
-                                struct hn_export *export, struct hn_error *err)
+/* The chosen result first, then the same device's, then the others. */
+static void order(struct hn_export *export, size_t chosen)
 {
-    const struct hn_version *version = &export->results[0]->version;
-    enum hn_status status = HN_OK;
-    if (store != NULL)
-        status = hn_store_get_plan(store, export->kernel, version, &export->stored, err);
-    for (size_t i = 0;
-         status == HN_OK && export->stored.json == NULL && i < request->recorded_count; i++)
-        status = hn_recording_plan_find(request->recorded[i], export->kernel, version,
-                                        &export->stored, err);
-    if (status == HN_OK && export->stored.json != NULL)
-        return hn_export_read_plan(export, err);
-    return status == HN_ENOTFOUND ? HN_OK : status;
-}
-
-enum hn_status hn_export_read_plan(struct hn_export *export, struct hn_error *err)
-{
-    json_error_t where;
-    json_t *json = json_loads(export->stored.json, 0, &where);
-    if (json == NULL)
-        return hn_fail(err, HN_EFORMAT, "the plan kept of '%s' is not JSON: %s", export->kernel,
-                       where.text);
-    enum hn_status status = hn_plan_from_json(json, &export->plan, err);
-    json_decref(json);
-    return status;
-}
-
-/* Puts in the place of a result's best the one that costs least. */
-static enum hn_status choose_by(struct hn_store *store, enum hn_front_by by, struct hn_tuned *tuned,
-                                bool *found, struct hn_error *err)
-{
-    struct hn_records records;
-    size_t least = 0;
-    enum hn_status status =
-        hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &records, err);
-    if (status != HN_OK)
-        return status;
-    for (size_t i = 1; i < records.count; i++)
-        if (hn_front_cost(&records.items[i], by) < hn_front_cost(&records.items[least], by))
-            least = i;
-    if (records.count > 0 && isfinite(hn_front_cost(&records.items[least], by))) {
-        hn_record_finish(&tuned->best);
-        status = hn_record_copy(&tuned->best, &records.items[least], err);
-        *found = true;
-    }
-    hn_records_free(&records);
-    return status;
-}
-
-/* A problem that was tuned for several objectives is served by what costs least. */
-static void leave_least(enum hn_front_by by, struct hn_tuned_list *all)
-{
-    for (size_t i = 0; i < all->count; i++) {
-        for (size_t j = i + 1; j < all->count; j++) {
-            struct hn_tuned *a = &all->items[i];
-            struct hn_tuned *b = &all->items[j];
-            bool same = hn_lookup_same_task(&a->identity, &b->identity) &&
-                        strcmp(a->identity.regime, b->identity.regime) == 0 &&
-                        strcmp(a->identity.objective, b->identity.objective) != 0;
-            if (same)
-                hn_record_fail(hn_front_cost(&a->best, by) <= hn_front_cost(&b->best, by)
-                                   ? &b->best
-                                   : &a->best,
-                               HN_OUTCOME_SKIPPED, "another objective's best costs less");
-        }
+    const struct hn_tuned **results = export->results, *first = results[chosen];
+    size_t end = 1;
+    memmove(&results[1], &results[0], chosen * sizeof *results);
+    results[0] = first;
+    for (size_t i = 1; i < export->result_count; i++) {
+        const struct hn_tuned *result = results[i];
+        if (!hn_device_identity_equal(&result->identity.device, &first->identity.device))
+            continue;
+        memmove(&results[end + 1], &results[end], (i - end) * sizeof *results);
+        results[end++] = result;
     }
 }
 
-/* Of problems whose energy was not measured the fastest is left. */
-static enum hn_status choose_all_by(struct hn_store *store, const struct hn_export_request *request,
-                                    struct hn_export *export, struct hn_error *err)
+/* What makes the code of a result: its point, the problem values that the template sees as
+ * constants, and the compile options. */
+static char *make_key(const struct hn_export *export, const struct hn_tuned *tuned,
+                      struct hn_error *err)
 {
-    bool found = false;
-    enum hn_status status = HN_OK;
-    if (request->by == HN_FRONT_TIME)
-        return HN_OK;
-    if (store == NULL)
-        return hn_fail(err, HN_EUSAGE, "--objective chooses among results of a cache");
-    for (size_t i = 0; status == HN_OK && i < export->all.count; i++)
-        status = choose_by(store, request->by, &export->all.items[i], &found, err);
-    if (status == HN_OK)
-        leave_least(request->by, &export->all);
-    return status != HN_OK || found
-               ? status
-               : hn_fail(err, HN_ENOTFOUND,
-                         "the energy of '%s' was not measured: run 'hone tune CONFIG --energy'",
-                         request->kernel);
-}
-
-static enum hn_status list_results(struct hn_store *store, const struct hn_export_request *request,
-                                   struct hn_export *export, struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    if (store == NULL && request->recorded_count == 0)
-        return hn_fail(err, HN_ENOTFOUND, "there is no cache: nothing was tuned yet");
-    if (store != NULL)
-        status = hn_store_list(store, request->kernel, &export->all, err);
-    for (size_t i = 0; i < request->recorded_count && status == HN_OK; i++) {
-        if (request->defaults && access(request->recorded[i], F_OK) != 0)
-            continue; /* nothing was recorded yet */
-        status = hn_recording_list(request->recorded[i], request->kernel, &export->all, err);
+    struct hn_text key = {0};
+    struct hn_source source;
+    const struct hn_bindings *problem = &tuned->identity.problem;
+    if (hn_failed(err) || hn_export_make_source(export, tuned, &source, err) != HN_OK)
+        return NULL;
+    hn_bindings_append(&key, &tuned->best.point);
+    for (size_t i = 0; i < problem->count; i++) {
+        if (!hn_plan_is_frozen(export->plan, &tuned->best.point, problem->names[i],
+                               &problem->values[i]))
+            continue;
+        hn_text_printf(&key, " %s=", problem->names[i]);
+        hn_value_append(&key, &problem->values[i]);
     }
-    if (status == HN_OK && export->all.count > 0)
-        return choose_all_by(store, request, export, err);
-    if (status != HN_OK)
-        return status;
-    if (store != NULL)
-        return nothing_cached(store, request->kernel, err);
-    return hn_fail(err, HN_ENOTFOUND, "there is no recording of '%s' in '%s'%s", request->kernel,
-                   request->recorded[0], request->recorded_count > 1 ? ", …" : "");
+    for (size_t i = 0; i < source.option_count; i++)
+        hn_text_printf(&key, " %s", source.options[i]);
+    hn_source_finish(&source);
+    return hn_needed(hn_text_take(&key));
 }
 
-static enum hn_status open_results(struct hn_store *store, const struct hn_export_request *request,
-                                   bool untuned, struct hn_export *export, struct hn_error *err)
+/* The number of the configuration with that result's key, or of a new one; without a plan it always
+ * is. */
+static size_t number_one(struct hn_export *export, char **keys, const struct hn_tuned *tuned,
+                         struct hn_error *err)
 {
-    *export = (struct hn_export){.kernel = request->kernel};
+    char *key = export->plan == NULL ? NULL : make_key(export, tuned, err);
+    for (size_t i = 0; key != NULL && i < export->count; i++) {
+        if (strcmp(keys[i], key) != 0)
+            continue;
+        free(key);
+        return i;
+    }
+    keys[export->count] = key;
+    export->configs[export->count] = tuned;
+    return export->count++;
+}
+
+static void add_fallback(struct hn_export *export)
+{
+    const struct hn_plan *plan = export->plan;
+    export->body_count = export->count;
+    if (plan == NULL ||
+        !hn_export_has_names(&plan->defaults, plan->parameters, plan->parameter_count))
+        return;
+    export->fallback = hn_need(1, sizeof *export->fallback);
+    *export->fallback = *export->configs[0];
+    export->fallback->best.point = plan->defaults;
+    export->configs[export->body_count++] = export->fallback;
+}
+
+/* Numbers the configurations, those of a family behind the others: results of the same code share
+ * one. */
+static void number(struct hn_export *export, struct hn_error *err)
+{
+    struct hn_export_family *family = export->family;
+    if (hn_failed(err))
+        return;
+    size_t most = export->result_count + (family == NULL ? 0 : family->row_count);
+    char **keys = hn_need(most, sizeof *keys);
+    export->configs = hn_need(most + 1, sizeof *export->configs);
+    export->config_of = hn_need(export->result_count, sizeof *export->config_of);
+    for (size_t i = 0; i < export->result_count; i++)
+        export->config_of[i] = number_one(export, keys, export->results[i], err);
+    for (size_t i = 0; family != NULL && i < family->row_count; i++)
+        family->config_of[i] = number_one(export, keys, &family->rows[i], err);
+    for (size_t i = 0; i < export->count; i++)
+        free(keys[i]);
+    free(keys);
+    add_fallback(export);
+}
+
+static void open_results(struct hn_store *store, const struct hn_export_request *request,
+                         bool untuned, struct hn_export *export, struct hn_error *err)
+{
+    *export = (struct hn_export){.kernel = request->kernel, .untuned = untuned};
     export->upper = hn_export_identifier(request->kernel, request->prefix, true);
     export->lower = hn_export_identifier(request->kernel, request->prefix, false);
-    if (export->upper == NULL || export->lower == NULL)
-        return hn_fail_memory(err);
-    size_t chosen = 0;
-    export->untuned = untuned;
-    enum hn_status status = untuned ? hn_export_list_defaults(export, request, err)
-                                    : list_results(store, request, export, err);
-    if (status == HN_OK)
-        status = hn_export_collect(export, request, err);
-    if (status == HN_OK && !untuned)
-        status = choose(export, request, &chosen, err);
-    if (status != HN_OK)
-        return status;
-    hn_export_order(export, chosen);
+    hn_error_init(err);
+    if (untuned)
+        list_defaults(request, &export->all, err);
+    else
+        list_results(store, request, &export->all, err);
+    collect(export, request, err);
+    size_t chosen = untuned || hn_failed(err) ? 0 : choose(export, request, err);
+    if (hn_failed(err))
+        return;
+    order(export, chosen);
     memcpy(export->template_hash, export->results[0]->version.template_hash,
            sizeof export->template_hash);
-    if (request->config != NULL)
-        status = hn_export_take_config(export, request->config, err);
-    else
-        status = find_plan(store, request, export, err);
-    if (request->config == NULL && store != NULL)
-        hn_config_mark_changed(store, &export->all);
-    if (status == HN_OK)
-        status = hn_export_drop_incompatible(export, err);
-    bool may_have_rule = !untuned && export->plan != NULL && export->plan->pipeline == NULL &&
-                         !request->no_family && request->problem->count == 0;
-    if (status == HN_OK && may_have_rule)
-        status = hn_export_take_family(export, store, request, err);
-    if (status == HN_OK)
-        status = hn_export_number(export, err);
-    return status == HN_OK ? hn_export_make_types(export, err) : status;
+    hn_export_take_plan(export, store, request, err);
+    hn_export_drop_incompatible(export, err);
+    if (!untuned && export->plan != NULL && export->plan->pipeline == NULL && !request->no_family &&
+        request->problem->count == 0)
+        hn_export_take_family(export, store, request, err);
+    number(export, err);
+    hn_export_make_types(export, err);
 }
 
 enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_request *request,
                               struct hn_export *export, struct hn_error *err)
 {
     struct hn_error reason;
-    enum hn_status status = open_results(store, request, false, export, err);
-    if (status != HN_ENOTFOUND || !request->defaults)
-        return status;
+    open_results(store, request, false, export, err);
+    if (err->status != HN_ENOTFOUND || !request->defaults)
+        return err->status;
     reason = *err;
     hn_export_finish(export);
-    status = open_results(NULL, request, true, export, err);
-    if (status == HN_OK)
-        *err = reason;
-    return status;
+    open_results(NULL, request, true, export, err);
+    if (hn_failed(err))
+        return err->status;
+    *err = reason;
+    err->status = HN_OK;
+    return HN_OK;
 }
 
 void hn_export_finish(struct hn_export *export)
 {
-    hn_export_free_types(export);
+    for (size_t i = 0; export->plans != NULL && i < export->body_count; i++)
+        hn_plan_destroy(export->plans[i]);
+    free(export->plans);
     hn_config_destroy(export->config);
     hn_plan_destroy(export->plan);
     hn_stored_plan_free(&export->stored);
@@ -302,17 +436,6 @@ void hn_export_finish(struct hn_export *export)
     *export = (struct hn_export){0};
 }
 
-enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_error *err)
-{
-    if (export->plan != NULL)
-        return HN_OK;
-    return hn_fail(err, HN_ENOTFOUND,
-                   "there is no plan and template of '%s' (older recordings and what was imported "
-                   "from them have none): name its config with --config, run 'hone tune CONFIG' on "
-                   "this cache, or export json",
-                   export->kernel);
-}
-
 bool hn_export_is_stale(const struct hn_export *export, size_t config)
 {
     return export->configs[config]->stale ||
@@ -322,17 +445,10 @@ bool hn_export_is_stale(const struct hn_export *export, size_t config)
 char *hn_export_identifier(const char *kernel, const char *prefix, bool upper)
 {
     struct hn_text text = {0};
-    if (prefix == NULL)
-        hn_text_append(&text, "hone_");
-    hn_text_append(&text, prefix == NULL ? kernel : prefix);
-    char *name = hn_text_take(&text);
-    for (char *c = name; c != NULL && *c != '\0'; c++) {
-        if (!hn_is_letter_or_digit(*c))
-            *c = '_';
-        else
-            *c = upper ? hn_upper(*c) : hn_lower(*c);
-    }
-    return name;
+    hn_text_printf(&text, "%s%s", prefix == NULL ? "hone_" : "", prefix == NULL ? kernel : prefix);
+    for (char *c = hn_needed(text.data); *c != '\0'; c++)
+        *c = !hn_is_letter_or_digit(*c) ? '_' : upper ? hn_upper(*c) : hn_lower(*c);
+    return hn_needed(hn_text_take(&text));
 }
 
 void hn_export_append_date(struct hn_text *text, double time)
@@ -342,33 +458,4 @@ void hn_export_append_date(struct hn_text *text, double time)
     char date[16];
     if (gmtime_r(&seconds, &utc) != NULL && strftime(date, sizeof date, "%Y-%m-%d", &utc) > 0)
         hn_text_append(text, date);
-}
-
-bool hn_export_problem_is_real(const struct hn_export *export, const char *name)
-{
-    for (size_t i = 0; i < export->result_count; i++) {
-        const struct hn_value *value = hn_bindings_get(&export->results[i]->identity.problem, name);
-        if (value != NULL && value->type == HN_REAL)
-            return true;
-    }
-    return false;
-}
-
-const struct hn_word_list *hn_export_words(const struct hn_export *export, const char *name)
-{
-    for (size_t i = 0; i < export->plan->word_list_count; i++) {
-        if (strcmp(export->plan->word_lists[i].name, name) == 0)
-            return &export->plan->word_lists[i];
-    }
-    return NULL;
-}
-
-enum hn_status hn_export_make_source(const struct hn_export *export, const struct hn_tuned *tuned,
-                                     struct hn_source *source, struct hn_error *err)
-{
-    const struct hn_template none = {.path = export->plan->template_path, .text = (char[]){""}};
-    enum hn_status status = hn_source_make(export->plan, &none, &tuned->identity.problem,
-                                           &tuned->best.point, source, err);
-    source->template = NULL;
-    return status;
 }

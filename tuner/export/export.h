@@ -4,8 +4,9 @@
 
 #include "cache/record/front.h"
 #include "cache/store/store.h"
-#include "runtime/plan/plan.h"
+#include "runtime/compile/image.h"
 #include "runtime/compile/source.h"
+#include "runtime/plan/plan.h"
 
 struct hn_config;
 struct hn_export_images;
@@ -57,7 +58,7 @@ struct hn_export_request {
 
 /* Reads the tuned configurations and the plan; store is NULL where recordings are given, or with `defaults` where there is no
  * cache. HN_ENOTFOUND: what the cache holds instead; HN_EUSAGE: several devices to choose from. With `defaults`, why there is
- * nothing stands in err although it is HN_OK. */
+ * nothing stands in err although it is HN_OK. Finish it in any case. */
 enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_request *request,
                               struct hn_export *export, struct hn_error *err);
 void hn_export_finish(struct hn_export *export);
@@ -67,7 +68,7 @@ enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_err
 
 /* A configuration is stale, or was tuned from another version of the template than the chosen one. */
 bool hn_export_is_stale(const struct hn_export *export, size_t config);
-/* "HONE_MATMUL" for "matmul"; "MY_MM" for a given "my_mm". NULL when out of memory. */
+/* "HONE_MATMUL" for "matmul"; "MY_MM" for a given "my_mm". Free it. */
 char *hn_export_identifier(const char *kernel, const char *prefix, bool upper);
 /* Entries and options of a result's configuration, without the template's text. Finish it. */
 enum hn_status hn_export_make_source(const struct hn_export *export, const struct hn_tuned *tuned,
@@ -77,12 +78,42 @@ void hn_export_append_loss(const struct hn_export *export, struct hn_text *text)
 /* Appends "2026-11-21" for seconds since the epoch. */
 void hn_export_append_date(struct hn_text *text, double time);
 
-/* The formats. Each appends the whole file. */
+/* The machine code of an export: an image for each configuration and architecture. */
+struct hn_export_image {
+    size_t config;
+    char architecture[16]; /* "sm_90", "sm_90a" */
+    int capability;
+    struct hn_image image; /* with its entries */
+};
+
+struct hn_export_images {
+    struct hn_export_image *items; /* by configuration, then in the order of the architectures */
+    size_t count;
+};
+
+struct hn_export_images_request {
+    const char *architectures; /* "sm_80,sm_90"; NULL: those that were tuned */
+    int jobs;                  /* compile workers; 0: as many as the machine allows */
+    double compile_timeout_s;
+    bool quiet;
+};
+
+/* Takes what the cache keeps (store may be NULL) and compiles the rest in worker processes. HN_EUSAGE: an architecture
+ * that is not known; HN_ERUN: something does not compile. Finish it in any case. */
+enum hn_status hn_export_gather_images(struct hn_store *store, const struct hn_export *export,
+                                       const struct hn_export_images_request *request,
+                                       struct hn_export_images *images, struct hn_error *err);
+void hn_export_images_finish(struct hn_export_images *images);
+
+/* The formats. Each appends the whole file; what it has appended when it fails does not count. */
 enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *text,
                                 struct hn_error *err);
 enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *text,
                               struct hn_error *err);
 enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *text,
                                 struct hn_error *err);
+/* One C file with the header, all images and what loads them. */
+enum hn_status hn_export_embedded(const struct hn_export *export, const struct hn_export_images *images,
+                                  struct hn_text *text, struct hn_error *err);
 
 #endif

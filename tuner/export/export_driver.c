@@ -4,36 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/export/export_cases_part.h"
 #include "tuner/export/export_parts.h"
-#include "tuner/export/export_skeleton_parts.h"
 
-/* The part of a header with machine code that launches the whole plan with the driver. */
-
-enum hn_status hn_export_find_entries(const struct hn_export *export, size_t config,
-                                      char *const *launched, const char **entries,
-                                      struct hn_error *err)
-{
-    const struct hn_plan *plan = export->plan;
-    const struct hn_tuned *tuned = export->configs[config];
-    struct hn_value *values = NULL;
-    size_t next = 0;
-    enum hn_status status =
-        hn_plan_values(plan, &tuned->identity.problem, &tuned->best.point, &values, err);
-    for (size_t i = 0; status == HN_OK && i < plan->step_count; i++) {
-        bool applies = false;
-        const struct hn_step *step = &plan->steps[i];
-        status = hn_step_applies(step, values, &applies, err);
-        entries[i] = NULL;
-        if (applies)
-            entries[i] = launched[next++];
-        else if (hn_plan_problem_used(plan, step->condition) != NULL &&
-                 hn_text_is_word(step->entry))
-            entries[i] = step->entry;
-    }
-    free(values);
-    return status;
-}
+/* The header with machine code: a program that includes it needs the driver and nothing else. And
+ * the part of it that launches the whole plan with the driver. */
 
 /* The contents of an argument are where the caller has them. */
 static bool is_by_value(const struct hn_argument *argument)
@@ -53,14 +27,13 @@ static bool is_parameter(const struct hn_plan *plan, size_t i)
 /* ", CUdeviceptr argument_A" of each argument that the caller gives. */
 static void write_parameters(struct hn_export_writer *writer)
 {
-    const struct hn_plan *plan = writer->export->plan;
-    for (size_t i = 0; i < plan->argument_count; i++) {
-        const struct hn_argument *argument = &plan->arguments[i];
+    for (size_t i = 0; i < writer->plan->argument_count; i++) {
+        const struct hn_argument *argument = &writer->plan->arguments[i];
         char type[32];
-        if (!is_parameter(plan, i))
+        if (!is_parameter(writer->plan, i))
             continue;
         if (argument->value != NULL)
-            hn_export_note(writer, hn_export_need_one_type(writer->export, argument, writer->err));
+            hn_export_need_one_type(writer->export, argument, writer->err);
         hn_type_format_c(argument->element, 1, type, sizeof type);
         hn_text_append(writer->text, ", ");
         hn_export_append_wrapped(writer->text, "\n    ", "%s%sargument_%s",
@@ -77,13 +50,12 @@ static void write_parameters(struct hn_export_writer *writer)
 /* ", argument_A" of each. */
 static void write_arguments(struct hn_export_writer *writer)
 {
-    const struct hn_plan *plan = writer->export->plan;
-    for (size_t i = 0; i < plan->argument_count; i++) {
-        if (!is_parameter(plan, i))
+    for (size_t i = 0; i < writer->plan->argument_count; i++) {
+        if (!is_parameter(writer->plan, i))
             continue;
         hn_text_append(writer->text, ", ");
         hn_export_append_wrapped(writer->text, "\n            ", "argument_%s",
-                                 plan->arguments[i].name);
+                                 writer->plan->arguments[i].name);
     }
 }
 
@@ -99,22 +71,22 @@ static size_t count_most_arguments(const struct hn_export *export)
 /* The addresses of a step's arguments. */
 static void write_addresses(struct hn_export_writer *writer)
 {
-    for (size_t s = 0; s < writer->export->plan->step_count; s++) {
-        const struct hn_step *step = &writer->export->plan->steps[s];
+    static const char line_break[] = "\n         ";
+    const struct hn_plan *plan = writer->plan;
+    for (size_t s = 0; s < plan->step_count; s++) {
+        const struct hn_step *step = &plan->steps[s];
         hn_text_append(writer->text, "        {");
         for (size_t i = 0; i < step->argument_count; i++) {
-            const struct hn_argument *argument =
-                &writer->export->plan->arguments[step->arguments[i]];
+            const struct hn_argument *argument = &plan->arguments[step->arguments[i]];
             const char *separator = i + 1 < step->argument_count ? ", " : "";
             if (argument->role == HN_ROLE_TENSOR_MAP)
-                hn_export_append_wrapped(
-                    writer->text, "\n         ", "&maps[%zu]%s",
-                    hn_export_map_number(writer->export->plan, step->arguments[i]), separator);
+                hn_export_append_wrapped(writer->text, line_break, "&maps[%zu]%s",
+                                         hn_export_map_number(plan, step->arguments[i]), separator);
             else if (!hn_export_is_given(argument))
-                hn_export_append_wrapped(writer->text, "\n         ", "&size.%s_value%s",
+                hn_export_append_wrapped(writer->text, line_break, "&size.%s_value%s",
                                          argument->name, separator);
             else
-                hn_export_append_wrapped(writer->text, "\n         ", "%sargument_%s%s",
+                hn_export_append_wrapped(writer->text, line_break, "%sargument_%s%s",
                                          is_by_value(argument) ? "(void *)(uintptr_t)" : "&",
                                          argument->name, separator);
         }
@@ -124,16 +96,15 @@ static void write_addresses(struct hn_export_writer *writer)
 
 static void write_zeroing(struct hn_export_writer *writer)
 {
-    const struct hn_plan *plan = writer->export->plan;
-    for (size_t i = 0; i < plan->argument_count; i++) {
-        const char *name = plan->arguments[i].name;
-        if (plan->arguments[i].role == HN_ROLE_COUNTER && plan->arguments[i].zero != HN_ZERO_ONCE &&
-            hn_export_is_taken(plan, i))
+    for (size_t i = 0; i < writer->plan->argument_count; i++) {
+        const struct hn_argument *argument = &writer->plan->arguments[i];
+        if (argument->role == HN_ROLE_COUNTER && argument->zero != HN_ZERO_ONCE &&
+            hn_export_is_taken(writer->plan, i))
             hn_text_printf(
                 writer->text,
                 "    if (result == CUDA_SUCCESS && argument_%s != 0)\n"
                 "        result = cuMemsetD8Async(argument_%s, 0, size.%s_size, stream);\n",
-                name, name, name);
+                argument->name, argument->name, argument->name);
     }
 }
 
@@ -160,21 +131,21 @@ HN_EXPORT_COUNT(attributes, count_clusters(export) + count_cooperative(export) +
 
 static void write_dynamic(struct hn_export_writer *writer)
 {
-    for (size_t i = 0; i < writer->export->plan->step_count; i++)
+    for (size_t i = 0; i < writer->plan->step_count; i++)
         hn_text_printf(writer->text, "%s%d", i > 0 ? ", " : "",
-                       writer->export->plan->steps[i].geometry.shared_bytes != NULL);
+                       writer->plan->steps[i].geometry.shared_bytes != NULL);
 }
 
 /* "x or y": what is under the windows. */
 static void write_window(struct hn_export_writer *writer)
 {
-    const struct hn_plan *plan = writer->export->plan;
     const char *separator = "";
-    for (size_t i = 0; i < plan->step_count; i++) {
-        const struct hn_window_plan *window = &plan->steps[i].geometry.window;
+    for (size_t i = 0; i < writer->plan->step_count; i++) {
+        const struct hn_window_plan *window = &writer->plan->steps[i].geometry.window;
         if (window->parts[HN_WINDOW_BYTES] == NULL)
             continue;
-        hn_text_printf(writer->text, "%s%s", separator, plan->arguments[window->argument].name);
+        hn_text_printf(writer->text, "%s%s", separator,
+                       writer->plan->arguments[window->argument].name);
         separator = " or ";
     }
 }
@@ -182,12 +153,12 @@ static void write_window(struct hn_export_writer *writer)
 /* The buffer under each step's window. */
 static void write_windows(struct hn_export_writer *writer)
 {
-    for (size_t i = 0; i < writer->export->plan->step_count; i++) {
-        const struct hn_window_plan *window = &writer->export->plan->steps[i].geometry.window;
+    for (size_t i = 0; i < writer->plan->step_count; i++) {
+        const struct hn_window_plan *window = &writer->plan->steps[i].geometry.window;
         hn_text_append(writer->text, i > 0 ? ", " : "");
         if (window->parts[HN_WINDOW_BYTES] != NULL)
             hn_text_printf(writer->text, "argument_%s",
-                           writer->export->plan->arguments[window->argument].name);
+                           writer->plan->arguments[window->argument].name);
         else
             hn_text_append(writer->text, "0");
     }
@@ -199,7 +170,82 @@ static void write_driver(struct hn_export_writer *writer)
         hn_export_fill(writer, hn_export_driver_skeleton);
 }
 
+static void write_architectures(struct hn_export_writer *writer)
+{
+    const struct hn_export_images *images = writer->export->images;
+    for (size_t i = 0; i < images->count && images->items[i].config == 0; i++)
+        hn_text_printf(writer->text, "%s%s", i > 0 ? ", " : "", images->items[i].architecture);
+}
+
+/* Words of 8 bytes: shorter than bytes, and quicker to compile. */
+static void append_words(const struct hn_image *image, struct hn_text *text)
+{
+    const unsigned char *bytes = image->cubin;
+    for (size_t at = 0; at < image->size; at += 8) {
+        uint64_t word = 0;
+        for (size_t i = 0; i < 8 && at + i < image->size; i++)
+            word |= (uint64_t)bytes[at + i] << (8 * i);
+        hn_text_printf(text, "%s0x%llxu,", at % 48 == 0 ? "\n    " : " ", (unsigned long long)word);
+    }
+}
+
+static void write_images(struct hn_export_writer *writer)
+{
+    const struct hn_export_images *images = writer->export->images;
+    for (size_t i = 0; i < images->count; i++) {
+        hn_text_printf(
+            writer->text, "static const uint64_t %s_image_%zu[] = { /* configuration %zu, %s */",
+            writer->export->lower, i, images->items[i].config, images->items[i].architecture);
+        append_words(&images->items[i].image, writer->text);
+        hn_text_append(writer->text, "\n};\n");
+    }
+}
+
+/* The kernel of each step of an image's configuration, of those launched for its problem; NULL
+ * where it has no such step. */
+static void append_entries(const struct hn_export_writer *writer,
+                           const struct hn_export_image *item)
+{
+    const struct hn_plan *plan = writer->plan;
+    char *const *launched = item->image.entries;
+    for (size_t i = 0; i < plan->step_count; i++) {
+        bool applies = false;
+        const struct hn_step *step = &plan->steps[i];
+        if (hn_step_applies(step, writer->codes[item->config].values, &applies, writer->err) !=
+            HN_OK)
+            return;
+        bool may_apply = !applies && hn_plan_problem_used(plan, step->condition) != NULL &&
+                         hn_text_is_word(step->entry);
+        hn_text_append(writer->text, i > 0 ? ", " : "");
+        hn_export_append_literal(writer->text, applies     ? *launched++
+                                               : may_apply ? step->entry
+                                                           : NULL);
+    }
+}
+
+static void write_rows(struct hn_export_writer *writer)
+{
+    const struct hn_export_images *images = writer->export->images;
+    for (size_t i = 0; i < images->count && !hn_failed(writer->err); i++) {
+        const struct hn_export_image *item = &images->items[i];
+        bool exact = strpbrk(item->architecture + 3, "af") != NULL;
+        hn_text_printf(writer->text, "    {%zu, %d, %d, %s_image_%zu, {", item->config,
+                       item->capability, exact, writer->export->lower, i);
+        append_entries(writer, item);
+        hn_text_append(writer->text, "}},\n");
+    }
+}
+
+static void write_header(struct hn_export_writer *writer)
+{
+    hn_export_header(writer->export, writer->text, writer->err);
+}
+
 const struct hn_export_part hn_export_driver_parts[] = {
+    {"architectures", .write = write_architectures},
+    {"header", .write = write_header},
+    {"images", .write = write_images},
+    {"image_rows", .write = write_rows},
     {"driver_part", .write = write_driver},
     {"launch_parameters", .write = write_parameters},
     {"launch_arguments", .write = write_arguments},
@@ -218,3 +264,21 @@ const struct hn_export_part hn_export_driver_parts[] = {
     {"attributes", .count = count_attributes},
     {0},
 };
+
+enum hn_status hn_export_embedded(const struct hn_export *export,
+                                  const struct hn_export_images *images, struct hn_text *text,
+                                  struct hn_error *err)
+{
+    struct hn_export with_images = *export;
+    with_images.images = images;
+    enum hn_status status = hn_export_need_plan(export, err);
+    if (status == HN_OK && export->plan->pipeline != NULL)
+        return hn_fail(
+            err, HN_ECONFIG,
+            "the pipeline of '%s' spans host and device, which a header does not launch; "
+            "export the header alone, source or cubin",
+            export->kernel);
+    hn_error_init(err);
+    hn_export_write(&with_images, hn_export_embedded_skeleton, text, err);
+    return err->status;
+}

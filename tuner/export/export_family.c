@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/export/export_family_part.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,10 +66,10 @@ static bool is_frozen(const struct hn_plan *plan, const struct hn_rule *rule,
                       const struct hn_rule_value *value)
 {
     const struct hn_value low = hn_real(value->low);
-    bool frozen = false;
-    for (size_t i = 0; plan != NULL && i < rule->configuration_count && !frozen; i++)
-        frozen = hn_plan_is_frozen(plan, &rule->configurations[i], value->name, &low);
-    return frozen;
+    for (size_t i = 0; i < rule->configuration_count; i++)
+        if (hn_plan_is_frozen(plan, &rule->configurations[i], value->name, &low))
+            return true;
+    return false;
 }
 
 /* In how many ways a value can be part of a program. */
@@ -91,20 +89,21 @@ static struct hn_value way_of(const struct hn_rule_value *value, size_t way)
     return hn_rule_value_is_whole(value) ? hn_integer((int64_t)end) : hn_real(end);
 }
 
-/* The variant's words and frozen numbers, as the digits of its number; and what all have alike. */
-static enum hn_status set_ways(const struct hn_plan *plan, const struct hn_rule *rule,
-                               size_t variant, struct hn_bindings *problem, struct hn_error *err)
+/* The problem of a variant: that of a result with the variant's words and frozen numbers, the
+ * digits of its number, and with what all have alike. */
+static void make_problem(const struct hn_plan *plan, const struct hn_rule *rule, size_t variant,
+                         const struct hn_tuned *first, struct hn_bindings *problem,
+                         struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < rule->value_count; i++) {
+    hn_bindings_copy(problem, &first->identity.problem, err);
+    for (size_t i = 0; i < rule->value_count && !hn_failed(err); i++) {
         const struct hn_rule_value *value = &rule->values[i];
         size_t ways = count_ways(plan, rule, value);
         const struct hn_value own = way_of(value, variant % ways);
         if (ways > 1 || value->word_count > 0 || value->low == value->high)
-            status = hn_bindings_set(problem, value->name, &own, err);
+            hn_bindings_set(problem, value->name, &own, err);
         variant /= ways;
     }
-    return status;
 }
 
 static bool is_configuration(const struct hn_rule *rule, const struct hn_bindings *point)
@@ -139,32 +138,16 @@ static void leave_others_out(struct hn_export *export, const struct hn_rule *rul
     export->result_count = kept;
 }
 
-static enum hn_status make_problems(const struct hn_plan *plan, const struct hn_tuned *first,
-                                    struct hn_export_family *family, struct hn_error *err)
-{
-    const struct hn_rule *rule = &family->stored->rule;
-    enum hn_status status = HN_OK;
-    family->problems = calloc(family->variants, sizeof *family->problems);
-    if (family->problems == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; status == HN_OK && i < family->variants; i++) {
-        status = hn_bindings_copy(&family->problems[i], &first->identity.problem, err);
-        if (status == HN_OK)
-            status = set_ways(plan, rule, i, &family->problems[i], err);
-    }
-    return status;
-}
-
 /* Whether a number of the problem occurs in the expression. */
 static bool asks_size(const struct hn_plan *plan, const struct hn_expression *expression,
                       const struct hn_bindings *problem)
 {
-    bool asks = false;
-    for (size_t slot = 0; slot < plan->name_count && !asks; slot++) {
+    for (size_t slot = 0; slot < plan->name_count; slot++) {
         const struct hn_value *value = hn_bindings_get(problem, plan->names[slot]);
-        asks = value != NULL && value->type != HN_WORD && hn_plan_uses(plan, expression, slot);
+        if (value != NULL && value->type != HN_WORD && hn_plan_uses(plan, expression, slot))
+            return true;
     }
-    return asks;
+    return false;
 }
 
 /* Whether constraints let the configuration serve problems with these words at all. */
@@ -173,12 +156,9 @@ static bool can_serve(const struct hn_plan *plan, const struct hn_bindings *poin
 {
     struct hn_value *values = NULL;
     bool can = hn_plan_values(plan, problem, point, &values, NULL) == HN_OK;
-    for (size_t i = 0; i < plan->constraint_count && can; i++) {
-        struct hn_value result;
-        if (!asks_size(plan, plan->constraints[i], problem))
-            can = hn_expression_evaluate(plan->constraints[i], values, &result, NULL) == HN_OK &&
-                  hn_value_truth(&result);
-    }
+    for (size_t i = 0; i < plan->constraint_count && can; i++)
+        can = asks_size(plan, plan->constraints[i], problem) ||
+              hn_expression_truth(plan->constraints[i], values) == HN_TRUE;
     free(values);
     return can;
 }
@@ -188,7 +168,7 @@ static bool can_serve(const struct hn_plan *plan, const struct hn_bindings *poin
 static size_t served_variant(const struct hn_plan *plan, const struct hn_export_family *family,
                              const struct hn_bindings *point, size_t variant)
 {
-    if (plan == NULL || can_serve(plan, point, &family->problems[variant]))
+    if (can_serve(plan, point, &family->problems[variant]))
         return variant;
     for (size_t other = 0; other < family->variants; other++)
         if (can_serve(plan, point, &family->problems[other]))
@@ -196,17 +176,17 @@ static size_t served_variant(const struct hn_plan *plan, const struct hn_export_
     return variant;
 }
 
-static enum hn_status make_rows(const struct hn_plan *plan, const struct hn_tuned *first,
-                                struct hn_export_family *family, struct hn_error *err)
+static void make_rows(const struct hn_plan *plan, const struct hn_tuned *first,
+                      struct hn_export_family *family, struct hn_error *err)
 {
     const struct hn_stored_rule *stored = family->stored;
     family->row_count = stored->rule.configuration_count * family->variants;
-    family->rows = calloc(family->row_count, sizeof *family->rows);
-    family->config_of = calloc(family->row_count, sizeof *family->config_of);
-    enum hn_status status = family->rows == NULL || family->config_of == NULL
-                                ? hn_fail_memory(err)
-                                : make_problems(plan, first, family, err);
-    for (size_t i = 0; status == HN_OK && i < family->row_count; i++) {
+    family->rows = hn_need(family->row_count, sizeof *family->rows);
+    family->config_of = hn_need(family->row_count, sizeof *family->config_of);
+    family->problems = hn_need(family->variants, sizeof *family->problems);
+    for (size_t i = 0; i < family->variants; i++)
+        make_problem(plan, &stored->rule, i, first, &family->problems[i], err);
+    for (size_t i = 0; i < family->row_count; i++) {
         struct hn_tuned *row = &family->rows[i];
         row->identity = first->identity;
         row->identity.device = stored->identity.device;
@@ -218,60 +198,43 @@ static enum hn_status make_rows(const struct hn_plan *plan, const struct hn_tune
         row->simulated = stored->simulated;
         row->best.time = stored->learnt;
     }
-    return status;
 }
 
-static enum hn_status take(struct hn_export *export, struct hn_export_family *family, bool *taken,
-                           struct hn_error *err)
+/* Whether the rule goes with the plan. */
+static bool take(struct hn_export *export, struct hn_export_family *family, struct hn_error *err)
 {
     const struct hn_rule *rule = &family->stored->rule;
     const struct hn_tuned *first = find_first(export, rule);
     bool fits = has_values(rule, &first->identity.problem);
-    enum hn_status status = HN_OK;
     family->variants = 1;
     for (size_t i = 0; fits && i < rule->value_count; i++) {
         family->variants *= count_ways(export->plan, rule, &rule->values[i]);
         fits = family->variants * rule->configuration_count <= ROWS_MOST;
     }
     if (!fits)
-        return HN_OK;
-    status = make_rows(export->plan, first, family, err);
-    for (size_t i = 0; status == HN_OK && fits && i < family->row_count; i++)
-        status = hn_export_is_compatible(export, &family->rows[i], &fits, err);
-    if (status == HN_OK && fits) {
+        return false;
+    make_rows(export->plan, first, family, err);
+    for (size_t i = 0; fits && i < family->row_count; i++)
+        fits = hn_export_is_compatible(export, &family->rows[i], err);
+    if (fits && !hn_failed(err))
         leave_others_out(export, rule, first);
-        *taken = true;
-    }
-    return status;
+    return fits && !hn_failed(err);
 }
 
-static enum hn_status list_rules(struct hn_store *store, const struct hn_export_request *request,
-                                 struct hn_stored_rules *rules, struct hn_error *err)
+void hn_export_take_family(struct hn_export *export, struct hn_store *store,
+                           const struct hn_export_request *request, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
+    if (hn_failed(err))
+        return;
+    struct hn_export_family *family = hn_need(1, sizeof *family);
     if (store != NULL)
-        return hn_store_get_rules(store, request->kernel, rules, err);
-    for (size_t i = 0; i < request->recorded_count && status == HN_OK; i++)
+        hn_store_get_rules(store, request->kernel, &family->rules, err);
+    for (size_t i = 0; store == NULL && i < request->recorded_count && !hn_failed(err); i++)
         if (access(request->recorded[i], F_OK) == 0)
-            status = hn_recording_add_rules(request->recorded[i], request->kernel, rules, err);
-    return status;
-}
-
-enum hn_status hn_export_take_family(struct hn_export *export, struct hn_store *store,
-                                     const struct hn_export_request *request, struct hn_error *err)
-{
-    bool taken = false;
-    struct hn_export_family *family = calloc(1, sizeof *family);
-    if (family == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = list_rules(store, request, &family->rules, err);
-    if (status == HN_OK)
-        find_rule(family, &export->results[0]->identity);
-    if (status == HN_OK && family->stored != NULL)
-        status = take(export, family, &taken, err);
-    if (taken)
+            hn_recording_add_rules(request->recorded[i], request->kernel, &family->rules, err);
+    find_rule(family, &export->results[0]->identity);
+    if (!hn_failed(err) && family->stored != NULL && take(export, family, err))
         export->family = family;
     else
         hn_export_family_destroy(family);
-    return status;
 }

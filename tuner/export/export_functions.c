@@ -5,9 +5,7 @@
 
 #include "runtime/device/device.h"
 #include "runtime/plan/launch.h"
-#include "tuner/export/export_cases_part.h"
 #include "tuner/export/export_parts.h"
-#include "tuner/export/export_skeleton_parts.h"
 
 /* The functions of a problem: sizes of arguments, launches of steps, and whether a configuration
  * can be used. As hn_plan_allows and hn_launch_check, in C. */
@@ -16,34 +14,9 @@
 struct statement {
     const char *member, *suffix;
     enum { PITCH, BYTES, SCALAR, RUNS, EXTENTS, NUMBER, WHOLE, TRUTH, RATIO, HIT, MISS } kind;
-    const struct hn_argument *argument; /* of pitch, bytes and scalars */
+    size_t argument; /* of pitch, bytes and scalars */
     struct hn_expression *const *expressions;
 };
-
-/* What of a step is a member of hone_step: condition, grid, block, cluster, the rest. */
-enum { STEP_STATEMENTS = 13 };
-
-static void list_step(const struct hn_step *step, struct statement *statements)
-{
-    const struct hn_geometry *geometry = &step->geometry;
-    struct hn_expression *const *window = geometry->window.parts;
-    const struct statement all[STEP_STATEMENTS] = {
-        {"runs", "", RUNS, NULL, &step->condition},
-        {"grid", "", EXTENTS, NULL, geometry->grid},
-        {"block", "", EXTENTS, NULL, geometry->block},
-        {"cluster", "", EXTENTS, NULL, geometry->cluster},
-        {"shared_bytes", "", WHOLE, NULL, &geometry->shared_bytes},
-        {"carveout", "", NUMBER, NULL, &geometry->carveout},
-        {"cooperative", "", TRUTH, NULL, &geometry->cooperative},
-        {"programmatic", "", TRUTH, NULL, &geometry->programmatic},
-        {"window_bytes", "", WHOLE, NULL, &window[HN_WINDOW_BYTES]},
-        {"set_aside_bytes", "", WHOLE, NULL, &window[HN_WINDOW_SET_ASIDE]},
-        {"window_hit_ratio", "", RATIO, NULL, &window[HN_WINDOW_HIT_RATIO]},
-        {"window_hit", "", HIT, NULL, &window[HN_WINDOW_BYTES]},
-        {"window_miss", "", MISS, NULL, &window[HN_WINDOW_BYTES]},
-    };
-    memcpy(statements, all, sizeof all);
-}
 
 static void append_extents(const struct hn_export_code *code,
                            struct hn_expression *const *expressions, struct hn_text *text)
@@ -53,16 +26,6 @@ static void append_extents(const struct hn_export_code *code,
         hn_export_append_number(code, expressions[i], "1", text);
     }
     hn_text_append(text, ")");
-}
-
-/* A property of the accesses is that of the tuned problem, since C has no words. */
-static void append_access(const struct hn_export_code *code, const struct hn_step *step, bool hit,
-                          struct hn_text *text)
-{
-    struct hn_l2_window window = {0};
-    hn_export_note(code->writer, hn_l2_window_evaluate(&step->geometry.window, code->values,
-                                                       &window, code->writer->err));
-    hn_text_printf(text, "%d", (int)(hit ? window.hit : window.miss));
 }
 
 static void append_pitch(const struct hn_export_code *code, const struct hn_argument *argument,
@@ -105,31 +68,40 @@ static void append_scalar(const struct hn_export_code *code, const struct hn_arg
                                 hn_element_is_real(argument->element) ? &real : NULL, text);
 }
 
+/* A property of the accesses is that of the tuned problem, since C has no words. */
+static void append_access(const struct hn_export_code *code, const struct hn_step *step, bool hit,
+                          struct hn_text *text)
+{
+    struct hn_l2_window window = {0};
+    hn_l2_window_evaluate(&step->geometry.window, code->values, &window, code->writer->err);
+    hn_text_printf(text, "%d", (int)(hit ? window.hit : window.miss));
+}
+
 static void append_value(const struct hn_export_code *code, const struct statement *statement,
                          const struct hn_step *step, struct hn_text *text)
 {
     bool real = false;
-    const struct hn_argument *own =
-        statement->argument == NULL
-            ? NULL
-            : hn_export_argument_of(code->export, code->config, statement->argument);
+    const struct hn_argument *argument = &code->plan->arguments[statement->argument];
     switch (statement->kind) {
     case PITCH:
-        append_pitch(code, own, text);
+        append_pitch(code, argument, text);
         break;
     case BYTES:
-        append_bytes(code, own, text);
+        append_bytes(code, argument, text);
         break;
     case SCALAR:
-        append_scalar(code, own, text);
+        append_scalar(code, argument, text);
         break;
     case EXTENTS:
         append_extents(code, statement->expressions, text);
         break;
     case RUNS:
-    case TRUTH:
-        hn_export_append_condition(code, *statement->expressions, text);
+    case TRUTH: {
+        char *condition = hn_export_condition(code, *statement->expressions);
+        hn_text_append(text, condition);
+        free(condition);
         break;
+    }
     case RATIO:
         hn_text_append(text, "(double)");
         hn_export_append_expression(code, *statement->expressions, &real, text);
@@ -145,75 +117,63 @@ static void append_value(const struct hn_export_code *code, const struct stateme
 }
 
 /* Statements of one case; what is not given stays as it was initialised. */
-static void set_case(struct hn_export_cases *cases, const struct hn_export_code *code,
-                     const struct statement *statements, size_t step_number,
-                     const struct hn_step *step)
+static void set_case(const struct hn_export_cases *cases, const struct hn_export_code *code,
+                     const struct statement *statements, size_t step_number)
 {
-    for (size_t i = 0; i < cases->count && code->writer->status == HN_OK; i++) {
+    const struct hn_step *step = &code->plan->steps[step_number];
+    for (size_t i = 0; i < cases->count && !hn_failed(code->writer->err); i++) {
         struct hn_text text = {0};
-        const struct statement *statement = &statements[i];
-        if (step != NULL && statement->kind != RUNS && statement->expressions[0] == NULL)
+        const struct statement *own = &statements[i];
+        bool of_step = own->kind >= RUNS;
+        if (own->kind > RUNS && own->expressions[0] == NULL)
             continue;
-        hn_text_printf(&text, "%s.%s%s = ", step == NULL ? "size" : "s", statement->member,
-                       statement->suffix);
-        append_value(code, statement, step, &text);
+        hn_text_printf(&text, "%s.%s%s = ", of_step ? "s" : "size", own->member, own->suffix);
+        append_value(code, own, step, &text);
         hn_text_append(&text, ";");
-        bool never = !text.failed && strcmp(text.data, "s.runs = 0;") == 0;
-        if (!never)
-            hn_export_cases_set(cases, code->config, step_number, i, &text);
-        hn_text_finish(&text);
-        if (never) /* its sizes need not have values */
+        char *statement = hn_needed(hn_text_take(&text));
+        if (strcmp(statement, "s.runs = 0;") == 0) { /* its sizes need not have values */
+            free(statement);
             return;
+        }
+        *hn_export_cases_at(cases, code->config, step_number, i) = statement;
     }
 }
 
-static void set_steps(struct hn_export_cases *cases, const struct hn_export_code *code,
-                      const void *context)
-{
-    const struct hn_step *steps = context;
-    for (size_t i = 0; i < cases->steps; i++) {
-        struct statement statements[STEP_STATEMENTS];
-        list_step(&steps[i], statements);
-        set_case(cases, code, statements, i, &steps[i]);
-    }
-}
+/* What of a step is a member of hone_step: condition, grid, block, cluster, the rest. */
+enum { STEP_STATEMENTS = 13 };
 
-static void set_sizes(struct hn_export_cases *cases, const struct hn_export_code *code,
-                      const void *context)
+static void set_step(const struct hn_export_cases *cases, const struct hn_export_code *code,
+                     size_t number)
 {
-    set_case(cases, code, context, 0, NULL);
-}
-
-void hn_export_write_cases(struct hn_export_writer *writer, size_t steps, size_t count,
-                           hn_export_set_cases *set, const void *context)
-{
-    const struct hn_export *export = writer->export;
-    struct hn_export_cases cases;
-    struct hn_text body = {0};
-    hn_export_note(writer,
-                   hn_export_cases_make(&cases, export->body_count, steps, count, writer->err));
-    for (size_t c = 0; c < export->body_count && writer->status == HN_OK; c++) {
-        struct hn_export_code code;
-        hn_export_code_make(writer, c, &code);
-        if (writer->status == HN_OK)
-            set(&cases, &code, context);
-        hn_export_code_finish(&code);
-    }
-    if (writer->status == HN_OK)
-        hn_export_cases_append(&cases, &body);
-    if (set != set_sizes && body.length > 0 && strstr(body.data, "size.") != NULL)
-        hn_text_printf(writer->text, "    struct %s_sizes size = %s_size(config, problem);\n",
-                       export->lower, export->lower);
-    hn_text_append(writer->text, body.length > 0 ? body.data : "");
-    writer->text->failed = writer->text->failed || body.failed || cases.failed;
-    hn_text_finish(&body);
-    hn_export_cases_finish(&cases);
+    const struct hn_step *step = &code->writer->plan->steps[number];
+    const struct hn_geometry *geometry = &step->geometry;
+    struct hn_expression *const *window = geometry->window.parts;
+    const struct statement statements[STEP_STATEMENTS] = {
+        {"runs", "", RUNS, 0, &step->condition},
+        {"grid", "", EXTENTS, 0, geometry->grid},
+        {"block", "", EXTENTS, 0, geometry->block},
+        {"cluster", "", EXTENTS, 0, geometry->cluster},
+        {"shared_bytes", "", WHOLE, 0, &geometry->shared_bytes},
+        {"carveout", "", NUMBER, 0, &geometry->carveout},
+        {"cooperative", "", TRUTH, 0, &geometry->cooperative},
+        {"programmatic", "", TRUTH, 0, &geometry->programmatic},
+        {"window_bytes", "", WHOLE, 0, &window[HN_WINDOW_BYTES]},
+        {"set_aside_bytes", "", WHOLE, 0, &window[HN_WINDOW_SET_ASIDE]},
+        {"window_hit_ratio", "", RATIO, 0, &window[HN_WINDOW_HIT_RATIO]},
+        {"window_hit", "", HIT, 0, &window[HN_WINDOW_BYTES]},
+        {"window_miss", "", MISS, 0, &window[HN_WINDOW_BYTES]},
+    };
+    set_case(cases, code, statements, number);
 }
 
 static void write_steps(struct hn_export_writer *writer)
 {
-    const struct hn_plan *plan = writer->export->plan;
-    hn_export_write_cases(writer, plan->step_count, STEP_STATEMENTS, set_steps, plan->steps);
+    struct hn_export_cases cases =
+        hn_export_cases_begin(writer, writer->plan->step_count, STEP_STATEMENTS);
+    for (size_t c = 0; c < cases.configs; c++)
+        for (size_t s = 0; s < cases.steps; s++)
+            set_step(&cases, &writer->codes[c], s);
+    hn_export_cases_write(&cases, false);
 }
 
 static bool is_passed(const struct hn_plan *plan, size_t argument)
@@ -242,54 +202,56 @@ bool hn_export_is_given(const struct hn_argument *argument)
            hn_expression_slots(argument->value) == 0;
 }
 
-/* The members of hone_…_sizes: pitches, which the others use, or bytes and scalars. NULL: only how
- * many there are. */
-static size_t list_sizes(const struct hn_export *export, bool pitches, struct statement *list)
+/* The members of hone_…_sizes: pitches, which the others use, then bytes and scalars. */
+struct sizes {
+    struct statement *items;
+    size_t pitches, count;
+};
+
+static struct sizes list_sizes(const struct hn_plan *plan)
 {
-    const struct hn_plan *plan = export->plan;
-    size_t count = 0;
+    struct sizes sizes = {hn_need(2 * plan->argument_count, sizeof *sizes.items), 0, 0};
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (plan->arguments[i].shape.width != NULL)
+            sizes.items[sizes.count++] =
+                (struct statement){plan->arguments[i].name, "_pitch", PITCH, i, NULL};
+    sizes.pitches = sizes.count;
     for (size_t i = 0; i < plan->argument_count; i++) {
         const struct hn_argument *argument = &plan->arguments[i];
-        const struct statement statement =
-            pitches ? (struct statement){argument->name, "_pitch", PITCH, argument, NULL}
-            : argument->count != NULL
-                ? (struct statement){argument->name, "_size", BYTES, argument, NULL}
-                : (struct statement){argument->name, "_value", SCALAR, argument, NULL};
-        if (pitches ? argument->shape.width == NULL
-                    : !hn_export_is_taken(plan, i) ||
-                          (statement.kind == SCALAR && hn_export_is_given(argument)))
+        if (!hn_export_is_taken(plan, i))
             continue;
-        if (list != NULL)
-            list[count] = statement;
-        count++;
+        if (argument->count != NULL)
+            sizes.items[sizes.count++] =
+                (struct statement){argument->name, "_size", BYTES, i, NULL};
+        else if (!hn_export_is_given(argument))
+            sizes.items[sizes.count++] =
+                (struct statement){argument->name, "_value", SCALAR, i, NULL};
     }
-    return count;
+    return sizes;
 }
 
-HN_EXPORT_COUNT(sizes, list_sizes(export, true, NULL) + list_sizes(export, false, NULL))
-
-/* Pitches first, then bytes and scalars. Free it. */
-static struct statement *make_sizes(struct hn_export_writer *writer)
+static size_t count_sizes(const struct hn_export *export)
 {
-    const struct hn_export *export = writer->export;
-    struct statement *list = calloc(count_sizes(export) + 1, sizeof *list);
-    if (list == NULL)
-        hn_export_note(writer, hn_fail_memory(writer->err));
-    else
-        list_sizes(export, false, list + list_sizes(export, true, list));
-    return list;
+    struct sizes sizes = list_sizes(export->plan);
+    free(sizes.items);
+    return sizes.count;
+}
+
+static void write_size_cases(struct hn_export_writer *writer, const struct statement *list,
+                             size_t count)
+{
+    struct hn_export_cases cases = hn_export_cases_begin(writer, 1, count);
+    for (size_t c = 0; c < cases.configs; c++)
+        set_case(&cases, &writer->codes[c], list, 0);
+    hn_export_cases_write(&cases, true);
 }
 
 static void write_sizes(struct hn_export_writer *writer)
 {
-    size_t pitches = list_sizes(writer->export, true, NULL);
-    struct statement *list = make_sizes(writer);
-    if (list != NULL) {
-        hn_export_write_cases(writer, 1, pitches, set_sizes, list);
-        hn_export_write_cases(writer, 1, count_sizes(writer->export) - pitches, set_sizes,
-                              list + pitches);
-    }
-    free(list);
+    struct sizes sizes = list_sizes(writer->plan);
+    write_size_cases(writer, sizes.items, sizes.pitches);
+    write_size_cases(writer, sizes.items + sizes.pitches, sizes.count - sizes.pitches);
+    free(sizes.items);
 }
 
 /* "    int64_t M, N;": members of one type share a line. */
@@ -308,25 +270,26 @@ static void append_member(const char *type, const char *name, const char *suffix
 static void write_sizes_members(struct hn_export_writer *writer)
 {
     char last[32] = "", type[32];
-    struct statement *list = make_sizes(writer);
-    for (size_t i = 0; list != NULL && i < count_sizes(writer->export); i++) {
-        snprintf(type, sizeof type, "%s", list[i].kind == PITCH ? "int64_t" : "size_t");
-        if (list[i].kind == SCALAR) {
-            hn_export_note(writer,
-                           hn_export_need_one_type(writer->export, list[i].argument, writer->err));
-            hn_type_format_c(list[i].argument->element, 1, type, sizeof type);
+    struct sizes sizes = list_sizes(writer->plan);
+    for (size_t i = 0; i < sizes.count; i++) {
+        const struct statement *own = &sizes.items[i];
+        const struct hn_argument *argument = &writer->plan->arguments[own->argument];
+        snprintf(type, sizeof type, "%s", own->kind == PITCH ? "int64_t" : "size_t");
+        if (own->kind == SCALAR) {
+            hn_export_need_one_type(writer->export, argument, writer->err);
+            hn_type_format_c(argument->element, 1, type, sizeof type);
         }
-        append_member(type, list[i].member, list[i].suffix, last, sizeof last, writer->text);
+        append_member(type, own->member, own->suffix, last, sizeof last, writer->text);
     }
     hn_text_append(writer->text, ";\n");
-    free(list);
+    free(sizes.items);
 }
 
 HN_EXPORT_COUNT(problem, export->plan->problem_count)
 
 static void write_problem_members(struct hn_export_writer *writer)
 {
-    const struct hn_plan *plan = writer->export->plan;
+    const struct hn_plan *plan = writer->plan;
     char last[32] = "";
     for (size_t i = 0; i < plan->problem_count; i++)
         append_member(hn_export_problem_is_real(writer->export, plan->problem[i]) ? "double"
@@ -337,46 +300,45 @@ static void write_problem_members(struct hn_export_writer *writer)
 
 static void write_problem_defined(struct hn_export_writer *writer)
 {
-    const struct hn_plan *plan = writer->export->plan;
-    for (size_t i = 0; i < plan->problem_count; i++)
-        hn_text_printf(writer->text, "%sdefined %s", i > 0 ? " || " : "", plan->problem[i]);
+    for (size_t i = 0; i < writer->plan->problem_count; i++)
+        hn_text_printf(writer->text, "%sdefined %s", i > 0 ? " || " : "", writer->plan->problem[i]);
 }
 
 /* Two constraints can come down to the same once the point is known. */
 static bool is_said(const struct hn_export_cases *cases, size_t config, size_t number,
                     const char *statement)
 {
-    char *const *own = &cases->statements[config * cases->count];
-    for (size_t i = 0; i < number; i++)
-        if (own[i] != NULL && statement != NULL && strcmp(own[i], statement) == 0)
+    for (size_t i = 0; i < number; i++) {
+        const char *other = *hn_export_cases_at(cases, config, 0, i);
+        if (other != NULL && strcmp(other, statement) == 0)
             return true;
+    }
     return false;
 }
 
 /* "if (!(…)) return 0;" A condition that the point alone decides held when it was tuned. */
-static void set_constraints(struct hn_export_cases *cases, const struct hn_export_code *code,
-                            const void *context)
+static void set_constraint(const struct hn_export_cases *cases, const struct hn_export_code *code,
+                           size_t number)
 {
-    const struct hn_plan *plan = context;
-    for (size_t i = 0; i < plan->constraint_count; i++) {
-        struct hn_text condition = {0}, text = {0};
-        if (hn_plan_problem_used(plan, plan->constraints[i]) == NULL)
-            continue;
-        hn_export_append_condition(code, plan->constraints[i], &condition);
-        if (!condition.failed && strcmp(condition.data, "1") != 0)
-            hn_text_printf(&text, "if (!%s) return 0;", condition.data);
-        text.failed = text.failed || condition.failed;
-        if (!is_said(cases, code->config, i, text.data))
-            hn_export_cases_set(cases, code->config, 0, i, &text);
-        hn_text_finish(&condition);
-        hn_text_finish(&text);
-    }
+    const struct hn_plan *plan = code->writer->plan;
+    struct hn_text text = {0};
+    if (hn_plan_problem_used(plan, plan->constraints[number]) == NULL)
+        return;
+    char *condition = hn_export_condition(code, plan->constraints[number]);
+    hn_text_printf(&text, "if (!%s) return 0;", condition);
+    if (strcmp(condition, "1") != 0 && !is_said(cases, code->config, number, text.data))
+        *hn_export_cases_at(cases, code->config, 0, number) = hn_needed(hn_text_take(&text));
+    hn_text_finish(&text);
+    free(condition);
 }
 
 static void write_constraints(struct hn_export_writer *writer)
 {
-    const struct hn_plan *plan = writer->export->plan;
-    hn_export_write_cases(writer, 1, plan->constraint_count, set_constraints, plan);
+    struct hn_export_cases cases = hn_export_cases_begin(writer, 1, writer->plan->constraint_count);
+    for (size_t c = 0; c < cases.configs; c++)
+        for (size_t i = 0; i < cases.count; i++)
+            set_constraint(&cases, &writer->codes[c], i);
+    hn_export_cases_write(&cases, false);
 }
 
 /* Dynamic shared memory that a block may have: "    case 80: case 87: most_shared = 166912;

@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "runtime/compile/source.h"
+#include "runtime/plan/flow.h"
+#include "runtime/plan/launch.h"
 #include "tuner/export/export_parts.h"
-#include "tuner/export/export_skeleton_parts.h"
 #include "tuner/report/format.h"
 
 /* The frame of a header, and the comment on top: what was measured, and how it is launched. */
@@ -80,14 +81,12 @@ static const char *or_unknown(const char *version)
 
 static void write_options(struct hn_export_writer *writer)
 {
-    const struct hn_export *export = writer->export;
-    struct hn_text *text = writer->text;
     struct hn_source source;
-    hn_export_note(writer, hn_export_make_source(export, export->configs[0], &source, writer->err));
-    if (writer->status != HN_OK)
+    if (hn_export_make_source(writer->export, writer->export->configs[0], &source, writer->err) !=
+        HN_OK)
         return;
     for (size_t i = 0; i < source.option_count; i++)
-        hn_text_printf(text, "%s%s%s", i == 0 ? "  options    " : " ", source.options[i],
+        hn_text_printf(writer->text, "%s%s%s", i == 0 ? "  options    " : " ", source.options[i],
                        i + 1 == source.option_count ? " (give them to nvcc too)\n" : "");
     hn_source_finish(&source);
 }
@@ -135,9 +134,7 @@ static void write_provenance(struct hn_export_writer *writer)
                    base_name(export), tuned->version.template_hash, tuned->version.protocol);
     write_options(writer);
     hn_text_append(text, "  origin     ");
-    char *origin = hn_origin_text(&tuned->origin);
-    hn_text_append(text, origin == NULL ? "" : origin);
-    free(origin);
+    hn_origin_append(text, &tuned->origin);
     hn_text_append(text, "\n");
     if (tuned->stale)
         hn_text_append(text, "  STALE: the template, the config, the driver or Hone has changed "
@@ -152,20 +149,140 @@ static void write_provenance(struct hn_export_writer *writer)
                        export->count, export->upper);
 }
 
-/* How a step is called in the comment. */
-struct call {
-    const char *entry;
-    const struct hn_step *step;
-    bool asks; /* it is launched for some problems only */
-};
-
-static void append_arguments(const struct hn_export *export, const struct hn_step *step,
-                             const char *before, struct hn_text *text)
+/* "A, B, C" */
+static void append_names(const struct hn_plan *plan, const size_t *arguments, size_t count,
+                         struct hn_text *text)
 {
-    for (size_t i = 0; i < step->argument_count; i++)
-        hn_text_printf(text, "%s%s", i > 0 ? ", " : before,
-                       export->plan->arguments[step->arguments[i]].name);
-    hn_text_append(text, ");\n");
+    for (size_t i = 0; i < count; i++)
+        hn_text_printf(text, "%s%s", i == 0 ? "" : ", ", plan->arguments[arguments[i]].name);
+}
+
+/* A plan with a pipeline: the header says how it was tuned and has the template's macros, and
+ * leaves copies, streams and launches to the program. */
+static bool make_launch(struct hn_export_writer *writer, struct hn_launch *launch)
+{
+    const struct hn_tuned *tuned = writer->export->configs[0];
+    return !hn_failed(writer->err) &&
+           hn_launch_make(writer->plan, &tuned->identity.problem, &tuned->best.point, launch,
+                          writer->err) == HN_OK;
+}
+
+/* "    upload: x, y, table (whole)" */
+static void append_list(const struct hn_plan *plan, const char *title, unsigned char part,
+                        unsigned char without, struct hn_text *text)
+{
+    const char *separator = "";
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        unsigned char parts = plan->pipeline->parts[i];
+        if ((parts & part) == 0 || (parts & without) != 0)
+            continue;
+        if (separator[0] == '\0')
+            hn_text_printf(text, "    %s: ", title);
+        hn_text_printf(text, "%s%s%s", separator, plan->arguments[i].name,
+                       (parts & HN_PART_CUT) != 0 ? "" : " (whole)");
+        separator = ", ";
+    }
+    hn_text_append(text, separator[0] == '\0' ? "" : "\n");
+}
+
+static void append_dimensions(struct hn_expression *const *dimensions, struct hn_text *text)
+{
+    for (size_t i = 0; i < 3 && dimensions[i] != NULL; i++)
+        hn_text_printf(text, "%s%s", i == 0 ? "" : ", ", hn_expression_text(dimensions[i]));
+}
+
+static void append_copies(const struct hn_plan *plan, const struct hn_flow *flow, size_t before,
+                          struct hn_text *text)
+{
+    for (size_t i = 0; i < plan->pipeline->copy_count; i++) {
+        const struct hn_copy_step *copy = &plan->pipeline->copies[i];
+        if (copy->before != before || !flow->copies[i])
+            continue;
+        hn_text_printf(text, "    copy %s: ", copy->to_host ? "to host" : "to device");
+        append_names(plan, copy->arguments, copy->argument_count, text);
+        hn_text_append(text, "\n");
+    }
+}
+
+/* "    gather, grid ceil_div(chunk_count, 128), block 128: x, sums, radius" */
+static void append_steps(const struct hn_plan *plan, const struct hn_launch *launch,
+                         struct hn_text *text)
+{
+    size_t place = 0;
+    for (size_t s = 0; s < launch->step_count; s++) {
+        const struct hn_step *step = launch->steps[s].step;
+        for (; place <= (size_t)(step - plan->steps); place++)
+            append_copies(plan, launch->flow, place, text);
+        hn_text_printf(text, "    %s, grid ", step->entry);
+        append_dimensions(step->geometry.grid, text);
+        hn_text_append(text, ", block ");
+        append_dimensions(step->geometry.block, text);
+        if (step->geometry.shared_bytes != NULL)
+            hn_text_printf(text, ", %s bytes of dynamic shared memory",
+                           hn_expression_text(step->geometry.shared_bytes));
+        hn_text_append(text, ": ");
+        append_names(plan, step->arguments, step->argument_count, text);
+        hn_text_append(text, "\n");
+    }
+    for (; place <= plan->step_count; place++)
+        append_copies(plan, launch->flow, place, text);
+}
+
+static void describe_pipeline(struct hn_export_writer *writer)
+{
+    const struct hn_plan *plan = writer->export->plan;
+    struct hn_text *text = writer->text;
+    struct hn_launch launch;
+    char cut[128];
+    if (!make_launch(writer, &launch))
+        return;
+    hn_flow_describe(launch.flow, cut, sizeof cut);
+    hn_text_printf(text,
+                   "The plan is a pipeline from host memory to host memory, which this file "
+                   "does not launch:\n\n    %s\n",
+                   cut);
+    for (size_t i = 0; i <= HN_PIPELINE_PADDING; i++)
+        if (plan->pipeline->fields[i] != NULL)
+            hn_text_printf(text, "    %s: %s\n", hn_pipeline_keys[i],
+                           hn_expression_text(plan->pipeline->fields[i]));
+    append_list(plan, "upload", HN_PART_UPLOAD, 0, text);
+    append_list(plan, "padded", HN_PART_PADDED, 0, text);
+    append_list(plan, "download", HN_PART_DOWNLOAD, 0, text);
+    append_list(plan, "cut, on the device", HN_PART_CUT, HN_PART_UPLOAD | HN_PART_DOWNLOAD, text);
+    hn_text_append(text, "\nFor each chunk, with chunk_begin, chunk_count and chunk_index in units "
+                         "of what is cut, behind its upload:\n\n");
+    append_steps(plan, &launch, text);
+    hn_launch_finish(&launch);
+}
+
+static void write_pipeline(struct hn_export_writer *writer)
+{
+    const struct hn_export *export = writer->export;
+    struct hn_text *text = writer->text;
+    struct hn_launch launch;
+    if (export->plan->pipeline == NULL || !make_launch(writer, &launch))
+        return;
+    const struct hn_flow *flow = launch.flow;
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {
+        {"OVER", flow->over},
+        {"HALO", flow->halo},
+        {"PADDING", flow->padding},
+        {"CHUNKS", (int64_t)flow->chunk_count},
+        {"STREAMS", (int64_t)flow->streams},
+        {"PIECES", flow->pieces},
+        {"BREADTH_FIRST", flow->order == HN_BREADTH_FIRST},
+    };
+    hn_text_printf(text, "/* The pipeline as it was tuned for the problem of %s_CONFIG. */\n",
+                   export->upper);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        hn_text_printf(text, "#define %s_PIPELINE_%s %lld\n", export->upper, numbers[i].name,
+                       (long long)numbers[i].value);
+    hn_text_printf(text, "#define %s_PIPELINE_HOST_MEMORY \"%s\"\n\n", export->upper,
+                   hn_host_memory_names[flow->host_memory]);
+    hn_launch_finish(&launch);
 }
 
 /* Whether the header has a macro of that name: a parameter, or a problem value that the template
@@ -182,75 +299,62 @@ static bool has_macro(const struct hn_export *export, const char *name)
 
 /* "conv2d<R, S>" as "conv2d<HONE_CONV2D_R, HONE_CONV2D_S>", which holds after the next tuning too.
  */
-static char *name_kernel(const struct hn_export *export, const char *entry)
+static void append_kernel(const struct hn_export *export, const char *entry, struct hn_text *text)
 {
-    struct hn_text text = {0};
     bool plain = hn_text_is_word(entry);
     while (*entry != '\0') {
         size_t length =
             strspn(entry, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
-        char *word = strndup(entry, length > 0 ? length : 1);
-        if (word == NULL)
-            text.failed = true;
-        else if (!plain && has_macro(export, word))
-            hn_text_printf(&text, "%s_%s", export->upper, word);
-        else
-            hn_text_append(&text, word);
+        char *word = hn_needed(strndup(entry, length > 0 ? length : 1));
+        if (!plain && has_macro(export, word))
+            hn_text_printf(text, "%s_", export->upper);
+        hn_text_append(text, word);
         free(word);
         entry += length > 0 ? length : 1;
     }
-    return hn_text_take(&text);
 }
 
 /* "matmul<<<s.grid, s.block, s.shared_bytes>>>(A, B, C, M, N);" */
-static void append_launch(const struct hn_export *export, const struct call *call,
+static void append_launch(const struct hn_export *export, const struct hn_step *step,
                           struct hn_text *text)
 {
-    const struct hn_geometry *geometry = &call->step->geometry;
+    const struct hn_geometry *geometry = &step->geometry;
     bool plain = geometry->cluster[0] == NULL && geometry->cooperative == NULL &&
                  geometry->programmatic == NULL && geometry->window.parts[HN_WINDOW_BYTES] == NULL;
-    hn_text_append(text, call->asks ? "    if (s.runs)\n        " : "    ");
-    hn_text_printf(
-        text, plain ? "%s<<<s.grid, s.block, s.shared_bytes>>>(" : "cudaLaunchKernelEx(&launch, %s",
-        call->entry);
-    append_arguments(export, call->step, plain ? "" : ", ", text);
+    hn_text_append(text, plain ? "" : "cudaLaunchKernelEx(&launch, ");
+    append_kernel(export, step->entry, text);
+    hn_text_append(text, plain                      ? "<<<s.grid, s.block, s.shared_bytes>>>("
+                         : step->argument_count > 0 ? ", "
+                                                    : "");
+    append_names(export->plan, step->arguments, step->argument_count, text);
+    hn_text_append(text, ");\n");
 }
 
 /* The launches of a configuration, but for steps that it never has. */
-static void write_launches(const struct hn_export_code *code)
+static void write_launches(const struct hn_export_code *code, struct hn_text *text)
 {
-    const struct hn_export *export = code->export;
+    const struct hn_export *export = code->writer->export;
     const char *declared = "struct hone_step ";
     for (size_t i = 0; i < export->plan->step_count; i++) {
         const struct hn_step *step = &export->plan->steps[i];
-        struct hn_text condition = {0};
-        hn_export_append_condition(code, step->condition, &condition);
-        if (!condition.failed && strcmp(condition.data, "0") != 0) {
-            char *entry = name_kernel(export, step->entry);
-            const struct call call = {entry != NULL ? entry : "", step,
-                                      strcmp(condition.data, "1") != 0};
-            hn_text_printf(code->writer->text, "    %ss = %s_step(%s_CONFIG, %zu, problem);\n",
-                           declared, export->lower, export->upper, i);
-            append_launch(export, &call, code->writer->text);
-            free(entry);
+        char *condition = hn_export_condition(code, step->condition);
+        if (strcmp(condition, "0") != 0) {
+            hn_text_printf(text, "    %ss = %s_step(%s_CONFIG, %zu, problem);\n%s", declared,
+                           export->lower, export->upper, i,
+                           strcmp(condition, "1") != 0 ? "    if (s.runs)\n        " : "    ");
+            append_launch(export, step, text);
             declared = "";
         }
-        hn_text_finish(&condition);
+        free(condition);
     }
 }
 
 static void write_calls(struct hn_export_writer *writer)
 {
-    const struct hn_export *export = writer->export;
-    struct hn_export_code code;
-    if (export->plan->pipeline != NULL) {
-        hn_export_describe_pipeline(writer);
-        return;
-    }
-    hn_export_code_make(writer, 0, &code);
-    if (writer->status == HN_OK)
-        write_launches(&code);
-    hn_export_code_finish(&code);
+    if (writer->plan->pipeline != NULL)
+        describe_pipeline(writer);
+    else
+        write_launches(&writer->codes[0], writer->text);
 }
 
 /* "  A: M * K elements of float4 (input)" */
@@ -301,8 +405,8 @@ static void append_typed(const struct hn_export *export, const struct hn_argumen
 
 static void write_all_arguments(struct hn_export_writer *writer)
 {
-    for (size_t i = 0; i < writer->export->plan->argument_count; i++) {
-        const struct hn_argument *argument = &writer->export->plan->arguments[i];
+    for (size_t i = 0; i < writer->plan->argument_count; i++) {
+        const struct hn_argument *argument = &writer->plan->arguments[i];
         if (!hn_argument_is_passed(argument))
             continue;
         if (argument->role == HN_ROLE_TEXTURE)
@@ -331,8 +435,8 @@ static size_t count_symbols(const struct hn_export *export)
 /* "    table: A" for each variable that the caller has to fill before a launch. */
 static void write_symbols(struct hn_export_writer *writer)
 {
-    for (size_t i = 0; i < writer->export->plan->argument_count; i++) {
-        const struct hn_argument *symbol = &writer->export->plan->arguments[i];
+    for (size_t i = 0; i < writer->plan->argument_count; i++) {
+        const struct hn_argument *symbol = &writer->plan->arguments[i];
         if (symbol->role != HN_ROLE_SYMBOL)
             continue;
         if (symbol->from != NULL)
@@ -361,43 +465,30 @@ const struct hn_export_part hn_export_head_parts[] = {
     {"calls", .write = write_calls},
     {"arguments", .write = write_all_arguments},
     {"symbols", .count = count_symbols, .write = write_symbols},
-    {"pipeline", .write = hn_export_append_pipeline},
+    {"pipeline", .write = write_pipeline},
     {"launches", .count = count_launches},
     {0},
 };
 
-static void insert_helpers(const struct hn_export *export, const char *header, struct hn_text *text)
-{
-    const char *place = strstr(header, helpers_place);
-    struct hn_text helpers = {0};
-    bool needs_math = false;
-    if (place == NULL) {
-        hn_text_append(text, header);
-        return;
-    }
-    hn_expression_append_c_helpers(place, export->lower, &helpers, &needs_math);
-    hn_text_append_bytes(text, header, (size_t)(place - header));
-    hn_text_append(text, needs_math ? "#include <math.h>\n\n" : "");
-    hn_text_append(text, helpers.length > 0 ? helpers.data : "");
-    hn_text_append(text, place + strlen(helpers_place));
-    text->failed = text->failed || helpers.failed;
-    hn_text_finish(&helpers);
-}
-
 enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *text,
                                 struct hn_error *err)
 {
-    struct hn_text filled = {0};
-    enum hn_status status = hn_export_need_plan(export, err);
-    if (status == HN_OK)
-        status = hn_export_write(export, hn_export_header_skeleton, &filled, err);
-    char *header = hn_text_take(&filled);
-    if (status == HN_OK && header == NULL)
-        status = hn_fail_memory(err);
-    if (status == HN_OK) {
-        insert_helpers(export, header, text);
-        status = text->failed ? hn_fail_memory(err) : HN_OK;
+    struct hn_text filled = {0}, helpers = {0};
+    bool needs_math = false;
+    if (hn_export_need_plan(export, err) != HN_OK)
+        return err->status;
+    hn_error_init(err);
+    hn_export_write(export, hn_export_header_skeleton, &filled, err);
+    char *header = hn_needed(hn_text_take(&filled));
+    char *place = strstr(header, helpers_place);
+    if (place != NULL) {
+        hn_expression_append_c_helpers(place, export->lower, &helpers, &needs_math);
+        hn_text_append_bytes(text, header, (size_t)(place - header));
+        hn_text_append(text, needs_math ? "#include <math.h>\n\n" : "");
+        hn_text_append(text, helpers.length > 0 ? helpers.data : "");
+        hn_text_finish(&helpers);
     }
+    hn_text_append(text, place == NULL ? header : place + strlen(helpers_place));
     free(header);
-    return status;
+    return err->status;
 }

@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "runtime/compile/source.h"
-#include "tuner/export/export_cases_part.h"
 #include "tuner/export/export_parts.h"
-#include "tuner/export/export_skeleton_parts.h"
 
 /* The header's macros are the prelude that the template was tuned with, line by line, each name
  * prefixed: so both can not differ. */
@@ -39,30 +37,23 @@ static bool next_definition(const char **line, struct definition *definition)
     return false;
 }
 
-static bool same_definition(const struct definition *a, const struct definition *b)
-{
-    return a->name_length == b->name_length && a->value_length == b->value_length &&
-           memcmp(a->name, b->name, a->name_length) == 0 &&
-           memcmp(a->value, b->value, a->value_length) == 0;
-}
-
 static bool has_definition(const char *prelude, const struct definition *wanted)
 {
-    struct definition definition;
-    while (next_definition(&prelude, &definition)) {
-        if (same_definition(&definition, wanted))
+    struct definition own;
+    while (next_definition(&prelude, &own))
+        if (own.name_length == wanted->name_length && own.value_length == wanted->value_length &&
+            memcmp(own.name, wanted->name, own.name_length) == 0 &&
+            memcmp(own.value, wanted->value, own.value_length) == 0)
             return true;
-    }
     return false;
 }
 
 static bool has_name(const char *prelude, const char *name, size_t length)
 {
-    struct definition definition;
-    while (next_definition(&prelude, &definition)) {
-        if (definition.name_length == length && memcmp(definition.name, name, length) == 0)
+    struct definition own;
+    while (next_definition(&prelude, &own))
+        if (own.name_length == length && memcmp(own.name, name, length) == 0)
             return true;
-    }
     return false;
 }
 
@@ -127,120 +118,121 @@ static void append_tuned(const struct hn_export *export, const struct hn_tuned *
 
 /* The words of problem values are needed by hone_…_select even where the template does not see
  * them. */
-static void append_problem_words(const struct hn_export *export, const char *prelude,
+static void append_problem_words(const struct hn_plan *plan, const char *prelude,
                                  struct hn_text *text)
 {
-    for (size_t i = 0; i < export->plan->problem_count; i++) {
-        const struct hn_word_list *list = hn_export_words(export, export->plan->problem[i]);
+    for (size_t i = 0; i < plan->problem_count; i++) {
+        const struct hn_word_list *list = hn_plan_find_words(plan, plan->problem[i]);
         for (size_t word = 0; list != NULL && word < list->count; word++) {
             struct hn_text name = {0};
             hn_text_printf(&name, "%s_%s", list->name, list->words[word]);
-            if (!name.failed && !has_name(prelude, name.data, name.length))
+            if (!has_name(prelude, name.data, name.length))
                 hn_text_printf(text, "#define %s %zu\n", name.data, word + 1);
             hn_text_finish(&name);
         }
     }
 }
 
-void hn_export_append_others(const struct hn_export *export, size_t config, const char *prelude,
-                             struct hn_text *text)
+void hn_export_make_macros(struct hn_export_code *code)
 {
-    append_problem_words(export, prelude, text);
-    append_tuned(export, export->configs[config], text);
-}
-
-/* Whether the first `count` configurations all have it. */
-static bool is_shared(char *const *preludes, size_t count, const struct definition *definition)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!has_definition(preludes[i], definition))
-            return false;
-    return true;
+    const struct hn_export *export = code->writer->export;
+    const struct hn_tuned *tuned = export->configs[code->config];
+    const struct hn_bindings *problem = &tuned->identity.problem, *point = &tuned->best.point;
+    struct hn_error *err = code->writer->err;
+    struct hn_text prelude = {0}, others = {0};
+    if (hn_failed(err))
+        return;
+    if (hn_source_append_prelude(export->plan, problem, point, &prelude, err) == HN_OK)
+        hn_source_append_hidden(export->plan, problem, point, &others, err);
+    char **macros = code->macros;
+    macros[HN_EXPORT_PRELUDE] = hn_needed(hn_text_take(&prelude));
+    append_problem_words(export->plan, macros[HN_EXPORT_PRELUDE], &others);
+    append_tuned(export, tuned, &others);
+    macros[HN_EXPORT_OTHERS] = hn_needed(hn_text_take(&others));
 }
 
 /* The prefixed definitions of a configuration that all share, or those that they do not. A word's
  * number stands for itself; a word is named. */
-static void write_definitions(const struct hn_export_writer *writer, char *const *preludes,
-                              size_t config, bool shared)
+static void write_definitions(const struct hn_export_writer *writer, size_t config, bool shared)
 {
-    const struct hn_export *export = writer->export;
-    const char *line = preludes[config];
-    struct definition definition;
-    while (next_definition(&line, &definition)) {
-        if (is_shared(preludes, export->count, &definition) == shared)
-            hn_text_printf(writer->text, "#define %s_%.*s %.*s\n", export->upper,
-                           (int)definition.name_length, definition.name,
-                           (int)definition.value_length, definition.value);
+    for (int of = 0; of < HN_EXPORT_MACROS; of++) {
+        const char *line = writer->codes[config].macros[of];
+        struct definition own;
+        while (next_definition(&line, &own)) {
+            size_t having = 0;
+            while (having < writer->export->count &&
+                   has_definition(writer->codes[having].macros[of], &own))
+                having++;
+            if ((having == writer->export->count) == shared)
+                hn_text_printf(writer->text, "#define %s_%.*s %.*s\n", writer->export->upper,
+                               (int)own.name_length, own.name, (int)own.value_length, own.value);
+        }
     }
 }
 
 /* A parameter named CONFIG would give HONE_MATMUL_CONFIG a second meaning. */
-static enum hn_status check_names(const struct hn_export_writer *writer)
+static void check_names(const struct hn_export_writer *writer)
 {
     static const char *const own[] = {"APPLY",        "UNAPPLY",      "CONFIG",       "CONFIGS",
                                       "CONFIG_COUNT", "TUNED_H",      "RESULT_COUNT", "STEP_COUNT",
                                       "DEFAULT",      "TUNED_PROBLEM"};
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
-        if (has_name(writer->preludes[0], own[i], strlen(own[i])) ||
-            has_name(writer->others[0], own[i], strlen(own[i])))
-            return hn_fail(writer->err, HN_ECONFIG,
-                           "the name '%s' can not be exported: %s_%s has a meaning of its own in "
-                           "the header; rename it "
-                           "in the config and the template",
-                           own[i], writer->export->upper, own[i]);
-    }
-    return HN_OK;
+    for (size_t i = 0; i < sizeof own / sizeof own[0] && !hn_failed(writer->err); i++)
+        if (has_name(writer->codes[0].macros[HN_EXPORT_PRELUDE], own[i], strlen(own[i])) ||
+            has_name(writer->codes[0].macros[HN_EXPORT_OTHERS], own[i], strlen(own[i])))
+            hn_fail(writer->err, HN_ECONFIG,
+                    "the name '%s' can not be exported: %s_%s has a meaning of its own in the "
+                    "header; rename it in the config and the template",
+                    own[i], writer->export->upper, own[i]);
 }
 
 /* What all configurations share, then what differs, under their numbers. */
 static void write_macros(struct hn_export_writer *writer)
 {
     const struct hn_export *export = writer->export;
-    hn_export_note(writer, check_names(writer));
-    write_definitions(writer, writer->preludes, 0, true);
-    write_definitions(writer, writer->others, 0, true);
-    for (size_t i = 0; i<export->count &&export->count> 1; i++) {
+    check_names(writer);
+    write_definitions(writer, 0, true);
+    if (export->count == 1)
+        return;
+    for (size_t i = 0; i < export->count; i++) {
         hn_text_printf(writer->text, "\n#%s %s_CONFIG == %zu /* ", i == 0 ? "if" : "elif",
                        export->upper, i);
         hn_bindings_append(writer->text, &export->configs[i]->identity.problem);
         hn_text_printf(writer->text, "%s%s */\n", hn_export_is_stale(export, i) ? "; STALE" : "",
                        export->configs[i]->simulated ? "; SIMULATED" : "");
-        write_definitions(writer, writer->preludes, i, false);
-        write_definitions(writer, writer->others, i, false);
+        write_definitions(writer, i, false);
     }
-    hn_text_append(writer->text, export->count > 1 ? "#endif\n" : "");
+    hn_text_append(writer->text, "#endif\n");
 }
 
-/* A configuration at whose point the values of `freeze` are constants, which has the names of all;
- * or one at which they are not. The first, where all are alike. */
-static size_t find_prelude(const struct hn_export *export, bool frozen)
+/* Of a configuration at whose point the values of `freeze` are constants, which has the names of
+ * all; or one at which they are not. The first, where all are alike. */
+static const char *find_prelude(const struct hn_export_writer *writer, bool frozen)
 {
-    int found = hn_export_find_freezing(export, frozen);
-    return found < 0 ? 0 : (size_t)found;
+    int found = hn_export_find_freezing(writer->export, frozen);
+    return writer->codes[found < 0 ? 0 : found].macros[HN_EXPORT_PRELUDE];
 }
 
 /* A line for each name that the template reads: "#define K HONE_MATMUL_K". Some configurations may
  * not have it. */
 static void write_apply(struct hn_export_writer *writer)
 {
-    const char *thawed = writer->preludes[find_prelude(writer->export, false)];
-    const char *line = writer->preludes[find_prelude(writer->export, true)];
+    const char *thawed = find_prelude(writer, false), *line = find_prelude(writer, true);
+    const char *upper = writer->export->upper;
     struct definition definition;
     while (next_definition(&line, &definition)) {
         int length = (int)definition.name_length;
         bool in_all = has_name(thawed, definition.name, definition.name_length);
         if (!in_all)
-            hn_text_printf(writer->text, "#ifdef %s_%.*s\n", writer->export->upper, length,
-                           definition.name);
-        hn_text_printf(writer->text, "#define %.*s %s_%.*s\n", length, definition.name,
-                       writer->export->upper, length, definition.name);
+            hn_text_printf(writer->text, "#ifdef %s_%.*s\n", upper, length, definition.name);
+        hn_text_printf(writer->text, "#define %.*s %s_%.*s\n", length, definition.name, upper,
+                       length, definition.name);
         hn_text_append(writer->text, in_all ? "" : "#endif\n");
     }
 }
 
 static void write_unapply(struct hn_export_writer *writer)
 {
-    const char *line = writer->preludes[find_prelude(writer->export, true)];
+    const char *line = find_prelude(writer, true);
     struct definition definition;
     while (next_definition(&line, &definition))
         hn_text_printf(writer->text, "#undef %.*s\n", (int)definition.name_length, definition.name);
@@ -281,7 +273,7 @@ static void write_rows(struct hn_export_writer *writer)
 
 static void write_columns(struct hn_export_writer *writer)
 {
-    const struct hn_plan *plan = writer->export->plan;
+    const struct hn_plan *plan = writer->plan;
     hn_text_append(writer->text, "config, ");
     for (size_t i = 0; i < plan->parameter_count; i++)
         hn_export_append_wrapped(writer->text, "\n * ", "%s, ", plan->parameters[i]);
@@ -292,14 +284,14 @@ static void write_columns(struct hn_export_writer *writer)
 
 static void write_problem_names(struct hn_export_writer *writer)
 {
-    const struct hn_plan *plan = writer->export->plan;
+    const struct hn_plan *plan = writer->plan;
     for (size_t i = 0; i < plan->problem_count; i++)
         hn_text_printf(writer->text, "%s%s", i > 0 ? ", " : "", plan->problem[i]);
 }
 
 static void write_tuned_problem(struct hn_export_writer *writer)
 {
-    const struct hn_plan *plan = writer->export->plan;
+    const struct hn_plan *plan = writer->plan;
     for (size_t i = 0; i < plan->problem_count; i++)
         hn_export_append_wrapped(writer->text, "\\\n    ", "%s_TUNED_%s%s", writer->export->upper,
                                  plan->problem[i], i + 1 < plan->problem_count ? ", " : "");

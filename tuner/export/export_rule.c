@@ -4,10 +4,7 @@
 #include <string.h>
 
 #include "runtime/plan/launch_program.h"
-#include "tuner/export/export_cases_part.h"
-#include "tuner/export/export_family_part.h"
 #include "tuner/export/export_parts.h"
-#include "tuner/export/export_skeleton_parts.h"
 
 /* The rule of cache/family/rule.h as C: the same choice, told by the same loss. */
 
@@ -42,12 +39,10 @@ static void name_slots(struct rule_writer *out)
 {
     for (size_t i = 0; i < out->rule->value_count; i++) {
         const struct hn_rule_value *value = &out->rule->values[i];
-        const struct hn_word_list *list = hn_export_words(out->writer->export, value->name);
+        const struct hn_word_list *list = hn_plan_find_words(out->writer->plan, value->name);
         struct hn_text name = {0};
         hn_text_printf(&name, "own_%s", value->name);
-        out->names[i] = hn_text_take(&name);
-        if (out->names[i] == NULL)
-            hn_export_note(out->writer, hn_fail_memory(out->writer->err));
+        out->names[i] = hn_needed(hn_text_take(&name));
         out->slots[i] = (struct hn_c_slot){
             .name = out->names[i],
             .real = value->word_count == 0 && is_real(out, i),
@@ -72,16 +67,13 @@ static bool is_truth(const struct hn_rule *rule, const struct hn_rule_feature *f
 static void write_features(struct rule_writer *out)
 {
     struct hn_export_writer *writer = out->writer;
-    for (size_t i = 0; i < out->rule->feature_count && writer->status == HN_OK; i++) {
+    for (size_t i = 0; i < out->rule->feature_count && !hn_failed(writer->err); i++) {
         const struct hn_rule_feature *feature = &out->rule->features[i];
         struct hn_text text = {0};
         out->is_truth[i] = is_truth(out->rule, feature);
-        hn_export_note(writer,
-                       hn_expression_append_c(feature->expression, out->slots,
-                                              writer->export->lower, NULL, &text, writer->err));
-        out->features[i] = hn_text_take(&text);
-        if (writer->status == HN_OK && out->features[i] == NULL)
-            hn_export_note(writer, hn_fail_memory(writer->err));
+        hn_expression_append_c(feature->expression, out->slots, writer->export->lower, NULL, &text,
+                               writer->err);
+        out->features[i] = hn_needed(hn_text_take(&text));
     }
 }
 
@@ -324,17 +316,13 @@ static void write_node(const struct rule_writer *out, size_t place, int indent)
 /* With what the rule's values and features are in C. */
 static void write_with(struct hn_export_writer *writer, void (*write)(struct rule_writer *out))
 {
-    struct rule_writer *out = calloc(1, sizeof *out);
-    if (out == NULL) {
-        hn_export_note(writer, hn_fail_memory(writer->err));
-        return;
-    }
+    struct rule_writer *out = hn_need(1, sizeof *out);
     out->writer = writer;
     out->rule = rule_of(writer->export);
     name_slots(out);
     write_features(out);
     measure_depths(out);
-    if (writer->status == HN_OK)
+    if (!hn_failed(writer->err))
         write(out);
     for (size_t i = 0; i < HN_RULE_CONFIGURATIONS_MOST; i++)
         hn_text_finish(&out->usable[i]);

@@ -3,21 +3,16 @@
 #include <string.h>
 
 #include "cache/store/lookup.h"
-#include "tuner/export/export_cases_part.h"
 #include "tuner/export/export_parts.h"
-#include "tuner/export/export_skeleton_parts.h"
 
 /* The graded lookup of cache/store/lookup.h as C: the same grades, distances and ties, so that
  * header and library give the same answer. */
 
 /* The results in the order of hn_lookup_order, by their numbers: the first of equally good ones is
  * taken. */
-static enum hn_status sort_results(const struct hn_export *export, size_t **sorted,
-                                   struct hn_error *err)
+static size_t *sort_results(const struct hn_export *export)
 {
-    size_t *order = calloc(export->result_count, sizeof *order);
-    if (order == NULL)
-        return hn_fail_memory(err);
+    size_t *order = hn_need(export->result_count, sizeof *order);
     for (size_t i = 0; i < export->result_count; i++) {
         size_t place = i;
         for (; place > 0 &&
@@ -26,8 +21,7 @@ static enum hn_status sort_results(const struct hn_export *export, size_t **sort
             order[place] = order[place - 1];
         order[place] = i;
     }
-    *sorted = order;
-    return HN_OK;
+    return order;
 }
 
 void hn_export_append_row(const struct hn_export *export, const struct hn_tuned *tuned,
@@ -46,9 +40,8 @@ void hn_export_append_row(const struct hn_export *export, const struct hn_tuned 
 static void write_results(struct hn_export_writer *writer)
 {
     const struct hn_export *export = writer->export;
-    size_t *sorted = NULL;
-    hn_export_note(writer, sort_results(export, &sorted, writer->err));
-    for (size_t i = 0; i < export->result_count && sorted != NULL; i++)
+    size_t *sorted = sort_results(export);
+    for (size_t i = 0; i < export->result_count; i++)
         hn_export_append_row(export, export->results[sorted[i]], export->config_of[sorted[i]],
                              writer->text);
     free(sorted);
@@ -141,7 +134,7 @@ static void write_distances(struct hn_export_writer *writer)
     for (size_t i = 0; i < problem->count; i++) {
         const char *name = problem->names[i];
         hn_text_printf(writer->text,
-                       hn_export_words(writer->export, name) != NULL
+                       hn_plan_find_words(writer->plan, name) != NULL
                            ? "        own.unlike += row->problem.%s != problem.%s;\n"
                            : "        own.distance *= hone_ratio((double)row->problem.%s, "
                              "(double)problem.%s);\n",

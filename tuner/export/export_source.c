@@ -17,13 +17,18 @@ static const char *find_file(const struct hn_stored_plan *stored, const char *na
     return NULL;
 }
 
-const char *hn_export_template(const struct hn_export *export)
+const char *hn_export_template(const struct hn_export *export, struct hn_error *err)
 {
     const char *path = export->plan->template_path;
     const char *slash = strrchr(path, '/');
     const char *base = slash == NULL ? path : slash + 1;
     const char *text = find_file(&export->stored, path, strlen(path));
-    return text != NULL ? text : find_file(&export->stored, base, strlen(base));
+    if (text == NULL)
+        text = find_file(&export->stored, base, strlen(base));
+    if (text == NULL && !hn_failed(err))
+        hn_fail(err, HN_EFORMAT, "the cache keeps a plan of '%s', but not its template %s",
+                export->kernel, path);
+    return text;
 }
 
 /* The name between the quotes of an #include line, or NULL. */
@@ -101,13 +106,11 @@ static void append_measurement(const struct hn_export *export, struct hn_text *t
     hn_text_printf(text, "\n// nvcc -arch=%s", name);
 }
 
-static enum hn_status append_head(const struct hn_export *export, struct hn_text *text,
-                                  struct hn_error *err)
+static void append_head(const struct hn_export *export, struct hn_text *text, struct hn_error *err)
 {
-    struct hn_source source = {0};
-    enum hn_status status = hn_export_make_source(export, export->configs[0], &source, err);
-    if (status != HN_OK)
-        return status;
+    struct hn_source source;
+    if (hn_failed(err) || hn_export_make_source(export, export->configs[0], &source, err) != HN_OK)
+        return;
     if (export->untuned)
         hn_text_printf(text, "// %s, NOT TUNED: at the defaults of its config\n// nvcc",
                        export->kernel);
@@ -119,25 +122,21 @@ static enum hn_status append_head(const struct hn_export *export, struct hn_text
         hn_text_printf(text, "%s%s", i == 0 ? "; launch " : ", ", source.entries[i]);
     hn_text_append(text, "\n");
     hn_source_finish(&source);
-    return HN_OK;
 }
 
 enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *text,
                                 struct hn_error *err)
 {
-    enum hn_status status = hn_export_need_plan(export, err);
-    if (status != HN_OK)
-        return status;
-    const char *template = hn_export_template(export);
-    if (template == NULL)
-        return hn_fail(err, HN_EFORMAT, "the cache keeps a plan of '%s', but not its template %s",
-                       export->kernel, export->plan->template_path);
-    status = append_head(export, text, err);
-    if (status == HN_OK)
-        status = hn_source_append_prelude(export->plan, &export->configs[0]->identity.problem,
-                                          &export->configs[0]->best.point, text, err);
-    if (status != HN_OK)
-        return status;
-    append_inlined(export, template, 0, text);
-    return text->failed ? hn_fail_memory(err) : HN_OK;
+    const struct hn_tuned *tuned = export->configs[0];
+    if (hn_export_need_plan(export, err) != HN_OK)
+        return err->status;
+    hn_error_init(err);
+    const char *template = hn_export_template(export, err);
+    append_head(export, text, err);
+    if (!hn_failed(err))
+        hn_source_append_prelude(export->plan, &tuned->identity.problem, &tuned->best.point, text,
+                                 err);
+    if (!hn_failed(err))
+        append_inlined(export, template, 0, text);
+    return err->status;
 }

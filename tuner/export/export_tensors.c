@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/plan/launch.h"
-#include "tuner/export/export_cases_part.h"
 #include "tuner/export/export_parts.h"
-#include "tuner/export/export_skeleton_parts.h"
 
 /* Tensor maps in C: what each says for a configuration and problem, and a function that encodes it.
  */
@@ -37,60 +35,60 @@ static const char *type_name(enum hn_element element)
     return names[element];
 }
 
-/* "(problem.M > 64 || …)": one of the steps that take it runs; "0" where none ever does. */
-static void append_taken(const struct hn_export_code *code, size_t map, struct hn_text *text)
+/* "s.taken = (problem.M > 64 || …);": one of the steps that take it runs. False where none ever
+ * does. */
+static bool append_taken(const struct hn_export_code *code, size_t map, struct hn_text *text)
 {
-    const struct hn_plan *plan = code->export->plan;
-    const char *separator = "(";
+    const struct hn_plan *plan = code->writer->plan;
+    const char *separator = "s.taken = (";
     for (size_t s = 0; s < plan->step_count; s++) {
         const struct hn_step *step = &plan->steps[s];
-        struct hn_text condition = {0};
         bool takes = false;
         for (size_t i = 0; i < step->argument_count; i++)
             takes = takes || step->arguments[i] == map;
-        if (takes)
-            hn_export_append_condition(code, step->condition, &condition);
-        if (condition.length > 0 && strcmp(condition.data, "0") != 0) {
-            hn_text_printf(text, "%s%s", separator, condition.data);
+        if (!takes)
+            continue;
+        char *condition = hn_export_condition(code, step->condition);
+        if (strcmp(condition, "0") != 0) {
+            hn_text_printf(text, "%s%s", separator, condition);
             separator = " || ";
         }
-        text->failed = text->failed || condition.failed;
-        hn_text_finish(&condition);
+        free(condition);
     }
-    hn_text_append(text, separator[0] == '(' ? "0" : ")");
+    hn_text_append(text, text->length > 0 ? ");" : "");
+    return text->length > 0;
 }
 
 /* The statements of one map, in the order in which they stand. */
-struct statements {
-    struct hn_export_cases *cases;
+struct map_case {
+    const struct hn_export_cases *cases;
     const struct hn_export_code *code;
-    size_t step, count;
+    size_t number, count;
 };
 
 enum { STATEMENTS_MOST = 2 + 4 * HN_TENSOR_RANK + HN_TENSOR_SETTING_COUNT };
 
-static void set_text(struct statements *statements, struct hn_text *text)
+static void set_text(struct map_case *own, struct hn_text *text)
 {
-    hn_export_cases_set(statements->cases, statements->code->config, statements->step,
-                        statements->count++, text);
-    hn_text_finish(text);
+    *hn_export_cases_at(own->cases, own->code->config, own->number, own->count++) =
+        hn_needed(hn_text_take(text));
 }
 
-static void set_list(struct statements *statements, const char *member,
-                     struct hn_expression *const *list, size_t count)
+static void set_list(struct map_case *own, const char *member, struct hn_expression *const *list,
+                     size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct hn_text text = {0};
         hn_text_printf(&text, "s.%s[%zu] = ", member, i);
-        hn_export_append_number(statements->code, list[i], "", &text);
+        hn_export_append_number(own->code, list[i], "", &text);
         hn_text_append(&text, ";");
-        set_text(statements, &text);
+        set_text(own, &text);
     }
-    statements->count += HN_TENSOR_RANK - count;
+    own->count += HN_TENSOR_RANK - count;
 }
 
 /* What is read outside is that of the tuned problem, since C has no words. */
-static void set_settings(struct statements *statements, const struct hn_tensor_map *map,
+static void set_settings(struct map_case *own, const struct hn_tensor_map *map,
                          const struct hn_tensor *tensor)
 {
     static const char *const members[HN_TENSOR_SETTING_COUNT] = {
@@ -105,104 +103,96 @@ static void set_settings(struct statements *statements, const struct hn_tensor_m
         if (i == HN_TENSOR_FILL)
             hn_text_printf(&text, "%d", (int)tensor->settings[i]);
         else
-            hn_export_append_number(statements->code, map->settings[i], "0", &text);
+            hn_export_append_number(own->code, map->settings[i], "0", &text);
         hn_text_append(&text, ";");
-        set_text(statements, &text);
+        set_text(own, &text);
     }
 }
 
-static void set_map(struct hn_export_cases *cases, const struct hn_export_code *code, size_t i)
+static void set_map(const struct hn_export_cases *cases, const struct hn_export_code *code,
+                    size_t argument)
 {
     const struct hn_plan *plan = code->plan;
-    const struct hn_argument *argument = &plan->arguments[i];
-    const struct hn_argument *over = &plan->arguments[hn_plan_source(plan, i)];
-    const struct hn_tensor_map *map = &argument->tensor_map;
-    struct statements statements = {cases, code, hn_export_map_number(plan, i), 0};
-    struct hn_text taken = {0}, rest = {0};
+    const struct hn_argument *over = &plan->arguments[hn_plan_source(plan, argument)];
+    const struct hn_tensor_map *map = &plan->arguments[argument].tensor_map;
+    struct map_case own = {cases, code, hn_export_map_number(plan, argument), 0};
+    struct hn_text text = {0};
     struct hn_tensor tensor;
-    append_taken(code, i, &rest);
-    bool never = rest.data != NULL && strcmp(rest.data, "0") == 0;
-    hn_text_printf(&taken, "s.taken = %s;", rest.data == NULL ? "0" : rest.data);
-    hn_text_finish(&rest);
-    if (never) { /* its fields need not have values */
-        hn_text_finish(&taken);
-        return;
+    if (!append_taken(code, argument, &text) || hn_failed(code->writer->err)) {
+        hn_text_finish(&text);
+        return; /* its fields need not have values */
     }
-    set_text(&statements, &taken);
-    hn_export_note(code->writer, hn_argument_evaluate_tensor(argument, over, code->values, &tensor,
-                                                             code->writer->err));
-    if (code->writer->status != HN_OK)
+    set_text(&own, &text);
+    if (hn_argument_evaluate_tensor(&plan->arguments[argument], over, code->values, &tensor,
+                                    code->writer->err) != HN_OK)
         return;
-    hn_text_printf(&rest,
+    hn_text_printf(&text,
                    "s.type = CU_TENSOR_MAP_DATA_TYPE_%s, s.element_bytes = %zu, s.rank = %zu, "
                    "s.bytes = size.%s_size;",
                    type_name(over->element), hn_element_size(over->element), map->rank, over->name);
-    set_text(&statements, &rest);
-    set_list(&statements, "dims", map->dims, map->rank);
-    set_list(&statements, "strides", map->strides, map->stride_count);
-    set_list(&statements, "box", map->box, map->box_count);
-    set_list(&statements, "element_strides", map->element_strides, map->element_stride_count);
-    set_settings(&statements, map, &tensor);
-}
-
-static void set_maps(struct hn_export_cases *cases, const struct hn_export_code *code,
-                     const void *context)
-{
-    const struct hn_plan *plan = context;
-    for (size_t i = 0; i < plan->argument_count && code->writer->status == HN_OK; i++)
-        if (is_map(plan, i))
-            set_map(cases, code, i);
+    set_text(&own, &text);
+    set_list(&own, "dims", map->dims, map->rank);
+    set_list(&own, "strides", map->strides, map->stride_count);
+    set_list(&own, "box", map->box, map->box_count);
+    set_list(&own, "element_strides", map->element_strides, map->element_stride_count);
+    set_settings(&own, map, &tensor);
 }
 
 static void write_body(struct hn_export_writer *writer)
 {
-    hn_export_write_cases(writer, count_tensor_maps(writer->export), STATEMENTS_MOST, set_maps,
-                          writer->export->plan);
+    struct hn_export_cases cases =
+        hn_export_cases_begin(writer, count_tensor_maps(writer->export), STATEMENTS_MOST);
+    for (size_t c = 0; c < cases.configs; c++)
+        for (size_t i = 0; i < writer->plan->argument_count; i++)
+            if (is_map(writer->plan, i))
+                set_map(&cases, &writer->codes[c], i);
+    hn_export_cases_write(&cases, false);
 }
 
 /* "A_map over A, B_map over B" */
 static void write_names(struct hn_export_writer *writer)
 {
-    const struct hn_plan *plan = writer->export->plan;
     const char *separator = "";
-    for (size_t i = 0; i < plan->argument_count; i++) {
-        if (!is_map(plan, i))
+    for (size_t i = 0; i < writer->plan->argument_count; i++) {
+        const struct hn_argument *map = &writer->plan->arguments[i];
+        if (!is_map(writer->plan, i))
             continue;
-        hn_text_printf(writer->text, "%s%s over %s", separator, plan->arguments[i].name,
-                       plan->arguments[i].from);
+        hn_text_printf(writer->text, "%s%s over %s", separator, map->name, map->from);
         separator = ", ";
     }
 }
 
 static void write_functions(struct hn_export_writer *writer)
 {
-    const struct hn_export *export = writer->export;
-    const struct hn_plan *plan = export->plan;
-    for (size_t i = 0; i < plan->argument_count; i++)
-        if (is_map(plan, i))
+    const char *lower = writer->export->lower;
+    for (size_t i = 0; i < writer->plan->argument_count; i++) {
+        const struct hn_argument *map = &writer->plan->arguments[i];
+        if (is_map(writer->plan, i))
             hn_text_printf(
                 writer->text,
                 "static inline CUresult %s_%s(int config, struct %s_problem problem, const void "
                 "*buffer_%s,\n    hone_encoder *encode, CUtensorMap *map)\n{\n    return "
                 "hone_encode(%s_tensor(config, %zu, problem), buffer_%s, encode, map);\n}\n",
-                export->lower, plan->arguments[i].name, export->lower, plan->arguments[i].from,
-                export->lower, hn_export_map_number(plan, i), plan->arguments[i].from);
+                lower, map->name, lower, map->from, lower, hn_export_map_number(writer->plan, i),
+                map->from);
+    }
 }
 
 /* What a launch makes of the buffers that it is given. */
 static void write_encoding(struct hn_export_writer *writer)
 {
-    const struct hn_export *export = writer->export;
-    const struct hn_plan *plan = export->plan;
-    for (size_t i = 0; i < plan->argument_count; i++)
-        if (is_map(plan, i))
+    const char *lower = writer->export->lower;
+    for (size_t i = 0; i < writer->plan->argument_count; i++) {
+        const struct hn_argument *map = &writer->plan->arguments[i];
+        size_t number = hn_export_map_number(writer->plan, i);
+        if (is_map(writer->plan, i))
             hn_text_printf(
                 writer->text,
                 "    if (result == CUDA_SUCCESS && %s_tensor(config, %zu, problem).taken)\n"
                 "        result = %s_%s(config, problem, (const void *)(uintptr_t)argument_%s,\n"
                 "                       cuTensorMapEncodeTiled, &maps[%zu]);\n",
-                export->lower, hn_export_map_number(plan, i), export->lower,
-                plan->arguments[i].name, plan->arguments[i].from, hn_export_map_number(plan, i));
+                lower, number, lower, map->name, map->from, number);
+    }
 }
 
 const struct hn_export_part hn_export_tensor_parts[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "cache/record/record_json.h"
 #include "tuner/export/export.h"
 
@@ -49,7 +50,7 @@ static json_t *config_json(const struct hn_tuned *tuned)
     const struct hn_timing *timing = &best->timing;
     struct hn_text date = {0};
     hn_export_append_date(&date, best->time);
-    char *day = hn_text_take(&date);
+    char *day = hn_needed(hn_text_take(&date));
     json_t *json = json_pack(
         "{s:o, s:o, s:o, s:{s:f, s:f, s:f, s:b}, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:b, "
         "s:b, s:s, s:s, s:s, s:f}",
@@ -63,8 +64,8 @@ static json_t *config_json(const struct hn_tuned *tuned)
         error_json(&best->verdict, best->verdict.tolerance), "resources",
         resources_json(&best->resources), "version", version_json(&tuned->version), "points",
         (json_int_t)tuned->points, "simulated", tuned->simulated, "stale", tuned->stale, "date",
-        day == NULL ? "" : day, "machine", tuned->origin.machine, "source", tuned->origin.source,
-        "imported", tuned->origin.imported);
+        day, "machine", tuned->origin.machine, "source", tuned->origin.source, "imported",
+        tuned->origin.imported);
     free(day);
     return json;
 }
@@ -86,8 +87,7 @@ enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *te
             "the results of '%s' can not be said in JSON: a name is not UTF-8, or there is "
             "not enough memory",
             export->kernel);
-    hn_text_append(text, dump);
-    hn_text_append(text, "\n");
+    hn_text_printf(text, "%s\n", dump);
     free(dump);
-    return text->failed ? hn_fail_memory(err) : HN_OK;
+    return HN_OK;
 }
