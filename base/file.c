@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,6 +221,25 @@ enum hn_status hn_file_write(const char *path, const void *data, size_t size, st
 finish_name:
     hn_text_finish(&name);
     return status;
+}
+
+double hn_file_number(const char *path, const char *key, double without)
+{
+    double number = without;
+    bool found = false;
+    char line[128];
+    FILE *file = fopen(path, "re");
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
+        char *text = line + strlen(key);
+        char *end = line;
+        found = strncmp(line, key, strlen(key)) == 0;
+        double value = found ? hn_c_strtod(text, &end) : 0;
+        if (found && end != text && isfinite(value))
+            number = value;
+    }
+    if (file != NULL)
+        fclose(file);
+    return number;
 }
 
 static const char prefix[] = "hone-scratch-";

@@ -27,6 +27,9 @@ enum hn_status hn_file_write(const char *path, const void *data, size_t size, st
 /* All of it, however many calls that takes; false with errno set. */
 bool hn_file_write_all(int fd, const void *data, size_t size);
 
+/* The number behind `key` at the beginning of a line of a small file of the system, or `without`. */
+double hn_file_number(const char *path, const char *key, double without);
+
 /* A folder for files of a process, below $TMPDIR or /tmp, that nobody else can read. */
 struct hn_scratch {
     char path[512];

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/run.h"
-#include "base/text.h"
 
 enum { PAGE = 4096, GUARD = 65536, PATTERN = 0xa5 };
 
@@ -171,33 +171,12 @@ bool hn_host_buffer_check(struct hn_host_buffer *buffer, int64_t *offset)
     return false;
 }
 
-/* The number behind `key` at the beginning of a line; `without` when the file does not say. */
-static double read_number(const char *path, const char *key, double without)
-{
-    double number = without;
-    char line[128];
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return without;
-    while (fgets(line, sizeof line, file) != NULL) {
-        char *end;
-        char *text = line + strlen(key);
-        if (strncmp(line, key, strlen(key)) != 0)
-            continue;
-        double found = hn_c_strtod(text, &end);
-        number = end != text && isfinite(found) ? found : without;
-        break;
-    }
-    fclose(file);
-    return number;
-}
-
 /* Of a control group, what it keeps of files and has not used for long makes room when asked to. */
 static double read_group(void)
 {
-    double most = read_number("/sys/fs/cgroup/memory.max", "", INFINITY);
-    double used = read_number("/sys/fs/cgroup/memory.current", "", 0.0);
-    double files = read_number("/sys/fs/cgroup/memory.stat", "inactive_file ", 0.0);
+    double most = hn_file_number("/sys/fs/cgroup/memory.max", "", INFINITY);
+    double used = hn_file_number("/sys/fs/cgroup/memory.current", "", 0.0);
+    double files = hn_file_number("/sys/fs/cgroup/memory.stat", "inactive_file ", 0.0);
     return fmax(0.0, most - fmax(0.0, used - files));
 }
 
@@ -206,7 +185,7 @@ static double read_group(void)
  * pins pages without asking for it. */
 static double host_memory_available(void)
 {
-    return fmin(1024 * read_number("/proc/meminfo", "MemAvailable:", INFINITY), read_group());
+    return fmin(1024 * hn_file_number("/proc/meminfo", "MemAvailable:", INFINITY), read_group());
 }
 
 /* Of what is free, so that the machine stays usable: pages of managed memory are moved by faults,

@@ -11,7 +11,6 @@
 #include "runtime/compile/compile_internal.h"
 #include "runtime/compile/cubin.h"
 #include "runtime/compile/host_headers.h"
-#include "runtime/device/device.h"
 #include "runtime/plan/option_list.h"
 
 /* One compilation by NVRTC. */
@@ -82,7 +81,7 @@ static void check_options(const struct hn_compile_request *request, struct hn_er
 static bool is_given(const struct hn_compile_request *request, const char *name)
 {
     for (size_t i = 0; i < request->include_count; i++) {
-        if (strcmp(request->include_names[i], name) == 0)
+        if (strcmp(request->includes[i].name, name) == 0)
             return true;
     }
     for (size_t i = 0; i < request->option_count; i++) {
@@ -114,8 +113,8 @@ static void create_program(struct compilation *compilation, struct hn_error *err
     }
     const char **texts = names + most;
     for (size_t i = 0; i < count; i++) {
-        names[i] = request->include_names[i];
-        texts[i] = request->include_texts[i];
+        names[i] = request->includes[i].name;
+        texts[i] = request->includes[i].text;
     }
     for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++) {
         const struct hn_host_header *header = &hn_host_headers[i];
@@ -332,35 +331,30 @@ enum hn_status hn_compiler_version(enum hn_compiler compiler, const struct hn_nv
     return HN_OK;
 }
 
-enum hn_status hn_compile_source(const struct hn_nvrtc *nvrtc, const struct hn_source *source,
-                                 const char *architecture, struct hn_image *image,
-                                 struct hn_error *err)
+struct hn_compile_request hn_compile_request_of(const struct hn_source *source,
+                                                const char *architecture,
+                                                char name[HN_ARCHITECTURE_SIZE])
 {
-    const struct hn_template *template = source->template;
-    char name[HN_ARCHITECTURE_SIZE];
     hn_architecture_name(architecture, source->arch_specific, name);
-    const char **names = calloc(2 * template->include_count + 1, sizeof *names);
-    if (names == NULL)
-        return hn_fail_memory(err);
-    const char **texts = names + template->include_count;
-    for (size_t i = 0; i < template->include_count; i++) {
-        names[i] = template->includes[i].name;
-        texts[i] = template->includes[i].text;
-    }
-    const struct hn_compile_request request = {
+    return (struct hn_compile_request){
         .compiler = source->compiler,
-        .name = template->path,
+        .name = source->template->path,
         .text = source->text,
-        .include_names = names,
-        .include_texts = texts,
-        .include_count = template->include_count,
+        .includes = source->template->includes,
+        .include_count = source->template->include_count,
         .entries = (const char *const *)source->entries,
         .entry_count = source->entry_count,
         .options = (const char *const *)source->options,
         .option_count = source->option_count,
         .architecture = name,
     };
-    enum hn_status status = hn_compile(nvrtc, &request, image, err);
-    free(names);
-    return status;
+}
+
+enum hn_status hn_compile_source(const struct hn_nvrtc *nvrtc, const struct hn_source *source,
+                                 const char *architecture, struct hn_image *image,
+                                 struct hn_error *err)
+{
+    char name[HN_ARCHITECTURE_SIZE];
+    const struct hn_compile_request request = hn_compile_request_of(source, architecture, name);
+    return hn_compile(nvrtc, &request, image, err);
 }

@@ -5,14 +5,14 @@
 #include "runtime/compile/image.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/compile/source.h"
+#include "runtime/device/device.h"
 
-/* For a compile worker: self-contained and free of any plan. Borrows all. */
+/* For a compile worker: self-contained and free of any plan. Borrows all, but where it was read (process/message.h). */
 struct hn_compile_request {
     enum hn_compiler compiler;
     const char *name; /* of the program: the template's absolute path */
     const char *text;
-    const char *const *include_names;
-    const char *const *include_texts;
+    const struct hn_template_include *includes;
     size_t include_count;
     const char *const *entries;
     size_t entry_count;
@@ -26,7 +26,9 @@ struct hn_compile_request {
  * --modify-stack-limit=false; nvcc gets what it has of these. */
 enum hn_status hn_compile(const struct hn_nvrtc *nvrtc, const struct hn_compile_request *request,
                           struct hn_image *image, struct hn_error *err);
-/* The same of an instantiated template. */
+/* The same of an instantiated template; the request for it, which borrows it and `name`. */
+struct hn_compile_request hn_compile_request_of(const struct hn_source *source, const char *architecture,
+                                                char name[HN_ARCHITECTURE_SIZE]);
 enum hn_status hn_compile_source(const struct hn_nvrtc *nvrtc, const struct hn_source *source, const char *architecture,
                                  struct hn_image *image, struct hn_error *err);
 /* "13.0", or "nvcc 13.0.88": the compiler's part of a version. */

@@ -84,7 +84,7 @@ static size_t append_templates(const struct hn_compile_request *request, const c
 {
     size_t count = hn_kernel_templates_append(request->text, name, list);
     for (size_t i = 0; i < request->include_count; i++)
-        count += hn_kernel_templates_append(request->include_texts[i], name, list);
+        count += hn_kernel_templates_append(request->includes[i].text, name, list);
     return count;
 }
 

@@ -240,8 +240,8 @@ static size_t find_include(const struct hn_compile_request *request,
 {
     size_t i = 0;
     while (i < request->include_count &&
-           (strlen(request->include_names[i]) != include->length ||
-            strncmp(request->include_names[i], include->name, include->length) != 0))
+           (strlen(request->includes[i].name) != include->length ||
+            strncmp(request->includes[i].name, include->name, include->length) != 0))
         i++;
     return i;
 }
@@ -366,8 +366,8 @@ static void write_program(const struct hn_compile_request *request,
         struct hn_text text;
         char name[64];
         hn_text_init(&text);
-        append_line(&text, 1, request->include_names[i]);
-        append_source(request, request->include_texts[i], &text);
+        append_line(&text, 1, request->includes[i].name);
+        append_source(request, request->includes[i].text, &text);
         snprintf(name, sizeof name, "include_%zu.h", i);
         write_file(scratch, name, &text, err);
     }

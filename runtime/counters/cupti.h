@@ -6,11 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
-
 /* CUPTI's range profiler as far as we use it, loaded at run time: drivers come without CUPTI, and toolkits and wheels do
- * not always bring its headers, of which one is C++. Every function takes one structure, which begins with its size: by that the library knows which members
- * its caller knows, so that a newer one serves an older caller. The range profiler is there from CUDA 12.6 on. */
+ * not always bring its headers, of which one is C++. Every function takes one structure, which begins with its size: by
+ * that the library knows which members its caller knows, so that a newer one serves an older caller. The range profiler
+ * is there from CUDA 12.6 on. */
 
 #define HN_CUPTI_HEAD                                                                                                  \
     size_t size; /* HN_CUPTI_SIZE */                                                                                   \
@@ -179,11 +178,5 @@ struct hn_cupti {
     HN_CUPTI_FUNCTIONS(X)
 #undef X
 };
-
-/* $HONE_CUPTI (a file) alone where it is set; else where toolkit and wheels are looked for. HN_ERUN says how to get it. */
-enum hn_status hn_cupti_open(struct hn_cupti *cupti, struct hn_error *err);
-void hn_cupti_close(struct hn_cupti *cupti);
-/* HN_OK for success; otherwise HN_ERUN: what could not be done, why, and where it helps, how it is allowed. */
-enum hn_status hn_cupti_check(const struct hn_cupti *cupti, int result, const char *what, struct hn_error *err);
 
 #endif

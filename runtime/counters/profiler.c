@@ -5,7 +5,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "runtime/counters/cupti.h"
+#include "runtime/device/library.h"
+
+/* The sizes that the headers of CUDA 12.6 to 13.0 give on 64-bit machines. */
+#define HAS_SIZE(type, last, bytes)                                                                \
+    _Static_assert(HN_CUPTI_SIZE(type, last) == (bytes), "not the layout of CUPTI")
+HAS_SIZE(hn_cupti_plain, private_data, 16);
+HAS_SIZE(hn_cupti_chip, name, 32);
+HAS_SIZE(hn_cupti_availability, image, 40);
+HAS_SIZE(hn_cupti_host, host, 48);
+HAS_SIZE(hn_cupti_host_end, host, 24);
+HAS_SIZE(hn_cupti_metrics, count, 40);
+HAS_SIZE(hn_cupti_config_size, config_size, 32);
+HAS_SIZE(hn_cupti_config, config, 40);
+HAS_SIZE(hn_cupti_passes, passes, 40);
+HAS_SIZE(hn_cupti_values, values, 72);
+HAS_SIZE(hn_cupti_enable, profiler, 32);
+HAS_SIZE(hn_cupti_profiler, profiler, 24);
+HAS_SIZE(hn_cupti_data_size, data_size, 64);
+HAS_SIZE(hn_cupti_data, data, 40);
+HAS_SIZE(hn_cupti_plan, level, 90);
+HAS_SIZE(hn_cupti_range, name, 32);
+HAS_SIZE(hn_cupti_stop, all_submitted, 41);
+HAS_SIZE(hn_cupti_decode, dropped, 32);
+
+/* CUDA 12.6; from 13.0 on versions have six digits. */
+enum { OLDEST = 24 };
+
+/* Looked for where it is set at $HONE_CUPTI (a file) alone; else where toolkit and wheels are. */
+static const struct hn_toolkit_library toolkit_library = {
+    .variable = "HONE_CUPTI",
+    .file = "libcupti.so",
+    .wheel = "cuda_cupti",
+    .aside = "/extras/CUPTI/lib64",
+};
 
 /* All steps of a launch are one range. */
 enum { RANGES = 1, LEVELS = 1 };
@@ -38,41 +73,95 @@ struct hn_profiler {
         .size = HN_CUPTI_SIZE(type, last), __VA_ARGS__                                             \
     }
 
-static enum hn_status check(const struct hn_profiler *profiler, int result, const char *what,
-                            struct hn_error *err)
+/* HN_ERUN: what could not be done, why, and where it helps, how it is allowed. */
+static void check(const struct hn_profiler *profiler, int result, const char *what,
+                  struct hn_error *err)
 {
-    return hn_cupti_check(&profiler->cupti, result, what, err);
+    const char *text = NULL;
+    if (hn_failed(err) || result == HN_CUPTI_SUCCESS)
+        return;
+    if (result == HN_CUPTI_INSUFFICIENT_PRIVILEGES ||
+        result == HN_CUPTI_VIRTUAL_DEVICE_INSUFFICIENT_PRIVILEGES) {
+        hn_fail(err, HN_ERUN,
+                "the driver lets only administrators read the GPU's counters: run as root, "
+                "or have 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' put into a "
+                "file of /etc/modprobe.d and the driver loaded again");
+        return;
+    }
+    if (result == HN_CUPTI_HARDWARE_BUSY || result == HN_CUPTI_MULTIPLE_SUBSCRIBERS) {
+        hn_fail(err, HN_ERUN,
+                "another profiler is reading the GPU's counters (%s: CUPTI's error %d)", what,
+                result);
+        return;
+    }
+    if (profiler->cupti.message != NULL)
+        (void)profiler->cupti.message(result, &text);
+    hn_fail(err, HN_ERUN, "the GPU's counters can not be read: %s: CUPTI's error %d%s%s", what,
+            result, text != NULL ? ", " : "", text != NULL ? text : "");
+}
+
+/* Calls a function of CUPTI's, where err has not failed. */
+#define CALL(function, parameters, what)                                                           \
+    (hn_failed(err) ? (void)0 : check(profiler, profiler->cupti.function(parameters), what, err))
+
+/* Wheels are in no path, and CUPTI looks for these by their names. */
+static void load_companions(const struct hn_cupti *cupti)
+{
+    void *function = NULL;
+    memcpy(&function, &cupti->version, sizeof function);
+    hn_toolkit_load_beside(function, "libnvperf_host.so");
+    hn_toolkit_load_beside(function, "libnvperf_target.so");
+}
+
+static void open_cupti(struct hn_cupti *cupti, struct hn_error *err)
+{
+    const struct hn_symbol symbols[] = {{"cuptiGetVersion", &cupti->version, false},
+                                        {"cuptiGetErrorMessage", &cupti->message, true},
+#define X(member, function, structure) {#function, &cupti->member, false},
+                                        HN_CUPTI_FUNCTIONS(X)
+#undef X
+    };
+    struct hn_error reason = {.message = ""};
+    uint32_t version = 0;
+    if (hn_toolkit_open(&toolkit_library, symbols, sizeof symbols / sizeof *symbols,
+                        &cupti->library, &reason) != HN_OK)
+        hn_fail(err, HN_ERUN,
+                "CUPTI of CUDA 12.6 or later, which reads the GPU's counters, was not found; it "
+                "comes with the CUDA toolkit and with 'pip install nvidia-cuda-cupti', and "
+                "HONE_CUPTI names its file (%.300s)",
+                reason.message);
+    else if (cupti->version(&version) != HN_CUPTI_SUCCESS || version < OLDEST)
+        hn_fail(err, HN_ERUN,
+                "CUPTI says that it is version %u, expected that of CUDA 12.6 (%d) or later",
+                version, OLDEST);
+    else
+        load_companions(cupti);
 }
 
 /* Permission to count shows here first. */
-static enum hn_status ask_availability(struct hn_profiler *profiler, struct hn_error *err)
+static void ask_availability(struct hn_profiler *profiler, struct hn_error *err)
 {
+    static const char what[] = "asking which counters there are";
     struct hn_cupti_availability asked =
         PARAMETERS(hn_cupti_availability, image, .context = profiler->context->primary);
-    int result = profiler->cupti.availability(&asked);
-    if (result == HN_CUPTI_SUCCESS) {
-        profiler->availability = calloc(1, asked.image_size + 1);
-        if (profiler->availability == NULL)
-            return hn_fail_memory(err);
-        asked.image = profiler->availability;
-        result = profiler->cupti.availability(&asked);
-    }
-    return check(profiler, result, "asking which counters there are", err);
+    CALL(availability, &asked, what);
+    if (hn_failed(err))
+        return;
+    profiler->availability = hn_need(1, asked.image_size + 1);
+    asked.image = profiler->availability;
+    CALL(availability, &asked, what);
 }
 
-static enum hn_status open_host(struct hn_profiler *profiler, struct hn_error *err)
+static void open_host(struct hn_profiler *profiler, struct hn_error *err)
 {
     struct hn_cupti_chip chip =
         PARAMETERS(hn_cupti_chip, name, .device = (size_t)profiler->context->device->ordinal);
-    int result = profiler->cupti.chip_name(&chip);
-    if (result != HN_CUPTI_SUCCESS)
-        return check(profiler, result, "asking for the chip's name", err);
+    CALL(chip_name, &chip, "asking for the chip's name");
     struct hn_cupti_host host =
         PARAMETERS(hn_cupti_host, host, .kind = HN_CUPTI_RANGES, .chip = chip.name,
                    .availability = profiler->availability);
-    result = profiler->cupti.host_begin(&host);
+    CALL(host_begin, &host, "making the host's part of the profiler");
     profiler->host = host.host;
-    return check(profiler, result, "making the host's part of the profiler", err);
 }
 
 static int add_metrics(struct hn_profiler *profiler, const char **names, size_t count)
@@ -105,72 +194,57 @@ static void list_metrics(struct hn_profiler *profiler, bool one_by_one)
 
 /* All in one call, since each call gets laps of its own. Where the chip does not have one of them
  * they are tried one by one, and those that it has added anew. */
-static enum hn_status choose_metrics(struct hn_profiler *profiler, struct hn_error *err)
+static void choose_metrics(struct hn_profiler *profiler, struct hn_error *err)
 {
     list_metrics(profiler, false);
     if (add_metrics(profiler, profiler->names, profiler->count) == HN_CUPTI_SUCCESS)
-        return HN_OK;
+        return;
     list_metrics(profiler, true);
     close_host(profiler);
-    enum hn_status status = open_host(profiler, err);
-    if (status != HN_OK || profiler->count == 0)
-        return status;
-    return check(profiler, add_metrics(profiler, profiler->names, profiler->count),
-                 "choosing what to count", err);
+    open_host(profiler, err);
+    if (!hn_failed(err) && profiler->count == 0)
+        hn_fail(err, HN_ERUN, "CUPTI knows no counters of this GPU");
+    if (!hn_failed(err))
+        check(profiler, add_metrics(profiler, profiler->names, profiler->count),
+              "choosing what to count", err);
 }
 
-static enum hn_status make_config(struct hn_profiler *profiler, struct hn_error *err)
+static void make_config(struct hn_profiler *profiler, struct hn_error *err)
 {
+    static const char what[] = "planning what to count";
+    if (!hn_failed(err))
+        choose_metrics(profiler, err);
     struct hn_cupti_config_size asked =
         PARAMETERS(hn_cupti_config_size, config_size, .host = profiler->host);
-    enum hn_status status = choose_metrics(profiler, err);
-    if (status != HN_OK)
-        return status;
-    if (profiler->count == 0)
-        return hn_fail(err, HN_ERUN, "CUPTI knows no counters of this GPU");
-    int result = profiler->cupti.config_size(&asked);
-    if (result != HN_CUPTI_SUCCESS)
-        return check(profiler, result, "planning what to count", err);
+    CALL(config_size, &asked, what);
+    if (hn_failed(err))
+        return;
     profiler->config_size = asked.config_size;
-    profiler->config = calloc(1, asked.config_size + 1);
-    if (profiler->config == NULL)
-        return hn_fail_memory(err);
+    profiler->config = hn_need(1, asked.config_size + 1);
     struct hn_cupti_config config =
         PARAMETERS(hn_cupti_config, config, .host = profiler->host,
                    .config_size = profiler->config_size, .config = profiler->config);
-    return check(profiler, profiler->cupti.config(&config), "planning what to count", err);
+    CALL(config, &config, what);
 }
 
-static enum hn_status open_profiler(struct hn_profiler *profiler, struct hn_error *err)
+void hn_profiler_create(struct hn_context *context, struct hn_profiler **made, struct hn_error *err)
 {
     struct hn_cupti_plain plain = PARAMETERS(hn_cupti_plain, private_data, .private_data = NULL);
-    enum hn_status status = hn_cupti_open(&profiler->cupti, err);
-    if (status != HN_OK)
-        return status;
-    status = check(profiler, profiler->cupti.initialize(&plain), "starting CUPTI", err);
-    profiler->initialized = status == HN_OK;
-    if (status == HN_OK)
-        status = ask_availability(profiler, err);
-    if (status == HN_OK)
-        status = open_host(profiler, err);
-    return status == HN_OK ? make_config(profiler, err) : status;
-}
-
-enum hn_status hn_profiler_create(struct hn_context *context, struct hn_profiler **profiler,
-                                  struct hn_error *err)
-{
-    struct hn_profiler *made = calloc(1, sizeof *made);
-    *profiler = NULL;
-    if (made == NULL)
-        return hn_fail_memory(err);
-    made->context = context;
-    enum hn_status status = open_profiler(made, err);
-    if (status != HN_OK) {
-        hn_profiler_destroy(made);
-        return status;
-    }
-    *profiler = made;
-    return HN_OK;
+    *made = NULL;
+    if (hn_failed(err))
+        return;
+    struct hn_profiler *profiler = hn_need(1, sizeof *profiler);
+    profiler->context = context;
+    open_cupti(&profiler->cupti, err);
+    CALL(initialize, &plain, "starting CUPTI");
+    profiler->initialized = !hn_failed(err);
+    ask_availability(profiler, err);
+    open_host(profiler, err);
+    make_config(profiler, err);
+    if (hn_failed(err))
+        hn_profiler_destroy(profiler);
+    else
+        *made = profiler;
 }
 
 void hn_profiler_destroy(struct hn_profiler *profiler)
@@ -182,109 +256,88 @@ void hn_profiler_destroy(struct hn_profiler *profiler)
     close_host(profiler);
     if (profiler->initialized)
         (void)profiler->cupti.deinitialize(&plain);
-    hn_cupti_close(&profiler->cupti);
+    hn_library_close(profiler->cupti.library);
     free(profiler->availability);
     free(profiler->config);
     free(profiler);
 }
 
-static enum hn_status make_data(struct hn_profiler *profiler, struct hn_error *err)
+static void make_data(struct hn_profiler *profiler, struct hn_error *err)
 {
+    static const char what[] = "making room for the counters";
     struct hn_cupti_data_size asked = PARAMETERS(
         hn_cupti_data_size, data_size, .profiler = profiler->held, .names = profiler->names,
         .count = profiler->count, .ranges = RANGES, .nodes = RANGES);
-    int result = profiler->cupti.data_size(&asked);
-    if (result != HN_CUPTI_SUCCESS)
-        return check(profiler, result, "making room for the counters", err);
+    CALL(data_size, &asked, what);
+    if (hn_failed(err))
+        return;
     profiler->data_size = asked.data_size;
-    profiler->data = calloc(1, asked.data_size + 1);
-    if (profiler->data == NULL)
-        return hn_fail_memory(err);
+    profiler->data = hn_need(1, asked.data_size + 1);
     struct hn_cupti_data data =
         PARAMETERS(hn_cupti_data, data, .profiler = profiler->held,
                    .data_size = profiler->data_size, .data = profiler->data);
-    return check(profiler, profiler->cupti.data(&data), "making room for the counters", err);
+    CALL(data, &data, what);
 }
 
-enum hn_status hn_profiler_begin(struct hn_profiler *profiler, struct hn_error *err)
+void hn_profiler_begin(struct hn_profiler *profiler, struct hn_error *err)
 {
     struct hn_cupti_enable enable =
         PARAMETERS(hn_cupti_enable, profiler, .context = profiler->context->primary);
-    int result = profiler->cupti.enable(&enable);
-    if (result != HN_CUPTI_SUCCESS)
-        return check(profiler, result, "taking hold of the counters", err);
+    CALL(enable, &enable, "taking hold of the counters");
+    if (hn_failed(err))
+        return;
     profiler->held = enable.profiler;
-    enum hn_status status = make_data(profiler, err);
+    make_data(profiler, err);
     struct hn_cupti_plan plan = PARAMETERS(
         hn_cupti_plan, level, .profiler = profiler->held, .config_size = profiler->config_size,
         .config = profiler->config, .data_size = profiler->data_size, .data = profiler->data,
         .range = HN_CUPTI_USER_RANGE, .replay = HN_CUPTI_USER_REPLAY, .ranges_a_pass = RANGES,
         .levels = LEVELS, .least_level = 1, .level = 1);
-    if (status == HN_OK)
-        status = check(profiler, profiler->cupti.plan(&plan), "saying what to count", err);
-    if (status != HN_OK)
-        hn_profiler_stop(profiler);
-    return status;
+    CALL(plan, &plan, "saying what to count");
 }
 
-enum hn_status hn_profiler_start_lap(struct hn_profiler *profiler, struct hn_error *err)
+void hn_profiler_start_lap(struct hn_profiler *profiler, struct hn_error *err)
 {
+    static const char what[] = "starting to count";
     struct hn_cupti_profiler start =
         PARAMETERS(hn_cupti_profiler, profiler, .profiler = profiler->held);
     struct hn_cupti_range range =
         PARAMETERS(hn_cupti_range, name, .profiler = profiler->held, .name = "launch");
-    int result = profiler->cupti.start(&start);
-    if (result == HN_CUPTI_SUCCESS)
-        result = profiler->cupti.push(&range);
-    return check(profiler, result, "starting to count", err);
+    CALL(start, &start, what);
+    CALL(push, &range, what);
 }
 
-enum hn_status hn_profiler_end_lap(struct hn_profiler *profiler, bool *more, struct hn_error *err)
+bool hn_profiler_end_lap(struct hn_profiler *profiler, struct hn_error *err)
 {
     struct hn_cupti_profiler pop =
         PARAMETERS(hn_cupti_profiler, profiler, .profiler = profiler->held);
     struct hn_cupti_stop stop =
         PARAMETERS(hn_cupti_stop, all_submitted, .profiler = profiler->held);
-    int result = profiler->cupti.pop(&pop);
-    if (result == HN_CUPTI_SUCCESS)
-        result = profiler->cupti.stop(&stop);
-    *more = stop.all_submitted == 0;
-    return check(profiler, result, "counting", err);
+    CALL(pop, &pop, "counting");
+    CALL(stop, &stop, "counting");
+    return !hn_failed(err) && stop.all_submitted == 0;
 }
 
-static enum hn_status evaluate(struct hn_profiler *profiler, struct hn_bindings *observed,
-                               struct hn_error *err)
+void hn_profiler_read(struct hn_profiler *profiler, struct hn_bindings *observed,
+                      struct hn_error *err)
 {
     double values[HN_COUNTER_COUNT] = {0};
+    struct hn_cupti_decode decode =
+        PARAMETERS(hn_cupti_decode, dropped, .profiler = profiler->held);
+    CALL(decode, &decode, "collecting the counters");
+    if (!hn_failed(err) && decode.dropped > 0)
+        hn_fail(err, HN_ERUN, "the GPU lost counters of %zu launches", decode.dropped);
     struct hn_cupti_values wanted =
         PARAMETERS(hn_cupti_values, values, .host = profiler->host, .data = profiler->data,
                    .data_size = profiler->data_size, .names = profiler->names,
                    .count = profiler->count, .values = values);
-    enum hn_status status =
-        check(profiler, profiler->cupti.values(&wanted), "reading the counters", err);
-    for (size_t i = 0; status == HN_OK && i < profiler->count; i++) {
+    CALL(values, &wanted, "reading the counters");
+    for (size_t i = 0; !hn_failed(err) && i < profiler->count; i++) {
         struct hn_value value = hn_real(values[i]);
         /* Nothing over nothing: of a unit that was not used. */
         if (isfinite(values[i]) && values[i] >= 0)
-            status =
-                hn_bindings_set(observed, hn_counter_names[profiler->counters[i]], &value, err);
+            hn_bindings_set(observed, hn_counter_names[profiler->counters[i]], &value, err);
     }
-    return status;
-}
-
-enum hn_status hn_profiler_read(struct hn_profiler *profiler, struct hn_bindings *observed,
-                                struct hn_error *err)
-{
-    struct hn_cupti_decode decode =
-        PARAMETERS(hn_cupti_decode, dropped, .profiler = profiler->held);
-    enum hn_status status =
-        check(profiler, profiler->cupti.decode(&decode), "collecting the counters", err);
-    if (status == HN_OK && decode.dropped > 0)
-        status = hn_fail(err, HN_ERUN, "the GPU lost counters of %zu launches", decode.dropped);
-    if (status == HN_OK)
-        status = evaluate(profiler, observed, err);
-    hn_profiler_stop(profiler);
-    return status;
 }
 
 void hn_profiler_stop(struct hn_profiler *profiler)

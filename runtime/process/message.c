@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/process/message.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "base/run.h"
 #include "base/schema.h"
 #include "base/text.h"
 #include "cache/record/gate.h"
@@ -139,38 +143,31 @@ enum hn_status hn_message_decode(const void *body, size_t size, struct hn_messag
 {
     const unsigned char *at = body;
     size_t left = size;
-    size_t length;
-    *message = (struct hn_message){0};
-    const unsigned char *text = take_bytes(&at, &left, &length);
-    if (text == NULL)
-        return hn_fail(err, HN_EFORMAT, "truncated message of %zu bytes", size);
-
+    size_t length = 0;
     json_error_t problem;
-    enum hn_status weighed = hn_gate_json((const char *)text, length, err);
-    if (weighed != HN_OK)
-        return weighed;
-    message->json = json_loadb((const char *)text, length, JSON_REJECT_DUPLICATES, &problem);
-    if (message->json == NULL)
-        return hn_fail(err, HN_EFORMAT, "message is not JSON: %s", problem.text);
-    if (!json_is_object(message->json)) {
-        hn_message_finish(message);
-        return hn_fail(err, HN_EFORMAT, "message is not a JSON object");
-    }
-    while (left > 0) {
+    *message = (struct hn_message){0};
+    const char *text = (const char *)take_bytes(&at, &left, &length);
+    enum hn_status status = text != NULL
+                                ? hn_gate_json(text, length, err)
+                                : hn_fail(err, HN_EFORMAT, "truncated message of %zu bytes", size);
+    if (status == HN_OK)
+        message->json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &problem);
+    if (status == HN_OK && message->json == NULL)
+        status = hn_fail(err, HN_EFORMAT, "message is not JSON: %s", problem.text);
+    else if (status == HN_OK && !json_is_object(message->json))
+        status = hn_fail(err, HN_EFORMAT, "message is not a JSON object");
+    while (status == HN_OK && left > 0) {
         const unsigned char *blob = take_bytes(&at, &left, &length);
-        enum hn_status status;
         if (blob == NULL)
             status = hn_fail(err, HN_EFORMAT, "truncated attachment of a message");
         else if (message->blob_count == MOST_BLOBS)
             status = hn_fail(err, HN_EFORMAT, "a message of more than %d attachments", MOST_BLOBS);
         else
             status = hn_message_add_blob(message, blob, length, NULL, err);
-        if (status != HN_OK) {
-            hn_message_finish(message);
-            return status;
-        }
     }
-    return HN_OK;
+    if (status != HN_OK)
+        hn_message_finish(message);
+    return status;
 }
 
 /* false when out of memory. */
@@ -217,28 +214,90 @@ enum hn_status hn_message_amount(const struct hn_message *message, const char *k
     return status;
 }
 
-static json_t *strings(char *const *items, size_t count)
+static const struct hn_field string_fields[] = {
+    {.key = "", .needed = true, .kind = HN_FIELD_STRING}};
+static const struct hn_structure string_list = {sizeof(char *), string_fields, 1, NULL, NULL};
+
+/* An include is a pair of texts. */
+static void read_include(struct hn_json_reader *reader, const struct hn_field *field,
+                         const json_t *json, void *member)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(array, json_string(items[i]));
-    return array;
+    struct hn_template_include *include = member;
+    const char *text = json_string_value(json_array_get(json, 1));
+    hn_json_text(reader, json_array_get(json, 0), field->key, &include->name);
+    if (!hn_json_expect(reader, text != NULL, field->key, "a list of names with texts"))
+        return;
+    include->text = strdup(text);
+    if (include->text == NULL)
+        reader->status = hn_fail_memory(reader->err);
 }
+
+static void build_include(struct hn_builder *object, const struct hn_field *field,
+                          const void *member)
+{
+    const struct hn_template_include *include = member;
+    hn_build_set(object, field->key, json_pack("[ss]", include->name, include->text));
+}
+
+static void finish_include(void *member)
+{
+    struct hn_template_include *include = member;
+    free(include->name);
+    free(include->text);
+}
+
+static const struct hn_field_own include_own = {read_include, build_include, finish_include};
+static const struct hn_field include_fields[] = {
+    {.key = "", .needed = true, .kind = HN_FIELD_OWN, .of = &include_own}};
+static const struct hn_structure include_list = {sizeof(struct hn_template_include), include_fields,
+                                                 1, NULL, NULL};
+
+static const struct hn_field request_fields[] = {
+    {.key = "compiler", .needed = true, HN_CHOICE(hn_compile_request, compiler, hn_compiler_names)},
+    {.key = "name", .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_compile_request, name)},
+    {.key = "text", .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_compile_request, text)},
+    {.key = "includes",
+     .needed = true,
+     HN_LIST(hn_compile_request, includes, include_count, include_list)},
+    {.key = "entries",
+     .needed = true,
+     HN_LIST(hn_compile_request, entries, entry_count, string_list)},
+    {.key = "options",
+     .needed = true,
+     HN_LIST(hn_compile_request, options, option_count, string_list)},
+    {.key = "architecture",
+     .needed = true,
+     .kind = HN_FIELD_TEXT,
+     HN_AT(hn_compile_request, architecture)},
+};
+static const struct hn_structure request_structure =
+    HN_STRUCTURE(hn_compile_request, request_fields, NULL);
 
 json_t *hn_message_of_source(const struct hn_source *source, const char *architecture)
 {
-    json_t *includes = json_array();
     char name[HN_ARCHITECTURE_SIZE];
-    hn_architecture_name(architecture, source->arch_specific, name);
-    const struct hn_template *template = source->template;
-    for (size_t i = 0; i < template->include_count; i++)
-        json_array_append_new(
-            includes, json_pack("[ss]", template->includes[i].name, template->includes[i].text));
-    return json_pack("{ss ss ss ss so so so ss}", "type", "compile", "compiler",
-                     hn_compiler_names[source->compiler], "name", template->path, "text",
-                     source->text, "includes", includes, "entries",
-                     strings(source->entries, source->entry_count), "options",
-                     strings(source->options, source->option_count), "architecture", name);
+    const struct hn_compile_request request = hn_compile_request_of(source, architecture, name);
+    json_t *fields = hn_fields_to_json(&request_structure, &request);
+    struct hn_message message;
+    hn_message_init(&message, "compile");
+    if (fields == NULL || json_object_update(message.json, fields) != 0)
+        hn_message_finish(&message);
+    json_decref(fields);
+    return message.json;
+}
+
+enum hn_status hn_message_get_request(const struct hn_message *message,
+                                      struct hn_compile_request *request, struct hn_error *err)
+{
+    struct hn_json_reader reader = {"compile request", HN_OK, err, NULL};
+    *request = (struct hn_compile_request){.name = NULL};
+    hn_fields_read(&reader, &request_structure, message->json, request);
+    return reader.status;
+}
+
+void hn_message_finish_request(struct hn_compile_request *request)
+{
+    hn_fields_finish(&request_structure, request);
 }
 
 /* Of the names of kernels, which C++ makes long. */
@@ -258,10 +317,6 @@ static void check_image(struct hn_json_reader *reader, void *owner)
                      hn_gate_line("an image's entry", image->entries[i], ENTRY_MOST, reader->err));
 }
 
-static const struct hn_field entry_fields[] = {
-    {.key = "", .needed = true, .kind = HN_FIELD_STRING}};
-static const struct hn_structure entry_list = {sizeof(char *), entry_fields, 1, NULL, NULL};
-
 /* All but the cubin, which goes beside it. */
 static const struct hn_field image_fields[] = {
     {.key = "outcome", .needed = true, HN_CHOICE(hn_image, outcome, hn_outcome_names)},
@@ -270,7 +325,7 @@ static const struct hn_field image_fields[] = {
     {.key = "entries",
      .needed = true,
      .most = ENTRIES_MOST,
-     HN_LIST(hn_image, entries, entry_count, entry_list)},
+     HN_LIST(hn_image, entries, entry_count, string_list)},
     {.key = "resources",
      HN_STRUCT(hn_image, resources, hn_resources_structure),
      .told = is_compiled},
@@ -297,9 +352,7 @@ enum hn_status hn_message_add_image(struct hn_message *message, const char *key,
                                     const struct hn_image *image, struct hn_error *err)
 {
     json_t *json = hn_message_image_json(message, image);
-    if (json == NULL || json_object_set_new(message->json, key, json) != 0)
-        return hn_fail_memory(err);
-    return HN_OK;
+    return json_object_set_new(message->json, key, json) == 0 ? HN_OK : hn_fail_memory(err);
 }
 
 static void read_cubin(struct hn_json_reader *reader, const struct hn_message *message,
@@ -347,4 +400,93 @@ enum hn_status hn_message_get_image(const struct hn_message *message, const json
     if (reader.status != HN_OK)
         hn_image_finish(image);
     return reader.status;
+}
+
+void hn_channel_init(struct hn_channel *channel, int fd)
+{
+    *channel = (struct hn_channel){.fd = fd};
+}
+
+void hn_channel_finish(struct hn_channel *channel)
+{
+    if (channel->fd >= 0)
+        close(channel->fd);
+    free(channel->input);
+    *channel = (struct hn_channel){.fd = -1};
+}
+
+enum hn_status hn_channel_send(struct hn_channel *channel, const struct hn_message *message,
+                               struct hn_error *err)
+{
+    char *frame;
+    size_t size;
+    enum hn_status status = hn_message_encode(message, &frame, &size, err);
+    if (status != HN_OK)
+        return status;
+    for (size_t sent = 0; sent < size;) {
+        ssize_t n = send(channel->fd, frame + sent, size - sent, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR && hn_interrupted() == 0)
+            continue;
+        if (n < 0) {
+            status = hn_fail(err, HN_ERUN, "a worker does not take messages: %s", strerror(errno));
+            break;
+        }
+        sent += (size_t)n;
+    }
+    free(frame);
+    return status;
+}
+
+/* The size of the frame at the start of the input, 0 when it is not known yet. */
+static size_t frame_size(const struct hn_channel *channel)
+{
+    const unsigned char *at = (const unsigned char *)channel->input;
+    return channel->input_size < 4 ? 0 : 4 + get_u32(at);
+}
+
+/* Reads once; the buffer has room for what is known to come, else for a small message. */
+static enum hn_received read_more(struct hn_channel *channel, bool wait, struct hn_error *err)
+{
+    size_t size = frame_size(channel);
+    size_t capacity = size > 65536 ? size : 65536;
+    if (size > HN_MESSAGE_LIMIT + (size_t)4) {
+        hn_fail(err, HN_EFORMAT, "a worker announced a message of %zu bytes", size - 4);
+        return HN_RECEIVED_CLOSED;
+    }
+    if (capacity > channel->input_capacity) {
+        char *input = realloc(channel->input, capacity);
+        if (input == NULL) {
+            hn_fail_memory(err);
+            return HN_RECEIVED_CLOSED;
+        }
+        channel->input = input;
+        channel->input_capacity = capacity;
+    }
+    ssize_t n = recv(channel->fd, channel->input + channel->input_size,
+                     channel->input_capacity - channel->input_size, wait ? 0 : MSG_DONTWAIT);
+    if (n > 0) {
+        channel->input_size += (size_t)n;
+        return HN_RECEIVED_MESSAGE;
+    }
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return HN_RECEIVED_NOTHING;
+    hn_fail(err, HN_ERUN, "a worker ended");
+    return HN_RECEIVED_CLOSED;
+}
+
+enum hn_received hn_channel_receive(struct hn_channel *channel, bool wait,
+                                    struct hn_message *message, struct hn_error *err)
+{
+    for (;;) {
+        size_t size = frame_size(channel);
+        if (size > 0 && channel->input_size >= size) {
+            enum hn_status status = hn_message_decode(channel->input + 4, size - 4, message, err);
+            channel->input_size -= size;
+            memmove(channel->input, channel->input + size, channel->input_size);
+            return status == HN_OK ? HN_RECEIVED_MESSAGE : HN_RECEIVED_CLOSED;
+        }
+        enum hn_received received = read_more(channel, wait, err);
+        if (received == HN_RECEIVED_CLOSED || (received == HN_RECEIVED_NOTHING && !wait))
+            return received;
+    }
 }

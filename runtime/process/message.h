@@ -3,18 +3,19 @@
 #define HONE_RUNTIME_PROCESS_MESSAGE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
-#include "runtime/compile/image.h"
-#include "runtime/compile/source.h"
+#include "runtime/compile/compile.h"
 
 /* A message between hone and its workers: a JSON object with a "type", and byte strings that go beside it (cubins).
  * On the wire, little-endian: u32 size of the rest, at most HN_MESSAGE_LIMIT; u32 size of the JSON text; the text; for
  * each blob u32 size and bytes. Reference-counted through its JSON; blobs are owned. */
 #define HN_MESSAGE_LIMIT (64u << 20)
 
-/* Raised with every change of a message, or of what carries it (tuner/hosts/link.h); hello carries it, and the build, so that no worker of another Hone is used. */
+/* Raised with every change of a message, or of what carries it (tuner/hosts/link.h); hello carries it, and the build, so
+ * that no worker of another Hone is used. */
 #define HN_PROTOCOL 5
 
 struct hn_blob {
@@ -50,6 +51,10 @@ enum hn_status hn_message_amount(const struct hn_message *message, const char *k
 
 /* The message that asks a compile worker for it: what to compile, self-contained. NULL when it is not UTF-8. */
 json_t *hn_message_of_source(const struct hn_source *source, const char *architecture);
+/* Back; hn_message_finish_request frees what was read, also after a failure. */
+enum hn_status hn_message_get_request(const struct hn_message *message, struct hn_compile_request *request,
+                                      struct hn_error *err);
+void hn_message_finish_request(struct hn_compile_request *request);
 
 /* An image as the member `key`, its cubin as a blob; and back. */
 enum hn_status hn_message_add_image(struct hn_message *message, const char *key, const struct hn_image *image,
@@ -58,5 +63,26 @@ enum hn_status hn_message_get_image(const struct hn_message *message, const json
                                     struct hn_error *err);
 /* The JSON form of an image, whose cubin goes beside it as a new blob. NULL when out of memory. */
 json_t *hn_message_image_json(struct hn_message *message, const struct hn_image *image);
+
+/* One end of a socket pair that carries messages. Owns the descriptor. */
+struct hn_channel {
+    int fd; /* -1 when closed */
+    char *input;
+    size_t input_size;
+    size_t input_capacity;
+};
+
+void hn_channel_init(struct hn_channel *channel, int fd);
+void hn_channel_finish(struct hn_channel *channel);
+
+/* Blocks until all is written; HN_ERUN when the other end is gone. */
+enum hn_status hn_channel_send(struct hn_channel *channel, const struct hn_message *message, struct hn_error *err);
+
+enum hn_received { HN_RECEIVED_NOTHING, HN_RECEIVED_MESSAGE, HN_RECEIVED_CLOSED };
+
+/* Takes the next message if it is there in whole (wait: blocks for it). CLOSED: the other end is gone, or what it sent
+ * is no message (err says which). */
+enum hn_received hn_channel_receive(struct hn_channel *channel, bool wait, struct hn_message *message,
+                                    struct hn_error *err);
 
 #endif

@@ -3,14 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/run.h"
 
 #ifndef HONE_BUILD
@@ -279,4 +283,65 @@ void hn_process_describe_end(const struct hn_process *process, int wait_status, 
                  strsignal(WTERMSIG(wait_status)), output);
     else
         snprintf(text, size, "ended with exit status %d%s", WEXITSTATUS(wait_status), output);
+}
+
+/* The machine. */
+
+static const double worker_bytes = 400.0 * 1024 * 1024;
+
+static double affinity_cpus(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
+                                                       : (double)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* cgroup v2: "quota period" or "max period", in microseconds. */
+static double quota_cpus(void)
+{
+    char line[128] = "";
+    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "re");
+    if (file == NULL || fgets(line, sizeof line, file) == NULL)
+        line[0] = '\0';
+    if (file != NULL)
+        fclose(file);
+    char *end = line;
+    double quota = hn_c_strtod(line, &end);
+    double period = end == line ? 0 : hn_c_strtod(end, NULL);
+    return period > 0 ? ceil(quota / period) : INFINITY;
+}
+
+static double memory_bytes(void)
+{
+    double physical = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    return fmin(physical, hn_file_number("/sys/fs/cgroup/memory.max", "", INFINITY));
+}
+
+int hn_machine_jobs(void)
+{
+    double jobs = fmin(affinity_cpus(), fmin(quota_cpus(), floor(memory_bytes() / worker_bytes)));
+    return jobs >= 1 ? (int)fmin(jobs, 1024) : 1;
+}
+
+void hn_machine_offer_to_end(void)
+{
+    FILE *file = fopen("/proc/self/oom_score_adj", "we");
+    if (file == NULL)
+        return;
+    fputs("1000", file);
+    fclose(file);
+}
+
+void hn_machine_limit_memory(void)
+{
+/* The sanitizer's shadow counts as data. */
+#ifndef __SANITIZE_ADDRESS__
+    const double most_bytes = 4096.0 * 1024 * 1024;
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)fmin(most_bytes, memory_bytes() / 2);
+    if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur < wanted)
+        return;
+    limit.rlim_cur = wanted;
+    setrlimit(RLIMIT_DATA, &limit);
+#endif
 }

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "base/run.h"
-#include "runtime/process/channel.h"
+#include "runtime/process/message.h"
 
 /* A worker process: `hone worker <role>`, mostly this very program run again, in its own process group, with a channel on
  * descriptor 3 and its stdout and stderr drained, of which the end is kept for messages. It dies with its parent. */
@@ -41,8 +41,8 @@ void hn_process_init(struct hn_process *process);
 /* Whether it can be started now: a child always. */
 bool hn_process_ready(const struct hn_process *process);
 
-/* Starts it with posix_spawn, from a thread that outlives it, or at its place. program: the `hone` to run, looked for on the PATH where it
- * has no slash; NULL: this very program. */
+/* Starts it with posix_spawn, from a thread that outlives it, or at its place. program: the `hone` to run, looked for on
+ * the PATH where it has no slash; NULL: this very program. */
 enum hn_status hn_process_start(struct hn_process *process, const char *program, const char *role, struct hn_error *err);
 
 /* SIGKILL to the group and wait; safe when not running. Returns the status of waitpid. */
@@ -55,7 +55,8 @@ void hn_process_abandon(struct hn_process *process);
 
 /* Appends its descriptors to fds (room for 2) and returns how many. */
 size_t hn_process_poll(struct hn_process *process, struct pollfd *fds);
-/* After poll: what it found of the descriptors that were appended. Returns how many. Who does not call it reads in vain at worst. */
+/* After poll: what it found of the descriptors that were appended. Returns how many. Who does not call it reads in vain at
+ * worst. */
 size_t hn_process_polled(struct hn_process *process, const struct pollfd *fds);
 /* That there is nothing to read: of hundreds of workers few have said something. */
 bool hn_process_is_quiet(const struct hn_process *process);
@@ -80,5 +81,21 @@ void hn_process_forget_output(struct hn_process *process);
 const char *hn_process_build(void);
 /* What a worker says first: protocol, build. */
 void hn_process_hello(struct hn_message *hello);
+
+/* The inside of a compile worker: reads a message and answers it, until the channel is closed. */
+void hn_worker_compile(struct hn_channel *channel);
+
+/* Says that the run can not go on: {"type": "failed", "status": …, "message": …}. */
+void hn_worker_fail(struct hn_channel *channel, enum hn_status status, const struct hn_error *err);
+
+/* How many compile workers the machine allows: its affinity mask, the cgroup's CPU quota, and memory at about
+ * 400 MiB a worker. At least 1. */
+int hn_machine_jobs(void);
+
+/* For a worker. Where memory runs out, the kernel is to end it and not hone or another's process. */
+void hn_machine_offer_to_end(void);
+/* Limits this process to 4 GiB of data, or half of the machine's memory: a template that instantiates itself without
+ * end takes gigabytes a minute. Beyond it NVRTC says "out of memory". */
+void hn_machine_limit_memory(void);
 
 #endif

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/process/worker.h"
+#include "runtime/process/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
-
-#include "runtime/compile/compile.h"
-#include "runtime/process/machine.h"
 
 void hn_worker_fail(struct hn_channel *channel, enum hn_status status, const struct hn_error *err)
 {
@@ -18,66 +15,6 @@ void hn_worker_fail(struct hn_channel *channel, enum hn_status status, const str
     json_object_set_new(message.json, "message", json_string(err->message));
     hn_channel_send(channel, &message, NULL);
     hn_message_finish(&message);
-}
-
-/* The strings of a JSON array, borrowed. NULL when it is no array of strings or there is no memory.
- */
-static const char **borrow_strings(const json_t *array, size_t *count)
-{
-    *count = json_array_size(array);
-    const char **strings = calloc(*count + 1, sizeof *strings);
-    for (size_t i = 0; strings != NULL && i < *count; i++) {
-        strings[i] = json_string_value(json_array_get(array, i));
-        if (strings[i] == NULL) {
-            free(strings);
-            return NULL;
-        }
-    }
-    return strings;
-}
-
-/* Column 0 or 1 of the [name, text] pairs. */
-static const char **borrow_includes(const json_t *pairs, size_t column, size_t *count)
-{
-    *count = json_array_size(pairs);
-    const char **strings = calloc(*count + 1, sizeof *strings);
-    for (size_t i = 0; strings != NULL && i < *count; i++)
-        strings[i] = json_string_value(json_array_get(json_array_get(pairs, i), column));
-    return strings;
-}
-
-static enum hn_status compile(const struct hn_nvrtc *nvrtc, const json_t *json,
-                              struct hn_image *image, struct hn_error *err)
-{
-    const char *compiler = json_string_value(json_object_get(json, "compiler"));
-    bool nvcc = compiler != NULL && strcmp(compiler, hn_compiler_names[HN_COMPILER_NVCC]) == 0;
-    struct hn_compile_request request = {
-        .compiler = nvcc ? HN_COMPILER_NVCC : HN_COMPILER_NVRTC,
-        .name = json_string_value(json_object_get(json, "name")),
-        .text = json_string_value(json_object_get(json, "text")),
-        .architecture = json_string_value(json_object_get(json, "architecture")),
-    };
-    const json_t *includes = json_object_get(json, "includes");
-    const char **names = borrow_includes(includes, 0, &request.include_count);
-    const char **texts = borrow_includes(includes, 1, &request.include_count);
-    const char **entries = borrow_strings(json_object_get(json, "entries"), &request.entry_count);
-    const char **options = borrow_strings(json_object_get(json, "options"), &request.option_count);
-    enum hn_status status;
-    if (request.name == NULL || request.text == NULL || request.architecture == NULL ||
-        names == NULL || texts == NULL || entries == NULL || options == NULL) {
-        status = hn_fail(err, HN_EFORMAT, "a compile request is incomplete");
-    } else {
-        request.include_names = names;
-        request.include_texts = texts;
-        request.entries = entries;
-        request.options = options;
-        status = hn_compile(nvrtc, &request, image, err);
-    }
-    free(names);
-    free(texts);
-    free(entries);
-    free(options);
-    return status;
 }
 
 /* With nvcc's processes. */
@@ -107,14 +44,18 @@ static void shorten(struct hn_image *image)
 
 /* False when hone is gone. */
 static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
-                   const struct hn_message *request)
+                   const struct hn_message *message)
 {
+    struct hn_compile_request request;
     struct hn_image image;
     struct hn_message reply;
     struct hn_error err = {0};
     hn_image_init(&image);
     double start_ms = cpu_ms();
-    enum hn_status status = compile(nvrtc, request->json, &image, &err);
+    enum hn_status status = hn_message_get_request(message, &request, &err);
+    if (status == HN_OK)
+        status = hn_compile(nvrtc, &request, &image, &err);
+    hn_message_finish_request(&request);
     if (status == HN_OK)
         shorten(&image);
     if (status == HN_OK) {

@@ -32,7 +32,6 @@ ALLOWED = {
     "strftime": ({"recording_row", "roof", "export", "cache_transfer", "cache_compare", "cache_families", "cache_list", "turn"}, "digits only"),
     "alphasort": ({"recording_list", "simulated", "command_report"}, "within hn_c_locale_enter where libhone calls it"),
     "glob": ({"library"}, "within hn_c_locale_enter where libhone calls it"),
-    "fscanf": ({"machine"}, "the command's only, which sets no locale"),
 }
 
 

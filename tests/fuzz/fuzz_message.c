@@ -7,7 +7,7 @@
 #include "cache/record/record_json.h"
 #include "fuzz.h"
 #include "runtime/device/device.h"
-#include "runtime/process/channel.h"
+#include "runtime/process/message.h"
 
 /* What a worker sends: the input is a stream of frames on a channel; and once more the body of one
  * frame, so that the sizes need not fit first. */

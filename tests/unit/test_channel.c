@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/process/channel.h"
+#include "runtime/process/message.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -290,15 +290,13 @@ TEST(test_includes)
 {
     char *text = read_template("half.cu");
     const char *entry = "half_scale";
-    const char *include_name = "half_helper.cuh";
-    const char *include_text = "#define HELPER_FACTOR 5.0f\n";
+    struct hn_template_include include = {"half_helper.cuh", "#define HELPER_FACTOR 5.0f\n"};
     struct hn_compile_request request = {
         .name = HONE_TEST_DATA "/templates/half.cu",
         .text = text,
         .entries = &entry,
         .entry_count = 1,
-        .include_names = &include_name,
-        .include_texts = &include_text,
+        .includes = &include,
         .include_count = 1,
         .architecture = "sm_90",
     };
@@ -306,7 +304,7 @@ TEST(test_includes)
     struct hn_image other;
     assert_int_equal(hn_compile(&nvrtc, &request, &given, NULL), HN_OK);
     assert_int_equal(given.outcome, HN_OUTCOME_OK);
-    include_text = "#define HELPER_FACTOR 6.0f\n";
+    include.text = "#define HELPER_FACTOR 6.0f\n";
     assert_int_equal(hn_compile(&nvrtc, &request, &other, NULL), HN_OK);
     assert_int_equal(other.outcome, HN_OUTCOME_OK);
     assert_string_not_equal(given.code_hash, other.code_hash);

@@ -4,7 +4,6 @@
 #include <sys/eventfd.h>
 
 #include "runtime/process/process.h"
-#include "runtime/process/worker.h"
 #include "tests/unit/unit.h"
 #include "tuner/workers/compile_pool_part.h"
 

@@ -42,8 +42,8 @@ static const char with_host_code[] =
     "}\n"
     "extern \"C\" __global__ void plain(int *x) { x[1] = 2; }\n"
     "int main() { return (int)std::vector<int>(3).size(); }\n";
-static const char *const include_names[] = {"../part/twice.cuh"};
-static const char *const include_texts[] = {
+static const struct hn_template_include twice = {
+    "../part/twice.cuh",
     "#pragma once\ntemplate <class T> __device__ T twice(T x) { return 2 * x; }\n"};
 
 static enum hn_status compile(const char *text, const char *const *entries, size_t count,
@@ -53,8 +53,7 @@ static enum hn_status compile(const char *text, const char *const *entries, size
         .compiler = HN_COMPILER_NVCC,
         .name = "/nowhere/app.cu",
         .text = text,
-        .include_names = include_names,
-        .include_texts = include_texts,
+        .includes = &twice,
         .include_count = 1,
         .entries = entries,
         .entry_count = count,

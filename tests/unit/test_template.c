@@ -29,18 +29,11 @@ TEST(what_was_read_compiles)
 {
     struct hn_template template;
     assert_int_equal(hn_template_load(FOLDER "/main.cu", &template, NULL), HN_OK);
-    const char *names[3];
-    const char *texts[3];
-    for (size_t i = 0; i < 3; i++) {
-        names[i] = template.includes[i].name;
-        texts[i] = template.includes[i].text;
-    }
     const char *entry = "sum";
     struct hn_compile_request request = {
         .name = "/nowhere/main.cu",
         .text = template.text,
-        .include_names = names,
-        .include_texts = texts,
+        .includes = template.includes,
         .include_count = 3,
         .entries = &entry,
         .entry_count = 1,

@@ -44,19 +44,10 @@ ALL_TESTS(set_up, tear_down)
 static void compile(const struct hn_config *config, const struct hn_template *template,
                     const struct hn_source *source, const char *text, struct hn_image *image)
 {
-    const char **names = calloc(template->include_count + 1, sizeof *names);
-    const char **texts = calloc(template->include_count + 1, sizeof *texts);
-    assert_non_null(names);
-    assert_non_null(texts);
-    for (size_t i = 0; i < template->include_count; i++) {
-        names[i] = template->includes[i].name;
-        texts[i] = template->includes[i].text;
-    }
     struct hn_compile_request request = {
         .name = template->path,
         .text = text,
-        .include_names = names,
-        .include_texts = texts,
+        .includes = template->includes,
         .include_count = template->include_count,
         .entries = (const char *const *)source->entries,
         .entry_count = source->entry_count,
@@ -67,8 +58,6 @@ static void compile(const struct hn_config *config, const struct hn_template *te
     ASSERT_OK(hn_compile(&nvrtc, &request, image, &err));
     if (image->outcome != HN_OUTCOME_OK)
         fail_msg("%s: %s", template->path, image->message);
-    free(texts);
-    free(names);
 }
 
 static void check_defaults(const struct hn_config *config, const struct hn_bindings *point)

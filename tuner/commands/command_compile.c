@@ -10,7 +10,6 @@
 #include "base/run.h"
 #include "cache/record/record_json.h"
 #include "runtime/device/driver.h"
-#include "runtime/process/machine.h"
 #include "runtime/process/process.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/output.h"

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "runtime/process/machine.h"
+#include "runtime/process/process.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/hosts_option.h"
 #include "tuner/commands/open_cache.h"

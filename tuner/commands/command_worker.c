@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include "runtime/device/driver.h"
-#include "runtime/process/machine.h"
 #include "runtime/process/process.h"
-#include "runtime/process/worker.h"
 #include "tuner/commands/command.h"
 #include "tuner/hosts/launching.h"
 #include "tuner/hosts/node.h"

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "runtime/process/machine.h"
+#include "runtime/process/process.h"
 
 enum hn_status hn_hosts_option_read(const char *workers, bool install,
                                     struct hn_hosts_option *option, struct hn_error *err)

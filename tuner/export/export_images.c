@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "runtime/device/device.h"
-#include "runtime/process/machine.h"
+#include "runtime/process/process.h"
 #include "tuner/export/export_parts.h"
 #include "tuner/workers/compile_pool.h"
 

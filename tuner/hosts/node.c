@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "runtime/process/machine.h"
+#include "runtime/process/process.h"
 #include "tuner/hosts/launching.h"
 
 static const int sleep_limit_ms = 500;

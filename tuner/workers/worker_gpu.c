@@ -14,7 +14,7 @@
 #include "runtime/device/driver.h"
 #include "runtime/device/health.h"
 #include "runtime/plan/contents.h"
-#include "runtime/process/worker.h"
+#include "runtime/process/process.h"
 #include "tuner/hosts/node.h"
 #include "tuner/workers/turn.h"
 #include "tuner/workers/workers.h"

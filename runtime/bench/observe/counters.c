@@ -25,33 +25,26 @@ static void make_ready(struct hn_bench *bench, const struct hn_work *work, struc
     hn_context_synchronize(&bench->context, work->what, err);
 }
 
-/* What CUPTI refuses is no failure of the bench: `obstacle` has its message then. True: so do
- * another lap. */
-static bool do_lap(struct hn_bench *bench, struct hn_profiler *profiler, const struct hn_work *work,
-                   struct hn_error *obstacle, struct hn_error *err)
-{
-    bool more = false;
-    make_ready(bench, work, err);
-    if (hn_failed(err) || hn_profiler_start_lap(profiler, obstacle) != HN_OK)
-        return false;
-    work->launch(work->subject, 0, err);
-    hn_context_synchronize(&bench->context, work->what, err);
-    if (!hn_failed(err))
-        (void)hn_profiler_end_lap(profiler, &more, obstacle);
-    return more;
-}
-
+/* What CUPTI refuses is no failure of the bench: `obstacle` has its message then. */
 static void do_laps(struct hn_bench *bench, struct hn_profiler *profiler,
                     const struct hn_work *work, struct hn_bindings *observed,
                     struct hn_error *obstacle, struct hn_error *err)
 {
     bool more = true;
-    if (hn_profiler_begin(profiler, obstacle) != HN_OK)
-        return;
-    for (int lap = 0; more && lap < MOST_LAPS; lap++)
-        more = do_lap(bench, profiler, work, obstacle, err);
-    if (!hn_failed(err) && obstacle->message[0] == '\0')
-        (void)hn_profiler_read(profiler, observed, obstacle);
+    hn_profiler_begin(profiler, obstacle);
+    for (int lap = 0; more && !hn_failed(obstacle) && lap < MOST_LAPS; lap++) {
+        make_ready(bench, work, err);
+        if (hn_failed(err))
+            break;
+        hn_profiler_start_lap(profiler, obstacle);
+        if (hn_failed(obstacle))
+            break;
+        work->launch(work->subject, 0, err);
+        hn_context_synchronize(&bench->context, work->what, err);
+        more = !hn_failed(err) && hn_profiler_end_lap(profiler, obstacle);
+    }
+    if (!hn_failed(err))
+        hn_profiler_read(profiler, observed, obstacle);
     hn_profiler_stop(profiler);
 }
 
@@ -84,16 +77,16 @@ static void run(void *own, struct hn_variant *variant, double asked, struct hn_r
     (void)asked;
     hn_error_init(&obstacle);
     if (work.issued)
-        (void)hn_fail(&obstacle, HN_ERUN,
-                      "a pipeline's launches and copies run side by side, and are not counted");
+        hn_fail(&obstacle, HN_ERUN,
+                "a pipeline's launches and copies run side by side, and are not counted");
     else if (counters->profiler == NULL)
-        (void)hn_profiler_create(&bench->context, &counters->profiler, &obstacle);
+        hn_profiler_create(&bench->context, &counters->profiler, &obstacle);
     hn_observed_drop(&record->observed, "counters");
     if (counters->profiler != NULL && !work.issued) {
         do_laps(bench, counters->profiler, &work, &record->observed, &obstacle, err);
         bench->unchecked = true;
     }
-    if (!hn_failed(err) && obstacle.message[0] != '\0') {
+    if (!hn_failed(err) && hn_failed(&obstacle)) {
         hn_observed_drop(&record->observed, "counters");
         hn_record_fail(record, HN_OUTCOME_OK, "%s", obstacle.message);
     }
