@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/schema.h"
+#include "base/text.h"
 #include "base/value.h"
 
 /* An expression in Python's syntax and semantics over int64, double, boolean and strings:
@@ -90,7 +92,59 @@ enum hn_status hn_conjuncts_add(struct hn_conjuncts *conjuncts, const struct hn_
                                 struct hn_error *err);
 void hn_conjuncts_finish(struct hn_conjuncts *conjuncts);
 
+/* Types are elements, or vectors of 2, 3, 4, 8 or 16 of them: "float32x4". */
+#define HN_TYPE_SIZE 16
+/* What a type of C or CUDA is called in configs: "int32" of "int", "float32x4" of "float4". False where it is none that is known. */
+bool hn_type_of_c(const char *name, char type[HN_TYPE_SIZE]);
 /* Bytes of a type known to sizeof, by its name in CUDA C++ or in a config; 0 when it is unknown. */
 int64_t hn_type_bytes(const char *type);
+
+/* Expressions as strings of a JSON document, and as members of structs (base/schema.h). */
+
+/* One that must be there. */
+void hn_json_expression(struct hn_json_reader *reader, const json_t *json, const char *key, struct hn_expression **to);
+
+/* struct hn_expression *; NULL is left out. */
+extern const struct hn_field_own hn_expression_field;
+/* struct hn_expression *[3]: a list of 1 to 3; left out where the first is NULL. */
+extern const struct hn_field_own hn_dimensions_field;
+/* struct hn_expression *, as the elements of a list. */
+extern const struct hn_structure hn_expression_list;
+
+/* Calls `visit` for each expression among the members of a struct. */
+typedef void hn_expression_visit(void *context, struct hn_expression *expression, const struct hn_field *field,
+                                 size_t item);
+void hn_expressions_walk(const struct hn_structure *structure, void *owner, hn_expression_visit *visit, void *context);
+
+/* Bound expressions as C (C99 and later, C++, CUDA C++), over int64_t and double, with the value
+ * that the evaluator gives. Where the evaluator has no value (division by zero, overflow) the C is
+ * still defined and gives 0 or wraps. */
+
+/* What slot i is in C: a known value, which is folded, or a C expression. */
+struct hn_c_slot {
+    const struct hn_value *constant; /* not NULL: the value; the rest does not count */
+    const char *name;                /* a C expression without side effects */
+    bool real;                       /* of type double; else int64_t */
+    const char *const *words; /* for a slot that holds words: the number of words[i] is i + 1 */
+    size_t word_count;
+};
+
+/* Appends the expression as a C expression of type int64_t (real NULL: a double with an integral
+ * value is converted), or tells in *real whether it is a double. Helpers are called as
+ * <prefix>_floor_div and so on. HN_ECONFIG for what C can not say: a word as a result, words of
+ * different lists compared. HN_EVALUE when a constant part has no value. */
+enum hn_status hn_expression_append_c(const struct hn_expression *expression,
+                                      const struct hn_c_slot *slots, const char *prefix, bool *real,
+                                      struct hn_text *text, struct hn_error *err);
+
+/* Appends the truth of the expression as a C condition: "1" or "0" where constant parts decide it. */
+enum hn_status hn_expression_append_c_condition(const struct hn_expression *expression,
+                                                const struct hn_c_slot *slots, const char *prefix,
+                                                struct hn_text *text, struct hn_error *err);
+
+/* Appends the definitions (static inline) of the helpers that `code` calls, those that they call
+ * included, and whether they need math.h. One more is <prefix>_whole(double): -1 where it is not. */
+void hn_expression_append_c_helpers(const char *code, const char *prefix, struct hn_text *text,
+                                    bool *needs_math);
 
 #endif

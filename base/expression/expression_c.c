@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/expression/expression_c.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

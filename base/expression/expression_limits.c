@@ -1,8 +1,237 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/expression/expression_internal.h"
 #include "base/expression/expression_terms.h"
+
+/* Bounds of terms from those of what they are made of, and what is known of terms while some slots
+ * have no values. */
+
+static void set(struct hn_term *term, int64_t low, int64_t high)
+{
+    term->low.integer = low;
+    term->high.integer = high;
+}
+
+/* The operation whose term it is; HN_OP_POSITIVE of one that only changes the type. */
+static enum hn_code code_of(enum hn_term_operation operation)
+{
+    int code = HN_OP_COUNT - 1;
+    while (code > HN_OP_POSITIVE && hn_operation_forms[code].term[0] != (int)operation &&
+           hn_operation_forms[code].term[1] != (int)operation)
+        code--;
+    return (enum hn_code)code;
+}
+
+/* Of an operation that is monotone in each operand: the bounds are values at the corners. Rounding
+ * is monotone, too. False: one of them has no value, so that it might overflow. */
+static bool bound_monotone(struct hn_term *term, const struct hn_term *a, const struct hn_term *b)
+{
+    enum hn_code code = code_of(term->operation);
+    for (size_t i = 0; i < 4; i++) {
+        union hn_cell x = i < 2 ? a->low : a->high, cell;
+        union hn_cell y = b == NULL ? x : i % 2 == 0 ? b->low : b->high;
+        struct hn_value left = a->real ? hn_real(x.real) : hn_integer(x.integer), value;
+        struct hn_value right = a->real ? hn_real(y.real) : hn_integer(y.integer);
+        if (hn_apply(code, &left, &right, &value) != NULL)
+            return false;
+        if (term->real)
+            cell.real = hn_value_number(&value);
+        else
+            cell.integer = value.integer;
+        if (i == 0)
+            term->low = term->high = cell;
+        else if (term->real ? cell.real < term->low.real : cell.integer < term->low.integer)
+            term->low = cell;
+        else if (term->real ? cell.real > term->high.real : cell.integer > term->high.integer)
+            term->high = cell;
+    }
+    return true;
+}
+
+static bool bound_quotient(struct hn_term *term, const struct hn_term *a, const struct hn_term *b)
+{
+    int64_t low = a->low.integer;
+    int64_t high = a->high.integer;
+    if (low == INT64_MIN)
+        return false;
+    if (b->low.integer < 0) {
+        int64_t most = -low > high ? -low : high;
+        set(term, -most, most);
+        return true;
+    }
+    struct hn_term divisor = {0};
+    set(&divisor, b->low.integer == 0 ? 1 : b->low.integer,
+        b->high.integer == 0 ? 1 : b->high.integer);
+    bound_monotone(term, a, &divisor);
+    if (b->low.integer == 0)
+        set(term, term->low.integer > 0 ? 0 : term->low.integer,
+            term->high.integer < 0 ? 0 : term->high.integer);
+    return true;
+}
+
+static bool bound_remainder(struct hn_term *term, const struct hn_term *a, const struct hn_term *b)
+{
+    int64_t low = b->low.integer < 0 ? b->low.integer + 1 : 0;
+    int64_t high = b->high.integer > 0 ? b->high.integer - 1 : 0;
+    if (a->low.integer >= 0 && b->low.integer >= 0 && a->high.integer < high)
+        high = a->high.integer;
+    set(term, low, high);
+    return true;
+}
+
+/* Where it takes a square on the way, that is not beyond the result. */
+static bool bound_power(struct hn_term *term, const struct hn_term *a, const struct hn_term *b)
+{
+    return a->low.integer >= 0 && b->low.integer >= 0 && bound_monotone(term, a, b);
+}
+
+static bool bound_shift_left(struct hn_term *term, const struct hn_term *a, const struct hn_term *b)
+{
+    return b->low.integer >= 0 && b->high.integer <= 62 && bound_monotone(term, a, b);
+}
+
+static bool bound_shift_right(struct hn_term *term, const struct hn_term *a,
+                              const struct hn_term *b)
+{
+    if (b->low.integer < 0)
+        return false;
+    set(term, a->low.integer < 0 ? a->low.integer : 0, a->high.integer >= 0 ? a->high.integer : -1);
+    return true;
+}
+
+static bool bound_bits(struct hn_term *term, const struct hn_term *a, const struct hn_term *b)
+{
+    if (a->low.integer < 0 || b->low.integer < 0) {
+        set(term, INT64_MIN, INT64_MAX);
+        return true;
+    }
+    uint64_t all = (uint64_t)(a->high.integer | b->high.integer);
+    for (unsigned shift = 1; shift < 64; shift *= 2)
+        all |= all >> shift;
+    set(term, 0, (int64_t)all);
+    if (term->operation == HN_TERM_BIT_AND)
+        term->high.integer = a->high.integer < b->high.integer ? a->high.integer : b->high.integer;
+    return true;
+}
+
+static bool bound_absolute(struct hn_term *term, const struct hn_term *a, const struct hn_term *b)
+{
+    bool bounded = bound_monotone(term, a, b);
+    term->low.integer = 0;
+    return bounded;
+}
+
+static bool bound_unknown(struct hn_term *term, const struct hn_term *a, const struct hn_term *b)
+{
+    (void)a;
+    (void)b;
+    term->low.real = -INFINITY;
+    term->high.real = INFINITY;
+    return true;
+}
+
+static bool bound_real(struct hn_term *term, const struct hn_term *a, const struct hn_term *b)
+{
+    bool known = hn_term_is_finite(a) && (b == NULL || hn_term_is_finite(b)) &&
+                 (term->operation != HN_TERM_REAL_DIVIDE || b->low.real > 0);
+    if (known)
+        bound_monotone(term, a, b);
+    return known && hn_term_is_finite(term) ? true : bound_unknown(term, a, b);
+}
+
+static bool bound_true_quotient(struct hn_term *term, const struct hn_term *a,
+                                const struct hn_term *b)
+{
+    return b->low.integer > 0 ? bound_monotone(term, a, b) : bound_unknown(term, a, b);
+}
+
+static bool bound_truth(struct hn_term *term, const struct hn_term *a, const struct hn_term *b)
+{
+    (void)a;
+    (void)b;
+    set(term, 0, 1);
+    return true;
+}
+
+/* Of the two values to choose from. */
+static bool bound_select(struct hn_term *term, const struct hn_term *a, const struct hn_term *b)
+{
+    if (term->real) {
+        bool known = hn_term_is_finite(a) && hn_term_is_finite(b);
+        term->low.real = known ? fmin(a->low.real, b->low.real) : -INFINITY;
+        term->high.real = known ? fmax(a->high.real, b->high.real) : INFINITY;
+        return true;
+    }
+    set(term, a->low.integer < b->low.integer ? a->low.integer : b->low.integer,
+        a->high.integer > b->high.integer ? a->high.integer : b->high.integer);
+    return true;
+}
+
+const struct hn_term_form hn_term_forms[HN_TERM_COUNT] = {
+    [HN_TERM_ADD] = {2, {1, 1}, false, bound_monotone},
+    [HN_TERM_SUBTRACT] = {2, {1, -1}, false, bound_monotone},
+    [HN_TERM_MULTIPLY] = {2, {1, 1}, true, bound_monotone},
+    [HN_TERM_FLOOR_DIVIDE] = {2, {1, -1}, true, bound_quotient},
+    [HN_TERM_CEIL_DIVIDE] = {2, {1, -1}, true, bound_quotient},
+    [HN_TERM_MODULO] = {2, {0, 0}, false, bound_remainder},
+    [HN_TERM_POWER] = {2, {0, 0}, false, bound_power},
+    [HN_TERM_SHIFT_LEFT] = {2, {1, 1}, true, bound_shift_left},
+    [HN_TERM_SHIFT_RIGHT] = {2, {0, 0}, false, bound_shift_right},
+    [HN_TERM_BIT_AND] = {2, {0, 0}, false, bound_bits},
+    [HN_TERM_BIT_OR] = {2, {0, 0}, false, bound_bits},
+    [HN_TERM_BIT_XOR] = {2, {0, 0}, false, bound_bits},
+    [HN_TERM_MINIMUM] = {2, {1, 1}, false, bound_monotone},
+    [HN_TERM_MAXIMUM] = {2, {1, 1}, false, bound_monotone},
+    [HN_TERM_NEGATE] = {1, {-1, 0}, false, bound_monotone},
+    [HN_TERM_INVERT] = {1, {0, 0}, false, bound_monotone},
+    [HN_TERM_ABSOLUTE] = {1, {0, 0}, false, bound_absolute},
+    [HN_TERM_IS_POWER_OF_2] = {1, {0, 0}, false, bound_truth},
+    [HN_TERM_LESS] = {2, {-1, 1}, false, bound_truth},
+    [HN_TERM_LESS_EQUAL] = {2, {-1, 1}, false, bound_truth},
+    [HN_TERM_EQUAL] = {2, {0, 0}, false, bound_truth},
+    [HN_TERM_AND] = {2, {1, 1}, false, bound_truth},
+    [HN_TERM_OR] = {2, {1, 1}, false, bound_truth},
+    [HN_TERM_NOT] = {1, {-1, 0}, false, bound_truth},
+    [HN_TERM_REAL_LESS] = {2, {-1, 1}, false, bound_truth},
+    [HN_TERM_REAL_LESS_EQUAL] = {2, {-1, 1}, false, bound_truth},
+    [HN_TERM_REAL_EQUAL] = {2, {0, 0}, false, bound_truth},
+    [HN_TERM_REAL_ADD] = {2, {1, 1}, false, bound_real},
+    [HN_TERM_REAL_SUBTRACT] = {2, {1, -1}, false, bound_real},
+    [HN_TERM_REAL_MULTIPLY] = {2, {1, 1}, true, bound_real},
+    [HN_TERM_REAL_DIVIDE] = {2, {1, -1}, true, bound_real},
+    [HN_TERM_REAL_FLOOR_DIVIDE] = {2, {0, 0}, false, bound_unknown},
+    [HN_TERM_REAL_MODULO] = {2, {0, 0}, false, bound_unknown},
+    [HN_TERM_REAL_MINIMUM] = {2, {1, 1}, false, bound_real},
+    [HN_TERM_REAL_MAXIMUM] = {2, {1, 1}, false, bound_real},
+    [HN_TERM_REAL_NEGATE] = {1, {-1, 0}, false, bound_real},
+    [HN_TERM_REAL_ABSOLUTE] = {1, {0, 0}, false, bound_unknown},
+    [HN_TERM_TO_REAL] = {1, {1, 0}, false, bound_monotone},
+    [HN_TERM_TRUE_DIVIDE] = {2, {1, -1}, true, bound_true_quotient},
+    [HN_TERM_SELECT] = {3, {0, 0}, false, bound_select},
+};
+
+static int compare_cells(bool real, union hn_cell a, union hn_cell b)
+{
+    return real ? (a.real > b.real) - (a.real < b.real)
+                : (a.integer > b.integer) - (a.integer < b.integer);
+}
+
+int hn_term_decided(enum hn_term_operation operation, const struct hn_term *a,
+                    const struct hn_term *b)
+{
+    bool real = operation >= HN_TERM_REAL_LESS;
+    if (real && !(hn_term_is_finite(a) && hn_term_is_finite(b)))
+        return -1; /* nothing is known of NaN */
+    int most = compare_cells(real, a->high, b->low), least = compare_cells(real, a->low, b->high);
+    if (operation == HN_TERM_LESS || operation == HN_TERM_REAL_LESS)
+        return most < 0 ? 1 : least >= 0 ? 0 : -1;
+    if (operation == HN_TERM_LESS_EQUAL || operation == HN_TERM_REAL_LESS_EQUAL)
+        return most <= 0 ? 1 : least > 0 ? 0 : -1;
+    return most < 0 || least > 0 ? 0 : -1; /* whether they are equal */
+}
 
 /* Bounds of terms, as terms over the slots that have values. Those of a 0-or-1 term say whether it
  * is certain (the lower one) and whether it is possible (the upper one). */

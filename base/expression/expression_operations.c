@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/expression/expression_cells.h"
 #include "base/expression/expression_internal.h"
+#include "base/expression/expression_terms.h"
 
 const struct hn_operation_form hn_operation_forms[HN_OP_COUNT] = {
     [HN_OP_CONSTANT] = {""},
@@ -346,62 +348,63 @@ static const char *extreme(enum hn_code code, const struct hn_value *best,
     return reason;
 }
 
-/* CUDA C++ names on a 64-bit Linux host, and the fixed-width names of the configuration. */
+/* Elements by their names in configs, with the names of CUDA C++ on a 64-bit Linux host, and those
+ * of its vectors without their size. Commas end the names. */
 static const struct {
     const char *name;
     int64_t bytes;
-} types[] = {
-    {"bool", 1},        {"char", 1},         {"int8", 1},          {"uint8", 1},
-    {"int8_t", 1},      {"uint8_t", 1},      {"short", 2},         {"int16", 2},
-    {"uint16", 2},      {"int16_t", 2},      {"uint16_t", 2},      {"half", 2},
-    {"float16", 2},     {"bfloat16", 2},     {"float8_e4m3", 1},   {"__half", 2},
-    {"int", 4},         {"unsigned", 4},     {"int32", 4},         {"uint32", 4},
-    {"int32_t", 4},     {"uint32_t", 4},     {"float", 4},         {"float32", 4},
-    {"long", 8},        {"int64", 8},        {"uint64", 8},        {"int64_t", 8},
-    {"uint64_t", 8},    {"size_t", 8},       {"double", 8},        {"float64", 8},
-    {"char2", 2},       {"char4", 4},        {"uchar2", 2},        {"uchar4", 4},
-    {"short2", 4},      {"short4", 8},       {"ushort2", 4},       {"ushort4", 8},
-    {"int2", 8},        {"int3", 12},        {"int4", 16},         {"uint2", 8},
-    {"uint3", 12},      {"uint4", 16},       {"float2", 8},        {"float3", 12},
-    {"float4", 16},     {"double2", 16},     {"double4", 32},      {"half2", 4},
-    {"__half2", 4},     {"longlong2", 16},   {"__nv_bfloat16", 2}, {"__nv_bfloat162", 4},
-    {"nv_bfloat16", 2}, {"nv_bfloat162", 4}, {"__nv_fp8_e4m3", 1}, {"__nv_fp8_e5m2", 1},
+    const char *of_c, *vectors;
+} elements[] = {
+    {"int8", 1, "char,signed char,int8_t,", "char,"},
+    {"int16", 2, "short,int16_t,", "short,"},
+    {"int32", 4, "int,int32_t,", "int,"},
+    {"int64", 8, "long,long long,int64_t,", "long,longlong,"},
+    {"uint8", 1, "unsigned char,uchar,bool,uint8_t,", "uchar,"},
+    {"uint16", 2, "unsigned short,ushort,uint16_t,", "ushort,"},
+    {"uint32", 4, "unsigned,unsigned int,uint,uint32_t,", "uint,"},
+    {"uint64", 8, "unsigned long,unsigned long long,size_t,uint64_t,", "ulong,ulonglong,"},
+    {"float32", 4, "float,", "float,"},
+    {"float64", 8, "double,", "double,"},
+    {"float16", 2, "half,__half,", "half,__half,"},
+    {"bfloat16", 2, "nv_bfloat16,__nv_bfloat16,", "nv_bfloat16,__nv_bfloat16,"},
+    {"float8_e4m3", 1, "__nv_fp8_e4m3,", ""},
 };
+enum { ELEMENTS = sizeof elements / sizeof *elements };
 
-/* The end of the name of a configuration's vector, as x4 of float32x4: how many elements it has; 0
- * when it is none. */
-static int64_t vector_lanes(const char *type)
+static bool is_listed(const char *names, const char *name, size_t length)
 {
-    static const struct {
-        const char *suffix;
-        int64_t lanes;
-    } suffixes[] = {{"x2", 2}, {"x3", 3}, {"x4", 4}, {"x8", 8}, {"x16", 16}};
-    const char *suffix = strrchr(type, 'x');
-    bool fixed = strncmp(type, "int", 3) == 0 || strncmp(type, "uint", 4) == 0 ||
-                 strncmp(type, "float", 5) == 0 || strncmp(type, "bfloat", 6) == 0;
-    for (size_t i = 0; fixed && suffix != NULL && i < sizeof suffixes / sizeof suffixes[0]; i++)
-        if (suffix[-1] >= '0' && suffix[-1] <= '9' && strcmp(suffix, suffixes[i].suffix) == 0)
-            return suffixes[i].lanes;
-    return 0;
+    for (; *names != '\0'; names += strcspn(names, ",") + 1)
+        if (strcspn(names, ",") == length && strncmp(names, name, length) == 0)
+            return true;
+    return false;
 }
 
-int64_t hn_type_bytes(const char *type)
+bool hn_type_of_c(const char *name, char type[HN_TYPE_SIZE])
 {
-    char element[16];
-    int64_t lanes = vector_lanes(type);
-    size_t length = lanes > 0 ? (size_t)(strrchr(type, 'x') - type) : 0;
-    if (length >= sizeof element)
+    size_t length = strlen(name);
+    bool sized = length > 1 && name[length - 1] >= '2' && name[length - 1] <= '4';
+    for (size_t i = 0; i < ELEMENTS; i++) {
+        bool vector = sized && is_listed(elements[i].vectors, name, length - 1);
+        if (!vector && !is_listed(elements[i].of_c, name, length))
+            continue;
+        snprintf(type, HN_TYPE_SIZE, vector ? "%sx%c" : "%s", elements[i].name, name[length - 1]);
+        return true;
+    }
+    return false;
+}
+
+int64_t hn_type_bytes(const char *name)
+{
+    char type[HN_TYPE_SIZE];
+    const char *own = hn_type_of_c(name, type) ? type : name;
+    size_t length = strcspn(own, "x");
+    bool whole = own[length] == '\0';
+    if (!whole && !is_listed("x2,x3,x4,x8,x16,", own + length, strlen(own + length)))
         return 0;
-    if (lanes > 0) {
-        memcpy(element, type, length);
-        element[length] = '\0';
-        return lanes * hn_type_bytes(element);
-    }
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (strcmp(types[i].name, type) == 0)
-            return types[i].bytes;
-    }
-    return 0;
+    for (size_t i = 0; i < ELEMENTS; i++)
+        if (strncmp(elements[i].name, own, length) == 0 && elements[i].name[length] == '\0')
+            return elements[i].bytes * (whole ? 1 : atoi(own + length + 1));
+    return strcmp(name, "__nv_fp8_e5m2") == 0 ? 1 : 0;
 }
 
 static const char *absolute(const struct hn_value *a, struct hn_value *result)
@@ -493,5 +496,178 @@ const char *hn_apply(enum hn_code code, const struct hn_value *a, const struct h
         return power_of_2(a, result);
     default:
         return type_bytes(a, result);
+    }
+}
+
+/* What terms are computed with, and within which bounds the result is. */
+
+static union hn_cell integer_cell(int64_t integer)
+{
+    return (union hn_cell){.integer = integer};
+}
+
+static union hn_cell real_cell(double real)
+{
+    return (union hn_cell){.real = real};
+}
+
+static int64_t floor_divide(int64_t a, int64_t b)
+{
+    if (b == 0)
+        return 0;
+    int64_t quotient = a / b;
+    return (a % b != 0) && ((a < 0) != (b < 0)) ? quotient - 1 : quotient;
+}
+
+static int64_t ceil_divide(int64_t a, int64_t b)
+{
+    if (b == 0)
+        return 0;
+    int64_t quotient = a / b;
+    return (a % b != 0) && ((a < 0) == (b < 0)) ? quotient + 1 : quotient;
+}
+
+static int64_t modulo(int64_t a, int64_t b)
+{
+    if (b == 0 || b == -1)
+        return 0;
+    int64_t remainder = a % b;
+    return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+}
+
+static int64_t cell_power(int64_t base, int64_t exponent)
+{
+    int64_t result = 1;
+    for (; exponent > 0; exponent >>= 1) {
+        if (exponent & 1)
+            result *= base;
+        if (exponent > 1)
+            base *= base;
+    }
+    return result;
+}
+
+/* As the evaluator does it, so that both round alike. */
+static union hn_cell divide_real(enum hn_code code, struct hn_value a, struct hn_value b)
+{
+    struct hn_value result;
+    if (hn_apply(code, &a, &b, &result) != NULL)
+        return real_cell(0);
+    return real_cell(result.real);
+}
+
+static union hn_cell apply_real(enum hn_term_operation operation, union hn_cell a, union hn_cell b)
+{
+    switch (operation) {
+    case HN_TERM_REAL_LESS:
+        return integer_cell(a.real < b.real);
+    case HN_TERM_REAL_LESS_EQUAL:
+        return integer_cell(a.real <= b.real);
+    case HN_TERM_REAL_EQUAL:
+        return integer_cell(a.real == b.real);
+    case HN_TERM_REAL_ADD:
+        return real_cell(a.real + b.real);
+    case HN_TERM_REAL_SUBTRACT:
+        return real_cell(a.real - b.real);
+    case HN_TERM_REAL_MULTIPLY:
+        return real_cell(a.real * b.real);
+    case HN_TERM_REAL_DIVIDE:
+        return divide_real(HN_OP_DIVIDE, hn_real(a.real), hn_real(b.real));
+    case HN_TERM_REAL_FLOOR_DIVIDE:
+        return divide_real(HN_OP_FLOOR_DIVIDE, hn_real(a.real), hn_real(b.real));
+    case HN_TERM_REAL_MODULO:
+        return divide_real(HN_OP_MODULO, hn_real(a.real), hn_real(b.real));
+    case HN_TERM_REAL_MINIMUM:
+        return b.real < a.real ? b : a;
+    case HN_TERM_REAL_MAXIMUM:
+        return b.real > a.real ? b : a;
+    case HN_TERM_REAL_NEGATE:
+        return real_cell(-a.real);
+    case HN_TERM_REAL_ABSOLUTE:
+        return real_cell(fabs(a.real));
+    case HN_TERM_TO_REAL:
+        return real_cell((double)a.integer);
+    case HN_TERM_TRUE_DIVIDE:
+        return divide_real(HN_OP_DIVIDE, hn_integer(a.integer), hn_integer(b.integer));
+    default:
+        return integer_cell(0);
+    }
+}
+
+static inline union hn_cell apply_cell(enum hn_term_operation operation, union hn_cell a,
+                                       union hn_cell b, union hn_cell c)
+{
+    int64_t x = a.integer;
+    int64_t y = b.integer;
+    switch (operation) {
+    case HN_TERM_ADD:
+        return integer_cell(x + y);
+    case HN_TERM_SUBTRACT:
+        return integer_cell(x - y);
+    case HN_TERM_MULTIPLY:
+        return integer_cell(x * y);
+    case HN_TERM_FLOOR_DIVIDE:
+        return integer_cell(floor_divide(x, y));
+    case HN_TERM_CEIL_DIVIDE:
+        return integer_cell(ceil_divide(x, y));
+    case HN_TERM_MODULO:
+        return integer_cell(modulo(x, y));
+    case HN_TERM_POWER:
+        return integer_cell(cell_power(x, y));
+    case HN_TERM_SHIFT_LEFT:
+        return integer_cell((int64_t)((uint64_t)x << y));
+    case HN_TERM_SHIFT_RIGHT:
+        return integer_cell(x >> (y > 63 ? 63 : y));
+    case HN_TERM_BIT_AND:
+    case HN_TERM_AND:
+        return integer_cell(x & y);
+    case HN_TERM_BIT_OR:
+    case HN_TERM_OR:
+        return integer_cell(x | y);
+    case HN_TERM_BIT_XOR:
+        return integer_cell(x ^ y);
+    case HN_TERM_MINIMUM:
+        return integer_cell(x < y ? x : y);
+    case HN_TERM_MAXIMUM:
+        return integer_cell(x > y ? x : y);
+    case HN_TERM_NEGATE:
+        return integer_cell(-x);
+    case HN_TERM_INVERT:
+        return integer_cell(~x);
+    case HN_TERM_ABSOLUTE:
+        return integer_cell(x < 0 ? -x : x);
+    case HN_TERM_IS_POWER_OF_2:
+        return integer_cell(x > 0 && (x & (x - 1)) == 0);
+    case HN_TERM_LESS:
+        return integer_cell(x < y);
+    case HN_TERM_LESS_EQUAL:
+        return integer_cell(x <= y);
+    case HN_TERM_EQUAL:
+        return integer_cell(x == y);
+    case HN_TERM_NOT:
+        return integer_cell(!x);
+    case HN_TERM_SELECT:
+        return x ? b : c;
+    default:
+        return apply_real(operation, a, b);
+    }
+}
+
+union hn_cell hn_cell_apply(enum hn_term_operation operation, union hn_cell a, union hn_cell b,
+                            union hn_cell c)
+{
+    return apply_cell(operation, a, b, c);
+}
+
+void hn_instructions_run(const struct hn_instruction *instructions, size_t count,
+                         const uint16_t *positions, union hn_cell *cells)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct hn_instruction *item = &instructions[i];
+        if (item->operation == HN_TERM_TABLE)
+            cells[item->result] = item->table[positions[item->slot]];
+        else
+            cells[item->result] = apply_cell(item->operation, cells[item->operand[0]],
+                                             cells[item->operand[1]], cells[item->operand[2]]);
     }
 }

@@ -330,12 +330,6 @@ static int emit(struct parser *parser, enum hn_code code, const struct token *to
 
 /* The place where the evaluation goes on is known when what may be skipped has been parsed: the
  * next operation then. */
-static int emit_skip(struct parser *parser, enum hn_code code, const struct token *token,
-                     int condition)
-{
-    return emit(parser, code, token, condition, 0, 0);
-}
-
 static void end_skip(struct parser *parser, int skip)
 {
     if (!hn_failed(parser->err))
@@ -563,7 +557,7 @@ static int parse_comparison(struct parser *parser)
     enum hn_code code = take_comparison(parser);
     int chain = left;
     for (bool first = true; code != HN_OP_COUNT; first = false) {
-        int skip = first ? 0 : emit_skip(parser, HN_OP_SKIP_UNLESS, token, chain);
+        int skip = first ? 0 : emit(parser, HN_OP_SKIP_UNLESS, token, chain, 0, 0);
         bool listed = code == HN_OP_ANY || code == HN_OP_ALL;
         int right = listed ? parse_membership(parser, code, left) : parse_binary(parser, 0);
         int link = listed ? right : emit(parser, code, token, left, right, 0);
@@ -597,7 +591,7 @@ static int parse_logical(struct parser *parser, enum hn_code code)
         const struct token *token = parser->token;
         if (!take_mark(parser, is_or ? "or" : "and"))
             return left;
-        int skip = emit_skip(parser, is_or ? HN_OP_SKIP_IF : HN_OP_SKIP_UNLESS, token, left);
+        int skip = emit(parser, is_or ? HN_OP_SKIP_IF : HN_OP_SKIP_UNLESS, token, left, 0, 0);
         int right = is_or ? parse_logical(parser, HN_OP_AND) : parse_not(parser);
         end_skip(parser, skip);
         left = emit(parser, code, token, left, right, 0);
@@ -624,7 +618,7 @@ static int parse_conditional(struct parser *parser)
     if (!take_mark(parser, "if"))
         return value;
     int condition = parse_logical(parser, HN_OP_OR);
-    int skip = emit_skip(parser, HN_OP_SKIP_UNLESS, token, condition);
+    int skip = emit(parser, HN_OP_SKIP_UNLESS, token, condition, 0, 0);
     if (!take_mark(parser, "else"))
         fail_expected(parser, "'else'");
     if (hn_failed(parser->err))
@@ -641,7 +635,7 @@ static int parse_conditional(struct parser *parser)
     value += after;
 
     end_skip(parser, skip);
-    skip = emit_skip(parser, HN_OP_SKIP_IF, token, condition);
+    skip = emit(parser, HN_OP_SKIP_IF, token, condition, 0, 0);
     int other = parse_expression(parser);
     end_skip(parser, skip);
     return emit(parser, HN_OP_SELECT, token, condition, value, other);

@@ -2,7 +2,7 @@
 #ifndef HONE_CACHE_FAMILY_RULE_PROGRAM_H
 #define HONE_CACHE_FAMILY_RULE_PROGRAM_H
 
-#include "base/expression/expression_program.h"
+#include "base/expression/expression_terms.h"
 #include "cache/family/rule.h"
 
 /* A rule whose features are computed all at once (base/expression/expression_program.h), for whoever asks it about many problems. */

@@ -98,61 +98,6 @@ void hn_type_format(enum hn_element element, unsigned lanes, char text[HN_TYPE_S
         snprintf(text, HN_TYPE_SIZE, "%s", hn_element_name(element));
 }
 
-const char *hn_type_of_c(const char *name)
-{
-    static const struct {
-        const char *c, *type;
-    } types[] = {
-        {"char", "int8"},
-        {"signed char", "int8"},
-        {"unsigned char", "uint8"},
-        {"uchar", "uint8"},
-        {"bool", "uint8"},
-        {"short", "int16"},
-        {"unsigned short", "uint16"},
-        {"ushort", "uint16"},
-        {"int", "int32"},
-        {"unsigned", "uint32"},
-        {"unsigned int", "uint32"},
-        {"uint", "uint32"},
-        {"long", "int64"},
-        {"long long", "int64"},
-        {"unsigned long", "uint64"},
-        {"unsigned long long", "uint64"},
-        {"size_t", "uint64"},
-        {"float", "float32"},
-        {"double", "float64"},
-        {"half", "float16"},
-        {"__half", "float16"},
-        {"__nv_bfloat16", "bfloat16"},
-        {"__nv_fp8_e4m3", "float8_e4m3"},
-        {"int8_t", "int8"},
-        {"int16_t", "int16"},
-        {"int32_t", "int32"},
-        {"int64_t", "int64"},
-        {"uint8_t", "uint8"},
-        {"uint16_t", "uint16"},
-        {"uint32_t", "uint32"},
-        {"uint64_t", "uint64"},
-        {"float2", "float32x2"},
-        {"float3", "float32x3"},
-        {"float4", "float32x4"},
-        {"double2", "float64x2"},
-        {"int2", "int32x2"},
-        {"int3", "int32x3"},
-        {"int4", "int32x4"},
-        {"uint2", "uint32x2"},
-        {"uint4", "uint32x4"},
-        {"uchar4", "uint8x4"},
-        {"half2", "float16x2"},
-        {"__half2", "float16x2"},
-    };
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(types[i].c, name) == 0)
-            return types[i].type;
-    return NULL;
-}
-
 bool hn_type_parse(const char *name, enum hn_element *element, unsigned *lanes)
 {
     static const unsigned sizes[] = {1, 2, 3, 4, 8, 16};

@@ -53,10 +53,7 @@ size_t hn_element_size(enum hn_element element);
 const char *hn_element_name(enum hn_element element);
 
 /* A type is an element, or a vector of 2, 3, 4, 8 or 16 of them: "float32x4". */
-#define HN_TYPE_SIZE 16
 void hn_type_format(enum hn_element element, unsigned lanes, char text[HN_TYPE_SIZE]);
-/* What a type of C or CUDA is called here: "int32" of "int"; NULL where it is none that is known. */
-const char *hn_type_of_c(const char *name);
 bool hn_type_parse(const char *name, enum hn_element *element, unsigned *lanes);
 /* "float4", "__half2"; "uint8_t[16]" where CUDA has no name for the vector. */
 void hn_type_format_c(enum hn_element element, unsigned lanes, char *text, size_t size);

@@ -2,7 +2,7 @@
 #ifndef HONE_RUNTIME_PLAN_LAUNCH_PROGRAM_H
 #define HONE_RUNTIME_PLAN_LAUNCH_PROGRAM_H
 
-#include "base/expression/expression_program.h"
+#include "base/expression/expression_terms.h"
 #include "runtime/plan/launch.h"
 
 /* A plan's launches at one point, for problems that come as they come: what differs from one to another, and whether the launch is

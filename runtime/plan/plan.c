@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/expression/expression_json.h"
+#include "base/expression/expression.h"
 #include "base/text.h"
 #include "runtime/plan/option_list.h"
 

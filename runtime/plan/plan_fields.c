@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/expression/expression_json.h"
+#include "base/expression/expression.h"
 #include "cache/record/record_json.h"
 #include "runtime/plan/plan.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/bindings.h"
-#include "base/expression/expression_c.h"
+#include "base/expression/expression.h"
 #include "fuzz.h"
 
 /* One text as an expression (parsed, bound, evaluated at several points, written as C), as a value

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "base/expression/expression_c.h"
+#include "base/expression/expression.h"
 #include "base/file.h"
 #include "tests/unit/unit.h"
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/expression/expression_json.h"
+#include "base/expression/expression.h"
 #include "tuner/config/config_parts.h"
 
 enum { FORMAT = 1 };

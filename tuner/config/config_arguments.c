@@ -140,8 +140,8 @@ static void read_type(struct hn_config_reader *reader, const struct hn_yaml *nod
         hn_type_parse(node->text, &argument->element, &argument->lanes) ||
         hn_config_read_type_name(reader, node, argument))
         return;
-    const char *own = hn_type_of_c(node->text);
-    if (own != NULL)
+    char own[HN_TYPE_SIZE];
+    if (hn_type_of_c(node->text, own))
         hn_config_fail(reader, node, "unknown element type '%s'; here it is called %s", node->text,
                        own);
     size_t base = strcspn(node->text, "x");

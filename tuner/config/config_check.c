@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/expression/expression_json.h"
+#include "base/expression/expression.h"
 #include "runtime/plan/launch.h"
 #include "tuner/config/config_parts.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/expression/expression_json.h"
+#include "base/expression/expression.h"
 #include "tuner/config/config_parts.h"
 
 enum {

@@ -178,8 +178,9 @@ bool hn_config_read_type_name(struct hn_config_reader *reader, const struct hn_y
     const struct hn_word_list *list = hn_plan_find_words(config->plan, node->text);
     if (list == NULL || hn_bindings_get(&config->problems[0], node->text) == NULL)
         return false;
+    char type[HN_TYPE_SIZE];
     for (size_t i = 0; i < list->count; i++) {
-        if (hn_type_of_c(list->words[i]) == NULL)
+        if (!hn_type_of_c(list->words[i], type))
             hn_config_fail(
                 reader, node,
                 "'%s' is a type here, but its word '%s' is no type of an element in CUDA "
@@ -189,8 +190,8 @@ bool hn_config_read_type_name(struct hn_config_reader *reader, const struct hn_y
     config->typed = hn_need_more(config->typed, config->typed_count + 1, sizeof *config->typed);
     config->typed[config->typed_count++] = (struct hn_config_typed){
         (size_t)(argument - config->plan->arguments), hn_need_copy(node->text)};
-    if (!hn_failed(reader->err))
-        hn_type_parse(hn_type_of_c(list->words[0]), &argument->element, &argument->lanes);
+    if (!hn_failed(reader->err) && hn_type_of_c(list->words[0], type))
+        hn_type_parse(type, &argument->element, &argument->lanes);
     return true;
 }
 
@@ -246,8 +247,8 @@ enum hn_status hn_config_make_plan(const struct hn_config *config,
         const struct hn_config_typed *typed = &config->typed[i];
         const struct hn_argument *argument = &config->plan->arguments[typed->argument];
         const struct hn_value *word = hn_bindings_get(problem, typed->name);
-        const char *type = word != NULL && word->type == HN_WORD ? hn_type_of_c(word->word) : NULL;
-        if (type == NULL) {
+        char type[HN_TYPE_SIZE];
+        if (word == NULL || word->type != HN_WORD || !hn_type_of_c(word->word, type)) {
             fail_type(argument, typed->name, word, err);
             status = HN_ECONFIG;
             break;

@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_EXPORT_EXPORT_PARTS_H
 #define HONE_TUNER_EXPORT_EXPORT_PARTS_H
 
-#include "base/expression/expression_c.h"
+#include "base/expression/expression.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "cache/store/store.h"

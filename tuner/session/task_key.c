@@ -105,13 +105,13 @@ static const struct hn_kernel *find_declared(const struct hn_source_text *source
 static const char *find_mismatch(const struct hn_argument *argument,
                                  const struct hn_kernel_argument *declared, bool only_step)
 {
-    const char *type = hn_type_of_c(declared->type);
+    char type[HN_TYPE_SIZE];
     bool passes_buffer = hn_argument_is_buffer(argument) && declared->pointer;
     enum hn_element element;
     unsigned lanes;
     if (passes_buffer && hn_argument_is_compared(argument) && declared->constant && only_step)
         return "which it can not write to";
-    if (type == NULL || !hn_type_parse(type, &element, &lanes))
+    if (!hn_type_of_c(declared->type, type) || !hn_type_parse(type, &element, &lanes))
         return NULL;
     bool real = hn_element_is_real(element), given_real = hn_element_is_real(argument->element);
     if (passes_buffer && real && given_real && argument->lanes == 1 &&
