@@ -1,59 +1,99 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "tuner/commands/cache_command.h"
-#include "tuner/commands/command.h"
 #include "tuner/commands/open_cache.h"
+#include "tuner/report/format.h"
 
-struct hn_cache_command hn_cache_command_of(const struct hn_options *options)
+static void hn_cache_check(struct hn_cache *cache, struct hn_error *err)
 {
-    const struct hn_texts *configs = &options->configs;
-    return (struct hn_cache_command){
-        .options = *options,
-        .arguments = options->arguments.items,
-        .argument_count = options->arguments.count,
-        .problem = options->problem,
-        .device_name = options->device_name,
-        .config = configs->count > 0 ? configs->items[configs->count - 1] : NULL,
-        .images = options->images,
-        .own = options->own,
-        .t4 = options->format == 1,
-        .all = options->all,
-        .threshold = options->threshold,
-        .prune = {.stale = options->stale,
-                  .simulated = options->simulated,
-                  .images = options->images,
-                  .dry_run = options->dry_run},
-        .older_than_days = options->older_than_days,
-    };
+    struct hn_text report;
+    struct hn_tuned_list list = {.count = 0};
+    hn_text_init(&report);
+    if (hn_store_check(cache->store, &report, err) == HN_OK)
+        (void)hn_store_list(cache->store, NULL, &list, err);
+    const struct hn_error found = *err;
+    bool whole = found.status == HN_OK;
+    const char *findings = report.data == NULL ? "" : report.data;
+    if (cache->options->json && (whole || found.status == HN_EFORMAT)) {
+        hn_error_init(err);
+        hn_cache_print_json(json_pack("{s:s, s:b, s:s, s:I}", "cache", cache->path, "whole", whole,
+                                      "findings", findings, "tunings", (json_int_t)list.count),
+                            err);
+        if (!whole)
+            *err = found;
+    } else if (whole) {
+        printf("cache '%s' is whole: %zu tuning%s\n", cache->path, list.count,
+               list.count == 1 ? "" : "s");
+    } else {
+        fputs(findings, stdout);
+    }
+    hn_tuned_list_free(&list);
+    hn_text_finish(&report);
 }
 
-typedef enum hn_status cache_part(const struct hn_cache_command *command, struct hn_error *err);
+static void hn_cache_prune(struct hn_cache *cache, struct hn_error *err)
+{
+    const struct hn_options *options = cache->options;
+    const double before = (double)time(NULL) - options->older_than_days * 86400;
+    struct hn_tuned_list list = {.items = NULL};
+    struct hn_pruned pruned;
+    char size[HN_FORMAT_SIZE];
+    const struct hn_prune prune = {
+        .kernel = options->arguments.count > 0 ? options->arguments.items[0] : NULL,
+        .stale = options->stale,
+        .simulated = options->simulated,
+        .images = options->images,
+        .before = options->older_than_days > 0 ? before : 0,
+        .dry_run = options->dry_run,
+    };
+    if (!prune.stale && !prune.simulated && !prune.images && options->older_than_days <= 0)
+        hn_fail(err, HN_EUSAGE,
+                "nothing is chosen: say what to remove with --stale, --simulated, "
+                "--older-than DAYS or --images");
+    else if (prune.kernel != NULL)
+        (void)hn_cache_select(cache, prune.kernel, &list, err);
+    hn_tuned_list_free(&list);
+    if (hn_failed(err) || hn_store_prune(cache->store, &prune, &pruned, err) != HN_OK)
+        return;
+    if (options->json) {
+        hn_cache_print_json(
+            json_pack("{s:s, s:b, s:I, s:I, s:I, s:I}", "cache", cache->path, "dry_run",
+                      prune.dry_run, "sessions", (json_int_t)pruned.sessions, "records",
+                      (json_int_t)pruned.records, "images", (json_int_t)pruned.images,
+                      "image_bytes", (json_int_t)pruned.image_bytes),
+            err);
+        return;
+    }
+    hn_format_bytes((double)pruned.image_bytes, size);
+    if (!options->quiet)
+        printf("%s %lld session%s with %lld records, and %lld compiled kernel%s (%s)\n",
+               prune.dry_run ? "would remove" : "removed", (long long)pruned.sessions,
+               pruned.sessions == 1 ? "" : "s", (long long)pruned.records, (long long)pruned.images,
+               pruned.images == 1 ? "" : "s", size);
+}
 
 static enum hn_status open_and_run(const struct hn_options *options, enum hn_store_mode mode,
-                                   cache_part *part, struct hn_error *err)
+                                   void (*part)(struct hn_cache *, struct hn_error *),
+                                   struct hn_error *err)
 {
-    struct hn_cache_command command = hn_cache_command_of(options);
     char *path = hn_needed(hn_store_default_path(options->cache));
-    command.path = hn_needed(hn_cache_shown(path));
-    bool is_server = hn_store_is_server(path);
+    struct hn_cache cache = {.options = options, .path = hn_needed(hn_cache_shown(path))};
+    hn_error_init(err);
+    if (hn_store_is_server(path) && part == hn_cache_prune)
+        hn_fail(err, HN_EUSAGE,
+                "the cache of a server is everybody's, and not pruned from here: merge it into a "
+                "file, prune that, and merge it into another database");
+    else if (hn_cache_open(options, mode, &cache.store, err) == HN_OK)
+        part(&cache, err);
+    hn_store_close(cache.store);
+    free(cache.path);
     free(path);
-    enum hn_status status = HN_OK;
-    if (is_server && part == hn_cache_prune)
-        status = hn_fail(
-            err, HN_EUSAGE,
-            "the cache of a server is everybody's, and not pruned from here: merge it into a "
-            "file, prune that, and merge it into another database");
-    if (status == HN_OK)
-        status = hn_cache_open(options, mode, &command.store, err);
-    if (status == HN_OK)
-        status = part(&command, err);
-    hn_store_close(command.store);
-    free(command.path);
-    return status;
+    return err->status;
 }
 
 /* Of each part: its function, and itself. */

@@ -18,7 +18,7 @@
 
 struct input {
     const struct hn_options *options;
-    struct hn_cache_command command;
+    struct hn_cache cache;
     struct hn_report report;
 };
 
@@ -75,7 +75,7 @@ static enum hn_status add_recording(struct input *input, const char *path, struc
     struct hn_report *report = &input->report;
     enum hn_status status = hn_report_add_recording(report, path, err);
     if (status == HN_OK &&
-        !hn_cache_fits(&input->command, &report->tunings[report->count - 1].identity))
+        !hn_cache_fits(&input->cache, &report->tunings[report->count - 1].identity))
         hn_report_drop_last(report);
     return status;
 }
@@ -83,15 +83,14 @@ static enum hn_status add_recording(struct input *input, const char *path, struc
 /* The cache is there to be read once it is needed; recordings do without one. */
 static enum hn_status open_cache(struct input *input, struct hn_error *err)
 {
-    struct hn_cache_command *command = &input->command;
-    char *path = hn_needed(hn_store_default_path(command->options.cache));
-    if (command->path == NULL)
-        command->path = hn_needed(hn_cache_shown(path));
+    struct hn_cache *cache = &input->cache;
+    char *path = hn_needed(hn_store_default_path(input->options->cache));
+    if (cache->path == NULL)
+        cache->path = hn_needed(hn_cache_shown(path));
     free(path);
-    input->report.cache = command->options.cache != NULL ? command->path : NULL;
-    return command->store != NULL
-               ? HN_OK
-               : hn_cache_open(&command->options, HN_STORE_READ, &command->store, err);
+    input->report.cache = input->options->cache != NULL ? cache->path : NULL;
+    return cache->store != NULL ? HN_OK
+                                : hn_cache_open(input->options, HN_STORE_READ, &cache->store, err);
 }
 
 static enum hn_status add_kernel(struct input *input, const char *kernel, struct hn_error *err)
@@ -99,15 +98,15 @@ static enum hn_status add_kernel(struct input *input, const char *kernel, struct
     struct hn_tuned_list list;
     enum hn_status status = open_cache(input, err);
     if (status == HN_OK)
-        status = hn_cache_select(&input->command, kernel, &list, err);
+        status = hn_cache_select(&input->cache, kernel, &list, err);
     if (status != HN_OK)
         return status;
     for (size_t i = 0; status == HN_OK && i < list.count; i++) {
-        status = hn_report_add_tuned(&input->report, input->command.store, input->command.path,
+        status = hn_report_add_tuned(&input->report, input->cache.store, input->cache.path,
                                      &list.items[i], err);
         if (status == HN_OK)
             status = hn_report_apply_plan(&input->report.tunings[input->report.count - 1],
-                                          input->command.store, err);
+                                          input->cache.store, err);
     }
     hn_tuned_list_free(&list);
     return status;
@@ -240,7 +239,7 @@ static enum hn_status apply_roofs(struct input *input, struct hn_error *err)
     for (size_t i = 0; status == HN_OK && i < input->report.count; i++) {
         struct hn_report_tuning *tuning = &input->report.tunings[i];
         tuning->has_roofs =
-            has_cache && hn_store_get_roofs(input->command.store, &tuning->identity.device, NULL,
+            has_cache && hn_store_get_roofs(input->cache.store, &tuning->identity.device, NULL,
                                             &tuning->roofs, &ignored) == HN_OK;
         if (!tuning->has_roofs)
             status = read_roofs(document, tuning, err);
@@ -285,13 +284,13 @@ static enum hn_status make(struct input *input, struct hn_error *err)
 
 static enum hn_status run(struct hn_options *options, struct hn_error *err)
 {
-    struct input input = {.options = options, .command = hn_cache_command_of(options)};
-    input.command.versions = options->history;
+    struct input input = {.options = options,
+                          .cache = {.options = options, .versions = options->history}};
     hn_report_init(&input.report);
     enum hn_status status = make(&input, err);
     hn_report_finish(&input.report);
-    hn_store_close(input.command.store);
-    free(input.command.path);
+    hn_store_close(input.cache.store);
+    free(input.cache.path);
     return status;
 }
 
