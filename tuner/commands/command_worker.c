@@ -8,8 +8,8 @@
 #include "runtime/device/driver.h"
 #include "runtime/process/process.h"
 #include "tuner/commands/command.h"
+#include "tuner/hosts/hosts.h"
 #include "tuner/hosts/launching.h"
-#include "tuner/hosts/node.h"
 #include "tuner/workers/workers.h"
 
 /* 0 where there is no driver: such a host compiles. */

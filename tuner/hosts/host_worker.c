@@ -122,11 +122,6 @@ void hn_host_files_finish(struct hn_host *host)
     }
 }
 
-/* A message is 64 MiB at most: a worker that has more to say than anybody takes is ended. */
-static const size_t pending_most = (size_t)160 << 20;
-/* No more is taken from a worker's owner while so much waits for the connection. */
-static const size_t queued_most = (size_t)8 << 20;
-
 static void close_ends(struct hn_host_worker *worker)
 {
     if (worker->channel >= 0)
@@ -190,7 +185,7 @@ void hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame
     case HN_LINK_DATA:
         if (worker->channel < 0)
             break;
-        if (hn_bytes_size(&worker->pending) + frame->size > pending_most)
+        if (hn_bytes_size(&worker->pending) + frame->size > HN_PENDING_MOST)
             worker->left = true;
         else
             hn_bytes_append(&worker->pending, frame->data, frame->size);
@@ -225,7 +220,7 @@ static void send_up(struct hn_host *host, struct hn_host_worker *worker)
     if (!hn_host_may_read(worker->polled))
         return;
     while (!worker->left && worker->channel >= 0 && !hn_host_files_wait(host) &&
-           hn_bytes_size(&host->link.output) < queued_most) {
+           hn_bytes_size(&host->link.output) < HN_QUEUED_MOST) {
         ssize_t n = recv(worker->channel, data, sizeof data, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
@@ -282,7 +277,7 @@ void hn_host_workers_lose(struct hn_host *host)
 size_t hn_host_workers_poll(struct hn_host *host, struct pollfd *fds)
 {
     size_t count = 0;
-    bool takes = hn_bytes_size(&host->link.output) < queued_most && !hn_host_files_wait(host);
+    bool takes = hn_bytes_size(&host->link.output) < HN_QUEUED_MOST && !hn_host_files_wait(host);
     short readable = takes ? POLLIN : 0;
     for (struct hn_host_worker *worker = host->workers; worker != NULL; worker = worker->next) {
         short writable = hn_bytes_size(&worker->pending) > 0 ? POLLOUT : 0;

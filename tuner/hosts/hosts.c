@@ -2,6 +2,8 @@
 #include "tuner/hosts/hosts.h"
 
 #include <errno.h>
+#include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -16,16 +18,355 @@
 static const int sleep_limit_ms = 250;
 /* Launchers that were told to end have so long for it. */
 static const int end_limit_ms = 500;
+/* A queue may hold a launcher up; a greeting that is still not there is none. */
+static const double greeting_limit_ms = 120e3;
+/* A launcher that failed is tried again after so long, then after four times that. */
+static const double first_retry_ms = 200;
+static const int most_failures = 3;
+/* What has lasted so long did not fail in a row with what failed before. */
+static const double lasting_ms = 60e3;
+/* Of what is printed before the greeting. */
+static const size_t most_noise = 65536;
 
-void hn_hosts_wake(struct hn_hosts *hosts)
+/* --- one host: launched, greeted, read and written as far as that goes without blocking ------ */
+
+/* Everything at it is lost. */
+static void lose(struct hn_host *host, bool forever, const char *reason)
 {
-    hn_event_signal(hosts->wake);
+    double now = hn_now_ms();
+    bool lasted = host->state == HN_HOST_UP && now - host->since_ms > lasting_ms;
+    hn_host_workers_lose(host);
+    hn_host_files_lose(host);
+    hn_link_finish(&host->link);
+    hn_process_kill(&host->launcher);
+    host->failures = lasted ? 1 : host->failures + 1;
+    snprintf(host->reason, sizeof host->reason, "%s", reason);
+    host->state = forever || host->failures >= most_failures ? HN_HOST_OUT : HN_HOST_STARTING;
+    host->retry_ms = now + first_retry_ms * pow(4, host->failures - 1);
+    hn_event_signal(host->hosts->wakeup);
 }
 
-void hn_hosts_tell_owner(struct hn_hosts *hosts)
+static void launch(struct hn_host *host, double now_ms)
 {
-    hn_event_signal(hosts->wakeup);
+    int to;
+    int from;
+    struct hn_error err;
+    hn_process_init(&host->launcher);
+    if (hn_launcher_start(&host->launcher, host->run, host->hone, host->gpus_wanted < 0,
+                          host->installs, &to, &from, &err) != HN_OK) {
+        lose(host, false, err.message);
+        return;
+    }
+    host->since_ms = now_ms;
+    host->sent = false;
+    host->polled_in = host->polled_output = NULL;
+    hn_link_init(&host->link, from, to);
+    if (host->installs &&
+        hn_install_begin(&host->link.output, host->gpus_wanted < 0, &err) != HN_OK)
+        lose(host, true, err.message);
 }
+
+/* The streams are closed: how the launcher ends is known in a moment. */
+static int await_end(struct hn_process *launcher)
+{
+    int wait_status = 0;
+    for (int i = 0; i < 20; i++) {
+        if (waitpid(launcher->pid, &wait_status, WNOHANG) == launcher->pid) {
+            kill(-launcher->pid, SIGKILL);
+            launcher->pid = 0;
+            hn_process_drain(launcher);
+            return wait_status;
+        }
+        usleep(5000);
+    }
+    return hn_process_kill(launcher);
+}
+
+static void lose_closed(struct hn_host *host)
+{
+    char end[512];
+    char reason[640];
+    bool greeted = host->state == HN_HOST_UP;
+    hn_process_describe_end(&host->launcher, await_end(&host->launcher), end, sizeof end);
+    snprintf(reason, sizeof reason, "its launcher %s%s", end,
+             greeted ? ""
+                     : "; Hone did not answer there: see that it is installed, and name it by "
+                       "'hone' where it lies elsewhere");
+    lose(host, false, reason);
+}
+
+/* Of what was printed, or came in the place of a frame. */
+static void lose_polluted(struct hn_host *host)
+{
+    char output[400];
+    char reason[700];
+    const struct hn_bytes *input = &host->link.input;
+    hn_process_note_output(&host->launcher, "\n", 1);
+    hn_process_note_output(&host->launcher, input->data + input->start, hn_bytes_size(input));
+    hn_process_describe_output(&host->launcher, output, sizeof output);
+    snprintf(reason, sizeof reason,
+             "something beside Hone writes to its launcher's standard output, which has to be "
+             "Hone's alone once it has answered: no terminal (-t), no prefix of lines%.400s",
+             output);
+    lose(host, false, reason);
+}
+
+/* The shell there is ready for the program. False once the host was lost. */
+static bool send_program(struct hn_host *host)
+{
+    static const char ready[] = HN_INSTALL_READY;
+    struct hn_error err;
+    const struct hn_bytes *input = &host->link.input;
+    if (!host->installs || host->sent || hn_bytes_size(input) == 0 ||
+        memmem(input->data + input->start, hn_bytes_size(input), ready, sizeof ready - 1) == NULL)
+        return true;
+    host->sent = true;
+    if (hn_install_send(&host->link.output, &err) == HN_OK)
+        return true;
+    lose(host, true, err.message);
+    return false;
+}
+
+/* False once the host was lost. */
+static bool take_greeting(struct hn_host *host)
+{
+    size_t noise = 0;
+    size_t length = 0;
+    struct hn_error err;
+    struct hn_bytes *input = &host->link.input;
+    enum hn_status status = hn_greeting_find(input->data + input->start, hn_bytes_size(input),
+                                             &host->greeting, &noise, &length, &err);
+    if (status == HN_ENOTFOUND && hn_bytes_size(input) > most_noise) {
+        lose_polluted(host);
+        return false;
+    }
+    if (status == HN_ENOTFOUND)
+        return true;
+    if (status != HN_OK) {
+        lose(host, true, err.message);
+        return false;
+    }
+    input->start += noise + length;
+    host->state = HN_HOST_UP;
+    host->since_ms = hn_now_ms();
+    hn_event_signal(host->hosts->wakeup);
+    return true;
+}
+
+static bool take_frames(struct hn_host *host)
+{
+    for (;;) {
+        struct hn_link_frame frame;
+        switch (hn_link_next(&host->link, &frame)) {
+        case HN_LINK_NOTHING:
+            return true;
+        case HN_LINK_BROKEN:
+            lose_polluted(host);
+            return false;
+        case HN_LINK_FRAME:
+            break;
+        }
+        if (frame.kind == HN_LINK_HAS)
+            hn_host_files_answer(host, &frame);
+        else
+            hn_host_worker_take(host, &frame);
+    }
+}
+
+static void enforce_limits(struct hn_host *host, double now_ms)
+{
+    char output[400];
+    char reason[700];
+    double silent_ms = now_ms - host->link.heard_ms;
+    bool greeted = host->state == HN_HOST_UP;
+    if (greeted ? silent_ms < HN_LINK_SILENCE_MS : now_ms - host->since_ms < greeting_limit_ms)
+        return;
+    hn_process_describe_output(&host->launcher, output, sizeof output);
+    if (greeted)
+        snprintf(reason, sizeof reason, "nothing was heard of it for %.0f s%.400s", silent_ms / 1e3,
+                 output);
+    else
+        snprintf(reason, sizeof reason, "Hone did not answer there within %.0f s%.400s",
+                 greeting_limit_ms / 1e3, output);
+    lose(host, false, reason);
+}
+
+static void listen_to(struct hn_host *host)
+{
+    if (!hn_host_may_read(host->polled_in))
+        return;
+    /* As much as a large image, then the others have their turn. */
+    for (int i = 0; i < 64; i++) {
+        size_t before = hn_bytes_size(&host->link.input);
+        if (!hn_link_read(&host->link)) {
+            lose_closed(host);
+            return;
+        }
+        bool all = hn_bytes_size(&host->link.input) - before < HN_LINK_CHUNK;
+        if (host->state != HN_HOST_UP && (!send_program(host) || !take_greeting(host)))
+            return;
+        if (host->state == HN_HOST_UP && !take_frames(host))
+            return;
+        if (all)
+            return;
+    }
+}
+
+static void move_host(struct hn_host *host, double now_ms)
+{
+    if (host->state == HN_HOST_OUT) {
+        hn_host_workers_move(host);
+        return;
+    }
+    if (host->launcher.pid == 0) {
+        hn_host_workers_move(host);
+        if (now_ms >= host->retry_ms)
+            launch(host, now_ms);
+        return;
+    }
+    if (hn_host_may_read(host->polled_output))
+        hn_process_drain(&host->launcher);
+    listen_to(host);
+    if (host->launcher.pid == 0)
+        return;
+    if (host->state == HN_HOST_UP)
+        hn_host_files_move(host);
+    hn_host_workers_move(host);
+    if (host->state == HN_HOST_UP)
+        hn_link_beat(&host->link, now_ms);
+    if (!hn_link_write(&host->link)) {
+        lose_closed(host);
+        return;
+    }
+    enforce_limits(host, now_ms);
+}
+
+static size_t poll_most(const struct hn_host *host)
+{
+    size_t count = 3;
+    for (const struct hn_host_worker *worker = host->workers; worker != NULL; worker = worker->next)
+        count++;
+    return count;
+}
+
+static size_t poll_host(struct hn_host *host, struct pollfd *fds)
+{
+    size_t count = hn_host_workers_poll(host, fds);
+    host->polled_in = host->polled_output = NULL;
+    if (host->link.in >= 0) {
+        host->polled_in = &fds[count];
+        fds[count++] = (struct pollfd){.fd = host->link.in, .events = POLLIN};
+    }
+    if (host->link.out >= 0 && hn_bytes_size(&host->link.output) > 0)
+        fds[count++] = (struct pollfd){.fd = host->link.out, .events = POLLOUT};
+    if (host->launcher.output >= 0) {
+        host->polled_output = &fds[count];
+        fds[count++] = (struct pollfd){.fd = host->launcher.output, .events = POLLIN};
+    }
+    return count;
+}
+
+static struct hn_host *of_place(const struct hn_place *place)
+{
+    return (struct hn_host *)(uintptr_t)place;
+}
+
+static bool is_ready(const struct hn_place *place)
+{
+    struct hn_host *host = of_place(place);
+    pthread_mutex_lock(&host->hosts->lock);
+    bool ready = host->state == HN_HOST_UP;
+    pthread_mutex_unlock(&host->hosts->lock);
+    return ready;
+}
+
+static enum hn_status start_worker(struct hn_place *place, const char *role,
+                                   struct hn_process *process, struct hn_error *err)
+{
+    struct hn_host *host = of_place(place);
+    pthread_mutex_lock(&host->hosts->lock);
+    bool started = hn_host_worker_start(host, role, process);
+    /* It may have been lost just now. */
+    if (host->state != HN_HOST_UP)
+        hn_host_workers_lose(host);
+    pthread_mutex_unlock(&host->hosts->lock);
+    hn_event_signal(host->hosts->wake);
+    return started ? HN_OK : hn_fail(err, HN_ERUN, "socketpair: %s", strerror(errno));
+}
+
+static int end_worker(struct hn_place *place, unsigned number, bool *lost)
+{
+    struct hn_host *host = of_place(place);
+    int wait_status = 0;
+    pthread_mutex_lock(&host->hosts->lock);
+    struct hn_host_worker *worker = hn_host_worker_find(host, number);
+    if (worker != NULL) {
+        wait_status = worker->wait_status;
+        *lost = worker->lost;
+        worker->left = true;
+    }
+    pthread_mutex_unlock(&host->hosts->lock);
+    hn_event_signal(host->hosts->wake);
+    return wait_status;
+}
+
+struct hn_place *hn_host_place(struct hn_host *host)
+{
+    return &host->place;
+}
+
+void hn_host_look(struct hn_host *host, struct hn_host_view *view)
+{
+    pthread_mutex_lock(&host->hosts->lock);
+    const struct hn_greeting *greeting = &host->greeting;
+    *view = (struct hn_host_view){
+        .state = host->state,
+        .gpus = host->gpus_wanted >= 0 ? host->gpus_wanted : greeting->gpus,
+        .compile = host->compile_wanted >= 0 ? host->compile_wanted : greeting->compile,
+        .failures = host->failures,
+        .sends = hn_host_files_wait(host) || hn_bytes_size(&host->link.output) > 0,
+    };
+    snprintf(view->name, sizeof view->name, "%s",
+             greeting->host[0] != '\0' ? greeting->host
+             : host->run[0] != '\0'    ? host->run
+                                       : "local");
+    memcpy(view->reason, host->reason, sizeof view->reason);
+    pthread_mutex_unlock(&host->hosts->lock);
+}
+
+void hn_host_fail(struct hn_host *host, bool forever, const char *reason)
+{
+    pthread_mutex_lock(&host->hosts->lock);
+    if (host->state != HN_HOST_OUT)
+        lose(host, forever, reason);
+    pthread_mutex_unlock(&host->hosts->lock);
+    hn_event_signal(host->hosts->wake);
+}
+
+void hn_host_share(struct hn_host *host, const char *path, const struct hn_hash *hash)
+{
+    pthread_mutex_lock(&host->hosts->lock);
+    hn_host_file_add(host, path, hash);
+    pthread_mutex_unlock(&host->hosts->lock);
+    hn_event_signal(host->hosts->wake);
+}
+
+static void finish_host(struct hn_host *host)
+{
+    hn_host_workers_lose(host);
+    hn_host_files_finish(host);
+    while (host->workers != NULL) {
+        struct hn_host_worker *worker = host->workers;
+        host->workers = worker->next;
+        free(worker);
+    }
+    hn_link_finish(&host->link);
+    hn_process_kill(&host->launcher);
+    free(host->run);
+    free(host->hone);
+}
+
+/* --- all of them, and the thread that moves them --------------------------------------------- */
 
 /* Milliseconds until a launcher is tried again. */
 static int next_launch_ms(const struct hn_hosts *hosts, double now_ms)
@@ -45,14 +386,14 @@ static size_t gather_descriptors(struct hn_hosts *hosts)
     size_t most = 1;
     size_t count = 0;
     for (size_t i = 0; i < hosts->count; i++)
-        most += hn_host_poll_most(&hosts->items[i]);
+        most += poll_most(&hosts->items[i]);
     if (most > hosts->fd_capacity) {
         hosts->fd_capacity = 2 * most;
         hosts->fds = hn_need_more(hosts->fds, hosts->fd_capacity, sizeof *hosts->fds);
     }
     hosts->fds[count++] = (struct pollfd){.fd = hosts->wake, .events = POLLIN};
     for (size_t i = 0; i < hosts->count; i++)
-        count += hn_host_poll(&hosts->items[i], hosts->fds + count);
+        count += poll_host(&hosts->items[i], hosts->fds + count);
     return count;
 }
 
@@ -82,7 +423,7 @@ static void *relay(void *pointer)
     pthread_mutex_lock(&hosts->lock);
     while (!hosts->ends) {
         for (size_t i = 0; i < hosts->count; i++)
-            hn_host_move(&hosts->items[i], hn_now_ms());
+            move_host(&hosts->items[i], hn_now_ms());
         int timeout = next_launch_ms(hosts, hn_now_ms());
         size_t count = gather_descriptors(hosts);
         pthread_mutex_unlock(&hosts->lock);
@@ -98,18 +439,23 @@ static void *relay(void *pointer)
 static void init_host(struct hn_hosts *hosts, struct hn_host *host,
                       const struct hn_host_options *options)
 {
-    hn_host_init(host, hosts);
-    host->run = hn_need_copy(options->run);
-    host->hone = hn_need_copy(options->hone);
-    host->gpus_wanted = options->gpus;
-    host->compile_wanted = options->compile;
-    host->installs = options->install;
+    *host = (struct hn_host){
+        .place = {is_ready, start_worker, end_worker},
+        .hosts = hosts,
+        .link = {.in = -1, .out = -1},
+        .run = hn_need_copy(options->run),
+        .hone = hn_need_copy(options->hone),
+        .gpus_wanted = options->gpus,
+        .compile_wanted = options->compile,
+        .installs = options->install,
+    };
+    hn_process_init(&host->launcher);
 }
 
 static void free_hosts(struct hn_hosts *hosts)
 {
     for (size_t i = 0; i < hosts->count; i++)
-        hn_host_finish(&hosts->items[i]);
+        finish_host(&hosts->items[i]);
     if (hosts->wake >= 0)
         close(hosts->wake);
     if (hosts->wakeup >= 0)
@@ -151,7 +497,7 @@ void hn_hosts_destroy(struct hn_hosts *hosts)
     pthread_mutex_lock(&hosts->lock);
     hosts->ends = true;
     pthread_mutex_unlock(&hosts->lock);
-    hn_hosts_wake(hosts);
+    hn_event_signal(hosts->wake);
     pthread_join(hosts->thread, NULL);
     free_hosts(hosts);
 }

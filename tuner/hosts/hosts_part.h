@@ -8,8 +8,8 @@
 #include "tuner/hosts/hosts.h"
 #include "tuner/hosts/launching.h"
 
-/* What hosts.c (the thread, and what others ask of it), host.c (one host) and host_worker.c (its workers, and files for them) share. All
- * of it is under hosts->lock. */
+/* What hosts.c (hosts, the thread that moves them, and what others ask of it) and host_worker.c (the workers of a host, and files for
+ * them) share. All of it is under hosts->lock. */
 
 /* A worker at a host: this side of its channel and of its output. */
 struct hn_host_worker {
@@ -61,22 +61,12 @@ struct hn_hosts {
     size_t fd_capacity;
 };
 
-/* hosts.c */
-void hn_hosts_wake(struct hn_hosts *hosts);
-void hn_hosts_tell_owner(struct hn_hosts *hosts);
-
-/* host.c: launches, greets, reads and writes as far as that goes without blocking. */
-void hn_host_init(struct hn_host *host, struct hn_hosts *hosts);
-void hn_host_move(struct hn_host *host, double now_ms);
-void hn_host_finish(struct hn_host *host);
-/* Room for 3 and 2 a worker. Until it is called again, only those are read of which a poll of fds found something: one of hundreds says
- * something, and each read in vain costs as much as what it says. */
-size_t hn_host_poll(struct hn_host *host, struct pollfd *fds);
+/* Only those are read of which the last poll of hosts->fds found something: one of hundreds says something, and each read in vain
+ * costs as much as what it says. */
 static inline bool hn_host_may_read(const struct pollfd *polled)
 {
     return polled == NULL || polled->revents != 0;
 }
-size_t hn_host_poll_most(const struct hn_host *host);
 
 /* host_worker.c: what workers there are to read. */
 void hn_host_file_add(struct hn_host *host, const char *path, const struct hn_hash *hash);

@@ -68,18 +68,15 @@ bool hn_bytes_write(struct hn_bytes *bytes, int fd)
 
 enum { BUCKETS = 16384 };
 
-static size_t bucket_of(const struct hn_hash *hash)
+static struct hn_piece **bucket_of(const struct hn_known *known, const struct hn_hash *hash)
 {
-    uint64_t number = 14695981039346656037ull;
-    for (int i = 0; i < 8; i++)
-        number = (number ^ (unsigned char)hash->hex[i]) * 1099511628211ull;
-    return (size_t)(number % BUCKETS);
+    return &known->buckets[hn_hash_number(hash->hex, sizeof hash->hex) % BUCKETS];
 }
 
 static void forget_oldest(struct hn_known *known)
 {
     struct hn_piece *oldest = known->oldest;
-    struct hn_piece **at = &known->buckets[bucket_of(&oldest->hash)];
+    struct hn_piece **at = bucket_of(known, &oldest->hash);
     while (*at != oldest)
         at = &(*at)->next;
     *at = oldest->next;
@@ -105,7 +102,7 @@ static void add_known(struct hn_known *known, const struct hn_hash *hash, const 
         known->buckets = hn_need(BUCKETS, sizeof *known->buckets);
     struct hn_piece *piece = hn_need(1, sizeof *piece);
     char *own = hn_need(size, 1);
-    struct hn_piece **bucket = &known->buckets[bucket_of(hash)];
+    struct hn_piece **bucket = bucket_of(known, hash);
     memcpy(own, data, size);
     *piece = (struct hn_piece){*hash, own, size, known->added, *bucket, NULL};
     *bucket = piece;
@@ -123,7 +120,7 @@ static void add_known(struct hn_known *known, const struct hn_hash *hash, const 
 /* NULL: it is not there, or no longer. */
 static const struct hn_piece *find_known(const struct hn_known *known, const struct hn_hash *hash)
 {
-    const struct hn_piece *piece = known->buckets != NULL ? known->buckets[bucket_of(hash)] : NULL;
+    const struct hn_piece *piece = known->buckets != NULL ? *bucket_of(known, hash) : NULL;
     while (piece != NULL && memcmp(piece->hash.hex, hash->hex, sizeof hash->hex) != 0)
         piece = piece->next;
     return piece;

@@ -34,6 +34,10 @@ enum hn_link_kind {
 #define HN_LINK_BEAT_MS 2e3
 #define HN_LINK_SILENCE_MS 8e3
 
+/* At either end: a message is 64 MiB at most, and a worker that has more to say than anybody takes is ended; nothing is taken for the
+ * connection while so much waits for it. */
+enum { HN_PENDING_MOST = 160 << 20, HN_QUEUED_MOST = 8 << 20 };
+
 /* Bytes that wait: [start, end) of data. */
 struct hn_bytes {
     char *data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/hosts/node.h"
+#include "tuner/hosts/hosts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,6 @@
 #include "tuner/hosts/launching.h"
 
 static const int sleep_limit_ms = 500;
-/* As of the other end (host_worker.c). */
-static const size_t pending_most = (size_t)160 << 20;
-static const size_t queued_most = (size_t)8 << 20;
 enum { WORKERS_MOST = 4096 + 64 };
 
 /* The files that came, in a folder of their own. */
@@ -159,7 +156,7 @@ static void forward_output(struct node *node, struct node_worker *worker)
             worker->process.output = -1;
             return;
         }
-        if (hn_bytes_size(&node->link.output) < queued_most)
+        if (hn_bytes_size(&node->link.output) < HN_QUEUED_MOST)
             hn_link_put(&node->link, HN_LINK_OUTPUT, worker->number, data, (size_t)n);
     }
 }
@@ -219,7 +216,7 @@ static bool take_frame(struct node *node, const struct hn_link_frame *frame)
             end_worker(node, worker);
         return true;
     case HN_LINK_DATA:
-        if (worker != NULL && hn_bytes_size(&worker->pending) + frame->size > pending_most)
+        if (worker != NULL && hn_bytes_size(&worker->pending) + frame->size > HN_PENDING_MOST)
             return false;
         if (worker != NULL)
             hn_bytes_append(&worker->pending, frame->data, frame->size);
@@ -266,7 +263,7 @@ static bool listen_to_owner(struct node *node)
 static bool forward_channel(struct node *node, struct node_worker *worker)
 {
     char data[HN_LINK_CHUNK];
-    while (hn_bytes_size(&node->link.output) < queued_most) {
+    while (hn_bytes_size(&node->link.output) < HN_QUEUED_MOST) {
         ssize_t n = recv(worker->process.channel.fd, data, sizeof data, MSG_DONTWAIT);
         if (n <= 0)
             return n == 0 || (errno != EAGAIN && errno != EINTR);
@@ -301,7 +298,7 @@ static bool move_all(struct node *node)
 static void sleep_on_streams(const struct node *node)
 {
     size_t count = 0;
-    bool full = hn_bytes_size(&node->link.output) >= queued_most;
+    bool full = hn_bytes_size(&node->link.output) >= HN_QUEUED_MOST;
     node->fds[count++] = (struct pollfd){.fd = node->link.in, .events = POLLIN};
     if (hn_bytes_size(&node->link.output) > 0)
         node->fds[count++] = (struct pollfd){.fd = node->link.out, .events = POLLOUT};

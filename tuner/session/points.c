@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 
 void hn_keys_init(struct hn_keys *keys, size_t stride)
@@ -23,23 +24,11 @@ static const unsigned char *key_at(const struct hn_keys *keys, uint32_t number)
     return keys->bytes + number * keys->stride;
 }
 
-/* FNV-1a (Fowler, Noll, Vo), then the finalizer of splitmix64 (Steele, Lea, Flood 2014), because
- * the table uses the lowest bits. */
-static uint64_t hash(const unsigned char *key, size_t size)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ key[i]) * 0x100000001b3u;
-    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
-    h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
-    return h ^ (h >> 31);
-}
-
 /* Where the key is, or the free slot where it would be. */
 static uint32_t *slot_of(const struct hn_keys *keys, const unsigned char *key)
 {
     uint32_t mask = keys->slot_count - 1;
-    for (uint32_t i = (uint32_t)hash(key, keys->stride) & mask;; i = (i + 1) & mask) {
+    for (uint32_t i = (uint32_t)hn_hash_number(key, keys->stride) & mask;; i = (i + 1) & mask) {
         uint32_t *slot = &keys->slots[i];
         if (*slot == 0 || memcmp(key_at(keys, *slot - 1), key, keys->stride) == 0)
             return slot;

@@ -13,10 +13,7 @@ static const size_t kept_bytes_most = (size_t)512 << 20;
 
 static struct hn_job **bucket_of(struct hn_compile_queue *queue, const struct hn_hash *key)
 {
-    size_t number = 0;
-    for (int i = 0; i < 12; i++)
-        number = number * 31 + (unsigned char)key->hex[i];
-    return &queue->buckets[number % HN_QUEUE_BUCKETS];
+    return &queue->buckets[hn_hash_number(key->hex, sizeof key->hex) % HN_QUEUE_BUCKETS];
 }
 
 static struct hn_job *find(struct hn_compile_queue *queue, const struct hn_hash *key)

@@ -15,7 +15,7 @@
 #include "runtime/device/health.h"
 #include "runtime/plan/contents.h"
 #include "runtime/process/process.h"
-#include "tuner/hosts/node.h"
+#include "tuner/hosts/hosts.h"
 #include "tuner/workers/turn.h"
 #include "tuner/workers/workers.h"
 
