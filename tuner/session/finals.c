@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,8 +8,9 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "base/statistics.h"
+#include "runtime/bench/observe/observers.h"
 #include "runtime/plan/launch.h"
-#include "tuner/session/finals_part.h"
+#include "tuner/session/session_internal.h"
 
 /* Images of so many of the best are kept, so that a replay needs no compiler. */
 static const size_t kept_images = 3;
@@ -26,9 +28,28 @@ enum { PROCESSES_LEAST = 2, PROCESSES_MOST = 5 };
 static const double processes_alike = 1.02;
 static const double process_ms = 400;
 
+/* Of so many of the best. */
+static const size_t counted_finalists = 5;
+
+/* The field of the finals. */
+struct finals {
+    struct hn_session *session;
+    size_t numbers[HN_FINALIST_LIMIT]; /* tickets that are left */
+    size_t count;
+    size_t held[HN_FINALIST_LIMIT]; /* all that there were */
+    size_t held_count;
+    bool raced; /* their times are the race's */
+    bool again; /* one fell, and others may be among the best now */
+};
+
+static struct hn_flight *flight_of(const struct finals *finals, size_t i)
+{
+    return finals->session->tickets.items[finals->numbers[i]].flight;
+}
+
 /* --- the field -------------------------------------------------------------------------------- */
 
-void hn_finals_gather(struct hn_finals *finals, struct hn_error *err)
+static void gather(struct finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     finals->held_count = hn_session_pick_finalists(session, finals->held, err);
@@ -41,7 +62,7 @@ void hn_finals_gather(struct hn_finals *finals, struct hn_error *err)
     finals->count = hn_failed(err) ? 0 : finals->held_count;
 }
 
-static void let_go(struct hn_finals *finals)
+static void let_go(struct finals *finals)
 {
     for (size_t i = 0; i < finals->held_count; i++) {
         struct hn_flight *flight = finals->session->tickets.items[finals->held[i]].flight;
@@ -51,25 +72,25 @@ static void let_go(struct hn_finals *finals)
     }
 }
 
-void hn_finals_sort(struct hn_finals *finals)
+static void sort(struct finals *finals)
 {
     qsort_r(finals->numbers, finals->count, sizeof *finals->numbers, hn_session_compare,
             finals->session);
 }
 
-static void drop_fallen(struct hn_finals *finals)
+static void drop_fallen(struct finals *finals)
 {
     size_t left = 0;
     for (size_t i = 0; i < finals->count; i++)
-        if (hn_finals_flight(finals, i)->record.outcome == HN_OUTCOME_OK)
+        if (flight_of(finals, i)->record.outcome == HN_OUTCOME_OK)
             finals->numbers[left++] = finals->numbers[i];
     finals->count = left;
 }
 
 /* Waits for an event of this kind; other kinds belong to what is measured after all. False when a
  * signal came or the time is up. */
-static bool wait_for(struct hn_finals *finals, enum hn_event_kind kind,
-                     struct hn_backend_event *event, struct hn_error *err)
+static bool wait_for(struct finals *finals, enum hn_event_kind kind, struct hn_backend_event *event,
+                     struct hn_error *err)
 {
     while (!hn_failed(err)) {
         hn_session_step(finals->session, event, err);
@@ -82,12 +103,12 @@ static bool wait_for(struct hn_finals *finals, enum hn_event_kind kind,
     return false;
 }
 
-void hn_finals_ensure_images(struct hn_finals *finals, struct hn_error *err)
+static void ensure_images(struct finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     size_t wanted = 0;
     for (size_t i = 0; i < finals->count; i++) {
-        if (hn_finals_flight(finals, i)->image.cubin != NULL)
+        if (flight_of(finals, i)->image.cubin != NULL)
             continue;
         hn_session_start(session, finals->numbers[i], INFINITY, NULL, err);
         wanted++;
@@ -157,7 +178,7 @@ static void settle_fall(struct hn_session *session, size_t fallen, struct hn_err
     }
 }
 
-bool hn_verdict_is_failure(const struct hn_record *verdict)
+static bool is_failure(const struct hn_record *verdict)
 {
     return verdict->outcome != HN_OUTCOME_OK && verdict->outcome != HN_OUTCOME_SKIPPED;
 }
@@ -167,8 +188,8 @@ static const char *message_of(const struct hn_record *verdict)
     return verdict->message != NULL ? verdict->message : "failed";
 }
 
-void hn_finals_fall(struct hn_finals *finals, size_t i, const struct hn_record *verdict,
-                    const char *where, struct hn_error *err)
+static void fall(struct finals *finals, size_t i, const struct hn_record *verdict,
+                 const char *where, struct hn_error *err)
 {
     char *message = NULL;
     if (hn_failed(err))
@@ -181,11 +202,11 @@ void hn_finals_fall(struct hn_finals *finals, size_t i, const struct hn_record *
     settle_fall(finals->session, finals->numbers[i], err);
 }
 
-void hn_finals_check(struct hn_finals *finals, size_t i, const struct hn_bench_request *request,
+static void evaluate(struct finals *finals, size_t i, const struct hn_bench_request *request,
                      struct hn_record *verdict, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    struct hn_flight *flight = hn_finals_flight(finals, i);
+    struct hn_flight *flight = flight_of(finals, i);
     struct hn_backend_event event;
     hn_record_init(verdict);
     verdict->outcome = HN_OUTCOME_SKIPPED;
@@ -215,7 +236,7 @@ static void reseed(struct hn_session *session, uint64_t seed, struct hn_error *e
 /* Verifies all finalists on a second seed, which nobody could prepare for; those that fail leave
  * the field. Where the time is short the race gets half of what is left, and who was not verified
  * by then leaves it too, the best being the first that are. */
-static void verify_again(struct hn_finals *finals, struct hn_error *err)
+static void verify_again(struct finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     const struct hn_bench_request request = {.verify = true};
@@ -232,9 +253,9 @@ static void verify_again(struct hn_finals *finals, struct hn_error *err)
          !hn_failed(err) && !skipped && i < finals->count && !hn_session_is_over(session) &&
          (left == 0 || hn_session_left_ms(session) >= race_ms);
          i++) {
-        struct hn_flight *flight = hn_finals_flight(finals, i);
+        struct hn_flight *flight = flight_of(finals, i);
         struct hn_record verdict;
-        hn_finals_check(finals, i, &request, &verdict, err);
+        evaluate(finals, i, &request, &verdict, err);
         skipped = verdict.outcome == HN_OUTCOME_SKIPPED;
         if (verdict.outcome == HN_OUTCOME_OK) {
             flight->record.verdict.seeds = 2;
@@ -243,7 +264,7 @@ static void verify_again(struct hn_finals *finals, struct hn_error *err)
         } else if (!skipped) {
             char where[64];
             snprintf(where, sizeof where, "(on the second seed, %llu)", (unsigned long long)seed);
-            hn_finals_fall(finals, i, &verdict, where, err);
+            fall(finals, i, &verdict, where, err);
         }
         hn_record_finish(&verdict);
     }
@@ -289,12 +310,12 @@ static double race_median(const struct hn_race_result *result, size_t racer)
 
 /* How much longer than in the search a racer may have taken: as the one of the others that was
  * least slowed, and some more. Alone it may have been slowed by a lower clock. */
-static double credible_slowdown(const struct hn_finals *finals, const struct hn_race_result *result,
+static double credible_slowdown(const struct finals *finals, const struct hn_race_result *result,
                                 size_t racer)
 {
     double least = INFINITY;
     for (size_t i = 0; i < result->count; i++) {
-        double searched_us = hn_finals_flight(finals, i)->record.timing.median_us;
+        double searched_us = flight_of(finals, i)->record.timing.median_us;
         if (i != racer && result->records[i].outcome == HN_OUTCOME_OK && searched_us > 0)
             least = fmin(least, race_median(result, i) / searched_us);
     }
@@ -303,10 +324,9 @@ static double credible_slowdown(const struct hn_finals *finals, const struct hn_
 
 /* The race is run on inputs that are new in every round: who is slower there may have known those
  * of the search. */
-static bool is_doubtful(const struct hn_finals *finals, const struct hn_race_result *result,
-                        size_t i)
+static bool is_doubtful(const struct finals *finals, const struct hn_race_result *result, size_t i)
 {
-    const struct hn_record *searched = &hn_finals_flight(finals, i)->record;
+    const struct hn_record *searched = &flight_of(finals, i)->record;
     if (result->records[i].suspicion != HN_SUSPICION_NONE)
         return true;
     return !searched->final && result->rounds > 0 && result->records[i].outcome == HN_OUTCOME_OK &&
@@ -315,8 +335,7 @@ static bool is_doubtful(const struct hn_finals *finals, const struct hn_race_res
 
 /* Or else the device was, or what ran between: the audit tells these apart, as a trial does what
  * compared laps were slower by. */
-static void doubt_search(struct hn_finals *finals, struct hn_race_result *result,
-                         struct hn_error *err)
+static void doubt_search(struct finals *finals, struct hn_race_result *result, struct hn_error *err)
 {
     bool doubtful[HN_FINALIST_LIMIT];
     for (size_t i = 0; i < result->count; i++)
@@ -328,21 +347,21 @@ static void doubt_search(struct hn_finals *finals, struct hn_race_result *result
         struct hn_bench_request request = {.trial = result->records[i].suspicion};
         if (request.trial == HN_SUSPICION_NONE)
             snprintf(request.observe, sizeof request.observe, "audit=2");
-        hn_finals_check(finals, i, &request, &verdict, err);
-        if (hn_verdict_is_failure(&verdict))
+        evaluate(finals, i, &request, &verdict, err);
+        if (is_failure(&verdict))
             hn_record_fail(&result->records[i], verdict.outcome, "%s", message_of(&verdict));
         hn_record_finish(&verdict);
     }
 }
 
-static void take_race(struct hn_finals *finals, struct hn_race_result *result, struct hn_error *err)
+static void take_race(struct finals *finals, struct hn_race_result *result, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     doubt_search(finals, result, err);
     for (size_t i = 0; !hn_failed(err) && i < result->count; i++) {
-        struct hn_record *record = &hn_finals_flight(finals, i)->record;
+        struct hn_record *record = &flight_of(finals, i)->record;
         if (result->records[i].outcome != HN_OUTCOME_OK) {
-            hn_finals_fall(finals, i, &result->records[i], "(in the final race)", err);
+            fall(finals, i, &result->records[i], "(in the final race)", err);
             continue;
         }
         if (result->rounds == 0)
@@ -356,14 +375,14 @@ static void take_race(struct hn_finals *finals, struct hn_race_result *result, s
     finals->raced = result->rounds > 0;
 }
 
-static void race(struct hn_finals *finals, struct hn_error *err)
+static void race(struct finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     struct hn_racer racers[HN_FINALIST_LIMIT];
     struct hn_run run = {.kind = HN_RUN_RACE, .racers = racers, .racer_count = finals->count};
     for (size_t i = 0; i < finals->count; i++)
-        racers[i] = (struct hn_racer){&hn_finals_flight(finals, i)->record.point,
-                                      &hn_finals_flight(finals, i)->image};
+        racers[i] =
+            (struct hn_racer){&flight_of(finals, i)->record.point, &flight_of(finals, i)->image};
     /* The race blocks, and what is pending must not wait for it. */
     hn_session_commit(session, err);
     if (!hn_failed(err))
@@ -372,20 +391,189 @@ static void race(struct hn_finals *finals, struct hn_error *err)
     hn_race_result_finish(&run.race);
 }
 
-static void weigh_deciding(struct hn_finals *finals, struct hn_error *err)
+/* --- counters --------------------------------------------------------------------------------- */
+
+/* What the GPU counts of a finalist's launch; why it can not is told once. */
+static void read_counters_of(struct finals *finals, size_t i, struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    struct hn_record *record = &flight_of(finals, i)->record;
+    const struct hn_bench_request request = {.observe = "counters"};
+    struct hn_record counted;
+    evaluate(finals, i, &request, &counted, err);
+    if (!hn_failed(err) && counted.outcome == HN_OUTCOME_OK &&
+        hn_observed_any(&counted.observed, "counters")) {
+        hn_observed_replace(&record->observed, "counters", &counted.observed, err);
+        hn_session_keep(session, finals->numbers[i], err);
+    } else if (!hn_failed(err) && counted.outcome != HN_OUTCOME_SKIPPED) {
+        snprintf(session->state.no_counters, sizeof session->state.no_counters, "%s",
+                 counted.message != NULL ? counted.message : "nothing was counted");
+    }
+    hn_record_finish(&counted);
+}
+
+static void read_counters(struct finals *finals, struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    if (hn_failed(err) || !session->options.counters)
+        return;
+    hn_session_show(session, "reading the counters of the finalists");
+    for (size_t i = 0; !hn_failed(err) && i < finals->count && i < counted_finalists &&
+                       session->state.no_counters[0] == '\0' && !hn_session_is_over(session);
+         i++)
+        if (!hn_observed_any(&flight_of(finals, i)->record.observed, "counters"))
+            read_counters_of(finals, i, err);
+}
+
+static void read_counters_again(struct finals *finals, struct hn_error *err)
+{
+    bool known = true;
+    gather(finals, err);
+    sort(finals);
+    finals->count = finals->count < counted_finalists ? finals->count : counted_finalists;
+    for (size_t i = 0; i < finals->count; i++)
+        known = known && hn_observed_any(&flight_of(finals, i)->record.observed, "counters");
+    if (known)
+        return;
+    hn_session_prepare(finals->session, err);
+    ensure_images(finals, err);
+    read_counters(finals, err);
+}
+
+/* --- energy ----------------------------------------------------------------------------------- */
+
+static bool has_fallen(const struct finals *finals, size_t i)
+{
+    return flight_of(finals, i)->record.outcome != HN_OUTCOME_OK;
+}
+
+/* A window of one; false where there was none. */
+static bool weigh_one(struct finals *finals, size_t i, struct hn_error *err)
+{
+    struct hn_bench_request request = {.verify = false};
+    struct hn_record verdict;
+    snprintf(request.observe, sizeof request.observe, "energy=%.17g",
+             finals->session->options.energy_s);
+    evaluate(finals, i, &request, &verdict, err);
+    bool told = !hn_failed(err) && hn_observed_any(&verdict.observed, "energy");
+    if (told)
+        hn_observers_add("energy", &flight_of(finals, i)->record.observed, &verdict.observed, err);
+    bool falls = is_failure(&verdict) && hn_session_weighs(finals->session);
+    if (falls)
+        fall(finals, i, &verdict, "(while its energy was measured)", err);
+    hn_record_finish(&verdict);
+    return told || falls;
+}
+
+/* One window of each, then another one in the order reversed, so that what warms up or cools down
+ * meanwhile adds as much to all. */
+static void weigh(struct finals *finals, size_t count, struct hn_error *err)
+{
+    bool told = true;
+    for (size_t i = 0; i < count; i++)
+        hn_observed_drop(&flight_of(finals, i)->record.observed, "energy");
+    for (size_t i = 0; !hn_failed(err) && told && i < 2 * count; i++) {
+        size_t place = i < count ? i : 2 * count - 1 - i;
+        if (hn_session_is_over(finals->session))
+            break;
+        if (!has_fallen(finals, place))
+            told = weigh_one(finals, place, err);
+    }
+}
+
+/* Where energy is the objective: no race counts in which not all were weighed. */
+static void take_joules(struct finals *finals, struct hn_error *err)
+{
+    const struct hn_task *task = finals->session->task;
+    for (size_t i = 0; !hn_failed(err) && i < finals->count; i++) {
+        struct hn_record *record = &flight_of(finals, i)->record;
+        if (has_fallen(finals, i))
+            continue;
+        finals->raced = finals->raced && hn_observed_any(&record->observed, "energy");
+        if (hn_metrics_evaluate(task->plan, task->problem, record, err) == HN_OK)
+            hn_session_note_result(finals->session, finals->numbers[i]);
+    }
+}
+
+static void weigh_finalists(struct finals *finals, struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    bool decides = hn_session_weighs(session);
+    size_t count = finals->count < HN_WEIGHED_LIMIT ? finals->count : HN_WEIGHED_LIMIT;
+    bool weighed = false;
+    if (hn_failed(err) || session->options.energy_s <= 0 || count == 0 ||
+        hn_session_is_over(session))
+        return;
+    hn_session_show(session, "measuring the energy of the finalists");
+    weigh(finals, count, err);
+    for (size_t i = 0; !hn_failed(err) && i < count; i++) {
+        struct hn_bindings *observed = &flight_of(finals, i)->record.observed;
+        /* Of a single window it is not known what it is worth. */
+        if (hn_observed(observed, "energy.windows") < 2)
+            hn_observed_drop(observed, "energy");
+        else if (!decides)
+            hn_session_keep(session, finals->numbers[i], err);
+        weighed = weighed || hn_observed_any(observed, "energy");
+    }
+    session->state.unweighed = !weighed && !hn_session_is_over(session);
+    if (decides)
+        take_joules(finals, err);
+}
+
+static bool lacks_energy(const struct hn_session *session)
+{
+    return session->options.energy_s > 0 && session->state.best != NULL &&
+           !hn_observed_any(&session->state.best->observed, "energy");
+}
+
+/* --- copies and parts ------------------------------------------------------------------------- */
+
+/* A plan says how much the best moves by a metric named bytes. */
+static void measure_copy(struct finals *finals, struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    if (finals->count == 0 || hn_session_is_over(session) || session->task->plan->pipeline != NULL)
+        return;
+    const struct hn_value *bytes = hn_bindings_get(&flight_of(finals, 0)->record.metrics, "bytes");
+    double moved = bytes != NULL ? hn_value_number(bytes) : 0;
+    struct hn_run run = {.kind = HN_RUN_COPY, .bytes = moved / 2};
+    if (moved < 2)
+        return;
+    session->backend->kind->run(session->backend, &run, err);
+    session->state.copy_gb_per_s = run.gb_per_s;
+}
+
+static void measure_parts(struct finals *finals, struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    const struct hn_bench_request request = {.observe = "staging"};
+    struct hn_record parts;
+    if (finals->count == 0 || hn_session_is_over(session) || session->task->plan->pipeline == NULL)
+        return;
+    hn_session_show(session, "measuring the parts of the best pipeline alone");
+    evaluate(finals, 0, &request, &parts, err);
+    if (!hn_failed(err) && parts.outcome == HN_OUTCOME_OK) {
+        hn_observed_replace(&flight_of(finals, 0)->record.observed, "staging", &parts.observed,
+                            err);
+        hn_session_keep(session, finals->numbers[0], err);
+    }
+    hn_record_finish(&parts);
+}
+
+static void weigh_deciding(struct finals *finals, struct hn_error *err)
 {
     if (finals->raced && hn_session_weighs(finals->session))
-        hn_finals_weigh(finals, err);
+        weigh_finalists(finals, err);
 }
 
 /* --- the winner ------------------------------------------------------------------------------- */
 
 /* What the race said counts once the best has passed its audit: one that a signal or the clock cut
  * short is run again by the next session. */
-static void keep_results(const struct hn_finals *finals, bool passed, struct hn_error *err)
+static void keep_results(const struct finals *finals, bool passed, struct hn_error *err)
 {
     for (size_t i = 0; !hn_failed(err) && finals->raced && i < finals->count; i++) {
-        hn_finals_flight(finals, i)->record.final = passed;
+        flight_of(finals, i)->record.final = passed;
         if (passed)
             hn_session_keep(finals->session, finals->numbers[i], err);
         else
@@ -401,11 +589,11 @@ static bool are_enough(const struct hn_timing *timing)
 
 /* The best again in processes that begin anew: none can tell of itself how much they differ. A tune
  * without time for one, or where none comes up, does without; one that fails is the verdict. */
-static void measure_processes(struct hn_finals *finals, struct hn_record *verdict,
+static void measure_processes(struct finals *finals, struct hn_record *verdict,
                               struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    struct hn_flight *flight = hn_finals_flight(finals, 0);
+    struct hn_flight *flight = flight_of(finals, 0);
     const struct hn_racer best = {&flight->record.point, &flight->image};
     struct hn_timing *timing = &flight->record.timing;
     double medians_us[PROCESSES_MOST];
@@ -432,7 +620,7 @@ static void measure_processes(struct hn_finals *finals, struct hn_record *verdic
 enum check { CHECK_PASSED, CHECK_FELL, CHECK_CUT_SHORT };
 
 /* The best is audited, and launched again and again, each time compared. */
-static enum check check_best(struct hn_finals *finals, struct hn_error *err)
+static enum check check_best(struct finals *finals, struct hn_error *err)
 {
     double elapsed_ms = hn_now_ms() - finals->session->state.started_ms;
     const struct hn_bench_request request = {.verify = true,
@@ -440,24 +628,24 @@ static enum check check_best(struct hn_finals *finals, struct hn_error *err)
                                              .repeat_ms =
                                                  fmax(least_repeat_ms, repeat_share * elapsed_ms)};
     struct hn_record verdict;
-    hn_finals_check(finals, 0, &request, &verdict, err);
+    evaluate(finals, 0, &request, &verdict, err);
     if (verdict.outcome == HN_OUTCOME_OK)
         measure_processes(finals, &verdict, err);
-    enum check check = verdict.outcome == HN_OUTCOME_OK  ? CHECK_PASSED
-                       : hn_verdict_is_failure(&verdict) ? CHECK_FELL
-                                                         : CHECK_CUT_SHORT;
+    enum check check = verdict.outcome == HN_OUTCOME_OK ? CHECK_PASSED
+                       : is_failure(&verdict)           ? CHECK_FELL
+                                                        : CHECK_CUT_SHORT;
     if (check == CHECK_FELL)
-        hn_finals_fall(finals, 0, &verdict, "(after the final race)", err);
+        fall(finals, 0, &verdict, "(after the final race)", err);
     hn_record_finish(&verdict);
     return check;
 }
 
 /* Whoever is the best after the race has to pass: where one falls, the next one does. */
-static void find_winner(struct hn_finals *finals, struct hn_error *err)
+static void find_winner(struct finals *finals, struct hn_error *err)
 {
     enum check check = CHECK_FELL;
     drop_fallen(finals);
-    hn_finals_sort(finals);
+    sort(finals);
     while (!hn_failed(err) && check == CHECK_FELL && finals->count > 0 &&
            !hn_session_is_over(finals->session)) {
         check = check_best(finals, err);
@@ -467,11 +655,11 @@ static void find_winner(struct hn_finals *finals, struct hn_error *err)
     keep_results(finals, check == CHECK_PASSED, err);
 }
 
-static void keep_images(struct hn_finals *finals, struct hn_error *err)
+static void keep_images(struct finals *finals, struct hn_error *err)
 {
     const struct hn_session *session = finals->session;
     for (size_t i = 0; !hn_failed(err) && i < finals->count && i < kept_images; i++) {
-        const struct hn_flight *flight = hn_finals_flight(finals, i);
+        const struct hn_flight *flight = flight_of(finals, i);
         if (session->store == NULL || flight->image.cubin == NULL)
             continue;
         char *entries = hn_needed(hn_image_entry_lines(&flight->image));
@@ -481,10 +669,10 @@ static void keep_images(struct hn_finals *finals, struct hn_error *err)
     }
 }
 
-static void weigh_all(struct hn_finals *finals, struct hn_error *err)
+static void weigh_all(struct finals *finals, struct hn_error *err)
 {
     if (!hn_session_weighs(finals->session))
-        hn_finals_weigh(finals, err);
+        weigh_finalists(finals, err);
 }
 
 /* --- the phases ------------------------------------------------------------------------------- */
@@ -493,19 +681,19 @@ static void weigh_all(struct hn_finals *finals, struct hn_error *err)
 static const struct {
     const char *shows;
     bool always; /* also once a finalist fell */
-    void (*run)(struct hn_finals *finals, struct hn_error *err);
+    void (*run)(struct finals *finals, struct hn_error *err);
 } phases[] = {
     {"racing the finalists", false, race},
     {NULL, false, weigh_deciding},
     {NULL, true, find_winner},
     {NULL, false, keep_images},
-    {NULL, false, hn_finals_copy},
-    {NULL, false, hn_finals_parts},
-    {NULL, false, hn_finals_count},
+    {NULL, false, measure_copy},
+    {NULL, false, measure_parts},
+    {NULL, false, read_counters},
     {NULL, false, weigh_all},
 };
 
-static void hold(struct hn_finals *finals, struct hn_error *err)
+static void hold(struct finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     hn_session_forget_races(session);
@@ -514,7 +702,7 @@ static void hold(struct hn_finals *finals, struct hn_error *err)
     if (!one_seed)
         hn_session_show(session, "verifying the finalists on a second seed");
     hn_session_prepare(session, err);
-    hn_finals_ensure_images(finals, err);
+    ensure_images(finals, err);
     if (!one_seed && !hn_session_is_over(session))
         verify_again(finals, err);
     if (finals->again || finals->count == 0 || hn_session_is_over(session))
@@ -530,7 +718,7 @@ static void hold(struct hn_finals *finals, struct hn_error *err)
 
 bool hn_session_finals(struct hn_session *session, struct hn_error *err)
 {
-    struct hn_finals finals = {.session = session};
+    struct finals finals = {.session = session};
     struct hn_error found;
     if (hn_failed(err))
         return false;
@@ -542,12 +730,12 @@ bool hn_session_finals(struct hn_session *session, struct hn_error *err)
     bool settled = hn_session_is_settled(session, err);
     if (settled && session->options.energy_s > 0) {
         hn_session_find_best(session, err);
-        settled = !hn_finals_lack_energy(session);
+        settled = !lacks_energy(session);
     }
     if (settled && session->options.counters)
-        hn_finals_count_again(&finals, err);
+        read_counters_again(&finals, err);
     if (!settled)
-        hn_finals_gather(&finals, err);
+        gather(&finals, err);
     if (!settled && finals.count > 0)
         hold(&finals, err);
     /* The finals leave the second seed's inputs behind. */
