@@ -235,7 +235,8 @@ void hn_session_release(struct hn_session *session, size_t number)
     struct hn_ticket *ticket = &session->tickets.items[number];
     bool readable =
         ticket->replayed || (session->store != NULL && (ticket->kept || ticket->cached));
-    bool told = number < session->search.given_count || ticket->told;
+    bool told = number < session->search.given_count || ticket->told ||
+                !session->options.strategy->needs_feedback;
     if (ticket->flight == NULL || ticket->state != HN_TICKET_FINISHED || ticket->flight->held ||
         is_close(&session->leaders, number))
         return;

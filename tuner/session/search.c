@@ -278,27 +278,6 @@ static void tell_finished(struct hn_session *session, uint64_t t)
     session->search.told_finished++;
 }
 
-/* Tells the strategy's tickets, in order, up to the first of which it is not known: to one that
- * needs no feedback. */
-static void tell_in_order(struct hn_session *session)
-{
-    struct hn_searching *search = &session->search;
-    for (; search->told_compiled < strategy_count(session); search->told_compiled++) {
-        size_t number = search->given_count + search->told_compiled;
-        if (number >= session->way.next_register ||
-            session->tickets.items[number].state == HN_TICKET_COMPILING)
-            break;
-        tell_compiled(session, search->told_compiled);
-        session->tickets.items[number].decided = true;
-    }
-    while (search->told_finished < search->told_compiled &&
-           strategy_ticket(session, search->told_finished)->state == HN_TICKET_FINISHED) {
-        size_t number = search->given_count + search->told_finished;
-        tell_finished(session, search->told_finished);
-        hn_session_release(session, number);
-    }
-}
-
 /* What the schedule goes by. */
 static struct hn_costs costs_of(const struct hn_session *session, uint64_t t)
 {
@@ -351,7 +330,6 @@ static void decide(struct hn_session *session, uint64_t t, struct hn_error *err)
     ticket->decided = true;
     if (ticket->flight != NULL)
         ticket->flight->censor = session->leaders.censor;
-    session->search.told_compiled++;
     hn_schedule_tell(&session->search.schedule, HN_SCHEDULE_COMPILED, t, 0);
 }
 
@@ -403,12 +381,8 @@ void hn_session_tell(struct hn_session *session, struct hn_error *err)
 {
     struct hn_searching *search = &session->search;
     uint64_t count = strategy_count(session);
-    if (hn_failed(err))
+    if (hn_failed(err) || !session->options.strategy->needs_feedback)
         return;
-    if (!session->options.strategy->needs_feedback) {
-        tell_in_order(session);
-        return;
-    }
     /* Behind the last proposal it goes on as if there were more, so that what is declined does not
      * depend on where the search ends. */
     bool told = search->exhausted && search->strategy != NULL;
@@ -478,11 +452,6 @@ static void propose_one(struct hn_session *session, struct hn_error *err)
         return;
     admit_proposal(session, err);
     search->repeats = session->state.proposed > known ? 0 : search->repeats + 1;
-    /* What is told is let go of: launches that are known not to fit finish right here. */
-    if (!kind->needs_feedback) {
-        hn_session_register(session, err);
-        hn_session_tell(session, err);
-    }
 }
 
 void hn_session_propose(struct hn_session *session, struct hn_error *err)

@@ -410,51 +410,30 @@ static void dispatch(struct hn_session *session, size_t number, struct hn_error 
     hn_session_start(session, number, INFINITY, &request, err);
 }
 
-/* Whether a ticket may go to the GPU before those that are still being compiled, and undecided:
- * where nobody is told of the sequence. */
-static bool may_overtake(const struct hn_session *session)
-{
-    const struct hn_strategy_kind *strategy = session->options.strategy;
-    return session->search.last_call || (!strategy->needs_feedback && strategy->compiled == NULL);
-}
-
-/* A strategy that may decline decides when it is told of the compilation, and one that needs
- * feedback has results in the order in which it is told of that. */
-static bool is_decided(const struct hn_session *session, size_t number)
-{
-    return may_overtake(session) || number < session->search.given_count ||
-           session->tickets.items[number].decided;
-}
-
-/* Gives each GPU that is idle the lowest ticket that waits for one. */
+/* Gives each GPU that is idle the lowest ticket that waits for one. A strategy that needs feedback
+ * has results in the order in which it is told of compilations, and may decline then; where nobody
+ * is told of the sequence, a ticket may go before those that are still being compiled. */
 static void feed_gpu(struct hn_session *session, struct hn_error *err)
 {
-    if (hn_failed(err) || !hn_session_look(session).idle)
-        return;
     struct hn_way *way = &session->way;
+    bool any_order = session->search.last_call || !session->options.strategy->needs_feedback;
+    bool idle = !hn_failed(err) && hn_session_look(session).idle;
     bool skipped_any = false;
-    bool told = session->options.strategy->needs_feedback;
-    size_t end = may_overtake(session) || told ? session->tickets.count : way->next_register;
-    for (size_t i = way->next_dispatch; i < end && !hn_failed(err); i++) {
-        if (i >= way->next_register && may_overtake(session))
+    for (size_t i = way->next_dispatch; idle && i < session->tickets.count && !hn_failed(err);
+         i++) {
+        if (any_order && i >= way->next_register)
             hn_session_register_ticket(session, i, err);
-        enum hn_ticket_state state = (enum hn_ticket_state)session->tickets.items[i].state;
-        bool waits = state == HN_TICKET_COMPILED && !is_decided(session, i);
-        if (hn_failed(err) || (waits && !told))
-            return;
-        if (waits) {
-            skipped_any = true;
-            continue;
+        const struct hn_ticket *ticket = &session->tickets.items[i];
+        bool decided = any_order || i < session->search.given_count || ticket->decided;
+        bool compiled = ticket->state == HN_TICKET_COMPILED;
+        skipped_any = skipped_any || ticket->state == HN_TICKET_COMPILING || (compiled && !decided);
+        if (!hn_failed(err) && compiled && decided) {
+            if (ticket->flight->record.outcome != HN_OUTCOME_SKIPPED)
+                dispatch(session, i, err);
+            else
+                hn_session_finish_ticket(session, i, err);
+            idle = !hn_failed(err) && hn_session_look(session).idle;
         }
-        if (state == HN_TICKET_COMPILED &&
-            session->tickets.items[i].flight->record.outcome != HN_OUTCOME_SKIPPED) {
-            dispatch(session, i, err);
-            if (hn_failed(err) || !hn_session_look(session).idle)
-                return;
-        } else if (state == HN_TICKET_COMPILED) {
-            hn_session_finish_ticket(session, i, err);
-        }
-        skipped_any = skipped_any || state == HN_TICKET_COMPILING;
         if (!skipped_any)
             way->next_dispatch = i + 1;
     }

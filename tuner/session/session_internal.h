@@ -43,8 +43,7 @@ struct hn_searching {
     bool last_call;       /* the search is over: what is compiled is measured in any order */
     uint64_t repeats;     /* proposals since the last new point */
     uint64_t next_doubt;  /* points proposed when the strategy is asked next whether to go on */
-    uint64_t told_compiled; /* strategy tickets told so far, in their order where no feedback is needed */
-    uint64_t told_finished;
+    uint64_t told_finished; /* strategy tickets told so far */
     uint64_t after; /* tickets that the schedule was given behind the last proposal */
 };
 
@@ -96,7 +95,7 @@ struct hn_session {
 /* search.c */
 void hn_session_admit_given(struct hn_session *session, struct hn_error *err);
 void hn_session_propose(struct hn_session *session, struct hn_error *err);
-/* Tells the strategy what it may know by now. */
+/* Tells a strategy that needs feedback what it may know by now. */
 void hn_session_tell(struct hn_session *session, struct hn_error *err);
 /* Tickets whose compilation is told from now on are held against this one, where it is the best of those. */
 void hn_session_hold_against(struct hn_session *session, size_t number);

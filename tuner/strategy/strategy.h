@@ -43,7 +43,7 @@ struct hn_search {
 struct hn_strategy_kind {
     const char *name;
     const char *summary;
-    bool needs_feedback; /* false: may run ahead of what it has been told without bound */
+    bool needs_feedback; /* false: it runs ahead without bound, and is told of nothing */
     bool uses_priors;
     enum hn_status (*create)(const struct hn_search *search, struct hn_strategy **strategy, struct hn_error *err);
     void (*destroy)(struct hn_strategy *strategy);
