@@ -198,11 +198,11 @@ static void measure(const char *what, const struct hn_lib_index *index, bool out
 static void measure_rule(struct hone_cache *cache)
 {
     static double known_us[ROUNDS], rule_us[ROUNDS];
-    struct hn_lib_family *family;
-    struct hone_error err;
     struct hn_error reason;
+    hn_error_init(&reason);
     double before = hn_now_ms();
-    if (hn_lib_family_get(cache, "sgemm", &family, &err) != HONE_OK || family->stored.count != 1)
+    const struct hn_lib_family *family = hn_lib_family_get(cache, "sgemm", &reason);
+    if (family == NULL || family->stored.count != 1)
         stop("rule", "found something else");
     printf("reading the rule took %.2f ms, once a program\n", hn_now_ms() - before);
     const struct hn_stored_rule *stored = &family->stored.items[0];
@@ -237,10 +237,10 @@ static void measure_first(struct hone_cache *cache)
 {
     struct hn_bindings problem;
     struct hn_tuned_list list;
-    struct hone_error err;
+    struct hn_error err;
     make_problem(0, &problem);
     double before = hn_now_ms();
-    if (hn_lib_index_list_problem(cache, "sgemm", &problem, &list, &err) != HONE_OK ||
+    if (hn_store_list_problem(cache->store, "sgemm", &problem, &list, &err) != HN_OK ||
         list.count != 1)
         stop("first look-up", "found something else");
     printf("the first look-up of a problem took %.2f ms\n", hn_now_ms() - before);
@@ -256,7 +256,7 @@ int main(int argc, char **argv)
     char path[64];
     struct hone_cache *cache;
     struct hone_error err;
-    struct hn_lib_index *index;
+    struct hn_error reason;
     if (problems < 1 || records < 1 || mkdtemp(folder) == NULL)
         stop("bench_lookup", "usage: bench_lookup [PROBLEMS] [RECORDS]");
     snprintf(path, sizeof path, "%s/hone.db", folder);
@@ -268,8 +268,10 @@ int main(int argc, char **argv)
     measure_rule(cache);
     measure_first(cache);
     double started = hn_now_ms();
-    if (hn_lib_index_get(cache, "sgemm", &index, &err) != HONE_OK)
-        stop(path, err.message);
+    hn_error_init(&reason);
+    const struct hn_lib_index *index = hn_lib_index_get(cache, "sgemm", &reason);
+    if (index == NULL)
+        stop(path, reason.message);
     double read = hn_now_ms();
     printf("%ld problems, %ld records: opened in %.2f ms, read in %.2f ms, once a program\n",
            problems, problems * records, opened - start, read - started);

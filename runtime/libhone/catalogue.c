@@ -8,26 +8,19 @@
 #include "cache/recording/recording_plan.h"
 #include "runtime/libhone/nearest.h"
 
-static enum hone_status read_recordings(struct hone_cache *cache, const char *kernel,
-                                        struct hn_tuned_list *list, struct hone_error *err)
+static void read_stored_plan(const struct hone_cache *cache, const struct hn_tuned *tuned,
+                             struct hn_stored_plan *stored, struct hn_error *err)
 {
-    struct hn_error reason = {0};
-    return hn_lib_take(err, hn_recording_list(cache->path, kernel, list, &reason), &reason);
-}
-
-static enum hn_status find_recorded_plan(const struct hone_cache *cache,
-                                         const struct hn_tuned *tuned,
-                                         struct hn_stored_plan *stored, struct hn_error *err)
-{
-    enum hn_status status =
-        hn_recording_plan_find(cache->path, tuned->identity.kernel, &tuned->version, stored, err);
-    if (status == HN_OK && stored->json == NULL)
-        return hn_fail(err, HN_ENOTFOUND,
-                       "the recordings in '%s' do not hold the plan they were made with: `hone "
-                       "cache import FILE... --config CONFIG` adds it, `hone cache export` writes "
-                       "them again",
-                       cache->path);
-    return status;
+    const char *kernel = tuned->identity.kernel;
+    if (cache->store != NULL)
+        hn_store_get_plan(cache->store, kernel, &tuned->version, stored, err);
+    else if (hn_recording_plan_find(cache->path, kernel, &tuned->version, stored, err) == HN_OK &&
+             stored->json == NULL)
+        hn_fail(err, HN_ENOTFOUND,
+                "the recordings in '%s' do not hold the plan they were made with: `hone "
+                "cache import FILE... --config CONFIG` adds it, `hone cache export` writes "
+                "them again",
+                cache->path);
 }
 
 void hn_lib_plan_finish(struct hn_lib_plan *plan)
@@ -39,16 +32,22 @@ void hn_lib_plan_finish(struct hn_lib_plan *plan)
     free(plan);
 }
 
-/* The cache keeps the template first, then its includes. */
-static enum hn_status take_files(struct hn_lib_plan *plan, struct hn_stored_plan *stored,
-                                 struct hn_error *err)
+/* Takes what is stored. The cache keeps the template first, then its includes. */
+static void take_files(struct hn_lib_plan *plan, struct hn_stored_plan *stored,
+                       struct hn_error *err)
 {
     struct hn_template *template = &plan->template;
-    if (stored->file_count == 0)
-        return hn_fail(err, HN_ENOTFOUND, "the cache keeps no template of this version");
+    plan->json = stored->json;
+    stored->json = NULL;
+    if (stored->file_count == 0) {
+        hn_fail(err, HN_ENOTFOUND, "the cache keeps no template of this version");
+        return;
+    }
     template->includes = calloc(stored->file_count, sizeof *template->includes);
-    if (template->includes == NULL)
-        return hn_fail_memory(err);
+    if (template->includes == NULL) {
+        hn_fail_memory(err);
+        return;
+    }
     template->path = stored->files[0].name;
     template->text = stored->files[0].text;
     for (size_t i = 1; i < stored->file_count; i++)
@@ -57,36 +56,28 @@ static enum hn_status take_files(struct hn_lib_plan *plan, struct hn_stored_plan
     free(stored->files);
     stored->files = NULL;
     stored->file_count = 0;
-    return HN_OK;
 }
 
-static enum hn_status spell_types(struct hn_lib_plan *plan, struct hn_error *err)
+static void read_plan(struct hn_lib_plan *plan, struct hn_error *err)
 {
+    json_error_t place;
+    if (hn_failed(err))
+        return;
+    json_t *json = json_loads(plan->json, 0, &place);
+    if (json == NULL) {
+        hn_fail(err, HN_EFORMAT, "the plan of %s is no JSON: %s", plan->template.path, place.text);
+        return;
+    }
+    plan->has_pipeline = json_object_get(json, "pipeline") != NULL;
+    enum hn_status status = hn_plan_from_json(json, &plan->plan, err);
+    json_decref(json);
+    if (status != HN_OK)
+        return;
     plan->types = calloc(plan->plan->argument_count + 1, HN_TYPE_SIZE);
     if (plan->types == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; i < plan->plan->argument_count; i++)
+        hn_fail_memory(err);
+    for (size_t i = 0; plan->types != NULL && i < plan->plan->argument_count; i++)
         hn_argument_format_type(&plan->plan->arguments[i], plan->types + i * HN_TYPE_SIZE);
-    return HN_OK;
-}
-
-static enum hn_status read_plan(struct hn_lib_plan *plan, struct hn_stored_plan *stored,
-                                struct hn_error *err)
-{
-    plan->json = stored->json;
-    stored->json = NULL;
-    enum hn_status status = take_files(plan, stored, err);
-    if (status != HN_OK)
-        return status;
-    json_error_t place;
-    json_t *json = json_loads(plan->json, 0, &place);
-    if (json == NULL)
-        return hn_fail(err, HN_EFORMAT, "the plan of %s is no JSON: %s", plan->template.path,
-                       place.text);
-    plan->has_pipeline = json_object_get(json, "pipeline") != NULL;
-    status = hn_plan_from_json(json, &plan->plan, err);
-    json_decref(json);
-    return status == HN_OK ? spell_types(plan, err) : status;
 }
 
 /* A recording does not say where its template lay. */
@@ -100,45 +91,43 @@ static bool has_changed(const struct hn_lib_plan *plan, const struct hn_version 
     return changed;
 }
 
-static enum hone_status add_plan(struct hone_cache *cache, const struct hn_version *version,
-                                 struct hn_stored_plan *stored, const struct hn_lib_plan **plan,
-                                 struct hone_error *err)
+static const struct hn_lib_plan *add_plan(struct hone_cache *cache, const struct hn_tuned *tuned,
+                                          struct hn_error *err)
 {
-    struct hn_error reason = {0};
-    struct hn_lib_plan *made = calloc(1, sizeof *made);
-    enum hn_status status =
-        made == NULL ? hn_fail_memory(&reason) : read_plan(made, stored, &reason);
-    hn_stored_plan_free(stored);
-    if (status != HN_OK) {
+    struct hn_stored_plan stored = {.json = NULL};
+    struct hn_lib_plan *made = NULL;
+    read_stored_plan(cache, tuned, &stored, err);
+    if (!hn_failed(err) && (made = calloc(1, sizeof *made)) == NULL)
+        hn_fail_memory(err);
+    if (!hn_failed(err))
+        take_files(made, &stored, err);
+    read_plan(made, err);
+    hn_stored_plan_free(&stored);
+    if (hn_failed(err)) {
         if (made != NULL)
             hn_lib_plan_finish(made);
-        return hn_lib_take(err, status, &reason);
+        return NULL;
     }
-    made->version = *version;
-    made->changed = has_changed(made, version);
+    made->version = tuned->version;
+    made->changed = has_changed(made, &tuned->version);
     made->next = cache->plans;
     cache->plans = made;
-    *plan = made;
-    return HONE_OK;
+    return made;
 }
 
-enum hone_status hn_lib_plan_get(struct hone_cache *cache, const struct hn_tuned *tuned,
-                                 const struct hn_lib_plan **plan, struct hone_error *err)
+const struct hn_lib_plan *hn_lib_plan_get(struct hone_cache *cache, const struct hn_tuned *tuned,
+                                          struct hn_error *err)
 {
-    const char *kernel = tuned->identity.kernel;
-    const struct hn_version *version = &tuned->version;
-    struct hn_error reason = {0};
-    struct hn_stored_plan stored = {.json = NULL};
-    for (*plan = cache->plans; *plan != NULL; *plan = (*plan)->next)
-        if (hn_version_equal(&(*plan)->version, version) &&
-            strcmp((*plan)->plan->kernel, kernel) == 0)
-            return HONE_OK;
-    enum hn_status status =
-        cache->store == NULL ? find_recorded_plan(cache, tuned, &stored, &reason)
-                             : hn_store_get_plan(cache->store, kernel, version, &stored, &reason);
-    if (status != HN_OK)
-        return hn_lib_take(err, status, &reason);
-    return add_plan(cache, version, &stored, plan, err);
+    struct hn_error own;
+    const struct hn_lib_plan *known = cache->plans;
+    while (known != NULL && (!hn_version_equal(&known->version, &tuned->version) ||
+                             strcmp(known->plan->kernel, tuned->identity.kernel) != 0))
+        known = known->next;
+    if (known != NULL)
+        return known;
+    err = err == NULL ? &own : err;
+    hn_error_init(err);
+    return add_plan(cache, tuned, err);
 }
 
 struct entry {
@@ -187,57 +176,43 @@ void hn_lib_index_finish(struct hn_lib_index *index)
     free(index);
 }
 
-static enum hone_status read_list(struct hone_cache *cache, struct hn_lib_index *index,
-                                  struct hone_error *err)
+static void fill(struct hone_cache *cache, const char *kernel, struct hn_lib_index *index,
+                 struct hn_error *err)
 {
-    struct hn_error reason = {0};
-    if (cache->is_folder)
-        return read_recordings(cache, index->kernel, &index->list, err);
-    return hn_lib_take(
-        err, hn_store_list_problem(cache->store, index->kernel, NULL, &index->list, &reason),
-        &reason);
-}
-
-static enum hone_status fill(struct hone_cache *cache, const char *kernel,
-                             struct hn_lib_index *index, struct hone_error *err)
-{
-    struct hn_error reason = {0};
     index->kernel = strdup(kernel);
     if (index->kernel == NULL)
-        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
-    enum hone_status status = read_list(cache, index, err);
-    if (status != HONE_OK)
-        return status;
-    if (index->list.count == 0)
-        return hn_lib_fail(err, HONE_NOT_FOUND,
-                           "'%s' holds nothing tuned of kernel '%s'; `hone cache list` shows what "
-                           "there is",
-                           cache->path, kernel);
-    status = hn_lib_take(err, sort(index, &reason), &reason);
-    if (status != HONE_OK)
-        return status;
-    index->nearest = hn_lib_nearest_make(&index->list);
-    return index->nearest != NULL ? HONE_OK : hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
+        hn_fail_memory(err);
+    else if (cache->is_folder)
+        hn_recording_list(cache->path, kernel, &index->list, err);
+    else
+        hn_store_list_problem(cache->store, kernel, NULL, &index->list, err);
+    if (hn_failed(err) || index->list.count == 0)
+        return;
+    if (sort(index, err) == HN_OK && (index->nearest = hn_lib_nearest_make(&index->list)) == NULL)
+        hn_fail_memory(err);
 }
 
-enum hone_status hn_lib_index_get(struct hone_cache *cache, const char *kernel,
-                                  struct hn_lib_index **index, struct hone_error *err)
+struct hn_lib_index *hn_lib_index_get(struct hone_cache *cache, const char *kernel,
+                                      struct hn_error *err)
 {
-    for (*index = cache->indices; *index != NULL; *index = (*index)->next)
-        if (strcmp((*index)->kernel, kernel) == 0)
-            return HONE_OK;
-    struct hn_lib_index *made = calloc(1, sizeof *made);
-    enum hone_status status = made == NULL ? hn_lib_fail(err, HONE_NO_MEMORY, "out of memory")
-                                           : fill(cache, kernel, made, err);
-    if (status != HONE_OK) {
-        if (made != NULL)
-            hn_lib_index_finish(made);
-        return status;
+    struct hn_lib_index *made = cache->indices;
+    while (made != NULL && strcmp(made->kernel, kernel) != 0)
+        made = made->next;
+    if (made != NULL || hn_failed(err))
+        return hn_failed(err) ? NULL : made;
+    made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        hn_fail_memory(err);
+        return NULL;
+    }
+    fill(cache, kernel, made, err);
+    if (hn_failed(err) || made->list.count == 0) {
+        hn_lib_index_finish(made);
+        return NULL;
     }
     made->next = cache->indices;
     cache->indices = made;
-    *index = made;
-    return HONE_OK;
+    return made;
 }
 
 /* Kernels keep nothing of it but copies. */
@@ -266,18 +241,6 @@ static size_t lower_bound(const struct hn_lib_index *index, const char *problem)
             high = middle;
     }
     return low;
-}
-
-enum hone_status hn_lib_index_list_problem(struct hone_cache *cache, const char *kernel,
-                                           const struct hn_bindings *problem,
-                                           struct hn_tuned_list *list, struct hone_error *err)
-{
-    struct hn_error reason = {0};
-    *list = (struct hn_tuned_list){.items = NULL};
-    if (cache->store == NULL)
-        return HONE_OK;
-    return hn_lib_take(err, hn_store_list_problem(cache->store, kernel, problem, list, &reason),
-                       &reason);
 }
 
 /* Whether no other result for its device and problem is to be taken before it: those of its problem

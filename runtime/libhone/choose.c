@@ -8,12 +8,7 @@
 /* Which point serves a problem: by what the cache holds, and by what the caller wants when it holds
  * nothing. */
 struct search {
-    struct hone_cache *cache;
-    CUcontext context;
-    const char *kernel;
-    const struct hn_bindings *problem;
-    const struct hone_options *options;
-    const struct hn_device *device;
+    struct hn_lib_question asked;
     struct hn_lib_index *index; /* NULL: nothing is tuned of the kernel, or it was not asked for */
     struct hn_lib_rule *rule;   /* of a family; NULL: there is none */
     bool is_own_rule;           /* it was learnt on this device */
@@ -22,33 +17,32 @@ struct search {
     struct hn_value *values;    /* with which it was made */
 };
 
-static enum hone_status find_device(struct hone_cache *cache, CUcontext context,
-                                    const struct hn_device **device, struct hone_error *err)
+static const struct hn_device *find_device(struct hone_cache *cache, CUcontext context,
+                                           struct hn_error *err)
 {
-    for (struct hn_lib_device *known = cache->devices; known != NULL; known = known->next) {
-        if (known->context != context)
-            continue;
-        *device = &known->device;
-        return HONE_OK;
-    }
     CUdevice handle = 0;
-    enum hone_status status =
-        hn_lib_cuda(cache, cache->driver.p_cuCtxGetDevice(&handle), "cuCtxGetDevice", err);
-    if (status != HONE_OK)
-        return status;
+    struct hn_lib_device *known = cache->devices;
+    while (known != NULL && known->context != context)
+        known = known->next;
+    if (known != NULL || hn_failed(err))
+        return known == NULL ? NULL : &known->device;
+    hn_lib_cuda(cache, cache->driver.p_cuCtxGetDevice(&handle), "cuCtxGetDevice", err);
+    if (hn_failed(err))
+        return NULL;
     struct hn_lib_device *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
+    if (made == NULL) {
+        hn_fail_memory(err);
+        return NULL;
+    }
     made->context = context;
-    struct hn_error reason = {0};
-    if (hn_driver_device(&cache->driver, handle, &made->device, &reason) != HN_OK) {
+    if (hn_driver_device(&cache->driver, handle, &made->device, err) != HN_OK) {
+        hn_lib_restate(err, HONE_CUDA);
         free(made);
-        return hn_lib_fail(err, HONE_CUDA, "%.1000s", reason.message);
+        return NULL;
     }
     made->next = cache->devices;
     cache->devices = made;
-    *device = &made->device;
-    return HONE_OK;
+    return &made->device;
 }
 
 static void forget_launch(struct search *search)
@@ -63,22 +57,19 @@ static bool can_launch(struct search *search, const struct hn_lib_plan *plan,
                        const struct hn_bindings *point)
 {
     forget_launch(search);
-    return hn_launch_try(plan->plan, search->device, search->problem, point, &search->launch,
-                         &search->values);
+    return hn_launch_try(plan->plan, search->asked.device, search->asked.problem, point,
+                         &search->launch, &search->values);
 }
 
 static struct hn_lib_choice choice_of(const struct search *search, const struct hn_lib_plan *plan,
                                       const struct hn_tuned *tuned)
 {
     return (struct hn_lib_choice){
-        .kernel = search->kernel,
+        .asked = &search->asked,
         .plan = plan,
         .tuned = tuned,
-        .problem = search->problem,
-        .point = tuned == NULL ? hn_plan_default(plan->plan, search->problem) : &tuned->best.point,
-        .device = search->device,
-        .context = search->context,
-        .options = search->options,
+        .point =
+            tuned == NULL ? hn_plan_default(plan->plan, search->asked.problem) : &tuned->best.point,
     };
 }
 
@@ -93,43 +84,39 @@ static struct hn_lib_choice choice_of_rule(const struct search *search,
 }
 
 /* Where compiling is forbidden, only what has machine code counts. */
+static bool can_serve(struct search *search, const struct hn_lib_choice *choice)
+{
+    return can_launch(search, choice->plan, choice->point) &&
+           (search->asked.options->forbid_compile == 0 || hn_lib_image_is_kept(choice));
+}
+
 static bool is_usable(const struct hn_tuned *tuned, void *context)
 {
     struct search *search = context;
-    const struct hn_lib_plan *plan = NULL;
-    if (hn_lib_plan_get(search->cache, tuned, &plan, NULL) != HONE_OK ||
-        !can_launch(search, plan, &tuned->best.point))
+    const struct hn_lib_plan *plan = hn_lib_plan_get(search->asked.cache, tuned, NULL);
+    if (plan == NULL)
         return false;
-    struct hn_lib_choice choice = choice_of(search, plan, tuned);
-    return search->options->forbid_compile == 0 || hn_lib_image_is_kept(search->cache, &choice);
+    const struct hn_lib_choice choice = choice_of(search, plan, tuned);
+    return can_serve(search, &choice);
 }
 
-/* All configurations of a rule are of one version. NULL: the cache does not have it. */
-static const struct hn_lib_plan *plan_of_rule(const struct search *search)
-{
-    struct hn_lib_rule *rule = search->rule;
-    if (rule->plan == NULL && hn_lib_plan_get(search->cache, &rule->configurations[0].tuned,
-                                              &rule->plan, NULL) != HONE_OK)
-        rule->plan = NULL;
-    return rule->plan;
-}
-
-/* The same of a configuration of the rule. */
+/* All configurations of a rule are of one version, which the cache may not have. */
 static bool is_usable_by_rule(int configuration, void *context)
 {
     struct search *search = context;
-    const struct hn_tuned *tuned = &search->rule->configurations[configuration].tuned;
-    const struct hn_lib_plan *plan = plan_of_rule(search);
-    if (plan == NULL || !can_launch(search, plan, &tuned->best.point))
+    struct hn_lib_rule *rule = search->rule;
+    if (rule->plan == NULL)
+        rule->plan = hn_lib_plan_get(search->asked.cache, &rule->configurations[0].tuned, NULL);
+    if (rule->plan == NULL)
         return false;
-    struct hn_lib_choice choice = choice_of_rule(search, plan, configuration);
-    return search->options->forbid_compile == 0 || hn_lib_image_is_kept(search->cache, &choice);
+    const struct hn_lib_choice choice = choice_of_rule(search, rule->plan, configuration);
+    return can_serve(search, &choice);
 }
 
 static bool takes_nearest(const struct search *search)
 {
-    return search->options->on_miss == HONE_MISS_NEAREST ||
-           search->options->on_miss == HONE_MISS_RACE;
+    return search->asked.options->on_miss == HONE_MISS_NEAREST ||
+           search->asked.options->on_miss == HONE_MISS_RACE;
 }
 
 /* What the rule says, where that is no miss or the nearest is asked for. A rule of another device
@@ -139,7 +126,7 @@ static bool choose_by_rule(struct search *search, struct hn_lib_choice *choice)
     bool sure = false;
     if (search->rule == NULL)
         return false;
-    int configuration = hn_rule_choose(&search->rule->stored->rule, search->problem,
+    int configuration = hn_rule_choose(&search->rule->stored->rule, search->asked.problem,
                                        is_usable_by_rule, search, &sure);
     sure = sure && search->is_own_rule;
     if (configuration < 0 || (!sure && !takes_nearest(search)))
@@ -153,14 +140,14 @@ static bool choose_by_rule(struct search *search, struct hn_lib_choice *choice)
 
 static struct hn_lookup_query query_of(struct search *search, bool usable)
 {
-    const struct hn_device_identity *identity = &search->device->identity;
+    const struct hn_device_identity *identity = &search->asked.device->identity;
     return (struct hn_lookup_query){
         .device_name = identity->name,
         .capability = identity->capability,
         .sm_count = identity->sm_count,
-        .problem = search->problem,
-        .regime = search->options->regime,
-        .objective = search->options->objective,
+        .problem = search->asked.problem,
+        .regime = search->asked.options->regime,
+        .objective = search->asked.options->objective,
         .usable = usable ? is_usable : NULL,
         .context = search,
     };
@@ -174,17 +161,14 @@ static const struct hn_tuned *find_tuned(struct search *search, bool usable,
     return search->index == NULL ? NULL : hn_lib_index_find(search->index, &query, rank);
 }
 
-static enum hone_status fail_miss(const struct search *search, struct hone_error *err)
+static void fail_miss(const struct search *search, struct hn_error *err)
 {
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_bindings_append(&text, search->problem);
-    enum hone_status status =
-        hn_lib_fail(err, HONE_NOT_FOUND, "nothing is tuned of %s for %.300s on %s in '%.300s'",
-                    search->kernel, text.data == NULL ? "this problem" : text.data,
-                    search->device->identity.name, search->cache->path);
+    struct hn_text text = {0};
+    hn_bindings_append(&text, search->asked.problem);
+    hn_fail(err, HN_ENOTFOUND, "nothing is tuned of %s for %.300s on %s in '%.300s'",
+            search->asked.kernel, text.data == NULL ? "this problem" : text.data,
+            search->asked.device->identity.name, search->asked.cache->path);
     hn_text_finish(&text);
-    return status;
 }
 
 /* A name of one that the other has not, or NULL. */
@@ -197,231 +181,201 @@ static const char *name_beyond(const struct hn_bindings *one, const struct hn_bi
 }
 
 /* Says which name is wrong: those of the first tuned result stand for what the kernel takes. */
-static enum hone_status fail_names(const struct search *search, struct hone_error *err)
+static void fail_names(const struct search *search, struct hn_error *err)
 {
     const struct hn_lib_index *index = search->index;
-    const char *unknown = NULL;
-    const char *missing = NULL;
+    const char *unknown = NULL, *missing = NULL;
     if (index != NULL) {
-        unknown = name_beyond(search->problem, &index->list.items[0].identity.problem);
-        missing = name_beyond(&index->list.items[0].identity.problem, search->problem);
+        unknown = name_beyond(search->asked.problem, &index->list.items[0].identity.problem);
+        missing = name_beyond(&index->list.items[0].identity.problem, search->asked.problem);
     }
-    if (unknown == NULL && missing == NULL)
-        return hn_lib_fail(err, HONE_INVALID,
-                           "no tuned result of %s has problem values of these names, and this "
-                           "regime and objective; `hone cache list` shows what there is",
-                           search->kernel);
+    if (unknown == NULL && missing == NULL) {
+        hn_lib_fail(err, HONE_INVALID,
+                    "no tuned result of %s has problem values of these names, and this "
+                    "regime and objective; `hone cache list` shows what there is",
+                    search->asked.kernel);
+        return;
+    }
     const char *tuned = index->problems[0];
-    return hn_lib_fail(
-        err, HONE_INVALID, "problem value '%.100s' of %s is %s: it is tuned for %.500s",
-        unknown != NULL ? unknown : missing, search->kernel,
-        unknown != NULL ? "unknown" : "missing", tuned[0] != 0 ? tuned : "no values");
+    hn_lib_fail(err, HONE_INVALID, "problem value '%.100s' of %s is %s: it is tuned for %.500s",
+                unknown != NULL ? unknown : missing, search->asked.kernel,
+                unknown != NULL ? "unknown" : "missing", tuned[0] != 0 ? tuned : "no values");
 }
 
 /* Any tuned result with the problem's names tells the plan. */
-static enum hone_status choose_default(struct search *search, struct hn_lib_choice *choice,
-                                       struct hone_error *err)
+static void choose_default(struct search *search, struct hn_lib_choice *choice,
+                           struct hn_error *err)
 {
     struct hn_lookup_rank rank;
-    const struct hn_lib_plan *plan = NULL;
     const struct hn_tuned *tuned = find_tuned(search, false, &rank);
-    if (tuned == NULL)
-        return fail_names(search, err);
-    enum hone_status status = hn_lib_plan_get(search->cache, tuned, &plan, err);
-    if (status != HONE_OK)
-        return status;
+    if (tuned == NULL) {
+        fail_names(search, err);
+        return;
+    }
+    const struct hn_lib_plan *plan = hn_lib_plan_get(search->asked.cache, tuned, err);
+    if (plan == NULL)
+        return;
     *choice = choice_of(search, plan, NULL);
     if (!can_launch(search, plan, choice->point))
         choice->point = &plan->plan->defaults;
     if (!can_launch(search, plan, choice->point))
-        return hn_lib_fail(err, HONE_NOT_FOUND,
-                           "the default point of %s is not valid for this problem on %s, and "
-                           "nothing that is tuned is",
-                           search->kernel, search->device->identity.name);
-    return HONE_OK;
+        hn_fail(err, HN_ENOTFOUND,
+                "the default point of %s is not valid for this problem on %s, and "
+                "nothing that is tuned is",
+                search->asked.kernel, search->asked.device->identity.name);
 }
 
-static enum hone_status choose_tuned(const struct search *search, const struct hn_tuned *tuned,
-                                     enum hn_grade grade, struct hn_lib_choice *choice,
-                                     struct hone_error *err)
+static void choose_tuned(const struct search *search, const struct hn_tuned *tuned,
+                         enum hn_grade grade, struct hn_lib_choice *choice, struct hn_error *err)
 {
-    const struct hn_lib_plan *plan = NULL;
-    enum hone_status status = hn_lib_plan_get(search->cache, tuned, &plan, err);
-    if (status != HONE_OK)
-        return status;
+    const struct hn_lib_plan *plan = hn_lib_plan_get(search->asked.cache, tuned, err);
+    if (plan == NULL)
+        return;
     *choice = choice_of(search, plan, tuned);
     choice->grade = grade;
-    return HONE_OK;
 }
 
-/* What was tuned for this very problem since the index was read: HONE_NOT_FOUND when nothing was.
- */
-static enum hone_status choose_new(struct search *search, struct hn_lib_choice *choice,
-                                   struct hone_error *err)
+/* What was tuned for this very problem since the index was read; false when nothing was. */
+static bool choose_new(struct search *search, struct hn_lib_choice *choice, struct hn_error *err)
 {
     struct hn_lookup_rank rank;
-    hn_lib_index_forget(search->cache, search->kernel);
-    hn_lib_family_forget_known(search->cache, search->kernel);
-    search->index = NULL;
-    enum hone_status status = hn_lib_index_get(search->cache, search->kernel, &search->index, err);
-    const struct hn_tuned *tuned = status == HONE_OK ? find_tuned(search, true, &rank) : NULL;
-    if (tuned != NULL && rank.grade == HN_GRADE_EXACT)
-        return choose_tuned(search, tuned, rank.grade, choice, err);
-    return status == HONE_OK ? HONE_NOT_FOUND : status;
+    if (hn_failed(err))
+        return false;
+    hn_lib_index_forget(search->asked.cache, search->asked.kernel);
+    hn_lib_family_forget_known(search->asked.cache, search->asked.kernel);
+    search->index = hn_lib_index_get(search->asked.cache, search->asked.kernel, err);
+    const struct hn_tuned *tuned = find_tuned(search, true, &rank);
+    if (tuned == NULL || rank.grade != HN_GRADE_EXACT)
+        return false;
+    choose_tuned(search, tuned, rank.grade, choice, err);
+    return true;
 }
 
 /* One at a time, and others go on meanwhile: the lock is let go of. */
-static enum hone_status tune_unlocked(struct search *search, struct hone_error *err)
+static void tune_unlocked(struct search *search, struct hn_error *err)
 {
     struct hn_lookup_rank rank;
-    struct hone_cache *cache = search->cache;
-    const struct hn_lib_plan *plan = NULL;
+    struct hone_cache *cache = search->asked.cache;
     const struct hn_tuned *tuned = find_tuned(search, false, &rank);
-    if (tuned != NULL)
-        (void)hn_lib_plan_get(cache, tuned, &plan, NULL);
+    const struct hn_lib_plan *plan = tuned == NULL ? NULL : hn_lib_plan_get(cache, tuned, NULL);
     cache->tuning = true;
     pthread_mutex_unlock(&cache->lock);
-    enum hone_status status =
-        hn_lib_tune(cache, search->problem, plan == NULL ? NULL : plan->plan->config,
-                    search->device, search->options, err);
+    hn_lib_tune(&search->asked, plan == NULL ? NULL : plan->plan->config, err);
     pthread_mutex_lock(&cache->lock);
     cache->tuning = false;
     pthread_cond_broadcast(&cache->tuned);
-    return status;
 }
 
-static enum hone_status tune(struct search *search, struct hn_lib_choice *choice,
-                             struct hone_error *err)
+static void tune(struct search *search, struct hn_lib_choice *choice, struct hn_error *err)
 {
-    struct hone_cache *cache = search->cache;
-    enum hone_status status = HONE_NOT_FOUND;
+    struct hone_cache *cache = search->asked.cache;
+    bool found = false;
     /* Another thread may be tuning this very problem. */
-    while (cache->tuning && status == HONE_NOT_FOUND) {
+    while (cache->tuning && !found && !hn_failed(err)) {
         pthread_cond_wait(&cache->tuned, &cache->lock);
-        status = choose_new(search, choice, err);
+        found = choose_new(search, choice, err);
     }
-    if (status != HONE_NOT_FOUND)
-        return status;
-    status = tune_unlocked(search, err);
-    if (status != HONE_OK)
-        return status;
-    status = choose_new(search, choice, err);
-    return status != HONE_NOT_FOUND
-               ? status
-               : hn_lib_fail(err, HONE_TUNE_FAILED,
-                             "`hone tune` ended well, but '%s' holds nothing for this problem",
-                             cache->path);
+    if (found || hn_failed(err))
+        return;
+    tune_unlocked(search, err);
+    found = choose_new(search, choice, err);
+    if (!found && !hn_failed(err))
+        hn_lib_fail(err, HONE_TUNE_FAILED,
+                    "`hone tune` ended well, but '%s' holds nothing for this problem", cache->path);
 }
 
-static enum hone_status choose(struct search *search, struct hn_lib_choice *choice,
-                               struct hone_error *err)
+static void choose(struct search *search, struct hn_lib_choice *choice, struct hn_error *err)
 {
     struct hn_lookup_rank rank;
-    enum hone_miss on_miss = search->options->on_miss;
+    enum hone_miss on_miss = search->asked.options->on_miss;
     const struct hn_tuned *tuned = find_tuned(search, true, &rank);
     bool is_of_other = tuned == NULL || rank.grade < HN_GRADE_PROBLEM;
     if (is_of_other && choose_by_rule(search, choice))
-        return HONE_OK;
+        return;
     if (tuned != NULL && (rank.grade == HN_GRADE_EXACT || takes_nearest(search)))
-        return choose_tuned(search, tuned, rank.grade, choice, err);
-    if (on_miss == HONE_MISS_TUNE)
-        return tune(search, choice, err);
-    if (on_miss == HONE_MISS_FAIL)
-        return fail_miss(search, err);
-    return choose_default(search, choice, err);
-}
-
-/* What was tuned for this very problem, among nothing else; NULL where there is none. */
-static const struct hn_tuned *find_exact(struct search *search, const struct hn_tuned_list *list)
-{
-    struct hn_lookup_rank rank;
-    struct hn_lookup_query query = query_of(search, true);
-    const struct hn_tuned *tuned = hn_lookup(list->items, list->count, &query, &rank);
-    return tuned != NULL && rank.grade == HN_GRADE_EXACT ? tuned : NULL;
+        choose_tuned(search, tuned, rank.grade, choice, err);
+    else if (on_miss == HONE_MISS_TUNE)
+        tune(search, choice, err);
+    else if (on_miss == HONE_MISS_FAIL)
+        fail_miss(search, err);
+    else
+        choose_default(search, choice, err);
 }
 
 /* The module that another problem has loaded, or the image of this one, loaded to be shared where
- * its program serves others too. *shared NULL: the image is for this kernel alone. */
-static enum hone_status find_image(struct search *search, const struct hn_lib_choice *choice,
-                                   struct hn_image *image, struct hn_lib_module **shared,
-                                   bool *compiled, struct hone_error *err)
+ * its program serves others too. NULL: the image is for this kernel alone. */
+static struct hn_lib_module *find_image(const struct hn_lib_choice *choice, struct hn_image *image,
+                                        bool *compiled, struct hn_error *err)
 {
-    *shared = hn_lib_module_find(choice);
-    if (*shared != NULL)
-        return HONE_OK;
-    enum hone_status status = hn_lib_image_get(search->cache, choice, image, compiled, err);
-    if (status != HONE_OK || search->options->separate != 0 || !hn_lib_program_is_shared(choice))
-        return status;
-    return hn_lib_module_add(search->cache, choice, image, shared, err);
+    struct hn_lib_module *shared = hn_lib_module_find(choice);
+    if (shared != NULL)
+        return shared;
+    hn_lib_image_get(choice, image, compiled, err);
+    if (hn_failed(err) || choice->asked->options->separate != 0 ||
+        !hn_lib_program_is_shared(choice))
+        return NULL;
+    return hn_lib_module_add(choice, image, err);
 }
 
-/* *image: what was loaded, where the module is the handle's own; the caller's to finish. */
-static enum hone_status load(struct search *search, const struct hn_lib_choice *choice,
-                             struct hone_kernel **handle, struct hn_image *image,
-                             struct hone_error *err)
+/* NULL where err has failed. *image: what was loaded, where the module is the handle's own; the
+ * caller's to finish. */
+static struct hone_kernel *load(const struct hn_lib_choice *choice, struct hn_image *image,
+                                struct hn_error *err)
 {
-    struct hn_lib_module *shared = NULL;
     bool compiled = false;
     hn_image_init(image);
-    if (choice->plan->has_pipeline)
-        return hn_lib_fail(err, HONE_UNSUPPORTED,
-                           "the plan of %s is a pipeline between host and device, which the "
-                           "library does not launch; `hone run` does",
-                           search->kernel);
-    enum hone_status status = find_image(search, choice, image, &shared, &compiled, err);
-    if (status == HONE_OK)
-        status = hn_lib_kernel_make(search->cache, choice, shared != NULL ? &shared->image : image,
-                                    shared, handle, err);
-    if (status == HONE_OK)
-        status = hn_lib_info_make(*handle, choice, compiled, err);
-    if (status == HONE_OK && shared != NULL && !shared->has_pattern) {
-        shared->pattern = hn_lib_pattern_make(*handle, choice);
+    if (choice->plan->has_pipeline) {
+        hn_lib_fail(err, HONE_UNSUPPORTED,
+                    "the plan of %s is a pipeline between host and device, which the "
+                    "library does not launch; `hone run` does",
+                    choice->asked->kernel);
+        return NULL;
+    }
+    struct hn_lib_module *shared = find_image(choice, image, &compiled, err);
+    struct hone_kernel *handle =
+        hn_lib_kernel_make(choice, shared != NULL ? &shared->image : image, shared, compiled, err);
+    if (handle != NULL && shared != NULL && !shared->has_pattern) {
+        shared->pattern = hn_lib_pattern_make(handle, choice);
         shared->has_pattern = true;
     }
-    if (status != HONE_OK) {
-        hn_lib_kernel_destroy(*handle);
-        *handle = NULL;
-    }
-    return status;
+    return handle;
 }
 
 /* Adds a point that can be launched for the problem as it is, and needs no compiler. */
 static void add_racer(struct search *search, struct hn_lib_race *race, struct hn_lib_choice *choice)
 {
     struct hn_image image;
-    struct hone_kernel *kernel = NULL;
-    if (!can_launch(search, choice->plan, choice->point) ||
-        !hn_lib_image_is_kept(search->cache, choice))
+    struct hn_error ignored;
+    if (!can_launch(search, choice->plan, choice->point) || !hn_lib_image_is_kept(choice))
         return;
     choice->launch = &search->launch;
     choice->values = search->values;
-    if (load(search, choice, &kernel, &image, NULL) == HONE_OK &&
-        !hn_lib_race_add(race, kernel, &image))
+    hn_error_init(&ignored);
+    struct hone_kernel *kernel = load(choice, &image, &ignored);
+    if (kernel != NULL && !hn_lib_race_add(race, kernel, &image))
         hn_lib_kernel_destroy(kernel);
     hn_image_finish(&image);
 }
 
-static void add_racers_of_rule(struct search *search, struct hn_lib_race *race,
-                               const struct hn_lib_choice *own)
+/* Of the rule that chose the handle's own point, or of results. */
+static void add_racers(struct search *search, struct hn_lib_race *race,
+                       const struct hn_lib_choice *own)
 {
-    int likely[HN_LIB_RACERS_LIKELY];
-    size_t count =
-        hn_lib_racers_of_rule(&search->rule->stored->rule, search->problem,
-                              (int)(own->configuration - search->rule->configurations), likely);
-    for (size_t i = 0; i < count && hn_lib_race_count(race) < HN_LIB_RACERS_MOST; i++) {
-        struct hn_lib_choice choice = choice_of_rule(search, search->rule->plan, likely[i]);
-        add_racer(search, race, &choice);
-    }
-}
-
-static void add_racers_of_results(struct search *search, struct hn_lib_race *race,
-                                  const struct hn_lib_choice *own)
-{
-    const struct hn_tuned *likely[HN_LIB_RACERS_LIKELY];
     const struct hn_lookup_query query = query_of(search, false);
-    size_t count = hn_lib_racers_of_results(&search->index->list, &query, own->tuned, likely);
+    const struct hn_tuned *results[HN_LIB_RACERS_LIKELY];
+    int configurations[HN_LIB_RACERS_LIKELY];
+    size_t count = 0;
+    if (own->configuration != NULL)
+        count = hn_lib_racers_of_rule(&search->rule->stored->rule, search->asked.problem,
+                                      (int)(own->configuration - search->rule->configurations),
+                                      configurations);
+    else if (search->index != NULL)
+        count = hn_lib_racers_of_results(&search->index->list, &query, own->tuned, results);
     for (size_t i = 0; i < count && hn_lib_race_count(race) < HN_LIB_RACERS_MOST; i++) {
-        struct hn_lib_choice choice = choice_of(search, own->plan, likely[i]);
+        struct hn_lib_choice choice =
+            own->configuration != NULL
+                ? choice_of_rule(search, search->rule->plan, configurations[i])
+                : choice_of(search, own->plan, results[i]);
         add_racer(search, race, &choice);
     }
 }
@@ -431,17 +385,14 @@ static void add_racers_of_results(struct search *search, struct hn_lib_race *rac
 static void start_race(struct search *search, const struct hn_lib_choice *own,
                        struct hone_kernel *handle, struct hn_image *image)
 {
-    if (search->options->on_miss != HONE_MISS_RACE || own->sure || own->grade == HN_GRADE_EXACT ||
+    const struct hone_options *options = search->asked.options;
+    if (options->on_miss != HONE_MISS_RACE || own->sure || own->grade == HN_GRADE_EXACT ||
         handle->is_watched || !hn_lib_race_can_be(own))
         return;
-    struct hn_lib_race *race =
-        hn_lib_race_make(handle, own->tuned, search->options->race_cache, image);
+    struct hn_lib_race *race = hn_lib_race_make(handle, own->tuned, options->race_cache, image);
     if (race == NULL)
         return;
-    if (own->configuration != NULL)
-        add_racers_of_rule(search, race, own);
-    else if (search->index != NULL)
-        add_racers_of_results(search, race, own);
+    add_racers(search, race, own);
     if (hn_lib_race_count(race) > 1) {
         handle->race = race;
         handle->is_watched = true;
@@ -450,95 +401,80 @@ static void start_race(struct search *search, const struct hn_lib_choice *own,
     }
 }
 
-static enum hone_status load_chosen(struct search *search, const struct hn_lib_choice *choice,
-                                    struct hone_kernel **handle, struct hone_error *err)
+/* Makes the problem whole where results name values of the device and the caller does not: they are
+ * those of this device. names: those of the values of a result's problem. */
+static void complete(struct search *search, const struct hn_bindings *names, struct hn_error *err)
 {
-    struct hn_image image;
-    enum hone_status status = load(search, choice, handle, &image, err);
-    if (status == HONE_OK)
-        start_race(search, choice, *handle, &image);
-    hn_image_finish(&image);
-    return status;
+    for (size_t i = 0; i < HN_DEVICE_LIMITS && !hn_failed(err); i++) {
+        const char *name = hn_device_limit_names[i];
+        const struct hn_value value = hn_integer(hn_device_limit(search->asked.device, i));
+        if (hn_bindings_get(names, name) == NULL ||
+            hn_bindings_get(search->asked.problem, name) != NULL)
+            continue;
+        if (search->asked.problem != &search->whole)
+            hn_bindings_copy(&search->whole, search->asked.problem, err);
+        search->asked.problem = &search->whole;
+        if (!hn_failed(err))
+            hn_bindings_set(&search->whole, name, &value, err);
+    }
 }
 
-/* Which values of the device results name, and the caller does not. names: those of the values of a
- * result's problem. */
-static bool lacks_limit(const struct search *search, const struct hn_bindings *names, size_t limit)
+static void choose_among_all(struct search *search, struct hn_lib_choice *choice,
+                             struct hn_error *err)
 {
-    const char *name = hn_device_limit_names[limit];
-    return hn_bindings_get(names, name) != NULL && hn_bindings_get(search->problem, name) == NULL;
+    struct hone_cache *cache = search->asked.cache;
+    search->index = hn_lib_index_get(cache, search->asked.kernel, err);
+    if (search->index != NULL)
+        complete(search, &search->index->list.items[0].identity.problem, err);
+    else if (!hn_failed(err) && search->asked.options->on_miss != HONE_MISS_TUNE &&
+             search->rule == NULL)
+        hn_fail(err, HN_ENOTFOUND,
+                "'%s' holds nothing tuned of kernel '%s'; `hone cache list` shows what "
+                "there is",
+                cache->path, search->asked.kernel);
+    if (!hn_failed(err))
+        choose(search, choice, err);
 }
 
-static enum hn_status add_limit(struct search *search, size_t limit, struct hn_error *err)
+static void find_rule(struct search *search, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    const struct hn_value value = hn_integer(hn_device_limit(search->device, limit));
-    if (search->problem != &search->whole)
-        status = hn_bindings_copy(&search->whole, search->problem, err);
-    search->problem = &search->whole;
-    return status == HN_OK
-               ? hn_bindings_set(&search->whole, hn_device_limit_names[limit], &value, err)
-               : status;
+    struct hn_lib_family *family =
+        hn_lib_family_get(search->asked.cache, search->asked.kernel, err);
+    if (family == NULL)
+        return;
+    search->rule = hn_lib_family_find(family, search->asked.device, search->asked.options,
+                                      &search->is_own_rule);
+    if (search->rule != NULL && search->rule->names_limits)
+        complete(search, &search->rule->names, err);
 }
 
-/* Makes the problem whole: they are those of this device. */
-static enum hone_status complete(struct search *search, const struct hn_bindings *names,
-                                 struct hone_error *err)
+/* What was tuned for this very problem, among nothing else; NULL where nothing was. */
+static const struct hn_tuned *find_exact(struct search *search, struct hn_tuned_list *list,
+                                         struct hn_error *err)
 {
-    struct hn_error reason = {0};
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < HN_DEVICE_LIMITS; i++)
-        if (lacks_limit(search, names, i))
-            status = add_limit(search, i, &reason);
-    return hn_lib_take(err, status, &reason);
-}
-
-static enum hone_status choose_among_all(struct search *search, struct hn_lib_choice *choice,
-                                         struct hone_error *err)
-{
-    enum hone_status status = hn_lib_index_get(search->cache, search->kernel, &search->index, err);
-    if (status == HONE_OK)
-        status = complete(search, &search->index->list.items[0].identity.problem, err);
-    else if (status == HONE_NOT_FOUND &&
-             (search->options->on_miss == HONE_MISS_TUNE || search->rule != NULL))
-        status = HONE_OK;
-    return status == HONE_OK ? choose(search, choice, err) : status;
-}
-
-static enum hone_status find_rule(struct search *search, struct hone_error *err)
-{
-    struct hn_lib_family *family;
-    enum hone_status status = hn_lib_family_get(search->cache, search->kernel, &family, err);
-    if (status != HONE_OK)
-        return status;
-    search->rule =
-        hn_lib_family_find(family, search->device, search->options, &search->is_own_rule);
-    return search->rule == NULL || !search->rule->names_limits
-               ? HONE_OK
-               : complete(search, &search->rule->names, err);
+    struct hn_lookup_rank rank;
+    struct hn_lookup_query query = query_of(search, true);
+    struct hone_cache *cache = search->asked.cache;
+    bool may_be = search->rule == NULL ||
+                  hn_lib_rule_may_be_tuned(cache, search->rule, search->asked.problem, err);
+    if (cache->store == NULL || !may_be || hn_failed(err) ||
+        hn_store_list_problem(cache->store, search->asked.kernel, search->asked.problem, list,
+                              err) != HN_OK)
+        return NULL;
+    const struct hn_tuned *tuned = hn_lookup(list->items, list->count, &query, &rank);
+    return tuned != NULL && rank.grade == HN_GRADE_EXACT ? tuned : NULL;
 }
 
 /* What was tuned for this very problem, else what the rule of this device says, else the nearest.
  */
-static enum hone_status choose_fast(struct search *search, struct hn_tuned_list *list,
-                                    struct hn_lib_choice *choice, struct hone_error *err)
+static void choose_fast(struct search *search, struct hn_tuned_list *list,
+                        struct hn_lib_choice *choice, struct hn_error *err)
 {
-    bool may_be = true;
-    enum hone_status status = HONE_OK;
-    if (search->rule != NULL)
-        status =
-            hn_lib_rule_may_be_tuned(search->cache, search->rule, search->problem, &may_be, err);
-    if (status == HONE_OK && may_be)
-        status =
-            hn_lib_index_list_problem(search->cache, search->kernel, search->problem, list, err);
-    if (status != HONE_OK)
-        return status;
-    const struct hn_tuned *exact = find_exact(search, list);
+    const struct hn_tuned *exact = find_exact(search, list, err);
     if (exact != NULL)
-        return choose_tuned(search, exact, HN_GRADE_EXACT, choice, err);
-    if (search->is_own_rule && choose_by_rule(search, choice))
-        return HONE_OK;
-    return choose_among_all(search, choice, err);
+        choose_tuned(search, exact, HN_GRADE_EXACT, choice, err);
+    else if (!hn_failed(err) && (!search->is_own_rule || !choose_by_rule(search, choice)))
+        choose_among_all(search, choice, err);
 }
 
 /* False: it is made, or none was made of the configuration that it could be like. */
@@ -548,7 +484,7 @@ static bool make_like_other(struct search *search, int configuration, bool sure,
     struct hn_lib_choice choice = choice_of_rule(search, search->rule->plan, configuration);
     struct hn_lib_module *module = hn_lib_module_find_pattern(&choice);
     choice.sure = sure;
-    if (module == NULL || (!sure && search->options->on_miss != HONE_MISS_NEAREST))
+    if (module == NULL || (!sure && search->asked.options->on_miss != HONE_MISS_NEAREST))
         return false;
     *made = hn_lib_pattern_apply(module->pattern, &choice);
     return *made == NULL;
@@ -558,14 +494,14 @@ static bool make_like_other(struct search *search, int configuration, bool sure,
  * that it takes. */
 static struct hone_kernel *make_like_others(struct search *search)
 {
-    const struct hone_options *options = search->options;
+    const struct hone_options *options = search->asked.options;
     struct hn_lib_rule *rule = search->rule;
     if (rule == NULL || !search->is_own_rule || !rule->has_program || !rule->has_known ||
         rule->plan == NULL || options->separate != 0 || options->graph != 0 ||
-        search->cache->capture_folder != NULL)
+        search->asked.cache->capture_folder != NULL)
         return NULL;
-    const struct hn_rule_node *leaf = hn_rule_program_find(&rule->program, search->problem);
-    if (leaf == NULL || hn_known_problems_may_have(&rule->known, search->problem))
+    const struct hn_rule_node *leaf = hn_rule_program_find(&rule->program, search->asked.problem);
+    if (leaf == NULL || hn_known_problems_may_have(&rule->known, search->asked.problem))
         return NULL;
     const struct hn_rule *stored = &rule->stored->rule;
     struct hone_kernel *made = NULL;
@@ -575,31 +511,37 @@ static struct hone_kernel *make_like_others(struct search *search)
     return made;
 }
 
-enum hone_status hn_lib_choose(struct hone_cache *cache, CUcontext context, const char *kernel,
-                               const struct hn_bindings *problem,
-                               const struct hone_options *options, struct hone_kernel **handle,
-                               struct hone_error *err)
+/* Of the point that serves best, which is loaded. */
+static struct hone_kernel *make_chosen(struct search *search, struct hn_error *err)
 {
     struct hn_lib_choice choice = {.plan = NULL};
-    struct search search = {.cache = cache,
-                            .context = context,
-                            .kernel = kernel,
-                            .problem = problem,
-                            .options = options};
     struct hn_tuned_list list = {.items = NULL};
-    enum hone_status status = hn_lib_trust(cache, options, err);
-    if (status == HONE_OK)
-        status = find_device(cache, context, &search.device, err);
-    if (status == HONE_OK)
-        status = find_rule(&search, err);
-    *handle = status == HONE_OK ? make_like_others(&search) : NULL;
-    if (status == HONE_OK && *handle == NULL) {
-        status = choose_fast(&search, &list, &choice, err);
-        if (status == HONE_OK)
-            status = load_chosen(&search, &choice, handle, err);
+    struct hone_kernel *handle = NULL;
+    struct hn_image image;
+    choose_fast(search, &list, &choice, err);
+    if (!hn_failed(err)) {
+        handle = load(&choice, &image, err);
+        if (handle != NULL)
+            start_race(search, &choice, handle, &image);
+        hn_image_finish(&image);
     }
+    hn_tuned_list_free(&list);
+    return handle;
+}
+
+struct hone_kernel *hn_lib_choose(const struct hn_lib_question *asked, struct hn_error *err)
+{
+    struct search search = {.asked = *asked};
+    search.asked.device = find_device(asked->cache, asked->context, err);
+    find_rule(&search, err);
+    if (hn_failed(err)) {
+        hn_bindings_finish(&search.whole);
+        return NULL;
+    }
+    struct hone_kernel *handle = make_like_others(&search);
+    if (handle == NULL)
+        handle = make_chosen(&search, err);
     forget_launch(&search);
     hn_bindings_finish(&search.whole);
-    hn_tuned_list_free(&list);
-    return status;
+    return handle;
 }

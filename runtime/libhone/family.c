@@ -16,21 +16,21 @@ struct hn_lib_pattern {
 
 /* The choice's problem with the low end of all numbers that are no part of its program, or with so
  * much more than the high one. */
-static enum hn_status make_corner(const struct hn_lib_choice *choice, bool high, int beyond,
-                                  struct hn_bindings *corner, struct hn_error *err)
+static bool make_corner(const struct hn_lib_choice *choice, bool high, int beyond,
+                        struct hn_bindings *corner)
 {
     const struct hn_rule *rule = &choice->rule->stored->rule;
-    enum hn_status status = hn_bindings_copy(corner, choice->problem, err);
-    for (size_t i = 0; status == HN_OK && i < rule->value_count; i++) {
+    bool made = hn_bindings_copy(corner, choice->asked->problem, NULL) == HN_OK;
+    for (size_t i = 0; made && i < rule->value_count; i++) {
         const struct hn_rule_value *value = &rule->values[i];
         double end = high ? value->high + beyond : value->low;
         struct hn_value number =
             hn_rule_value_is_whole(value) ? hn_integer((int64_t)end) : hn_real(end);
         if (value->word_count == 0 &&
             !hn_plan_is_frozen(choice->plan->plan, choice->point, value->name, &number))
-            status = hn_bindings_set(corner, value->name, &number, err);
+            made = hn_bindings_set(corner, value->name, &number, NULL) == HN_OK;
     }
-    return status;
+    return made;
 }
 
 /* A kernel with slots, problem values and grids of its own behind it, in one piece. */
@@ -113,17 +113,13 @@ struct hn_lib_pattern *hn_lib_pattern_make(const struct hone_kernel *kernel,
                                            const struct hn_lib_choice *choice)
 {
     struct hn_bindings low, high;
-    if (!is_simple(kernel))
+    struct hn_lib_pattern *made = is_simple(kernel) ? calloc(1, sizeof *made) : NULL;
+    if (made == NULL)
         return NULL;
-    struct hn_lib_pattern *made = calloc(1, sizeof *made);
-    bool can = made != NULL && make_corner(choice, false, 0, &low, NULL) == HN_OK;
-    if (!can) {
-        free(made);
-        return NULL;
-    }
-    can = make_corner(choice, true, 0, &high, NULL) == HN_OK &&
-          hn_launch_program_make(&made->program, choice->plan->plan, choice->device, choice->point,
-                                 &low, &high, &kernel->launch) &&
+    bool can = make_corner(choice, false, 0, &low);
+    can = make_corner(choice, true, 0, &high) && can &&
+          hn_launch_program_make(&made->program, choice->plan->plan, choice->asked->device,
+                                 choice->point, &low, &high, &kernel->launch) &&
           fill_pattern(made, kernel);
     hn_bindings_finish(&low);
     hn_bindings_finish(&high);
@@ -165,7 +161,7 @@ struct hone_kernel *hn_lib_pattern_apply(struct hn_lib_pattern *pattern,
                                          const struct hn_lib_choice *choice)
 {
     struct hn_program *program = &pattern->program.program;
-    const struct hn_bindings *problem = choice->problem;
+    const struct hn_bindings *problem = choice->asked->problem;
     for (size_t i = 0; i < problem->count; i++)
         if (problem->values[i].type == HN_INTEGER)
             hn_program_set(program, pattern->slots[i], problem->values[i].integer);
@@ -209,12 +205,13 @@ static bool has_values(const struct hn_bindings *problem, const struct hn_bindin
 
 struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice)
 {
-    struct hn_lib_module *module = choice->configuration == NULL || choice->options->separate != 0
-                                       ? NULL
-                                       : choice->configuration->modules;
-    while (module != NULL &&
-           (module->context != choice->context || !has_values(choice->problem, &module->values) ||
-            !hn_lib_image_launches(&module->image, choice)))
+    struct hn_lib_module *module =
+        choice->configuration == NULL || choice->asked->options->separate != 0
+            ? NULL
+            : choice->configuration->modules;
+    while (module != NULL && (module->context != choice->asked->context ||
+                              !has_values(choice->asked->problem, &module->values) ||
+                              !hn_lib_image_launches(&module->image, choice)))
         module = module->next;
     return module;
 }
@@ -223,46 +220,43 @@ struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice)
 struct hn_lib_module *hn_lib_module_find_pattern(const struct hn_lib_choice *choice)
 {
     struct hn_lib_module *module = choice->configuration->modules;
-    while (module != NULL && (module->pattern == NULL || module->context != choice->context ||
-                              !has_values(choice->problem, &module->values)))
+    while (module != NULL &&
+           (module->pattern == NULL || module->context != choice->asked->context ||
+            !has_values(choice->asked->problem, &module->values)))
         module = module->next;
     return module;
 }
 
-enum hone_status hn_lib_module_add(struct hone_cache *cache, const struct hn_lib_choice *choice,
-                                   struct hn_image *image, struct hn_lib_module **module,
-                                   struct hone_error *err)
+struct hn_lib_module *hn_lib_module_add(const struct hn_lib_choice *choice, struct hn_image *image,
+                                        struct hn_error *err)
 {
-    struct hn_error reason = {0};
+    struct hone_cache *cache = choice->asked->cache;
     struct hn_lib_module *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
+    if (made == NULL) {
+        hn_fail_memory(err);
+        return NULL;
+    }
     made->cache = cache;
-    made->context = choice->context;
+    made->context = choice->asked->context;
     made->image = *image;
     hn_image_init(image);
-    enum hone_status status =
-        hn_lib_take(err,
-                    hn_plan_program_values(choice->plan->plan, choice->point, choice->problem,
-                                           &made->values, &reason),
-                    &reason);
     made->functions = calloc(made->image.entry_count + 1, sizeof *made->functions);
-    if (status == HONE_OK && made->functions == NULL)
-        status = hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
-    if (status == HONE_OK)
-        status = hn_lib_cuda(
+    if (made->functions == NULL)
+        hn_fail_memory(err);
+    else if (hn_plan_program_values(choice->plan->plan, choice->point, choice->asked->problem,
+                                    &made->values, err) == HN_OK)
+        hn_lib_cuda(
             cache,
             cache->driver.p_cuModuleLoadDataEx(&made->module, made->image.cubin, 0, NULL, NULL),
             "loading the module", err);
-    if (status != HONE_OK) {
+    if (hn_failed(err)) {
         made->module = NULL;
         destroy_module(made);
-        return status;
+        return NULL;
     }
     made->next = choice->configuration->modules;
     choice->configuration->modules = made;
-    *module = made;
-    return HONE_OK;
+    return made;
 }
 
 bool hn_lib_module_serves(const struct hn_lib_module *module, const struct hn_launch *launch)
@@ -325,17 +319,18 @@ void hn_lib_family_finish(struct hn_lib_family *family)
     free(family);
 }
 
-static enum hn_status fill_rule(struct hn_lib_family *family, size_t index, struct hn_error *err)
+static void fill_rule(struct hn_lib_family *family, size_t index, struct hn_error *err)
 {
     const struct hn_value zero = hn_integer(0);
     const struct hn_stored_rule *stored = &family->stored.items[index];
     struct hn_lib_rule *rule = &family->rules[index];
-    enum hn_status status = HN_OK;
     rule->stored = stored;
     rule->kernel = family->kernel;
     rule->configurations = calloc(stored->rule.configuration_count, sizeof *rule->configurations);
-    if (rule->configurations == NULL)
-        return hn_fail_memory(err);
+    if (rule->configurations == NULL) {
+        hn_fail_memory(err);
+        return;
+    }
     for (size_t i = 0; i < stored->rule.configuration_count; i++)
         rule->configurations[i].tuned = (struct hn_tuned){
             .identity = stored->identity,
@@ -346,50 +341,39 @@ static enum hn_status fill_rule(struct hn_lib_family *family, size_t index, stru
             .stale = stored->stale,
         };
     rule->has_program = hn_rule_program_make(&rule->program, &stored->rule);
-    for (size_t i = 0; status == HN_OK && i < stored->rule.value_count; i++)
-        status = hn_bindings_set(&rule->names, stored->rule.values[i].name, &zero, err);
+    for (size_t i = 0; i < stored->rule.value_count && !hn_failed(err); i++)
+        hn_bindings_set(&rule->names, stored->rule.values[i].name, &zero, err);
     for (size_t i = 0; i < HN_DEVICE_LIMITS; i++)
         rule->names_limits =
             rule->names_limits || hn_bindings_get(&rule->names, hn_device_limit_names[i]) != NULL;
-    return status;
 }
 
-static enum hn_status fill(struct hone_cache *cache, const char *kernel,
-                           struct hn_lib_family *family, struct hn_error *err)
+struct hn_lib_family *hn_lib_family_get(struct hone_cache *cache, const char *kernel,
+                                        struct hn_error *err)
 {
-    family->kernel = strdup(kernel);
-    if (family->kernel == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = cache->store == NULL
-                                ? HN_OK
-                                : hn_store_get_rules(cache->store, kernel, &family->stored, err);
-    family->rules = calloc(family->stored.count + 1, sizeof *family->rules);
-    if (status == HN_OK && family->rules == NULL)
-        status = hn_fail_memory(err);
-    for (size_t i = 0; status == HN_OK && i < family->stored.count; i++)
-        status = fill_rule(family, i, err);
-    return status;
-}
-
-enum hone_status hn_lib_family_get(struct hone_cache *cache, const char *kernel,
-                                   struct hn_lib_family **family, struct hone_error *err)
-{
-    for (*family = cache->families; *family != NULL; *family = (*family)->next)
-        if (strcmp((*family)->kernel, kernel) == 0)
-            return HONE_OK;
-    struct hn_error reason = {0};
-    struct hn_lib_family *made = calloc(1, sizeof *made);
-    enum hn_status status =
-        made == NULL ? hn_fail_memory(&reason) : fill(cache, kernel, made, &reason);
-    if (status != HN_OK) {
+    struct hn_lib_family *made = cache->families;
+    while (made != NULL && strcmp(made->kernel, kernel) != 0)
+        made = made->next;
+    if (made != NULL || hn_failed(err))
+        return hn_failed(err) ? NULL : made;
+    made = calloc(1, sizeof *made);
+    if (made == NULL || (made->kernel = strdup(kernel)) == NULL)
+        hn_fail_memory(err);
+    else if (cache->store != NULL)
+        hn_store_get_rules(cache->store, kernel, &made->stored, err);
+    if (!hn_failed(err) &&
+        (made->rules = calloc(made->stored.count + 1, sizeof *made->rules)) == NULL)
+        hn_fail_memory(err);
+    for (size_t i = 0; !hn_failed(err) && i < made->stored.count; i++)
+        fill_rule(made, i, err);
+    if (hn_failed(err)) {
         if (made != NULL)
             hn_lib_family_finish(made);
-        return hn_lib_take(err, status, &reason);
+        return NULL;
     }
     made->next = cache->families;
     cache->families = made;
-    *family = made;
-    return HONE_OK;
+    return made;
 }
 
 static bool is_other(const char *asked, const char *own)
@@ -427,24 +411,13 @@ struct hn_lib_rule *hn_lib_family_find(const struct hn_lib_family *family,
     return found;
 }
 
-static enum hone_status read_known(struct hone_cache *cache, struct hn_lib_rule *rule,
-                                   struct hone_error *err)
+bool hn_lib_rule_may_be_tuned(struct hone_cache *cache, struct hn_lib_rule *rule,
+                              const struct hn_bindings *problem, struct hn_error *err)
 {
-    struct hn_error reason = {0};
-    const struct hn_identity *identity = &rule->stored->identity;
-    enum hn_status status =
-        hn_known_problems_read(cache->store, identity->kernel, &rule->known, &reason);
-    rule->has_known = status == HN_OK;
-    return hn_lib_take(err, status, &reason);
-}
-
-enum hone_status hn_lib_rule_may_be_tuned(struct hone_cache *cache, struct hn_lib_rule *rule,
-                                          const struct hn_bindings *problem, bool *may_be,
-                                          struct hone_error *err)
-{
-    enum hone_status status = rule->has_known ? HONE_OK : read_known(cache, rule, err);
-    *may_be = status != HONE_OK || hn_known_problems_may_have(&rule->known, problem);
-    return status;
+    if (!rule->has_known)
+        rule->has_known = hn_known_problems_read(cache->store, rule->stored->identity.kernel,
+                                                 &rule->known, err) == HN_OK;
+    return !rule->has_known || hn_known_problems_may_have(&rule->known, problem);
 }
 
 void hn_lib_family_forget_known(struct hone_cache *cache, const char *kernel)
@@ -471,9 +444,9 @@ static bool steps_are_fixed(const struct hn_plan *plan)
 static bool is_same_at_the_ends(const struct hn_lib_choice *choice)
 {
     struct hn_bindings low, high;
-    bool same = make_corner(choice, false, 0, &low, NULL) == HN_OK;
-    same = make_corner(choice, true, 1, &high, NULL) == HN_OK && same &&
-           hn_lib_program_is_same(choice, &low, &high);
+    bool same = make_corner(choice, false, 0, &low);
+    same =
+        make_corner(choice, true, 1, &high) && same && hn_lib_program_is_same(choice, &low, &high);
     hn_bindings_finish(&low);
     hn_bindings_finish(&high);
     return same;

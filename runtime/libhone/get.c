@@ -203,16 +203,15 @@ static struct hn_lib_memo *copy(uint64_t hash, const struct request *request,
     return memo;
 }
 
-static enum hone_status remember(struct hone_cache *cache, uint64_t hash,
-                                 const struct request *request, struct hone_kernel *handle,
-                                 struct hone_error *err)
+static void remember(struct hone_cache *cache, uint64_t hash, const struct request *request,
+                     struct hone_kernel *handle, struct hn_error *err)
 {
     struct hn_lib_memos *memos = make_room(cache);
     struct hn_lib_memo *memo = memos == NULL ? NULL : copy(hash, request, handle);
-    if (memo == NULL)
-        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
-    add(memos, memo);
-    return HONE_OK;
+    if (memo != NULL)
+        add(memos, memo);
+    else
+        hn_fail_memory(err);
 }
 
 static void finish_memos(struct hone_cache *cache)
@@ -295,18 +294,6 @@ static void look_for_strangers(struct hone_cache *cache)
         check_file(path, *end, why, size);
 }
 
-enum hone_status hn_lib_trust(const struct hone_cache *cache, const struct hone_options *options,
-                              struct hone_error *err)
-{
-    if (cache->strange[0] == '\0' || options->trust == HONE_TRUST_ANY)
-        return HONE_OK;
-    return hn_lib_fail(err, HONE_UNTRUSTED,
-                       "%s, so that its kernels are not run: take them over to a place that only "
-                       "you can write to (`hone cache import`), or set options.trust to "
-                       "HONE_TRUST_ANY",
-                       cache->strange);
-}
-
 const char *hone_status_name(enum hone_status status)
 {
     static const char *const names[] = {
@@ -333,22 +320,33 @@ const char *hone_version(void)
     return HONE_VERSION;
 }
 
-enum hone_status hn_lib_fail(struct hone_error *err, enum hone_status status, const char *format,
-                             ...)
+/* Statuses that enum hn_status has no word for, and codes of the driver, stand behind its own. */
+enum { OWN_STATUSES = 64, CUDA_STATUSES = 128 };
+
+void hn_lib_fail(struct hn_error *err, enum hone_status status, const char *format, ...)
 {
-    if (err == NULL)
-        return status;
     va_list arguments;
     va_start(arguments, format);
-    err->cuda = CUDA_SUCCESS;
     vsnprintf(err->message, sizeof err->message, format, arguments);
     va_end(arguments);
-    hn_gate_clean(err->message);
-    return status;
+    hn_lib_restate(err, status);
 }
 
-enum hone_status hn_lib_take(struct hone_error *err, enum hn_status status,
-                             const struct hn_error *reason)
+void hn_lib_restate(struct hn_error *err, enum hone_status status)
+{
+    err->status = (enum hn_status)(OWN_STATUSES + (int)status);
+}
+
+void hn_lib_cuda(const struct hone_cache *cache, CUresult result, const char *what,
+                 struct hn_error *err)
+{
+    if (result == CUDA_SUCCESS || hn_failed(err))
+        return;
+    (void)hn_driver_check(&cache->driver, result, what, err);
+    err->status = (enum hn_status)(CUDA_STATUSES + (int)result);
+}
+
+enum hone_status hn_lib_tell(const struct hn_error *why, struct hone_error *err)
 {
     static const enum hone_status statuses[] = {
         [HN_OK] = HONE_OK,
@@ -363,22 +361,15 @@ enum hone_status hn_lib_take(struct hone_error *err, enum hn_status status,
         [HN_EINTERRUPTED] = HONE_SYSTEM,
     };
     _Static_assert(sizeof statuses / sizeof *statuses == HN_EINTERRUPTED + 1, "each has one");
-    if (status == HN_OK)
-        return HONE_OK;
-    return hn_lib_fail(err, statuses[status], "%.1000s", reason->message);
-}
-
-enum hone_status hn_lib_cuda(const struct hone_cache *cache, CUresult result, const char *what,
-                             struct hone_error *err)
-{
-    if (result == CUDA_SUCCESS)
-        return HONE_OK;
-    struct hn_error reason = {0};
-    (void)hn_driver_check(&cache->driver, result, what, &reason);
-    (void)hn_lib_fail(err, HONE_CUDA, "%.1000s", reason.message);
-    if (err != NULL)
-        err->cuda = result;
-    return HONE_CUDA;
+    int status = (int)why->status;
+    if (err != NULL && status != HN_OK) {
+        err->cuda = status < CUDA_STATUSES ? CUDA_SUCCESS : (CUresult)(status - CUDA_STATUSES);
+        snprintf(err->message, sizeof err->message, "%.1019s", why->message);
+        hn_gate_clean(err->message);
+    }
+    return status >= CUDA_STATUSES  ? HONE_CUDA
+           : status >= OWN_STATUSES ? (enum hone_status)(status - OWN_STATUSES)
+                                    : statuses[status];
 }
 
 static void read_capture(struct hone_cache *cache)
@@ -391,22 +382,21 @@ static void read_capture(struct hone_cache *cache)
     cache->capture_launches = launches == NULL ? 1 : strtol(launches, NULL, 10);
 }
 
-static enum hone_status open_path(struct hone_cache *cache, struct hone_error *err)
+static void open_path(struct hone_cache *cache, struct hn_error *err)
 {
     struct stat about;
-    struct hn_error reason = {0};
-    if (hn_store_is_server(cache->path))
-        return hn_lib_fail(err, HONE_BAD_FILE,
-                           "libhone reads files, and 'postgresql://…' is a server: `hone cache "
-                           "merge URI --cache FILE` makes one of it");
-    if (stat(cache->path, &about) != 0)
-        return hn_lib_fail(err, errno == ENOENT ? HONE_NOT_FOUND : HONE_SYSTEM, "cache '%s': %s",
-                           cache->path, strerror(errno));
-    cache->is_folder = S_ISDIR(about.st_mode);
-    if (cache->is_folder)
-        return HONE_OK;
-    return hn_lib_take(err, hn_store_open(cache->path, HN_STORE_READ, &cache->store, &reason),
-                       &reason);
+    if (hn_store_is_server(cache->path)) {
+        hn_fail(err, HN_EFORMAT,
+                "libhone reads files, and 'postgresql://…' is a server: `hone cache "
+                "merge URI --cache FILE` makes one of it");
+    } else if (stat(cache->path, &about) != 0) {
+        hn_fail(err, errno == ENOENT ? HN_ENOTFOUND : HN_ERUN, "cache '%s': %s", cache->path,
+                strerror(errno));
+    } else {
+        cache->is_folder = S_ISDIR(about.st_mode);
+        if (!cache->is_folder)
+            hn_store_open(cache->path, HN_STORE_READ, &cache->store, err);
+    }
 }
 
 static pthread_once_t watched = PTHREAD_ONCE_INIT;
@@ -422,43 +412,42 @@ static void watch_forks(void)
     (void)pthread_atfork(NULL, NULL, count_fork);
 }
 
-static enum hone_status open_cache(const char *path, struct hone_cache **cache,
-                                   struct hone_error *err)
+static struct hone_cache *open_cache(const char *path, struct hn_error *err)
 {
     struct hone_cache *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
+    if (made == NULL || (made->path = hn_store_default_path(path)) == NULL) {
+        free(made);
+        hn_fail_memory(err);
+        return NULL;
+    }
     made->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     made->info_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     made->tuned = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     pthread_once(&watched, watch_forks);
     made->forks = forks;
-    made->path = hn_store_default_path(path);
-    if (made->path == NULL) {
-        free(made);
-        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
-    }
     look_for_strangers(made);
-    enum hone_status status = open_path(made, err);
-    if (status != HONE_OK) {
+    open_path(made, err);
+    if (hn_failed(err)) {
         hone_close(made);
-        return status;
+        return NULL;
     }
     read_capture(made);
-    *cache = made;
-    return HONE_OK;
+    return made;
 }
 
 enum hone_status hone_open(const char *path, struct hone_cache **cache, struct hone_error *err)
 {
     struct hn_c_locale locale;
-    if (cache == NULL)
-        return hn_lib_fail(err, HONE_INVALID, "hone_open: 'cache' is NULL");
-    *cache = NULL;
+    struct hn_error why;
+    hn_error_init(&why);
+    if (cache == NULL) {
+        hn_lib_fail(&why, HONE_INVALID, "hone_open: 'cache' is NULL");
+        return hn_lib_tell(&why, err);
+    }
     hn_c_locale_enter(&locale);
-    enum hone_status status = open_cache(path, cache, err);
+    *cache = open_cache(path, &why);
     hn_c_locale_leave(&locale);
-    return status;
+    return hn_lib_tell(&why, err);
 }
 
 static void finish_compiled(struct hn_lib_compiled *compiled)
@@ -510,133 +499,143 @@ static bool is_value(const struct hone_value *value)
     return value->kind != HONE_REAL || isfinite(value->as.real);
 }
 
-static enum hone_status check(const struct request *request, struct hone_error *err)
+static void check(const struct request *request, struct hn_error *err)
 {
-    if (request->problem_count > 0 && request->problem == NULL)
-        return hn_lib_fail(err, HONE_INVALID, "hone_get: 'problem' is NULL for %zu values",
-                           request->problem_count);
-    for (size_t i = 0; i < request->problem_count; i++) {
-        if (!is_value(&request->problem[i]))
-            return hn_lib_fail(err, HONE_INVALID,
-                               "hone_get: problem value %zu has no name, no kind or no word, or "
-                               "is not finite; make it with hone_integer and its like",
-                               i);
-    }
-    int on_miss = (int)request->options->on_miss;
-    if (on_miss < HONE_MISS_NEAREST || on_miss > HONE_MISS_RACE)
-        return hn_lib_fail(err, HONE_INVALID, "hone_get: options.on_miss is %d, no hone_miss",
-                           on_miss);
-    int trust = (int)request->options->trust;
-    if (trust < HONE_TRUST_OWN || trust > HONE_TRUST_ANY)
-        return hn_lib_fail(err, HONE_INVALID, "hone_get: options.trust is %d, no hone_trust",
-                           trust);
-    for (size_t i = 0; i < sizeof request->options->reserved / sizeof(uint64_t); i++)
-        if (request->options->reserved[i] != 0)
-            return hn_lib_fail(err, HONE_INVALID,
-                               "hone_get: options.reserved is not zero: it was not initialised, or "
-                               "is for a newer libhone than " HONE_VERSION);
-    return HONE_OK;
+    const struct hone_options *options = request->options;
+    int on_miss = (int)options->on_miss, trust = (int)options->trust;
+    bool is_reserved = true;
+    size_t value = 0;
+    for (size_t i = 0; i < sizeof options->reserved / sizeof(uint64_t); i++)
+        is_reserved = is_reserved && options->reserved[i] == 0;
+    if (request->problem != NULL)
+        while (value < request->problem_count && is_value(&request->problem[value]))
+            value++;
+    if (request->problem == NULL && request->problem_count > 0)
+        hn_lib_fail(err, HONE_INVALID, "hone_get: 'problem' is NULL for %zu values",
+                    request->problem_count);
+    else if (value < request->problem_count)
+        hn_lib_fail(err, HONE_INVALID,
+                    "hone_get: problem value %zu has no name, no kind or no word, or "
+                    "is not finite; make it with hone_integer and its like",
+                    value);
+    else if (on_miss < HONE_MISS_NEAREST || on_miss > HONE_MISS_RACE)
+        hn_lib_fail(err, HONE_INVALID, "hone_get: options.on_miss is %d, no hone_miss", on_miss);
+    else if (trust < HONE_TRUST_OWN || trust > HONE_TRUST_ANY)
+        hn_lib_fail(err, HONE_INVALID, "hone_get: options.trust is %d, no hone_trust", trust);
+    else if (!is_reserved)
+        hn_lib_fail(err, HONE_INVALID,
+                    "hone_get: options.reserved is not zero: it was not initialised, or "
+                    "is for a newer libhone than " HONE_VERSION);
 }
 
-static enum hone_status load_driver(struct hone_cache *cache, struct hone_error *err)
+static void load_driver(struct hone_cache *cache, struct hn_error *err)
 {
-    struct hn_error reason = {0};
-    enum hn_status status = HN_OK;
     pthread_mutex_lock(&cache->lock);
     if (!atomic_load(&cache->has_driver)) {
-        status = hn_driver_load(&cache->driver, &reason);
-        atomic_store(&cache->has_driver, status == HN_OK);
+        if (hn_driver_load(&cache->driver, err) == HN_OK)
+            atomic_store(&cache->has_driver, true);
+        else
+            hn_lib_restate(err, HONE_CUDA);
     }
     pthread_mutex_unlock(&cache->lock);
-    return status == HN_OK ? HONE_OK : hn_lib_fail(err, HONE_CUDA, "%.1000s", reason.message);
 }
 
-static enum hone_status find_context(struct hone_cache *cache, CUcontext *context,
-                                     struct hone_error *err)
+static void find_context(struct hone_cache *cache, CUcontext *context, struct hn_error *err)
 {
-    if (!atomic_load_explicit(&cache->has_driver, memory_order_acquire)) {
-        enum hone_status status = load_driver(cache, err);
-        if (status != HONE_OK)
-            return status;
-    }
+    CUresult result;
     *context = NULL;
-    CUresult result = cache->driver.p_cuCtxGetCurrent(context);
+    if (!hn_failed(err) && !atomic_load_explicit(&cache->has_driver, memory_order_acquire))
+        load_driver(cache, err);
+    if (hn_failed(err))
+        return;
+    result = cache->driver.p_cuCtxGetCurrent(context);
     if (result == CUDA_SUCCESS && *context != NULL)
-        return HONE_OK;
-    (void)hn_lib_fail(err, HONE_CUDA,
-                      "no CUDA context is current: call cuCtxSetCurrent, or with the runtime API "
-                      "cudaSetDevice and cudaFree(0), before hone_get");
-    if (err != NULL)
-        err->cuda = result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_CONTEXT;
-    return HONE_CUDA;
+        return;
+    hn_lib_fail(err, HONE_CUDA,
+                "no CUDA context is current: call cuCtxSetCurrent, or with the runtime API "
+                "cudaSetDevice and cudaFree(0), before hone_get");
+    result = result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_CONTEXT;
+    err->status = (enum hn_status)(CUDA_STATUSES + (int)result);
 }
 
-static enum hone_status take_problem(const struct request *request, struct hn_bindings *problem,
-                                     struct hone_error *err)
+static void take_problem(const struct request *request, struct hn_bindings *problem,
+                         struct hn_error *err)
 {
-    for (size_t i = 0; i < request->problem_count; i++) {
+    for (size_t i = 0; i < request->problem_count && !hn_failed(err); i++) {
         const struct hone_value *from = &request->problem[i];
         struct hn_value value = from->kind == HONE_INTEGER   ? hn_integer(from->as.integer)
                                 : from->kind == HONE_REAL    ? hn_real(from->as.real)
                                 : from->kind == HONE_BOOLEAN ? hn_boolean(from->as.boolean != 0)
                                                              : hn_word(from->as.word);
         if (!hn_bindings_lend(problem, from->name, &value))
-            return hn_lib_fail(err, HONE_INVALID, "hone_get: problem value '%.100s' is there twice",
-                               from->name);
+            hn_lib_fail(err, HONE_INVALID, "hone_get: problem value '%.100s' is there twice",
+                        from->name);
     }
-    return HONE_OK;
 }
 
 /* With the lock held. */
-static enum hone_status make(struct hone_cache *cache, const struct request *request,
-                             struct hone_kernel **handle, struct hone_error *err)
+static struct hone_kernel *make(struct hone_cache *cache, const struct request *request,
+                                struct hn_error *err)
 {
     char *names[MOST_VALUES];
     struct hn_value values[MOST_VALUES];
     struct hn_bindings problem = {.names = names, .values = values};
+    const struct hn_lib_question asked = {.cache = cache,
+                                          .context = request->context,
+                                          .kernel = request->kernel,
+                                          .problem = &problem,
+                                          .options = request->options};
     if (request->problem_count > MOST_VALUES)
-        return hn_lib_fail(err, HONE_INVALID,
-                           "hone_get: found %zu problem values, expected at most %d",
-                           request->problem_count, MOST_VALUES);
-    enum hone_status status = take_problem(request, &problem, err);
-    return status == HONE_OK ? hn_lib_choose(cache, request->context, request->kernel, &problem,
-                                             request->options, handle, err)
-                             : status;
+        hn_lib_fail(err, HONE_INVALID, "hone_get: found %zu problem values, expected at most %d",
+                    request->problem_count, MOST_VALUES);
+    else
+        take_problem(request, &problem, err);
+    if (!hn_failed(err) && cache->strange[0] != '\0' && request->options->trust != HONE_TRUST_ANY)
+        hn_lib_fail(err, HONE_UNTRUSTED,
+                    "%s, so that its kernels are not run: take them over to a place that only "
+                    "you can write to (`hone cache import`), or set options.trust to "
+                    "HONE_TRUST_ANY",
+                    cache->strange);
+    return hn_lib_choose(&asked, err);
 }
 
 /* Another thread may have made and kept one for the same, while this one was tuning. */
-static enum hone_status keep(struct hone_cache *cache, uint64_t hash, const struct request *request,
-                             struct hone_kernel **handle, struct hone_error *err)
+static struct hone_kernel *keep(struct hone_cache *cache, uint64_t hash,
+                                const struct request *request, struct hone_kernel *made,
+                                struct hn_error *err)
 {
-    struct hone_kernel *other = request->options->separate ? NULL : recall(cache, hash, request);
+    bool is_separate = request->options->separate != 0;
+    struct hone_kernel *other = is_separate ? NULL : recall(cache, hash, request);
     if (other != NULL) {
-        hn_lib_kernel_destroy(*handle);
-        *handle = other;
-        return HONE_OK;
+        hn_lib_kernel_destroy(made);
+        return other;
     }
-    (*handle)->next = cache->kernels;
-    cache->kernels = *handle;
-    return request->options->separate ? HONE_OK : remember(cache, hash, request, *handle, err);
+    made->next = cache->kernels;
+    cache->kernels = made;
+    if (!is_separate)
+        remember(cache, hash, request, made, err);
+    return made;
 }
 
-static enum hone_status get(struct hone_cache *cache, const struct request *request, uint64_t hash,
-                            struct hone_kernel **handle, struct hone_error *err)
+static struct hone_kernel *get(struct hone_cache *cache, const struct request *request,
+                               struct hn_error *err)
 {
+    bool is_separate = request->options->separate != 0;
+    uint64_t hash = hash_request(request);
     struct hn_c_locale locale;
-    enum hone_status status = HONE_OK;
+    struct hone_kernel *handle = is_separate ? NULL : recall(cache, hash, request);
+    if (handle != NULL)
+        return handle;
     hn_c_locale_enter(&locale);
     pthread_mutex_lock(&cache->lock);
-    *handle = request->options->separate ? NULL : recall(cache, hash, request);
-    if (*handle == NULL) {
-        status = make(cache, request, handle, err);
-        if (status == HONE_OK)
-            status = keep(cache, hash, request, handle, err);
+    handle = is_separate ? NULL : recall(cache, hash, request);
+    if (handle == NULL) {
+        handle = make(cache, request, err);
+        handle = handle == NULL ? NULL : keep(cache, hash, request, handle, err);
     }
     pthread_mutex_unlock(&cache->lock);
     hn_c_locale_leave(&locale);
-    if (status != HONE_OK)
-        *handle = NULL;
-    return status;
+    return hn_failed(err) ? NULL : handle;
 }
 
 enum hone_status hone_get(struct hone_cache *cache, const char *kernel,
@@ -645,28 +644,29 @@ enum hone_status hone_get(struct hone_cache *cache, const char *kernel,
                           struct hone_error *err)
 {
     static const struct hone_options defaults;
-    if (cache == NULL || kernel == NULL || handle == NULL)
-        return hn_lib_fail(err, HONE_INVALID, "hone_get: '%s' is NULL",
-                           cache == NULL    ? "cache"
-                           : kernel == NULL ? "kernel"
-                                            : "handle");
-    *handle = NULL;
     struct request request = {.kernel = kernel,
                               .problem = problem,
                               .problem_count = problem_count,
                               .options = options == NULL ? &defaults : options};
+    struct hn_error why;
+    hn_error_init(&why);
+    if (handle != NULL)
+        *handle = NULL;
+    if (cache == NULL || kernel == NULL || handle == NULL)
+        hn_lib_fail(&why, HONE_INVALID, "hone_get: '%s' is NULL",
+                    cache == NULL    ? "cache"
+                    : kernel == NULL ? "kernel"
+                                     : "handle");
     /* A thread that the child has not may have held a lock, here or in the driver. */
-    if (cache->forks != forks)
-        return hn_lib_fail(
-            err, HONE_UNSUPPORTED,
-            "hone_get: the cache was opened before this process was forked, and neither "
-            "its file nor CUDA can be used here: open it again");
-    enum hone_status status = check(&request, err);
-    if (status == HONE_OK)
-        status = find_context(cache, &request.context, err);
-    if (status != HONE_OK)
-        return status;
-    uint64_t hash = hash_request(&request);
-    *handle = request.options->separate ? NULL : recall(cache, hash, &request);
-    return *handle != NULL ? HONE_OK : get(cache, &request, hash, handle, err);
+    else if (cache->forks != forks)
+        hn_lib_fail(&why, HONE_UNSUPPORTED,
+                    "hone_get: the cache was opened before this process was forked, and neither "
+                    "its file nor CUDA can be used here: open it again");
+    else
+        check(&request, &why);
+    if (!hn_failed(&why))
+        find_context(cache, &request.context, &why);
+    if (!hn_failed(&why))
+        *handle = get(cache, &request, &why);
+    return hn_lib_tell(&why, err);
 }

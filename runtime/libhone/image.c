@@ -63,93 +63,83 @@ struct child {
     bool done;
 };
 
-static enum hn_status ask(struct child *child, struct hn_error *err)
+static void take(struct child *child, struct hn_message *message, struct hn_error *err)
 {
-    struct hn_message request = {.json = hn_message_of_source(child->source, child->architecture)};
-    if (request.json == NULL)
-        return hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8",
-                       child->source->template->path);
-    enum hn_status status = hn_channel_send(&child->process.channel, &request, err);
-    hn_message_finish(&request);
-    return status;
-}
-
-static enum hn_status take(struct child *child, struct hn_message *message, struct hn_error *err)
-{
-    enum hn_status status = hn_message_gate(message, err);
-    if (status != HN_OK)
-        return status;
+    if (hn_message_gate(message, err) != HN_OK)
+        return;
     const char *type = hn_message_type(message);
-    if (!child->process.greeted)
-        return hn_process_greet(&child->process, message, err);
-    if (strcmp(type, "ready") == 0)
-        return ask(child, err);
-    if (strcmp(type, "compiled") == 0) {
+    if (!child->process.greeted) {
+        hn_process_greet(&child->process, message, err);
+    } else if (strcmp(type, "ready") == 0) {
+        struct hn_message request = {.json =
+                                         hn_message_of_source(child->source, child->architecture)};
+        if (request.json == NULL)
+            hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", child->source->template->path);
+        else
+            hn_channel_send(&child->process.channel, &request, err);
+        hn_message_finish(&request);
+    } else if (strcmp(type, "compiled") == 0) {
         child->done = true;
-        return hn_message_get_image(message, json_object_get(message->json, "image"), child->image,
-                                    err);
+        hn_message_get_image(message, json_object_get(message->json, "image"), child->image, err);
+    } else {
+        const char *why = json_string_value(json_object_get(message->json, "message"));
+        hn_fail(err, HN_ERUN, "%s", why == NULL ? "it failed without a word" : why);
     }
-    const char *why = json_string_value(json_object_get(message->json, "message"));
-    return hn_fail(err, HN_ERUN, "%s", why == NULL ? "it failed without a word" : why);
 }
 
 /* Takes what is there; HN_ERUN when the child is gone. */
-static enum hn_status listen(struct child *child, struct hn_error *err)
+static void listen(struct child *child, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
     hn_process_drain(&child->process);
-    while (status == HN_OK && !child->done) {
+    while (!hn_failed(err) && !child->done) {
         struct hn_message message;
         struct hn_error lost = {0};
-        switch (hn_channel_receive(&child->process.channel, false, &message, &lost)) {
-        case HN_RECEIVED_NOTHING:
-            return HN_OK;
-        case HN_RECEIVED_CLOSED: {
+        enum hn_received received =
+            hn_channel_receive(&child->process.channel, false, &message, &lost);
+        if (received == HN_RECEIVED_NOTHING)
+            return;
+        if (received == HN_RECEIVED_CLOSED) {
             char end[512];
             hn_process_describe_end(&child->process, hn_process_kill(&child->process), end,
                                     sizeof end);
-            return hn_fail(err, HN_ERUN, "the process that compiles was %s", end);
+            hn_fail(err, HN_ERUN, "the process that compiles was %s", end);
+            return;
         }
-        case HN_RECEIVED_MESSAGE:
-            break;
-        }
-        status = take(child, &message, err);
+        take(child, &message, err);
         hn_message_finish(&message);
     }
-    return status;
 }
 
-static enum hn_status converse(struct child *child, struct hn_error *err)
+/* HONE_NEEDS_COMPILER: it can not be started. */
+static void compile_in_child(const struct hn_lib_choice *choice, struct child *child,
+                             struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
     double until_ms = hn_now_ms() + LIMIT_MS;
-    while (status == HN_OK && !child->done) {
-        struct pollfd fds[2];
-        double left_ms = until_ms - hn_now_ms();
-        if (left_ms <= 0)
-            return hn_fail(err, HN_ERUN, "compiling took more than %g s and was ended",
-                           LIMIT_MS / 1e3);
-        poll(fds, hn_process_poll(&child->process, fds), (int)left_ms + 1);
-        status = listen(child, err);
+    char *command = hn_lib_command(choice->asked->options);
+    if (command == NULL) {
+        hn_fail_memory(err);
+    } else if (hn_process_start(&child->process, command, "compile", err) != HN_OK) {
+        struct hn_error why = *err;
+        hn_lib_fail(err, HONE_NEEDS_COMPILER,
+                    "'%.300s' keeps no machine code of %s that fits; to compile it takes "
+                    "the command `hone`, but %.400s; set options.tune_command or "
+                    "HONE_COMMAND to where it is",
+                    choice->asked->cache->path, choice->plan->plan->kernel, why.message);
+    } else {
+        while (!hn_failed(err) && !child->done) {
+            struct pollfd fds[2];
+            double left_ms = until_ms - hn_now_ms();
+            if (left_ms <= 0) {
+                hn_fail(err, HN_ERUN, "compiling took more than %g s and was ended",
+                        LIMIT_MS / 1e3);
+                break;
+            }
+            poll(fds, hn_process_poll(&child->process, fds), (int)left_ms + 1);
+            listen(child, err);
+        }
+        hn_process_kill(&child->process);
     }
-    return status;
-}
-
-static enum hn_status compile_in_child(const struct hone_options *options,
-                                       const struct hn_source *source, const char *architecture,
-                                       struct hn_image *image, struct hn_error *err)
-{
-    struct child child = {.source = source, .architecture = architecture, .image = image};
-    char *command = hn_lib_command(options);
-    if (command == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = hn_process_start(&child.process, command, "compile", err);
     free(command);
-    if (status != HN_OK)
-        return HN_ENOTFOUND;
-    status = converse(&child, err);
-    hn_process_kill(&child.process);
-    return status;
 }
 
 static bool same_strings(char *const *a, size_t a_count, char *const *b, size_t b_count)
@@ -173,23 +163,19 @@ bool hn_lib_names_are_plain(const struct hn_plan *plan)
 static char *launched_entries(const struct hn_lib_choice *choice)
 {
     const struct hn_plan *plan = choice->plan->plan;
-    struct hn_text lines;
+    struct hn_text lines = {0};
     struct hn_value *values = NULL;
-    hn_text_init(&lines);
-    enum hn_status status = hn_plan_values(plan, choice->problem, choice->point, &values, NULL);
-    for (size_t i = 0; status == HN_OK && i < plan->step_count; i++) {
+    if (hn_plan_values(plan, choice->asked->problem, choice->point, &values, NULL) != HN_OK)
+        return NULL;
+    for (size_t i = 0; i < plan->step_count; i++) {
         bool applies = false;
-        status = hn_step_applies(&plan->steps[i], values, &applies, NULL);
-        if (status == HN_OK && applies)
+        if (hn_step_applies(&plan->steps[i], values, &applies, NULL) != HN_OK)
+            lines.failed = true;
+        else if (applies)
             hn_text_printf(&lines, "%s%s", lines.length > 0 ? "\n" : "", plan->steps[i].entry);
     }
     free(values);
-    char *taken = hn_text_take(&lines);
-    if (status != HN_OK) {
-        free(taken);
-        return NULL;
-    }
-    return taken;
+    return hn_text_take(&lines);
 }
 
 bool hn_lib_image_launches(const struct hn_image *image, const struct hn_lib_choice *choice)
@@ -236,27 +222,27 @@ static bool find_task(const struct hn_lib_choice *choice, struct hn_identity *ta
     *task = choice->tuned->identity;
     hn_bindings_init(values);
     if (choice->configuration == NULL)
-        return hn_bindings_equal(&task->problem, choice->problem) ||
-               hn_lib_program_is_same(choice, choice->problem, &task->problem);
+        return hn_bindings_equal(&task->problem, choice->asked->problem) ||
+               hn_lib_program_is_same(choice, choice->asked->problem, &task->problem);
     if (!hn_lib_program_is_shared(choice) ||
-        hn_plan_program_values(choice->plan->plan, choice->point, choice->problem, values, NULL) !=
-            HN_OK)
+        hn_plan_program_values(choice->plan->plan, choice->point, choice->asked->problem, values,
+                               NULL) != HN_OK)
         return false;
     task->problem = *values;
     return true;
 }
 
-static bool read_kept(struct hone_cache *cache, const struct hn_lib_choice *choice,
-                      struct hn_image *image)
+static bool read_kept(const struct hn_lib_choice *choice, struct hn_image *image)
 {
+    struct hn_store *store = choice->asked->cache->store;
     char *entries = NULL;
     struct hn_identity task;
     struct hn_bindings values;
-    if (choice->tuned == NULL || cache->store == NULL ||
-        choice->tuned->identity.device.capability != choice->device->identity.capability)
+    if (choice->tuned == NULL || store == NULL ||
+        choice->tuned->identity.device.capability != choice->asked->device->identity.capability)
         return false;
     bool taken = find_task(choice, &task, &values) &&
-                 hn_store_get_image(cache->store, &task, &choice->tuned->version, choice->point,
+                 hn_store_get_image(store, &task, &choice->tuned->version, choice->point,
                                     &image->cubin, &image->size, &entries, NULL) == HN_OK;
     if (taken && hn_lib_names_are_plain(choice->plan->plan)) {
         free(entries); /* of another problem, perhaps, which launches others */
@@ -269,23 +255,22 @@ static bool read_kept(struct hone_cache *cache, const struct hn_lib_choice *choi
     return taken;
 }
 
-bool hn_lib_image_is_kept(struct hone_cache *cache, const struct hn_lib_choice *choice)
+bool hn_lib_image_is_kept(const struct hn_lib_choice *choice)
 {
     struct hn_image image;
     if (hn_lib_module_find(choice) != NULL)
         return true;
     hn_image_init(&image);
-    bool kept = read_kept(cache, choice, &image);
+    bool kept = read_kept(choice, &image);
     hn_image_finish(&image);
     return kept;
 }
 
-static enum hn_status hash_program(const struct hn_template *template,
-                                   const struct hn_source *source, const char *architecture,
-                                   struct hn_hash *program, struct hn_error *err)
+static bool hash_program(const struct hn_source *source, const char *architecture,
+                         struct hn_hash *program)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    const struct hn_template *template = source->template;
+    struct hn_text text = {0};
     hn_text_printf(&text, "%s\n%s\n%s\n%s", architecture, hn_compiler_names[source->compiler],
                    template->path, source->text);
     for (size_t i = 0; i < source->entry_count; i++)
@@ -294,11 +279,11 @@ static enum hn_status hash_program(const struct hn_template *template,
         hn_text_printf(&text, "\n%s", source->options[i]);
     for (size_t i = 0; i < template->include_count; i++)
         hn_text_printf(&text, "\n%s", template->includes[i].text);
-    if (!text.failed)
+    bool whole = !text.failed;
+    if (whole)
         *program = hn_hash_bytes(text.data, text.length);
-    enum hn_status status = text.failed ? hn_fail_memory(err) : HN_OK;
     hn_text_finish(&text);
-    return status;
+    return whole;
 }
 
 static bool recall(const struct hone_cache *cache, const struct hn_hash *program,
@@ -338,69 +323,57 @@ static void remember(struct hone_cache *cache, const struct hn_hash *program,
     cache->compiled = made;
 }
 
-static enum hn_status compile_or_recall(struct hone_cache *cache,
-                                        const struct hn_lib_choice *choice,
-                                        const struct hn_source *source, const char *architecture,
-                                        struct hn_image *image, bool *compiled,
-                                        struct hn_error *err)
+static void compile_or_recall(const struct hn_lib_choice *choice, struct child *child,
+                              bool *compiled, struct hn_error *err)
 {
+    struct hone_cache *cache = choice->asked->cache;
+    struct hn_image *image = child->image;
     struct hn_hash program;
-    enum hn_status status = hash_program(source->template, source, architecture, &program, err);
-    if (status != HN_OK || recall(cache, &program, image))
-        return status;
+    if (!hash_program(child->source, child->architecture, &program)) {
+        hn_fail_memory(err);
+        return;
+    }
+    if (recall(cache, &program, image))
+        return;
     hn_image_finish(image);
     hn_image_init(image);
     *compiled = true;
-    status = compile_in_child(choice->options, source, architecture, image, err);
-    if (status == HN_OK && image->outcome == HN_OUTCOME_OK)
+    compile_in_child(choice, child, err);
+    if (!hn_failed(err) && image->outcome == HN_OUTCOME_OK)
         remember(cache, &program, image);
-    return status;
 }
 
-static enum hn_status make_image(struct hone_cache *cache, const struct hn_lib_choice *choice,
-                                 struct hn_image *image, bool *compiled, struct hn_error *err)
+void hn_lib_image_get(const struct hn_lib_choice *choice, struct hn_image *image, bool *compiled,
+                      struct hn_error *err)
 {
+    const struct hn_plan *plan = choice->plan->plan;
+    const struct hn_template *template = &choice->plan->template;
+    const int compute = choice->asked->device->identity.capability;
     char capability[HN_ARCHITECTURE_SIZE], architecture[HN_ARCHITECTURE_SIZE];
     struct hn_source source;
-    const struct hn_template *template = &choice->plan->template;
-    snprintf(capability, sizeof capability, "%d", choice->device->identity.capability);
-    hn_architecture_name(capability, choice->plan->plan->arch_specific, architecture);
-    enum hn_status status =
-        hn_source_make(choice->plan->plan, template, choice->problem, choice->point, &source, err);
-    if (status != HN_OK)
-        return status;
-    status = compile_or_recall(cache, choice, &source, architecture, image, compiled, err);
-    hn_source_finish(&source);
-    if (status == HN_OK && image->outcome != HN_OUTCOME_OK)
-        return hn_fail(err, HN_ERUN, "%s: %.900s", template->path,
-                       image->message == NULL ? "it does not compile" : image->message);
-    return status;
-}
-
-enum hone_status hn_lib_image_get(struct hone_cache *cache, const struct hn_lib_choice *choice,
-                                  struct hn_image *image, bool *compiled, struct hone_error *err)
-{
-    struct hn_error reason = {0};
+    struct child child = {.source = &source, .architecture = architecture, .image = image};
     *compiled = false;
-    if (read_kept(cache, choice, image))
-        return HONE_OK;
+    if (read_kept(choice, image))
+        return;
     hn_image_finish(image);
     hn_image_init(image);
-    if (choice->options->forbid_compile != 0)
-        return hn_lib_fail(err, HONE_NEEDS_COMPILER,
-                           "'%.300s' keeps no machine code of %s that fits this problem and "
-                           "compute capability %d.%d, and options.forbid_compile is set",
-                           cache->path, choice->plan->plan->kernel,
-                           choice->device->identity.capability / 10,
-                           choice->device->identity.capability % 10);
-    enum hn_status status = make_image(cache, choice, image, compiled, &reason);
-    if (status == HN_OK || status == HN_ENOMEM)
-        return hn_lib_take(err, status, &reason);
-    if (status == HN_ENOTFOUND)
-        return hn_lib_fail(err, HONE_NEEDS_COMPILER,
-                           "'%.300s' keeps no machine code of %s that fits; to compile it takes "
-                           "the command `hone`, but %.400s; set options.tune_command or "
-                           "HONE_COMMAND to where it is",
-                           cache->path, choice->plan->plan->kernel, reason.message);
-    return hn_lib_fail(err, HONE_COMPILE_FAILED, "%.1000s", reason.message);
+    if (choice->asked->options->forbid_compile != 0) {
+        hn_lib_fail(err, HONE_NEEDS_COMPILER,
+                    "'%.300s' keeps no machine code of %s that fits this problem and "
+                    "compute capability %d.%d, and options.forbid_compile is set",
+                    choice->asked->cache->path, plan->kernel, compute / 10, compute % 10);
+        return;
+    }
+    snprintf(capability, sizeof capability, "%d", compute);
+    hn_architecture_name(capability, plan->arch_specific, architecture);
+    if (hn_source_make(plan, template, choice->asked->problem, choice->point, &source, err) ==
+        HN_OK) {
+        compile_or_recall(choice, &child, compiled, err);
+        hn_source_finish(&source);
+    }
+    if (!hn_failed(err) && image->outcome != HN_OUTCOME_OK)
+        hn_fail(err, HN_ERUN, "%s: %.900s", template->path,
+                image->message == NULL ? "it does not compile" : image->message);
+    if (hn_failed(err) && err->status != HN_ENOMEM && err->status <= HN_EINTERRUPTED)
+        hn_lib_restate(err, HONE_COMPILE_FAILED);
 }

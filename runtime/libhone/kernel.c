@@ -14,27 +14,14 @@ _Static_assert(HONE_FLOAT8_E4M3 - HONE_INT8 == HN_FLOAT8_E4M3 - HN_INT8,
 
 enum { ALIGNMENT = 512 };
 
-static enum hn_status make_scalar(const struct hn_argument *argument, const struct hn_value *values,
-                                  struct hn_lib_slot *slot, struct hn_error *err)
+static void make_scalar(const struct hn_argument *argument, const struct hn_value *values,
+                        struct hn_lib_slot *slot, struct hn_error *err)
 {
+    bool constant = hn_expression_slots(argument->value) == 0;
     slot->kind = (enum hone_argument_kind)((int)HONE_INT8 + (int)argument->element);
     slot->value_bytes = (uint32_t)hn_element_size(argument->element);
-    bool constant = hn_expression_slots(argument->value) == 0;
     slot->need = constant || !slot->taken ? HONE_OPTIONAL : HONE_FIXED;
-    return hn_argument_evaluate_scalar(argument, values, &slot->preset, err);
-}
-
-/* The contents of an input as one structure. */
-static enum hn_status make_structure(const struct hn_plan *plan, size_t index,
-                                     const struct hn_value *values, struct hn_lib_slot *slot,
-                                     struct hn_error *err)
-{
-    uint64_t bytes = 0;
-    const struct hn_argument *source = &plan->arguments[hn_plan_source(plan, index)];
-    slot->kind = HONE_BYTES;
-    enum hn_status status = hn_argument_buffer_bytes(source, values, &bytes, err);
-    slot->value_bytes = (uint32_t)bytes;
-    return status;
+    hn_argument_evaluate_scalar(argument, values, &slot->preset, err);
 }
 
 /* Bits that the address of a buffer under tensor maps has not got. */
@@ -47,26 +34,25 @@ static uint64_t below_maps(const struct hn_launch *launch, size_t index)
     return below;
 }
 
-static enum hn_status make_buffer(const struct hn_launch *launch, size_t index,
-                                  const struct hn_argument *argument, const struct hn_value *values,
-                                  struct hn_lib_slot *slot, struct hn_error *err)
+static void make_buffer(const struct hn_launch *launch, size_t index,
+                        const struct hn_argument *argument, const struct hn_value *values,
+                        struct hn_lib_slot *slot, struct hn_error *err)
 {
-    bool owned = argument->role == HN_ROLE_SCRATCH || argument->role == HN_ROLE_COUNTER ||
-                 argument->role == HN_ROLE_METRIC;
+    uint64_t align = 1;
     slot->kind = HONE_BUFFER;
     slot->zeroed =
         slot->taken && argument->role == HN_ROLE_COUNTER && argument->zero != HN_ZERO_ONCE;
     slot->starts_zero = argument->zero == HN_ZERO_ONCE;
-    uint64_t align = 1;
-    if (owned)
+    if (argument->role == HN_ROLE_SCRATCH || argument->role == HN_ROLE_COUNTER ||
+        argument->role == HN_ROLE_METRIC)
         slot->need = HONE_OWNED;
-    enum hn_status status = hn_argument_evaluate_align(argument, values, &align, err);
+    if (hn_argument_evaluate_align(argument, values, &align, err) == HN_OK)
+        hn_argument_buffer_bytes(argument, values, &slot->bytes, err);
     slot->below_align = (align - 1) | below_maps(launch, index);
-    return status == HN_OK ? hn_argument_buffer_bytes(argument, values, &slot->bytes, err) : status;
 }
 
-static enum hn_status make_slot(struct hone_kernel *kernel, size_t index,
-                                const struct hn_value *values, struct hn_error *err)
+static void make_slot(struct hone_kernel *kernel, size_t index, const struct hn_value *values,
+                      struct hn_error *err)
 {
     const struct hn_plan *plan = kernel->plan->plan;
     const struct hn_argument *argument = &plan->arguments[index];
@@ -77,47 +63,50 @@ static enum hn_status make_slot(struct hone_kernel *kernel, size_t index,
     if (argument->role == HN_ROLE_TEXTURE) {
         slot->kind = HONE_TEXTURE;
         slot->value_bytes = sizeof(CUtexObject);
-        return HN_OK;
-    }
-    if (argument->role == HN_ROLE_TENSOR_MAP) {
+    } else if (argument->role == HN_ROLE_TENSOR_MAP) {
         slot->kind = HONE_BYTES;
         slot->need = HONE_OWNED;
         slot->mapped = true;
         slot->value_bytes = sizeof(CUtensorMap);
-        return HN_OK;
+    } else if (argument->value != NULL) {
+        make_scalar(argument, values, slot, err);
+    } else if (argument->role == HN_ROLE_VALUE) { /* the contents of an input as one structure */
+        uint64_t bytes = 0;
+        slot->kind = HONE_BYTES;
+        hn_argument_buffer_bytes(&plan->arguments[hn_plan_source(plan, index)], values, &bytes,
+                                 err);
+        slot->value_bytes = (uint32_t)bytes;
+    } else {
+        make_buffer(&kernel->launch, index, argument, values, slot, err);
     }
-    if (argument->value != NULL)
-        return make_scalar(argument, values, slot, err);
-    if (argument->role == HN_ROLE_VALUE)
-        return make_structure(plan, index, values, slot, err);
-    return make_buffer(&kernel->launch, index, argument, values, slot, err);
 }
 
-static enum hone_status make_slots(struct hone_kernel *kernel, const struct hn_value *values,
-                                   struct hone_error *err)
+static void make_slots(struct hone_kernel *kernel, const struct hn_value *values,
+                       struct hn_error *err)
 {
-    struct hn_error reason;
-    hn_error_init(&reason);
-    enum hn_status status = HN_OK;
     const struct hn_plan *plan = kernel->plan->plan;
-    /* Symbols stand behind the arguments. */
     size_t count = 0;
+    if (hn_failed(err))
+        return;
+    /* Symbols stand behind the arguments. */
     while (count < plan->argument_count && hn_argument_is_passed(&plan->arguments[count]))
         count++;
-    if (count > HN_LIB_MAX_ARGUMENTS)
-        return hn_lib_fail(err, HONE_UNSUPPORTED, "%s has %zu arguments; the library takes %d",
-                           plan->kernel, count, (int)HN_LIB_MAX_ARGUMENTS);
-    if (kernel->launch.tensor_count > HN_LIB_MAX_MAPS)
-        return hn_lib_fail(err, HONE_UNSUPPORTED, "%s has %zu tensor maps; the library takes %d",
-                           plan->kernel, kernel->launch.tensor_count, (int)HN_LIB_MAX_MAPS);
     kernel->slots = calloc(count + 1, sizeof *kernel->slots);
-    if (kernel->slots == NULL)
-        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
-    kernel->slot_count = count;
-    for (size_t i = 0; status == HN_OK && i < count; i++)
-        status = make_slot(kernel, i, values, &reason);
-    hn_lib_slots_place(kernel);
-    return hn_lib_take(err, status, &reason);
+    kernel->slot_count = kernel->slots == NULL ? 0 : count;
+    if (count > HN_LIB_MAX_ARGUMENTS)
+        hn_lib_fail(err, HONE_UNSUPPORTED, "%s has %zu arguments; the library takes %d",
+                    plan->kernel, count, (int)HN_LIB_MAX_ARGUMENTS);
+    else if (kernel->launch.tensor_count > HN_LIB_MAX_MAPS)
+        hn_lib_fail(err, HONE_UNSUPPORTED, "%s has %zu tensor maps; the library takes %d",
+                    plan->kernel, kernel->launch.tensor_count, (int)HN_LIB_MAX_MAPS);
+    else if (kernel->slots == NULL)
+        hn_fail_memory(err);
+    for (size_t i = 0; i < kernel->slot_count && !hn_failed(err); i++) {
+        make_slot(kernel, i, values, err);
+        kernel->has_zeroed = kernel->has_zeroed || kernel->slots[i].zeroed;
+    }
+    if (!hn_failed(err))
+        hn_lib_slots_place(kernel);
 }
 
 void hn_lib_slots_place(struct hone_kernel *kernel)
@@ -162,27 +151,9 @@ static bool is_counter(const struct hn_argument *symbol)
            !(fill->numbers[0] < 0 || fill->numbers[0] > 0);
 }
 
-static enum hone_status set_value(struct hone_kernel *kernel, const struct hn_argument *symbol,
-                                  const struct hn_value *values, CUdeviceptr address,
-                                  struct hone_error *err)
+static void add_symbol(struct hone_kernel *kernel, size_t index, const struct hn_value *values,
+                       CUdeviceptr address, uint64_t room, struct hn_error *err)
 {
-    uint64_t bits = 0;
-    struct hn_error reason = {0};
-    enum hone_status status =
-        hn_lib_take(err, hn_argument_evaluate_scalar(symbol, values, &bits, &reason), &reason);
-    if (status != HONE_OK)
-        return status;
-    return hn_lib_cuda(
-        kernel->cache,
-        kernel->cache->driver.p_cuMemcpyHtoD(address, &bits, hn_element_size(symbol->element)),
-        "setting a symbol", err);
-}
-
-static enum hone_status add_symbol(struct hone_kernel *kernel, size_t index,
-                                   const struct hn_value *values, CUdeviceptr address,
-                                   uint64_t room, struct hone_error *err)
-{
-    struct hn_error reason = {0};
     const struct hn_plan *plan = kernel->plan->plan;
     const struct hn_argument *symbol = &plan->arguments[index];
     const struct hn_argument *source = &plan->arguments[hn_plan_source(plan, index)];
@@ -191,61 +162,57 @@ static enum hone_status add_symbol(struct hone_kernel *kernel, size_t index,
                                    .from = source->name,
                                    .address = address,
                                    .zeroed = is_counter(symbol)};
-    enum hone_status status =
-        hn_lib_take(err, hn_argument_buffer_bytes(source, values, &made->bytes, &reason), &reason);
-    if (status != HONE_OK)
-        return status;
+    if (hn_argument_buffer_bytes(source, values, &made->bytes, err) != HN_OK)
+        return;
     if (symbol->changes && !made->zeroed)
-        return hn_lib_fail(err, HONE_UNSUPPORTED,
-                           "symbol '%s' has role inout: it would have to be set before every "
-                           "launch, which the library does for counters only",
-                           symbol->name);
-    if (made->bytes > room)
-        return hn_lib_fail(err, HONE_BAD_FILE,
-                           "symbol '%s' has %llu bytes in the module; the plan gives it %llu",
-                           symbol->name, (unsigned long long)room, (unsigned long long)made->bytes);
+        hn_lib_fail(err, HONE_UNSUPPORTED,
+                    "symbol '%s' has role inout: it would have to be set before every "
+                    "launch, which the library does for counters only",
+                    symbol->name);
+    else if (made->bytes > room)
+        hn_fail(err, HN_EFORMAT, "symbol '%s' has %llu bytes in the module; the plan gives it %llu",
+                symbol->name, (unsigned long long)room, (unsigned long long)made->bytes);
     kernel->symbol_count++;
     kernel->symbols_to_set += !made->zeroed;
-    return HONE_OK;
+    kernel->has_zeroed = kernel->has_zeroed || made->zeroed;
 }
 
-static enum hone_status find_symbol(struct hone_kernel *kernel, size_t index,
-                                    const struct hn_value *values, struct hone_error *err)
+static void find_symbol(struct hone_kernel *kernel, size_t index, const struct hn_value *values,
+                        struct hn_error *err)
 {
+    const struct hn_driver *driver = &kernel->cache->driver;
     const struct hn_argument *symbol = &kernel->plan->plan->arguments[index];
     CUdeviceptr address = 0;
+    uint64_t bits = 0;
     size_t room = 0;
-    enum hone_status status = hn_lib_cuda(
-        kernel->cache,
-        kernel->cache->driver.p_cuModuleGetGlobal(&address, &room, kernel->module, symbol->name),
-        symbol->name, err);
-    if (status != HONE_OK)
-        return status;
-    return symbol->value != NULL ? set_value(kernel, symbol, values, address, err)
-                                 : add_symbol(kernel, index, values, address, room, err);
+    hn_lib_cuda(kernel->cache,
+                driver->p_cuModuleGetGlobal(&address, &room, kernel->module, symbol->name),
+                symbol->name, err);
+    if (hn_failed(err))
+        return;
+    if (symbol->value == NULL)
+        add_symbol(kernel, index, values, address, room, err);
+    else if (hn_argument_evaluate_scalar(symbol, values, &bits, err) == HN_OK)
+        hn_lib_cuda(kernel->cache,
+                    driver->p_cuMemcpyHtoD(address, &bits, hn_element_size(symbol->element)),
+                    "setting a symbol", err);
 }
 
-static enum hone_status find_symbols(struct hone_kernel *kernel, const struct hn_value *values,
-                                     struct hone_error *err)
+static void find_symbols(struct hone_kernel *kernel, const struct hn_value *values,
+                         struct hn_error *err)
 {
     const struct hn_plan *plan = kernel->plan->plan;
-    enum hone_status status = HONE_OK;
-    if (!hn_plan_has_role(plan, HN_ROLE_SYMBOL))
-        return HONE_OK;
+    if (hn_failed(err) || !hn_plan_has_role(plan, HN_ROLE_SYMBOL))
+        return;
     kernel->symbols = calloc(plan->argument_count + 1, sizeof *kernel->symbols);
     if (kernel->symbols == NULL)
-        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
-    for (size_t i = 0; status == HONE_OK && i < plan->argument_count; i++) {
+        hn_fail_memory(err);
+    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
         bool applies = false;
-        struct hn_error reason = {0};
-        if (plan->arguments[i].role != HN_ROLE_SYMBOL)
-            continue;
-        status = hn_lib_take(
-            err, hn_argument_applies(&plan->arguments[i], values, &applies, &reason), &reason);
-        if (status == HONE_OK && applies)
-            status = find_symbol(kernel, i, values, err);
+        if (plan->arguments[i].role == HN_ROLE_SYMBOL &&
+            hn_argument_applies(&plan->arguments[i], values, &applies, err) == HN_OK && applies)
+            find_symbol(kernel, i, values, err);
     }
-    return status;
 }
 
 /* The index-th of those that are to be set, or NULL. */
@@ -286,140 +253,134 @@ static const struct hone_argument *find_contents(const struct hn_lib_symbol *sym
     return NULL;
 }
 
-static enum hone_status set_symbol(struct hone_kernel *kernel, CUstream stream,
-                                   const struct hn_lib_symbol *symbol,
-                                   const struct hone_argument *contents, struct hone_error *err)
+static void set_symbol(struct hone_kernel *kernel, CUstream stream,
+                       const struct hn_lib_symbol *symbol, const struct hone_argument *contents,
+                       struct hn_error *err)
 {
     const struct hn_driver *driver = &kernel->cache->driver;
+    CUresult result = CUDA_SUCCESS;
     if (contents->kind == HONE_BUFFER)
-        return hn_lib_cuda(kernel->cache,
-                           driver->p_cuMemcpyDtoDAsync(symbol->address, contents->as.buffer,
-                                                       symbol->bytes, stream),
-                           symbol->name, err);
-    if (contents->kind != HONE_BYTES || contents->as.host == NULL ||
-        contents->bytes != symbol->bytes)
-        return hn_lib_fail(err, HONE_INVALID,
-                           "symbol '%s' takes a buffer, or %llu bytes of host memory", symbol->name,
-                           (unsigned long long)symbol->bytes);
-    return hn_lib_cuda(
-        kernel->cache,
-        driver->p_cuMemcpyHtoDAsync(symbol->address, contents->as.host, symbol->bytes, stream),
-        symbol->name, err);
+        result = driver->p_cuMemcpyDtoDAsync(symbol->address, contents->as.buffer, symbol->bytes,
+                                             stream);
+    else if (contents->kind != HONE_BYTES || contents->as.host == NULL ||
+             contents->bytes != symbol->bytes)
+        hn_lib_fail(err, HONE_INVALID, "symbol '%s' takes a buffer, or %llu bytes of host memory",
+                    symbol->name, (unsigned long long)symbol->bytes);
+    else
+        result =
+            driver->p_cuMemcpyHtoDAsync(symbol->address, contents->as.host, symbol->bytes, stream);
+    hn_lib_cuda(kernel->cache, result, symbol->name, err);
 }
 
 enum hone_status hone_set_symbols(struct hone_kernel *kernel, CUstream stream,
                                   const struct hone_argument *arguments, size_t count,
                                   struct hone_error *err)
 {
-    if (kernel == NULL || (arguments == NULL && count > 0))
-        return hn_lib_fail(err, HONE_INVALID, "hone_set_symbols: '%s' is NULL",
-                           kernel == NULL ? "kernel" : "arguments");
-    enum hone_status status = HONE_OK;
+    struct hn_error why;
     bool all = true;
-    for (size_t i = 0; status == HONE_OK && i < kernel->symbols_to_set; i++) {
+    hn_error_init(&why);
+    if (kernel == NULL || (arguments == NULL && count > 0)) {
+        hn_lib_fail(&why, HONE_INVALID, "hone_set_symbols: '%s' is NULL",
+                    kernel == NULL ? "kernel" : "arguments");
+        return hn_lib_tell(&why, err);
+    }
+    for (size_t i = 0; i < kernel->symbols_to_set && !hn_failed(&why); i++) {
         const struct hn_lib_symbol *symbol = symbol_to_set(kernel, i);
         const struct hone_argument *contents = find_contents(symbol, arguments, count);
         all = all && contents != NULL;
         if (contents != NULL)
-            status = set_symbol(kernel, stream, symbol, contents, err);
+            set_symbol(kernel, stream, symbol, contents, &why);
         else if (!atomic_load(&kernel->symbols_are_set))
-            status = hn_lib_fail(err, HONE_INVALID,
-                                 "symbol '%s' is not given and was never set: all %zu symbols have "
-                                 "to be given the first time",
-                                 symbol->name, kernel->symbols_to_set);
+            hn_lib_fail(&why, HONE_INVALID,
+                        "symbol '%s' is not given and was never set: all %zu symbols have "
+                        "to be given the first time",
+                        symbol->name, kernel->symbols_to_set);
     }
-    if (status == HONE_OK && all)
+    if (all && !hn_failed(&why))
         atomic_store(&kernel->symbols_are_set, true);
-    return status;
+    return hn_lib_tell(&why, err);
 }
 
-/* Takes a string over, which may be NULL for want of memory. */
-static const char *keep(struct hone_kernel *kernel, char *string, bool *failed)
-{
-    size_t free_place = 0;
-    while (kernel->about->strings[free_place] != NULL)
-        free_place++;
-    kernel->about->strings[free_place] = string;
-    *failed = *failed || string == NULL;
-    return string;
-}
-
-static char *record_text(const struct hn_record *record)
-{
-    json_t *json = hn_record_to_json(record);
-    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
-    json_decref(json);
-    return text;
-}
-
-static char *stale_text(const struct hone_kernel *kernel, const struct hn_tuned *tuned)
-{
+/* Strings of an info, one behind the other: they are told where they stand once all are there. */
+struct strings {
     struct hn_text text;
-    const struct hn_device *device = kernel->device;
-    hn_text_init(&text);
-    if (strcmp(tuned->version.driver, device->driver) != 0)
-        hn_text_printf(&text, "driver %s -> %s", tuned->version.driver, device->driver);
+    size_t at[12];
+    const char **members[12];
+    size_t count;
+};
+
+/* The next string is a member's. */
+static void begin(struct strings *strings, const char **member)
+{
+    if (strings->count > 0)
+        hn_text_append_bytes(&strings->text, "", 1);
+    strings->members[strings->count] = member;
+    strings->at[strings->count++] = strings->text.length;
+}
+
+static void put(struct strings *strings, const char **member, const char *string)
+{
+    begin(strings, member);
+    hn_text_append(&strings->text, string);
+}
+
+/* Frees the string; NULL: memory was out. */
+static void put_made(struct strings *strings, const char **member, char *string)
+{
+    put(strings, member, string == NULL ? "" : string);
+    strings->text.failed = strings->text.failed || string == NULL;
+    free(string);
+}
+
+static void put_stale(struct strings *strings, const struct hone_kernel *kernel,
+                      const struct hn_tuned *tuned, struct hone_info *info)
+{
+    struct hn_text *text = &strings->text;
+    begin(strings, &info->stale_because);
+    size_t start = text->length;
+    if (strcmp(tuned->version.driver, kernel->device->driver) != 0)
+        hn_text_printf(text, "driver %s -> %s", tuned->version.driver, kernel->device->driver);
     if (tuned->stale)
-        hn_text_printf(&text, "%sa later session had another version", text.length > 0 ? ", " : "");
+        hn_text_printf(text, "%sa later session had another version",
+                       text->length > start ? ", " : "");
     if (kernel->plan->changed)
-        hn_text_printf(&text, "%sthe template is another now", text.length > 0 ? ", " : "");
-    return hn_text_take(&text);
+        hn_text_printf(text, "%sthe template is another now", text->length > start ? ", " : "");
+    info->stale = text->length > start;
 }
 
-/* One string of everything that the identity says, and the pieces pointing into it. */
-static void describe_source(struct hone_kernel *kernel, const struct hn_tuned *tuned, bool *failed)
+static void describe_source(const struct hone_kernel *kernel, const struct hn_tuned *tuned,
+                            struct hone_info *info, struct strings *strings)
 {
-    struct hone_info *info = &kernel->about->info;
-    struct hn_text text;
-    size_t at[5];
-    const char *const parts[5] = {tuned->identity.device.name, tuned->identity.regime,
-                                  tuned->identity.objective, tuned->version.driver,
-                                  tuned->version.nvrtc};
-    hn_text_init(&text);
-    for (size_t i = 0; i < 5; i++) {
-        at[i] = text.length;
-        hn_text_append_bytes(&text, parts[i], strlen(parts[i]) + 1);
-    }
-    const char *all = keep(kernel, hn_text_take(&text), failed);
-    if (all == NULL)
-        return;
-    info->device = all + at[0];
-    info->regime = all + at[1];
-    info->objective = all + at[2];
-    info->driver = all + at[3];
-    info->nvrtc = all + at[4];
+    put(strings, &info->device, tuned->identity.device.name);
+    put(strings, &info->regime, tuned->identity.regime);
+    put(strings, &info->objective, tuned->identity.objective);
+    put(strings, &info->driver, tuned->version.driver);
+    put(strings, &info->nvrtc, tuned->version.nvrtc);
+    put_made(strings, &info->origin, hn_origin_text(&tuned->origin));
+    put_stale(strings, kernel, tuned, info);
     info->simulated = tuned->simulated;
     info->imported = hn_origin_is_foreign(&tuned->origin);
-    info->origin = keep(kernel, hn_origin_text(&tuned->origin), failed);
     info->recorded = tuned->best.time;
-    info->stale_because = keep(kernel, stale_text(kernel, tuned), failed);
-    info->stale = info->stale_because != NULL && info->stale_because[0] != '\0';
 }
 
-static void describe_record(struct hone_kernel *kernel, const struct hn_tuned *tuned, bool *failed)
+static void describe_record(const struct hn_tuned *tuned, struct hone_info *info,
+                            struct strings *strings)
 {
-    struct hone_info *info = &kernel->about->info;
     const struct hn_timing *timing = &tuned->best.timing;
+    json_t *json = hn_record_to_json(&tuned->best);
     info->verification = hn_verification_names[tuned->best.verdict.kind];
     info->median_us = timing->median_us;
     info->low_us = timing->low_us;
     info->high_us = timing->high_us;
-    info->tuned_problem = keep(kernel, hn_bindings_text(&tuned->identity.problem), failed);
-    info->record = keep(kernel, record_text(&tuned->best), failed);
+    put_made(strings, &info->tuned_problem, hn_bindings_text(&tuned->identity.problem));
+    put_made(strings, &info->record,
+             json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS));
+    json_decref(json);
 }
 
 static struct hone_loss loss_of(const struct hn_rule_loss *loss)
 {
     return (struct hone_loss){loss->mean, loss->worst, loss->sizes};
-}
-
-static void describe_rule(struct hone_kernel *kernel)
-{
-    const struct hn_rule *rule = &kernel->rule->stored->rule;
-    kernel->about->info.grade = HONE_GRADE_FAMILY;
-    kernel->about->info.sure = kernel->sure;
-    kernel->about->info.predicted = loss_of(&rule->predicted);
-    kernel->about->info.measured = loss_of(&rule->measured);
 }
 
 static enum hone_grade grade_of(enum hn_grade grade)
@@ -432,21 +393,6 @@ static enum hone_grade grade_of(enum hn_grade grade)
         [HN_GRADE_EXACT] = HONE_GRADE_EXACT,
     };
     return grades[grade];
-}
-
-/* Of whatever chose it; false when out of memory: then strings are missing. */
-static bool describe(struct hone_kernel *kernel, const struct hn_tuned *tuned)
-{
-    bool failed = false;
-    kernel->about->info.problem = keep(kernel, hn_bindings_text(&kernel->problem), &failed);
-    kernel->about->info.point = keep(kernel, hn_bindings_text(&kernel->point), &failed);
-    if (tuned != NULL)
-        describe_source(kernel, tuned, &failed);
-    if (kernel->rule != NULL)
-        describe_rule(kernel);
-    else if (tuned != NULL)
-        describe_record(kernel, tuned, &failed);
-    return !failed;
 }
 
 /* All that is not known is empty. */
@@ -464,66 +410,73 @@ static const struct hone_info nothing = {.problem = "",
                                          .origin = "",
                                          .kernel = ""};
 
-static bool begin(struct hone_kernel *kernel)
-{
-    kernel->about = calloc(1, sizeof *kernel->about);
-    if (kernel->about == NULL)
-        return false;
-    kernel->about->info = nothing;
-    kernel->about->info.kernel = kernel->name;
-    kernel->about->info.compiled = kernel->compiled;
-    return true;
-}
-
 static void free_info(struct hone_kernel *kernel)
 {
-    for (size_t i = 0; kernel->about != NULL && i < sizeof kernel->about->strings / sizeof(char *);
-         i++)
-        free(kernel->about->strings[i]);
+    if (kernel->about != NULL)
+        free(kernel->about->strings);
     free(kernel->about);
 }
 
-enum hone_status hn_lib_info_make(struct hone_kernel *kernel, const struct hn_lib_choice *choice,
-                                  bool compiled, struct hone_error *err)
+/* What callers are told of a kernel. Without memory for strings they are empty; false. kernel->name
+ * becomes the info's own where no rule has it. */
+static bool make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, enum hn_grade grade)
 {
+    struct strings strings = {.count = 0};
+    kernel->about = calloc(1, sizeof *kernel->about);
+    if (kernel->about == NULL)
+        return false;
+    struct hone_info *info = &kernel->about->info;
+    *info = nothing;
+    info->kernel = kernel->name;
+    info->compiled = kernel->compiled;
+    info->grade = grade_of(grade);
+    put(&strings, &info->kernel, kernel->name);
+    put_made(&strings, &info->problem, hn_bindings_text(&kernel->problem));
+    put_made(&strings, &info->point, hn_bindings_text(&kernel->point));
+    if (tuned != NULL)
+        describe_source(kernel, tuned, info, &strings);
+    if (kernel->rule != NULL) {
+        const struct hn_rule *rule = &kernel->rule->stored->rule;
+        info->grade = HONE_GRADE_FAMILY;
+        info->sure = kernel->sure;
+        info->predicted = loss_of(&rule->predicted);
+        info->measured = loss_of(&rule->measured);
+    } else if (tuned != NULL) {
+        describe_record(tuned, info, &strings);
+    }
+    kernel->about->strings = hn_text_take(&strings.text);
+    for (size_t i = 0; i < strings.count && kernel->about->strings != NULL; i++)
+        *strings.members[i] = kernel->about->strings + strings.at[i];
+    return kernel->about->strings != NULL;
+}
+
+/* Of what a rule chose it is made when it is asked for: programs ask for many sizes, and about few.
+ */
+static void begin_info(struct hone_kernel *kernel, const struct hn_lib_choice *choice,
+                       bool compiled, struct hn_error *err)
+{
+    if (hn_failed(err))
+        return;
     kernel->compiled = compiled;
     kernel->rule = choice->rule;
     kernel->sure = choice->sure;
-    if (choice->rule != NULL) {
-        kernel->name = choice->rule->kernel;
-        return HONE_OK;
-    }
-    bool failed = !begin(kernel);
-    if (!failed) {
-        kernel->name = keep(kernel, strdup(choice->kernel), &failed);
-        kernel->about->info.kernel = kernel->name;
-        kernel->about->info.grade = grade_of(choice->grade);
-        failed = !describe(kernel, choice->tuned) || failed;
-    }
-    atomic_store(&kernel->has_info, !failed);
-    return failed ? hn_lib_fail(err, HONE_NO_MEMORY, "out of memory") : HONE_OK;
+    kernel->name = choice->rule != NULL ? choice->rule->kernel : choice->asked->kernel;
+    if (choice->rule != NULL)
+        return;
+    if (!make_info(kernel, choice->tuned, choice->grade))
+        hn_fail_memory(err);
+    else
+        kernel->name = kernel->about->info.kernel;
+    atomic_store(&kernel->has_info, !hn_failed(err));
 }
 
-static const char *or_empty(const char *string)
-{
-    return string == NULL ? "" : string;
-}
-
-/* Of what a rule chose. Without memory, strings are empty. */
 static bool make_late(struct hone_kernel *kernel)
 {
     struct hn_c_locale locale;
-    if (!begin(kernel))
-        return false;
-    struct hone_info *info = &kernel->about->info;
     hn_c_locale_enter(&locale);
-    (void)describe(kernel, &kernel->configuration->tuned);
+    (void)make_info(kernel, &kernel->configuration->tuned, HN_GRADE_NONE);
     hn_c_locale_leave(&locale);
-    info->problem = or_empty(info->problem);
-    info->point = or_empty(info->point);
-    info->origin = or_empty(info->origin);
-    info->stale_because = or_empty(info->stale_because);
-    return true;
+    return kernel->about != NULL;
 }
 
 /* What it adds to a kernel is for all who ask: to them it has always been there. */
@@ -541,18 +494,6 @@ const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel)
             return &nothing;
     }
     return &kernel->about->info;
-}
-
-static void free_workspaces(struct hone_kernel *kernel, bool on_device)
-{
-    struct hn_lib_workspace *workspace = atomic_load(&kernel->workspaces);
-    while (workspace != NULL) {
-        struct hn_lib_workspace *next = workspace->next;
-        if (on_device && !workspace->is_piece)
-            kernel->cache->driver.p_cuMemFree(workspace->address);
-        free(workspace);
-        workspace = next;
-    }
 }
 
 bool hn_lib_enter(const struct hone_cache *cache, CUcontext context, CUcontext *outside)
@@ -576,8 +517,7 @@ static void unload(struct hone_kernel *kernel)
     if (kernel->module == NULL)
         return;
     bool is_there = hn_lib_enter(kernel->cache, kernel->context, &outside);
-    free_workspaces(kernel, is_there);
-    hn_lib_graphs_free(kernel, is_there);
+    hn_lib_streams_free(kernel, is_there);
     if (!is_there)
         return;
     if (kernel->shared == NULL)
@@ -610,25 +550,25 @@ void hn_lib_kernel_destroy(struct hone_kernel *kernel)
 
 /* Plans come from files: slots are the arguments before the first that is not passed, which those
  * of a step and of its window may lie behind. */
-static enum hone_status take_arguments(const struct hone_kernel *kernel,
-                                       const struct hn_launch_step *launch,
-                                       struct hn_lib_step *step, struct hone_error *err)
+static void take_arguments(const struct hone_kernel *kernel, const struct hn_launch_step *launch,
+                           struct hn_lib_step *step, struct hn_error *err)
 {
     size_t count = launch->step->argument_count;
-    if (count > HN_LIB_MAX_ARGUMENTS)
-        return hn_lib_fail(err, HONE_UNSUPPORTED,
-                           "step '%s' has %zu arguments; the library takes %d", launch->step->entry,
-                           count, (int)HN_LIB_MAX_ARGUMENTS);
     bool valid = step->shape.window == SIZE_MAX || step->window_argument < kernel->slot_count;
+    if (count > HN_LIB_MAX_ARGUMENTS) {
+        hn_lib_fail(err, HONE_UNSUPPORTED, "step '%s' has %zu arguments; the library takes %d",
+                    launch->step->entry, count, (int)HN_LIB_MAX_ARGUMENTS);
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         valid = valid && launch->step->arguments[i] < kernel->slot_count;
         step->arguments[i] = (unsigned short)launch->step->arguments[i];
     }
     step->argument_count = count;
-    return valid ? HONE_OK
-                 : hn_lib_fail(err, HONE_BAD_FILE,
-                               "the plan's step '%s' takes an argument that stands behind a symbol",
-                               launch->step->entry);
+    if (!valid)
+        hn_fail(err, HN_EFORMAT,
+                "the plan's step '%s' takes an argument that stands behind a symbol",
+                launch->step->entry);
 }
 
 static void set_shape(struct hone_kernel *kernel, size_t index)
@@ -640,177 +580,158 @@ static void set_shape(struct hone_kernel *kernel, size_t index)
     kernel->grids[index][2] = shape->config.gridDimZ;
 }
 
-static enum hone_status make_step(struct hone_kernel *kernel, const struct hn_image *image,
-                                  size_t index, struct hone_error *err)
+static void make_step(struct hone_kernel *kernel, const struct hn_image *image, size_t index,
+                      struct hn_error *err)
 {
     const struct hn_launch_step *launch = &kernel->launch.steps[index];
     struct hn_lib_step *step = &kernel->steps[index];
+    char what[96];
     set_shape(kernel, index);
     step->window_argument = launch->step->geometry.window.argument;
-    enum hone_status status = take_arguments(kernel, launch, step, err);
-    if (status != HONE_OK)
-        return status;
-    char what[96];
+    take_arguments(kernel, launch, step, err);
+    if (hn_failed(err))
+        return;
     CUresult result = kernel->shared != NULL
                           ? hn_lib_module_find_function(kernel->shared, &kernel->launch, index,
                                                         &step->function, what)
                           : hn_module_find(&kernel->cache->driver, kernel->module, image,
                                            &kernel->launch, index, &step->function, what);
-    return hn_lib_cuda(kernel->cache, result, what, err);
+    hn_lib_cuda(kernel->cache, result, what, err);
 }
 
 /* The grid of a step that asks for it, by what this device has room for. */
-static enum hone_status fit_clusters(struct hone_kernel *kernel, size_t index,
-                                     struct hone_error *err)
+static void fit_clusters(struct hone_kernel *kernel, size_t index, struct hn_error *err)
 {
     const struct hn_plan *plan = kernel->plan->plan;
     struct hn_launch_step *launch = &kernel->launch.steps[index];
     struct hn_value *values = NULL;
     struct hn_record record;
-    struct hn_error reason = {0};
     int clusters = 0;
-    if (!hn_plan_asks_clusters(plan, launch->step))
-        return HONE_OK;
-    enum hone_status status =
-        hn_lib_cuda(kernel->cache,
-                    hn_module_active_clusters(&kernel->cache->driver, launch,
-                                              kernel->steps[index].function, &clusters),
-                    "asking for clusters that run at once", err);
-    if (status == HONE_OK)
-        status = hn_lib_take(
-            err, hn_plan_values(plan, &kernel->problem, &kernel->point, &values, &reason), &reason);
-    if (status != HONE_OK)
-        return status;
+    if (hn_failed(err) || !hn_plan_asks_clusters(plan, launch->step))
+        return;
+    hn_lib_cuda(kernel->cache,
+                hn_module_active_clusters(&kernel->cache->driver, launch,
+                                          kernel->steps[index].function, &clusters),
+                "asking for clusters that run at once", err);
+    if (hn_failed(err) ||
+        hn_plan_values(plan, &kernel->problem, &kernel->point, &values, err) != HN_OK)
+        return;
     hn_record_init(&record);
     hn_launch_fit_clusters(plan, kernel->device, values, clusters, launch, &record);
     if (record.outcome != HN_OUTCOME_OK)
-        status = hn_lib_fail(err, HONE_UNSUPPORTED, "%.1000s",
-                             record.message != NULL ? record.message : "out of memory");
+        hn_lib_fail(err, HONE_UNSUPPORTED, "%s",
+                    record.message != NULL ? record.message : "out of memory");
     set_shape(kernel, index);
     hn_record_finish(&record);
     free(values);
-    return status;
 }
 
-static enum hone_status load_module(struct hone_kernel *kernel, const struct hn_image *image,
-                                    struct hone_error *err)
+static void load_module(struct hone_kernel *kernel, const struct hn_image *image,
+                        struct hn_error *err)
 {
     CUresult result =
         kernel->cache->driver.p_cuModuleLoadDataEx(&kernel->module, image->cubin, 0, NULL, NULL);
     if (result != CUDA_SUCCESS)
         kernel->module = NULL;
-    return hn_lib_cuda(kernel->cache, result, "loading the module", err);
+    hn_lib_cuda(kernel->cache, result, "loading the module", err);
 }
 
-static enum hone_status make_steps(struct hone_kernel *kernel, const struct hn_image *image,
-                                   struct hone_error *err)
+static void make_steps(struct hone_kernel *kernel, const struct hn_image *image,
+                       struct hn_error *err)
 {
-    enum hone_status status = HONE_OK;
+    if (hn_failed(err))
+        return;
     kernel->steps = calloc(kernel->launch.step_count + 1, sizeof *kernel->steps);
     kernel->grids = calloc(kernel->launch.step_count + 1, sizeof *kernel->grids);
-    if (kernel->steps == NULL || kernel->grids == NULL)
-        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
+    if (kernel->steps == NULL || kernel->grids == NULL) {
+        hn_fail_memory(err);
+        return;
+    }
     kernel->step_count = kernel->launch.step_count;
     if (kernel->shared != NULL)
         kernel->module = kernel->shared->module;
     else
-        status = load_module(kernel, image, err);
-    for (size_t i = 0; status == HONE_OK && i < kernel->step_count; i++) {
-        status = make_step(kernel, image, i, err);
-        if (status == HONE_OK)
-            status = fit_clusters(kernel, i, err);
+        load_module(kernel, image, err);
+    for (size_t i = 0; i < kernel->step_count && !hn_failed(err); i++) {
+        make_step(kernel, image, i, err);
+        fit_clusters(kernel, i, err);
     }
-    return status;
 }
 
-static enum hone_status check_arguments(const struct hone_kernel *kernel,
-                                        const struct hn_image *image, const struct hn_value *values,
-                                        struct hone_error *err)
+/* Shared, where the module serves the launch, too. What it takes was checked where it was loaded.
+ */
+static void take_module(struct hone_kernel *kernel, const struct hn_image *image,
+                        struct hn_lib_module *shared, const struct hn_value *values,
+                        struct hn_error *err)
 {
-    struct hn_error reason = {0};
-    enum hn_status status =
-        hn_signature_check(kernel->plan->plan, values, &kernel->launch, image, &reason);
-    if (status == HN_ECONFIG || status == HN_EFORMAT)
-        return hn_lib_fail(err, HONE_BAD_FILE, "%.1000s", reason.message);
-    return hn_lib_take(err, status, &reason);
+    if (hn_failed(err))
+        return;
+    if (shared != NULL && hn_lib_module_serves(shared, &kernel->launch))
+        kernel->shared = shared;
+    if (kernel->shared != NULL && shared->is_checked)
+        return;
+    hn_signature_check(kernel->plan->plan, values, &kernel->launch, image, err);
+    if (err->status == HN_ECONFIG)
+        hn_lib_restate(err, HONE_BAD_FILE);
+    if (kernel->shared != NULL && !hn_failed(err))
+        shared->is_checked = true;
 }
 
-/* Takes the launch that the choice was found with. */
-static enum hn_status take_launch(struct hone_kernel *kernel, const struct hn_lib_choice *choice,
-                                  struct hn_value **values, struct hn_error *err)
+/* Takes the launch that the choice was found with, else makes it, with values that are to be freed.
+ * The point of a rule's configuration lives as long as the cache. */
+static struct hn_value *evaluate(struct hone_kernel *kernel, const struct hn_lib_choice *choice,
+                                 struct hn_error *err)
 {
     const struct hn_plan *plan = choice->plan->plan;
+    const struct hn_bindings *problem = choice->asked->problem;
+    struct hn_value *values = NULL;
+    hn_bindings_copy(&kernel->problem, problem, err);
+    if (choice->configuration != NULL)
+        kernel->point = *choice->point;
+    else if (!hn_failed(err))
+        hn_bindings_copy(&kernel->point, choice->point, err);
+    if (hn_failed(err))
+        return NULL;
     if (choice->launch != NULL) {
         kernel->launch = *choice->launch;
         *choice->launch = (struct hn_launch){.steps = NULL};
-        return HN_OK;
+    } else if (hn_launch_make(plan, problem, choice->point, &kernel->launch, err) == HN_OK) {
+        hn_plan_values(plan, &kernel->problem, &kernel->point, &values, err);
     }
-    enum hn_status status =
-        hn_launch_make(plan, choice->problem, choice->point, &kernel->launch, err);
-    return status == HN_OK ? hn_plan_values(plan, &kernel->problem, &kernel->point, values, err)
-                           : status;
+    return values;
 }
 
-/* The point of a rule's configuration lives as long as the cache. */
-static enum hone_status evaluate(struct hone_kernel *kernel, const struct hn_lib_choice *choice,
-                                 struct hn_value **values, struct hone_error *err)
+struct hone_kernel *hn_lib_kernel_make(const struct hn_lib_choice *choice,
+                                       const struct hn_image *image, struct hn_lib_module *shared,
+                                       bool compiled, struct hn_error *err)
 {
-    struct hn_error reason;
-    hn_error_init(&reason);
-    enum hn_status status = hn_bindings_copy(&kernel->problem, choice->problem, &reason);
-    if (choice->configuration != NULL)
-        kernel->point = *choice->point;
-    else if (status == HN_OK)
-        status = hn_bindings_copy(&kernel->point, choice->point, &reason);
-    if (status == HN_OK)
-        status = take_launch(kernel, choice, values, &reason);
-    return hn_lib_take(err, status, &reason);
-}
-
-enum hone_status hn_lib_kernel_make(struct hone_cache *cache, const struct hn_lib_choice *choice,
-                                    const struct hn_image *image, struct hn_lib_module *shared,
-                                    struct hone_kernel **kernel, struct hone_error *err)
-{
-    struct hn_value *own = NULL;
-    struct hone_kernel *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
-    made->cache = cache;
-    made->context = choice->context;
+    const struct hn_lib_question *asked = choice->asked;
+    struct hone_kernel *made = hn_failed(err) ? NULL : calloc(1, sizeof *made);
+    if (made == NULL) {
+        if (!hn_failed(err))
+            hn_fail_memory(err);
+        return NULL;
+    }
+    made->cache = asked->cache;
+    made->context = asked->context;
     made->plan = choice->plan;
-    made->device = choice->device;
+    made->device = asked->device;
     made->configuration = choice->configuration;
-    made->is_watched = cache->capture_folder != NULL;
-    hn_bindings_init(&made->problem);
-    hn_bindings_init(&made->point);
-    enum hone_status status = evaluate(made, choice, &own, err);
+    made->is_watched = asked->cache->capture_folder != NULL;
+    struct hn_value *own = evaluate(made, choice, err);
     const struct hn_value *values = own != NULL ? own : choice->values;
-    if (status == HONE_OK && shared != NULL && hn_lib_module_serves(shared, &made->launch))
-        made->shared = shared;
-    bool is_checked = made->shared != NULL && shared->is_checked;
-    if (status == HONE_OK && !is_checked)
-        status = check_arguments(made, image, values, err);
-    if (status == HONE_OK && made->shared != NULL)
-        shared->is_checked = true;
-    if (status == HONE_OK)
-        status = make_slots(made, values, err);
-    if (status == HONE_OK)
-        status = make_steps(made, image, err);
-    if (status == HONE_OK)
-        status = find_symbols(made, values, err);
+    take_module(made, image, shared, values, err);
+    make_slots(made, values, err);
+    make_steps(made, image, err);
+    find_symbols(made, values, err);
+    begin_info(made, choice, compiled, err);
     free(own);
-    for (size_t i = 0; i < made->slot_count; i++)
-        made->has_zeroed = made->has_zeroed || made->slots[i].zeroed;
-    made->has_zeroed = made->has_zeroed || made->symbol_count > made->symbols_to_set;
-    if (status == HONE_OK && made->launch.tensor_count > 0) {
-        made->maps = calloc(HN_LIB_PLACES, sizeof *made->maps);
-        if (made->maps == NULL)
-            status = hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
-    }
-    made->as_graph = status == HONE_OK && choice->options->graph != 0 && hn_lib_graph_suits(made);
-    if (status == HONE_OK)
-        *kernel = made;
-    else
-        hn_lib_kernel_destroy(made);
-    return status;
+    if (!hn_failed(err) && made->launch.tensor_count > 0 &&
+        (made->maps = calloc(HN_LIB_PLACES, sizeof *made->maps)) == NULL)
+        hn_fail_memory(err);
+    made->as_graph = !hn_failed(err) && asked->options->graph != 0 && hn_lib_graph_suits(made);
+    if (!hn_failed(err))
+        return made;
+    hn_lib_kernel_destroy(made);
+    return NULL;
 }

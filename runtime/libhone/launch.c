@@ -6,73 +6,147 @@
 
 #include "runtime/module/module.h"
 
-enum { SLAB_BYTES = 1 << 20 };
+/* Launches of several steps as CUDA graphs, where options.graph asks for it. A graph holds the
+ * values of the arguments, so that a stream has some, and a launch whose values are in none goes
+ * the plain way. Only values that come a second time get a graph: making one takes as long as some
+ * dozens of launches. */
+enum { KEPT = 4 };
 
-static const void *stream_thread(CUstream stream)
+struct graph {
+    uint64_t *values; /* one a slot */
+    CUgraphExec exec; /* NULL: not made yet */
+    bool seen;
+    bool refused; /* the driver makes none of it */
+};
+
+struct hn_lib_stream {
+    struct hn_lib_stream *next;
+    CUstream stream;
+    const void *thread;             /* of CU_STREAM_PER_THREAD, which is another stream in each */
+    _Atomic(CUdeviceptr) workspace; /* 0: it has no scratch memory yet */
+    bool is_piece;                  /* of a slab: the workspace */
+    atomic_flag busy; /* a thread is at its graphs: another one launches the plain way */
+    size_t oldest;
+    struct graph graphs[KEPT]; /* values NULL: the kernel has none */
+};
+
+static struct hn_lib_stream *find_stream(const struct hone_kernel *kernel, CUstream stream)
 {
-    return stream == CU_STREAM_PER_THREAD ? (const void *)(uintptr_t)pthread_self() : NULL;
+    const void *thread =
+        stream == CU_STREAM_PER_THREAD ? (const void *)(uintptr_t)pthread_self() : NULL;
+    struct hn_lib_stream *own = atomic_load_explicit(&kernel->streams, memory_order_acquire);
+    while (own != NULL && (own->stream != stream || own->thread != thread))
+        own = own->next;
+    return own;
 }
 
-static const struct hn_lib_workspace *find_workspace(const struct hone_kernel *kernel,
-                                                     CUstream stream, const void *thread)
+/* With the lock held; NULL when out of memory. */
+static struct hn_lib_stream *add_stream(struct hone_kernel *kernel, CUstream stream)
 {
-    const struct hn_lib_workspace *workspace =
-        atomic_load_explicit(&kernel->workspaces, memory_order_acquire);
-    while (workspace != NULL && (workspace->stream != stream || workspace->thread != thread))
-        workspace = workspace->next;
-    return workspace;
+    struct hn_lib_stream *made = calloc(1, sizeof *made);
+    uint64_t *values =
+        kernel->as_graph ? calloc(KEPT * kernel->slot_count + 1, sizeof *values) : NULL;
+    if (made == NULL || (kernel->as_graph && values == NULL)) {
+        free(made);
+        free(values);
+        return NULL;
+    }
+    for (size_t i = 0; i < KEPT && values != NULL; i++)
+        made->graphs[i].values = values + i * kernel->slot_count;
+    atomic_flag_clear(&made->busy);
+    made->stream = stream;
+    if (stream == CU_STREAM_PER_THREAD)
+        made->thread = (const void *)(uintptr_t)pthread_self();
+    made->next = atomic_load_explicit(&kernel->streams, memory_order_relaxed);
+    atomic_store_explicit(&kernel->streams, made, memory_order_release);
+    return made;
 }
 
-static enum hone_status allocate(struct hone_kernel *kernel, uint64_t bytes, CUdeviceptr *address,
-                                 struct hone_error *err)
+/* NULL when out of memory. */
+static struct hn_lib_stream *get_stream(struct hone_kernel *kernel, CUstream stream)
+{
+    struct hn_lib_stream *own = find_stream(kernel, stream);
+    if (own != NULL)
+        return own;
+    pthread_mutex_lock(&kernel->cache->lock);
+    own = find_stream(kernel, stream);
+    if (own == NULL)
+        own = add_stream(kernel, stream);
+    pthread_mutex_unlock(&kernel->cache->lock);
+    return own;
+}
+
+void hn_lib_streams_free(struct hone_kernel *kernel, bool on_device)
 {
     const struct hn_driver *driver = &kernel->cache->driver;
-    CUcontext current = NULL;
-    CUresult result = driver->p_cuCtxGetCurrent(&current);
+    struct hn_lib_stream *own = atomic_load(&kernel->streams);
+    while (own != NULL) {
+        struct hn_lib_stream *next = own->next;
+        CUdeviceptr workspace = atomic_load(&own->workspace);
+        if (on_device && workspace != 0 && !own->is_piece)
+            driver->p_cuMemFree(workspace);
+        for (size_t i = 0; i < KEPT; i++)
+            if (on_device && own->graphs[i].exec != NULL)
+                driver->p_cuGraphExecDestroy(own->graphs[i].exec);
+        free(own->graphs[0].values);
+        free(own);
+        own = next;
+    }
+}
+
+enum { SLAB_BYTES = 1 << 20 };
+
+static CUdeviceptr allocate(struct hone_kernel *kernel, uint64_t bytes, struct hn_error *err)
+{
+    CUcontext outside = NULL;
+    CUdeviceptr address = 0;
+    const struct hn_driver *driver = &kernel->cache->driver;
+    CUresult result = driver->p_cuCtxGetCurrent(&outside);
     if (result == CUDA_SUCCESS)
         result = driver->p_cuCtxSetCurrent(kernel->context);
     if (result == CUDA_SUCCESS) {
-        result = driver->p_cuMemAlloc(address, bytes);
-        driver->p_cuCtxSetCurrent(current);
+        result = driver->p_cuMemAlloc(&address, bytes);
+        driver->p_cuCtxSetCurrent(outside);
     }
-    return hn_lib_cuda(kernel->cache, result, "allocating scratch memory", err);
+    hn_lib_cuda(kernel->cache, result, "allocating scratch memory", err);
+    return result == CUDA_SUCCESS ? address : 0;
 }
 
-static enum hone_status add_slab(struct hone_kernel *kernel, struct hn_lib_slab **slab,
-                                 struct hone_error *err)
+static struct hn_lib_slab *add_slab(struct hone_kernel *kernel, struct hn_error *err)
 {
     struct hn_lib_slab *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
-    enum hone_status status = allocate(kernel, SLAB_BYTES, &made->address, err);
-    if (status != HONE_OK) {
+    if (made == NULL) {
+        hn_fail_memory(err);
+        return NULL;
+    }
+    made->address = allocate(kernel, SLAB_BYTES, err);
+    if (hn_failed(err)) {
         free(made);
-        return status;
+        return NULL;
     }
     made->context = kernel->context;
     made->next = kernel->cache->slabs;
-    kernel->cache->slabs = *slab = made;
-    return HONE_OK;
+    kernel->cache->slabs = made;
+    return made;
 }
 
 /* Of a size of a family that is a piece of a slab where it is small: programs ask for thousands of
  * sizes. */
-static enum hone_status take(struct hone_kernel *kernel, struct hn_lib_workspace *workspace,
-                             struct hone_error *err)
+static CUdeviceptr take(struct hone_kernel *kernel, bool *is_piece, struct hn_error *err)
 {
+    const uint64_t bytes = kernel->workspace_bytes;
     struct hn_lib_slab *slab = kernel->cache->slabs;
-    workspace->is_piece = kernel->is_piece && kernel->workspace_bytes <= SLAB_BYTES / 16;
-    if (!workspace->is_piece)
-        return allocate(kernel, kernel->workspace_bytes, &workspace->address, err);
-    while (slab != NULL &&
-           (slab->context != kernel->context || slab->used + kernel->workspace_bytes > SLAB_BYTES))
+    *is_piece = kernel->is_piece && bytes <= SLAB_BYTES / 16;
+    if (!*is_piece)
+        return allocate(kernel, bytes, err);
+    while (slab != NULL && (slab->context != kernel->context || slab->used + bytes > SLAB_BYTES))
         slab = slab->next;
-    enum hone_status status = slab != NULL ? HONE_OK : add_slab(kernel, &slab, err);
-    if (status == HONE_OK) {
-        workspace->address = slab->address + slab->used;
-        slab->used += kernel->workspace_bytes;
-    }
-    return status;
+    if (slab == NULL)
+        slab = add_slab(kernel, err);
+    if (slab == NULL)
+        return 0;
+    slab->used += bytes;
+    return slab->address + slab->used - bytes;
 }
 
 void hn_lib_slabs_free(struct hone_cache *cache)
@@ -89,72 +163,61 @@ void hn_lib_slabs_free(struct hone_cache *cache)
     }
 }
 
-/* What launches leave at zero begins so. */
-static enum hone_status clear(const struct hone_kernel *kernel, CUdeviceptr address,
-                              CUstream stream, struct hone_error *err)
+/* With the lock held. What launches leave at zero begins so. */
+static void add_workspace(struct hone_kernel *kernel, struct hn_lib_stream *own,
+                          struct hn_error *err)
 {
     const struct hn_driver *driver = &kernel->cache->driver;
+    CUdeviceptr address = take(kernel, &own->is_piece, err);
     CUresult result = CUDA_SUCCESS;
+    if (hn_failed(err))
+        return;
     for (size_t i = 0; i < kernel->slot_count && result == CUDA_SUCCESS; i++) {
         const struct hn_lib_slot *slot = &kernel->slots[i];
         if (slot->starts_zero && slot->taken)
-            result = driver->p_cuMemsetD8Async(address + slot->preset, 0, slot->bytes, stream);
+            result = driver->p_cuMemsetD8Async(address + slot->preset, 0, slot->bytes, own->stream);
     }
-    return result == CUDA_SUCCESS
-               ? HONE_OK
-               : hn_lib_cuda(kernel->cache, result, "zeroing scratch memory", err);
+    hn_lib_cuda(kernel->cache, result, "zeroing scratch memory", err);
+    if (!hn_failed(err))
+        atomic_store_explicit(&own->workspace, address, memory_order_release);
+    else if (!own->is_piece)
+        driver->p_cuMemFree(address);
 }
 
-static enum hone_status add_workspace(struct hone_kernel *kernel, CUstream stream,
-                                      const void *thread, struct hone_error *err)
+CUdeviceptr hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream, struct hn_error *err)
 {
-    struct hn_lib_workspace *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
-    enum hone_status status = take(kernel, made, err);
-    if (status == HONE_OK)
-        status = clear(kernel, made->address, stream, err);
-    if (status != HONE_OK) {
-        if (made->address != 0 && !made->is_piece)
-            kernel->cache->driver.p_cuMemFree(made->address);
-        free(made);
-        return status;
+    struct hn_lib_stream *own = get_stream(kernel, stream);
+    if (own == NULL) {
+        hn_fail_memory(err);
+        return 0;
     }
-    made->stream = stream;
-    made->thread = thread;
-    made->next = atomic_load_explicit(&kernel->workspaces, memory_order_relaxed);
-    atomic_store_explicit(&kernel->workspaces, made, memory_order_release);
-    return HONE_OK;
+    CUdeviceptr address = atomic_load_explicit(&own->workspace, memory_order_acquire);
+    if (address != 0)
+        return address;
+    pthread_mutex_lock(&kernel->cache->lock);
+    if (atomic_load(&own->workspace) == 0)
+        add_workspace(kernel, own, err);
+    pthread_mutex_unlock(&kernel->cache->lock);
+    return atomic_load(&own->workspace);
 }
 
-enum hone_status hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream,
-                                      CUdeviceptr *address, struct hone_error *err)
+void hn_lib_prepare(struct hone_kernel *kernel, CUstream stream, struct hn_error *err)
 {
-    const void *thread = stream_thread(stream);
-    const struct hn_lib_workspace *workspace = find_workspace(kernel, stream, thread);
-    enum hone_status status = HONE_OK;
-    if (workspace == NULL) {
-        pthread_mutex_lock(&kernel->cache->lock);
-        workspace = find_workspace(kernel, stream, thread);
-        if (workspace == NULL)
-            status = add_workspace(kernel, stream, thread, err);
-        workspace = find_workspace(kernel, stream, thread);
-        pthread_mutex_unlock(&kernel->cache->lock);
-    }
-    *address = workspace == NULL ? 0 : workspace->address;
-    return status;
+    if (kernel->workspace_bytes > 0 && !hn_failed(err))
+        hn_lib_workspace_get(kernel, stream, err);
+    if (kernel->race != NULL)
+        hn_lib_race_prepare(kernel, stream, err);
 }
 
 enum hone_status hone_prepare(struct hone_kernel *kernel, CUstream stream, struct hone_error *err)
 {
-    CUdeviceptr address = 0;
+    struct hn_error why;
+    hn_error_init(&why);
     if (kernel == NULL)
-        return hn_lib_fail(err, HONE_INVALID, "hone_prepare: 'kernel' is NULL");
-    enum hone_status status = kernel->workspace_bytes == 0
-                                  ? HONE_OK
-                                  : hn_lib_workspace_get(kernel, stream, &address, err);
-    return status != HONE_OK || kernel->race == NULL ? status
-                                                     : hn_lib_race_prepare(kernel, stream, err);
+        hn_lib_fail(&why, HONE_INVALID, "hone_prepare: 'kernel' is NULL");
+    else
+        hn_lib_prepare(kernel, stream, &why);
+    return hn_lib_tell(&why, err);
 }
 
 /* Tensor maps over the buffers of launches. Each is encoded once for an address and then found in a
@@ -235,30 +298,6 @@ void hn_lib_maps_free(struct hone_kernel *kernel)
     free(kernel->maps);
 }
 
-/* Launches of several steps as CUDA graphs, where options.graph asks for it. A graph holds the
- * values of the arguments, so that a stream has some, and a launch whose values are in none goes
- * the plain way. Only values that come a second time get a graph: making one takes as long as some
- * dozens of launches. */
-
-enum { KEPT = 4 };
-
-struct graph {
-    uint64_t *values; /* one a slot */
-    CUgraphExec exec; /* NULL: not made yet */
-    bool seen;
-    bool refused; /* the driver makes none of it */
-};
-
-/* Of a stream, and of a thread where the stream is each thread's own. */
-struct hn_lib_graphs {
-    struct hn_lib_graphs *next;
-    CUstream stream;
-    const void *thread;
-    atomic_flag busy; /* a thread is at it: another one launches the plain way */
-    size_t oldest;
-    struct graph graphs[KEPT];
-};
-
 bool hn_lib_graph_suits(const struct hone_kernel *kernel)
 {
     size_t nodes = kernel->step_count;
@@ -274,50 +313,6 @@ bool hn_lib_graph_suits(const struct hone_kernel *kernel)
     return nodes > 1;
 }
 
-static struct hn_lib_graphs *find_graphs(const struct hone_kernel *kernel, CUstream stream,
-                                         const void *thread)
-{
-    struct hn_lib_graphs *graphs = atomic_load_explicit(&kernel->graphs, memory_order_acquire);
-    while (graphs != NULL && (graphs->stream != stream || graphs->thread != thread))
-        graphs = graphs->next;
-    return graphs;
-}
-
-/* With the lock held; NULL when out of memory. */
-static struct hn_lib_graphs *add_graphs(struct hone_kernel *kernel, CUstream stream,
-                                        const void *thread)
-{
-    struct hn_lib_graphs *made = calloc(1, sizeof *made);
-    uint64_t *values = calloc(KEPT * kernel->slot_count + 1, sizeof *values);
-    if (made == NULL || values == NULL) {
-        free(made);
-        free(values);
-        return NULL;
-    }
-    for (size_t i = 0; i < KEPT; i++)
-        made->graphs[i].values = values + i * kernel->slot_count;
-    atomic_flag_clear(&made->busy);
-    made->stream = stream;
-    made->thread = thread;
-    made->next = atomic_load_explicit(&kernel->graphs, memory_order_relaxed);
-    atomic_store_explicit(&kernel->graphs, made, memory_order_release);
-    return made;
-}
-
-static struct hn_lib_graphs *graphs_of(struct hone_kernel *kernel, CUstream stream)
-{
-    const void *thread = stream_thread(stream);
-    struct hn_lib_graphs *graphs = find_graphs(kernel, stream, thread);
-    if (graphs != NULL)
-        return graphs;
-    pthread_mutex_lock(&kernel->cache->lock);
-    graphs = find_graphs(kernel, stream, thread);
-    if (graphs == NULL)
-        graphs = add_graphs(kernel, stream, thread);
-    pthread_mutex_unlock(&kernel->cache->lock);
-    return graphs;
-}
-
 /* A tensor map that is given takes the place of the one that is made, and may change behind its
  * pointer. */
 static bool gives_maps(const struct hone_kernel *kernel, const uint64_t *values)
@@ -329,14 +324,14 @@ static bool gives_maps(const struct hone_kernel *kernel, const uint64_t *values)
 }
 
 /* The values' own, or the one that is longest there, which forgets its own. */
-static struct graph *choose_graph(struct hn_lib_graphs *graphs, const struct hone_kernel *kernel,
+static struct graph *choose_graph(struct hn_lib_stream *own, const struct hone_kernel *kernel,
                                   const uint64_t *values)
 {
     size_t bytes = kernel->slot_count * sizeof *values;
     for (size_t i = 0; i < KEPT; i++)
-        if (graphs->graphs[i].seen && memcmp(graphs->graphs[i].values, values, bytes) == 0)
-            return &graphs->graphs[i];
-    struct graph *graph = &graphs->graphs[graphs->oldest++ % KEPT];
+        if (own->graphs[i].seen && memcmp(own->graphs[i].values, values, bytes) == 0)
+            return &own->graphs[i];
+    struct graph *graph = &own->graphs[own->oldest++ % KEPT];
     if (graph->exec != NULL)
         kernel->cache->driver.p_cuGraphExecDestroy(graph->exec);
     graph->exec = NULL;
@@ -360,8 +355,10 @@ static CUresult capture_graph(struct hone_kernel *kernel, const struct graph *gr
         return result;
     result = driver->p_cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
     if (result == CUDA_SUCCESS) {
-        struct hone_error reason = {0};
-        if (hn_lib_launch_steps(kernel, stream, values, &reason) != HONE_OK)
+        struct hn_error ignored;
+        hn_error_init(&ignored);
+        hn_lib_launch_steps(kernel, stream, values, &ignored);
+        if (hn_failed(&ignored))
             result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
         CUresult ended = driver->p_cuStreamEndCapture(stream, captured);
         result = result != CUDA_SUCCESS ? result : ended;
@@ -398,42 +395,28 @@ static bool is_captured(const struct hone_kernel *kernel, CUstream stream)
     return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-static enum hone_status launch_graph(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
-                                     struct hone_error *err)
+static void launch_graph(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
+                         struct hn_error *err)
 {
     CUgraphExec exec = NULL;
     CUresult result = CUDA_SUCCESS;
-    struct hn_lib_graphs *graphs = NULL;
+    struct hn_lib_stream *own = NULL;
     if (!is_captured(kernel, stream) && !gives_maps(kernel, values))
-        graphs = graphs_of(kernel, stream);
-    if (graphs == NULL || atomic_flag_test_and_set_explicit(&graphs->busy, memory_order_acquire))
-        return hn_lib_launch_steps(kernel, stream, values, err);
-    struct graph *graph = choose_graph(graphs, kernel, values);
-    if (graph->seen && graph->exec == NULL && !graph->refused)
-        make_graph(kernel, graph);
-    graph->seen = true;
-    exec = graph->exec;
-    if (exec != NULL)
-        result = kernel->cache->driver.p_cuGraphLaunch(exec, stream);
-    atomic_flag_clear_explicit(&graphs->busy, memory_order_release);
-    if (exec == NULL)
-        return hn_lib_launch_steps(kernel, stream, values, err);
-    return result == CUDA_SUCCESS ? HONE_OK
-                                  : hn_lib_cuda(kernel->cache, result, "launching a graph", err);
-}
-
-void hn_lib_graphs_free(struct hone_kernel *kernel, bool on_device)
-{
-    struct hn_lib_graphs *graphs = atomic_load(&kernel->graphs);
-    while (graphs != NULL) {
-        struct hn_lib_graphs *next = graphs->next;
-        for (size_t i = 0; i < KEPT; i++)
-            if (on_device && graphs->graphs[i].exec != NULL)
-                kernel->cache->driver.p_cuGraphExecDestroy(graphs->graphs[i].exec);
-        free(graphs->graphs[0].values);
-        free(graphs);
-        graphs = next;
+        own = get_stream(kernel, stream);
+    if (own != NULL && !atomic_flag_test_and_set_explicit(&own->busy, memory_order_acquire)) {
+        struct graph *graph = choose_graph(own, kernel, values);
+        if (graph->seen && graph->exec == NULL && !graph->refused)
+            make_graph(kernel, graph);
+        graph->seen = true;
+        exec = graph->exec;
+        if (exec != NULL)
+            result = kernel->cache->driver.p_cuGraphLaunch(exec, stream);
+        atomic_flag_clear_explicit(&own->busy, memory_order_release);
     }
+    if (exec == NULL)
+        hn_lib_launch_steps(kernel, stream, values, err);
+    else
+        hn_lib_cuda(kernel->cache, result, "launching a graph", err);
 }
 
 /* The way of every launch: no lock, no allocation, and formatting only of what goes wrong. */
@@ -468,52 +451,43 @@ static bool is_known(const struct hone_kernel *kernel, const char *name)
     return false;
 }
 
-__attribute__((cold, noinline)) static enum hone_status refuse(const struct hone_kernel *kernel,
-                                                               const struct hn_lib_slot *slot,
-                                                               const struct hone_argument *argument,
-                                                               struct hone_error *err)
+__attribute__((cold, noinline)) static void refuse(const struct hone_kernel *kernel,
+                                                   const struct hn_lib_slot *slot,
+                                                   const struct hone_argument *argument,
+                                                   struct hn_error *err)
 {
     const char *kind = kind_name(slot->kind);
     if (argument->kind != slot->kind)
-        return hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s is given by %s, expected %s",
-                           slot->name, kernel->name, kind_name(argument->kind), kind);
-    if (slot->kind == HONE_BYTES)
-        return hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s has %u bytes, expected %u",
-                           slot->name, kernel->name, argument->bytes, slot->value_bytes);
-    if (slot->kind == HONE_BUFFER)
-        return hn_lib_fail(err, HONE_INVALID,
-                           "argument '%s' of %s lies at 0x%llx, expected a multiple of %llu bytes, "
-                           "as its 'align' or a tensor map over it wants",
-                           slot->name, kernel->name, (unsigned long long)argument->as.bits,
-                           (unsigned long long)slot->below_align + 1);
-    return hn_lib_fail(
-        err, HONE_INVALID,
-        "argument '%s' of %s is not what it is for the problem %.300s: leave it out, "
-        "or get the kernel for the problem that you have",
-        slot->name, kernel->name, hone_kernel_info(kernel)->problem);
+        hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s is given by %s, expected %s",
+                    slot->name, kernel->name, kind_name(argument->kind), kind);
+    else if (slot->kind == HONE_BYTES)
+        hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s has %u bytes, expected %u", slot->name,
+                    kernel->name, argument->bytes, slot->value_bytes);
+    else if (slot->kind == HONE_BUFFER)
+        hn_lib_fail(err, HONE_INVALID,
+                    "argument '%s' of %s lies at 0x%llx, expected a multiple of %llu bytes, "
+                    "as its 'align' or a tensor map over it wants",
+                    slot->name, kernel->name, (unsigned long long)argument->as.bits,
+                    (unsigned long long)slot->below_align + 1);
+    else
+        hn_lib_fail(err, HONE_INVALID,
+                    "argument '%s' of %s is not what it is for the problem %.300s: leave it out, "
+                    "or get the kernel for the problem that you have",
+                    slot->name, kernel->name, hone_kernel_info(kernel)->problem);
 }
 
-__attribute__((cold, noinline)) static enum hone_status
-refuse_missing(const struct hone_kernel *kernel, const struct hn_lib_slot *slot,
-               const struct hone_argument *found, struct hone_error *err)
+__attribute__((cold, noinline)) static void refuse_missing(const struct hone_kernel *kernel,
+                                                           const struct hn_lib_slot *slot,
+                                                           const struct hone_argument *found,
+                                                           struct hn_error *err)
 {
     if (found == NULL)
-        return hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s is missing", slot->name,
-                           kernel->name);
-    return hn_lib_fail(err, HONE_INVALID, "found argument '%s' where %s takes '%s'%s",
-                       name_of(found), kernel->name, slot->name,
-                       is_known(kernel, found->name) ? ": arguments stand in the config's order"
-                                                     : ", and nothing of that name");
-}
-
-__attribute__((cold, noinline)) static enum hone_status
-refuse_rest(const struct hone_kernel *kernel, const struct hone_argument *found,
-            struct hone_error *err)
-{
-    return hn_lib_fail(err, HONE_INVALID, "argument '%s': %s", name_of(found),
-                       is_known(kernel, found->name)
-                           ? "it is given twice, or out of the config's order"
-                           : "the kernel has none of that name");
+        hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s is missing", slot->name, kernel->name);
+    else
+        hn_lib_fail(err, HONE_INVALID, "found argument '%s' where %s takes '%s'%s", name_of(found),
+                    kernel->name, slot->name,
+                    is_known(kernel, found->name) ? ": arguments stand in the config's order"
+                                                  : ", and nothing of that name");
 }
 
 /* Whether an argument can be slot's; NULL names match no slot. */
@@ -528,40 +502,48 @@ static inline bool is_right(const struct hn_lib_slot *slot, const struct hone_ar
     return slot->need != HONE_FIXED || argument->as.bits == slot->preset;
 }
 
-/* Gives each slot its value. *owned has a bit for each that is an offset in the workspace. */
-static enum hone_status resolve(const struct hone_kernel *kernel,
-                                const struct hone_argument *arguments, size_t count,
-                                uint64_t *values, uint64_t *owned, struct hone_error *err)
+/* Gives each slot its value. Returns a bit for each that is an offset in the workspace. */
+static uint64_t resolve(const struct hone_kernel *kernel, const struct hn_lib_launch *launch,
+                        uint64_t *values, struct hn_error *err)
 {
+    uint64_t owned = 0;
     size_t next = 0;
     for (size_t i = 0; i < kernel->slot_count; i++) {
         const struct hn_lib_slot *slot = &kernel->slots[i];
-        const struct hone_argument *argument = next < count ? &arguments[next] : NULL;
+        const struct hone_argument *argument =
+            next < launch->count ? &launch->arguments[next] : NULL;
         if (argument != NULL && argument->name != NULL && strcmp(argument->name, slot->name) == 0) {
-            if (!is_right(slot, argument))
-                return refuse(kernel, slot, argument, err);
+            if (!is_right(slot, argument)) {
+                refuse(kernel, slot, argument, err);
+                return 0;
+            }
             values[i] = argument->as.bits;
             next++;
             continue;
         }
-        if (slot->need == HONE_REQUIRED)
-            return refuse_missing(kernel, slot, argument, err);
+        if (slot->need == HONE_REQUIRED) {
+            refuse_missing(kernel, slot, argument, err);
+            return 0;
+        }
         values[i] = slot->preset;
         if (slot->need == HONE_OWNED && slot->taken && !slot->mapped)
-            *owned |= (uint64_t)1 << i;
+            owned |= (uint64_t)1 << i;
     }
-    return next == count ? HONE_OK : refuse_rest(kernel, &arguments[next], err);
+    if (next != launch->count)
+        hn_lib_fail(err, HONE_INVALID, "argument '%s': %s", name_of(&launch->arguments[next]),
+                    is_known(kernel, launch->arguments[next].name)
+                        ? "it is given twice, or out of the config's order"
+                        : "the kernel has none of that name");
+    return owned;
 }
 
-static enum hone_status place_owned(struct hone_kernel *kernel, CUstream stream, uint64_t owned,
-                                    uint64_t *values, struct hone_error *err)
+static void place_owned(struct hone_kernel *kernel, CUstream stream, uint64_t owned,
+                        uint64_t *values, struct hn_error *err)
 {
-    CUdeviceptr base = 0;
-    enum hone_status status = hn_lib_workspace_get(kernel, stream, &base, err);
-    for (size_t i = 0; status == HONE_OK && i < kernel->slot_count; i++)
+    CUdeviceptr base = hn_lib_workspace_get(kernel, stream, err);
+    for (size_t i = 0; i < kernel->slot_count; i++)
         if ((owned >> i & 1) != 0)
             values[i] += base;
-    return status;
 }
 
 static CUresult zero(const struct hone_kernel *kernel, CUstream stream, const uint64_t *values)
@@ -578,17 +560,16 @@ static CUresult zero(const struct hone_kernel *kernel, CUstream stream, const ui
     return result;
 }
 
-enum hone_status hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
-                                     struct hone_error *err)
+void hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
+                         struct hn_error *err)
 {
     const struct hn_driver *driver = &kernel->cache->driver;
     void *parameters[HN_LIB_MAX_ARGUMENTS];
     CUtensorMap spare[HN_LIB_MAX_MAPS];
-    if (kernel->launch.tensor_count > 0) {
-        CUresult placed = place_maps(kernel, values, spare);
-        if (placed != CUDA_SUCCESS)
-            return hn_lib_cuda(kernel->cache, placed, "encoding a tensor map", err);
-    }
+    if (kernel->launch.tensor_count > 0)
+        hn_lib_cuda(kernel->cache, place_maps(kernel, values, spare), "encoding a tensor map", err);
+    if (hn_failed(err))
+        return;
     CUresult result = kernel->has_zeroed ? zero(kernel, stream, values) : CUDA_SUCCESS;
     for (size_t s = 0; s < kernel->step_count && result == CUDA_SUCCESS; s++) {
         const struct hn_lib_step *step = &kernel->steps[s];
@@ -602,36 +583,56 @@ enum hone_status hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream
         result = hn_module_launch_grid(&step->shape, kernel->grids[s], driver, step->function,
                                        stream, window, parameters);
     }
-    return result == CUDA_SUCCESS ? HONE_OK : hn_lib_cuda(kernel->cache, result, "launching", err);
+    if (result != CUDA_SUCCESS)
+        hn_lib_cuda(kernel->cache, result, "launching", err);
+}
+
+/* A launch that could not be captured takes place. */
+static void launch_captured(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
+                            struct hn_error *err)
+{
+    struct hn_error captured;
+    hn_lib_capture(kernel, stream, values, &captured);
+    hn_lib_launch_steps(kernel, stream, values, err);
+    if (hn_failed(&captured) && !hn_failed(err))
+        *err = captured;
+}
+
+void hn_lib_launch(struct hone_kernel *kernel, const struct hn_lib_launch *launch,
+                   struct hn_error *err)
+{
+    uint64_t values[HN_LIB_MAX_ARGUMENTS];
+    uint64_t owned = resolve(kernel, launch, values, err);
+    if (!hn_failed(err) && kernel->symbols_to_set > 0 &&
+        !atomic_load_explicit(&kernel->symbols_are_set, memory_order_acquire))
+        hn_lib_fail(err, HONE_INVALID,
+                    "%s has %zu symbols that were never set: call hone_set_symbols first",
+                    kernel->name, kernel->symbols_to_set);
+    if (owned != 0 && !hn_failed(err))
+        place_owned(kernel, launch->stream, owned, values, err);
+    if (hn_failed(err))
+        return;
+    if (kernel->race != NULL)
+        hn_lib_race_launch(kernel, launch, values, err);
+    else if (kernel->is_watched)
+        launch_captured(kernel, launch->stream, values, err);
+    else if (kernel->as_graph)
+        launch_graph(kernel, launch->stream, values, err);
+    else
+        hn_lib_launch_steps(kernel, launch->stream, values, err);
 }
 
 enum hone_status hone_launch(struct hone_kernel *kernel, CUstream stream,
                              const struct hone_argument *arguments, size_t count,
                              struct hone_error *err)
 {
-    uint64_t values[HN_LIB_MAX_ARGUMENTS];
-    uint64_t owned = 0;
+    const struct hn_lib_launch launch = {stream, arguments, count};
+    struct hn_error why;
+    hn_error_init(&why);
     if (kernel == NULL || (arguments == NULL && count > 0))
-        return hn_lib_fail(err, HONE_INVALID, "hone_launch: '%s' is NULL",
-                           kernel == NULL ? "kernel" : "arguments");
-    enum hone_status status = resolve(kernel, arguments, count, values, &owned, err);
-    if (status != HONE_OK)
-        return status;
-    if (kernel->symbols_to_set > 0 &&
-        !atomic_load_explicit(&kernel->symbols_are_set, memory_order_acquire))
-        return hn_lib_fail(err, HONE_INVALID,
-                           "%s has %zu symbols that were never set: call hone_set_symbols first",
-                           kernel->name, kernel->symbols_to_set);
-    if (owned != 0)
-        status = place_owned(kernel, stream, owned, values, err);
-    if (status != HONE_OK)
-        return status;
-    if (!kernel->is_watched)
-        return kernel->as_graph ? launch_graph(kernel, stream, values, err)
-                                : hn_lib_launch_steps(kernel, stream, values, err);
-    if (kernel->race != NULL)
-        return hn_lib_race_launch(kernel, stream, arguments, count, values, err);
-    enum hone_status captured = hn_lib_capture(kernel, stream, values, err);
-    status = hn_lib_launch_steps(kernel, stream, values, err);
-    return status == HONE_OK ? captured : status;
+        hn_lib_fail(&why, HONE_INVALID, "hone_launch: '%s' is NULL",
+                    kernel == NULL ? "kernel" : "arguments");
+    else
+        hn_lib_launch(kernel, &launch, &why);
+    return hn_failed(&why) ? hn_lib_tell(&why, err) : HONE_OK;
 }

@@ -20,9 +20,7 @@
 /* What the files of libhone share: an open cache and what was read from it. Everything here is added to and never taken
  * away until the cache is closed; `lock` is held by whoever adds. */
 
-struct hn_lib_choice;
 struct hn_lib_configuration;
-struct hn_lib_graphs;
 struct hn_lib_map;
 struct hn_lib_module;
 struct hn_lib_pattern;
@@ -99,29 +97,28 @@ struct hone_cache {
     atomic_long captures;
 };
 
-/* Fails with a message; err may be NULL. Never the driver's doing. */
-enum hone_status hn_lib_fail(struct hone_error *err, enum hone_status status, const char *format, ...)
+/* Inside, the first failure of a call stands in a struct hn_error: whoever takes one and returns no status is sticky (base/error.h).
+ * The public functions begin with one and end with hn_lib_tell. */
+
+/* Fails with a status that enum hn_status has no word for. */
+void hn_lib_fail(struct hn_error *err, enum hone_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same for what the rest of Hone says. */
-enum hone_status hn_lib_take(struct hone_error *err, enum hn_status status, const struct hn_error *reason);
-/* HONE_OK for CUDA_SUCCESS. */
-enum hone_status hn_lib_cuda(const struct hone_cache *cache, CUresult result, const char *what,
-                             struct hone_error *err);
+/* Gives a failure such a status. */
+void hn_lib_restate(struct hn_error *err, enum hone_status status);
+/* Fails unless it is CUDA_SUCCESS. */
+void hn_lib_cuda(const struct hone_cache *cache, CUresult result, const char *what, struct hn_error *err);
+/* The failure as callers see it, in err, which may be NULL; HONE_OK leaves that alone. */
+enum hone_status hn_lib_tell(const struct hn_error *why, struct hone_error *err);
 
 /* The rest is called with the lock held. */
 
-/* The plan with which it was tuned. HONE_NOT_FOUND where the cache has none: results that were imported without. */
-enum hone_status hn_lib_plan_get(struct hone_cache *cache, const struct hn_tuned *tuned,
-                                 const struct hn_lib_plan **plan, struct hone_error *err);
+/* The plan with which it was tuned. NULL: err, which may be NULL, says why; HN_ENOTFOUND where the cache has none: results that
+ * were imported without. */
+const struct hn_lib_plan *hn_lib_plan_get(struct hone_cache *cache, const struct hn_tuned *tuned, struct hn_error *err);
 void hn_lib_plan_finish(struct hn_lib_plan *plan);
 
-/* All that is tuned of a kernel. HONE_NOT_FOUND: nothing; the message says what there is. */
-enum hone_status hn_lib_index_get(struct hone_cache *cache, const char *kernel, struct hn_lib_index **index,
-                                  struct hone_error *err);
-/* What is tuned of a kernel for one problem, without reading all the rest; nothing of a folder. */
-enum hone_status hn_lib_index_list_problem(struct hone_cache *cache, const char *kernel,
-                                           const struct hn_bindings *problem, struct hn_tuned_list *list,
-                                           struct hone_error *err);
+/* All that is tuned of a kernel; NULL: nothing. */
+struct hn_lib_index *hn_lib_index_get(struct hone_cache *cache, const char *kernel, struct hn_error *err);
 /* Frees it: it is read again when it is next asked for. Kernels hold copies of what they need. */
 void hn_lib_index_forget(struct hone_cache *cache, const char *kernel);
 /* What hn_lookup gives over the whole list, found faster. */
@@ -129,16 +126,21 @@ const struct hn_tuned *hn_lib_index_find(const struct hn_lib_index *index, const
                                          struct hn_lookup_rank *rank);
 void hn_lib_index_finish(struct hn_lib_index *index);
 
-/* HONE_UNTRUSTED where the options do not take that. */
-enum hone_status hn_lib_trust(const struct hone_cache *cache, const struct hone_options *options,
-                              struct hone_error *err);
-
 /* The `hone` that runs beside the application; free it. NULL when out of memory. */
 char *hn_lib_command(const struct hone_options *options);
-/* Runs `hone tune` for a problem. config: NULL where only the options can tell. Called without the lock. */
-enum hone_status hn_lib_tune(struct hone_cache *cache, const struct hn_bindings *problem, const char *config,
-                             const struct hn_device *device, const struct hone_options *options,
-                             struct hone_error *err);
+
+/* What a kernel is asked for. All is borrowed. */
+struct hn_lib_question {
+    struct hone_cache *cache;
+    CUcontext context;
+    const char *kernel; /* kernels that differ in nothing but their names share a plan */
+    const struct hn_bindings *problem;
+    const struct hone_options *options;
+    const struct hn_device *device; /* of the context; NULL: not looked up yet */
+};
+
+/* Runs `hone tune` for the problem. config: NULL where only the options can tell. Called without the lock. */
+void hn_lib_tune(const struct hn_lib_question *asked, const char *config, struct hn_error *err);
 
 /* A kernel that can be launched. Nothing of it changes after it was made, but what is atomic. */
 
@@ -181,18 +183,12 @@ struct hn_lib_symbol {
     bool zeroed; /* before every launch; else hone_set_symbols sets it */
 };
 
-/* The scratch memory of a stream. */
-struct hn_lib_workspace {
-    struct hn_lib_workspace *next;
-    CUstream stream;
-    const void *thread; /* of CU_STREAM_PER_THREAD, which is another stream in each */
-    CUdeviceptr address;
-    bool is_piece; /* of a slab */
-};
+/* What a kernel has of a stream that it is launched on. */
+struct hn_lib_stream;
 
 struct hn_lib_about {
     struct hone_info info;
-    char *strings[8]; /* of info */
+    char *strings; /* of info, one behind the other */
 };
 
 struct hone_kernel {
@@ -221,9 +217,8 @@ struct hone_kernel {
     struct hn_lib_race *race; /* NULL: it has none */
     _Atomic(struct hn_lib_map *) *maps; /* HN_LIB_PLACES, by address; NULL: it takes none */
     uint64_t workspace_bytes;
-    _Atomic(struct hn_lib_workspace *) workspaces;
+    _Atomic(struct hn_lib_stream *) streams;
     bool as_graph; /* its launches are replayed as graphs */
-    _Atomic(struct hn_lib_graphs *) graphs;
     atomic_long captured; /* launches */
     const char *name; /* as asked for */
     bool compiled;    /* NVRTC was called for it */
@@ -244,33 +239,38 @@ void hn_lib_kernel_destroy(struct hone_kernel *kernel);
 void hn_lib_slots_place(struct hone_kernel *kernel);
 
 /* The stream's scratch memory, allocated when it has none yet. Not to be called with the lock held. */
-enum hone_status hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream, CUdeviceptr *address,
-                                      struct hone_error *err);
-
+CUdeviceptr hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream, struct hn_error *err);
+/* hone_prepare, but for what it is given. */
+void hn_lib_prepare(struct hone_kernel *kernel, CUstream stream, struct hn_error *err);
 /* Frees the slabs of a cache whose kernels are gone. */
 void hn_lib_slabs_free(struct hone_cache *cache);
 
 /* Whether a launch is more than one thing to do, and always the same where its values are: it can be a graph. */
 bool hn_lib_graph_suits(const struct hone_kernel *kernel);
-void hn_lib_graphs_free(struct hone_kernel *kernel, bool on_device);
-
+/* All that the kernel has of streams, and its tensor maps. */
+void hn_lib_streams_free(struct hone_kernel *kernel, bool on_device);
 void hn_lib_maps_free(struct hone_kernel *kernel);
 
+/* What a launch is given. */
+struct hn_lib_launch {
+    CUstream stream;
+    const struct hone_argument *arguments;
+    size_t count;
+};
+void hn_lib_launch(struct hone_kernel *kernel, const struct hn_lib_launch *launch, struct hn_error *err);
 /* Launches, with all arguments resolved: values[i] is slot i's bits, or of HONE_BYTES the host address (of a tensor map 0:
  * it is made). */
-enum hone_status hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
-                                     struct hone_error *err);
+void hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream, uint64_t *values, struct hn_error *err);
 
 /* Of a kernel that is raced: a launch, whose arguments were found right (`values` are those of its own slots); the scratch
  * memory of the others; all that there is beside the kernel itself is freed (NULL is fine). */
-enum hone_status hn_lib_race_launch(struct hone_kernel *kernel, CUstream stream, const struct hone_argument *arguments,
-                                    size_t count, uint64_t *values, struct hone_error *err);
-enum hone_status hn_lib_race_prepare(struct hone_kernel *kernel, CUstream stream, struct hone_error *err);
+void hn_lib_race_launch(struct hone_kernel *kernel, const struct hn_lib_launch *launch, uint64_t *values,
+                        struct hn_error *err);
+void hn_lib_race_prepare(struct hone_kernel *kernel, CUstream stream, struct hn_error *err);
 void hn_lib_race_destroy(struct hn_lib_race *race);
 
-/* Writes what a launch is given, before it takes place, where the cache captures and the handle's share is not used up. */
-enum hone_status hn_lib_capture(struct hone_kernel *kernel, CUstream stream, const uint64_t *values,
-                                struct hone_error *err);
+/* Writes what a launch is given, before it takes place, where the cache captures and the handle's share is not used up. Begins err. */
+void hn_lib_capture(struct hone_kernel *kernel, CUstream stream, const uint64_t *values, struct hn_error *err);
 
 /* What was learnt of families: rules, and the modules that problems of a family share. With the lock held. */
 
@@ -322,18 +322,36 @@ struct hn_lib_family {
     struct hn_lib_rule *rules; /* of each stored one */
 };
 
-enum hone_status hn_lib_family_get(struct hone_cache *cache, const char *kernel, struct hn_lib_family **family,
-                                   struct hone_error *err);
+/* NULL where err has failed. */
+struct hn_lib_family *hn_lib_family_get(struct hone_cache *cache, const char *kernel, struct hn_error *err);
 /* The rule of that device, else of one of its compute capability, else of any, for the regime and objective of the options;
  * NULL: there is none. *own: it is of that device. */
 struct hn_lib_rule *hn_lib_family_find(const struct hn_lib_family *family, const struct hn_device *device,
                                        const struct hone_options *options, bool *own);
 /* Whether there may be a result of this very problem: a kernel with a rule is asked for many that have none. */
-enum hone_status hn_lib_rule_may_be_tuned(struct hone_cache *cache, struct hn_lib_rule *rule,
-                                          const struct hn_bindings *problem, bool *may_be, struct hone_error *err);
+bool hn_lib_rule_may_be_tuned(struct hone_cache *cache, struct hn_lib_rule *rule, const struct hn_bindings *problem,
+                              struct hn_error *err);
 /* Which problems have results is read again: one was tuned. */
 void hn_lib_family_forget_known(struct hone_cache *cache, const char *kernel);
 void hn_lib_family_finish(struct hn_lib_family *family);
+
+/* A kernel is made from this: which point serves, and why. All is borrowed. */
+struct hn_lib_choice {
+    const struct hn_lib_question *asked;
+    const struct hn_lib_plan *plan;
+    const struct hn_tuned *tuned; /* NULL: the default point */
+    enum hn_grade grade;
+    const struct hn_bindings *point;
+    const struct hn_lib_rule *rule;             /* of a family, that chose it; NULL: none did */
+    struct hn_lib_configuration *configuration; /* of that rule; `tuned` is its */
+    bool sure;                                  /* what the rule says of it */
+    struct hn_launch *launch; /* made for it already, and taken; NULL: it is not */
+    struct hn_value *values;  /* that the launch was made with */
+};
+
+/* The kernel for a question, by what the cache holds and the options say. With the lock held, as all that
+ * follows. NULL where err has failed. */
+struct hone_kernel *hn_lib_choose(const struct hn_lib_question *asked, struct hn_error *err);
 
 /* Whether one program serves all problems of the family that have the same words and frozen values (hn_plan_program_values).
  * It is kept for all of them as the image of a task that has these alone as its problem. */
@@ -342,9 +360,8 @@ bool hn_lib_program_is_shared(const struct hn_lib_choice *choice);
 /* The module that was loaded for another problem with the choice's program, or NULL; and one that has a pattern. */
 struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice);
 struct hn_lib_module *hn_lib_module_find_pattern(const struct hn_lib_choice *choice);
-/* Loads one for the configuration. Takes what is in the image. */
-enum hone_status hn_lib_module_add(struct hone_cache *cache, const struct hn_lib_choice *choice,
-                                   struct hn_image *image, struct hn_lib_module **module, struct hone_error *err);
+/* Loads one for the configuration. Takes what is in the image. NULL where err has failed. */
+struct hn_lib_module *hn_lib_module_add(const struct hn_lib_choice *choice, struct hn_image *image, struct hn_error *err);
 /* Whether a launch asks for nothing that its functions can not be for others at the same time. */
 bool hn_lib_module_serves(const struct hn_lib_module *module, const struct hn_launch *launch);
 /* As hn_module_find, for all launches so far. */
@@ -359,30 +376,6 @@ struct hn_lib_pattern *hn_lib_pattern_make(const struct hone_kernel *kernel, con
 /* The handle for a choice of the module's configuration; NULL: its launch would be invalid, or memory is out. */
 struct hone_kernel *hn_lib_pattern_apply(struct hn_lib_pattern *pattern, const struct hn_lib_choice *choice);
 
-/* A kernel is made from this: which point serves, and why. All is borrowed. */
-struct hn_lib_choice {
-    const char *kernel; /* as asked for: kernels that differ in nothing but their names share a plan */
-    const struct hn_lib_plan *plan;
-    const struct hn_tuned *tuned; /* NULL: the default point */
-    enum hn_grade grade;
-    const struct hn_bindings *problem;
-    const struct hn_bindings *point;
-    const struct hn_device *device;
-    CUcontext context;
-    const struct hone_options *options;
-    const struct hn_lib_rule *rule;             /* of a family, that chose it; NULL: none did */
-    struct hn_lib_configuration *configuration; /* of that rule; `tuned` is its */
-    bool sure;                                  /* what the rule says of it */
-    struct hn_launch *launch; /* made for it already, and taken; NULL: it is not */
-    struct hn_value *values;  /* that the launch was made with */
-};
-
-/* The kernel for a problem, by what the cache holds and the options say. With the lock held, as all that
- * follows. */
-enum hone_status hn_lib_choose(struct hone_cache *cache, CUcontext context, const char *kernel,
-                               const struct hn_bindings *problem, const struct hone_options *options,
-                               struct hone_kernel **handle, struct hone_error *err);
-
 /* Whether all kernels have plain names: then they are in the machine code for every problem, launched or not. */
 bool hn_lib_names_are_plain(const struct hn_plan *plan);
 /* Whether the kernels that the choice's problem launches are those of the image, which has its program. */
@@ -391,19 +384,14 @@ bool hn_lib_image_launches(const struct hn_image *image, const struct hn_lib_cho
 bool hn_lib_program_is_same(const struct hn_lib_choice *choice, const struct hn_bindings *a,
                             const struct hn_bindings *b);
 /* Machine code for it: the cache's, or compiled. */
-enum hone_status hn_lib_image_get(struct hone_cache *cache, const struct hn_lib_choice *choice,
-                                  struct hn_image *image, bool *compiled, struct hone_error *err);
+void hn_lib_image_get(const struct hn_lib_choice *choice, struct hn_image *image, bool *compiled, struct hn_error *err);
 /* Whether the cache has machine code that was compiled from the same text. */
-bool hn_lib_image_is_kept(struct hone_cache *cache, const struct hn_lib_choice *choice);
+bool hn_lib_image_is_kept(const struct hn_lib_choice *choice);
 
 /* Loads the image into the current context, or takes the module that is there (shared, whose image it is; NULL: none).
- * *kernel belongs to the caller until it is put into the cache's list. */
-enum hone_status hn_lib_kernel_make(struct hone_cache *cache, const struct hn_lib_choice *choice,
-                                    const struct hn_image *image, struct hn_lib_module *shared,
-                                    struct hone_kernel **kernel, struct hone_error *err);
-/* What callers are told of it. Of what a rule chose that is made when it is asked for: programs ask for many sizes, and about few. */
-enum hone_status hn_lib_info_make(struct hone_kernel *kernel, const struct hn_lib_choice *choice, bool compiled,
-                                  struct hone_error *err);
+ * The kernel belongs to the caller until it is put into the cache's list. NULL where err has failed. */
+struct hone_kernel *hn_lib_kernel_make(const struct hn_lib_choice *choice, const struct hn_image *image,
+                                       struct hn_lib_module *shared, bool compiled, struct hn_error *err);
 
 /* The race of a handle (HONE_MISS_RACE): points that may be the fastest for its problem take turns in its launches, each
  * of which one of them carries out, until times tell which is. All of one version of the kernel, valid for the problem, and

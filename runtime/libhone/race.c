@@ -126,14 +126,15 @@ struct raced {
     size_t sample_count;
 };
 
-static enum hn_status put(struct hn_store *store, int64_t session, const struct raced *raced,
-                          struct hn_error *err)
+static void put(struct hn_store *store, int64_t session, const struct raced *raced,
+                struct hn_error *err)
 {
     struct hn_record record;
-    hn_record_init(&record);
+    const struct hn_image *image = raced->image;
     const struct hn_interval interval =
         hn_interval_widen(hn_interval_of(raced->samples_us, raced->sample_count), EVENT_US);
-    enum hn_status status = hn_bindings_copy(&record.point, raced->point, err);
+    hn_record_init(&record);
+    hn_bindings_copy(&record.point, raced->point, err);
     record.outcome = HN_OUTCOME_OK;
     record.verdict.kind = HN_UNVERIFIED;
     record.timing = (struct hn_timing){.median_us = interval.median,
@@ -144,35 +145,30 @@ static enum hn_status put(struct hn_store *store, int64_t session, const struct 
     record.objective = interval.median;
     record.final = true;
     record.time = (double)time(NULL);
-    if (status == HN_OK)
-        status = hn_store_put(store, session, &record, err);
+    if (!hn_failed(err))
+        hn_store_put(store, session, &record, err);
     hn_record_finish(&record);
-    return status;
-}
-
-static enum hn_status put_image(struct hn_store *store, int64_t session, const struct raced *raced,
-                                struct hn_error *err)
-{
-    const struct hn_image *image = raced->image;
-    if (image == NULL || image->cubin == NULL)
-        return HN_OK;
+    if (hn_failed(err) || image == NULL || image->cubin == NULL)
+        return;
     char *entries = hn_image_entry_lines(image);
-    enum hn_status status = entries == NULL
-                                ? hn_fail_memory(err)
-                                : hn_store_put_image(store, session, raced->point, image->cubin,
-                                                     image->size, entries, err);
+    if (entries == NULL)
+        hn_fail_memory(err);
+    else
+        hn_store_put_image(store, session, raced->point, image->cubin, image->size, entries, err);
     free(entries);
-    return status;
 }
 
-static enum hn_status begin(struct hn_store *store, const struct hn_identity *identity,
-                            const struct hn_version *version, const struct hn_lib_plan *plan,
-                            int64_t *session, struct hn_error *err)
+static int64_t begin(struct hn_store *store, const struct hn_identity *identity,
+                     const struct hn_version *version, const struct hn_lib_plan *plan,
+                     struct hn_error *err)
 {
     const struct hn_template *template = &plan->template;
+    int64_t session = 0;
     struct hn_store_file *files = calloc(template->include_count + 1, sizeof *files);
-    if (files == NULL)
-        return hn_fail_memory(err);
+    if (files == NULL) {
+        hn_fail_memory(err);
+        return 0;
+    }
     files[0] = (struct hn_store_file){template->path, template->text};
     for (size_t i = 0; i < template->include_count; i++)
         files[i + 1] =
@@ -180,29 +176,9 @@ static enum hn_status begin(struct hn_store *store, const struct hn_identity *id
     const struct hn_store_plan stored = {plan->json, files, template->include_count + 1};
     const struct hn_store_session begun = {
         .identity = identity, .version = version, .plan = &stored, .command = "libhone: a race"};
-    enum hn_status status = hn_store_begin(store, &begun, session, err);
+    hn_store_begin(store, &begun, &session, err);
     free(files);
-    return status;
-}
-
-static enum hn_status record_race(const char *path, const struct hn_identity *identity,
-                                  const struct hn_version *version, const struct hn_lib_plan *plan,
-                                  const struct raced *raced, size_t count, struct hn_error *err)
-{
-    struct hn_store *store = NULL;
-    int64_t session = 0;
-    enum hn_status status = hn_store_open(path, HN_STORE_WRITE, &store, err);
-    if (status == HN_OK)
-        status = begin(store, identity, version, plan, &session, err);
-    for (size_t i = 0; i < count && status == HN_OK; i++) {
-        status = put(store, session, &raced[i], err);
-        if (status == HN_OK)
-            status = put_image(store, session, &raced[i], err);
-    }
-    if (status == HN_OK)
-        status = hn_store_commit(store, err);
-    hn_store_close(store);
-    return status;
+    return session;
 }
 
 enum {
@@ -245,7 +221,7 @@ struct hn_lib_race {
     struct hn_version version;
     char *path; /* of the cache for the result; NULL: it is not kept */
     bool recorded;
-    struct hn_error failure; /* why it is not */
+    struct hn_error failure; /* why it is not recorded */
 };
 
 bool hn_lib_race_can_be(const struct hn_lib_choice *choice)
@@ -421,24 +397,27 @@ static void take_sample(struct hn_lib_race *race, struct pair *pair, const struc
 
 static void record(struct hn_lib_race *race, struct hone_cache *cache)
 {
-    struct raced raced[HN_LIB_RACERS_MOST];
     struct hn_c_locale locale;
-    size_t count = 0;
-    for (size_t i = 0; i < race->count; i++) {
-        struct racer *racer = &race->racers[i];
-        const struct hn_lib_module *shared = racer->kernel->shared;
-        if (racer->count >= FIRST_LOOK)
-            raced[count++] = (struct raced){&racer->kernel->point,
-                                            shared != NULL ? &shared->image : &racer->image,
-                                            racer->samples_us, racer->count};
-    }
+    struct hn_store *store = NULL;
+    struct hn_error *err = &race->failure;
+    int64_t session = 0;
     hn_c_locale_enter(&locale);
     pthread_mutex_lock(&cache->lock);
-    race->recorded =
-        record_race(race->path, &race->identity, &race->version, race->racers[0].kernel->plan,
-                    raced, count, &race->failure) == HN_OK;
-    if (race->recorded)
-        race->failure.message[0] = '\0';
+    if (hn_store_open(race->path, HN_STORE_WRITE, &store, err) == HN_OK)
+        session = begin(store, &race->identity, &race->version, race->racers[0].kernel->plan, err);
+    for (size_t i = 0; i < race->count && !hn_failed(err); i++) {
+        struct racer *racer = &race->racers[i];
+        const struct hn_lib_module *shared = racer->kernel->shared;
+        const struct raced raced = {&racer->kernel->point,
+                                    shared != NULL ? &shared->image : &racer->image,
+                                    racer->samples_us, racer->count};
+        if (racer->count >= FIRST_LOOK)
+            put(store, session, &raced, err);
+    }
+    if (!hn_failed(err))
+        hn_store_commit(store, err);
+    hn_store_close(store);
+    race->recorded = !hn_failed(err);
     pthread_mutex_unlock(&cache->lock);
     hn_c_locale_leave(&locale);
 }
@@ -482,50 +461,49 @@ static struct pair *find_pair(struct hn_lib_race *race)
     return NULL;
 }
 
-/* What a launch is given. */
-struct launch {
-    CUstream stream;
-    const struct hone_argument *arguments;
-    size_t count;
-    uint64_t *values; /* of the handle's slots */
-};
-
-static enum hone_status launch_one(const struct hn_lib_race *race, size_t racer,
-                                   const struct launch *launch, struct hone_error *err)
+/* values: those of the handle's slots. */
+static void launch_one(const struct hn_lib_race *race, size_t racer,
+                       const struct hn_lib_launch *launch, uint64_t *values, struct hn_error *err)
 {
-    struct hone_kernel *kernel = race->racers[racer].kernel;
-    return racer == 0 ? hn_lib_launch_steps(kernel, launch->stream, launch->values, err)
-                      : hone_launch(kernel, launch->stream, launch->arguments, launch->count, err);
+    if (racer == 0)
+        hn_lib_launch_steps(race->racers[0].kernel, launch->stream, values, err);
+    else
+        hn_lib_launch(race->racers[racer].kernel, launch, err);
 }
 
-/* Where another point fails, as for want of scratch memory, the handle's own is launched. */
-static enum hone_status launch_safely(const struct hn_lib_race *race, size_t racer,
-                                      const struct launch *launch, bool *failed,
-                                      struct hone_error *err)
+/* Where another point fails, as for want of scratch memory, the handle's own is launched; false. */
+static bool launch_safely(const struct hn_lib_race *race, size_t racer,
+                          const struct hn_lib_launch *launch, uint64_t *values,
+                          struct hn_error *err)
 {
-    enum hone_status status = launch_one(race, racer, launch, err);
-    *failed = status != HONE_OK && racer != 0;
-    return *failed ? launch_one(race, 0, launch, err) : status;
+    launch_one(race, racer, launch, values, err);
+    if (racer == 0 || !hn_failed(err))
+        return true;
+    hn_error_init(err);
+    launch_one(race, 0, launch, values, err);
+    return false;
 }
 
 /* With the race's lock held. */
-static enum hone_status launch_timed(struct hn_lib_race *race, const struct hn_driver *driver,
-                                     const struct launch *launch, struct hone_error *err)
+static void launch_timed(struct hn_lib_race *race, const struct hn_driver *driver,
+                         const struct hn_lib_launch *launch, uint64_t *values, struct hn_error *err)
 {
     size_t next = find_next(race);
     struct pair *pair = next == SIZE_MAX ? NULL : find_pair(race);
-    bool failed = false;
-    if (pair == NULL)
-        return launch_safely(race, atomic_load(&race->leader), launch, &failed, err);
+    if (pair == NULL) {
+        launch_safely(race, atomic_load(&race->leader), launch, values, err);
+        return;
+    }
     bool timed = driver->p_cuEventRecord(pair->begin, launch->stream) == CUDA_SUCCESS;
-    enum hone_status status = launch_safely(race, next, launch, &failed, err);
-    race->racers[next].out = race->racers[next].out || failed;
-    timed = timed && !failed && status == HONE_OK &&
+    if (!launch_safely(race, next, launch, values, err)) {
+        race->racers[next].out = true;
+        timed = false;
+    }
+    timed = timed && !hn_failed(err) &&
             driver->p_cuEventRecord(pair->end, launch->stream) == CUDA_SUCCESS;
     pair->racer = next;
     pair->used = timed;
     race->racers[next].given += timed;
-    return status;
 }
 
 /* Events are no matter of a graph that is being captured, here or by another thread. */
@@ -536,22 +514,23 @@ static bool may_time(const struct hn_driver *driver, CUstream stream)
            capturing == CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-static enum hone_status race_on(struct hn_lib_race *race, const struct hone_kernel *own,
-                                const struct launch *launch, struct hone_error *err)
+static void race_on(struct hn_lib_race *race, struct hone_cache *cache,
+                    const struct hn_lib_launch *launch, uint64_t *values, struct hn_error *err)
 {
-    const struct hn_driver *driver = &own->cache->driver;
+    const struct hn_driver *driver = &cache->driver;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    bool failed = false;
     bool relaxed = driver->p_cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
-    look(race, own->cache);
+    look(race, cache);
     if (relaxed)
         driver->p_cuThreadExchangeStreamCaptureMode(&mode);
     if (atomic_load(&race->finished))
-        return launch_safely(race, atomic_load(&race->leader), launch, &failed, err);
-    return launch_timed(race, driver, launch, err);
+        launch_safely(race, atomic_load(&race->leader), launch, values, err);
+    else
+        launch_timed(race, driver, launch, values, err);
 }
 
-static bool is_given(const struct hone_kernel *own, uint64_t slots, const struct launch *launch)
+static bool is_given(const struct hone_kernel *own, uint64_t slots,
+                     const struct hn_lib_launch *launch)
 {
     for (size_t s = 0; s < own->slot_count; s++)
         for (size_t i = 0; (slots >> s & 1) != 0 && i < launch->count; i++)
@@ -560,30 +539,26 @@ static bool is_given(const struct hone_kernel *own, uint64_t slots, const struct
     return false;
 }
 
-enum hone_status hn_lib_race_launch(struct hone_kernel *own, CUstream stream,
-                                    const struct hone_argument *arguments, size_t count,
-                                    uint64_t *values, struct hone_error *err)
+void hn_lib_race_launch(struct hone_kernel *own, const struct hn_lib_launch *launch,
+                        uint64_t *values, struct hn_error *err)
 {
     struct hn_lib_race *race = own->race;
-    const struct launch launch = {stream, arguments, count, values};
-    bool failed = false;
-    if (race->own_slots != 0 && is_given(own, race->own_slots, &launch))
-        return launch_one(race, 0, &launch, err);
-    if (atomic_load_explicit(&race->finished, memory_order_acquire) ||
-        !may_time(&own->cache->driver, stream) || pthread_mutex_trylock(&race->lock) != 0)
-        return launch_safely(race, atomic_load(&race->leader), &launch, &failed, err);
-    enum hone_status status = race_on(race, own, &launch, err);
-    pthread_mutex_unlock(&race->lock);
-    return status;
+    if (race->own_slots != 0 && is_given(own, race->own_slots, launch)) {
+        launch_one(race, 0, launch, values, err);
+    } else if (atomic_load_explicit(&race->finished, memory_order_acquire) ||
+               !may_time(&own->cache->driver, launch->stream) ||
+               pthread_mutex_trylock(&race->lock) != 0) {
+        launch_safely(race, atomic_load(&race->leader), launch, values, err);
+    } else {
+        race_on(race, own->cache, launch, values, err);
+        pthread_mutex_unlock(&race->lock);
+    }
 }
 
-enum hone_status hn_lib_race_prepare(struct hone_kernel *own, CUstream stream,
-                                     struct hone_error *err)
+void hn_lib_race_prepare(struct hone_kernel *own, CUstream stream, struct hn_error *err)
 {
-    enum hone_status status = HONE_OK;
-    for (size_t i = 1; i < own->race->count && status == HONE_OK; i++)
-        status = hone_prepare(own->race->racers[i].kernel, stream, err);
-    return status;
+    for (size_t i = 1; i < own->race->count; i++)
+        hn_lib_prepare(own->race->racers[i].kernel, stream, err);
 }
 
 enum hone_status hone_kernel_race(const struct hone_kernel *kernel, struct hone_race *told)

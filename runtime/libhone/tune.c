@@ -20,61 +20,6 @@ extern char **environ;
 static const double GRACE_S = 120;
 static const double DEFAULT_S = 30;
 
-/* hone tune CONFIG --cache PATH --device UUID --budget 30s --quiet [--regime NAME] -p NAME=VALUE …
- */
-struct command_line {
-    char **words; /* owned */
-    size_t count;
-    bool failed;
-};
-
-static void add_word(struct command_line *line, char *word)
-{
-    line->failed = line->failed || word == NULL;
-    line->words[line->count++] = word;
-}
-
-static bool make_line(struct command_line *line, const struct hone_cache *cache,
-                      const struct hn_bindings *problem, const char *config,
-                      const struct hn_device *device, const struct hone_options *options)
-{
-    double seconds = options->tune_seconds > 0 ? options->tune_seconds : DEFAULT_S;
-    char *budget = NULL;
-    *line = (struct command_line){.words = calloc(2 * problem->count + 16, sizeof(char *))};
-    if (line->words == NULL)
-        return false;
-    add_word(line, hn_lib_command(options));
-    add_word(line, strdup("tune"));
-    add_word(line, strdup(config));
-    add_word(line, strdup("--cache"));
-    add_word(line, strdup(cache->path));
-    add_word(line, strdup("--device"));
-    add_word(line, strdup(device->uuid));
-    add_word(line, strdup("--budget"));
-    add_word(line, asprintf(&budget, "%.3fs", seconds) < 0 ? NULL : budget);
-    add_word(line, strdup("--quiet"));
-    if (options->regime != NULL) {
-        add_word(line, strdup("--regime"));
-        add_word(line, strdup(options->regime));
-    }
-    for (size_t i = 0; i < problem->count; i++) {
-        struct hn_text text;
-        hn_text_init(&text);
-        hn_text_printf(&text, "%s=", problem->names[i]);
-        hn_value_append(&text, &problem->values[i]);
-        add_word(line, strdup("-p"));
-        add_word(line, hn_text_take(&text));
-    }
-    return !line->failed;
-}
-
-static void free_line(struct command_line *line)
-{
-    for (size_t i = 0; line->words != NULL && i < line->count; i++)
-        free(line->words[i]);
-    free(line->words);
-}
-
 /* The end of what was written to a pipe, until it is closed or the time is over. */
 static bool drain(int from, char *tail, size_t size, double until_ms)
 {
@@ -103,7 +48,7 @@ static bool drain(int from, char *tail, size_t size, double until_ms)
     }
 }
 
-static int start(char **words, int errors, pid_t *pid)
+static int start(const char **words, int errors, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -119,14 +64,15 @@ static int start(char **words, int errors, pid_t *pid)
         posix_spawn_file_actions_adddup2(&actions, errors, 2);
         posix_spawnattr_setsigmask(&attributes, &none);
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-        code = posix_spawnp(pid, words[0], &actions, &attributes, words, environ);
+        code =
+            posix_spawnp(pid, words[0], &actions, &attributes, (char **)(uintptr_t)words, environ);
         posix_spawnattr_destroy(&attributes);
     }
     posix_spawn_file_actions_destroy(&actions);
     return code;
 }
 
-static enum hone_status wait_for(pid_t pid, bool in_time, const char *tail, struct hone_error *err)
+static void wait_for(pid_t pid, bool in_time, const char *tail, struct hn_error *err)
 {
     int code = 0;
     pid_t waited;
@@ -135,62 +81,87 @@ static enum hone_status wait_for(pid_t pid, bool in_time, const char *tail, stru
     do
         waited = waitpid(pid, &code, 0);
     while (waited < 0 && errno == EINTR);
-    if (!in_time)
-        return hn_lib_fail(err, HONE_TUNE_FAILED,
-                           "`hone tune` did not end %.0f s after its budget, and was killed",
-                           GRACE_S);
     /* A program that ignores SIGCHLD never learns how it ended; the cache tells. */
-    if (waited < 0 || (WIFEXITED(code) && WEXITSTATUS(code) == 0))
-        return HONE_OK;
-    if (WIFSIGNALED(code))
-        return hn_lib_fail(err, HONE_TUNE_FAILED, "`hone tune` was ended by signal %d",
-                           WTERMSIG(code));
-    return hn_lib_fail(err, HONE_TUNE_FAILED, "`hone tune` ended with exit code %d: %.900s",
-                       WEXITSTATUS(code), tail);
+    if (!in_time)
+        hn_lib_fail(err, HONE_TUNE_FAILED,
+                    "`hone tune` did not end %.0f s after its budget, and was killed", GRACE_S);
+    else if (waited >= 0 && WIFSIGNALED(code))
+        hn_lib_fail(err, HONE_TUNE_FAILED, "`hone tune` was ended by signal %d", WTERMSIG(code));
+    else if (waited >= 0 && WEXITSTATUS(code) != 0)
+        hn_lib_fail(err, HONE_TUNE_FAILED, "`hone tune` ended with exit code %d: %.900s",
+                    WEXITSTATUS(code), tail);
 }
 
-static enum hone_status run(char **words, double seconds, struct hone_error *err)
+static void run(const char **words, double seconds, struct hn_error *err)
 {
     char tail[900] = "";
     int ends[2];
     pid_t pid = 0;
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return hn_lib_fail(err, HONE_SYSTEM, "no pipe for `hone tune`: %s", strerror(errno));
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        hn_fail(err, HN_ERUN, "no pipe for `hone tune`: %s", strerror(errno));
+        return;
+    }
     int code = start(words, ends[1], &pid);
     close(ends[1]);
-    if (code != 0) {
-        close(ends[0]);
-        return hn_lib_fail(err, HONE_SYSTEM,
-                           "'%s' can not be started: %s; set options.tune_command or HONE_COMMAND "
-                           "to where hone is",
-                           words[0], strerror(code));
-    }
-    bool in_time = drain(ends[0], tail, sizeof tail, hn_now_ms() + 1000 * (seconds + GRACE_S));
+    if (code != 0)
+        hn_fail(err, HN_ERUN,
+                "'%s' can not be started: %s; set options.tune_command or HONE_COMMAND "
+                "to where hone is",
+                words[0], strerror(code));
+    bool in_time =
+        code != 0 || drain(ends[0], tail, sizeof tail, hn_now_ms() + 1000 * (seconds + GRACE_S));
     close(ends[0]);
-    return wait_for(pid, in_time, tail, err);
+    if (code == 0)
+        wait_for(pid, in_time, tail, err);
 }
 
-enum hone_status hn_lib_tune(struct hone_cache *cache, const struct hn_bindings *problem,
-                             const char *config, const struct hn_device *device,
-                             const struct hone_options *options, struct hone_error *err)
+void hn_lib_tune(const struct hn_lib_question *asked, const char *config, struct hn_error *err)
 {
-    struct command_line line;
+    const struct hone_options *options = asked->options;
     double seconds = options->tune_seconds > 0 ? options->tune_seconds : DEFAULT_S;
+    char budget[32];
     if (options->tune_config != NULL)
         config = options->tune_config;
-    if (cache->is_folder)
-        return hn_lib_fail(err, HONE_UNSUPPORTED,
-                           "'%s' is a folder of recordings, to which nothing is added: to tune on "
-                           "a miss open a cache",
-                           cache->path);
-    if (config == NULL || access(config, R_OK) != 0)
-        return hn_lib_fail(err, HONE_TUNE_FAILED,
-                           "tuning needs the config, which is not at %.500s: set "
-                           "options.tune_config",
-                           config == NULL ? "a place that the cache knows" : config);
-    enum hone_status status = make_line(&line, cache, problem, config, device, options)
-                                  ? run(line.words, seconds, err)
-                                  : hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
-    free_line(&line);
-    return status;
+    if (asked->cache->is_folder) {
+        hn_lib_fail(err, HONE_UNSUPPORTED,
+                    "'%s' is a folder of recordings, to which nothing is added: to tune on "
+                    "a miss open a cache",
+                    asked->cache->path);
+        return;
+    }
+    if (config == NULL || access(config, R_OK) != 0) {
+        hn_lib_fail(err, HONE_TUNE_FAILED,
+                    "tuning needs the config, which is not at %.500s: set "
+                    "options.tune_config",
+                    config == NULL ? "a place that the cache knows" : config);
+        return;
+    }
+    snprintf(budget, sizeof budget, "%.3fs", seconds);
+    char *command = hn_lib_command(options);
+    char *problem = hn_bindings_text(asked->problem);
+    const char *words[16] = {command,
+                             "tune",
+                             config,
+                             "--cache",
+                             asked->cache->path,
+                             "--device",
+                             asked->device->uuid,
+                             "--budget",
+                             budget,
+                             "--quiet"};
+    size_t count = 10;
+    if (asked->problem->count > 0) {
+        words[count++] = "-p";
+        words[count++] = problem;
+    }
+    if (options->regime != NULL) {
+        words[count++] = "--regime";
+        words[count++] = options->regime;
+    }
+    if (command == NULL || problem == NULL)
+        hn_fail_memory(err);
+    else
+        run(words, seconds, err);
+    free(command);
+    free(problem);
 }

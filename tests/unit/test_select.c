@@ -135,8 +135,8 @@ TEST(test_one_answer)
         hn_export_header(&export, &header, &err) != HN_OK)
         fail_msg("%s", err.message);
     struct hone_cache cache = {.path = (char *)"", .store = store};
-    struct hn_lib_index *index;
-    assert_int_equal(hn_lib_index_get(&cache, "choose", &index, NULL), HONE_OK);
+    struct hn_lib_index *index = hn_lib_index_get(&cache, "choose", &err);
+    assert_non_null(index);
     hn_store_close(store);
     answers.index = index;
     assert_true(export.count < export.result_count);
