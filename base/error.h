@@ -3,6 +3,7 @@
 #define HONE_BASE_ERROR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* How a call ended. Only what ends a command is a status; a variant that fails is data (enum hn_outcome). */
 enum hn_status {
@@ -34,6 +35,14 @@ static inline void hn_error_init(struct hn_error *err)
 {
     err->status = HN_OK;
     err->message[0] = '\0';
+}
+
+/* The same where the caller may not want to know: err, or `own` in place of NULL. */
+static inline struct hn_error *hn_error_begin(struct hn_error *err, struct hn_error *own)
+{
+    err = err != NULL ? err : own;
+    hn_error_init(err);
+    return err;
 }
 
 static inline bool hn_failed(const struct hn_error *err)

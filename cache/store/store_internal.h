@@ -33,14 +33,6 @@ struct hn_store {
     struct hn_store_follower follower;
 };
 
-/* Where the caller does not want to hear of an error (NULL), the function's own stands for his. Nothing has failed yet. */
-static inline struct hn_error *hn_error_begin(struct hn_error *err, struct hn_error *own)
-{
-    err = err == NULL ? own : err;
-    hn_error_init(err);
-    return err;
-}
-
 /* Whether a row is as it was written: its checksum is that of all its columns but id, cubin (which has a hash) and the checksum itself, in
  * the order of the table. t: the table's alias with its dot, or "". */
 #define HN_INTACT(t, columns) t "checksum = checksum(" columns ")"

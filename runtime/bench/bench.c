@@ -101,8 +101,7 @@ enum hn_status hn_bench_create(const struct hn_driver *driver, const struct hn_d
                                const struct hn_bench_options *options, struct hn_bench **bench,
                                struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_bench_begin(err, &own);
+    hn_error_init(err);
     *bench = NULL;
     if (check_regime(plan, options->regime, err) != HN_OK)
         return err->status;
@@ -454,8 +453,7 @@ enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *
     struct hn_variant variant;
     struct hn_outputs *outputs = NULL;
     struct hn_sample first = {0};
-    struct hn_error own;
-    err = hn_bench_begin(err, &own);
+    hn_error_init(err);
     record->outcome = HN_OUTCOME_OK;
     double started_ms = hn_now_ms();
     hn_bench_prepare(bench, &record->point, image, &variant, record, err);
@@ -484,8 +482,7 @@ enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *
 
 enum hn_status hn_bench_reseed(struct hn_bench *bench, uint64_t seed, struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_bench_begin(err, &own);
+    hn_error_init(err);
     /* All is filled and computed anew; guard zones are not. */
     if (bench->unchecked)
         hn_arena_repair(&bench->arena, err);

@@ -38,14 +38,6 @@ struct hn_bench {
     void *observing[HN_MOST_OBSERVERS]; /* what each observer keeps; NULL: it was not asked for */
 };
 
-/* A call of a front function: the error begins afresh, and is there where the caller does not want it. */
-static inline struct hn_error *hn_bench_begin(struct hn_error *err, struct hn_error *own)
-{
-    err = err == NULL ? own : err;
-    hn_error_init(err);
-    return err;
-}
-
 /* Makes the variant of a point ready. Limits that it exceeds are its outcome in record. */
 void hn_bench_prepare(struct hn_bench *bench, const struct hn_bindings *point, const struct hn_image *image,
                       struct hn_variant *variant, struct hn_record *record, struct hn_error *err);

@@ -206,8 +206,7 @@ enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candi
                              size_t count, const struct hn_race_rules *rules, double *samples,
                              int *done, struct hn_record *records, struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_bench_begin(err, &own);
+    hn_error_init(err);
     *done = 0;
     struct runner *runners = hn_need(count + 1, sizeof *runners);
     struct race race = {
@@ -292,8 +291,7 @@ enum hn_status hn_bench_beside(struct hn_bench *bench, const struct hn_image *im
     double samples[FIELD * MAX_ROUNDS];
     struct hn_record raced[FIELD];
     int rounds = 0;
-    struct hn_error own;
-    err = hn_bench_begin(err, &own);
+    hn_error_init(err);
     *beside = (struct hn_beside){.rounds = 0};
     for (size_t i = 0; i < FIELD; i++)
         hn_record_init(&raced[i]);

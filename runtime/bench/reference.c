@@ -287,8 +287,7 @@ static void put_reference(struct hn_bench *bench, const struct hn_bindings *depe
 enum hn_status hn_bench_set_reference(struct hn_bench *bench, const struct hn_bindings *depends,
                                       const struct hn_image *image, struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_bench_begin(err, &own);
+    hn_error_init(err);
     if (image->outcome != HN_OUTCOME_OK || image->cubin == NULL)
         return hn_fail(err, HN_ERUN, "the reference did not compile: %s",
                        image->message == NULL ? "no message" : image->message);

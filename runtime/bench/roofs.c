@@ -285,8 +285,7 @@ enum hn_status hn_roofs_measure(struct hn_context *context, const struct hn_imag
                                 struct hn_roofs *roofs, struct hn_error *err)
 {
     struct roofer roofer = {.context = context};
-    struct hn_error own;
-    err = hn_bench_begin(err, &own);
+    hn_error_init(err);
     *roofs = (struct hn_roofs){.measured = (double)time(NULL)};
     if (image->outcome != HN_OUTCOME_OK || image->cubin == NULL)
         return hn_fail(err, HN_ERUN, "the kernels of the roofs did not compile: %s",
@@ -355,9 +354,8 @@ enum hn_status hn_bench_copy_bandwidth(struct hn_bench *bench, size_t bytes, dou
 {
     struct hn_context *context = &bench->context;
     struct copy copy = {.context = context, .bytes = bytes};
-    struct hn_error own;
     size_t available = 0, total = 0;
-    err = hn_bench_begin(err, &own);
+    hn_error_init(err);
     *gb_per_s = 0.0;
     HN_CALL(context, cuMemGetInfo, (&available, &total), "cuMemGetInfo", err);
     /* Beside a large plan there may be no room for as much again; half of it copies about as fast.

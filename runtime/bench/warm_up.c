@@ -80,8 +80,7 @@ enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings
 {
     struct hn_variant variant;
     struct hn_record record;
-    struct hn_error own;
-    err = hn_bench_begin(err, &own);
+    hn_error_init(err);
     hn_record_init(&record);
     hn_bench_prepare(bench, point, image, &variant, &record, err);
     if (hn_goes_on(err, &record)) {

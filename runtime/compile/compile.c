@@ -306,8 +306,7 @@ enum hn_status hn_compile(const struct hn_nvrtc *nvrtc, const struct hn_compile_
 {
     struct hn_error own;
     bool nvcc = request->compiler == HN_COMPILER_NVCC;
-    err = err != NULL ? err : &own;
-    hn_error_init(err);
+    err = hn_error_begin(err, &own);
     hn_image_init(image);
     if (!nvcc)
         check_architecture(nvrtc, request->architecture, err);

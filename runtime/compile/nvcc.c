@@ -177,8 +177,7 @@ enum hn_status hn_nvcc_version(char version[16], struct hn_error *err)
     struct hn_error own;
     struct call call;
     char *log = NULL;
-    err = err != NULL ? err : &own;
-    hn_error_init(err);
+    err = hn_error_begin(err, &own);
     start_call(&call, 0, err);
     if (!hn_failed(err))
         add(&call, "--version");

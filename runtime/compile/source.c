@@ -278,7 +278,6 @@ static void start(const struct scope *scope, const struct hn_template *template,
                            .arch_specific = plan->arch_specific,
                            .entries = calloc(entries + 1, sizeof *source->entries),
                            .options = calloc(plan->option_count + 1, sizeof *source->options)};
-    hn_error_init(err);
     if (source->entries == NULL || source->options == NULL) {
         hn_fail_memory(err);
         return;
@@ -297,7 +296,7 @@ enum hn_status hn_source_make(const struct hn_plan *plan, const struct hn_templa
     const struct scope scope = {plan, problem, point, plan->parameters, plan->parameter_count,
                                 NULL, NULL};
     struct hn_error own;
-    err = err != NULL ? err : &own;
+    err = hn_error_begin(err, &own);
     start(&scope, template, plan->step_count, source, err);
     add_entries_and_options(&scope, source, err);
     if (hn_failed(err))
@@ -322,7 +321,7 @@ enum hn_status hn_source_make_reference(const struct hn_plan *plan,
                                 reference->step.entry,
                                 template};
     struct hn_error own;
-    err = err != NULL ? err : &own;
+    err = hn_error_begin(err, &own);
     start(&scope, template, 1, source, err);
     add_entry(&scope, reference->step.entry, source, err);
     if (hn_failed(err))

@@ -179,8 +179,7 @@ enum hn_status hn_template_load(const char *path, struct hn_template *template,
 {
     struct hn_error own;
     struct loader loader = {.template = template};
-    err = err != NULL ? err : &own;
-    hn_error_init(err);
+    err = hn_error_begin(err, &own);
     *template = (struct hn_template){.path = NULL};
     template->includes = calloc(INCLUDE_LIMIT, sizeof *template->includes);
     loader.paths = calloc(INCLUDE_LIMIT, sizeof *loader.paths);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cache/record/identity.h"
+#include "cache/record/record.h"
 
 /* A GPU's identity and limits, read from the driver or, for compiling without a GPU, from the table of architectures
  * (name "sm_90", memory and clocks 0). */
@@ -57,5 +58,16 @@ extern const char *const hn_device_limit_names[HN_DEVICE_LIMITS];
 
 /* Of a device; 0 where it is not known, as of one from the table of architectures. */
 int64_t hn_device_limit(const struct hn_device *device, size_t limit);
+
+/* Theoretical occupancy of a kernel (resident warps of an SM over its limit, 0 to 1) by the toolkit's cuda_occupancy.h; 0
+ * when not one block fits. threads: of a block; dynamic_bytes: dynamic shared memory of a block; carveout: so many percent
+ * of the SM's memory are shared memory (0 to 100), -1: as many as are of use. */
+double hn_occupancy(const struct hn_device *device, const struct hn_resources *resources, int64_t threads,
+                    int64_t dynamic_bytes, int64_t carveout);
+
+/* Whether not one block of the kernel fits. Then `why` says which limit it exceeds and by how much, as "1024 threads of
+ * 96 registers take 98304; NVIDIA H200 has 65536 for a block: 32768 too many". */
+bool hn_occupancy_exceeds(const struct hn_device *device, const struct hn_resources *resources, int64_t threads,
+                          int64_t dynamic_bytes, char *why, size_t size);
 
 #endif

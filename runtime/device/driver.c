@@ -155,48 +155,36 @@ static bool parse_driver_version(char *text, char version[32])
     return false;
 }
 
-static enum hn_status read_driver_version(const struct hn_driver *driver, char version[32],
-                                          struct hn_error *err)
+/* Asks the driver, where err has not failed. */
+#define ASK(function, arguments)                                                                   \
+    (hn_failed(err)                                                                                \
+         ? (void)0                                                                                 \
+         : (void)hn_driver_check(driver, driver->p_##function arguments, #function, err))
+
+static void read_driver_version(const struct hn_driver *driver, char version[32],
+                                struct hn_error *err)
 {
     char line[256];
-    FILE *file = fopen("/proc/driver/nvidia/version", "r");
-    if (file != NULL) {
-        bool found = fgets(line, sizeof line, file) != NULL && parse_driver_version(line, version);
-        fclose(file);
-        if (found)
-            return HN_OK;
-    }
     int number = 0;
-    enum hn_status status =
-        hn_driver_check(driver, driver->p_cuDriverGetVersion(&number), "cuDriverGetVersion", err);
-    if (status == HN_OK)
-        snprintf(version, 32, "CUDA %d.%d", number / 1000, number % 1000 / 10);
-    return status;
+    FILE *file = fopen("/proc/driver/nvidia/version", "r");
+    bool found = file != NULL && fgets(line, sizeof line, file) != NULL &&
+                 parse_driver_version(line, version);
+    if (file != NULL)
+        fclose(file);
+    if (found)
+        return;
+    ASK(cuDriverGetVersion, (&number));
+    snprintf(version, 32, "CUDA %d.%d", number / 1000, number % 1000 / 10);
 }
 
-struct limit {
-    CUdevice_attribute attribute;
-    int *where;
-};
-
-static enum hn_status read_limits(const struct hn_driver *driver, CUdevice handle,
-                                  const struct limit *limits, size_t count, struct hn_error *err)
-{
-    for (size_t i = 0; i < count; i++) {
-        CUresult result =
-            driver->p_cuDeviceGetAttribute(limits[i].where, limits[i].attribute, handle);
-        enum hn_status status = hn_driver_check(driver, result, "cuDeviceGetAttribute", err);
-        if (status != HN_OK)
-            return status;
-    }
-    return HN_OK;
-}
-
-static enum hn_status read_all_limits(const struct hn_driver *driver, CUdevice handle,
-                                      struct hn_device *device, struct hn_error *err)
+static void read_limits(const struct hn_driver *driver, CUdevice handle, struct hn_device *device,
+                        struct hn_error *err)
 {
     int major = 0, minor = 0, cluster = 0, integrated = 0;
-    const struct limit limits[] = {
+    const struct {
+        CUdevice_attribute attribute;
+        int *where;
+    } limits[] = {
 #define LIMIT(name, field) {CU_DEVICE_ATTRIBUTE_##name, &(field)}
         LIMIT(COMPUTE_CAPABILITY_MAJOR, major),
         LIMIT(COMPUTE_CAPABILITY_MINOR, minor),
@@ -228,52 +216,41 @@ static enum hn_status read_all_limits(const struct hn_driver *driver, CUdevice h
         LIMIT(INTEGRATED, integrated),
 #undef LIMIT
     };
-    enum hn_status status =
-        read_limits(driver, handle, limits, sizeof limits / sizeof limits[0], err);
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
+        ASK(cuDeviceGetAttribute, (limits[i].where, limits[i].attribute, handle));
     device->identity.capability = 10 * major + minor;
     device->cluster_launch = cluster != 0;
     device->integrated = integrated != 0;
-    return status;
 }
 
-static enum hn_status read_identity(const struct hn_driver *driver, CUdevice handle,
-                                    struct hn_device *device, struct hn_error *err)
+static void read_identity(const struct hn_driver *driver, CUdevice handle, struct hn_device *device,
+                          struct hn_error *err)
 {
-    CUuuid uuid;
+    CUuuid uuid = {{0}};
     size_t bytes = 0;
     char *name = device->identity.name;
-    CUresult result = driver->p_cuDeviceGetName(name, (int)sizeof device->identity.name, handle);
-    enum hn_status status = hn_driver_check(driver, result, "cuDeviceGetName", err);
-    if (status != HN_OK)
-        return status;
+    ASK(cuDeviceGetName, (name, (int)sizeof device->identity.name, handle));
     name[sizeof device->identity.name - 1] = '\0';
     split_mig_profile(&device->identity);
-    status =
-        hn_driver_check(driver, driver->p_cuDeviceGetUuid(&uuid, handle), "cuDeviceGetUuid", err);
-    if (status != HN_OK)
-        return status;
+    ASK(cuDeviceGetUuid, (&uuid, handle));
     format_uuid((const unsigned char *)uuid.bytes, device->identity.mig_profile[0] != '\0',
                 device->uuid);
-    status = hn_driver_check(driver, driver->p_cuDeviceTotalMem(&bytes, handle), "cuDeviceTotalMem",
-                             err);
+    ASK(cuDeviceTotalMem, (&bytes, handle));
     device->memory_bytes = (int64_t)bytes;
-    return status;
 }
 
 enum hn_status hn_driver_device(const struct hn_driver *driver, int ordinal,
                                 struct hn_device *device, struct hn_error *err)
 {
     CUdevice handle = 0;
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     *device = (struct hn_device){.ordinal = ordinal};
-    enum hn_status status =
-        hn_driver_check(driver, driver->p_cuDeviceGet(&handle, ordinal), "cuDeviceGet", err);
-    if (status == HN_OK)
-        status = read_identity(driver, handle, device, err);
-    if (status == HN_OK)
-        status = read_all_limits(driver, handle, device, err);
-    if (status == HN_OK)
-        status = read_driver_version(driver, device->driver, err);
-    return status;
+    ASK(cuDeviceGet, (&handle, ordinal));
+    read_identity(driver, handle, device, err);
+    read_limits(driver, handle, device, err);
+    read_driver_version(driver, device->driver, err);
+    return err->status;
 }
 
 static bool selector_matches(const char *selector, const struct hn_device *device)
@@ -286,56 +263,44 @@ static bool selector_matches(const char *selector, const struct hn_device *devic
     return length > 4 && strncmp(selector, device->uuid, length) == 0;
 }
 
-static enum hn_status fail_selection(const char *selector, int matches, struct hn_text *list,
-                                     struct hn_error *err)
-{
-    const char *devices = list->failed || list->data == NULL ? "" : list->data;
-    return hn_fail(err, HN_EUSAGE, "%s '%s'; expected one of:%.3000s",
-                   matches == 0 ? "no such device:" : "more than one device is called", selector,
-                   devices);
-}
-
 enum hn_status hn_driver_select(const struct hn_driver *driver, const char *selector,
                                 struct hn_device *device, struct hn_error *err)
 {
     int count = 0;
     int matches = 0;
-    enum hn_status status = hn_driver_count(driver, &count, err);
-    if (status != HN_OK)
-        return status;
-    if (count == 0)
-        return hn_fail(err, HN_ERUN, "the CUDA driver finds no GPU");
-    if (selector == NULL)
-        return hn_driver_device(driver, 0, device, err);
-
     struct hn_text list;
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    ASK(cuDeviceGetCount, (&count));
+    if (!hn_failed(err) && count == 0)
+        hn_fail(err, HN_ERUN, "the CUDA driver finds no GPU");
+    if (hn_failed(err) || selector == NULL)
+        return hn_failed(err) ? err->status : hn_driver_device(driver, 0, device, err);
     hn_text_init(&list);
     for (int i = 0; i < count; i++) {
         struct hn_device candidate;
-        status = hn_driver_device(driver, i, &candidate, err);
-        if (status != HN_OK)
-            goto finish_list;
+        if (hn_driver_device(driver, i, &candidate, err) != HN_OK)
+            break;
         hn_text_printf(&list, "\n  %d  %s  %s", i, candidate.uuid, candidate.identity.name);
         if (selector_matches(selector, &candidate)) {
             *device = candidate;
             matches++;
         }
     }
-    if (matches != 1)
-        status = fail_selection(selector, matches, &list, err);
-
-finish_list:
+    if (!hn_failed(err) && matches != 1)
+        hn_fail(err, HN_EUSAGE, "%s '%s'; expected one of:%.3000s",
+                matches == 0 ? "no such device:" : "more than one device is called", selector,
+                list.failed ? "" : list.data);
     hn_text_finish(&list);
-    return status;
+    return err->status;
 }
 
 enum hn_status hn_context_init(struct hn_context *context, const struct hn_driver *driver,
                                const struct hn_device *device, struct hn_error *err)
 {
     struct hn_error own;
-    err = err == NULL ? &own : err;
+    err = hn_error_begin(err, &own);
     *context = (struct hn_context){.driver = driver, .device = device};
-    hn_error_init(err);
     HN_CALL(context, cuDeviceGet, (&context->handle, device->ordinal), "cuDeviceGet", err);
     HN_CALL(context, cuDevicePrimaryCtxRetain, (&context->primary, context->handle),
             "cuDevicePrimaryCtxRetain", err);

@@ -43,25 +43,37 @@ struct look {
     unsigned held_down;
 };
 
-/* Functions that are not there stay NULL; init and shutdown are. */
+/* X(member, its name in the library, its arguments); init and shutdown have to be there. */
+#define NVML_FUNCTIONS(X)                                                                          \
+    X(init, "nvmlInit_v2", (void))                                                                 \
+    X(shutdown, "nvmlShutdown", (void))                                                            \
+    X(count, "nvmlDeviceGetCount_v2", (unsigned int *count))                                       \
+    X(at_index, "nvmlDeviceGetHandleByIndex_v2", (unsigned int index, void **device))              \
+    X(of_uuid, "nvmlDeviceGetHandleByUUID", (const char *uuid, void **device))                     \
+    X(capability, "nvmlDeviceGetCudaComputeCapability", (void *device, int *major, int *minor))    \
+    X(uuid, "nvmlDeviceGetUUID", (void *device, char *uuid, unsigned int size))                    \
+    X(reasons, "nvmlDeviceGetCurrentClocksThrottleReasons",                                        \
+      (void *device, unsigned long long *reasons))                                                 \
+    X(clock, "nvmlDeviceGetClockInfo", (void *device, int type, unsigned int *mhz))                \
+    X(power, "nvmlDeviceGetPowerUsage", (void *device, unsigned int *milliwatts))                  \
+    X(power_limit, "nvmlDeviceGetEnforcedPowerLimit", (void *device, unsigned int *milliwatts))    \
+    X(energy, "nvmlDeviceGetTotalEnergyConsumption",                                               \
+      (void *device, unsigned long long *millijoules))                                             \
+    X(temperature, "nvmlDeviceGetTemperature", (void *device, int sensor, unsigned int *degrees))  \
+    X(processes, "nvmlDeviceGetComputeRunningProcesses_v3",                                        \
+      (void *device, unsigned int *count, struct nvml_process *processes))                         \
+    X(name, "nvmlSystemGetProcessName", (unsigned int pid, char *name, unsigned int size))
+
 struct nvml {
     void *library;
-    int (*init)(void);
-    int (*shutdown)(void);
-    int (*count)(unsigned int *count);
-    int (*at_index)(unsigned int index, void **device);
-    int (*of_uuid)(const char *uuid, void **device);
-    int (*get_capability)(void *device, int *major, int *minor);
-    int (*get_uuid)(void *device, char *uuid, unsigned int size);
-    int (*get_reasons)(void *device, unsigned long long *reasons);
-    int (*get_clock)(void *device, int type, unsigned int *mhz);
-    int (*get_power)(void *device, unsigned int *milliwatts);
-    int (*get_power_limit)(void *device, unsigned int *milliwatts);
-    int (*get_energy)(void *device, unsigned long long *millijoules);
-    int (*get_temperature)(void *device, int sensor, unsigned int *degrees);
-    int (*get_processes)(void *device, unsigned int *count, struct nvml_process *processes);
-    int (*get_name)(unsigned int pid, char *name, unsigned int size);
+#define X(member, name, arguments) int(*member) arguments;
+    NVML_FUNCTIONS(X)
+#undef X
 };
+
+/* Whether NVML has the function, and it succeeds. */
+#define TELLS(nvml, member, arguments)                                                             \
+    ((nvml)->member != NULL && (nvml)->member arguments == NVML_SUCCESS)
 
 struct hn_health_watch {
     struct nvml nvml;
@@ -77,23 +89,12 @@ enum { LOOKS_A_PROCESS_LIST = 20 };
 static bool open_nvml(struct nvml *nvml)
 {
     static const char *const names[] = {"libnvidia-ml.so.1"};
-    const struct hn_symbol symbols[] = {
-        {"nvmlInit_v2", &nvml->init, false},
-        {"nvmlShutdown", &nvml->shutdown, false},
-        {"nvmlDeviceGetCount_v2", &nvml->count, true},
-        {"nvmlDeviceGetHandleByIndex_v2", &nvml->at_index, true},
-        {"nvmlDeviceGetHandleByUUID", &nvml->of_uuid, true},
-        {"nvmlDeviceGetCudaComputeCapability", &nvml->get_capability, true},
-        {"nvmlDeviceGetUUID", &nvml->get_uuid, true},
-        {"nvmlDeviceGetCurrentClocksThrottleReasons", &nvml->get_reasons, true},
-        {"nvmlDeviceGetClockInfo", &nvml->get_clock, true},
-        {"nvmlDeviceGetPowerUsage", &nvml->get_power, true},
-        {"nvmlDeviceGetEnforcedPowerLimit", &nvml->get_power_limit, true},
-        {"nvmlDeviceGetTotalEnergyConsumption", &nvml->get_energy, true},
-        {"nvmlDeviceGetTemperature", &nvml->get_temperature, true},
-        {"nvmlDeviceGetComputeRunningProcesses_v3", &nvml->get_processes, true},
-        {"nvmlSystemGetProcessName", &nvml->get_name, true},
+    struct hn_symbol symbols[] = {
+#define X(member, name, arguments) {name, &nvml->member, true},
+        NVML_FUNCTIONS(X)
+#undef X
     };
+    symbols[0].optional = symbols[1].optional = false;
     if (hn_library_open(names, 1, symbols, sizeof symbols / sizeof *symbols, &nvml->library,
                         NULL) != HN_OK)
         return false;
@@ -103,17 +104,10 @@ static bool open_nvml(struct nvml *nvml)
     return false;
 }
 
-static void close_nvml(struct nvml *nvml)
-{
-    nvml->shutdown();
-    hn_library_close(nvml->library);
-}
-
 static bool is_named(const struct nvml *nvml, void *device, const char *uuid)
 {
     char own[UUID_SIZE] = "";
-    return nvml->get_uuid(device, own, sizeof own) == NVML_SUCCESS &&
-           strncmp(own, uuid, strlen(uuid)) == 0;
+    return TELLS(nvml, uuid, (device, own, sizeof own)) && strncmp(own, uuid, strlen(uuid)) == 0;
 }
 
 /* The one capability of all devices, or of those whose UUID begins so; 0 when there are several.
@@ -123,17 +117,16 @@ static int common_capability(const struct nvml *nvml, const char *uuid)
 {
     unsigned int count = 0;
     int common = 0;
-    if (nvml->count == NULL || nvml->at_index == NULL || nvml->get_capability == NULL ||
-        nvml->get_uuid == NULL || nvml->count(&count) != NVML_SUCCESS)
+    if (!TELLS(nvml, count, (&count)))
         return 0;
     for (unsigned int i = 0; i < count; i++) {
         void *device;
         int major = 0;
         int minor = 0;
         /* One that this process may not use is none of ours. */
-        if (nvml->at_index(i, &device) != NVML_SUCCESS ||
+        if (!TELLS(nvml, at_index, (i, &device)) ||
             (uuid != NULL && !is_named(nvml, device, uuid)) ||
-            nvml->get_capability(device, &major, &minor) != NVML_SUCCESS)
+            !TELLS(nvml, capability, (device, &major, &minor)))
             continue;
         int capability = 10 * major + minor;
         if (common != 0 && capability != common)
@@ -154,14 +147,11 @@ int hn_health_capability(const char *selector)
 struct hn_health_watch *hn_health_watch_create(const char *uuid)
 {
     struct hn_health_watch *watch = calloc(1, sizeof *watch);
-    if (watch == NULL)
-        return NULL;
-    if (!open_nvml(&watch->nvml)) {
+    if (watch == NULL || !open_nvml(&watch->nvml)) {
         free(watch);
         return NULL;
     }
-    if (watch->nvml.of_uuid != NULL && watch->nvml.get_reasons != NULL &&
-        watch->nvml.of_uuid(uuid, &watch->device) == NVML_SUCCESS)
+    if (watch->nvml.reasons != NULL && TELLS(&watch->nvml, of_uuid, (uuid, &watch->device)))
         return watch;
     hn_health_watch_destroy(watch);
     return NULL;
@@ -171,25 +161,23 @@ void hn_health_watch_destroy(struct hn_health_watch *watch)
 {
     if (watch == NULL)
         return;
-    close_nvml(&watch->nvml);
+    watch->nvml.shutdown();
+    hn_library_close(watch->nvml.library);
     free(watch);
 }
 
 double hn_health_power_limit(const struct hn_health_watch *watch)
 {
     unsigned int milliwatts = 0;
-    if (watch == NULL || watch->nvml.get_power_limit == NULL ||
-        watch->nvml.get_power_limit(watch->device, &milliwatts) != NVML_SUCCESS)
-        return 0;
-    return milliwatts * 1e-3;
+    bool told = watch != NULL && TELLS(&watch->nvml, power_limit, (watch->device, &milliwatts));
+    return told ? milliwatts * 1e-3 : 0;
 }
 
 static void describe_process(const struct hn_health_watch *watch, unsigned pid, char *text,
                              size_t size)
 {
     char path[256] = "";
-    if (watch->nvml.get_name == NULL ||
-        watch->nvml.get_name(pid, path, sizeof path) != NVML_SUCCESS)
+    if (!TELLS(&watch->nvml, name, (pid, path, sizeof path)))
         path[0] = '\0';
     path[sizeof path - 1] = '\0';
     const char *slash = strrchr(path, '/');
@@ -203,8 +191,7 @@ static void look_at_processes(struct hn_health_watch *watch, struct hn_health *h
 {
     struct nvml_process processes[NVML_PROCESSES];
     unsigned int count = NVML_PROCESSES;
-    if (watch->nvml.get_processes == NULL ||
-        watch->nvml.get_processes(watch->device, &count, processes) != NVML_SUCCESS)
+    if (!TELLS(&watch->nvml, processes, (watch->device, &count, processes)))
         return;
     unsigned int own = (unsigned int)getpid();
     unsigned int others = 0;
@@ -225,26 +212,18 @@ static void look_at_processes(struct hn_health_watch *watch, struct hn_health *h
     describe_process(watch, other, health->process, sizeof health->process);
 }
 
-static int read_clock(const struct hn_health_watch *watch, int type)
-{
-    unsigned int mhz = 0;
-    if (watch->nvml.get_clock == NULL ||
-        watch->nvml.get_clock(watch->device, type, &mhz) != NVML_SUCCESS)
-        return 0;
-    return (int)mhz;
-}
-
 static struct look read_conditions(const struct hn_health_watch *watch)
 {
-    unsigned int milliwatts = 0;
-    unsigned int degrees = 0;
-    struct look seen = {.sm_mhz = read_clock(watch, NVML_SM_CLOCK),
-                        .memory_mhz = read_clock(watch, NVML_MEMORY_CLOCK)};
-    if (watch->nvml.get_power != NULL &&
-        watch->nvml.get_power(watch->device, &milliwatts) == NVML_SUCCESS)
+    const struct nvml *nvml = &watch->nvml;
+    unsigned int milliwatts = 0, degrees = 0, sm_mhz = 0, memory_mhz = 0;
+    struct look seen = {0};
+    if (TELLS(nvml, clock, (watch->device, NVML_SM_CLOCK, &sm_mhz)))
+        seen.sm_mhz = (int)sm_mhz;
+    if (TELLS(nvml, clock, (watch->device, NVML_MEMORY_CLOCK, &memory_mhz)))
+        seen.memory_mhz = (int)memory_mhz;
+    if (TELLS(nvml, power, (watch->device, &milliwatts)))
         seen.power_w = milliwatts * 1e-3;
-    if (watch->nvml.get_temperature != NULL &&
-        watch->nvml.get_temperature(watch->device, NVML_GPU_SENSOR, &degrees) == NVML_SUCCESS)
+    if (TELLS(nvml, temperature, (watch->device, NVML_GPU_SENSOR, &degrees)))
         seen.temperature_c = (int)degrees;
     return seen;
 }
@@ -260,7 +239,7 @@ void hn_health_look(struct hn_health_watch *watch, struct hn_health *health)
         return;
     watch->looked_ms = now_ms;
     /* First what falls soonest once nothing runs. */
-    bool told = watch->nvml.get_reasons(watch->device, &reasons) == NVML_SUCCESS;
+    bool told = TELLS(&watch->nvml, reasons, (watch->device, &reasons));
     watch->last = read_conditions(watch);
     watch->last.held_down = told ? (unsigned)reasons & ALL_SLOWDOWNS : 0;
     if (watch->looks++ % LOOKS_A_PROCESS_LIST == 0)
@@ -355,11 +334,9 @@ void hn_conditions_append(struct hn_text *text, const struct hn_bindings *observ
 bool hn_health_energy(const struct hn_health_watch *watch, double *joules)
 {
     unsigned long long millijoules = 0;
-    if (watch->nvml.get_energy == NULL ||
-        watch->nvml.get_energy(watch->device, &millijoules) != NVML_SUCCESS)
-        return false;
+    bool told = TELLS(&watch->nvml, energy, (watch->device, &millijoules));
     *joules = 1e-3 * (double)millijoules;
-    return true;
+    return told;
 }
 
 void hn_health_add(struct hn_health *health, const struct hn_health *more)

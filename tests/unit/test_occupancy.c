@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/device/occupancy.h"
+#include "runtime/device/device.h"
 
 #include "tests/unit/unit.h"
 
@@ -43,7 +43,8 @@ TEST(agrees_with_the_rules_of_the_hardware)
             .registers = cases[i].registers,
             .shared_bytes = cases[i].static_bytes,
         };
-        double found = hn_occupancy(&device, &resources, cases[i].threads, cases[i].dynamic_bytes);
+        double found =
+            hn_occupancy(&device, &resources, cases[i].threads, cases[i].dynamic_bytes, -1);
         if (found != cases[i].occupancy)
             print_error("case %zu: %g, expected %g\n", i, found, cases[i].occupancy);
         assert_true(found == cases[i].occupancy);
@@ -60,7 +61,7 @@ TEST(goes_down_with_the_carve_out)
     struct hn_resources resources = {.known = true, .registers = 32, .shared_bytes = 15 * 1024};
     assert_int_equal(hn_device_for_architecture("sm_90", &device, NULL), HN_OK);
     for (size_t i = 0; i < sizeof carved / sizeof *carved; i++) {
-        double found = hn_occupancy_carved(&device, &resources, 256, 0, carved[i].carveout);
+        double found = hn_occupancy(&device, &resources, 256, 0, carved[i].carveout);
         if (found != carved[i].blocks * 8 / 64.0)
             print_error("%d%%: %g, expected %d blocks\n", carved[i].carveout, found,
                         carved[i].blocks);
@@ -117,6 +118,6 @@ TEST(knows_every_architecture_of_the_table)
         struct hn_device device;
         struct hn_resources resources = {.known = true, .registers = 32};
         assert_int_equal(hn_device_for_architecture(all[i], &device, NULL), HN_OK);
-        assert_true(hn_occupancy(&device, &resources, 256, 0) == 1.0);
+        assert_true(hn_occupancy(&device, &resources, 256, 0, -1) == 1.0);
     }
 }

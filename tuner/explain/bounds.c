@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "runtime/device/occupancy.h"
+#include "runtime/device/device.h"
 #include "runtime/plan/launch.h"
 #include "tuner/report/roof.h"
 
@@ -50,8 +50,8 @@ struct residency {
 static double occupancy_with(const struct residency *residency,
                              const struct hn_resources *resources, int64_t dynamic)
 {
-    return hn_occupancy_carved(residency->device, resources, residency->threads, dynamic,
-                               residency->carveout);
+    return hn_occupancy(residency->device, resources, residency->threads, dynamic,
+                        residency->carveout);
 }
 
 /* Which relief lets more warps in. */

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "runtime/compile/signature.h"
-#include "runtime/device/occupancy.h"
+#include "runtime/device/device.h"
 #include "runtime/plan/flow.h"
 #include "runtime/plan/launch.h"
 #include "tuner/init/find_kernels.h"
@@ -23,8 +23,8 @@ static double occupancy_of(const struct hn_launch *launch, const struct hn_devic
     for (size_t i = 0; i < launch->step_count; i++) {
         const struct hn_launch_step *step = &launch->steps[i];
         double occupancy =
-            hn_occupancy_carved(device, resources, step->block[0] * step->block[1] * step->block[2],
-                                step->shared_bytes, carveout);
+            hn_occupancy(device, resources, step->block[0] * step->block[1] * step->block[2],
+                         step->shared_bytes, carveout);
         if (occupancy < least)
             least = occupancy;
     }

@@ -111,28 +111,6 @@ static double stop_meter(struct meter *meter)
     return seconds > 0 ? (meter->last.joules - meter->first.joules) / seconds : 0;
 }
 
-static void destroy_meter(struct meter *meter)
-{
-    if (meter == NULL)
-        return;
-    (void)stop_meter(meter);
-    hn_health_watch_destroy(meter->watch);
-    pthread_mutex_destroy(&meter->lock);
-    free(meter);
-}
-
-static struct meter *create_meter(const char *uuid)
-{
-    double joules = 0;
-    struct meter *meter = hn_need(1, sizeof *meter);
-    pthread_mutex_init(&meter->lock, NULL);
-    meter->watch = hn_health_watch_create(uuid);
-    if (meter->watch != NULL && hn_health_energy(meter->watch, &joules))
-        return meter;
-    destroy_meter(meter);
-    return NULL;
-}
-
 static int meter_temperature(struct meter *meter)
 {
     struct hn_health ignored = {.checks = 0};
@@ -320,26 +298,30 @@ static void note(struct hn_bindings *observed, const struct window *window, doub
 
 struct energy {
     struct hn_bench *bench;
-    struct meter *meter;
+    struct meter meter;
     double idle_w; /* of the GPU, once it was measured */
 };
 
 static void close_energy(void *own)
 {
     struct energy *energy = own;
-    destroy_meter(energy->meter);
+    (void)stop_meter(&energy->meter);
+    pthread_mutex_destroy(&energy->meter.lock);
     free(energy);
 }
 
 /* None where NVML is not there or the GPU (or a part of it, with MIG) has no counter. */
 static void *open_energy(struct hn_bench *bench)
 {
+    double joules = 0;
+    struct hn_health_watch *watch = bench->options.watch;
+    if (watch == NULL || !hn_health_energy(watch, &joules))
+        return NULL;
     struct energy *energy = hn_need(1, sizeof *energy);
-    *energy = (struct energy){.bench = bench, .meter = create_meter(bench->device->uuid)};
-    if (energy->meter != NULL)
-        return energy;
-    free(energy);
-    return NULL;
+    energy->bench = bench;
+    energy->meter.watch = watch;
+    pthread_mutex_init(&energy->meter.lock, NULL);
+    return energy;
 }
 
 /* One window of so many seconds: the work is launched back to back, as the sampler's regime has it
@@ -351,13 +333,13 @@ static void run(void *own, struct hn_variant *variant, double seconds, struct hn
     struct energy *energy = own;
     struct hn_bench *bench = energy->bench;
     const struct hn_work work = hn_bench_work(bench, variant);
-    struct load load = {.sampler = &bench->sampler, .work = &work, .meter = energy->meter};
+    struct load load = {.sampler = &bench->sampler, .work = &work, .meter = &energy->meter};
     struct window window = {.power_w = 0.0};
     bench->unchecked = true;
     if (!work.batchable)
         return;
     if (energy->idle_w == 0.0)
-        measure_idle(energy->meter, &energy->idle_w);
+        measure_idle(&energy->meter, &energy->idle_w);
     begin(&load, err);
     go_on_until(&load, hn_now_ms() + SETTLE_MS, err);
     measure_load(&load, seconds, &window, err);
