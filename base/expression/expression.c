@@ -363,6 +363,16 @@ enum hn_truth hn_expression_truth(const struct hn_expression *expression,
     return hn_value_truth(&result) ? HN_TRUE : HN_FALSE;
 }
 
+enum hn_status hn_expression_holds(const struct hn_expression *condition,
+                                   const struct hn_value *values, bool *holds, struct hn_error *err)
+{
+    struct hn_value value = hn_boolean(true);
+    enum hn_status status =
+        condition == NULL ? HN_OK : hn_expression_evaluate(condition, values, &value, err);
+    *holds = status == HN_OK && hn_value_truth(&value);
+    return status;
+}
+
 static enum hn_status fail_result(const struct hn_expression *expression,
                                   const struct hn_value *value, const char *expected,
                                   struct hn_error *err)

@@ -65,6 +65,10 @@ bool hn_value_truth(const struct hn_value *value);
 enum hn_truth { HN_NO_VALUE = -1, HN_FALSE = 0, HN_TRUE = 1 };
 enum hn_truth hn_expression_truth(const struct hn_expression *expression, const struct hn_value *values);
 
+/* Whether a condition holds, which it does where there is none (NULL). HN_EVALUE. */
+enum hn_status hn_expression_holds(const struct hn_expression *condition, const struct hn_value *values, bool *holds,
+                                   struct hn_error *err);
+
 /* Evaluates and demands an integral result (a real with an integral value is taken); HN_EVALUE names the expression
  * and what came out. */
 enum hn_status hn_expression_integer(const struct hn_expression *expression, const struct hn_value *values,

@@ -5,7 +5,7 @@
 #include "base/expression/expression_terms.h"
 #include "cache/family/rule.h"
 
-/* A rule whose features are computed all at once (base/expression/expression_program.h), for whoever asks it about many problems. */
+/* A rule whose features are computed all at once (base/expression/expression_terms.h), for whoever asks it about many problems. */
 struct hn_rule_program {
     const struct hn_rule *rule; /* borrowed */
     struct hn_program program;

@@ -95,7 +95,7 @@ static void resolve_fill(const struct hn_plan *plan, size_t i, const struct hn_v
     if (status != HN_OK)
         hn_fail(err, status == HN_EVALUE ? HN_ECONFIG : status,
                 "argument '%s': found '%s(%g, %g)', %s", argument->name,
-                hn_fill_kind_name(argument->fill.kind), numbers[0], numbers[1], reason.message);
+                hn_fill_names[argument->fill.kind], numbers[0], numbers[1], reason.message);
     else if (argument->fill.file != NULL)
         hn_plan_data_path(plan, argument->fill.file, values, &buffer->file, err);
 }
@@ -130,7 +130,7 @@ static void size_buffers(struct hn_arena *arena, const struct hn_value *values,
                     "the size or align of argument '%s' uses the parameter '%s'; only scratch, "
                     "counter and metric arguments can have one that depends on "
                     "parameters, and '%s' is %s",
-                    argument->name, parameter, argument->name, hn_role_name(argument->role));
+                    argument->name, parameter, argument->name, hn_role_names[argument->role]);
         if (parameter != NULL) {
             arena->buffers[i].dynamic = true;
             continue;
@@ -199,7 +199,7 @@ static void fail_to_fit(const struct hn_arena *arena, uint64_t needed, uint64_t 
         uint64_t bytes = arena->buffers[i].bytes;
         if (bytes == 0)
             continue;
-        append_need(&table, argument->name, hn_role_name(argument->role), bytes);
+        append_need(&table, argument->name, hn_role_names[argument->role], bytes);
         if (argument->role == HN_ROLE_INOUT)
             append_need(&table, argument->name, "pristine", bytes);
         if (hn_argument_is_compared(argument))

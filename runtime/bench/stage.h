@@ -4,7 +4,7 @@
 
 #include "cache/record/record.h"
 #include "runtime/bench/arena.h"
-#include "runtime/plan/flow.h"
+#include "runtime/plan/launch.h"
 
 /* Neither the run nor the variant has failed so far. */
 static inline bool hn_goes_on(const struct hn_error *err, const struct hn_record *record)

@@ -17,7 +17,8 @@ static void evaluate_scalars(const struct hn_variant *variant, uint64_t *scalars
         bool applies = false;
         if (plan->arguments[i].value == NULL)
             continue;
-        if (hn_argument_applies(&plan->arguments[i], variant->values, &applies, err) == HN_OK &&
+        if (hn_expression_holds(plan->arguments[i].condition, variant->values, &applies, err) ==
+                HN_OK &&
             applies)
             hn_argument_evaluate_scalar(&plan->arguments[i], variant->values, &scalars[i], err);
     }
@@ -201,7 +202,8 @@ static void find_symbols(struct hn_variant *variant, struct hn_record *record, s
     for (size_t i = 0; i < plan->argument_count && hn_goes_on(err, record); i++) {
         bool applies = false;
         if (plan->arguments[i].role == HN_ROLE_SYMBOL &&
-            hn_argument_applies(&plan->arguments[i], variant->values, &applies, err) == HN_OK &&
+            hn_expression_holds(plan->arguments[i].condition, variant->values, &applies, err) ==
+                HN_OK &&
             applies)
             find_symbol(variant, i, record, err);
     }

@@ -259,7 +259,8 @@ static void add_entries_and_options(const struct scope *scope, struct hn_source 
         return;
     for (size_t i = 0; i < plan->step_count && !hn_failed(err); i++) {
         bool applies = false;
-        if (hn_step_applies(&plan->steps[i], values, &applies, err) == HN_OK && applies)
+        if (hn_expression_holds(plan->steps[i].condition, values, &applies, err) == HN_OK &&
+            applies)
             add_entry(scope, plan->steps[i].entry, source, err);
     }
     for (size_t i = 0; i < plan->option_count; i++)

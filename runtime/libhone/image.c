@@ -169,7 +169,7 @@ static char *launched_entries(const struct hn_lib_choice *choice)
         return NULL;
     for (size_t i = 0; i < plan->step_count; i++) {
         bool applies = false;
-        if (hn_step_applies(&plan->steps[i], values, &applies, NULL) != HN_OK)
+        if (hn_expression_holds(plan->steps[i].condition, values, &applies, NULL) != HN_OK)
             lines.failed = true;
         else if (applies)
             hn_text_printf(&lines, "%s%s", lines.length > 0 ? "\n" : "", plan->steps[i].entry);

@@ -136,7 +136,7 @@ enum hone_status hone_kernel_argument(const struct hone_kernel *kernel, size_t i
         .name = slot->name,
         .kind = slot->kind,
         .type = kernel->plan->types + index * HN_TYPE_SIZE,
-        .role = hn_role_name(kernel->plan->plan->arguments[index].role),
+        .role = hn_role_names[kernel->plan->plan->arguments[index].role],
         .need = slot->need,
         .bytes = slot->kind == HONE_BUFFER ? slot->bytes : slot->value_bytes,
     };
@@ -210,7 +210,8 @@ static void find_symbols(struct hone_kernel *kernel, const struct hn_value *valu
     for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
         bool applies = false;
         if (plan->arguments[i].role == HN_ROLE_SYMBOL &&
-            hn_argument_applies(&plan->arguments[i], values, &applies, err) == HN_OK && applies)
+            hn_expression_holds(plan->arguments[i].condition, values, &applies, err) == HN_OK &&
+            applies)
             find_symbol(kernel, i, values, err);
     }
 }

@@ -23,22 +23,12 @@ void hn_evaluate_number(struct hn_evaluation *evaluation, const struct hn_expres
             hn_expression_number(expression, evaluation->values, to, evaluation->err);
 }
 
-static void evaluate(struct hn_evaluation *evaluation, const struct hn_expression *expression,
-                     struct hn_value *to)
-{
-    if (evaluation->status == HN_OK)
-        evaluation->status =
-            hn_expression_evaluate(expression, evaluation->values, to, evaluation->err);
-}
-
 void hn_evaluate_truth(struct hn_evaluation *evaluation, const struct hn_expression *expression,
                        bool *to)
 {
-    struct hn_value value = hn_boolean(false);
-    if (expression == NULL)
-        return;
-    evaluate(evaluation, expression, &value);
-    *to = evaluation->status == HN_OK && hn_value_truth(&value);
+    if (expression != NULL && evaluation->status == HN_OK)
+        evaluation->status =
+            hn_expression_holds(expression, evaluation->values, to, evaluation->err);
 }
 
 void hn_evaluate_word(struct hn_evaluation *evaluation, const struct hn_expression *expression,
@@ -46,9 +36,10 @@ void hn_evaluate_word(struct hn_evaluation *evaluation, const struct hn_expressi
 {
     struct hn_value value;
     struct hn_text text;
-    if (expression == NULL)
+    if (expression == NULL || evaluation->status != HN_OK)
         return;
-    evaluate(evaluation, expression, &value);
+    evaluation->status =
+        hn_expression_evaluate(expression, evaluation->values, &value, evaluation->err);
     if (evaluation->status != HN_OK)
         return;
     for (int i = 0; value.type == HN_WORD && i < count; i++) {
@@ -264,21 +255,11 @@ void hn_element_format(const void *bytes, enum hn_element element, char *text, s
 
 /* Fills. */
 
-struct fill_info {
-    const char *name;
-    int numbers;
-};
-
-static const struct fill_info fills[HN_FILL_COUNT] = {
-#define X(identifier, name, numbers) [identifier] = {name, numbers},
+const char *const hn_fill_names[HN_FILL_COUNT] = {
+#define X(identifier, name, numbers) [identifier] = name,
     HN_FILLS(X)
 #undef X
 };
-
-const char *hn_fill_kind_name(enum hn_fill_kind kind)
-{
-    return fills[kind].name;
-}
 
 bool hn_fill_has_source(enum hn_fill_kind kind)
 {
@@ -287,12 +268,17 @@ bool hn_fill_has_source(enum hn_fill_kind kind)
 
 bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers)
 {
+    static const int counts[HN_FILL_COUNT] = {
+#define X(identifier, name, count) [identifier] = count,
+        HN_FILLS(X)
+#undef X
+    };
     for (int i = 0; i < HN_FILL_COUNT; i++) {
-        if (strcmp(fills[i].name, name) == 0) {
-            *kind = (enum hn_fill_kind)i;
-            *numbers = fills[i].numbers;
-            return true;
-        }
+        if (strcmp(hn_fill_names[i], name) != 0)
+            continue;
+        *kind = (enum hn_fill_kind)i;
+        *numbers = counts[i];
+        return true;
     }
     return false;
 }
@@ -428,7 +414,7 @@ const char *const hn_texture_addresses[HN_TEXTURE_ADDRESS_COUNT] = {
 const char *const hn_texture_filters[2] = {"point", "linear"};
 const char *const hn_texture_reads[2] = {"element", "normalized_float"};
 
-static const char *const roles[HN_ROLE_COUNT] = {
+const char *const hn_role_names[HN_ROLE_COUNT] = {
 #define X(identifier, name) [identifier] = name,
     HN_ROLES(X)
 #undef X
@@ -439,11 +425,6 @@ const char *const hn_compare_mode_names[HN_COMPARE_MODE_COUNT] = {
     HN_COMPARE_MODES(X)
 #undef X
 };
-
-const char *hn_role_name(enum hn_role role)
-{
-    return roles[role];
-}
 
 enum hn_status hn_argument_set_count(struct hn_argument *argument, struct hn_error *err)
 {
@@ -602,16 +583,6 @@ bool hn_argument_is_filled(const struct hn_argument *argument)
 {
     return argument->role == HN_ROLE_INPUT || argument->role == HN_ROLE_INOUT ||
            (argument->role == HN_ROLE_SYMBOL && argument->count != NULL);
-}
-
-enum hn_status hn_argument_applies(const struct hn_argument *argument,
-                                   const struct hn_value *values, bool *applies,
-                                   struct hn_error *err)
-{
-    struct hn_evaluation evaluation = {values, err, HN_OK};
-    *applies = true;
-    hn_evaluate_truth(&evaluation, argument->condition, applies);
-    return evaluation.status;
 }
 
 /* What a channel of a texture can be: no 64 bits, no bfloat16 and no float8. */

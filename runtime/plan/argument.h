@@ -114,7 +114,7 @@ struct hn_fill {
     char *of;                             /* of what hn_fill_has_source: the name of another input */
 };
 
-const char *hn_fill_kind_name(enum hn_fill_kind kind);
+extern const char *const hn_fill_names[HN_FILL_COUNT];
 /* Whether it follows from another input, which it names before its numbers. */
 bool hn_fill_has_source(enum hn_fill_kind kind);
 /* `numbers` is how many the kind takes: 0 to 2. */
@@ -212,7 +212,7 @@ enum hn_role {
         HN_ROLE_COUNT
 };
 
-const char *hn_role_name(enum hn_role role);
+extern const char *const hn_role_names[HN_ROLE_COUNT];
 
 /* X(identifier, name): how a result is compared with the reference. */
 #define HN_COMPARE_MODES(X)                                                                                            \
@@ -323,8 +323,5 @@ bool hn_argument_is_repeatable(const struct hn_argument *argument);
 bool hn_argument_is_filled(const struct hn_argument *argument);
 /* NULL when a texture can read that buffer, or what is to be otherwise. */
 const char *hn_texture_check(const struct hn_texture *texture, const struct hn_argument *buffer);
-/* Whether a symbol is set for these values of the plan's names; true for all others. */
-enum hn_status hn_argument_applies(const struct hn_argument *argument, const struct hn_value *values, bool *applies,
-                                   struct hn_error *err);
 
 #endif

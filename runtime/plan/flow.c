@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/plan/flow.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "runtime/plan/launch.h"
 
 const char *const hn_order_names[HN_ORDER_COUNT] = {
     [HN_DEPTH_FIRST] = "depth_first",

@@ -2,10 +2,138 @@
 #include "runtime/plan/launch.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "runtime/plan/flow.h"
+/* Windows of the L2 cache. */
+
+static const char expected_access[] = "normal, streaming or persisting";
+
+enum hn_status hn_l2_window_evaluate(const struct hn_window_plan *plan,
+                                     const struct hn_value *values, struct hn_l2_window *window,
+                                     struct hn_error *err)
+{
+    struct hn_expression *const *parts = plan->parts;
+    struct hn_evaluation evaluation = {values, err, HN_OK};
+    int hit = HN_ACCESS_PERSISTING, miss = HN_ACCESS_STREAMING;
+    *window = (struct hn_l2_window){.hit_ratio = 1.0};
+    if (parts[HN_WINDOW_BYTES] != NULL) {
+        hn_evaluate_integer(&evaluation, parts[HN_WINDOW_BYTES], &window->bytes);
+        hn_evaluate_number(&evaluation, parts[HN_WINDOW_HIT_RATIO], &window->hit_ratio);
+        hn_evaluate_word(&evaluation, parts[HN_WINDOW_HIT], hn_access_names, HN_ACCESS_COUNT,
+                         expected_access, &hit);
+        hn_evaluate_word(&evaluation, parts[HN_WINDOW_MISS], hn_access_names, HN_ACCESS_COUNT,
+                         expected_access, &miss);
+        hn_evaluate_integer(&evaluation, parts[HN_WINDOW_SET_ASIDE], &window->set_aside);
+    }
+    window->hit = (enum hn_access)hit;
+    window->miss = (enum hn_access)miss;
+    return evaluation.status;
+}
+
+/* False, with why a point is an invalid launch. */
+#define REFUSE(record, ...)                                                                        \
+    (hn_record_fail((record), HN_OUTCOME_INVALID_LAUNCH, __VA_ARGS__), false)
+
+static bool check_bytes(const char *before, int64_t bytes, const char *behind, int limit,
+                        const struct hn_device *device, struct hn_record *record)
+{
+    return (bytes >= 0 && bytes <= limit) ||
+           REFUSE(record, "%s of %lld bytes%s; %s takes 0 to %d", before, (long long)bytes, behind,
+                  device->identity.name, limit);
+}
+
+/* Windows came with compute capability 8.0; in MIG mode nothing can be set aside (CUDA C++ Best
+ * Practices Guide, "L2 Cache Set-Aside for Persisting Accesses"). False with the message, as "a
+ * set-aside of 41943040 bytes of L2 cache; NVIDIA H200 takes 0 to 39321600". */
+static bool check_window(const struct hn_l2_window *window, const struct hn_device *device,
+                         struct hn_record *record)
+{
+    if (window->bytes == 0 && window->set_aside == 0)
+        return true;
+    if (device->max_access_window_bytes == 0)
+        return REFUSE(record, "an L2 window; %s has none (compute capability %d.%d, from 8.0 on)",
+                      device->identity.name, device->identity.capability / 10,
+                      device->identity.capability % 10);
+    if (window->set_aside > 0 && device->identity.mig_profile[0] != '\0')
+        return REFUSE(record,
+                      "a set-aside of %lld bytes of L2 cache; %s MIG %s takes none: MIG mode "
+                      "does not allow it",
+                      (long long)window->set_aside, device->identity.name,
+                      device->identity.mig_profile);
+    if (!check_bytes("an L2 window", window->bytes, "", device->max_access_window_bytes, device,
+                     record) ||
+        !check_bytes("a set-aside", window->set_aside, " of L2 cache",
+                     device->max_persisting_l2_bytes, device, record))
+        return false;
+    if (!(window->hit_ratio >= 0.0 && window->hit_ratio <= 1.0))
+        return REFUSE(record, "a hit ratio of %g of an L2 window; expected 0 to 1",
+                      window->hit_ratio);
+    return window->miss != HN_ACCESS_PERSISTING ||
+           REFUSE(record, "misses of an L2 window are persisting; expected normal or streaming");
+}
+
+bool hn_l2_window_counts(const struct hn_l2_window *window)
+{
+    return window->bytes > 0 || window->set_aside > 0;
+}
+
+void hn_l2_window_append(struct hn_text *text, const struct hn_l2_window *window)
+{
+    struct hn_value ratio = hn_real(window->hit_ratio);
+    if (window->bytes > 0) {
+        hn_text_printf(text, " window %lld ", (long long)window->bytes);
+        hn_value_append(text, &ratio);
+        hn_text_printf(text, " %s %s", hn_access_names[window->hit], hn_access_names[window->miss]);
+    }
+    if (window->set_aside > 0)
+        hn_text_printf(text, " set-aside %lld", (long long)window->set_aside);
+}
+
+/* Steps. */
+
+bool hn_launch_step_has_clusters(const struct hn_launch_step *step)
+{
+    return step->cluster[0] != 1 || step->cluster[1] != 1 || step->cluster[2] != 1;
+}
+
+static void evaluate_dimensions(struct hn_evaluation *evaluation,
+                                struct hn_expression *const *expressions, int64_t *dimensions)
+{
+    for (size_t i = 0; i < 3; i++) {
+        dimensions[i] = 1;
+        hn_evaluate_integer(evaluation, expressions[i], &dimensions[i]);
+    }
+}
+
+enum hn_status hn_launch_evaluate_step(const struct hn_step *step, const struct hn_value *values,
+                                       struct hn_launch_step *launch, struct hn_error *err)
+{
+    const struct hn_geometry *geometry = &step->geometry;
+    struct hn_evaluation evaluation = {values, err, HN_OK};
+    *launch = (struct hn_launch_step){.step = step, .carveout = HN_NO_CARVEOUT};
+    evaluate_dimensions(&evaluation, geometry->grid, launch->grid);
+    evaluate_dimensions(&evaluation, geometry->block, launch->block);
+    evaluate_dimensions(&evaluation, geometry->cluster, launch->cluster);
+    hn_evaluate_integer(&evaluation, geometry->shared_bytes, &launch->shared_bytes);
+    hn_evaluate_integer(&evaluation, geometry->carveout, &launch->carveout);
+    hn_evaluate_truth(&evaluation, geometry->cooperative, &launch->cooperative);
+    hn_evaluate_truth(&evaluation, geometry->programmatic, &launch->programmatic);
+    return evaluation.status == HN_OK
+               ? hn_l2_window_evaluate(&geometry->window, values, &launch->window, err)
+               : evaluation.status;
+}
+
+/* The grid alone, again. */
+static enum hn_status evaluate_grid(const struct hn_value *values, struct hn_launch_step *launch,
+                                    struct hn_error *err)
+{
+    struct hn_evaluation evaluation = {values, err, HN_OK};
+    evaluate_dimensions(&evaluation, launch->step->geometry.grid, launch->grid);
+    return evaluation.status;
+}
 
 static enum hn_status make_steps(const struct hn_plan *plan, const struct hn_value *values,
                                  struct hn_launch *launch, struct hn_error *err)
@@ -14,7 +142,7 @@ static enum hn_status make_steps(const struct hn_plan *plan, const struct hn_val
     enum hn_status status = launch->steps == NULL ? hn_fail_memory(err) : HN_OK;
     for (size_t i = 0; status == HN_OK && i < plan->step_count; i++) {
         bool applies = false;
-        status = hn_step_applies(&plan->steps[i], values, &applies, err);
+        status = hn_expression_holds(plan->steps[i].condition, values, &applies, err);
         if (status == HN_OK && applies)
             status = hn_launch_evaluate_step(&plan->steps[i], values,
                                              &launch->steps[launch->step_count++], err);
@@ -76,9 +204,9 @@ static enum hn_status make_from(const struct hn_plan *plan, struct hn_value *val
     return status;
 }
 
-static enum hn_status make(const struct hn_plan *plan, const struct hn_bindings *problem,
-                           const struct hn_bindings *point, int64_t clusters, bool sequential,
-                           struct hn_launch *launch, struct hn_error *err)
+enum hn_status hn_launch_make_as(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                 const struct hn_bindings *point, int64_t clusters, bool sequential,
+                                 struct hn_launch *launch, struct hn_error *err)
 {
     struct hn_value *values = NULL;
     *launch = (struct hn_launch){.steps = NULL};
@@ -95,7 +223,7 @@ enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindin
                               const struct hn_bindings *point, struct hn_launch *launch,
                               struct hn_error *err)
 {
-    return make(plan, problem, point, 0, false, launch, err);
+    return hn_launch_make_as(plan, problem, point, 0, false, launch, err);
 }
 
 /* What is passed, and what the point is compiled with. */
@@ -107,7 +235,7 @@ static enum hn_status check_values(const struct hn_plan *plan, const struct hn_v
         const struct hn_argument *argument = &plan->arguments[i];
         bool applies = false;
         uint64_t ignored;
-        status = hn_argument_applies(argument, values, &applies, err);
+        status = hn_expression_holds(argument->condition, values, &applies, err);
         if (status == HN_OK && applies && argument->value != NULL)
             status = hn_argument_evaluate_scalar(argument, values, &ignored, err);
         if (status == HN_OK && applies && argument->count != NULL)
@@ -117,10 +245,9 @@ static enum hn_status check_values(const struct hn_plan *plan, const struct hn_v
     }
     for (size_t i = 0; status == HN_OK && i < plan->option_count; i++) {
         const struct hn_option *option = &plan->options[i];
-        struct hn_value value = hn_boolean(true);
-        if (option->condition != NULL)
-            status = hn_expression_evaluate(option->condition, values, &value, err);
-        bool given = hn_value_truth(&value);
+        struct hn_value value;
+        bool given;
+        status = hn_expression_holds(option->condition, values, &given, err);
         for (size_t h = 0; status == HN_OK && given && h < option->hole_count; h++)
             status = hn_expression_evaluate(option->holes[h], values, &value, err);
     }
@@ -148,22 +275,6 @@ enum hn_status hn_launch_make_checked(const struct hn_plan *plan, const struct h
     else
         hn_launch_check(launch, device, record);
     return HN_OK;
-}
-
-enum hn_status hn_launch_make_recorded(const struct hn_plan *plan,
-                                       const struct hn_bindings *problem,
-                                       const struct hn_record *record, struct hn_launch *launch,
-                                       struct hn_error *err)
-{
-    return make(plan, problem, &record->point, record->active_clusters, false, launch, err);
-}
-
-enum hn_status hn_launch_make_sequential(const struct hn_plan *plan,
-                                         const struct hn_bindings *problem,
-                                         const struct hn_bindings *point, struct hn_launch *launch,
-                                         struct hn_error *err)
-{
-    return make(plan, problem, point, 0, true, launch, err);
 }
 
 void hn_launch_finish(struct hn_launch *launch)
@@ -194,10 +305,6 @@ static void append_dimensions(struct hn_text *text, const int64_t *dimensions)
     for (int i = 0; i <= last; i++)
         hn_text_printf(text, "%s%lld", i > 0 ? "x" : "", (long long)dimensions[i]);
 }
-
-/* False, with why a point is an invalid launch. */
-#define REFUSE(record, ...)                                                                        \
-    (hn_record_fail((record), HN_OUTCOME_INVALID_LAUNCH, __VA_ARGS__), false)
 
 static bool check_dimensions(const char *what, const int64_t *dimensions, const int *limits,
                              const struct hn_device *device, struct hn_record *record)
@@ -295,7 +402,7 @@ static bool check_step(const struct hn_launch_step *step, bool first,
            check_dimensions("grid", step->grid, device->max_grid, device, record) &&
            check_cluster(step, device, record) && check_programmatic(step, first, device, record) &&
            check_shared(step->shared_bytes, device, record) &&
-           hn_l2_window_check(&step->window, device, record);
+           check_window(&step->window, device, record);
 }
 
 /* What a chunk launches; of a plan without a pipeline there is only the whole. */
@@ -353,7 +460,7 @@ void hn_launch_fit_clusters(const struct hn_plan *plan, const struct hn_device *
     struct hn_error reason;
     record->active_clusters = (int)clusters;
     hn_plan_set_clusters(plan, values, clusters);
-    if (hn_launch_evaluate_grid(values, step, &reason) != HN_OK)
+    if (evaluate_grid(values, step, &reason) != HN_OK)
         hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s", reason.message);
     else
         check_step(step, !step->programmatic, device, record);
@@ -420,4 +527,81 @@ void hn_launch_recall_shared(const struct hn_plan *plan, const struct hn_binding
         return;
     hn_launch_note_shared(&launch, &record->resources);
     hn_launch_finish(&launch);
+}
+
+/* A metric sees those before it by their slots. One without a value for this variant is NaN; where
+ * it is the objective, the variant can not be compared. */
+static enum hn_status evaluate_metrics(const struct hn_plan *plan, struct hn_value *values,
+                                       size_t first_slot, struct hn_record *record,
+                                       struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < plan->metric_count && status == HN_OK; i++) {
+        const struct hn_metric *metric = &plan->metrics[i];
+        struct hn_value *value = &values[first_slot + i];
+        struct hn_error reason;
+        double number = 0;
+        status = hn_expression_number(metric->expression, values, &number, &reason);
+        if (status == HN_OK)
+            status = hn_expression_evaluate(metric->expression, values, value, &reason);
+        if (status == HN_EVALUE)
+            *value = hn_real((double)NAN);
+        else if (status != HN_OK)
+            return hn_fail(err, status, "metric %s: %.3000s", metric->name, reason.message);
+        if (status == HN_EVALUE && plan->objective != NULL &&
+            strcmp(plan->objective, metric->name) == 0)
+            hn_record_fail(record, HN_OUTCOME_SKIPPED,
+                           "the objective has no value: metric %s: %.3000s", metric->name,
+                           reason.message);
+        status = hn_bindings_set(&record->metrics, metric->name, value, err);
+    }
+    return status;
+}
+
+bool hn_plan_weighs(const struct hn_plan *plan, enum hn_front_by *by)
+{
+    if (plan->objective == NULL || !hn_front_parse(plan->objective, by))
+        return false;
+    for (size_t i = 0; i < plan->metric_count; i++)
+        if (strcmp(plan->metrics[i].name, plan->objective) == 0)
+            return false;
+    return true;
+}
+
+static enum hn_status set_objective(const struct hn_plan *plan, struct hn_record *record,
+                                    struct hn_error *err)
+{
+    double value = record->timing.median_us;
+    enum hn_front_by by;
+    if (hn_plan_weighs(plan, &by)) {
+        value = hn_front_objective(record, by);
+    } else if (plan->objective != NULL && strcmp(plan->objective, "time") != 0) {
+        const struct hn_value *metric = hn_bindings_get(&record->metrics, plan->objective);
+        if (metric == NULL)
+            return hn_fail(err, HN_ECONFIG, "objective '%s' is no metric", plan->objective);
+        value = hn_value_number(metric);
+    }
+    if (record->outcome != HN_OUTCOME_SKIPPED)
+        record->objective = plan->maximize ? -value : value;
+    return HN_OK;
+}
+
+enum hn_status hn_metrics_evaluate(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                   struct hn_record *record, struct hn_error *err)
+{
+    struct hn_value *values = NULL;
+    enum hn_status status = hn_plan_values(plan, problem, &record->point, &values, err);
+    if (status != HN_OK)
+        return status;
+    size_t slot = hn_plan_slot_count(plan);
+    values[slot++] = hn_real(record->timing.median_us);
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        if (plan->arguments[i].role != HN_ROLE_METRIC)
+            continue;
+        const struct hn_value *mean = hn_bindings_get(&record->metrics, plan->arguments[i].name);
+        values[slot++] = hn_real(mean != NULL ? hn_value_number(mean) : (double)NAN);
+    }
+    status = evaluate_metrics(plan, values, slot, record, err);
+    free(values);
+    return status == HN_OK ? set_objective(plan, record, err) : status;
 }

@@ -5,9 +5,50 @@
 #include "cache/record/front.h"
 #include "cache/record/record.h"
 #include "runtime/device/device.h"
-#include "runtime/plan/launch_step.h"
+#include "runtime/plan/plan.h"
 
-struct hn_flow;
+/* A window with all expressions evaluated. */
+struct hn_l2_window {
+    int64_t bytes;         /* from the buffer's beginning; 0: no window */
+    double hit_ratio;      /* 1 */
+    enum hn_access hit;    /* persisting */
+    enum hn_access miss;   /* streaming; never persisting */
+    int64_t set_aside;     /* bytes of the L2 cache for persisting accesses; 0: none */
+};
+
+/* HN_EVALUE for a part without a value, or with one that is no number or no property. */
+enum hn_status hn_l2_window_evaluate(const struct hn_window_plan *plan, const struct hn_value *values,
+                                     struct hn_l2_window *window, struct hn_error *err);
+
+/* Whether it makes a difference to a launch. */
+bool hn_l2_window_counts(const struct hn_l2_window *window);
+/* " window 20971520 0.6 persisting streaming 31457280"; nothing where it makes no difference. */
+void hn_l2_window_append(struct hn_text *text, const struct hn_l2_window *window);
+
+/* One kernel launch, with all expressions evaluated. */
+struct hn_launch_step {
+    const struct hn_step *step; /* borrowed from the plan */
+    int64_t grid[3];
+    int64_t block[3];
+    int64_t cluster[3];
+    int64_t shared_bytes; /* dynamic */
+    int64_t carveout;     /* percent; HN_NO_CARVEOUT: as the driver likes */
+    bool cooperative;
+    bool programmatic; /* it may begin before the step before it has ended */
+    struct hn_l2_window window;
+};
+
+#define HN_NO_CARVEOUT (-1)
+/* Blocks of the largest cluster; from HN_PORTABLE_CLUSTER on a kernel has to be allowed it. */
+#define HN_MAX_CLUSTER 16
+#define HN_PORTABLE_CLUSTER 8
+
+/* Whether its blocks are launched in clusters of more than one. */
+bool hn_launch_step_has_clusters(const struct hn_launch_step *step);
+
+/* A step for these values of the plan's names. */
+enum hn_status hn_launch_evaluate_step(const struct hn_step *step, const struct hn_value *values,
+                                       struct hn_launch_step *launch, struct hn_error *err);
 
 /* A tensor map with all expressions evaluated. */
 struct hn_tensor {
@@ -41,12 +82,58 @@ enum hn_status hn_argument_evaluate_tensor(const struct hn_argument *argument, c
                                            const struct hn_value *values, struct hn_tensor *tensor,
                                            struct hn_error *err);
 
+/* A plan's pipeline for one point of one problem: its chunks, with the launches of each. */
+
+#define HN_MAX_STREAMS 32
+#define HN_MAX_CHUNKS 4096
+
+/* The units begin to begin + count - 1 of the extent. */
+struct hn_chunk {
+    int64_t begin;
+    int64_t count;
+    struct hn_launch_step *steps; /* as many as the launch has */
+};
+
+struct hn_flow {
+    const struct hn_pipeline *pipeline; /* borrowed from the plan */
+    int64_t over;
+    int64_t halo;
+    int64_t padding;
+    int64_t pieces;
+    size_t streams;
+    enum hn_order order;
+    enum hn_host_memory host_memory;
+    struct hn_chunk *chunks;
+    size_t chunk_count;
+    bool *copies; /* one a step that copies: whether it does */
+    char why[256]; /* why it can not be: then there are no chunks; "" */
+};
+
+/* values: of the plan's names for the point, whose chunk names it changes and sets back. sequential: one chunk in one
+ * stream. steps: of the whole extent. *flow is the caller's also after a failure. HN_ECONFIG: an order or kind of host memory that does not exist; HN_EVALUE. */
+enum hn_status hn_flow_make(const struct hn_plan *plan, struct hn_value *values, bool sequential,
+                            const struct hn_launch_step *steps, size_t step_count, struct hn_flow **flow,
+                            struct hn_error *err);
+void hn_flow_destroy(struct hn_flow *flow);
+
+/* Units of an argument that is cut: `over`, and the padding where it has one. */
+int64_t hn_flow_units(const struct hn_flow *flow, size_t argument);
+/* The units of an argument that a chunk uploads, from..to - 1: each is in the upload of one chunk. */
+void hn_flow_upload_range(const struct hn_flow *flow, size_t argument, size_t chunk, int64_t *from, int64_t *to);
+/* Whether chunks read what others upload, in other streams. */
+bool hn_flow_shares_uploads(const struct hn_flow *flow);
+/* Whether a chunk's kernels may read what an earlier chunk uploads; then so they may of all between the two. */
+bool hn_flow_needs_upload(const struct hn_flow *flow, size_t chunk, size_t earlier);
+
+/* "4 chunks in 2 streams, depth_first, pinned" */
+void hn_flow_describe(const struct hn_flow *flow, char *text, size_t size);
+
 /* A plan's launches for one point of one problem, with all expressions evaluated: those steps whose condition holds.
  * Owns steps, flow and tensors. With a pipeline the steps are those of the whole extent, and its chunks have their own. */
 struct hn_launch {
     struct hn_launch_step *steps;
     size_t step_count;
-    struct hn_flow *flow; /* runtime/plan/flow.h; NULL: no pipeline */
+    struct hn_flow *flow; /* NULL: no pipeline */
     struct hn_tensor *tensors; /* the tensor maps that steps take */
     size_t tensor_count;
 };
@@ -57,9 +144,10 @@ bool hn_launch_takes(const struct hn_launch *launch, size_t argument);
 /* HN_EVALUE or HN_ECONFIG when an expression has no integral value. */
 enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindings *problem,
                               const struct hn_bindings *point, struct hn_launch *launch, struct hn_error *err);
-/* The same in one chunk and one stream. */
-enum hn_status hn_launch_make_sequential(const struct hn_plan *plan, const struct hn_bindings *problem,
-                                         const struct hn_bindings *point, struct hn_launch *launch, struct hn_error *err);
+/* The same with so many clusters that run at once (0: as if any number did), or in one chunk and one stream. */
+enum hn_status hn_launch_make_as(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                 const struct hn_bindings *point, int64_t clusters, bool sequential,
+                                 struct hn_launch *launch, struct hn_error *err);
 void hn_launch_finish(struct hn_launch *launch);
 /* One step of the reference, the same way. */
 enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_step *step,
@@ -81,10 +169,6 @@ enum hn_status hn_launch_make_checked(const struct hn_plan *plan, const struct h
  * value, the record is an invalid launch. */
 void hn_launch_fit_clusters(const struct hn_plan *plan, const struct hn_device *device, struct hn_value *values, int64_t clusters,
                             struct hn_launch_step *step, struct hn_record *record);
-/* Evaluates a launch with the clusters that a record says run at once. */
-enum hn_status hn_launch_make_recorded(const struct hn_plan *plan, const struct hn_bindings *problem,
-                                       const struct hn_record *record, struct hn_launch *launch, struct hn_error *err);
-
 /* Whether a point can be launched for a problem: constraints and the device's limits allow it. Then the launch is the caller's, and so
  * are the values that it was made with, where `values` is not NULL. */
 bool hn_launch_try(const struct hn_plan *plan, const struct hn_device *device, const struct hn_bindings *problem,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/plan/launch_program.h"
-
 #include <stdlib.h>
+
+#include "runtime/plan/launch_program.h"
 
 struct maker {
     struct hn_launch_program *made;

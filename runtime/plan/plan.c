@@ -35,15 +35,6 @@ static void free_strings(char **strings, size_t count)
     free(strings);
 }
 
-enum hn_status hn_step_applies(const struct hn_step *step, const struct hn_value *values,
-                               bool *applies, struct hn_error *err)
-{
-    struct hn_evaluation evaluation = {values, err, HN_OK};
-    *applies = true;
-    hn_evaluate_truth(&evaluation, step->condition, applies);
-    return evaluation.status;
-}
-
 void hn_reference_finish(struct hn_reference *reference)
 {
     hn_fields_finish(&hn_reference_structure, reference);
@@ -90,7 +81,7 @@ char *hn_plan_signature(const struct hn_plan *plan)
         char type[HN_TYPE_SIZE];
         hn_argument_format_type(argument, type);
         hn_text_printf(&text, "%s%s:%s:%s", i == 0 ? "" : ",", argument->name, type,
-                       hn_role_name(argument->role));
+                       hn_role_names[argument->role]);
     }
     return hn_text_take(&text);
 }
@@ -127,7 +118,6 @@ size_t hn_plan_source(const struct hn_plan *plan, size_t argument)
  * before there was such a parameter, takes the default. */
 bool hn_plan_freezes(const struct hn_plan *plan, const struct hn_bindings *point)
 {
-    struct hn_value holds = hn_boolean(true);
     if (plan->freeze_if == NULL || point == NULL)
         return true;
     struct hn_value *values = calloc(hn_plan_slot_count(plan) + 1, sizeof *values);
@@ -137,10 +127,9 @@ bool hn_plan_freezes(const struct hn_plan *plan, const struct hn_bindings *point
             value = hn_bindings_get(&plan->defaults, plan->names[i]);
         values[i] = value == NULL ? hn_integer(0) : *value;
     }
-    bool known =
-        values != NULL && hn_expression_evaluate(plan->freeze_if, values, &holds, NULL) == HN_OK;
+    bool freezes = values == NULL || hn_expression_truth(plan->freeze_if, values) != HN_FALSE;
     free(values);
-    return !known || hn_value_truth(&holds);
+    return freezes;
 }
 
 bool hn_plan_is_frozen(const struct hn_plan *plan, const struct hn_bindings *point,
@@ -307,18 +296,6 @@ static void bind(void *context, struct hn_expression *expression, const struct h
         *binder->failed = expression;
 }
 
-static size_t count_words(const struct hn_plan *plan)
-{
-    size_t count = HN_ACCESS_COUNT;
-    if (plan->pipeline != NULL)
-        count += HN_ORDER_COUNT + HN_HOST_MEMORY_COUNT;
-    if (hn_plan_has_role(plan, HN_ROLE_TENSOR_MAP))
-        count += HN_TENSOR_FILL_COUNT;
-    for (size_t i = 0; i < plan->word_list_count; i++)
-        count += plan->word_lists[i].count;
-    return count;
-}
-
 /* All names in slot order: the plan's, pitches, time_us, metric arguments, metrics. Returns how
  * many come before the metrics. */
 static size_t collect_names(const struct hn_plan *plan, const char **names)
@@ -339,40 +316,48 @@ static size_t collect_names(const struct hn_plan *plan, const char **names)
     return count;
 }
 
-/* Those of a window or a tensor map may stand in no list of the config. */
-static void collect_words(const struct hn_plan *plan, const char **words)
+static size_t add_words(const char **words, size_t count, const char *const *more,
+                        size_t more_count)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < HN_ACCESS_COUNT; i++)
-        words[count++] = hn_access_names[i];
+    for (size_t i = 0; i < more_count; i++)
+        words[count++] = more[i];
+    return count;
+}
+
+/* Those of a window or a tensor map may stand in no list of the config. */
+static size_t collect_words(const struct hn_plan *plan, const char **words)
+{
+    size_t count = add_words(words, 0, hn_access_names, HN_ACCESS_COUNT);
     for (size_t i = 0; i < plan->word_list_count; i++)
-        for (size_t w = 0; w < plan->word_lists[i].count; w++)
-            words[count++] = plan->word_lists[i].words[w];
-    for (size_t i = 0; plan->pipeline != NULL && i < HN_ORDER_COUNT; i++)
-        words[count++] = hn_order_names[i];
-    for (size_t i = 0; plan->pipeline != NULL && i < HN_HOST_MEMORY_COUNT; i++)
-        words[count++] = hn_host_memory_names[i];
-    bool mapped = hn_plan_has_role(plan, HN_ROLE_TENSOR_MAP);
-    for (size_t i = 0; mapped && i < HN_TENSOR_FILL_COUNT; i++)
-        words[count++] = hn_tensor_fills[i];
+        count = add_words(words, count, (const char *const *)plan->word_lists[i].words,
+                          plan->word_lists[i].count);
+    if (plan->pipeline != NULL) {
+        count = add_words(words, count, hn_order_names, HN_ORDER_COUNT);
+        count = add_words(words, count, hn_host_memory_names, HN_HOST_MEMORY_COUNT);
+    }
+    return hn_plan_has_role(plan, HN_ROLE_TENSOR_MAP)
+               ? add_words(words, count, hn_tensor_fills, HN_TENSOR_FILL_COUNT)
+               : count;
 }
 
 enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **failed,
                             struct hn_error *err)
 {
     size_t most = hn_plan_slot_count(plan) + 1 + plan->argument_count + plan->metric_count;
-    size_t word_count = count_words(plan);
+    size_t most_words =
+        HN_ACCESS_COUNT + HN_ORDER_COUNT + HN_HOST_MEMORY_COUNT + HN_TENSOR_FILL_COUNT;
+    for (size_t i = 0; i < plan->word_list_count; i++)
+        most_words += plan->word_lists[i].count;
     const char **names = calloc(most, sizeof *names);
-    const char **words = calloc(word_count + 1, sizeof *words);
+    const char **words = calloc(most_words, sizeof *words);
     struct binder binder = {.plan = plan, .failed = failed, .err = err};
     if (names == NULL || words == NULL) {
         binder.status = hn_fail_memory(err);
         goto free_names;
     }
     binder.before_metrics = collect_names(plan, names);
-    collect_words(plan, words);
     binder.names = names;
-    binder.scope = (struct hn_scope){names, 0, words, word_count};
+    binder.scope = (struct hn_scope){names, 0, words, collect_words(plan, words)};
     hn_expressions_walk(&hn_plan_structure, plan, bind, &binder);
 
 free_names:
@@ -530,11 +515,8 @@ bool hn_plan_has_role(const struct hn_plan *plan, enum hn_role role)
 bool hn_plan_allows_values(const struct hn_plan *plan, const struct hn_value *values)
 {
     bool allows = true;
-    for (size_t i = 0; allows && i < plan->constraint_count; i++) {
-        struct hn_value holds = hn_boolean(false);
-        allows = hn_expression_evaluate(plan->constraints[i], values, &holds, NULL) == HN_OK &&
-                 hn_value_truth(&holds);
-    }
+    for (size_t i = 0; allows && i < plan->constraint_count; i++)
+        allows = hn_expression_truth(plan->constraints[i], values) == HN_TRUE;
     return allows;
 }
 
@@ -551,10 +533,8 @@ enum hn_status hn_plan_allows(const struct hn_plan *plan, const struct hn_bindin
 static bool is_for(const struct hn_plan *plan, const struct hn_default *other,
                    const struct hn_value *values, const struct hn_bindings *problem)
 {
-    struct hn_value holds = hn_boolean(false);
     bool allowed = false;
-    return hn_expression_evaluate(other->condition, values, &holds, NULL) == HN_OK &&
-           hn_value_truth(&holds) &&
+    return hn_expression_truth(other->condition, values) == HN_TRUE &&
            hn_plan_allows(plan, problem, &other->point, &allowed, NULL) == HN_OK && allowed;
 }
 

@@ -67,10 +67,6 @@ struct hn_step {
     size_t argument_count;
 };
 
-/* Whether it is launched for these values of the plan's names. */
-enum hn_status hn_step_applies(const struct hn_step *step, const struct hn_value *values, bool *applies,
-                               struct hn_error *err);
-
 /* A compile option, given where the condition holds (NULL: always). {expression} in the text is replaced. */
 struct hn_option {
     struct hn_expression *condition;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/plan/flow.h"
+#include "runtime/plan/launch.h"
 
 #include "bench_fixture.h"
 #include "tests/unit/unit.h"

@@ -173,7 +173,7 @@ static void read_role(struct hn_config_reader *reader, const struct hn_yaml *nod
     for (enum hn_role role = 0; role < HN_ROLE_COUNT; role++) {
         if (!is_written(role, symbol))
             continue;
-        names[count] = hn_role_name(role);
+        names[count] = hn_role_names[role];
         roles[count++] = role;
     }
     enum hn_role role = roles[hn_config_read_choice(
@@ -405,8 +405,8 @@ static void read_argument(struct hn_config_reader *reader, const struct hn_yaml 
         hn_config_broken_rule(reader, node, hn_argument_structure.rules, argument);
     if (broken != NULL)
         hn_config_fail(reader, hn_yaml_get(node, broken->key)->key,
-                       "found '%s' for role %s; only %s", broken->key, hn_role_name(argument->role),
-                       broken->why);
+                       "found '%s' for role %s; only %s", broken->key,
+                       hn_role_names[argument->role], broken->why);
     if (hn_argument_is_filled(argument))
         complete_fill(reader, node, argument);
     if (argument->shape.width != NULL && !hn_failed(reader->err))
@@ -610,7 +610,7 @@ void hn_config_check_fill(struct hn_config_reader *reader, const struct hn_argum
         status != HN_ECONFIG && (fill->expressions[0] != NULL || fill->expressions[1] != NULL);
     if (status != HN_OK)
         hn_config_fail(reader, node, "found '%s', %s%s%s%s",
-                       node->text == NULL ? hn_fill_kind_name(fill->kind) : node->text,
-                       reason.message, evaluated ? " (at the default point: " : "",
-                       evaluated ? where : "", evaluated ? ")" : "");
+                       node->text == NULL ? hn_fill_names[fill->kind] : node->text, reason.message,
+                       evaluated ? " (at the default point: " : "", evaluated ? where : "",
+                       evaluated ? ")" : "");
 }

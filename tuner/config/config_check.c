@@ -264,7 +264,7 @@ static void try_step(struct trial *trial, struct hn_step *step)
     struct hn_error reason = {0};
     struct hn_l2_window window;
     bool applies = false;
-    if (hn_step_applies(step, trial->values, &applies, &reason) != HN_OK)
+    if (hn_expression_holds(step->condition, trial->values, &applies, &reason) != HN_OK)
         fail_trial(trial, step->condition, reason.message);
     if (!applies)
         return;
@@ -302,7 +302,7 @@ static void try_argument(struct trial *trial, const struct hn_argument *argument
 {
     struct hn_error reason = {0};
     bool applies = false;
-    if (hn_argument_applies(argument, trial->values, &applies, &reason) != HN_OK)
+    if (hn_expression_holds(argument->condition, trial->values, &applies, &reason) != HN_OK)
         fail_trial(trial, argument->condition, reason.message);
     if (!applies || argument->from != NULL)
         return;

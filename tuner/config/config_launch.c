@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/plan/flow.h"
 #include "runtime/plan/launch.h"
 #include "tuner/config/config_parts.h"
 
@@ -189,7 +188,7 @@ static void check_part(struct hn_config_reader *reader, const struct hn_yaml *no
     }
     if (part->role != HN_ROLE_COUNT && role != part->role && role != HN_ROLE_INOUT)
         hn_config_fail(reader, node, "'%s' is %s; only %s and inout can be %sed", node->text,
-                       hn_role_name(role), hn_role_name(part->role), part->key);
+                       hn_role_names[role], hn_role_names[part->role], part->key);
 }
 
 static void read_part(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
@@ -430,7 +429,7 @@ static void read_files(struct hn_config_reader *reader, const struct hn_yaml *no
         if (!hn_failed(reader->err) && !hn_argument_is_compared(&plan->arguments[argument]))
             hn_config_fail(reader, item->key,
                            "'%s' has role %s; only output and inout are compared", item->key->text,
-                           hn_role_name(plan->arguments[argument].role));
+                           hn_role_names[plan->arguments[argument].role]);
         hn_config_read_path(reader, item, "the path of a data file", &path);
         if (path != NULL)
             hn_reference_add_file(&plan->reference, argument, path, reader->err);

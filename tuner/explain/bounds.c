@@ -119,7 +119,8 @@ static void find_launch(const struct hn_task *task, const struct hn_device *devi
     bounds->resources = record->resources;
     bounds->occupancy = record->resources.occupancy;
     if (!record->resources.known || device->warp_size == 0 || task->plan->pipeline != NULL ||
-        hn_launch_make_recorded(task->plan, task->problem, record, &launch, NULL) != HN_OK)
+        hn_launch_make_as(task->plan, task->problem, &record->point, record->active_clusters, false,
+                          &launch, NULL) != HN_OK)
         return;
     if (launch.step_count > 0) {
         const struct hn_launch_step *step = largest_step(&launch);

@@ -211,8 +211,8 @@ static void append_entries(const struct hn_export_writer *writer,
     for (size_t i = 0; i < plan->step_count; i++) {
         bool applies = false;
         const struct hn_step *step = &plan->steps[i];
-        if (hn_step_applies(step, writer->codes[item->config].values, &applies, writer->err) !=
-            HN_OK)
+        if (hn_expression_holds(step->condition, writer->codes[item->config].values, &applies,
+                                writer->err) != HN_OK)
             return;
         bool may_apply = !applies && hn_plan_problem_used(plan, step->condition) != NULL &&
                          hn_text_is_word(step->entry);

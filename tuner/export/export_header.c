@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "runtime/compile/source.h"
-#include "runtime/plan/flow.h"
 #include "runtime/plan/launch.h"
 #include "tuner/export/export_parts.h"
 #include "tuner/report/format.h"
@@ -372,7 +371,7 @@ static void append_buffer(const struct hn_export *export, const struct hn_argume
         hn_text_printf(text, ", %s_pitch bytes apart", argument->name);
     if (argument->align != NULL)
         hn_text_printf(text, ", at a multiple of %s bytes", hn_expression_text(argument->align));
-    hn_text_printf(text, " (%s%s)\n", hn_role_name(argument->role),
+    hn_text_printf(text, " (%s%s)\n", hn_role_names[argument->role],
                    argument->role != HN_ROLE_COUNTER ? ""
                    : argument->zero == HN_ZERO_ONCE
                        ? ": zero before the first call, which all leave so"

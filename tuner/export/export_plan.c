@@ -285,7 +285,7 @@ static bool set_types(const struct hn_plan *plan, const char *signature, json_t 
 {
     for (size_t i = 0; i < plan->argument_count; i++) {
         const struct hn_argument *argument = &plan->arguments[i];
-        const char *role = hn_role_name(argument->role);
+        const char *role = hn_role_names[argument->role];
         size_t name = strlen(argument->name), length = strcspn(signature, ",");
         if (length < name + strlen(role) + 2 || memcmp(signature, argument->name, name) != 0 ||
             signature[name] != ':')

@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "runtime/compile/signature.h"
 #include "runtime/device/device.h"
-#include "runtime/plan/flow.h"
 #include "runtime/plan/launch.h"
 #include "tuner/init/find_kernels.h"
 #include "tuner/session/task.h"
@@ -223,7 +222,7 @@ static enum hn_status append_arguments(struct hn_text *text, const struct hn_tas
             argument->count != NULL ? argument->count : argument->value;
         struct hn_value value = hn_boolean(true);
         bool applies = false;
-        status = hn_argument_applies(argument, values, &applies, err);
+        status = hn_expression_holds(argument->condition, values, &applies, err);
         if (status == HN_OK && applies && expression != NULL)
             status = hn_expression_evaluate(expression, values, &value, err);
         if (status == HN_OK) {

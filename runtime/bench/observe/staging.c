@@ -120,8 +120,8 @@ static void run(void *own, struct hn_variant *variant, double asked, struct hn_r
     struct times times = {0};
     (void)asked;
     if (variant->launch.flow == NULL ||
-        hn_launch_make_sequential(bench->plan, bench->problem, &record->point, &launch_of_parts,
-                                  err) != HN_OK)
+        hn_launch_make_as(bench->plan, bench->problem, &record->point, 0, true, &launch_of_parts,
+                          err) != HN_OK)
         return;
     hn_record_init(&parts);
     /* What is refused in one chunk has no such parts. */
