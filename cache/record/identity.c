@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/schema.h"
+
 bool hn_device_identity_equal(const struct hn_device_identity *a,
                               const struct hn_device_identity *b)
 {
@@ -159,6 +161,6 @@ char *hn_origin_text(const struct hn_origin *origin)
 
 json_t *hn_origin_to_json(const struct hn_origin *origin)
 {
-    return json_pack("{s:s, s:s, s:f}", "machine", origin->machine, "source", origin->source,
-                     "imported", origin->imported);
+    return json_pack("{s:s, s:o, s:f}", "machine", origin->machine, "source",
+                     hn_string_to_json(origin->source), "imported", origin->imported);
 }

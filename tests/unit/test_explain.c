@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 #include "tests/unit/unit.h"
-#include "tuner/explain/common.h"
 #include "tuner/explain/effects.h"
-#include "tuner/explain/forest.h"
 #include "tuner/report/edges.h"
 
 static void assert_near(double found, double expected, double tolerance)

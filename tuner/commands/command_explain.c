@@ -206,7 +206,6 @@ static void show(struct explain *explain, const struct hn_task *task,
 {
     struct hn_roofs roofs;
     struct hn_error ignored;
-    struct hn_explanation explanation;
     bool known =
         explain->store != NULL &&
         hn_store_get_roofs(explain->store, &task->identity.device, NULL, &roofs, &ignored) == HN_OK;
@@ -230,16 +229,14 @@ static void show(struct explain *explain, const struct hn_task *task,
         .measure = hn_follow_up(&options, "device --measure", NULL, lines[3]),
         .compiler = &compiler,
     };
-    hn_explain(&input, &explanation);
-    if (explain->options->json) {
-        json_array_append_new(explain->results, hn_needed(hn_explanation_to_json(&explanation)));
-    } else {
+    json_t *document = hn_explain(&input);
+    if (!explain->options->json) {
         fputs(explain->found > 0 ? "\n" : "", stdout);
-        hn_explanation_print(&explanation, stdout);
+        hn_render(document, hn_explain_views, stdout);
     }
     explain->found++;
-    explain->explained += explanation.evidence.best != SIZE_MAX;
-    hn_explanation_finish(&explanation);
+    explain->explained += !json_is_null(json_object_get(document, "best"));
+    json_array_append_new(explain->results, document);
 }
 
 static enum hn_status show_recording(struct explain *explain, struct hn_task *task,

@@ -3,18 +3,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "cache/record/record_json.h"
+#include "runtime/bench/arena.h"
 #include "runtime/bench/observe/observers.h"
 #include "runtime/bench/support.h"
 #include "runtime/compile/compile.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/output.h"
-#include "tuner/commands/run_document.h"
-#include "tuner/commands/run_judge.h"
 #include "tuner/report/findings.h"
 #include "tuner/report/format.h"
 #include "tuner/report/staging.h"
+#include "tuner/report/summary.h"
 #include "tuner/workers/turn.h"
 
 /* All in one process, with no worker between: what a profiler or compute-sanitizer is to see. */
@@ -129,6 +130,72 @@ static enum hn_status weigh(const struct once *once, struct hn_bench *bench,
     return status;
 }
 
+static const double repeat_ms = 50;
+
+/* Holds the trial of a suspect in this process (runtime/bench/trial.h), and puts into the record
+ * how it ended. */
+static enum hn_status try_suspect(struct hn_bench *bench, const struct hn_image *image,
+                                  struct hn_record *record, struct hn_error *err)
+{
+    const struct hn_bench_request request = {.trial = record->suspicion};
+    if (record->outcome != HN_OUTCOME_OK || record->suspicion < HN_SUSPICION_CHECKED)
+        return HN_OK;
+    return hn_bench_evaluate(bench, image, &request, record, err);
+}
+
+/* On a second seed, which nobody could prepare for; files say what is right for one seed only. */
+static enum hn_status verify_again(struct hn_bench *bench, const struct hn_plan *plan,
+                                   const struct hn_image *image, struct hn_record *record,
+                                   struct hn_error *err)
+{
+    bool one_seed = plan->reference.kind == HN_REFERENCE_FILES;
+    const struct hn_bench_request request = {
+        .verify = true, .observe = "audit", .repeat_ms = repeat_ms};
+    struct hn_record again;
+    struct hn_random secret;
+    uint64_t seed = 0;
+    hn_record_init(&again);
+    enum hn_status status = hn_bindings_copy(&again.point, &record->point, err);
+    if (status == HN_OK)
+        status = hn_random_seed_secretly(&secret, err);
+    if (status == HN_OK && !one_seed) {
+        seed = hn_random_below(&secret, INT64_MAX); /* as --seed takes it */
+        status = hn_bench_reseed(bench, seed, err);
+    }
+    if (status == HN_OK)
+        status = hn_bench_evaluate(bench, image, &request, &again, err);
+    if (status == HN_OK)
+        status = try_suspect(bench, image, &again, err);
+    if (status == HN_OK && again.outcome != HN_OUTCOME_OK && one_seed)
+        hn_record_fail(record, again.outcome, "%s (when it was launched again)",
+                       again.message == NULL ? "no message" : again.message);
+    else if (status == HN_OK && again.outcome != HN_OUTCOME_OK)
+        hn_record_fail(record, again.outcome, "%s (on the second seed, %llu)",
+                       again.message == NULL ? "no message" : again.message,
+                       (unsigned long long)seed);
+    record->verdict.seeds += status == HN_OK && again.outcome == HN_OUTCOME_OK && !one_seed;
+    record->verdict.launches += again.verdict.launches;
+    hn_record_finish(&again);
+    return status;
+}
+
+/* What --json asks of a point that was verified and measured, as `hone tune` does of its finalists:
+ * it runs beside its reference, and is verified on a seed that is drawn, audited and repeated. What
+ * fails becomes the record's outcome. */
+static enum hn_status judge(struct hn_bench *bench, const struct hn_plan *plan,
+                            const struct hn_image *image, struct hn_record *record,
+                            struct hn_beside *beside, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    if (hn_beside_obstacle(plan) == NULL)
+        status = hn_bench_beside(bench, image, record, beside, err);
+    if (status == HN_OK)
+        status = try_suspect(bench, image, record, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
+        status = verify_again(bench, plan, image, record, err);
+    return status;
+}
+
 static enum hn_status work(struct once *once, const struct hn_task *task, struct hn_bench *bench,
                            const struct hn_image *image, struct hn_record *record,
                            struct hn_beside *beside, struct hn_error *err)
@@ -141,11 +208,11 @@ static enum hn_status work(struct once *once, const struct hn_task *task, struct
         snprintf(request.observe, sizeof request.observe, "staging,%s", once->options->observe);
     enum hn_status status = hn_bench_evaluate(bench, image, &request, record, err);
     if (status == HN_OK)
-        status = hn_run_try(bench, image, record, err);
+        status = try_suspect(bench, image, record, err);
     if (status == HN_OK && record->timing.sample_count > 0 && record->outcome == HN_OUTCOME_OK)
         status = hn_metrics_evaluate(task->plan, task->problem, record, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK && is_judged(once))
-        status = hn_run_judge(bench, task->plan, image, record, beside, err);
+        status = judge(bench, task->plan, image, record, beside, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK && once->options->counters)
         status = count(once, bench, image, record, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK && once->options->energy_s > 0)
@@ -192,95 +259,164 @@ static enum hn_status evaluate(struct once *once, const struct hn_task *task,
     return status;
 }
 
-/* What those saw who were asked for by name. */
-static void print_observed(const char *observe, const struct hn_bindings *observed)
+/* One problem: what came of the point, beside the reference and on a device in which health. */
+struct result {
+    const struct once *once;
+    const struct hn_task *task;
+    const struct hn_record *record;
+    const struct hn_beside *beside;
+    const struct hn_health *health;
+};
+
+static const struct hn_view views[] = {
+    {.line = "{kernel} [{problem}: ][{point}]"},
+    {.line = "  outcome      {outcome}[: {message}]"},
+    {.line = "  verified     max error {verified.max_error:.3g}, tolerance {verified.tolerance:.3g}"
+             "[{?verified.kind=self-verified} (self-verified)]{?!verified.kind=unverified}"},
+    {.line = "  time         {record.timing:timing} ({record.timing.samples_us+0:.0f} samples, "
+             "{regime:regime})[, {merit}]"},
+    {.line = "  conditions   {conditions}"},
+    {.line =
+         "  energy       {record.energy.joules:energy} ±{record.energy.spread:.2%} a launch, at "
+         "{record.energy.power_w:.0f} W; {record.energy.windows:.0f} windows of "
+         "{record.energy.seconds/record.energy.windows:.1f} s; the idle GPU takes "
+         "{record.energy.idle_w:.0f} W{?record.energy.windows}"},
+    HN_STAGING_VIEWS("record", "  pipeline     "),
+    {.line =
+         "  resources    {record.resources.registers} registers, "
+         "{record.resources.shared_bytes+record.resources.dynamic_shared_bytes:.0f} B shared, "
+         "{record.resources.spill_store_bytes+record.resources.spill_load_bytes:.0f} B spilled, "
+         "occupancy {record.resources.occupancy:percent}"},
+    {.line = "  warnings     {record.resources.warnings}"},
+    {.at = "observed.*", .line = "  {@:<28} {:.6g}"},
+    {.line = "  no counters  {no_counters}"},
+    {.line = "  bound by     {record.counted.bound}"},
+    HN_FINDINGS_VIEWS("record", "               ", 0),
+    {.at = "record.counters.*", .line = "  {@:<28} {:.6g}"},
+    {NULL},
+};
+
+static json_t *interval_to_json(const struct hn_interval *interval, const char *const names[3])
 {
+    return json_pack("{sf sf sf}", names[0], interval->median, names[1], interval->low, names[2],
+                     interval->high);
+}
+
+/* The point beside its reference, or why there is no speedup. */
+static json_t *times_to_json(const struct result *result)
+{
+    static const char *const in_us[] = {"median_us", "low_us", "high_us"};
+    static const char *const as_ratio[] = {"median", "low", "high"};
+    const struct hn_beside *beside = result->beside;
+    const char *obstacle = hn_beside_obstacle(result->task->plan);
+    if (beside->rounds > 0)
+        return json_pack("{s{so so si} so sn}", "times", "variant",
+                         interval_to_json(&beside->variant_us, in_us), "reference",
+                         interval_to_json(&beside->reference_us, in_us), "rounds", beside->rounds,
+                         "speedup", interval_to_json(&beside->speedup, as_ratio), "no_speedup");
+    return json_pack("{sn sn ss}", "times", "speedup", "no_speedup",
+                     result->record->outcome != HN_OUTCOME_OK ? "the variant is not valid"
+                     : result->once->options->verify_only
+                         ? "no times were asked for (--verify-only)"
+                     : obstacle != NULL ? obstacle
+                                        : "no round was finished");
+}
+
+/* What only people read. */
+static void add_words(const struct result *result, json_t *json)
+{
+    const struct hn_record *record = result->record;
+    const char *observe = result->once->options->observe;
+    const struct hn_bindings *observed = &record->observed;
+    char merit[HN_FORMAT_SIZE];
+    struct hn_text conditions = {0};
+    json_t *seen = json_object();
+    hn_format_merit(result->task->plan, record, merit);
+    hn_conditions_append(&conditions, observed);
+    /* By those observers who were asked for by name. */
     for (size_t i = 0; observe != NULL && i < observed->count; i++) {
         char name[64];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(observed->names[i], "."),
                  observed->names[i]);
         if (hn_bench_asked(observe, name) > 0)
-            printf("  %-28s %.6g\n", observed->names[i], hn_value_number(&observed->values[i]));
+            json_object_set_new(seen, observed->names[i], hn_value_to_json(&observed->values[i]));
     }
+    json_object_update_new(json, json_pack("{ss ss ss* so}", "kernel", result->task->plan->kernel,
+                                           "merit", merit, "conditions", conditions.data,
+                                           "observed", seen));
+    hn_text_finish(&conditions);
 }
 
-static void print_counters(const struct once *once, const struct hn_record *record)
+static json_t *result_to_json(const struct result *result)
 {
+    const struct hn_record *record = result->record;
+    const struct hn_timing *timing = &record->timing;
+    const char *no_counters = result->once->no_counters;
+    double max_mhz = (double)result->once->device.clock_khz / 1e3;
     struct hn_findings findings;
-    char bound[128];
-    if (once->no_counters[0] != '\0')
-        printf("  no counters  %s\n", once->no_counters);
-    hn_findings_make(record, NULL, (double)once->device.clock_khz / 1e3, &findings);
-    if (!findings.known)
-        return;
-    hn_findings_bound(&findings, bound, sizeof bound);
-    printf("  bound by     %s\n", bound);
-    hn_findings_print(&findings, record, "               ", SIZE_MAX, stdout);
-    for (int i = 0; i < HN_COUNTER_COUNT; i++) {
-        const struct hn_value *value = hn_bindings_get(&record->observed, hn_counter_names[i]);
-        if (value != NULL)
-            printf("  %-28s %.6g\n", hn_counter_names[i] + HN_COUNTER_GROUP,
-                   hn_value_number(value));
-    }
+    json_t *record_json = hn_needed(hn_record_to_json(record));
+    hn_staging_add_json(record, record_json);
+    hn_findings_make(record, NULL, max_mhz, &findings);
+    if (findings.known)
+        json_object_set_new(record_json, "counted", hn_findings_to_json(&findings));
+    /* What may hold any bytes is text there. */
+    json_t *message = json_object_get(record_json, "message");
+    json_t *verified = json_deep_copy(json_object_get(record_json, "verdict"));
+    /* Whether nothing was written beside the buffers; null where that was not looked at. */
+    json_t *intact = record->outcome == HN_OUTCOME_OK              ? json_true()
+                     : record->outcome == HN_OUTCOME_OUT_OF_BOUNDS ? json_false()
+                                                                   : json_null();
+    json_object_set_new(
+        verified, "guard_zones",
+        json_pack("{sI so}", "bytes", (json_int_t)HN_GUARD_BYTES, "intact", intact));
+    json_t *json = json_pack("{so so ss sO? so ss s{so sf si sb} so}", "problem",
+                             hn_bindings_to_json(result->task->problem), "point",
+                             hn_bindings_to_json(&record->point), "outcome",
+                             hn_outcome_name(record->outcome), "message", message, "verified",
+                             verified, "regime", result->task->identity.regime, "clocks", "sm_mhz",
+                             timing->clock_mhz > 0 ? json_real(timing->clock_mhz) : json_null(),
+                             "max_mhz", max_mhz, "dropped", timing->dropped, "unstable",
+                             timing->unstable, "health", hn_health_to_json(result->health));
+    hn_needed(json);
+    json_object_update_new(json, hn_needed(times_to_json(result)));
+    json_object_set_new(json, "record", record_json);
+    if (no_counters[0] != '\0')
+        json_object_set_new(json, "no_counters", hn_string_to_json(no_counters));
+    add_words(result, json);
+    return json;
 }
 
-static void print_record(const struct hn_task *task, const struct hn_record *record)
+/* The first problem whose point is not valid, else the first. */
+static const json_t *find_telling(const json_t *problems)
 {
-    char time[HN_FORMAT_SIZE];
-    char merit[HN_FORMAT_SIZE];
-    char regime[HN_FORMAT_SIZE];
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_bindings_append(&text, task->problem);
-    hn_text_append(&text, text.length > 0 ? ": " : "");
-    hn_bindings_append(&text, &record->point);
-    printf("%s %s\n", task->plan->kernel, text.data != NULL ? text.data : "");
-    hn_text_finish(&text);
-    printf("  outcome      %s%s%s\n", hn_outcome_name(record->outcome),
-           record->message != NULL ? ": " : "", record->message != NULL ? record->message : "");
-    if (record->verdict.kind != HN_UNVERIFIED)
-        printf("  verified     max error %.3g, tolerance %.3g%s\n", record->verdict.max_error,
-               record->verdict.tolerance,
-               record->verdict.kind == HN_SELF_VERIFIED ? " (self-verified)" : "");
-    if (record->timing.sample_count > 0) {
-        hn_format_timing(&record->timing, time);
-        hn_format_merit(task->plan, record, merit);
-        hn_format_regime(task->identity.regime, regime);
-        printf("  time         %s (%zu samples, %s)%s%s\n", time, record->timing.sample_count,
-               regime, merit[0] != '\0' ? ", " : "", merit);
+    size_t index;
+    const json_t *problem;
+    json_array_foreach(problems, index, problem)
+    {
+        const char *outcome = json_string_value(json_object_get(problem, "outcome"));
+        if (strcmp(outcome, hn_outcome_name(HN_OUTCOME_OK)) != 0)
+            return problem;
     }
-    if (hn_observed_any(&record->observed, "conditions")) {
-        struct hn_text conditions;
-        hn_text_init(&conditions);
-        hn_conditions_append(&conditions, &record->observed);
-        printf("  conditions   %s\n", conditions.failed ? "" : conditions.data);
-        hn_text_finish(&conditions);
-    }
-    const struct hn_bindings *observed = &record->observed;
-    double windows = hn_observed(observed, "energy.windows");
-    if (windows > 0) {
-        hn_format_energy(hn_observed(observed, "energy.joules"), merit);
-        printf(
-            "  energy       %s ±%.2f%% a launch, at %.0f W; %.0f windows of %.1f s; the idle GPU "
-            "takes %.0f W\n",
-            merit, hn_observed(observed, "energy.spread") * 100,
-            hn_observed(observed, "energy.power_w"), windows,
-            hn_observed(observed, "energy.seconds") / windows,
-            hn_observed(observed, "energy.idle_w"));
-    }
-    hn_staging_print(record, "  pipeline     ", stdout);
-    if (record->resources.known)
-        printf("  resources    %d registers, %lld B shared, %d B spilled, occupancy %d%%\n",
-               record->resources.registers,
-               (long long)hn_resources_shared_bytes(&record->resources),
-               record->resources.spill_store_bytes + record->resources.spill_load_bytes,
-               hn_format_percent(record->resources.occupancy));
-    struct hn_text warnings;
-    hn_text_init(&warnings);
-    hn_warnings_append(&warnings, record->resources.warnings);
-    if (warnings.length > 0)
-        printf("  warnings     %s\n", warnings.data);
-    hn_text_finish(&warnings);
+    return json_array_get(problems, 0);
+}
+
+/* What --json says, for a program that judges kernels by it: docs/formats.md describes it. */
+static json_t *make_document(const struct once *once)
+{
+    enum { FORMAT = 1 };
+    char compiler[16] = "";
+    const struct hn_config *config = once->config;
+    const json_t *telling = find_telling(once->results);
+    const struct hn_device_identity *identity = &once->device.identity;
+    hn_compiler_version(config->plan->compiler, &once->nvrtc, compiler, NULL);
+    return json_pack("{si ss ss sO sO s{ss ss si si ss} s{ss ss ss si} sO}", "format", FORMAT,
+                     "kernel", config->plan->kernel, "config", config->path, "outcome",
+                     json_object_get(telling, "outcome"), "message",
+                     json_object_get(telling, "message"), "device", "name", identity->name, "uuid",
+                     once->device.uuid, "capability", identity->capability, "sm_count",
+                     identity->sm_count, "mig_profile", identity->mig_profile, "versions", "hone",
+                     HONE_VERSION, "driver", once->device.driver, "nvrtc", compiler, "protocol",
+                     HN_MEASURING_PROTOCOL, "problems", once->results);
 }
 
 static enum hn_status run_on_bench(struct once *once, struct hn_task *task, struct hn_bench *bench,
@@ -289,13 +425,7 @@ static enum hn_status run_on_bench(struct once *once, struct hn_task *task, stru
 {
     struct hn_record record;
     struct hn_beside beside = {.rounds = 0};
-    const struct hn_run_result result = {task,
-                                         &once->device,
-                                         &record,
-                                         &beside,
-                                         health,
-                                         !once->options->verify_only,
-                                         once->no_counters};
+    const struct result result = {once, task, &record, &beside, health};
     hn_record_init(&record);
     enum hn_status status = hn_single_point(once->options, task, &record.point, err);
     if (status == HN_OK)
@@ -304,12 +434,11 @@ static enum hn_status run_on_bench(struct once *once, struct hn_task *task, stru
     if (status == HN_OK)
         status = evaluate(once, task, bench, &record, &beside, err);
     hn_health_look(watch, health);
-    if (status == HN_OK && !once->options->json) {
-        print_record(task, &record);
-        print_observed(once->options->observe, &record.observed);
-        print_counters(once, &record);
-    } else if (status == HN_OK) {
-        json_array_append_new(once->results, hn_needed(hn_run_result_to_json(&result)));
+    if (status == HN_OK) {
+        json_t *json = hn_needed(result_to_json(&result));
+        if (!once->options->json)
+            hn_render(json, views, stdout);
+        json_array_append_new(once->results, json);
     }
     once->wrong = once->wrong || (status == HN_OK && record.outcome != HN_OUTCOME_OK);
     hn_record_finish(&record);
@@ -352,7 +481,7 @@ static enum hn_status run_problem(struct once *once, size_t problem, struct hn_e
 
 static enum hn_status print_document(const struct once *once, struct hn_error *err)
 {
-    json_t *document = hn_run_document(once->config, &once->device, &once->nvrtc, once->results);
+    json_t *document = make_document(once);
     enum hn_status status = hn_output_json(document, err);
     json_decref(document);
     return status;

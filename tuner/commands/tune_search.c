@@ -143,52 +143,13 @@ static enum hn_status list_results(const struct sharing *sharing, const struct h
     return status;
 }
 
-/* After TURN_OVER: the best that the other found. *found is false where there is none. */
-static enum hn_status sharing_print(const struct sharing *sharing, const struct hn_task *task,
-                                    bool *found, struct hn_error *err)
-{
-    struct hn_text text;
-    struct hn_tuned_list list;
-    const struct hn_tuned *tuned;
-    enum hn_status status = list_results(sharing, task, &list, &tuned, err);
-    if (status != HN_OK)
-        return status;
-    *found = tuned != NULL;
-    char *problem = hn_cache_problem_text(&task->identity.problem);
-    hn_text_init(&text);
-    hn_text_printf(&text, "%s (%s) on %s was tuned on %s meanwhile, ", task->identity.kernel,
-                   problem == NULL ? "" : problem, task->identity.device.name,
-                   sharing->holder.machine);
-    if (tuned != NULL) {
-        hn_text_printf(&text, "best %.4g us: ", tuned->best.timing.median_us);
-        hn_bindings_append(&text, &tuned->best.point);
-    } else {
-        hn_text_append(&text, "without a valid variant");
-    }
-    puts(text.data);
-    hn_text_finish(&text);
-    free(problem);
-    hn_tuned_list_free(&list);
-    return status;
-}
-
-static enum hn_status sharing_to_json(const struct sharing *sharing, const struct hn_task *task,
-                                      json_t **json, bool *found, struct hn_error *err)
-{
-    struct hn_tuned_list list;
-    const struct hn_tuned *tuned;
-    enum hn_status status = list_results(sharing, task, &list, &tuned, err);
-    if (status != HN_OK)
-        return status;
-    *found = tuned != NULL;
-    *json = json_pack("{s:s, s:o, s:s, s:s, s:o}", "kernel", task->identity.kernel, "problem",
-                      hn_bindings_to_json(&task->identity.problem), "device",
-                      task->identity.device.name, "tuned_by", sharing->holder.machine, "tuned",
-                      tuned != NULL ? hn_cache_tuned_to_json(tuned) : json_null());
-    hn_tuned_list_free(&list);
-    hn_needed(*json);
-    return HN_OK;
-}
+/* After TURN_OVER: the best that the other found. */
+static const struct hn_view taken_views[] = {
+    {.line =
+         "{kernel} ([{problem}|-]) on {device} was tuned on {tuned_by} meanwhile, "
+         "[best {tuned.best.timing.median_us:.4g} us: {tuned.best.point}|without a valid variant]"},
+    {NULL},
+};
 
 static enum hn_status make_backend(struct hn_tune_search *search, struct hn_task *task,
                                    const struct hn_session_options *session,
@@ -244,6 +205,24 @@ static bool find_roofs(struct hn_tune_search *search, const struct hn_session *s
     return true;
 }
 
+/* Takes the document over. */
+static void show_result(struct hn_tune_search *search, json_t *document,
+                        const struct hn_view *views)
+{
+    if (search->options->json) {
+        search->json = document;
+        return;
+    }
+    hn_progress_board_hold(search->board);
+    if (*search->follows)
+        putchar('\n');
+    *search->follows = true;
+    hn_render(document, views, stdout);
+    fflush(stdout);
+    hn_progress_board_release(search->board);
+    json_decref(document);
+}
+
 static enum hn_status report(struct hn_tune_search *search, const struct hn_session *session,
                              struct hn_backend *backend, bool finished, struct hn_error *err)
 {
@@ -254,16 +233,11 @@ static enum hn_status report(struct hn_tune_search *search, const struct hn_sess
     const struct hn_session_state *state = hn_session_state(session);
     search->found = state->best != NULL;
     search->cut = state->best == NULL && state->cut > 0;
-    if (search->options->json)
-        return hn_summary_json(session, backend, roofs, &search->json, err);
-    hn_progress_board_hold(search->board);
-    if (*search->follows)
-        putchar('\n');
-    *search->follows = true;
-    enum hn_status status = hn_summary_print(session, backend, roofs, stdout, err);
-    fflush(stdout);
-    hn_progress_board_release(search->board);
-    return status;
+    json_t *summary = hn_summary(session, backend, roofs, search->options->json, err);
+    if (summary == NULL)
+        return err->status;
+    show_result(search, summary, hn_summary_views);
+    return HN_OK;
 }
 
 static void print_start(const struct hn_tune_search *search, const struct hn_task *task,
@@ -349,16 +323,20 @@ static enum hn_status run_and_report(struct hn_tune_search *search, struct hn_ba
 static enum hn_status report_taken(struct hn_tune_search *search, const struct sharing *sharing,
                                    const struct hn_task *task, struct hn_error *err)
 {
-    if (search->options->json)
-        return sharing_to_json(sharing, task, &search->json, &search->found, err);
-    hn_progress_board_hold(search->board);
-    if (*search->follows)
-        putchar('\n');
-    *search->follows = true;
-    enum hn_status status = sharing_print(sharing, task, &search->found, err);
-    fflush(stdout);
-    hn_progress_board_release(search->board);
-    return status;
+    struct hn_tuned_list list;
+    const struct hn_tuned *tuned;
+    enum hn_status status = list_results(sharing, task, &list, &tuned, err);
+    if (status != HN_OK)
+        return status;
+    search->found = tuned != NULL;
+    json_t *json = json_pack("{s:s, s:o, s:o, s:s, s:o}", "kernel", task->identity.kernel,
+                             "problem", hn_bindings_to_json(&task->identity.problem), "device",
+                             hn_string_to_json(task->identity.device.name), "tuned_by",
+                             sharing->holder.machine, "tuned",
+                             tuned != NULL ? hn_cache_tuned_to_json(tuned) : json_null());
+    show_result(search, hn_needed(json), taken_views);
+    hn_tuned_list_free(&list);
+    return HN_OK;
 }
 
 /* With a backend of its own, since that knows when the time is up. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/explain/bounds.h"
+#include "tuner/explain/explain_parts.h"
 
 #include <math.h>
 

@@ -7,7 +7,6 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "tuner/explain/forest.h"
 
 /* Points with their values, all of which count as much, and the shares of their variance. */
 struct sample {

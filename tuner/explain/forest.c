@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/explain/forest.h"
+#include "tuner/explain/effects.h"
 
 #include <math.h>
 #include <stdlib.h>

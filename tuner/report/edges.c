@@ -184,11 +184,14 @@ json_t *hn_edges_to_json(const struct hn_edges *edges)
     json_t *array = json_array();
     for (size_t i = 0; i < edges->count; i++) {
         const struct hn_edge *edge = &edges->items[i];
-        json_array_append_new(array, json_pack("{ss so so sf so sb}", "name", edge->parameter,
+        struct hn_text text = {0};
+        hn_edge_append(&text, edge);
+        json_array_append_new(array, json_pack("{ss so so sf so sb ss*}", "name", edge->parameter,
                                                "value", hn_value_to_json(&edge->value), "behind",
                                                hn_value_to_json(&edge->behind), "ratio",
                                                edge->ratio, "next", hn_value_to_json(&edge->next),
-                                               "compiles", edge->compiles));
+                                               "compiles", edge->compiles, "text", text.data));
+        hn_text_finish(&text);
     }
     return array;
 }

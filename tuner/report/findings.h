@@ -46,6 +46,11 @@ struct hn_findings {
     double dram_bytes;          /* of a launch, that crossed each level: L1 is what threads and L1 exchange */
     double l2_bytes;
     double l1_bytes;
+    double read_bytes;          /* of dram_bytes */
+    double written_bytes;
+    double l2_hits;             /* 0 to 1 */
+    double l1_hits;
+    double occupancy;           /* achieved */
     double busy[HN_UNIT_COUNT]; /* 0 to 1, over the whole launch */
     enum hn_unit busiest;
     struct hn_finding items[HN_FINDINGS_MOST];
@@ -58,10 +63,19 @@ void hn_findings_make(const struct hn_record *record, const struct hn_roofs *roo
 
 /* "DRAM, 98% of what a copy gives", or "latency, no unit is busier than 34% (L2)". */
 void hn_findings_bound(const struct hn_findings *findings, char *text, size_t size);
-/* Lines that begin with `indent`: rates, units, and the first `most` findings. Nothing where nothing was counted. */
-void hn_findings_print(const struct hn_findings *findings, const struct hn_record *record, const char *indent, size_t most,
-                       FILE *file);
 /* {"bound": …, "dram_gb_per_s": …, "busy": {…}, "findings": […]}; NULL where nothing was counted. */
 json_t *hn_findings_to_json(const struct hn_findings *findings);
+
+/* Views of a document that has them under `counted`: rates, units, and the first `shown` findings. */
+#define HN_FINDINGS_VIEWS(document, indent, shown)                                                                   \
+    {.at = document,                                                                                                 \
+     .line = indent "counted: [{?counted.effective_gb_per_s}effective {counted.effective_gb_per_s:.0f} GB/s, actual ]" \
+                    "{counted.dram_gb_per_s:.0f} GB/s; {counted.dram_share:percent} of what "                        \
+                    "[{?counted.by_roof}DRAM gives a copy|DRAM can do at best] ({counted.read_bytes:bytes} read, "     \
+                    "{counted.written_bytes:bytes} written)"},                                                       \
+    {.at = document,                                                                                                 \
+     .line = indent "busy: {counted.busy:busy}; L2 hits {counted.l2_hits:.0%}, L1 hits {counted.l1_hits:.0%}; "      \
+                    "occupancy {counted.occupancy:.0%} achieved"},                                                   \
+    {.at = document ".counted.findings", .line = indent "{text} ({counted})", .most = (shown)}
 
 #endif

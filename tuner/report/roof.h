@@ -46,5 +46,9 @@ bool hn_roof_of(const struct hn_roofs *roofs, const struct hn_backend *backend, 
 
 /* "copy 4012 GB/s, L2 7120 GB/s, FP32 61.2 TFLOP/s, launch 1.52 us, measured 2026-11-21 with driver 580.82" */
 void hn_roofs_append(struct hn_text *text, const struct hn_roofs *roofs);
+/* The same for hn_render; at: the path to them, with a point behind it. */
+#define HN_ROOFS_LINE(at)                                                                             \
+    "copy {" at "copy_gb_per_s:.0f} GB/s, L2 {" at "l2_gb_per_s:.0f} GB/s, FP32 {" at "fp32_gflops/1e3:.3g} TFLOP/s, " \
+    "launch {" at "launch_us:.3g} us, measured {" at "measured:date} with driver {" at "driver}"
 
 #endif

@@ -3,7 +3,6 @@
 #define HONE_TUNER_REPORT_STAGING_H
 
 #include <jansson.h>
-#include <stdio.h>
 
 #include "cache/record/record.h"
 
@@ -32,11 +31,26 @@ struct hn_staging {
 };
 struct hn_staging hn_staging_of(const struct hn_bindings *observed);
 
-/* What a plan with a pipeline took by the host's clock, and set against its parts; nothing of other plans. Each line
- * begins with `indent`. */
-void hn_staging_print(const struct hn_record *record, const char *indent, FILE *file);
-
 /* Adds to a record's JSON, under staging, the estimates and the limit, where its parts were measured. */
 void hn_staging_add_json(const struct hn_record *record, json_t *json);
+
+/* Views of such a record: what a plan with a pipeline took by the host's clock, and set against its parts; nothing of other plans. */
+#define HN_STAGING_VIEWS(record, indent)                                                                             \
+    {.at = record,                                                                                                   \
+     .line = indent "{staging.chunks:.0f} chunk{staging.chunks:s} in {staging.streams:.0f} stream{staging.streams:s}" \
+                    "[{?timing.host_us}; {timing.host_us:time} by the host's clock, "                                \
+                    "{timing.host_us-timing.median_us:time} more than by events]"                                    \
+                    "[{?staging.register_ms}; registering its host memory took {staging.register_ms:.3g} ms, once]"},  \
+    {.at = record,                                                                                                   \
+     .line = indent "alone: kernels tE {staging.kernels_us:time}, transfers tT {staging.upload_us:time} up and "     \
+                    "{staging.download_us:time} down; one after another "                                            \
+                    "{staging.sequential_us:time}{?staging.limit_us}"},                                              \
+    {.at = record,                                                                                                   \
+     .line = indent "estimates: tE + tT/{staging.overlapping:.0f} {staging.compute_bound_us:time}, "                 \
+                    "tT + tE/{staging.overlapping:.0f} {staging.transfer_bound_us:time}; limit with "                \
+                    "{staging.copy_engines:.0f} copy engine{staging.copy_engines:s} {staging.limit_us:time}"},       \
+    {.at = record,                                                                                                   \
+     .line = indent "measured: {timing.median_us:time}, at {staging.limit_us/timing.median_us:.1%} of the limit; "   \
+                    "{staging.sequential_us/timing.median_us:.3g} times as fast as sequential{?timing.median_us}"}
 
 #endif

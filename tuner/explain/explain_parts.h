@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_TUNER_EXPLAIN_BOUNDS_H
-#define HONE_TUNER_EXPLAIN_BOUNDS_H
+#ifndef HONE_TUNER_EXPLAIN_EXPLAIN_PARTS_H
+#define HONE_TUNER_EXPLAIN_EXPLAIN_PARTS_H
 
-#include "cache/store/store_roofs.h"
 #include "runtime/device/device.h"
-#include "tuner/session/task.h"
+#include "tuner/explain/effects.h"
+#include "tuner/explain/explain.h"
+#include "tuner/report/findings.h"
 
 /* What bounds a point: its place under the device's roofs, and what holds its occupancy. */
 
@@ -47,5 +48,23 @@ struct hn_bounds {
 void hn_bounds_find(const struct hn_task *task, const struct hn_device *device, const struct hn_roofs *roofs,
                     const struct hn_record *record, struct hn_bounds *bounds);
 const char *hn_limiter_name(enum hn_limiter limiter);
+
+/* All that is found out of one tuning, before it is said. Private to this room. */
+struct hn_explanation {
+    const struct hn_explain_input *input;
+    struct hn_device device;
+    struct hn_evidence evidence;
+    struct hn_effects effects;
+    struct hn_evidence compiling; /* what compiling took, */
+    struct hn_effects compile_effects; /* and what it goes with */
+    struct hn_common common;
+    struct hn_bounds bounds; /* of the best */
+    struct hn_findings findings; /* what its counters say, if they were read */
+    struct hn_warned warned;
+    struct hn_edges edges;
+};
+
+/* What to try next, each with what speaks for it: [{"kind", "text"}, ...]. */
+json_t *hn_explain_advise(const struct hn_explanation *explanation);
 
 #endif
