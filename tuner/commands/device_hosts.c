@@ -34,12 +34,8 @@ static bool open_card(struct hn_card *card)
         status = hn_gpu_client_process(card->gpu, &result, &reason);
     if (status == HN_OK && result.end == HN_GPU_NOTHING)
         return false;
-    if (status == HN_OK && result.end == HN_GPU_REPLY) {
-        status = hn_card_take_opened(card, &result.message, &reason);
-        hn_message_finish(&result.message);
-    } else if (status == HN_OK) {
-        status = hn_fail(&reason, HN_ERUN, "%s", result.text);
-    }
+    if (status == HN_OK)
+        status = hn_card_take_opened(card, &result, &reason);
     if (status != HN_OK)
         snprintf(card->refusal, sizeof card->refusal, "%.390s", reason.message);
     return true;

@@ -378,10 +378,10 @@ static void sleep_on_workers(struct hn_live *live, int timeout_ms)
         live->looked_ms = 0;
 }
 
-enum hn_status hn_live_sleep(void *pointer, struct hn_error *err)
+void hn_live_sleep(struct hn_live *live, struct hn_error *err)
 {
-    struct hn_live *live = pointer;
-    hn_error_init(err);
+    if (hn_failed(err))
+        return;
     if (hn_interrupt_check(err) == HN_OK && live->base.end_ms > 0 &&
         hn_now_ms() >= live->base.end_ms)
         hn_fail(err, HN_EINTERRUPTED, "%s", "");
@@ -390,10 +390,10 @@ enum hn_status hn_live_sleep(void *pointer, struct hn_error *err)
     start_ahead(live, err);
     process_compilations(live, err);
     hn_live_cards_move(live, err);
+    live->ends = hn_failed(err);
+    hn_live_set_up_lead(live, err);
     if (!hn_failed(err))
         sleep_on_workers(live, sleep_limit_ms);
-    live->ends = hn_failed(err);
-    return err->status;
 }
 
 static void next_event(struct hn_backend *backend, int timeout_ms, struct hn_backend_event *event,
@@ -596,7 +596,6 @@ static void close_live(struct hn_backend *backend)
 {
     struct hn_live *live = live_of(backend);
     hn_compile_pool_forget(live->pool, HN_RANK_SETUP, true);
-    hn_workers_set_sleep(live->workers, NULL, NULL);
     hn_live_cards_finish(live);
     for (size_t i = 0; i < live->reference_count; i++)
         free(live->references[i]);
@@ -622,11 +621,22 @@ static void take_lead(struct hn_live *live)
         live->lead++;
 }
 
+static void find_nvrtc(struct hn_live *live, char version[16], struct hn_error *err)
+{
+    while (!hn_failed(err) && !hn_compile_pool_nvrtc(live->pool, version)) {
+        hn_compile_pool_start(live->pool, 1, err);
+        process_compilations(live, err);
+        if (!hn_compile_pool_nvrtc(live->pool, version))
+            hn_live_sleep(live, err);
+    }
+}
+
 enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
                                const struct hn_live_options *options, struct hn_backend **backend,
                                struct hn_error *err)
 {
     char nvrtc[16];
+    hn_error_init(err);
     hn_workers_leave(workers);
     hn_compile_pool_set(workers->pool, HN_COMPILE_HEAVY_FIRST, false);
     struct hn_live *live = hn_need(1, sizeof *live);
@@ -638,22 +648,27 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
     hn_live_cards_add(live);
     take_lead(live);
     read_usage(live, &live->before);
-    hn_workers_set_sleep(workers, hn_live_sleep, live);
-    enum hn_status status = hn_workers_open(workers, err);
-    if (status == HN_OK) {
+    while (!hn_workers_open_lead(workers, err) && !hn_failed(err)) {
+        hn_live_sleep(live, err);
         take_lead(live);
+    }
+    if (!hn_failed(err)) {
+        take_lead(live);
+        hn_workers_find_cards(workers);
         live->base.device = workers->lead->device;
         check_ahead(live);
-        status = hn_compile_pool_nvrtc(live->pool, hn_live_sleep, live, nvrtc, err);
     }
-    if (status == HN_OK && task->config->plan->compiler == HN_COMPILER_NVCC)
-        status = hn_nvcc_version(nvrtc, err);
-    if (status == HN_EINTERRUPTED && hn_interrupted() == 0)
-        status = hn_fail(err, HN_ENOTFOUND,
-                         "the budget ended before driver and compiler were up; nothing was tuned");
-    if (status != HN_OK) {
+    find_nvrtc(live, nvrtc, err);
+    if (!hn_failed(err) && task->config->plan->compiler == HN_COMPILER_NVCC)
+        hn_nvcc_version(nvrtc, err);
+    if (err->status == HN_EINTERRUPTED && hn_interrupted() == 0) {
+        hn_error_init(err);
+        hn_fail(err, HN_ENOTFOUND,
+                "the budget ended before driver and compiler were up; nothing was tuned");
+    }
+    if (hn_failed(err)) {
         close_live(&live->base);
-        return status;
+        return err->status;
     }
     hn_task_set_device(task, &live->base.device.identity, live->base.device.driver, nvrtc);
     *backend = &live->base;

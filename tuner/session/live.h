@@ -58,8 +58,6 @@ struct hn_live {
     struct hn_live_card *lead;
     bool prepared;
     bool ends; /* what is done while a card is waited for failed: no fault of the card's */
-    struct hn_message *kept; /* what every card is set up with */
-    size_t kept_count;
     struct hn_message warm; /* the default point, with which cards warm up; json NULL: it is of no use */
     struct hn_live_anchor anchors[HN_ANCHORS];
     size_t anchor_count;
@@ -82,7 +80,7 @@ struct hn_live {
 
 /* live.c. Waits a while for the workers; compilations go on, and what the owner wants to do meanwhile is done. HN_EINTERRUPTED: a
  * signal came or the time is up. */
-enum hn_status hn_live_sleep(void *live, struct hn_error *err);
+void hn_live_sleep(struct hn_live *live, struct hn_error *err);
 /* Starts an evaluation, which the card takes over. */
 void hn_live_card_evaluate(struct hn_live *live, struct hn_live_card *card, struct hn_live_flight *flight, struct hn_error *err);
 /* What came of it: false: nothing yet. */
@@ -110,8 +108,10 @@ void hn_live_return(struct hn_live *live, struct hn_live_flight *flight);
 bool hn_live_succeed(struct hn_live *live, struct hn_error *err);
 /* Fills in live->usages, and returns how many there are: none where all is of this process. */
 size_t hn_live_cards_usage(struct hn_live *live);
-/* Sets up the lead, waiting for the reply unless it is busy, and all others before their next request. */
+/* All cards are set up with it before their next request. */
 void hn_live_set_up(struct hn_live *live, const struct hn_message *message, const char *replaces, struct hn_error *err);
+/* The lead's worker is set up meanwhile, as far as that goes without blocking. */
+void hn_live_set_up_lead(struct hn_live *live, struct hn_error *err);
 /* Asks the lead and waits; where it is lost for good, whoever leads then. The message is taken over. */
 void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s, struct hn_gpu_result *result,
                  struct hn_error *err);

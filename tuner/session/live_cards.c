@@ -31,8 +31,6 @@ void hn_live_cards_finish(struct hn_live *live)
         hn_live_flight_finish(&live->returned[i]);
     for (size_t i = 0; i < live->event_count; i++)
         hn_backend_event_finish(&live->events[i]);
-    for (size_t i = 0; i < live->kept_count; i++)
-        hn_message_finish(&live->kept[i]);
     for (size_t i = 0; i < live->anchor_count; i++) {
         hn_message_finish(&live->anchors[i].message);
         hn_bindings_finish(&live->anchors[i].point);
@@ -40,7 +38,6 @@ void hn_live_cards_finish(struct hn_live *live)
     hn_message_finish(&live->warm);
     free(live->returned);
     free(live->events);
-    free(live->kept);
 }
 
 void hn_live_return(struct hn_live *live, struct hn_live_flight *flight)
@@ -98,18 +95,6 @@ static const char *find_mismatch(const struct hn_live *live, const struct hn_liv
     return NULL;
 }
 
-static void give_setup(const struct hn_live *live, struct hn_card *card)
-{
-    struct hn_message context;
-    hn_message_init(&context, "context");
-    if (!card->has_context)
-        hn_gpu_client_keep(card->gpu, &context, NULL, false);
-    hn_message_finish(&context);
-    card->has_context = true;
-    for (size_t i = 0; i < live->kept_count; i++)
-        hn_gpu_client_keep(card->gpu, &live->kept[i], NULL, false);
-}
-
 /* It is of no use for this problem; others take what it was at. */
 static void give_up(struct hn_live *live, struct hn_live_card *card, const char *reason)
 {
@@ -151,7 +136,7 @@ static bool promote(struct hn_live *live)
     if (lost->evaluating)
         give_back(live, lost);
     if (!live->prepared)
-        give_setup(live, next->card);
+        hn_gpu_client_keep_as(next->card->gpu, lost->card->gpu);
     hn_gpu_client_drop(lost->card->gpu);
     lost->state = HN_CARD_OUT;
     live->lead = next;
@@ -185,7 +170,9 @@ bool hn_live_succeed(struct hn_live *live, struct hn_error *err)
         }
         if (!has_heir(live))
             return false;
-        if (hn_live_sleep(live, &reason) != HN_OK)
+        hn_error_init(&reason);
+        hn_live_sleep(live, &reason);
+        if (hn_failed(&reason))
             *err = reason;
     }
     return false;
@@ -197,39 +184,22 @@ static bool is_set_up(const struct hn_live_card *card)
     return card->state > HN_CARD_OPENING && card->state < HN_CARD_OUT;
 }
 
-static void keep(struct hn_live *live, const struct hn_message *message, const char *replaces)
-{
-    for (size_t i = 0; replaces != NULL && i < live->kept_count; i++) {
-        if (strcmp(hn_message_type(&live->kept[i]), replaces) != 0)
-            continue;
-        hn_message_finish(&live->kept[i]);
-        live->kept_count--;
-        memmove(&live->kept[i], &live->kept[i + 1], (live->kept_count - i) * sizeof *live->kept);
-        break;
-    }
-    live->kept = hn_need_more(live->kept, live->kept_count + 1, sizeof *live->kept);
-    if (hn_message_copy(&live->kept[live->kept_count++], message, NULL) != HN_OK)
-        hn_needed(NULL);
-    for (size_t i = 0; i < live->card_count; i++)
-        if (&live->cards[i] != live->lead && is_set_up(&live->cards[i]))
-            hn_gpu_client_keep(live->cards[i].card->gpu, message, replaces, false);
-}
-
 void hn_live_set_up(struct hn_live *live, const struct hn_message *message, const char *replaces,
                     struct hn_error *err)
 {
-    struct hn_gpu_client *lead = live->lead->card->gpu;
-    if (hn_failed(err))
+    for (size_t i = 0; !hn_failed(err) && i < live->card_count; i++)
+        if (&live->cards[i] == live->lead || is_set_up(&live->cards[i]))
+            hn_gpu_client_keep(live->cards[i].card->gpu, message, replaces, false);
+}
+
+void hn_live_set_up_lead(struct hn_live *live, struct hn_error *err)
+{
+    struct hn_gpu_result result;
+    struct hn_card *lead = live->lead->card;
+    if (hn_failed(err) || !lead->known || hn_gpu_client_busy(lead->gpu) || is_lost(live->lead))
         return;
-    /* Before others are there nobody else needs it. */
-    if (live->workers->hosts != NULL)
-        keep(live, message, replaces);
-    if (hn_gpu_client_busy(lead)) {
-        hn_gpu_client_keep(lead, message, replaces, false);
-        return;
-    }
-    hn_gpu_client_setup(lead, message, replaces, NULL, err);
-    /* Whoever leads then has it among what is kept. */
+    hn_gpu_client_process(lead->gpu, &result, err);
+    /* Whoever leads then is set up with the same. */
     hn_live_succeed(live, err);
 }
 
@@ -266,7 +236,9 @@ void hn_live_ask(struct hn_live *live, struct hn_message *message, double timeou
         struct hn_gpu_client *lead = live->lead->card->gpu;
         if (hn_message_copy(&copy, message, err) == HN_OK &&
             hn_gpu_client_request(lead, &copy, timeout_s, err) == HN_OK)
-            hn_gpu_client_wait(lead, result, err);
+            while (!hn_failed(err) && hn_gpu_client_process(lead, result, err) == HN_OK &&
+                   result->end == HN_GPU_NOTHING)
+                hn_live_sleep(live, err);
         again = hn_live_succeed(live, err);
     }
     hn_message_finish(message);
@@ -299,7 +271,7 @@ static void follow(struct hn_live *live, struct hn_live_card *card, struct hn_er
         give_up(live, card, mismatch);
         return;
     }
-    give_setup(live, card->card);
+    hn_gpu_client_keep_as(card->card->gpu, live->lead->card->gpu);
     card->state = live->warm.json != NULL ? HN_CARD_VERIFYING : HN_CARD_ANCHORING;
     if (live->warm.json != NULL)
         ask(card, &live->warm, &request, "evaluate", 0, err);
@@ -366,14 +338,9 @@ static void take_opened(struct hn_live *live, struct hn_live_card *card,
                         struct hn_gpu_result *result)
 {
     struct hn_error reason;
-    if (result->end != HN_GPU_REPLY) {
-        give_up(live, card, result->text);
-        return;
-    }
     card->state = HN_CARD_NEW;
-    if (hn_card_take_opened(card->card, &result->message, &reason) != HN_OK)
+    if (hn_card_take_opened(card->card, result, &reason) != HN_OK)
         give_up(live, card, reason.message);
-    hn_message_finish(&result->message);
 }
 
 static void take_evaluated(struct hn_live *live, struct hn_live_card *card,

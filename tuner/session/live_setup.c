@@ -131,20 +131,6 @@ static void add_variant(struct hn_message *message, const struct hn_bindings *po
         hn_message_add_image(message, "image", image, err);
 }
 
-/* The GPU worker makes its context while the compile workers have their first jobs. */
-static void make_context(struct hn_live *live, struct hn_error *err)
-{
-    struct hn_message message;
-    struct hn_card *lead = live->lead->card;
-    if (hn_failed(err) || lead->has_context)
-        return;
-    hn_message_init(&message, "context");
-    lead->has_context = hn_gpu_client_setup(lead->gpu, &message, NULL, NULL, err) == HN_OK;
-    hn_message_finish(&message);
-    /* Whoever leads then is given one with the rest. */
-    hn_live_succeed(live, err);
-}
-
 static void add_file(const char *path, json_t *list, struct hn_error *err)
 {
     struct hn_hash hash;
@@ -375,7 +361,6 @@ double hn_live_prepare(struct hn_live *live, struct hn_error *err)
     hn_bindings_init(&point);
     hn_config_default_point(task->config, task->space, &point, err);
     hn_live_start_own(live, err);
-    make_context(live, err);
     set_up_bench(live, err);
     ensure_reference(live, &point, true, err);
     double noise = try_default(live, &point, err);
@@ -423,7 +408,6 @@ enum hn_status hn_backend_live_roofs(struct hn_backend *backend, struct hn_roofs
     hn_error_init(err);
     do {
         struct hn_image image;
-        make_context(live, err);
         start(live, OWN_ROOFS, &source, err);
         take(live, OWN_ROOFS, &image, err);
         answered = measure_roofs(live, &image, roofs, err);

@@ -333,32 +333,10 @@ enum hn_status hn_compile_pool_sleep(struct hn_compile_pool *pool, struct hn_err
     return hn_interrupt_check(err);
 }
 
-static bool read_nvrtc(const struct hn_compile_pool *pool, char version[16])
+bool hn_compile_pool_nvrtc(const struct hn_compile_pool *pool, char version[16])
 {
     lock(pool);
     memcpy(version, pool->workers->nvrtc, 16);
     unlock(pool);
     return version[0] != '\0';
-}
-
-bool hn_compile_pool_knows_nvrtc(const struct hn_compile_pool *pool)
-{
-    char version[16];
-    return read_nvrtc(pool, version);
-}
-
-enum hn_status hn_compile_pool_nvrtc(struct hn_compile_pool *pool,
-                                     enum hn_status (*sleep)(void *sleeper, struct hn_error *err),
-                                     void *sleeper, char version[16], struct hn_error *err)
-{
-    while (!read_nvrtc(pool, version)) {
-        enum hn_status status = hn_compile_pool_start(pool, 1, err);
-        if (status == HN_OK)
-            status = hn_compile_pool_process(pool, err);
-        if (status == HN_OK && !read_nvrtc(pool, version))
-            status = sleep(sleeper, err);
-        if (status != HN_OK)
-            return status;
-    }
-    return HN_OK;
 }

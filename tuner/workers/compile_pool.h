@@ -86,13 +86,8 @@ enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_e
 /* Sleeps until there may be something to process, 200 ms at most. HN_EINTERRUPTED: a signal came. For who waits for nothing else. */
 enum hn_status hn_compile_pool_sleep(struct hn_compile_pool *pool, struct hn_error *err);
 
-/* Whether a worker has said its version of NVRTC. */
-bool hn_compile_pool_knows_nvrtc(const struct hn_compile_pool *pool);
-/* "13.0", once a worker has said so: starts one when none has. sleep: called to wait, on what
- * hn_compile_pool_poll gives; what it fails with ends this. */
-enum hn_status hn_compile_pool_nvrtc(struct hn_compile_pool *pool,
-                                     enum hn_status (*sleep)(void *sleeper, struct hn_error *err), void *sleeper,
-                                     char version[16], struct hn_error *err);
+/* "13.0"; false: no worker has said so yet. */
+bool hn_compile_pool_nvrtc(const struct hn_compile_pool *pool, char version[16]);
 
 /* Its meter and timeline are the owner's to set. */
 struct hn_client *hn_compile_pool_client(struct hn_compile_pool *pool);

@@ -62,17 +62,11 @@ static size_t number_of(const struct hn_crews *crews, const struct hn_card *card
     return i;
 }
 
-/* Where it is its host's fault, that is told with the host. */
 void hn_crews_refuse(struct hn_crews *crews, const struct hn_card *refused, const char *reason)
 {
     size_t i = number_of(crews, refused);
-    struct hn_card *card = crews->workers->cards[i];
-    struct hn_host_view view;
-    hn_host_look(card->host, &view);
-    if (view.state == HN_HOST_UP && view.gpus > 0)
-        snprintf(card->refusal, sizeof card->refusal, "%.390s", reason);
     snprintf(crews->refusal, sizeof crews->refusal, "%s", reason);
-    hn_gpu_client_drop(card->gpu);
+    hn_card_refuse(crews->workers->cards[i], reason);
     crews->states[i] = CARD_OUT;
 }
 
@@ -122,13 +116,8 @@ static void take_opened(struct hn_crews *crews, size_t i, struct hn_gpu_result *
     struct hn_card *card = crews->workers->cards[i];
     struct hn_error err = {.message = ""};
     char reason[200];
-    if (result->end != HN_GPU_REPLY) {
-        hn_crews_refuse(crews, card, result->text);
-        return;
-    }
-    enum hn_status status = hn_card_take_opened(card, &result->message, &err);
+    enum hn_status status = hn_card_take_opened(card, result, &err);
     const struct hn_card *twin = status == HN_OK ? find_twin(crews, card) : NULL;
-    hn_message_finish(&result->message);
     crews->states[i] = CARD_IDLE;
     crews->known_ms[i] = hn_now_ms();
     if (status != HN_OK)
@@ -169,10 +158,11 @@ static void move_card(struct hn_crews *crews, size_t i, struct hn_error *err)
 enum hn_status hn_crews_move(struct hn_crews *crews, struct hn_error *err)
 {
     struct hn_workers *workers = crews->workers;
+    char nvrtc[16];
     hn_error_init(err);
     hn_workers_find_cards(workers);
     /* They load NVRTC while the driver comes up, and say which it is, which searches wait for. */
-    if (crews->count == 0 || !hn_compile_pool_knows_nvrtc(workers->pool))
+    if (crews->count == 0 || !hn_compile_pool_nvrtc(workers->pool, nvrtc))
         hn_compile_pool_start(workers->pool, first_compilations, err);
     if (!hn_failed(err))
         hn_compile_pool_process(workers->pool, err);
@@ -281,7 +271,6 @@ void hn_crew_leave(struct hn_workers *crew)
     hn_workers_find_cards(crew);
     for (size_t i = 0; i < crew->card_count; i++) {
         struct hn_gpu_client *gpu = crew->cards[i]->gpu;
-        gpu->sleep = NULL;
         hn_gpu_client_leave(gpu);
         gpu->timeline = NULL;
         gpu->meter.whole = NULL;

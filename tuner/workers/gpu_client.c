@@ -65,7 +65,6 @@ void hn_gpu_client_destroy(struct hn_gpu_client *client)
         return;
     hn_process_abandon(&client->process);
     drop_request(client);
-    hn_message_finish(&client->beginning);
     for (size_t i = 0; i < client->setup_count; i++)
         hn_message_finish(&client->setup[i]);
     free(client->setup);
@@ -96,7 +95,6 @@ enum hn_status hn_gpu_client_request(struct hn_gpu_client *client, struct hn_mes
     client->request = *message;
     *message = (struct hn_message){0};
     client->requested = true;
-    client->waiting = false;
     client->attempts = 0;
     client->request_limit_ms = timeout_s > 0 ? timeout_s * 1e3 : client->run_timeout_ms;
     return HN_OK;
@@ -105,6 +103,12 @@ enum hn_status hn_gpu_client_request(struct hn_gpu_client *client, struct hn_mes
 static bool is_setting_up(const struct hn_gpu_client *client)
 {
     return client->step < client->setup_count;
+}
+
+/* Whether a worker is to be told something. One that is not there is started by a request alone. */
+static bool has_work(const struct hn_gpu_client *client)
+{
+    return client->requested || (client->process.pid != 0 && is_setting_up(client));
 }
 
 /* The setup message that is next, or the request. */
@@ -141,7 +145,7 @@ int hn_gpu_client_timeout_ms(const struct hn_gpu_client *client)
     if (!client->waiting && client->process.pid == 0 && !hn_process_ready(&client->process))
         return -1;
     if (!client->waiting)
-        return client->requested ? 0 : -1;
+        return has_work(client) ? 0 : -1;
     if (awaits_turn(client))
         return client->host != NULL ? MUTE_MS / 10 : -1;
     double left = client->sent_ms + limit_ms(client) - hn_now_ms();
@@ -205,7 +209,7 @@ static void check_host(const struct hn_gpu_client *client, struct hn_error *err)
 static void send_next(struct hn_gpu_client *client, struct hn_gpu_result *result,
                       struct hn_error *err)
 {
-    if (hn_failed(err) || result->end != HN_GPU_NOTHING || client->waiting || !client->requested)
+    if (hn_failed(err) || result->end != HN_GPU_NOTHING || client->waiting || !has_work(client))
         return;
     if (client->process.pid == 0 && !hn_process_ready(&client->process)) {
         check_host(client, err);
@@ -411,124 +415,6 @@ enum hn_status hn_gpu_client_process(struct hn_gpu_client *client, struct hn_gpu
     return err->status;
 }
 
-static enum hn_status sleep_on(struct hn_gpu_client *client, struct hn_error *err)
-{
-    struct pollfd fds[2];
-    if (client->sleep != NULL)
-        return client->sleep(client->sleeper, err);
-    size_t count = hn_process_poll(&client->process, fds);
-    int timeout = hn_gpu_client_timeout_ms(client);
-    poll(fds, count, timeout >= 0 && timeout < sleep_limit_ms ? timeout : sleep_limit_ms);
-    return hn_interrupt_check(err);
-}
-
-enum hn_status hn_gpu_client_wait(struct hn_gpu_client *client, struct hn_gpu_result *result,
-                                  struct hn_error *err)
-{
-    for (;;) {
-        enum hn_status status = hn_gpu_client_process(client, result, err);
-        if (status == HN_OK && result->end == HN_GPU_NOTHING)
-            status = sleep_on(client, err);
-        if (status != HN_OK || result->end != HN_GPU_NOTHING)
-            return status;
-    }
-}
-
-static void copy_message(struct hn_message *to, const struct hn_message *from)
-{
-    if (hn_message_copy(to, from, NULL) != HN_OK)
-        hn_needed(NULL);
-}
-
-static size_t find_setup(const struct hn_gpu_client *client, const char *type)
-{
-    size_t i = 0;
-    while (i < client->setup_count &&
-           (type == NULL || strcmp(hn_message_type(&client->setup[i]), type) != 0))
-        i++;
-    return i;
-}
-
-static void append_setup(struct hn_gpu_client *client, const struct hn_message *message)
-{
-    client->setup = hn_need_more(client->setup, client->setup_count + 1, sizeof *client->setup);
-    copy_message(&client->setup[client->setup_count++], message);
-}
-
-void hn_gpu_client_keep(struct hn_gpu_client *client, const struct hn_message *message,
-                        const char *replaces, bool taken)
-{
-    size_t i = find_setup(client, replaces);
-    if (i < client->setup_count) {
-        hn_message_finish(&client->setup[i]);
-        memmove(&client->setup[i], &client->setup[i + 1],
-                (client->setup_count - i - 1) * sizeof *client->setup);
-        client->setup_count--;
-        client->step -= client->step > i;
-    }
-    append_setup(client, message);
-    if (taken && client->process.pid != 0)
-        client->step = client->setup_count;
-}
-
-static enum hn_status fail_setup(const struct hn_message *message,
-                                 const struct hn_gpu_result *result, struct hn_error *err)
-{
-    return hn_fail(err, HN_ERUN, "setting up the GPU worker ('%s'): %s", hn_message_type(message),
-                   result->text);
-}
-
-enum hn_status hn_gpu_client_begin_setup(struct hn_gpu_client *client,
-                                         const struct hn_message *message, struct hn_error *err)
-{
-    struct hn_message copy;
-    struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
-    hn_error_init(err);
-    copy_message(&client->beginning, message);
-    copy_message(&copy, message);
-    hn_gpu_client_request(client, &copy, setup_limit_ms / 1e3, err);
-    send_next(client, &result, err);
-    if (!hn_failed(err) && result.end != HN_GPU_NOTHING)
-        fail_setup(message, &result, err);
-    return err->status;
-}
-
-enum hn_status hn_gpu_client_end_setup(struct hn_gpu_client *client, const char *replaces,
-                                       struct hn_message *reply, struct hn_error *err)
-{
-    struct hn_gpu_result result;
-    struct hn_message message = client->beginning;
-    client->beginning = (struct hn_message){0};
-    enum hn_status status = hn_gpu_client_wait(client, &result, err);
-    if (status == HN_OK && result.end != HN_GPU_REPLY)
-        status = fail_setup(&message, &result, err);
-    if (status == HN_OK) {
-        size_t i = find_setup(client, replaces);
-        if (reply != NULL)
-            *reply = result.message;
-        else
-            hn_message_finish(&result.message);
-        /* The worker that has just answered has taken it, unless its device faulted over it. */
-        if (i < client->setup_count) {
-            hn_message_finish(&client->setup[i]);
-            copy_message(&client->setup[i], &message);
-        } else {
-            append_setup(client, &message);
-            client->step += client->process.pid != 0;
-        }
-    }
-    hn_message_finish(&message);
-    return status;
-}
-
-enum hn_status hn_gpu_client_setup(struct hn_gpu_client *client, const struct hn_message *message,
-                                   const char *replaces, struct hn_message *reply,
-                                   struct hn_error *err)
-{
-    enum hn_status status = hn_gpu_client_begin_setup(client, message, err);
-    return status == HN_OK ? hn_gpu_client_end_setup(client, replaces, reply, err) : status;
-}
-
 /* What holds for every problem. */
 static bool is_lasting(const struct hn_message *message)
 {
@@ -536,24 +422,63 @@ static bool is_lasting(const struct hn_message *message)
            strcmp(hn_message_type(message), "context") == 0;
 }
 
+void hn_gpu_client_keep(struct hn_gpu_client *client, const struct hn_message *message,
+                        const char *replaces, bool taken)
+{
+    for (size_t i = 0; replaces != NULL && i < client->setup_count; i++) {
+        if (strcmp(hn_message_type(&client->setup[i]), replaces) != 0)
+            continue;
+        hn_message_finish(&client->setup[i]);
+        client->setup_count--;
+        memmove(&client->setup[i], &client->setup[i + 1],
+                (client->setup_count - i) * sizeof *client->setup);
+        client->step -= client->step > i;
+        break;
+    }
+    client->setup = hn_need_more(client->setup, client->setup_count + 1, sizeof *client->setup);
+    if (hn_message_copy(&client->setup[client->setup_count++], message, NULL) != HN_OK)
+        hn_needed(NULL);
+    if (taken && client->process.pid != 0)
+        client->step = client->setup_count;
+}
+
+void hn_gpu_client_keep_as(struct hn_gpu_client *client, const struct hn_gpu_client *other)
+{
+    for (size_t i = 0; i < other->setup_count; i++)
+        if (!is_lasting(&other->setup[i]))
+            hn_gpu_client_keep(client, &other->setup[i], NULL, false);
+}
+
 void hn_gpu_client_leave(struct hn_gpu_client *client)
 {
     struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
-    /* A worker that is not up to date, or still at something, is not worth waiting for. */
-    if (client->process.pid != 0 && !client->requested && !is_setting_up(client)) {
-        struct hn_message leave;
-        struct hn_error ignored;
-        hn_message_init(&leave, "leave");
-        if (hn_gpu_client_request(client, &leave, setup_limit_ms / 1e3, &ignored) == HN_OK)
-            hn_gpu_client_wait(client, &result, &ignored);
+    size_t lasting = 0;
+    while (lasting < client->setup_count && is_lasting(&client->setup[lasting]))
+        lasting++;
+    bool at_work = client->requested || client->waiting;
+    bool has_bench = client->process.pid != 0 && client->step > lasting;
+    while (client->setup_count > lasting)
+        hn_message_finish(&client->setup[--client->setup_count]);
+    client->step = client->step < lasting ? client->step : lasting;
+    client->health = (struct hn_health){0};
+    if (at_work || !has_bench) {
+        if (at_work)
+            hn_gpu_client_drop(client);
+        return;
+    }
+    struct hn_message leave;
+    struct hn_error err;
+    hn_message_init(&leave, "leave");
+    hn_gpu_client_request(client, &leave, setup_limit_ms / 1e3, &err);
+    while (hn_gpu_client_process(client, &result, &err) == HN_OK && result.end == HN_GPU_NOTHING &&
+           hn_interrupt_check(&err) == HN_OK) {
+        struct pollfd fds[2];
+        int timeout = hn_gpu_client_timeout_ms(client);
+        poll(fds, hn_process_poll(&client->process, fds),
+             timeout >= 0 && timeout < sleep_limit_ms ? timeout : sleep_limit_ms);
     }
     if (result.end == HN_GPU_REPLY)
         hn_message_finish(&result.message);
     else
         hn_gpu_client_drop(client);
-    while (client->setup_count > 0 && !is_lasting(&client->setup[client->setup_count - 1]))
-        hn_message_finish(&client->setup[--client->setup_count]);
-    client->health = (struct hn_health){0};
-    if (client->step > client->setup_count)
-        client->step = client->setup_count;
 }

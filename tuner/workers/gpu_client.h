@@ -10,17 +10,11 @@
 #include "tuner/hosts/hosts.h"
 #include "tuner/workers/usage.h"
 
-/* Called instead of sleeping wherever a client blocks: returns when one of its descriptors or its time limit wants attention, at the
- * latest, and may do other work meanwhile. */
-typedef enum hn_status hn_gpu_client_sleep(void *sleeper, struct hn_error *err);
-
 /* hone's side of the GPU worker: one request at a time, a time limit on each, a new worker where one died. A worker is brought to
- * the state that a request needs (device, bench, references, seed) by sending the kept setup messages one by one, each waiting for
- * its reply. */
+ * the state that a request needs (device, context, bench, references, seed) by the kept setup messages, which are sent one by one,
+ * each after the reply to the one before; one that is up gets them without waiting for a request. */
 struct hn_gpu_client {
     /* The owner's to set: */
-    hn_gpu_client_sleep *sleep; /* NULL: sleeps */
-    void *sleeper;
     struct hn_timeline *timeline; /* where to note what the workers do; may be NULL */
     bool announces; /* says on stderr, once, who has the GPU meanwhile */
     /* And to read: */
@@ -44,7 +38,6 @@ struct hn_gpu_client {
     int setup_deaths;            /* in a row */
     double sent_ms;              /* when what is waited for was sent, or began on the GPU */
     double asked_ms;             /* when it was sent */
-    struct hn_message beginning; /* a setup message that was begun and not ended; json NULL: none */
 };
 
 struct hn_gpu_client *hn_gpu_client_create(double run_timeout_s, struct hn_host *host);
@@ -53,19 +46,13 @@ void hn_gpu_client_end(const struct hn_gpu_client *client);
 /* Kills the worker and does not wait until the driver has cleaned up after it. */
 void hn_gpu_client_destroy(struct hn_gpu_client *client);
 
-/* Sends a setup message, waits for its reply (the caller's to finish; may be NULL) and keeps the message for later
- * workers. HN_ERUN when it fails. replaces: type of an earlier kept message that it takes the place of, or NULL. */
-enum hn_status hn_gpu_client_setup(struct hn_gpu_client *client, const struct hn_message *message,
-                                   const char *replaces, struct hn_message *reply, struct hn_error *err);
-/* The same in two steps, between which other things can be done. */
-enum hn_status hn_gpu_client_begin_setup(struct hn_gpu_client *client, const struct hn_message *message,
-                                         struct hn_error *err);
-enum hn_status hn_gpu_client_end_setup(struct hn_gpu_client *client, const char *replaces, struct hn_message *reply,
-                                       struct hn_error *err);
-/* Keeps it for whoever comes next, as the last, without sending it now. taken: a worker that is up has had it. */
+/* Keeps a setup message, as the last; `replaces` is the type of an earlier one that it takes the place of, or NULL. taken: a worker that
+ * is up has had it. */
 void hn_gpu_client_keep(struct hn_gpu_client *client, const struct hn_message *message, const char *replaces, bool taken);
-/* Lets go of the bench and what was set up for it; device and context stay for the next problem. A worker that is still
- * at work is killed instead. */
+/* Keeps what holds for another's problem, and was not kept yet. */
+void hn_gpu_client_keep_as(struct hn_gpu_client *client, const struct hn_gpu_client *other);
+/* Lets go of the bench and what was set up for it, and waits for that; device and context stay for the next problem. A worker that is
+ * still at work is killed instead. */
 void hn_gpu_client_leave(struct hn_gpu_client *client);
 
 /* Starts a request; only when not busy. The message is taken over. timeout_s 0: the client's run timeout. */
@@ -96,9 +83,6 @@ int hn_gpu_client_timeout_ms(const struct hn_gpu_client *client);
 /* Moves on without blocking; the owner polls its process. HN_ERUN: the worker can not be set up, or says that the run failed. */
 enum hn_status hn_gpu_client_process(struct hn_gpu_client *client, struct hn_gpu_result *result,
                                      struct hn_error *err);
-/* Blocks for the end of the request; HN_EINTERRUPTED when a signal came, or sleep says so. */
-enum hn_status hn_gpu_client_wait(struct hn_gpu_client *client, struct hn_gpu_result *result, struct hn_error *err);
-
 /* Who has the GPU ("process 4711 has it since 12:03:04") while a request has waited for its turn for more than a second;
  * NULL: none has. */
 const char *hn_gpu_client_holder(const struct hn_gpu_client *client);

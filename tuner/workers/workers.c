@@ -8,23 +8,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 
-static void make_opening(const struct hn_card *card, struct hn_message *open)
-{
-    hn_message_init(open, "open");
-    if (card->selector[0] != '\0')
-        json_object_set_new(open->json, "device", json_string(card->selector));
-}
-
-/* Before anything else: the driver takes its time. */
-static void begin_opening(const struct hn_card *card, struct hn_error *err)
-{
-    struct hn_message open;
-    if (hn_failed(err))
-        return;
-    make_opening(card, &open);
-    hn_gpu_client_begin_setup(card->gpu, &open, err);
-    hn_message_finish(&open);
-}
+static const int sleep_limit_ms = 200;
 
 static struct hn_card *add_card(struct hn_workers *workers, struct hn_host *host,
                                 const char *selector)
@@ -35,8 +19,6 @@ static struct hn_card *add_card(struct hn_workers *workers, struct hn_host *host
     if (selector != NULL)
         snprintf(card->selector, sizeof card->selector, "%s", selector);
     card->gpu->meter.whole = &workers->on_cards;
-    card->gpu->sleep = workers->sleep;
-    card->gpu->sleeper = workers->sleeper;
     workers->cards[workers->card_count++] = card;
     return card;
 }
@@ -64,8 +46,6 @@ static void take_joining(struct hn_workers *crew)
     for (size_t i = 0; i < crew->joining_count; i++) {
         struct hn_card *card = crew->joining[i];
         card->gpu->meter.whole = &crew->on_cards;
-        card->gpu->sleep = crew->sleep;
-        card->gpu->sleeper = crew->sleeper;
         crew->cards[crew->card_count++] = card;
     }
     crew->joining_count = 0;
@@ -112,14 +92,16 @@ static void start_cards(struct hn_workers *workers, const struct hn_workers_opti
                         struct hn_error *err)
 {
     struct hn_client *client = hn_compile_pool_client(workers->pool);
+    struct hn_gpu_result result;
     if (hn_failed(err))
         return;
     workers->lead = workers->cards[0];
     workers->lead->gpu->timeline = &workers->on_gpu;
     client->timeline = &workers->compiling;
     client->meter.whole = &workers->working;
-    if (!options->divided)
-        begin_opening(workers->lead, err);
+    /* The driver takes its time. */
+    if (!options->divided && hn_card_open(workers->lead, err) == HN_OK)
+        hn_gpu_client_process(workers->lead->gpu, &result, err);
     if (!hn_failed(err))
         hn_compile_pool_start(workers->pool, (uint64_t)fmin(options->useful, (double)options->jobs),
                               err);
@@ -218,16 +200,6 @@ bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms)
     return woken;
 }
 
-void hn_workers_set_sleep(struct hn_workers *workers, hn_gpu_client_sleep *sleep, void *sleeper)
-{
-    workers->sleep = sleep;
-    workers->sleeper = sleeper;
-    for (size_t i = 0; i < workers->card_count; i++) {
-        workers->cards[i]->gpu->sleep = sleep;
-        workers->cards[i]->gpu->sleeper = sleeper;
-    }
-}
-
 bool hn_card_is_none(const struct hn_card *card)
 {
     struct hn_host_view view;
@@ -235,6 +207,13 @@ bool hn_card_is_none(const struct hn_card *card)
         return false;
     hn_host_look(card->host, &view);
     return view.state == HN_HOST_UP && view.gpus == 0;
+}
+
+static void make_opening(const struct hn_card *card, struct hn_message *open)
+{
+    hn_message_init(open, "open");
+    if (card->selector[0] != '\0')
+        json_object_set_new(open->json, "device", json_string(card->selector));
 }
 
 enum hn_status hn_card_open(struct hn_card *card, struct hn_error *err)
@@ -246,72 +225,71 @@ enum hn_status hn_card_open(struct hn_card *card, struct hn_error *err)
     return status;
 }
 
-static enum hn_status read_opened(struct hn_card *card, const struct hn_message *reply,
-                                  struct hn_error *err)
-{
-    const char *warning = json_string_value(json_object_get(reply->json, "warning"));
-    snprintf(card->warning, sizeof card->warning, "%s", warning != NULL ? warning : "");
-    return hn_device_from_json(json_object_get(reply->json, "device"), &card->device, err);
-}
-
-enum hn_status hn_card_take_opened(struct hn_card *card, const struct hn_message *reply,
+enum hn_status hn_card_take_opened(struct hn_card *card, struct hn_gpu_result *result,
                                    struct hn_error *err)
 {
-    struct hn_message open;
-    enum hn_status status = read_opened(card, reply, err);
+    struct hn_message open, context;
+    if (result->end != HN_GPU_REPLY)
+        return hn_fail(err, HN_ERUN, "%s", result->text);
+    const json_t *reply = result->message.json;
+    const char *warning = json_string_value(json_object_get(reply, "warning"));
+    snprintf(card->warning, sizeof card->warning, "%s", warning != NULL ? warning : "");
+    enum hn_status status =
+        hn_device_from_json(json_object_get(reply, "device"), &card->device, err);
+    hn_message_finish(&result->message);
     if (status != HN_OK)
         return status;
     make_opening(card, &open);
+    hn_message_init(&context, "context");
     hn_gpu_client_keep(card->gpu, &open, "open", true);
+    hn_gpu_client_keep(card->gpu, &context, "context", false);
     hn_message_finish(&open);
+    hn_message_finish(&context);
     card->known = true;
     return HN_OK;
 }
 
-static enum hn_status open_lead(struct hn_workers *workers, struct hn_error *err)
+void hn_card_refuse(struct hn_card *card, const char *reason)
 {
-    struct hn_message reply = {0};
-    struct hn_card *lead = workers->lead;
-    enum hn_status status = hn_gpu_client_end_setup(lead->gpu, NULL, &reply, err);
-    if (status == HN_OK)
-        status = read_opened(lead, &reply, err);
-    hn_message_finish(&reply);
-    lead->known = status == HN_OK;
-    return status;
+    struct hn_host_view view;
+    hn_host_look(card->host, &view);
+    if (view.state == HN_HOST_UP && view.gpus > 0)
+        snprintf(card->refusal, sizeof card->refusal, "%.390s", reason);
+    hn_gpu_client_drop(card->gpu);
 }
 
-/* The first card of another host, behind the lead's. */
-static struct hn_card *next_lead(const struct hn_workers *workers)
+bool hn_workers_open_lead(struct hn_workers *workers, struct hn_error *err)
 {
-    size_t i = 0;
-    while (workers->cards[i] != workers->lead)
-        i++;
-    return i + 1 < workers->card_count ? workers->cards[i + 1] : NULL;
+    struct hn_card *lead = workers->lead;
+    struct hn_gpu_result result;
+    size_t next = 0;
+    if (hn_failed(err) || lead->known)
+        return lead->known;
+    if (hn_gpu_client_process(lead->gpu, &result, err) == HN_OK) {
+        if (result.end == HN_GPU_NOTHING)
+            return false;
+        hn_card_take_opened(lead, &result, err);
+    }
+    while (workers->cards[next++] != lead)
+        continue;
+    if (!hn_failed(err) || next == workers->card_count)
+        return lead->known;
+    hn_card_refuse(lead, err->message);
+    workers->lead = workers->cards[next];
+    workers->lead->gpu->timeline = &workers->on_gpu;
+    hn_error_init(err);
+    hn_card_open(workers->lead, err);
+    return false;
 }
 
 enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err)
 {
     hn_error_init(err);
-    while (!workers->lead->known && open_lead(workers, err) != HN_OK) {
-        struct hn_card *lead = workers->lead;
-        struct hn_card *next = next_lead(workers);
-        struct hn_host_view view;
-        if (err->status == HN_EINTERRUPTED || next == NULL)
-            return err->status;
-        /* Where it is its host's fault, that is told with the host. */
-        hn_host_look(lead->host, &view);
-        if (view.state == HN_HOST_UP && view.gpus > 0)
-            snprintf(lead->refusal, sizeof lead->refusal, "%.390s", err->message);
-        hn_gpu_client_drop(lead->gpu);
-        workers->lead = next;
-        next->gpu->timeline = &workers->on_gpu;
-        hn_error_init(err);
-        begin_opening(next, err);
-        if (hn_failed(err))
-            return err->status;
+    while (!hn_workers_open_lead(workers, err) && !hn_failed(err)) {
+        hn_workers_sleep(workers, sleep_limit_ms);
+        hn_interrupt_check(err);
     }
-    hn_workers_find_cards(workers);
-    return HN_OK;
+    return err->status;
 }
 
 void hn_workers_end(struct hn_workers *workers)
@@ -330,7 +308,6 @@ void hn_workers_leave(struct hn_workers *workers)
         return;
     }
     hn_compile_pool_forget(workers->pool, HN_RANK_SETUP, false);
-    hn_workers_set_sleep(workers, NULL, NULL);
     for (size_t i = 0; i < workers->card_count; i++)
         hn_gpu_client_leave(workers->cards[i]->gpu);
     workers->on_gpu.count = 0;

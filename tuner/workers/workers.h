@@ -33,7 +33,6 @@ struct hn_card {
     char selector[64];     /* among those of its host; "": the first */
     bool known;            /* the device is */
     struct hn_device device;
-    bool has_context;
     char warning[512]; /* of its lock; "": there is one */
     char refusal[400]; /* why it is not used; "": it is */
     bool away; /* nothing is expected of it by who divides: it is a crew's, or idle */
@@ -50,8 +49,6 @@ struct hn_workers {
     struct hn_meter on_cards; /* on any GPU */
     struct hn_meter working;  /* compiling or on a GPU */
     double run_timeout_s;
-    hn_gpu_client_sleep *sleep;
-    void *sleeper;
     bool used;               /* by a problem before */
     struct pollfd *fds;      /* room for all */
     int left; /* eventfd: a crew has left (below); -1: there are none */
@@ -77,10 +74,9 @@ void hn_workers_destroy(struct hn_workers *workers);
  * became of a host, or a card joined. */
 bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms);
 
-/* What is called instead of sleeping, for all cards. */
-void hn_workers_set_sleep(struct hn_workers *workers, hn_gpu_client_sleep *sleep, void *sleeper);
-
-/* Waits for the lead's device, unless it is known; where its host can not be used, another card leads. */
+/* Moves on with opening the lead's device, without blocking: true once it is known. Where its host can not be used, another card leads. */
+bool hn_workers_open_lead(struct hn_workers *workers, struct hn_error *err);
+/* Waits for that; HN_EINTERRUPTED: a signal came. */
 enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err);
 /* Adds the cards of hosts that have said how many they have, or that were given to the crew. */
 void hn_workers_find_cards(struct hn_workers *workers);
@@ -89,9 +85,12 @@ void hn_workers_leave(struct hn_workers *workers);
 
 /* Whether its host turned out to have no GPU: one is taken for granted until that is known. */
 bool hn_card_is_none(const struct hn_card *card);
-/* Asks for the device of a card; take_opened has the reply. */
+/* Asks for the device of a card. */
 enum hn_status hn_card_open(struct hn_card *card, struct hn_error *err);
-enum hn_status hn_card_take_opened(struct hn_card *card, const struct hn_message *reply, struct hn_error *err);
+/* What came of that, which is finished. The card's worker makes a context next. */
+enum hn_status hn_card_take_opened(struct hn_card *card, struct hn_gpu_result *result, struct hn_error *err);
+/* It is of no use; where that is its host's fault, it is told with the host. */
+void hn_card_refuse(struct hn_card *card, const char *reason);
 
 /* Searches side by side: the cards of all hosts are divided between crews, each of which a search uses in a thread of its own as the
  * workers that it has. Compile workers are shared. The thread that made the crews, and it alone, opens cards, moves compile workers on
