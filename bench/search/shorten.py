@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Shortens cache files of Kernel Tuner to what judging search strategies takes; see spaces/README.md.
+"""Shortens cache files of Kernel Tuner to what judging search strategies takes; see ../README.md.
 
     shorten.py FOLDER CACHE.json[.gz]...
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """64 caches with a million records in all: merged into one file, sent to a PostgreSQL server, fetched from it by another machine. Prints
-the seconds and sizes of docs/scaling.md. Of 16 problems a cache one is the same in all. The caches are made of one real record of the driver double, under other points and times.
+the seconds and sizes of docs/figures.md. Of 16 problems a cache one is the same in all. The caches are made of one real record of the driver double, under other points and times.
 
     HONE=build/tuner/hone HONE_DOUBLE=build/tests/double bench/server/merge.py [--caches 64] [--records 1000000]
 """

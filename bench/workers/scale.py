@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What several GPUs cost the coordinator: tunes on the driver double with 1 to 256 GPUs, 16 a host, each of which takes the time of a real one
-to measure while it uses hardly any processor, behind connections that take their time. Prints rows of docs/scaling.md.
+to measure while it uses hardly any processor, behind connections that take their time. Prints rows of docs/figures.md.
 
     HONE=build/tuner/hone HONE_DOUBLE=build/tests/double bench/workers/scale.py [--latency-ms 0 0.1 1 10 50] [--wait-us 40000] [1 4 16 …]
     … bench/workers/scale.py --problems 21 [--wait-us 4000] [1 4]      # the problems of a config, searched side by side

@@ -2,7 +2,7 @@
 #ifndef HONE_HPP
 #define HONE_HPP
 
-/* hone.h for C++17: caches and kernels that own what they hold, launches with the arguments of a call. docs/cpp.md is
+/* hone.h for C++17: caches and kernels that own what they hold, launches with the arguments of a call. docs/library.md is
  * the manual.
  *
  *   hone::cache cache("tuned.db");

@@ -10,7 +10,7 @@ import hone
 class Readme(hone.Case):
     def setUp(self):
         super().setUp()
-        section = (hone.SOURCE / "README.md").read_text().split("## Tune your own kernel")[1]
+        section = (hone.SOURCE / "README.md").read_text().split("## Your own kernel")[1]
         self.yaml = re.search(r"```yaml\n(.*?)```", section, re.S).group(1)
         self.write("scale.yaml", self.yaml)
         self.write("scale.cu", re.search(r"```cuda\n(.*?)```", section, re.S).group(1))

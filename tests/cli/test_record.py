@@ -159,37 +159,16 @@ class LadderTables(unittest.TestCase):
         config["defaults"]["NEWER"] = 1
         self.assertEqual(self.script.ladder_rows(config, merit, recording), before)
 
-    def test_curves_are_of_the_best_points(self):
-        text = "copy VECTOR gb_per_s PATTERN=plain\nplain: LOAD=plain, BLOCK=256\nas wide as itself: ITEMS=@\nnone: LOAD=none"
-        curves = self.script.Curves(text, self.folder)
-        self.assertEqual(curves.xs, [1, 2, 4])
-        rows = [row for recording in self.script.recordings(self.folder, "copy", {"PATTERN": "plain"}) for row in recording.rows
-                if row["hone"]["outcome"] in ("ok", "duplicate")]
-        for x in curves.xs:
-            for label, wanted in (("plain", {"LOAD": "plain", "BLOCK": 256}), ("as wide as itself", {"ITEMS": x})):
-                best = min((row for row in rows if row["VECTOR"] == x and all(row[k] == v for k, v in wanted.items())),
-                           key=lambda row: row["hone"]["objective"])
-                self.assertEqual(curves.cells[label, x], best["gb_per_s"])
-            self.assertIsNone(curves.cells["none", x])
-        words = self.script.Curves("copy LOAD time PATTERN=plain\nall: L1=ca", self.folder)
-        self.assertEqual(words.xs, ["plain", "ldg", "restrict"])
-        self.assertEqual(self.script.curves("copy VECTOR time SIZE=3\nall:", self.folder, False), "\nNot recorded yet.\n\n")
-
-    def test_the_model_of_a_pipeline(self):
-        class Recorded:
-            problem, keys, date = {"SIZE": 1}, ["CHUNKS"], "2026-11-21"
-
-            def best(self):
-                staging = {"chunks": 4, "streams": 2, "copy_engines": 3, "kernels_us": 4000.0, "upload_us": 2000.0,
-                           "download_us": 2000.0, "sequential_us": 8000.0}
-                return {"CHUNKS": 4, "time": 5.0, "hone": {"staging": staging, "timing": {"host_us": 5100.0}}}
-
-        row = self.script.model_table([Recorded()]).splitlines()[-1]
-        self.assertEqual(row, "| `SIZE=1` | `CHUNKS=4` | 4.000 ms | 2.000 ms | 2.000 ms | 8.000 ms | 5.000 ms | 5.000 ms | "
-                              "4.000 ms | 5.000 ms | 0.800 | 1.60 | 5.100 ms |")
+    def test_gains_are_of_the_best(self):
+        recording, = self.script.recordings(self.folder, "copy", {})
+        row = self.script.gains_table("copy", self.folder).splitlines()[-2]
+        self.assertIn(f"| {self.script.duration(recording.best()['time'])} |", row)
+        plain = next(row for row in recording.rows if (row["VECTOR"], row["ITEMS"], row["BLOCK"]) == (1, 1, 256) and row["LOAD"] == "plain"
+                     and row["STORE"] == "plain" and row["L1"] == "ca")
+        self.assertTrue(row.endswith(f"| {recording.best()['gb_per_s'] / plain['gb_per_s']:.2f} |"), row)
 
     def test_nothing_recorded(self):
-        text = self.script.block("ladder", ["matmul", "K=33"], self.folder, False)
+        text = self.script.block(["matmul", "K=33"], self.folder)
         self.assertEqual(text, "\nNot recorded yet.\n\n")
 
 

@@ -114,7 +114,7 @@ int main() { return 0; }
             self.assertIn("hone.hpp needs C++17: compile with -std=c++17", done.stderr)
 
     def test_the_manuals_program_of_cpp(self):
-        page = SOURCE / "docs" / "cpp.md"
+        page = SOURCE / "docs" / "library.md"
         program, = [block for block in code_blocks(page, "cpp") if "int main(" in block]
         self.call("c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", self.write("manual.cpp", program), "-I",
                   self.prefix / "include", "-isystem", "/usr/local/cuda/include", "-isystem", os.environ.get("CUDA_INCLUDE", "."),
@@ -150,7 +150,7 @@ void run(const hone::kernel &kernel, cudaStream_t stream, thrust::device_vector<
     def test_the_manuals_lines_work_as_printed(self):
         if shutil.which("pkg-config") is None:
             self.skipTest("there is no pkg-config")
-        for page, language, file, shown in (("library.md", "c", "program.c", "y[1000] = 3000"), ("cpp.md", "cpp", "program.cpp", "y[0] = 6")):
+        for page, language, file, shown in (("library.md", "c", "program.c", "y[1000] = 3000"), ("library.md", "cpp", "program.cpp", "y[0] = 6")):
             with self.subTest(page):
                 text = (SOURCE / "docs" / page).read_text()
                 program, = [block for block in code_blocks(SOURCE / "docs" / page, language) if "int main(" in block]
@@ -162,7 +162,7 @@ void run(const hone::kernel &kernel, cudaStream_t stream, thrust::device_vector<
     def test_the_manuals_lines_of_cmake_work_as_printed(self):
         lines, = [block for block in code_blocks(SOURCE / "docs" / "library.md", "cmake") if "find_package(hone" in block]
         commands, = re.findall(r"^    (cmake -S .*)$", (SOURCE / "docs" / "library.md").read_text(), re.M)
-        program, = [block for block in code_blocks(SOURCE / "docs" / "cpp.md", "cpp") if "int main(" in block]
+        program, = [block for block in code_blocks(SOURCE / "docs" / "library.md", "cpp") if "int main(" in block]
         self.write("program.cpp", program)
         self.write("CMakeLists.txt", lines)
         self.assertIn("y[0] = 6", self.run_in_home(commands))

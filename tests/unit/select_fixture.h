@@ -166,7 +166,7 @@ static inline void fill(const char *path, struct judge *judge)
     }
     free(plan);
     commit(store);
-    drop(store);
+    hn_store_close(store);
 }
 
 static inline void write_file(const struct fixture *fixture, const char *name,

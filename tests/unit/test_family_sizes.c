@@ -10,7 +10,7 @@ static struct hn_config *load(const char *path)
     struct hn_config *config = NULL;
     assert_int_equal(chdir(HONE_TEST_DATA), 0);
     assert_int_equal(hn_config_load(path, &config, NULL), HN_OK);
-    return keep(config, hn_config_destroy);
+    return config;
 }
 
 static int64_t size_of(const struct hn_bindings *problem, const char *name)
@@ -37,6 +37,7 @@ TEST(every_other_size_is_rounded)
     }
     assert_int_equal(odd[1], 0);
     assert_in_range(odd[0], SIZES / 2, 3 * SIZES);
+    hn_config_destroy(config);
 }
 
 /* N has to be a multiple of 8, and of K only those of 10 are there: 16 divides few of them. */
@@ -50,6 +51,7 @@ TEST(what_rounding_would_take_out_of_the_family_stays)
         assert_true(hn_family_has(config->family, &problem));
         hn_bindings_finish(&problem);
     }
+    hn_config_destroy(config);
 }
 
 TEST(a_seed_gives_a_sequence)
@@ -69,6 +71,7 @@ TEST(a_seed_gives_a_sequence)
             hn_bindings_finish(&problems[k]);
     }
     assert_in_range(same, 0, 5);
+    hn_config_destroy(config);
 }
 
 static struct hn_bindings parse(const char *text)
@@ -80,7 +83,7 @@ static struct hn_bindings parse(const char *text)
 
 TEST(a_matrix_has_each_size_and_point_once)
 {
-    struct hn_matrix *matrix = keep(hn_matrix_create(), hn_matrix_destroy);
+    struct hn_matrix *matrix = hn_matrix_create();
     size_t place;
     char text[32];
     for (int round = 0; round < 2; round++)
@@ -100,11 +103,12 @@ TEST(a_matrix_has_each_size_and_point_once)
     }
     assert_int_equal(matrix->size_count, HN_MATRIX_SIZES);
     assert_int_equal(matrix->point_count, HN_MATRIX_POINTS);
+    hn_matrix_destroy(matrix);
 }
 
 TEST(the_best_at_a_size_is_of_any_point_or_its_own_search)
 {
-    struct hn_matrix *matrix = keep(hn_matrix_create(), hn_matrix_destroy);
+    struct hn_matrix *matrix = hn_matrix_create();
     size_t place;
     struct hn_bindings problem = parse("M=1"), points[] = {parse("TILE=1"), parse("TILE=2")};
     assert_int_equal(hn_matrix_add_size(matrix, &problem, 0, &place, NULL), HN_OK);
@@ -120,4 +124,5 @@ TEST(the_best_at_a_size_is_of_any_point_or_its_own_search)
     hn_bindings_finish(&problem);
     hn_bindings_finish(&points[0]);
     hn_bindings_finish(&points[1]);
+    hn_matrix_destroy(matrix);
 }

@@ -254,13 +254,15 @@ TEST(plans_with_pipelines_read_back)
 {
     struct hn_plan *plan = NULL;
     struct hn_error err = {.message = ""};
-    json_t *json = keep(hn_plan_to_json(smooth.config->plan), json_decref);
+    json_t *json = hn_plan_to_json(smooth.config->plan);
     if (hn_plan_from_json(json, &plan, &err) != HN_OK)
         fail_msg("%s", err.message);
-    json_t *again = keep(hn_plan_to_json(plan), json_decref);
+    json_t *again = hn_plan_to_json(plan);
     assert_true(json_equal(json, again));
     assert_string_equal(hn_plan_hash(plan).hex, hn_plan_hash(smooth.config->plan).hex);
     assert_non_null(json_object_get(json, "pipeline"));
+    json_decref(again);
+    json_decref(json);
     hn_plan_destroy(plan);
 }
 

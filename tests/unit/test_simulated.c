@@ -152,6 +152,7 @@ TEST(simulated_records_are_kept_apart)
         hn_backend_destroy(backend);
         finish_grid(&grid);
     }
+    hn_store_close(store);
 }
 
 TEST(what_was_not_recorded_is_skipped_and_not_kept)
@@ -171,6 +172,7 @@ TEST(what_was_not_recorded_is_skipped_and_not_kept)
     hn_session_destroy(session);
     hn_backend_destroy(backend);
     finish_grid(&grid);
+    hn_store_close(store);
 }
 
 static void expect_refusal(struct grid *grid, const char *path, enum hn_status status,

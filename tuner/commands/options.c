@@ -117,7 +117,7 @@ static const struct row {
     {"budget", 0, "60s|500", &budget, 0, SEARCH, HN_TUNE,
      "Stop after a time (s, m, h) or a number of evaluations"},
     {"budget", 0, "60s", &budget, 0, SEARCH, HN_REPLAY,
-     "Of a family: time for all searches (s, m, h)"},
+     "For a family: time for all searches (s, m, h)"},
     {"stop-chance", 0, "P", &chance, AT(stop_chance), SEARCH, HN_TUNE,
      "Stop when the chance that a point better by 2% exists is estimated to be below P (default "
      "0.05); 0: go on to the end of the space or budget"},
@@ -146,7 +146,7 @@ static const struct row {
      "L2 cache flushed between launches (cold, the default) or left as it is; or as programs "
      "launch, and what that costs is in the time: in a stream, as a graph, as graphs of ten"},
     {"regime", 0, HN_REGIMES, &regime, AT(regime), OWN, HN_EXPLAIN,
-     "Of this regime (default cold)"},
+     "Only this regime (default cold)"},
     {"regime", 0, HN_REGIMES, &regime, AT(regime), OWN, HN_EXPORT,
      "Only results of this regime (default: cold where there is a choice)"},
     {"run-timeout", 0, "SECONDS", &seconds, AT(run_timeout_s), DEVICE, WITH_DEVICE,
@@ -206,19 +206,21 @@ static const struct row {
     {"capture", 0, "FILE", &text, AT(capture), OWN, HN_TUNE,
      "Tune on the data that a program captured (HONE_CAPTURE), and verify against its output"},
     {"reference", 0, "NAME=FILE", &texts, AT(expected), OWN, HN_TUNE,
-     "What is expected of a result, as a NumPy array, in place of the config's reference; may be "
+     "The expected contents of a result, as a NumPy array, instead of the config's reference; may "
+     "be "
      "repeated"},
     {"family", 0, NULL, &flag, AT(family), OWN, HN_TUNE,
      "Tune the config's family: learn which configurations serve which sizes, tuned or not"},
     {"family", 0, NULL, &flag, AT(family), OWN, HN_REPLAY,
      "Hold the rule of the config's family against searches at sizes that nobody has measured"},
     {"loss", 0, "PERCENT", &loss, AT(loss), OWN, HN_TUNE,
-     "Of a family: the predicted loss at which no more is measured (default: the config's, or "
+     "For a family: the predicted loss at which no more is measured (default: the config's, or "
      "3%)"},
     {"held-out", 0, "COUNT", &sizes, AT(held_out), OWN, HN_TUNE,
-     "Of a family: sizes that are tuned each on its own at the end, to measure what the rule "
+     "For a family: sizes that are tuned each on its own at the end, to measure what the rule "
      "loses"},
-    {"held-out", 0, "COUNT", &sizes, AT(held_out), OWN, HN_REPLAY, "Of a family: at so many sizes"},
+    {"held-out", 0, "COUNT", &sizes, AT(held_out), OWN, HN_REPLAY,
+     "For a family: at so many sizes"},
     {"counters", 0, NULL, &flag, AT(counters), OWN, HN_TUNE,
      "Read what the GPU counts of the finalists' launches: bytes, conflicts, stalls"},
     {"counters", 0, NULL, &flag, AT(counters), OWN, HN_RUN,
@@ -242,7 +244,7 @@ static const struct row {
     {"all", 0, NULL, &flag, AT(all), OWN, HN_COMPILE,
      "Compile every valid point; else only the default point with -s applied"},
     {"strict", 0, NULL, &flag, AT(strict), OWN, HN_COMPILE,
-     "Exit code 1 when a point can not be compiled and launched"},
+     "Exit code 1 when a point cannot be compiled and launched"},
     {"log", 0, NULL, &flag, AT(log), OWN, HN_COMPILE,
      "Also print the whole compiler log of each point"},
     {"sources", 0, "DIR", &text, AT(sources), OWN, HN_COMPILE,
@@ -279,13 +281,13 @@ static const struct row {
      "A config, or a folder of them: their ladders, and the path in command lines; may be "
      "repeated"},
     {"roofs", 0, "FILE", &text, AT(roofs), OWN, HN_REPORT,
-     "What devices can do at best, as `hone device --json` prints it, for those that the cache "
+     "Roofs of devices, as `hone device --json` prints them, for those that the cache "
      "does not know; else roofs.json beside a recording or its folder"},
 
     {"format", 0, "FORMAT", &recording_format, AT(format), OWN, HN_CACHE_EXPORT,
      "recording (the default), or t4: results for the autotuning community's tools"},
     {"own", 0, NULL, &flag, AT(own), OWN, HN_CACHE_IMPORT,
-     "What the files hold was measured by you on this machine: hone tune reuses it"},
+     "The files hold your own measurements of this machine: hone tune reuses them"},
     {"config", 0, "CONFIG", &texts, AT(configs), OWN, HN_CACHE_IMPORT,
      "Complete recordings that were tuned with CONFIG: they take its plan and template"},
     {"images", 0, NULL, &flag, AT(images), OWN, HN_CACHE_IMPORT | HN_CACHE_MERGE,

@@ -9,7 +9,7 @@
 #include "tuner/config/config.h"
 
 /* What `hone report` shows: tunings with all their records, from a cache or from recordings, as one HTML file that
- * needs nothing else. docs/report.md describes the page. */
+ * needs nothing else. docs/cli.md describes the page. */
 
 /* A step of the config's ladder. */
 struct hn_report_step {
