@@ -499,17 +499,25 @@ static bool is_value(const struct hone_value *value)
     return value->kind != HONE_REAL || isfinite(value->as.real);
 }
 
-static void check(const struct request *request, struct hn_error *err)
+static inline bool is_right(const struct request *request)
 {
     const struct hone_options *options = request->options;
-    int on_miss = (int)options->on_miss, trust = (int)options->trust;
-    bool is_reserved = true;
+    bool right = (request->problem_count == 0 || request->problem != NULL) &&
+                 options->on_miss >= HONE_MISS_NEAREST && options->on_miss <= HONE_MISS_RACE &&
+                 options->trust >= HONE_TRUST_OWN && options->trust <= HONE_TRUST_ANY &&
+                 options->reserved[0] == 0;
+    for (size_t i = 0; right && i < request->problem_count; i++)
+        right = is_value(&request->problem[i]);
+    return right;
+}
+
+static void explain(const struct request *request, struct hn_error *err)
+{
+    int on_miss = (int)request->options->on_miss, trust = (int)request->options->trust;
     size_t value = 0;
-    for (size_t i = 0; i < sizeof options->reserved / sizeof(uint64_t); i++)
-        is_reserved = is_reserved && options->reserved[i] == 0;
-    if (request->problem != NULL)
-        while (value < request->problem_count && is_value(&request->problem[value]))
-            value++;
+    while (request->problem != NULL && value < request->problem_count &&
+           is_value(&request->problem[value]))
+        value++;
     if (request->problem == NULL && request->problem_count > 0)
         hn_lib_fail(err, HONE_INVALID, "hone_get: 'problem' is NULL for %zu values",
                     request->problem_count);
@@ -522,7 +530,7 @@ static void check(const struct request *request, struct hn_error *err)
         hn_lib_fail(err, HONE_INVALID, "hone_get: options.on_miss is %d, no hone_miss", on_miss);
     else if (trust < HONE_TRUST_OWN || trust > HONE_TRUST_ANY)
         hn_lib_fail(err, HONE_INVALID, "hone_get: options.trust is %d, no hone_trust", trust);
-    else if (!is_reserved)
+    else
         hn_lib_fail(err, HONE_INVALID,
                     "hone_get: options.reserved is not zero: it was not initialised, or "
                     "is for a newer libhone than " HONE_VERSION);
@@ -620,15 +628,12 @@ static struct hone_kernel *keep(struct hone_cache *cache, uint64_t hash,
 static struct hone_kernel *get(struct hone_cache *cache, const struct request *request,
                                struct hn_error *err)
 {
-    bool is_separate = request->options->separate != 0;
     uint64_t hash = hash_request(request);
     struct hn_c_locale locale;
-    struct hone_kernel *handle = is_separate ? NULL : recall(cache, hash, request);
-    if (handle != NULL)
-        return handle;
     hn_c_locale_enter(&locale);
     pthread_mutex_lock(&cache->lock);
-    handle = is_separate ? NULL : recall(cache, hash, request);
+    struct hone_kernel *handle =
+        request->options->separate != 0 ? NULL : recall(cache, hash, request);
     if (handle == NULL) {
         handle = make(cache, request, err);
         handle = handle == NULL ? NULL : keep(cache, hash, request, handle, err);
@@ -638,6 +643,34 @@ static struct hone_kernel *get(struct hone_cache *cache, const struct request *r
     return hn_failed(err) ? NULL : handle;
 }
 
+__attribute__((noinline)) static enum hone_status get_with_error(struct hone_cache *cache,
+                                                                 struct request *request,
+                                                                 struct hone_kernel **handle,
+                                                                 struct hone_error *err)
+{
+    struct hn_error why;
+    hn_error_init(&why);
+    if (cache == NULL || request->kernel == NULL || handle == NULL)
+        hn_lib_fail(&why, HONE_INVALID, "hone_get: '%s' is NULL",
+                    cache == NULL             ? "cache"
+                    : request->kernel == NULL ? "kernel"
+                                              : "handle");
+    /* A thread that the child has not may have held a lock, here or in the driver. */
+    else if (cache->forks != forks)
+        hn_lib_fail(&why, HONE_UNSUPPORTED,
+                    "hone_get: the cache was opened before this process was forked, and neither "
+                    "its file nor CUDA can be used here: open it again");
+    else if (is_right(request))
+        find_context(cache, &request->context, &why);
+    else
+        explain(request, &why);
+    if (!hn_failed(&why))
+        *handle = get(cache, request, &why);
+    return hn_lib_tell(&why, err);
+}
+
+/* What was given out before is found without a struct hn_error, whose place on the stack costs some
+ * nanoseconds. */
 enum hone_status hone_get(struct hone_cache *cache, const char *kernel,
                           const struct hone_value *problem, size_t problem_count,
                           const struct hone_options *options, struct hone_kernel **handle,
@@ -648,25 +681,13 @@ enum hone_status hone_get(struct hone_cache *cache, const char *kernel,
                               .problem = problem,
                               .problem_count = problem_count,
                               .options = options == NULL ? &defaults : options};
-    struct hn_error why;
-    hn_error_init(&why);
     if (handle != NULL)
         *handle = NULL;
-    if (cache == NULL || kernel == NULL || handle == NULL)
-        hn_lib_fail(&why, HONE_INVALID, "hone_get: '%s' is NULL",
-                    cache == NULL    ? "cache"
-                    : kernel == NULL ? "kernel"
-                                     : "handle");
-    /* A thread that the child has not may have held a lock, here or in the driver. */
-    else if (cache->forks != forks)
-        hn_lib_fail(&why, HONE_UNSUPPORTED,
-                    "hone_get: the cache was opened before this process was forked, and neither "
-                    "its file nor CUDA can be used here: open it again");
-    else
-        check(&request, &why);
-    if (!hn_failed(&why))
-        find_context(cache, &request.context, &why);
-    if (!hn_failed(&why))
-        *handle = get(cache, &request, &why);
-    return hn_lib_tell(&why, err);
+    if (cache != NULL && kernel != NULL && handle != NULL && cache->forks == forks &&
+        request.options->separate == 0 &&
+        atomic_load_explicit(&cache->has_driver, memory_order_acquire) && is_right(&request) &&
+        cache->driver.p_cuCtxGetCurrent(&request.context) == CUDA_SUCCESS)
+        *handle = recall(cache, hash_request(&request), &request);
+    return handle != NULL && *handle != NULL ? HONE_OK
+                                             : get_with_error(cache, &request, handle, err);
 }

@@ -419,7 +419,8 @@ static void launch_graph(struct hone_kernel *kernel, CUstream stream, uint64_t *
         hn_lib_cuda(kernel->cache, result, "launching a graph", err);
 }
 
-/* The way of every launch: no lock, no allocation, and formatting only of what goes wrong. */
+/* The way of every launch: no lock, no allocation, and formatting only of what goes wrong; a struct
+ * hn_error, whose place on the stack costs some nanoseconds, is not made before. */
 
 static const char *name_of(const struct hone_argument *argument)
 {
@@ -451,12 +452,15 @@ static bool is_known(const struct hone_kernel *kernel, const char *name)
     return false;
 }
 
-__attribute__((cold, noinline)) static void refuse(const struct hone_kernel *kernel,
+/* These are false. */
+__attribute__((cold, noinline)) static bool refuse(const struct hone_kernel *kernel,
                                                    const struct hn_lib_slot *slot,
                                                    const struct hone_argument *argument,
                                                    struct hn_error *err)
 {
     const char *kind = kind_name(slot->kind);
+    if (err == NULL)
+        return false;
     if (argument->kind != slot->kind)
         hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s is given by %s, expected %s",
                     slot->name, kernel->name, kind_name(argument->kind), kind);
@@ -474,20 +478,34 @@ __attribute__((cold, noinline)) static void refuse(const struct hone_kernel *ker
                     "argument '%s' of %s is not what it is for the problem %.300s: leave it out, "
                     "or get the kernel for the problem that you have",
                     slot->name, kernel->name, hone_kernel_info(kernel)->problem);
+    return false;
 }
 
-__attribute__((cold, noinline)) static void refuse_missing(const struct hone_kernel *kernel,
+__attribute__((cold, noinline)) static bool refuse_missing(const struct hone_kernel *kernel,
                                                            const struct hn_lib_slot *slot,
                                                            const struct hone_argument *found,
                                                            struct hn_error *err)
 {
-    if (found == NULL)
+    if (err != NULL && found == NULL)
         hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s is missing", slot->name, kernel->name);
-    else
+    else if (err != NULL)
         hn_lib_fail(err, HONE_INVALID, "found argument '%s' where %s takes '%s'%s", name_of(found),
                     kernel->name, slot->name,
                     is_known(kernel, found->name) ? ": arguments stand in the config's order"
                                                   : ", and nothing of that name");
+    return false;
+}
+
+__attribute__((cold, noinline)) static bool refuse_rest(const struct hone_kernel *kernel,
+                                                        const struct hone_argument *found,
+                                                        struct hn_error *err)
+{
+    if (err != NULL)
+        hn_lib_fail(err, HONE_INVALID, "argument '%s': %s", name_of(found),
+                    is_known(kernel, found->name)
+                        ? "it is given twice, or out of the config's order"
+                        : "the kernel has none of that name");
+    return false;
 }
 
 /* Whether an argument can be slot's; NULL names match no slot. */
@@ -502,48 +520,38 @@ static inline bool is_right(const struct hn_lib_slot *slot, const struct hone_ar
     return slot->need != HONE_FIXED || argument->as.bits == slot->preset;
 }
 
-/* Gives each slot its value. Returns a bit for each that is an offset in the workspace. */
-static uint64_t resolve(const struct hone_kernel *kernel, const struct hn_lib_launch *launch,
-                        uint64_t *values, struct hn_error *err)
+/* Gives each slot its value. *owned has a bit for each that is an offset in the workspace. False:
+ * an argument is wrong, which err says where it is not NULL. */
+static inline bool resolve(const struct hone_kernel *kernel, const struct hone_argument *arguments,
+                           size_t count, uint64_t *values, uint64_t *owned, struct hn_error *err)
 {
-    uint64_t owned = 0;
     size_t next = 0;
+    *owned = 0;
     for (size_t i = 0; i < kernel->slot_count; i++) {
         const struct hn_lib_slot *slot = &kernel->slots[i];
-        const struct hone_argument *argument =
-            next < launch->count ? &launch->arguments[next] : NULL;
+        const struct hone_argument *argument = next < count ? &arguments[next] : NULL;
         if (argument != NULL && argument->name != NULL && strcmp(argument->name, slot->name) == 0) {
-            if (!is_right(slot, argument)) {
-                refuse(kernel, slot, argument, err);
-                return 0;
-            }
+            if (!is_right(slot, argument))
+                return refuse(kernel, slot, argument, err);
             values[i] = argument->as.bits;
             next++;
             continue;
         }
-        if (slot->need == HONE_REQUIRED) {
-            refuse_missing(kernel, slot, argument, err);
-            return 0;
-        }
+        if (slot->need == HONE_REQUIRED)
+            return refuse_missing(kernel, slot, argument, err);
         values[i] = slot->preset;
         if (slot->need == HONE_OWNED && slot->taken && !slot->mapped)
-            owned |= (uint64_t)1 << i;
+            *owned |= (uint64_t)1 << i;
     }
-    if (next != launch->count)
-        hn_lib_fail(err, HONE_INVALID, "argument '%s': %s", name_of(&launch->arguments[next]),
-                    is_known(kernel, launch->arguments[next].name)
-                        ? "it is given twice, or out of the config's order"
-                        : "the kernel has none of that name");
-    return owned;
+    return next == count || refuse_rest(kernel, &arguments[next], err);
 }
 
-static void place_owned(struct hone_kernel *kernel, CUstream stream, uint64_t owned,
-                        uint64_t *values, struct hn_error *err)
+static void place_owned(const struct hone_kernel *kernel, uint64_t owned, CUdeviceptr workspace,
+                        uint64_t *values)
 {
-    CUdeviceptr base = hn_lib_workspace_get(kernel, stream, err);
     for (size_t i = 0; i < kernel->slot_count; i++)
         if ((owned >> i & 1) != 0)
-            values[i] += base;
+            values[i] += workspace;
 }
 
 static CUresult zero(const struct hone_kernel *kernel, CUstream stream, const uint64_t *values)
@@ -560,17 +568,23 @@ static CUresult zero(const struct hone_kernel *kernel, CUstream stream, const ui
     return result;
 }
 
-void hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
-                         struct hn_error *err)
+struct started {
+    const char *what; /* the call that failed */
+    CUresult result;
+};
+
+static struct started start_steps(struct hone_kernel *kernel, CUstream stream, uint64_t *values)
 {
     const struct hn_driver *driver = &kernel->cache->driver;
     void *parameters[HN_LIB_MAX_ARGUMENTS];
     CUtensorMap spare[HN_LIB_MAX_MAPS];
+    CUresult result = CUDA_SUCCESS;
     if (kernel->launch.tensor_count > 0)
-        hn_lib_cuda(kernel->cache, place_maps(kernel, values, spare), "encoding a tensor map", err);
-    if (hn_failed(err))
-        return;
-    CUresult result = kernel->has_zeroed ? zero(kernel, stream, values) : CUDA_SUCCESS;
+        result = place_maps(kernel, values, spare);
+    if (result != CUDA_SUCCESS)
+        return (struct started){"encoding a tensor map", result};
+    if (kernel->has_zeroed)
+        result = zero(kernel, stream, values);
     for (size_t s = 0; s < kernel->step_count && result == CUDA_SUCCESS; s++) {
         const struct hn_lib_step *step = &kernel->steps[s];
         for (size_t i = 0; i < step->argument_count; i++) {
@@ -583,8 +597,16 @@ void hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream, uint64_t *
         result = hn_module_launch_grid(&step->shape, kernel->grids[s], driver, step->function,
                                        stream, window, parameters);
     }
-    if (result != CUDA_SUCCESS)
-        hn_lib_cuda(kernel->cache, result, "launching", err);
+    return (struct started){"launching", result};
+}
+
+void hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
+                         struct hn_error *err)
+{
+    if (hn_failed(err))
+        return;
+    const struct started started = start_steps(kernel, stream, values);
+    hn_lib_cuda(kernel->cache, started.result, started.what, err);
 }
 
 /* A launch that could not be captured takes place. */
@@ -602,14 +624,16 @@ void hn_lib_launch(struct hone_kernel *kernel, const struct hn_lib_launch *launc
                    struct hn_error *err)
 {
     uint64_t values[HN_LIB_MAX_ARGUMENTS];
-    uint64_t owned = resolve(kernel, launch, values, err);
-    if (!hn_failed(err) && kernel->symbols_to_set > 0 &&
+    uint64_t owned;
+    if (!resolve(kernel, launch->arguments, launch->count, values, &owned, err))
+        return;
+    if (kernel->symbols_to_set > 0 &&
         !atomic_load_explicit(&kernel->symbols_are_set, memory_order_acquire))
         hn_lib_fail(err, HONE_INVALID,
                     "%s has %zu symbols that were never set: call hone_set_symbols first",
                     kernel->name, kernel->symbols_to_set);
-    if (owned != 0 && !hn_failed(err))
-        place_owned(kernel, launch->stream, owned, values, err);
+    else if (owned != 0)
+        place_owned(kernel, owned, hn_lib_workspace_get(kernel, launch->stream, err), values);
     if (hn_failed(err))
         return;
     if (kernel->race != NULL)
@@ -622,9 +646,9 @@ void hn_lib_launch(struct hone_kernel *kernel, const struct hn_lib_launch *launc
         hn_lib_launch_steps(kernel, launch->stream, values, err);
 }
 
-enum hone_status hone_launch(struct hone_kernel *kernel, CUstream stream,
-                             const struct hone_argument *arguments, size_t count,
-                             struct hone_error *err)
+__attribute__((noinline)) static enum hone_status
+launch_with_error(struct hone_kernel *kernel, CUstream stream,
+                  const struct hone_argument *arguments, size_t count, struct hone_error *err)
 {
     const struct hn_lib_launch launch = {stream, arguments, count};
     struct hn_error why;
@@ -634,5 +658,37 @@ enum hone_status hone_launch(struct hone_kernel *kernel, CUstream stream,
                     kernel == NULL ? "kernel" : "arguments");
     else
         hn_lib_launch(kernel, &launch, &why);
-    return hn_failed(&why) ? hn_lib_tell(&why, err) : HONE_OK;
+    return hn_lib_tell(&why, err);
+}
+
+__attribute__((cold, noinline)) static enum hone_status
+tell_failure(const struct hone_kernel *kernel, struct started started, struct hone_error *err)
+{
+    struct hn_error why;
+    hn_error_init(&why);
+    hn_lib_cuda(kernel->cache, started.result, started.what, &why);
+    return hn_lib_tell(&why, err);
+}
+
+/* Nothing but steps, with arguments that are right and scratch memory that is there. */
+enum hone_status hone_launch(struct hone_kernel *kernel, CUstream stream,
+                             const struct hone_argument *arguments, size_t count,
+                             struct hone_error *err)
+{
+    uint64_t values[HN_LIB_MAX_ARGUMENTS];
+    uint64_t owned = 0;
+    if (kernel == NULL || (arguments == NULL && count > 0) || kernel->symbols_to_set > 0 ||
+        kernel->is_watched || kernel->as_graph ||
+        !resolve(kernel, arguments, count, values, &owned, NULL))
+        return launch_with_error(kernel, stream, arguments, count, err);
+    if (owned != 0) {
+        const struct hn_lib_stream *own = find_stream(kernel, stream);
+        CUdeviceptr workspace =
+            own == NULL ? 0 : atomic_load_explicit(&own->workspace, memory_order_acquire);
+        if (workspace == 0)
+            return launch_with_error(kernel, stream, arguments, count, err);
+        place_owned(kernel, owned, workspace, values);
+    }
+    const struct started started = start_steps(kernel, stream, values);
+    return started.result == CUDA_SUCCESS ? HONE_OK : tell_failure(kernel, started, err);
 }
