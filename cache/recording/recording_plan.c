@@ -24,15 +24,10 @@ static void strip_folder(json_t *object, const char *key)
 
 json_t *hn_recording_plan_write(const struct hn_stored_plan *stored)
 {
-    struct hn_store_file *files = calloc(stored->file_count + 1, sizeof *files);
-    for (size_t i = 0; files != NULL && i < stored->file_count; i++)
-        files[i] = (struct hn_store_file){i == 0 ? base_name(stored->files[i].name)
-                                                 : stored->files[i].name,
-                                          stored->files[i].text};
-    const struct hn_store_plan own = {stored->json, files, stored->file_count};
-    json_t *source = files == NULL ? NULL : hn_stored_plan_to_json(&own);
+    json_t *source = hn_stored_plan_to_json(stored);
+    json_t *template = json_array_get(json_object_get(source, "files"), 0);
     json_t *plan = json_object_get(source, "plan");
-    free(files);
+    strip_folder(template, "name");
     strip_folder(plan, "template");
     strip_folder(json_object_get(plan, "reference"), "template");
     (void)json_object_del(plan, "config");

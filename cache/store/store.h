@@ -52,21 +52,20 @@ struct hn_store_follower {
 };
 void hn_store_follow(struct hn_store *store, const struct hn_store_follower *follower);
 
-/* The files that a version was made from, so that a cache alone can compile a miss. */
-struct hn_store_file {
-    const char *name; /* as the template includes it; the template itself under its own name */
-    const char *text;
-};
-struct hn_store_plan {
-    const char *json; /* hn_plan_to_json */
-    const struct hn_store_file *files;
+/* The plan of a version, and the files that it was made from, so that a cache alone can compile a miss. */
+struct hn_stored_plan {
+    char *json; /* hn_plan_to_json */
+    struct hn_stored_file {
+        char *name; /* as the template includes it; the template itself, which is the first, under its own name */
+        char *text;
+    } *files;
     size_t file_count;
 };
 
 struct hn_store_session {
     const struct hn_identity *identity;
     const struct hn_version *version;
-    const struct hn_store_plan *plan; /* may be NULL; not kept of a version that does not know its template */
+    const struct hn_stored_plan *plan; /* may be NULL; not kept of a version that does not know its template */
     const char *command;              /* how it was asked for */
     bool simulated;
     const struct hn_origin *from; /* NULL: measured here and now; its date is that of now */
@@ -179,27 +178,18 @@ enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identi
                                   const struct hn_version *version, const struct hn_bindings *point, void **cubin,
                                   size_t *size, char **entry, struct hn_error *err);
 
-/* The plan with which a version of that kernel was measured (json and files owned by the result). HN_ENOTFOUND when none is
- * kept. */
-struct hn_stored_plan {
-    char *json;
-    struct hn_stored_file {
-        char *name;
-        char *text;
-    } *files;
-    size_t file_count;
-};
+/* The plan with which a version of that kernel was measured. HN_ENOTFOUND when none is kept. */
 enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel, const struct hn_version *version,
                                  struct hn_stored_plan *plan, struct hn_error *err);
 void hn_stored_plan_free(struct hn_stored_plan *plan);
 /* {"plan": …, "files": [{"name": …, "text": …}, …]}; NULL when out of memory. */
-json_t *hn_stored_plan_to_json(const struct hn_store_plan *plan);
+json_t *hn_stored_plan_to_json(const struct hn_stored_plan *plan);
 /* Trusts nothing: HN_EFORMAT. */
 enum hn_status hn_stored_plan_from_json(const json_t *json, struct hn_stored_plan *plan, struct hn_error *err);
 /* Keeps the plan for all sessions of a version of that kernel, in place of those that they had. HN_ENOTFOUND: there is none, or the
  * version does not know its template. */
 enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel, const struct hn_version *version,
-                                 const struct hn_store_plan *plan, struct hn_error *err);
+                                 const struct hn_stored_plan *plan, struct hn_error *err);
 
 /* Rules of families. A rule belongs to a session whose identity has no problem values: that is the task of the family, beside
  * the tasks of its problems. Images that are put into that session are those of the rule's configurations, for every

@@ -42,7 +42,7 @@ void hn_document_read_plan(const char *text, struct hn_stored_plan *plan, struct
     json_decref(json);
 }
 
-json_t *hn_stored_plan_to_json(const struct hn_store_plan *plan)
+json_t *hn_stored_plan_to_json(const struct hn_stored_plan *plan)
 {
     struct hn_builder files = hn_build_array();
     for (size_t i = 0; i < plan->file_count; i++)

@@ -87,14 +87,14 @@ static void add_plan(struct hn_store *store, const char *json, struct hn_hash *n
     hn_statement_finish(statement);
 }
 
-static char *plan_text(const struct hn_store_plan *plan, struct hn_error *err)
+static char *plan_text(const struct hn_stored_plan *plan, struct hn_error *err)
 {
     return text_of(hn_stored_plan_to_json(plan), err);
 }
 
 enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel,
-                                 const struct hn_version *version, const struct hn_store_plan *plan,
-                                 struct hn_error *err)
+                                 const struct hn_version *version,
+                                 const struct hn_stored_plan *plan, struct hn_error *err)
 {
     struct hn_error own;
     struct hn_hash name;

@@ -164,16 +164,16 @@ static int64_t begin(struct hn_store *store, const struct hn_identity *identity,
 {
     const struct hn_template *template = &plan->template;
     int64_t session = 0;
-    struct hn_store_file *files = calloc(template->include_count + 1, sizeof *files);
+    struct hn_stored_file *files = calloc(template->include_count + 1, sizeof *files);
     if (files == NULL) {
         hn_fail_memory(err);
         return 0;
     }
-    files[0] = (struct hn_store_file){template->path, template->text};
+    files[0] = (struct hn_stored_file){template->path, template->text};
     for (size_t i = 0; i < template->include_count; i++)
         files[i + 1] =
-            (struct hn_store_file){template->includes[i].name, template->includes[i].text};
-    const struct hn_store_plan stored = {plan->json, files, template->include_count + 1};
+            (struct hn_stored_file){template->includes[i].name, template->includes[i].text};
+    const struct hn_stored_plan stored = {plan->json, files, template->include_count + 1};
     const struct hn_store_session begun = {
         .identity = identity, .version = version, .plan = &stored, .command = "libhone: a race"};
     hn_store_begin(store, &begun, &session, err);

@@ -33,14 +33,9 @@ static void put_session(struct hn_store *store, const struct hn_recording *recor
 {
     struct hn_error err = {0};
     int64_t id = 0;
-    struct hn_store_file files[4];
-    for (size_t i = 0; i < recording->plan.file_count && i < 4; i++)
-        files[i] =
-            (struct hn_store_file){recording->plan.files[i].name, recording->plan.files[i].text};
-    const struct hn_store_plan plan = {recording->plan.json, files, recording->plan.file_count};
     const struct hn_store_session session = {.identity = &recording->identity,
                                              .version = &recording->version,
-                                             .plan = &plan,
+                                             .plan = &recording->plan,
                                              .command = "hone tune",
                                              .from = from,
                                              .started = 1763697600};

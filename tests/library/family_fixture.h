@@ -35,17 +35,12 @@ static inline void learn(struct hn_store *store, const struct hn_tuned *tuned, c
     struct hn_error err = {0};
     struct hn_identity identity = tuned->identity;
     struct hn_stored_plan stored;
-    struct hn_store_file files[8];
     int64_t session = 0;
     hn_bindings_init(&identity.problem);
     identity.device = *device;
     store_ok(hn_store_get_plan(store, identity.kernel, &tuned->version, &stored, &err), &err);
-    assert_true(stored.file_count <= 8);
-    for (size_t i = 0; i < stored.file_count; i++)
-        files[i] = (struct hn_store_file){stored.files[i].name, stored.files[i].text};
-    const struct hn_store_plan plan = {stored.json, files, stored.file_count};
     const struct hn_store_session begun = {
-        .identity = &identity, .version = &tuned->version, .plan = &plan, .command = "hone tune"};
+        .identity = &identity, .version = &tuned->version, .plan = &stored, .command = "hone tune"};
     store_ok(hn_store_begin(store, &begun, &session, &err), &err);
     for (size_t i = 0; i < images; i++)
         keep_image(store, session, tuned, &rule->configurations[i]);

@@ -53,12 +53,13 @@ static int64_t begin_result(struct hn_store *store, const struct result *result)
              result->kernel);
     if (hn_template_load(path, &template, &err) != HN_OK)
         fail_msg("%s", err.message);
-    struct hn_store_file files[8] = {{template.path, template.text}};
+    struct hn_stored_file files[8] = {{template.path, template.text}};
     assert_true(template.include_count < 8);
     for (size_t i = 0; i < template.include_count; i++)
-        files[i + 1] = (struct hn_store_file){template.includes[i].name, template.includes[i].text};
+        files[i + 1] =
+            (struct hn_stored_file){template.includes[i].name, template.includes[i].text};
     char *text = plan_text(result->kernel, template.path);
-    const struct hn_store_plan plan = {text, files, template.include_count + 1};
+    const struct hn_stored_plan plan = {text, files, template.include_count + 1};
 
     struct hn_identity identity = {.device = *result->device};
     identity.kernel = strdup(result->kernel);

@@ -277,8 +277,8 @@ TEST(image_and_plan_read_back)
 {
     struct fixture *fixture = *state;
     static const char cubin[] = "\177ELF\0\1\2";
-    const struct hn_store_file files[] = {{"matmul.cu", "// template"}, {"tile.cuh", ""}};
-    const struct hn_store_plan plan = {"{\"kernel\":\"matmul\"}", files, 2};
+    struct hn_stored_file files[] = {{"matmul.cu", "// template"}, {"tile.cuh", ""}};
+    const struct hn_stored_plan plan = {"{\"kernel\":\"matmul\"}", files, 2};
     struct hn_identity identity;
     struct hn_record record;
     int64_t session;
@@ -319,11 +319,11 @@ TEST(image_and_plan_read_back)
     hn_identity_finish(&identity);
 }
 
-static void begin_with_plan(struct hn_store *store, const char *kernel,
-                            const struct hn_version *version, const char *json)
+static void begin_with_plan(struct hn_store *store, char *kernel, const struct hn_version *version,
+                            char *json)
 {
-    const struct hn_store_file file = {kernel, json};
-    const struct hn_store_plan plan = {json, &file, 1};
+    struct hn_stored_file file = {kernel, json};
+    const struct hn_stored_plan plan = {json, &file, 1};
     struct hn_identity identity;
     int64_t session;
     make_identity(&identity, 4096);
@@ -365,7 +365,7 @@ TEST(without_hashes_there_is_no_plan)
 {
     struct fixture *fixture = *state;
     const struct hn_version unknown = {.protocol = HN_KERNEL_TUNER_PROTOCOL};
-    const struct hn_store_plan plan = {"{}", NULL, 0};
+    const struct hn_stored_plan plan = {"{}", NULL, 0};
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     struct hn_stored_plan stored;
     begin_with_plan(store, "first", &unknown, "{\"kernel\":\"first\"}");

@@ -15,8 +15,8 @@ static struct hn_store *open_both(struct fixture *fixture)
     char path[128];
     struct hn_record record;
     struct hn_identity identity;
-    const struct hn_store_file file = {"matmul.cu", "text"};
-    const struct hn_store_plan plan = {"{}", &file, 1};
+    struct hn_stored_file file = {"matmul.cu", "text"};
+    const struct hn_stored_plan plan = {"{}", &file, 1};
     const struct hn_roofs roofs = {.copy_gb_per_s = 4000,
                                    .l2_gb_per_s = 8000,
                                    .fp32_gflops = 60000,

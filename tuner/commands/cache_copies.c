@@ -98,7 +98,7 @@ static bool is_known(const struct hn_cache *cache, const struct hn_recording *re
 
 /* False where it is there already. */
 static bool import_records(const struct hn_cache *cache, const char *path,
-                           const struct hn_recording *recording, const struct hn_store_plan *plan,
+                           const struct hn_recording *recording, const struct hn_stored_plan *plan,
                            struct hn_error *err)
 {
     bool added = false;
@@ -140,18 +140,13 @@ static void add_recording(const struct hn_cache *cache, const char *path,
                           const struct hn_recording *recording, const struct hn_config_kept *kept,
                           struct hn_cache_imported *imported, struct hn_error *err)
 {
-    const struct hn_stored_plan *source = imported->completed ? &kept->plan : &recording->plan;
-    struct hn_store_file *files = hn_need(source->file_count, sizeof *files);
-    for (size_t i = 0; i < source->file_count; i++)
-        files[i] = (struct hn_store_file){source->files[i].name, source->files[i].text};
-    const struct hn_store_plan plan = {source->json, files, source->file_count};
-    bool added = import_records(cache, path, recording, plan.json == NULL ? NULL : &plan, err);
-    if (!hn_failed(err) && !added && plan.json != NULL &&
+    const struct hn_stored_plan *plan = imported->completed ? &kept->plan : &recording->plan;
+    bool added = import_records(cache, path, recording, plan->json == NULL ? NULL : plan, err);
+    if (!hn_failed(err) && !added && plan->json != NULL &&
         hn_version_knows_template(&recording->version) &&
         (imported->completed || !has_plan(cache, recording)))
-        (void)hn_store_put_plan(cache->store, recording->identity.kernel, &recording->version,
-                                &plan, err);
-    free(files);
+        (void)hn_store_put_plan(cache->store, recording->identity.kernel, &recording->version, plan,
+                                err);
     imported->known = !added;
     imported->rules = added && recording->rule != NULL;
     imported->records = added ? (int64_t)recording->records.count : 0;

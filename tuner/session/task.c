@@ -135,12 +135,12 @@ enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store,
     const struct hn_template *template = &task->template;
     json_t *json = hn_needed(hn_plan_to_json(task->plan));
     char *text = hn_needed(json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS));
-    struct hn_store_file *files = hn_need(template->include_count + 1, sizeof *files);
-    files[0] = (struct hn_store_file){template->path, template->text};
+    struct hn_stored_file *files = hn_need(template->include_count + 1, sizeof *files);
+    files[0] = (struct hn_stored_file){template->path, template->text};
     for (size_t i = 0; i < template->include_count; i++)
         files[i + 1] =
-            (struct hn_store_file){template->includes[i].name, template->includes[i].text};
-    struct hn_store_plan plan = {text, files, template->include_count + 1};
+            (struct hn_stored_file){template->includes[i].name, template->includes[i].text};
+    struct hn_stored_plan plan = {text, files, template->include_count + 1};
     struct hn_store_session begun = {.identity = &task->identity,
                                      .version = &task->version,
                                      .plan = task->stale ? NULL : &plan,
