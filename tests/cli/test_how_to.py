@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The recipes of docs/how-to.md, as far as they need no GPU: commands run in order, with the tests' kernel for `scale`, and
-what is written into a config is one."""
+"""The recipes of docs/how-to.md: commands run in order, over recordings or on the driver double, and what is written into a config
+is one. A server's are in cli/server, the loop of a program that writes kernels in cli/run."""
 
+import json
 import re
 import shlex
 import shutil
+import subprocess
 import unittest
 
+import double
 import hone
 
 PAGE = (hone.SOURCE / "docs" / "how-to.md").read_text()
@@ -88,6 +91,42 @@ class HowTo(hone.Case):
         (self.folder / "keys.npy").write_bytes(bytes(4 * 4096))
         self.config(text, rest="  - {name: y, type: float32, count: N, role: output}\nlaunch: {block: BLOCK, grid: 1}\n")
         self.assertEqual(self.hone("space", "--count", "x.yaml").stdout, "2\n")
+
+
+class OnTheDouble(double.Case):
+    """Recipes that need a GPU, with the double's kernel for `scale`. Profilers, sanitizers and ssh only run what they are given."""
+    SECTIONS = ("After a driver update", "A variant that is wrong", "Profile a variant", "Which GPU, and MIG", "Several GPUs, other machines")
+
+    def setUp(self):
+        super().setUp()
+        binaries = self.folder / "bin"
+        binaries.mkdir()
+        (binaries / "hone").symlink_to(hone.HONE)
+        for tool in ("ncu", "nsys", "compute-sanitizer", "cuda-gdb", "ssh"):
+            rest = 'shift 2; exec sh -c "$*"' if tool == "ssh" else 'while [ "$1" != hone ]; do shift; done; exec "$@"'
+            (binaries / tool).write_text(f"#!/bin/sh\n{rest}\n")
+            (binaries / tool).chmod(0o755)
+        self.settings = self.environment(PATH=f"{binaries}:/usr/bin:/bin", HONE_DOUBLE_COUNT="2")
+        self.write("sgemm.yaml", self.config.read_text())
+        uuid = json.loads(self.run_line("hone device --json"))["devices"][1]["uuid"]
+        self.page = PAGE.replace("GPU-5d2a", uuid)
+
+    def run_line(self, line):
+        result = subprocess.run(["bash", "-c", line], cwd=self.folder, env=self.settings, capture_output=True, text=True, timeout=120)
+        self.assertEqual(result.returncode, 0, f"{line}: {result.stdout}{result.stderr}")
+        return result.stdout
+
+    def test_commands_run(self):
+        self.run_line("hone tune scale.yaml --budget 20 --quiet")
+        for section in self.SECTIONS:
+            text = re.search(rf"^## {section}\n(.*?)(?=^## |\Z)", self.page, re.M | re.S).group(1)
+            for yaml in re.findall(r"^```yaml\n(workers:.*?)^```", text, re.M | re.S):
+                self.write("workers.yaml", re.sub(r"compile: \d+", "compile: 1", yaml.replace("gpus: 4", "gpus: 2")))
+            lines = [line.split("  #")[0].replace("*.yaml", "scale.yaml") for line in re.findall(r"^    (\S.*\bhone [a-z].*|hone .*)$", text, re.M)]
+            self.assertTrue(lines, section)
+            for line in lines:
+                with self.subTest(line):
+                    self.run_line(line + (" --budget 20" if " tune " in line else ""))
 
 
 if __name__ == "__main__":
