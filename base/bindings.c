@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 /* Far more than anybody tunes, and few enough to be inserted one by one. */
 enum { MOST_NAMES = 1024 };
 
@@ -145,6 +147,16 @@ enum hn_status hn_bindings_copy(struct hn_bindings *to, const struct hn_bindings
     if (status != HN_OK)
         hn_bindings_finish(to);
     return status;
+}
+
+struct hn_bindings hn_need_bindings(const struct hn_bindings *from, const struct hn_bindings *with)
+{
+    struct hn_bindings copy;
+    bool made = hn_bindings_copy(&copy, from, NULL) == HN_OK &&
+                (with == NULL || hn_bindings_merge(&copy, with, NULL) == HN_OK);
+    if (!made)
+        hn_needed(NULL);
+    return copy;
 }
 
 bool hn_bindings_equal(const struct hn_bindings *a, const struct hn_bindings *b)

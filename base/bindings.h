@@ -26,6 +26,8 @@ bool hn_bindings_lend(struct hn_bindings *bindings, const char *name, const stru
 const struct hn_value *hn_bindings_get(const struct hn_bindings *bindings, const char *name);
 /* copy and parse start `to` or `bindings` afresh: it need not be initialised, and is empty after a failure. */
 enum hn_status hn_bindings_copy(struct hn_bindings *to, const struct hn_bindings *from, struct hn_error *err);
+/* A copy in which every pair of `with` (NULL: none) is set; where there is no memory for it the process ends, as with hn_need. */
+struct hn_bindings hn_need_bindings(const struct hn_bindings *from, const struct hn_bindings *with);
 /* Sets every pair of `from` in `into`. */
 enum hn_status hn_bindings_merge(struct hn_bindings *into, const struct hn_bindings *from, struct hn_error *err);
 bool hn_bindings_equal(const struct hn_bindings *a, const struct hn_bindings *b);

@@ -11,7 +11,7 @@
 #include "tuner/commands/open_cache.h"
 #include "tuner/commands/output.h"
 #include "tuner/commands/replay_judge.h"
-#include "tuner/family/family_replay.h"
+#include "tuner/family/family.h"
 #include "tuner/report/format.h"
 #include "tuner/session/backend.h"
 #include "tuner/session/session.h"
@@ -598,7 +598,7 @@ static void print_result(const struct replay_family *replay, const struct hn_fam
                    "\n  now       at %zu sizes that nobody had measured: %.1f%% slower than tuned "
                    "for each in the mean, %.1f%% at worst\n            ",
                    loss->sizes, 100 * loss->mean, 100 * loss->worst);
-    hn_held_out_append_default(&text, &found->found.untuned);
+    hn_family_append_default(&text, &found->found.untuned);
     hn_text_append(&text, "\n  origin    ");
     hn_origin_append(&text, &stored->origin);
     if (!hn_version_equal(&stored->version, &found->version)) {

@@ -14,9 +14,7 @@
 #include "tuner/commands/tune_search.h"
 #include "tuner/commands/tune_spread.h"
 #include "tuner/config/capture.h"
-#include "tuner/family/family_options.h"
-#include "tuner/family/family_tune.h"
-#include "tuner/family/held_out.h"
+#include "tuner/family/family.h"
 #include "tuner/workers/workers.h"
 
 struct tune {
@@ -215,7 +213,7 @@ static void print_family(const struct hn_family_outcome *outcome)
     hn_text_init(&loss);
     hn_rule_append_loss(&loss, &outcome->rule);
     hn_text_append(&loss, "\n");
-    hn_held_out_append_default(&loss, &outcome->untuned);
+    hn_family_append_default(&loss, &outcome->untuned);
     printf("%zu configuration%s for any size, chosen by a tree of %zu node%s\n"
            "%s\n"
            "learnt in %.0f s from %zu size%s, %zu of them tuned on their own, and %zu time%s of a "

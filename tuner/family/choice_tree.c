@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "tuner/strategy/loops.h"
 
 enum {
@@ -336,46 +337,30 @@ static void grow(struct growth *growth, size_t leaves, double gain)
     }
 }
 
-static void finish_growth(struct growth *growth)
-{
-    free(growth->order);
-    free(growth->sorted);
-    free(growth->above);
-    free(growth->coarse);
-    free(growth->costs);
-    free(growth->whole);
-    free(growth->leaves);
-}
-
-enum hn_status hn_choice_tree_grow(const struct hn_choice_tree_data *data, size_t leaves,
-                                   size_t least, double gain, struct hn_rule_node **nodes,
-                                   size_t *node_count, struct hn_error *err)
+struct hn_rule_node *hn_choice_tree_grow(const struct hn_choice_tree_data *data, size_t leaves,
+                                         size_t least, double gain, size_t *node_count)
 {
     struct growth growth = {.data = data, .least = least > 0 ? least : 1};
     growth.width = (data->choices + LANES - 1) / LANES * LANES;
-    growth.order = calloc(data->features * data->samples + 1, sizeof *growth.order);
-    growth.sorted = calloc(data->samples + 1, sizeof *growth.sorted);
-    growth.above = calloc(data->samples + 1, sizeof *growth.above);
-    growth.coarse = calloc(data->features + 1, sizeof *growth.coarse);
-    growth.costs = calloc(data->samples * growth.width + 1, sizeof *growth.costs);
-    growth.whole = calloc(4 * growth.width + 1, sizeof *growth.whole);
-    growth.leaves = calloc(leaves + 1, sizeof *growth.leaves);
-    growth.nodes = calloc(2 * leaves + 1, sizeof *growth.nodes);
-    bool failed = growth.order == NULL || growth.sorted == NULL || growth.above == NULL ||
-                  growth.coarse == NULL || growth.costs == NULL || growth.whole == NULL ||
-                  growth.leaves == NULL || growth.nodes == NULL;
-    if (!failed) {
-        growth.left = growth.whole + 2 * growth.width;
-        grow(&growth, leaves, gain);
-    }
-    finish_growth(&growth);
-    *nodes = growth.nodes;
+    growth.order = hn_need(data->features * data->samples, sizeof *growth.order);
+    growth.sorted = hn_need(data->samples, sizeof *growth.sorted);
+    growth.above = hn_need(data->samples, sizeof *growth.above);
+    growth.coarse = hn_need(data->features, sizeof *growth.coarse);
+    growth.costs = hn_need(data->samples * growth.width, sizeof *growth.costs);
+    growth.whole = hn_need(4 * growth.width, sizeof *growth.whole);
+    growth.left = growth.whole + 2 * growth.width;
+    growth.leaves = hn_need(leaves, sizeof *growth.leaves);
+    growth.nodes = hn_need(2 * leaves, sizeof *growth.nodes);
+    grow(&growth, leaves, gain);
+    free(growth.order);
+    free(growth.sorted);
+    free(growth.above);
+    free(growth.coarse);
+    free(growth.costs);
+    free(growth.whole);
+    free(growth.leaves);
     *node_count = growth.node_count;
-    if (!failed)
-        return HN_OK;
-    free(growth.nodes);
-    *nodes = NULL;
-    return hn_fail_memory(err);
+    return growth.nodes;
 }
 
 size_t hn_choice_tree_leaf(const struct hn_rule_node *nodes, const struct hn_choice_tree_data *data,
@@ -387,4 +372,97 @@ size_t hn_choice_tree_leaf(const struct hn_rule_node *nodes, const struct hn_cho
                             ? nodes[node].left
                             : nodes[node].right);
     return node;
+}
+
+enum { EXCHANGES = 4 };
+/* What a sample costs where nothing that is picked can be used: more than anything else. */
+static const double unusable = 50;
+
+static double at(const struct hn_costs_table *table, size_t choice, size_t sample)
+{
+    return fmin(table->costs[choice * table->samples + sample], unusable);
+}
+
+/* The cost of all samples, each of which costs `least` or what one more choice takes. */
+static double with(const struct hn_costs_table *table, const double *least, size_t choice)
+{
+    double cost = 0;
+    for (size_t s = 0; s < table->samples; s++)
+        cost += table->weights[s] * fmin(least[s], at(table, choice, s));
+    return cost;
+}
+
+/* What samples cost with the picked ones but for one (SIZE_MAX: with all). */
+static void find_least(const struct hn_costs_table *table, const size_t *picked, size_t count,
+                       size_t without, double *least)
+{
+    for (size_t s = 0; s < table->samples; s++)
+        least[s] = unusable;
+    for (size_t i = 0; i < count; i++)
+        for (size_t s = 0; i != without && s < table->samples; s++)
+            least[s] = fmin(least[s], at(table, picked[i], s));
+}
+
+static size_t best_addition(const struct hn_costs_table *table, const double *least, double *cost)
+{
+    size_t best = 0;
+    *cost = INFINITY;
+    for (size_t c = 0; c < table->choices; c++) {
+        double own = with(table, least, c);
+        if (own < *cost) {
+            *cost = own;
+            best = c;
+        }
+    }
+    return best;
+}
+
+/* Adds one by one. */
+static double add_choices(const struct hn_costs_table *table, size_t most, double gain,
+                          size_t *picked, size_t *count, double *least)
+{
+    find_least(table, picked, *count, SIZE_MAX, least);
+    double cost = with(table, least, picked[0]);
+    while (*count < most) {
+        double own;
+        size_t added = best_addition(table, least, &own);
+        if (!(cost - own > gain))
+            break;
+        cost = own;
+        picked[(*count)++] = added;
+        find_least(table, picked, *count, SIZE_MAX, least);
+    }
+    return cost;
+}
+
+static void exchange_choices(const struct hn_costs_table *table, double gain, double cost,
+                             size_t *picked, size_t count, double *least)
+{
+    bool changed = true;
+    for (int round = 0; round < EXCHANGES && changed; round++) {
+        changed = false;
+        for (size_t i = 1; i < count; i++) {
+            double own;
+            find_least(table, picked, count, i, least);
+            size_t other = best_addition(table, least, &own);
+            if (other == picked[i] || !(cost - own > gain))
+                continue;
+            picked[i] = other;
+            cost = own;
+            changed = true;
+        }
+    }
+}
+
+size_t hn_pick(const struct hn_costs_table *table, size_t most, double gain, size_t *picked)
+{
+    double weight = 0, *least = hn_need(table->samples, sizeof *least);
+    size_t count = 1;
+    for (size_t s = 0; s < table->samples; s++)
+        weight += table->weights[s];
+    picked[0] = 0;
+    double cost = add_choices(table, most, gain * weight, picked, &count, least);
+    exchange_choices(table, 1e-9 * weight, cost, picked, count, least);
+    free(least);
+    return count;
 }

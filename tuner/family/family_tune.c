@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/family/family_tune.h"
+#include "tuner/family/family.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -7,14 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/run.h"
 #include "cache/store/store.h"
 #include "tuner/config/family.h"
-#include "tuner/family/held_out.h"
 #include "tuner/family/learn.h"
 #include "tuner/family/measuring.h"
-#include "tuner/family/recall.h"
-#include "tuner/family/sizes.h"
 
 enum {
     FIRST_CELLS = 12, /* sizes at which all that was found is measured before anything is learnt */
@@ -42,7 +40,6 @@ struct tuning {
     const struct hn_family_options *options;
     struct hn_measuring measuring;
     struct hn_learnt learnt;
-    bool has_learnt;
     struct hn_device device;
     uint64_t drawn; /* place in the sequence of sizes */
     double started_ms;
@@ -71,16 +68,21 @@ static double elapsed_s(const struct tuning *tuning)
     return (hn_now_ms() - tuning->started_ms) / 1e3;
 }
 
+/* A line behind the time since the start. */
 __attribute__((format(printf, 2, 3))) static void say(const struct tuning *tuning,
                                                       const char *format, ...)
 {
-    char *line = NULL;
+    struct hn_text line = {0};
+    char *what = NULL;
     va_list arguments;
     va_start(arguments, format);
-    if (vasprintf(&line, format, arguments) >= 0)
-        tuning->options->say(tuning->options->context, line);
+    int length = vasprintf(&what, format, arguments);
     va_end(arguments);
-    free(line);
+    hn_needed(length < 0 ? NULL : what);
+    hn_text_printf(&line, "%4.0f s  %s", elapsed_s(tuning), what);
+    tuning->options->say(tuning->options->context, line.data);
+    hn_text_finish(&line);
+    free(what);
 }
 
 struct hn_family_worth hn_family_worth(const struct hn_family *family)
@@ -112,88 +114,54 @@ static void plan(struct tuning *tuning)
     tuning->least_sizes = worth.least_sizes;
 }
 
-/* --- sizes
- * ----------------------------------------------------------------------------------------------------
- */
-
-static enum hn_status add_size(struct tuning *tuning, const struct hn_bindings *problem,
-                               double weight, size_t *size, struct hn_error *err)
+static size_t add_size(struct tuning *tuning, const struct hn_bindings *problem, double weight)
 {
-    struct hn_bindings whole;
-    enum hn_status status = hn_measuring_complete(&tuning->measuring, problem, &whole, err);
-    if (status == HN_OK)
-        status = hn_matrix_add_size(tuning->measuring.matrix, &whole, weight, size, err);
+    struct hn_bindings whole = hn_measuring_complete(&tuning->measuring, problem);
+    size_t size = hn_matrix_add_size(tuning->measuring.matrix, &whole, weight);
     hn_bindings_finish(&whole);
-    return status;
+    return size;
 }
 
-static enum hn_status draw_size(struct tuning *tuning, size_t *size, struct hn_error *err)
+/* SIZE_MAX: there is none, or no room for it. */
+static size_t draw_size(struct tuning *tuning, struct hn_error *err)
 {
     struct hn_bindings problem;
-    enum hn_status status =
-        hn_family_next(family_of(tuning), tuning->options->seed, &tuning->drawn, &problem, err);
-    if (status != HN_OK)
-        return status;
-    status = add_size(tuning, &problem, 0, size, err);
-    if (status == HN_OK && *size != SIZE_MAX)
-        tuning->measuring.matrix->sizes[*size].drawn = true;
+    hn_family_next(family_of(tuning), tuning->options->seed, &tuning->drawn, &problem, err);
+    size_t size = hn_failed(err) ? SIZE_MAX : add_size(tuning, &problem, 0);
+    if (size != SIZE_MAX)
+        tuning->measuring.matrix->sizes[size].drawn = true;
     hn_bindings_finish(&problem);
-    return status;
+    return size;
 }
 
 /* Those that the family names come first: hn_forecast_init counts on that. */
-static enum hn_status add_named(struct tuning *tuning, struct hn_error *err)
+static void add_named(struct tuning *tuning, struct hn_error *err)
 {
     const struct hn_family *family = family_of(tuning);
-    enum hn_status status = HN_OK;
-    if (family->size_count > HN_MATRIX_SIZES / 2)
-        return hn_fail(err, HN_ECONFIG, "the family names %zu sizes, a tune takes %d at most",
-                       family->size_count, HN_MATRIX_SIZES / 2);
-    for (size_t i = 0; i < family->size_count && status == HN_OK; i++) {
-        size_t size;
-        status = add_size(tuning, &family->sizes[i], family->weights[i], &size, err);
+    if (family->size_count > HN_MATRIX_SIZES / 2) {
+        hn_fail(err, HN_ECONFIG, "the family names %zu sizes, a tune takes %d at most",
+                family->size_count, HN_MATRIX_SIZES / 2);
+        return;
     }
-    return status;
-}
-
-/* --- measuring
- * ----------------------------------------------------------------------------------------------------
- */
-
-static void say_tuned(const struct tuning *tuning, size_t size, double each_s)
-{
-    const struct hn_matrix *matrix = tuning->measuring.matrix;
-    char *text = hn_bindings_text(&matrix->sizes[size].problem);
-    double best_us = hn_matrix_best(matrix, size);
-    if (text != NULL && isinf(best_us))
-        say(tuning, "%4.0f s  tuned %s: nothing was measured within %.0f s", elapsed_s(tuning),
-            text, each_s);
-    else if (text != NULL)
-        say(tuning, "%4.0f s  tuned %s: best %.4g us, %zu configuration%s known", elapsed_s(tuning),
-            text, best_us, matrix->point_count, hn_plural(matrix->point_count));
-    free(text);
+    for (size_t i = 0; i < family->size_count; i++)
+        add_size(tuning, &family->sizes[i], family->weights[i]);
 }
 
 /* The default point is there before all others. */
-static enum hn_status add_default(struct tuning *tuning, struct hn_error *err)
+static void add_default(struct tuning *tuning, struct hn_error *err)
 {
-    size_t place;
     struct hn_bindings point;
     struct hn_space *space = NULL;
     struct hn_config *config = tuning->measuring.config;
-    enum hn_status status =
-        hn_config_take_problem(config, &tuning->measuring.matrix->sizes[0].problem, err);
-    if (status == HN_OK)
-        status = hn_config_space(config, 0, &space, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_config_default_point(config, space, &point, err);
+    if (hn_failed(err) ||
+        hn_config_take_problem(config, &tuning->measuring.matrix->sizes[0].problem, err) != HN_OK ||
+        hn_config_space(config, 0, &space, err) != HN_OK)
+        return;
+    if (hn_config_default_point(config, space, &point, err) == HN_OK) {
+        hn_matrix_add_point(tuning->measuring.matrix, &point);
+        hn_bindings_finish(&point);
+    }
     hn_space_destroy(space);
-    if (status != HN_OK)
-        return status;
-    status = hn_matrix_add_point(tuning->measuring.matrix, &point, &place, err);
-    hn_bindings_finish(&point);
-    return status;
 }
 
 /* Sizes of the family as they may come. */
@@ -201,31 +169,6 @@ struct some_sizes {
     struct hn_bindings problems[SOME_SIZES];
     size_t count;
 };
-
-static enum hn_status draw_some(struct tuning *tuning, struct some_sizes *some,
-                                struct hn_error *err)
-{
-    uint64_t at = 0;
-    enum hn_status status = HN_OK;
-    *some = (struct some_sizes){.count = 0};
-    while (some->count < SOME_SIZES && status == HN_OK) {
-        struct hn_bindings problem;
-        status = hn_family_next(family_of(tuning), tuning->options->seed, &at, &problem, err);
-        if (status != HN_OK)
-            break;
-        status =
-            hn_measuring_complete(&tuning->measuring, &problem, &some->problems[some->count], err);
-        some->count += status == HN_OK;
-        hn_bindings_finish(&problem);
-    }
-    return status;
-}
-
-static void finish_some(struct some_sizes *some)
-{
-    for (size_t i = 0; i < some->count; i++)
-        hn_bindings_finish(&some->problems[i]);
-}
 
 static bool serves_some(const struct tuning *tuning, const struct some_sizes *some,
                         const struct hn_bindings *point)
@@ -241,117 +184,118 @@ static bool serves_some(const struct tuning *tuning, const struct some_sizes *so
 
 /* What who wrote the config would try: default points for some problems, then the ladder, the last
  * first, since a ladder gets better downwards. */
-static enum hn_status add_ladder(struct tuning *tuning, struct hn_error *err)
+static void add_ladder(struct tuning *tuning, struct hn_error *err)
 {
-    size_t place;
-    struct some_sizes some;
-    enum hn_status status = draw_some(tuning, &some, err);
+    struct some_sizes some = {.count = 0};
     const struct hn_config *config = tuning->measuring.config;
     struct hn_matrix *matrix = tuning->measuring.matrix;
-    for (size_t i = 0; i < config->plan->other_default_count && status == HN_OK; i++)
+    uint64_t at = 0;
+    while (some.count < SOME_SIZES && !hn_failed(err)) {
+        struct hn_bindings problem;
+        hn_family_next(family_of(tuning), tuning->options->seed, &at, &problem, err);
+        some.problems[some.count++] = hn_measuring_complete(&tuning->measuring, &problem);
+        hn_bindings_finish(&problem);
+    }
+    for (size_t i = 0; i < config->plan->other_default_count && !hn_failed(err); i++)
         if (serves_some(tuning, &some, &config->plan->other_defaults[i].point))
-            status =
-                hn_matrix_add_point(matrix, &config->plan->other_defaults[i].point, &place, err);
-    for (size_t i = config->ladder_count; i-- > 0 && status == HN_OK;)
+            hn_matrix_add_point(matrix, &config->plan->other_defaults[i].point);
+    for (size_t i = config->ladder_count; i-- > 0 && !hn_failed(err);)
         if (matrix->point_count < LADDER_MOST && serves_some(tuning, &some, &config->ladder[i]))
-            status = hn_matrix_add_point(matrix, &config->ladder[i], &place, err);
-    finish_some(&some);
-    return status;
+            hn_matrix_add_point(matrix, &config->ladder[i]);
+    for (size_t i = 0; i < some.count; i++)
+        hn_bindings_finish(&some.problems[i]);
 }
 
-static enum hn_status tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
+static void tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
 {
     double each_s = tuned_share * tuning->budget_s / (double)tuning->tuned;
-    if (tuning->measuring.matrix->sizes[size].searched)
-        return HN_OK;
-    enum hn_status status = hn_measuring_tune(&tuning->measuring, size, each_s, err);
-    if (status == HN_OK)
-        say_tuned(tuning, size, each_s);
+    const struct hn_matrix *matrix = tuning->measuring.matrix;
+    if (matrix->sizes[size].searched)
+        return;
+    hn_measuring_tune(&tuning->measuring, size, each_s, err);
     tuning->searched++;
-    return status;
+    if (hn_failed(err))
+        return;
+    char *text = hn_needed(hn_bindings_text(&matrix->sizes[size].problem));
+    double best_us = hn_matrix_best(matrix, size);
+    if (isinf(best_us))
+        say(tuning, "tuned %s: nothing was measured within %.0f s", text, each_s);
+    else
+        say(tuning, "tuned %s: best %.4g us, %zu configuration%s known", text, best_us,
+            matrix->point_count, hn_plural(matrix->point_count));
+    free(text);
 }
 
 /* Searches at the first sizes, the named ones before all. The others are for sizes where most may
  * be found beside what is known then. */
-static enum hn_status tune_sizes(struct tuning *tuning, struct hn_error *err)
+static void tune_sizes(struct tuning *tuning, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
     size_t named = family_of(tuning)->size_count, first = (tuning->tuned + 2) / 3;
-    for (size_t i = 0; i < (named > first ? named : first) && status == HN_OK; i++) {
-        size_t size = i;
-        if (i >= named)
-            status = draw_size(tuning, &size, err);
-        if (status != HN_OK || size == SIZE_MAX)
+    for (size_t i = 0; i < (named > first ? named : first) && !hn_failed(err); i++) {
+        size_t size = i < named ? i : draw_size(tuning, err);
+        if (size == SIZE_MAX)
             break;
         if (i == 0)
-            status = add_default(tuning, err);
-        if (status == HN_OK)
-            status = tune_size(tuning, size, err);
+            add_default(tuning, err);
+        if (!hn_failed(err))
+            tune_size(tuning, size, err);
     }
-    if (status == HN_OK)
-        status = add_ladder(tuning, err);
-    for (size_t s = 0; s < tuning->measuring.matrix->size_count && status == HN_OK; s++)
-        status = hn_measuring_fill(&tuning->measuring, s, 0, err);
-    return status;
+    if (!hn_failed(err))
+        add_ladder(tuning, err);
+    for (size_t s = 0; s < tuning->measuring.matrix->size_count; s++)
+        hn_measuring_fill(&tuning->measuring, s, 0, err);
 }
 
 /* What tunes of this family have measured before, with whatever budget. */
-static enum hn_status recall(struct tuning *tuning, struct hn_error *err)
+static void recall(struct tuning *tuning, struct hn_error *err)
 {
-    struct hn_matrix *matrix = tuning->measuring.matrix;
+    const struct hn_matrix *matrix = tuning->measuring.matrix;
     size_t sizes = matrix->size_count, points = matrix->point_count;
     size_t times = tuning->measuring.cell_count;
-    enum hn_status status = hn_recall(&tuning->measuring, err);
-    if (status == HN_OK && tuning->measuring.cell_count > times)
-        say(tuning, "%4.0f s  from the cache: %zu size%s, %zu configuration%s, %zu time%s",
-            elapsed_s(tuning), matrix->size_count - sizes, hn_plural(matrix->size_count - sizes),
-            matrix->point_count - points, hn_plural(matrix->point_count - points),
-            tuning->measuring.cell_count - times, hn_plural(tuning->measuring.cell_count - times));
-    return status;
+    hn_recall(&tuning->measuring, err);
+    sizes = matrix->size_count - sizes;
+    points = matrix->point_count - points;
+    times = tuning->measuring.cell_count - times;
+    if (!hn_failed(err) && times > 0)
+        say(tuning, "from the cache: %zu size%s, %zu configuration%s, %zu time%s", sizes,
+            hn_plural(sizes), points, hn_plural(points), times, hn_plural(times));
 }
 
-static enum hn_status fill_briefly(struct tuning *tuning, size_t size, struct hn_error *err)
+static void fill_briefly(struct tuning *tuning, size_t size, struct hn_error *err)
 {
-    return hn_measuring_fill(&tuning->measuring, size,
-                             fmax(size_least_s, size_share * tuning->budget_s), err);
+    hn_measuring_fill(&tuning->measuring, size, fmax(size_least_s, size_share * tuning->budget_s),
+                      err);
 }
 
-static enum hn_status draw_cells(struct tuning *tuning, size_t count, struct hn_error *err)
+static void draw_cells(struct tuning *tuning, size_t count, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < count && status == HN_OK; i++) {
-        size_t size;
-        status = draw_size(tuning, &size, err);
-        if (status != HN_OK || size == SIZE_MAX)
-            break;
-        status = fill_briefly(tuning, size, err);
+    size_t size = 0;
+    for (size_t i = 0; i < count && size != SIZE_MAX; i++) {
+        size = draw_size(tuning, err);
+        if (size != SIZE_MAX)
+            fill_briefly(tuning, size, err);
     }
-    return status;
 }
 
-static enum hn_status learn(struct tuning *tuning, size_t samples, struct hn_error *err)
+static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
 {
     const struct hn_family_kernel kernel = kernel_of(tuning);
     const struct hn_learn_options options = {
         .seed = ~tuning->options->seed, .samples = samples, .wanted = WANTED};
-    if (tuning->has_learnt)
-        hn_learnt_finish(&tuning->learnt);
-    tuning->has_learnt = false;
-    enum hn_status status =
-        hn_learn(&kernel, tuning->measuring.matrix, &options, &tuning->learnt, err);
-    tuning->has_learnt = status == HN_OK;
-    return status;
+    if (hn_failed(err))
+        return;
+    hn_learnt_finish(&tuning->learnt);
+    hn_learn(&kernel, tuning->measuring.matrix, &options, &tuning->learnt, err);
 }
 
 /* Searches where most may be found. */
-static enum hn_status tune_wanted(struct tuning *tuning, struct hn_error *err)
+static void tune_wanted(struct tuning *tuning, struct hn_error *err)
 {
-    size_t size;
     if (tuning->searched >= tuning->tuned || !tuning->learnt.has_search)
-        return HN_OK;
-    enum hn_status status =
-        hn_matrix_add_size(tuning->measuring.matrix, &tuning->learnt.search, 0, &size, err);
-    return status == HN_OK && size != SIZE_MAX ? tune_size(tuning, size, err) : status;
+        return;
+    size_t size = hn_matrix_add_size(tuning->measuring.matrix, &tuning->learnt.search, 0);
+    if (size != SIZE_MAX)
+        tune_size(tuning, size, err);
 }
 
 /* Whether something that may serve a size was not measured there. */
@@ -369,26 +313,16 @@ static bool lacks_times(const struct tuning *tuning, size_t size)
 /* What was found since a size was measured. Where there was a search it says what a search of its
  * own finds beyond what was found elsewhere; at the others, as long as there is time, what little
  * is known of what was found last. */
-static enum hn_status fill_late(struct tuning *tuning, struct hn_error *err)
+static void fill_late(struct tuning *tuning, struct hn_error *err)
 {
     const struct hn_matrix *matrix = tuning->measuring.matrix;
-    enum hn_status status = HN_OK;
-    for (size_t s = 0; s < matrix->size_count && status == HN_OK; s++)
+    for (size_t s = 0; s < matrix->size_count; s++)
         if (matrix->sizes[s].searched)
-            status = hn_measuring_fill(&tuning->measuring, s, 0, err);
+            hn_measuring_fill(&tuning->measuring, s, 0, err);
     double end_s = elapsed_s(tuning) + late_share * tuning->budget_s;
-    for (size_t s = 0; s < matrix->size_count && status == HN_OK && elapsed_s(tuning) < end_s; s++)
+    for (size_t s = 0; s < matrix->size_count && !hn_failed(err) && elapsed_s(tuning) < end_s; s++)
         if (lacks_times(tuning, s))
-            status = fill_briefly(tuning, s, err);
-    return status;
-}
-
-static enum hn_status fill_wanted(struct tuning *tuning, size_t at, struct hn_error *err)
-{
-    size_t size;
-    enum hn_status status =
-        hn_matrix_add_size(tuning->measuring.matrix, &tuning->learnt.wanted[at], 0, &size, err);
-    return status == HN_OK && size != SIZE_MAX ? fill_briefly(tuning, size, err) : status;
+            fill_briefly(tuning, s, err);
 }
 
 static bool is_good(const struct tuning *tuning)
@@ -409,40 +343,37 @@ static bool is_late(const struct tuning *tuning, double round_s)
 
 /* Measures where the rule is least sure, until it is good enough, or the time for that is used up.
  */
-static enum hn_status refine(struct tuning *tuning, struct hn_error *err)
+static void refine(struct tuning *tuning, struct hn_error *err)
 {
-    const struct hn_matrix *matrix = tuning->measuring.matrix;
+    struct hn_matrix *matrix = tuning->measuring.matrix;
+    const struct hn_learnt *learnt = &tuning->learnt;
     double began_s = elapsed_s(tuning);
-    enum hn_status status = draw_cells(tuning, FIRST_CELLS, err);
-    while (status == HN_OK) {
+    draw_cells(tuning, FIRST_CELLS, err);
+    while (!hn_failed(err)) {
         double measured_s = elapsed_s(tuning);
-        status = learn(tuning, QUICK_SAMPLES, err);
-        if (status != HN_OK)
+        learn(tuning, QUICK_SAMPLES, err);
+        if (hn_failed(err))
             break;
         tuning->learn_s = elapsed_s(tuning) - measured_s;
-        say(tuning,
-            "%4.0f s  %zu sizes, %zu times measured: predicted loss %.1f%%, %.0f%% at worst",
-            elapsed_s(tuning), matrix->size_count, tuning->measuring.cell_count,
-            100 * tuning->learnt.rule.predicted.mean, 100 * tuning->learnt.rule.predicted.worst);
+        say(tuning, "%zu sizes, %zu times measured: predicted loss %.1f%%, %.0f%% at worst",
+            matrix->size_count, tuning->measuring.cell_count, 100 * learnt->rule.predicted.mean,
+            100 * learnt->rule.predicted.worst);
         size_t before = matrix->size_count;
         if (is_good(tuning) || is_late(tuning, elapsed_s(tuning) - began_s) ||
             before == HN_MATRIX_SIZES)
             break;
         began_s = elapsed_s(tuning);
-        status = tune_wanted(tuning, err);
-        for (size_t i = 0; i < tuning->learnt.wanted_count && status == HN_OK; i++)
-            status = fill_wanted(tuning, i, err);
-        if (status == HN_OK)
-            status = draw_cells(tuning, DRAWN, err);
+        tune_wanted(tuning, err);
+        for (size_t i = 0; i < learnt->wanted_count && !hn_failed(err); i++) {
+            size_t size = hn_matrix_add_size(matrix, &learnt->wanted[i], 0);
+            if (size != SIZE_MAX)
+                fill_briefly(tuning, size, err);
+        }
+        draw_cells(tuning, DRAWN, err);
         if (matrix->size_count == before)
             break; /* the family has no more */
     }
-    return status;
 }
-
-/* --- held against searches
- * ----------------------------------------------------------------------------------------------------
- */
 
 static bool is_of_matrix(void *context, const struct hn_bindings *problem)
 {
@@ -453,7 +384,7 @@ static bool is_of_matrix(void *context, const struct hn_bindings *problem)
     return used;
 }
 
-static enum hn_status measure_loss(struct tuning *tuning, struct hn_error *err)
+static void measure_loss(struct tuning *tuning, struct hn_error *err)
 {
     struct hn_held_out_loss found;
     struct hn_rule *rule = &tuning->learnt.rule;
@@ -469,79 +400,66 @@ static enum hn_status measure_loss(struct tuning *tuning, struct hn_error *err)
         .is_used = is_of_matrix,
         .context = tuning->measuring.matrix,
     };
-    enum hn_status status = hn_held_out_measure(&held_out, &found, err);
+    hn_held_out_measure(&held_out, &found, err);
     rule->measured = found.loss;
     tuning->outcome->untuned = found.untuned;
-    return status;
 }
 
-/* --- the whole
- * ----------------------------------------------------------------------------------------------------
- */
-
-static enum hn_status tune(struct tuning *tuning, struct hn_error *err)
+static void tune(struct tuning *tuning, struct hn_error *err)
 {
-    enum hn_status status = hn_workers_open(tuning->options->workers, err);
-    if (status != HN_OK)
-        return status;
-    tuning->device = tuning->options->workers->lead->device;
-    hn_compile_pool_set(tuning->options->workers->pool, HN_COMPILE_KEEPS_ALL, true);
+    const struct hn_family_options *options = tuning->options;
+    if (hn_failed(err) || hn_workers_open(options->workers, err) != HN_OK)
+        return;
+    tuning->device = options->workers->lead->device;
+    hn_compile_pool_set(options->workers->pool, HN_COMPILE_KEEPS_ALL, true);
     plan(tuning);
-    status = add_named(tuning, err);
-    if (status == HN_OK)
-        status = tune_sizes(tuning, err);
-    if (status == HN_OK)
-        status = recall(tuning, err);
-    if (status == HN_OK)
-        status = refine(tuning, err);
-    if (status == HN_OK)
-        status = fill_late(tuning, err);
-    if (status == HN_OK)
-        tuning->outcome->reached = is_good(tuning);
-    if (status == HN_OK)
-        status = learn(tuning, SAMPLES, err);
-    if (status == HN_OK)
-        status = hn_measuring_keep(&tuning->measuring, &tuning->learnt.rule, &tuning->kept, err);
-    if (status == HN_OK)
-        status = measure_loss(tuning, err);
-    return status == HN_OK
-               ? hn_store_put_rule(tuning->options->store, tuning->kept, &tuning->learnt.rule, err)
-               : status;
-}
-
-static void tell(struct tuning *tuning)
-{
-    struct hn_family_outcome *outcome = tuning->outcome;
-    const struct hn_matrix *matrix = tuning->measuring.matrix;
-    outcome->rule = tuning->learnt.rule;
-    hn_rule_init(&tuning->learnt.rule);
-    outcome->sizes = matrix->size_count;
-    for (size_t s = 0; s < matrix->size_count; s++)
-        outcome->tuned += isnan(matrix->sizes[s].tuned_us) ? 0 : 1;
-    outcome->cells = tuning->measuring.cell_count;
-    outcome->elapsed_s = elapsed_s(tuning);
+    add_named(tuning, err);
+    tune_sizes(tuning, err);
+    recall(tuning, err);
+    refine(tuning, err);
+    fill_late(tuning, err);
+    if (hn_failed(err))
+        return;
+    tuning->outcome->reached = is_good(tuning);
+    learn(tuning, SAMPLES, err);
+    if (hn_failed(err))
+        return;
+    hn_measuring_keep(&tuning->measuring, &tuning->learnt.rule, &tuning->kept, err);
+    if (hn_failed(err))
+        return;
+    measure_loss(tuning, err);
+    if (!hn_failed(err))
+        hn_store_put_rule(options->store, tuning->kept, &tuning->learnt.rule, err);
 }
 
 enum hn_status hn_family_tune(const struct hn_family_options *options,
                               struct hn_family_outcome *outcome, struct hn_error *err)
 {
     struct tuning tuning = {.options = options, .outcome = outcome, .started_ms = hn_now_ms()};
+    const struct hn_matrix *matrix;
     *outcome = (struct hn_family_outcome){.reached = false};
     hn_rule_init(&outcome->rule);
-    enum hn_status status = hn_measuring_init(&tuning.measuring, options, err);
-    if (status == HN_OK)
-        status = tune(&tuning, err);
-    if (status == HN_OK)
-        tell(&tuning);
-    if (status == HN_EINTERRUPTED)
-        status = hn_fail(err, HN_EINTERRUPTED,
-                         "interrupted; what was measured is kept%s, and the same command goes on "
-                         "from there",
-                         tuning.kept > 0 ? ", the rule too, with the predicted loss alone" : "");
-    if (tuning.has_learnt)
-        hn_learnt_finish(&tuning.learnt);
+    hn_rule_init(&tuning.learnt.rule);
+    hn_error_init(err);
+    hn_measuring_init(&tuning.measuring, options, err);
+    tune(&tuning, err);
+    matrix = tuning.measuring.matrix;
+    if (!hn_failed(err)) {
+        outcome->rule = tuning.learnt.rule;
+        hn_rule_init(&tuning.learnt.rule);
+        outcome->sizes = matrix->size_count;
+        for (size_t s = 0; s < matrix->size_count; s++)
+            outcome->tuned += isnan(matrix->sizes[s].tuned_us) ? 0 : 1;
+        outcome->cells = tuning.measuring.cell_count;
+        outcome->elapsed_s = elapsed_s(&tuning);
+    }
+    if (err->status == HN_EINTERRUPTED)
+        hn_fail(err, HN_EINTERRUPTED,
+                "interrupted; what was measured is kept%s, and the same command goes on from there",
+                tuning.kept > 0 ? ", the rule too, with the predicted loss alone" : "");
+    hn_learnt_finish(&tuning.learnt);
     hn_measuring_finish(&tuning.measuring);
-    return status;
+    return err->status;
 }
 
 void hn_family_outcome_finish(struct hn_family_outcome *outcome)

@@ -2,13 +2,97 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "base/run.h"
-#include "tuner/family/learning.h"
+#include "tuner/family/learn.h"
 
-/* The predicted loss: what a rule that was learnt without a part of the sizes loses there, and what
- * a search of its own would find besides. */
+/* Costs of a forecast and the tree that they give; and the predicted loss: what a rule that was
+ * learnt without a part of the sizes loses there, and what a search of its own would find besides.
+ */
 
-enum { FOLDS = 5 };
+enum { MOST_LEAVES = 400, LEAST_SAMPLES = 4, FOLDS = 5 };
+/* What one more leaf has to save of the mean time. */
+static const double least_split_gain = 0.0001;
+/* Where the worst ratio counts, a loss of 10% weighs as much as 23 of 1%. */
+static const double worst_power = 16;
+
+/* A loss in logarithms, as it counts. */
+static double cost_of_loss(const struct hn_learning *learning, double loss)
+{
+    double power = learning->kernel->family->worst ? worst_power : 1;
+    return expm1(power * fmin(loss, 40 / power)) / power;
+}
+
+/* The least logarithm of a time at a sample, of all points. */
+double hn_outlook_least(const struct hn_outlook *outlook, const double *logarithms, size_t sample)
+{
+    double least = INFINITY;
+    for (size_t p = 0; p < outlook->matrix->point_count; p++)
+        least = fmin(least, logarithms[p * outlook->forecast.places.count + sample]);
+    return least;
+}
+
+/* Losses of points against the best of them, as they count. */
+void hn_learning_costs(const struct hn_learning *learning, const struct hn_outlook *outlook,
+                       double *costs)
+{
+    const struct hn_forecast *forecast = &outlook->forecast;
+    size_t samples = forecast->places.count;
+    for (size_t s = 0; s < samples; s++) {
+        double least = hn_outlook_least(outlook, forecast->cautious, s);
+        for (size_t p = 0; p < outlook->matrix->point_count; p++) {
+            double own = forecast->cautious[p * samples + s];
+            costs[p * samples + s] = isinf(own) ? INFINITY : cost_of_loss(learning, own - least);
+        }
+    }
+}
+
+/* What can not be used costs what is used instead. */
+static void cost_fallback(struct hn_learning *learning)
+{
+    const struct hn_rule *rule = &learning->learnt->rule;
+    size_t samples = learning->picked.forecast.places.count;
+    for (size_t s = 0; s < samples; s++) {
+        double instead = INFINITY;
+        for (size_t i = 0; i < rule->fallback_count && isinf(instead); i++)
+            instead = learning->costs[(size_t)rule->fallback[i] * samples + s];
+        for (size_t c = 0; c < learning->count; c++)
+            if (isinf(learning->costs[c * samples + s]))
+                learning->costs[c * samples + s] = isinf(instead) ? 100 : instead;
+    }
+}
+
+struct hn_choice_tree_data hn_learning_samples(const struct hn_learning *learning)
+{
+    return (struct hn_choice_tree_data){
+        .samples = learning->picked.forecast.places.count,
+        .choices = learning->count,
+        .features = learning->learnt->rule.feature_count,
+        .values = learning->features,
+        .costs = learning->costs,
+        .weights = learning->picked.forecast.weights,
+    };
+}
+
+/* Whether a configuration would be there without the other sizes (NULL: all are used): not if the
+ * search at one of them alone found it. */
+static bool has(const struct hn_learning *learning, const bool *use, size_t configuration)
+{
+    int64_t only = learning->picked.matrix->points[configuration].only_size;
+    return use == NULL || configuration == 0 || only < 0 || use[only];
+}
+
+struct hn_rule_node *hn_learning_tree(struct hn_learning *learning, const bool *use, size_t *count)
+{
+    size_t samples = learning->picked.forecast.places.count;
+    const struct hn_choice_tree_data data = hn_learning_samples(learning);
+    hn_learning_costs(learning, &learning->picked, learning->costs);
+    for (size_t c = 0; c < learning->count; c++)
+        for (size_t s = 0; s < samples && !has(learning, use, c); s++)
+            learning->costs[c * samples + s] = INFINITY;
+    cost_fallback(learning);
+    return hn_choice_tree_grow(&data, MOST_LEAVES, LEAST_SAMPLES, least_split_gain, count);
+}
 
 /* For finding the leaf of a size. */
 static struct hn_choice_tree_data data_of_sizes(const struct hn_learning *learning)
@@ -22,26 +106,22 @@ static struct hn_choice_tree_data data_of_sizes(const struct hn_learning *learni
 }
 
 /* [configuration][size]: logarithms of times, as measured, else predicted; INFINITY: it failed. */
-static enum hn_status know_sizes(const struct hn_learning *learning, double **logs,
-                                 struct hn_error *err)
+static double *know_sizes(const struct hn_learning *learning)
 {
     const struct hn_outlook *picked = &learning->picked;
     size_t sizes = picked->sizes.count;
-    enum hn_status status = HN_OK;
-    *logs = malloc((learning->count * sizes + 1) * sizeof **logs);
-    if (*logs == NULL)
-        return hn_fail_memory(err);
-    for (size_t c = 0; c < learning->count && status == HN_OK; c++) {
-        double *own = *logs + c * sizes;
+    double *logs = hn_need(learning->count * sizes, sizeof *logs);
+    for (size_t c = 0; c < learning->count; c++) {
+        double *own = logs + c * sizes;
         bool known = hn_models_know(picked->models, c);
         if (known)
-            status = hn_models_predict(picked->models, c, &picked->sizes, own, NULL, err);
+            hn_models_predict(picked->models, c, &picked->sizes, own, NULL);
         for (size_t s = 0; s < sizes; s++) {
             double time = picked->matrix->times[c][s];
             own[s] = !isnan(time) ? log(time) : known ? own[s] : INFINITY;
         }
     }
-    return status;
+    return logs;
 }
 
 static bool can_choose(const struct hn_learning *learning, const double *logs, const bool *use,
@@ -49,7 +129,7 @@ static bool can_choose(const struct hn_learning *learning, const double *logs, c
 {
     return hn_places_usable(&learning->picked.sizes, (size_t)configuration, size) &&
            !isinf(logs[(size_t)configuration * learning->picked.sizes.count + size]) &&
-           hn_learning_has(learning, use, (size_t)configuration);
+           has(learning, use, (size_t)configuration);
 }
 
 /* How much longer than the best that is known takes what the tree chooses, in logarithms; NAN: it
@@ -133,10 +213,6 @@ static struct hn_rule_loss rule_loss(const struct losses *losses)
         .mean = expm1(mean), .worst = expm1(losses->worst), .sizes = losses->count_of_all};
 }
 
-/* --- folds
- * ----------------------------------------------------------------------------------------------------
- */
-
 /* What the folds share. */
 struct folds {
     const struct hn_learning *learning;
@@ -145,81 +221,55 @@ struct folds {
     struct losses losses[FOLDS];
 };
 
-/* With a forecast and costs of its own, and all else shared. */
-static enum hn_status begin_fold(struct hn_learning *own, const struct hn_learning *learning,
-                                 struct hn_error *err)
-{
-    struct hn_forecast *forecast = &own->picked.forecast;
-    *own = *learning;
-    size_t numbers = learning->count * forecast->places.count + 1;
-    forecast->logarithms = calloc(numbers, sizeof(double));
-    forecast->cautious = calloc(numbers, sizeof(double));
-    own->costs = calloc(numbers, sizeof(double));
-    return forecast->logarithms != NULL && forecast->cautious != NULL && own->costs != NULL
-               ? HN_OK
-               : hn_fail_memory(err);
-}
-
-static void finish_fold(struct hn_learning *own)
-{
-    free(own->picked.forecast.logarithms);
-    free(own->picked.forecast.cautious);
-    free(own->costs);
-}
-
-/* Leaves out every fifth of the sizes. */
+/* Leaves out every fifth of the sizes: with a forecast and costs of its own, and all else shared.
+ */
 static enum hn_status learn_without(void *context, size_t fold, struct hn_error *err)
 {
     struct folds *folds = context;
-    struct hn_learning own;
+    struct hn_learning own = *folds->learning;
     const struct hn_outlook *picked = &folds->learning->picked;
+    struct hn_forecast *forecast = &own.picked.forecast;
     bool use[HN_MATRIX_SIZES];
-    struct hn_models *models = NULL;
-    struct hn_rule_node *nodes = NULL;
     size_t node_count, sizes = picked->matrix->size_count;
+    size_t numbers = own.count * forecast->places.count;
     for (size_t s = 0; s < sizes; s++)
         use[s] = s % FOLDS != fold;
-    enum hn_status status = begin_fold(&own, folds->learning, err);
-    if (status == HN_OK)
-        status = hn_models_make(own.kernel->family, picked->matrix, &picked->sizes, use,
-                                picked->models, &models, err);
-    if (status == HN_OK)
-        status = hn_forecast_make(&own.picked.forecast, models, picked->matrix, use, err);
-    if (status == HN_OK)
-        status = hn_learning_tree(&own, use, &nodes, &node_count, err);
-    for (size_t s = fold; s < sizes && status == HN_OK; s += FOLDS)
+    forecast->logarithms = hn_need(numbers, sizeof(double));
+    forecast->cautious = hn_need(numbers, sizeof(double));
+    own.costs = hn_need(numbers, sizeof(double));
+    struct hn_models *models =
+        hn_models_make(own.kernel->family, picked->matrix, &picked->sizes, use, picked->models);
+    hn_forecast_make(forecast, models, picked->matrix, use);
+    struct hn_rule_node *nodes = hn_learning_tree(&own, use, &node_count);
+    for (size_t s = fold; s < sizes; s += FOLDS)
         add_loss(&folds->losses[fold], &picked->matrix->sizes[s],
                  loss_at(&own, folds->logs, use, nodes, s), folds->search_gain);
     free(nodes);
     hn_models_destroy(models);
-    finish_fold(&own);
-    return status;
+    free(forecast->logarithms);
+    free(forecast->cautious);
+    free(own.costs);
+    (void)err;
+    return HN_OK;
 }
 
-static void add_losses(struct losses *losses, const struct losses *more)
-{
-    losses->worst = fmax(losses->worst, more->worst);
-    losses->sum_of_all += more->sum_of_all;
-    losses->count_of_all += more->count_of_all;
-    losses->sum += more->sum;
-    losses->count += more->count;
-}
-
-/* By leaving out a part of the sizes at a time. */
-enum hn_status hn_learning_predict_loss(struct hn_learning *learning, struct hn_error *err)
+void hn_learning_predict_loss(struct hn_learning *learning)
 {
     struct losses losses = {.count = 0};
-    double *logs = NULL;
-    enum hn_status status = know_sizes(learning, &logs, err);
+    double *logs = know_sizes(learning);
     struct folds folds = {
         .learning = learning, .logs = logs, .search_gain = find_search_gain(learning->all.matrix)};
     const struct hn_parallel all = {
         .count = FOLDS, .jobs = FOLDS, .run = learn_without, .context = &folds};
-    if (status == HN_OK)
-        status = hn_parallel_do(&all, err);
-    for (size_t fold = 0; fold < FOLDS; fold++)
-        add_losses(&losses, &folds.losses[fold]);
+    hn_parallel_do(&all, NULL);
+    for (size_t fold = 0; fold < FOLDS; fold++) {
+        const struct losses *own = &folds.losses[fold];
+        losses.worst = fmax(losses.worst, own->worst);
+        losses.sum_of_all += own->sum_of_all;
+        losses.count_of_all += own->count_of_all;
+        losses.sum += own->sum;
+        losses.count += own->count;
+    }
     free(logs);
     learning->learnt->rule.predicted = rule_loss(&losses);
-    return status;
 }

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 struct hn_matrix *hn_matrix_create(void)
 {
-    struct hn_matrix *matrix = calloc(1, sizeof *matrix);
-    for (size_t p = 0; matrix != NULL && p < HN_MATRIX_POINTS; p++)
+    struct hn_matrix *matrix = hn_need(1, sizeof *matrix);
+    for (size_t p = 0; p < HN_MATRIX_POINTS; p++)
         for (size_t s = 0; s < HN_MATRIX_SIZES; s++)
             matrix->times[p][s] = NAN;
     return matrix;
@@ -25,70 +27,50 @@ void hn_matrix_destroy(struct hn_matrix *matrix)
     free(matrix);
 }
 
-enum hn_status hn_matrix_add_size(struct hn_matrix *matrix, const struct hn_bindings *problem,
-                                  double weight, size_t *place, struct hn_error *err)
+size_t hn_matrix_add_size(struct hn_matrix *matrix, const struct hn_bindings *problem,
+                          double weight)
 {
-    for (*place = 0; *place < matrix->size_count; ++*place)
-        if (hn_bindings_equal(&matrix->sizes[*place].problem, problem))
-            return HN_OK;
-    if (matrix->size_count == HN_MATRIX_SIZES) {
-        *place = SIZE_MAX;
-        return HN_OK;
-    }
+    for (size_t s = 0; s < matrix->size_count; s++)
+        if (hn_bindings_equal(&matrix->sizes[s].problem, problem))
+            return s;
+    if (matrix->size_count == HN_MATRIX_SIZES)
+        return SIZE_MAX;
     struct hn_matrix_size *size = &matrix->sizes[matrix->size_count];
     size->weight = weight;
     size->tuned_us = NAN;
-    enum hn_status status = hn_bindings_copy(&size->problem, problem, err);
-    matrix->size_count += status == HN_OK;
-    return status;
+    size->problem = hn_need_bindings(problem, NULL);
+    return matrix->size_count++;
 }
 
-enum hn_status hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bindings *values,
-                                   size_t *place, struct hn_error *err)
+size_t hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bindings *values)
 {
-    for (*place = 0; *place < matrix->point_count; ++*place)
-        if (hn_bindings_equal(&matrix->points[*place].values, values))
-            return HN_OK;
-    if (matrix->point_count == HN_MATRIX_POINTS) {
-        *place = SIZE_MAX;
-        return HN_OK;
-    }
+    for (size_t p = 0; p < matrix->point_count; p++)
+        if (hn_bindings_equal(&matrix->points[p].values, values))
+            return p;
+    if (matrix->point_count == HN_MATRIX_POINTS)
+        return SIZE_MAX;
     struct hn_matrix_point *point = &matrix->points[matrix->point_count];
     point->occupancy = 0;
     point->only_size = -1;
-    enum hn_status status = hn_bindings_copy(&point->values, values, err);
-    matrix->point_count += status == HN_OK;
-    return status;
+    point->values = hn_need_bindings(values, NULL);
+    return matrix->point_count++;
 }
 
-static enum hn_status copy_sizes(const struct hn_matrix *from, struct hn_matrix *to,
-                                 struct hn_error *err)
+struct hn_matrix *hn_matrix_pick(const struct hn_matrix *matrix, const size_t *points, size_t count)
 {
-    enum hn_status status = HN_OK;
-    for (size_t s = 0; s < from->size_count && status == HN_OK; s++) {
-        to->sizes[s] = from->sizes[s];
-        status = hn_bindings_copy(&to->sizes[s].problem, &from->sizes[s].problem, err);
-        to->size_count += status == HN_OK;
+    struct hn_matrix *picked = hn_matrix_create();
+    for (size_t s = 0; s < matrix->size_count; s++) {
+        picked->sizes[s] = matrix->sizes[s];
+        picked->sizes[s].problem = hn_need_bindings(&matrix->sizes[s].problem, NULL);
     }
-    return status;
-}
-
-enum hn_status hn_matrix_pick(const struct hn_matrix *matrix, const size_t *points, size_t count,
-                              struct hn_matrix **picked, struct hn_error *err)
-{
-    struct hn_matrix *own = hn_matrix_create();
-    enum hn_status status = own != NULL ? copy_sizes(matrix, own, err) : hn_fail_memory(err);
-    for (size_t p = 0; p < count && status == HN_OK; p++) {
-        own->points[p] = matrix->points[points[p]];
-        memcpy(own->times[p], matrix->times[points[p]], sizeof own->times[p]);
-        status = hn_bindings_copy(&own->points[p].values, &matrix->points[points[p]].values, err);
-        own->point_count += status == HN_OK;
+    for (size_t p = 0; p < count; p++) {
+        picked->points[p] = matrix->points[points[p]];
+        picked->points[p].values = hn_need_bindings(&matrix->points[points[p]].values, NULL);
+        memcpy(picked->times[p], matrix->times[points[p]], sizeof picked->times[p]);
     }
-    if (status == HN_OK)
-        *picked = own;
-    else
-        hn_matrix_destroy(own);
-    return status;
+    picked->size_count = matrix->size_count;
+    picked->point_count = count;
+    return picked;
 }
 
 double hn_matrix_best(const struct hn_matrix *matrix, size_t size)
@@ -99,4 +81,30 @@ double hn_matrix_best(const struct hn_matrix *matrix, size_t size)
     for (size_t p = 0; p < matrix->point_count; p++)
         best = fmin(best, matrix->times[p][size]);
     return best;
+}
+
+static const int64_t round_to = 16;
+
+void hn_family_next(const struct hn_family *family, uint64_t seed, uint64_t *at,
+                    struct hn_bindings *problem, struct hn_error *err)
+{
+    bool rounds = *at % 2 == 1;
+    hn_bindings_init(problem);
+    if (hn_failed(err) || hn_family_draw(family, seed, at, problem, err) != HN_OK || !rounds)
+        return;
+    struct hn_bindings rounded = hn_need_bindings(problem, NULL);
+    for (size_t i = 0; i < family->value_count; i++) {
+        const struct hn_family_value *value = &family->values[i];
+        const struct hn_value *own = hn_bindings_get(&rounded, value->name);
+        if (value->kind != HN_FAMILY_RANGE || own->integer < round_to)
+            continue;
+        struct hn_value less = hn_integer(own->integer / round_to * round_to);
+        hn_bindings_set(&rounded, value->name, &less, err);
+    }
+    if (hn_family_has(family, &rounded)) {
+        struct hn_bindings drawn = *problem;
+        *problem = rounded;
+        rounded = drawn;
+    }
+    hn_bindings_finish(&rounded);
 }

@@ -2,11 +2,11 @@
 #include "tuner/family/measuring.h"
 
 #include <math.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/run.h"
 #include "cache/store/store.h"
 #include "tuner/config/family.h"
@@ -20,18 +20,12 @@ static const double racing_loss = 0.1;
 /* And what the rule chose, unless it is out of the question. */
 static const double racing_sides_loss = 3;
 
-/* --- configs
- * ----------------------------------------------------------------------------------------------------
- */
-
-enum hn_status hn_measuring_init(struct hn_measuring *measuring,
-                                 const struct hn_family_options *options, struct hn_error *err)
+void hn_measuring_init(struct hn_measuring *measuring, const struct hn_family_options *options,
+                       struct hn_error *err)
 {
     *measuring = (struct hn_measuring){.options = options, .matrix = hn_matrix_create()};
-    if (measuring->matrix == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = options->load(options->context, &measuring->config, err);
-    return status == HN_OK ? hn_config_thaw(measuring->config, err) : status;
+    if (!hn_failed(err) && options->load(options->context, &measuring->config, err) == HN_OK)
+        hn_config_thaw(measuring->config, err);
 }
 
 void hn_measuring_finish(struct hn_measuring *measuring)
@@ -42,34 +36,26 @@ void hn_measuring_finish(struct hn_measuring *measuring)
     *measuring = (struct hn_measuring){.cell_count = 0};
 }
 
-enum hn_status hn_measuring_complete(struct hn_measuring *measuring,
-                                     const struct hn_bindings *problem, struct hn_bindings *whole,
-                                     struct hn_error *err)
+struct hn_bindings hn_measuring_complete(const struct hn_measuring *measuring,
+                                         const struct hn_bindings *problem)
 {
-    enum hn_status status = hn_bindings_copy(whole, &measuring->config->problems[0], err);
-    return status == HN_OK ? hn_bindings_merge(whole, problem, err) : status;
+    return hn_need_bindings(&measuring->config->problems[0], problem);
 }
 
 /* Spaces are built for each size anew: of the points alone that takes no time. */
-static enum hn_status narrow(struct hn_measuring *measuring, struct hn_error *err)
+static void narrow(struct hn_measuring *measuring, struct hn_error *err)
 {
     const struct hn_matrix *matrix = measuring->matrix;
+    const struct hn_bindings *points[HN_MATRIX_POINTS];
     if (measuring->cells != NULL && measuring->cells_points == matrix->point_count)
-        return HN_OK;
+        return;
     hn_config_destroy(measuring->cells);
     measuring->cells = NULL;
     measuring->cells_points = matrix->point_count;
-    enum hn_status status =
-        measuring->options->load(measuring->options->context, &measuring->cells, err);
-    const struct hn_bindings **points = calloc(matrix->point_count + 1, sizeof *points);
-    if (status == HN_OK && points == NULL)
-        status = hn_fail_memory(err);
-    for (size_t p = 0; status == HN_OK && p < matrix->point_count; p++)
+    for (size_t p = 0; p < matrix->point_count; p++)
         points[p] = &matrix->points[p].values;
-    if (status == HN_OK)
-        status = hn_config_keep_points(measuring->cells, points, matrix->point_count, err);
-    free(points);
-    return status;
+    if (measuring->options->load(measuring->options->context, &measuring->cells, err) == HN_OK)
+        hn_config_keep_points(measuring->cells, points, matrix->point_count, err);
 }
 
 enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn_bindings *problem,
@@ -85,10 +71,6 @@ enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn
     return status;
 }
 
-/* --- sessions
- * ----------------------------------------------------------------------------------------------------
- */
-
 /* What a session is for, and who reads what it found. */
 struct errand {
     const struct hn_bindings *problem;
@@ -99,7 +81,7 @@ struct errand {
     double budget_s; /* 0: none */
     double races;    /* those within this share of the best too */
     bool hasty;      /* what can not be the best is stopped early */
-    enum hn_status (*read)(void *reader, const struct hn_session *session, struct hn_error *err);
+    void (*read)(void *reader, const struct hn_session *session, struct hn_error *err);
     void *reader;
 };
 
@@ -116,8 +98,8 @@ static const struct hn_strategy_kind *strategy_for(const struct hn_measuring *me
     return errand->points != NULL ? hn_strategy_find("exhaustive") : measuring->options->strategy;
 }
 
-static enum hn_status run_session(struct hn_measuring *measuring, struct hn_task *task,
-                                  const struct errand *errand, struct hn_error *err)
+static void run_session(struct hn_measuring *measuring, struct hn_task *task,
+                        const struct errand *errand, struct hn_error *err)
 {
     const struct hn_family_options *options = measuring->options;
     const struct hn_strategy_kind *strategy = strategy_for(measuring, errand);
@@ -128,7 +110,9 @@ static enum hn_status run_session(struct hn_measuring *measuring, struct hn_task
         .any_order = !strategy->needs_feedback,
         .stays_warm = true,
     };
-    enum hn_status status = hn_backend_live(task, options->workers, &live, &backend, err);
+    if (hn_backend_live(task, options->workers, &live, &backend, err) != HN_OK)
+        return;
+    snprintf(measuring->nvrtc, sizeof measuring->nvrtc, "%s", task->version.nvrtc);
     /* Driver and compiler are up. */
     const struct hn_session_options session_options = {
         .strategy = strategy,
@@ -146,43 +130,36 @@ static enum hn_status run_session(struct hn_measuring *measuring, struct hn_task
         .hasty = errand->hasty,
         .brief = true,
     };
-    if (status == HN_OK) {
-        snprintf(measuring->nvrtc, sizeof measuring->nvrtc, "%s", task->version.nvrtc);
-        status = hn_session_create(backend, options->store, &session_options, &session, err);
-    }
-    if (status == HN_OK)
-        status = hn_session_run(session, watch_nothing, NULL, err);
-    if (status == HN_OK && hn_interrupted() != 0)
-        status = HN_EINTERRUPTED;
-    if (status == HN_OK)
-        status = errand->read(errand->reader, session, err);
+    hn_session_create(backend, options->store, &session_options, &session, err);
+    if (!hn_failed(err))
+        hn_session_run(session, watch_nothing, NULL, err);
+    if (!hn_failed(err) && hn_interrupted() != 0)
+        hn_fail(err, HN_EINTERRUPTED, "interrupted");
+    if (!hn_failed(err))
+        errand->read(errand->reader, session, err);
     hn_session_destroy(session);
     hn_backend_destroy(backend);
-    return status;
 }
 
 /* A problem for which nothing is valid has nothing to be read. */
-static enum hn_status run(struct hn_measuring *measuring, struct hn_config *config,
-                          const struct errand *errand, struct hn_error *err)
+static void run(struct hn_measuring *measuring, struct hn_config *config,
+                const struct errand *errand, struct hn_error *err)
 {
     struct hn_task task;
-    enum hn_status status = hn_config_take_problem(config, errand->problem, err);
-    if (status == HN_OK)
-        status = strategy_for(measuring, errand)->needs_feedback
-                     ? hn_task_make_search(config, 0, measuring->options->regime, &task, err)
-                     : hn_task_make(config, 0, measuring->options->regime, &task, err);
-    if (status == HN_ENOTFOUND)
-        return HN_OK;
-    if (status != HN_OK)
-        return status;
-    status = run_session(measuring, &task, errand, err);
-    hn_task_finish(&task);
-    return status;
+    struct hn_error reason;
+    if (hn_failed(err) || hn_config_take_problem(config, errand->problem, err) != HN_OK)
+        return;
+    enum hn_status status =
+        strategy_for(measuring, errand)->needs_feedback
+            ? hn_task_make_search(config, 0, measuring->options->regime, &task, &reason)
+            : hn_task_make(config, 0, measuring->options->regime, &task, &reason);
+    if (status == HN_OK) {
+        run_session(measuring, &task, errand, err);
+        hn_task_finish(&task);
+    } else if (status != HN_ENOTFOUND) {
+        *err = reason;
+    }
 }
-
-/* --- what they found
- * ----------------------------------------------------------------------------------------------------
- */
 
 struct at_size {
     struct hn_measuring *measuring;
@@ -197,89 +174,78 @@ double hn_measuring_time(enum hn_outcome outcome, const struct hn_record *record
 }
 
 /* The time of a point that ran, INFINITY of one that failed, NAN of one that was not evaluated. */
-static enum hn_status read_time(const struct hn_session *session, const struct hn_bindings *point,
-                                double *time_us, double *occupancy, struct hn_error *err)
+static double read_time(const struct hn_session *session, const struct hn_bindings *point,
+                        double *occupancy, struct hn_error *err)
 {
     struct hn_record record;
     size_t ticket = hn_session_find(session, point);
-    *time_us = NAN;
-    if (ticket == SIZE_MAX)
-        return HN_OK;
+    if (ticket == SIZE_MAX || hn_failed(err) ||
+        hn_session_record(session, ticket, &record, err) != HN_OK)
+        return NAN;
     enum hn_outcome outcome = hn_session_outcome(session, ticket);
-    enum hn_status status = hn_session_record(session, ticket, &record, err);
-    if (status != HN_OK)
-        return status;
-    *time_us = hn_measuring_time(outcome, &record);
-    if (isnan(*time_us) && !hn_outcome_is_open(outcome))
-        *time_us = INFINITY;
+    double time_us = hn_measuring_time(outcome, &record);
     if (record.resources.occupancy > 0)
         *occupancy = record.resources.occupancy;
     hn_record_finish(&record);
-    return HN_OK;
+    return isnan(time_us) && !hn_outcome_is_open(outcome) ? INFINITY : time_us;
 }
 
-static enum hn_status read_cells(void *reader, const struct hn_session *session,
-                                 struct hn_error *err)
+static void read_cells(void *reader, const struct hn_session *session, struct hn_error *err)
 {
     const struct at_size *at = reader;
     struct hn_matrix *matrix = at->measuring->matrix;
-    enum hn_status status = HN_OK;
-    for (size_t p = 0; p < matrix->point_count && status == HN_OK; p++) {
-        double time_us;
-        status = read_time(session, &matrix->points[p].values, &time_us,
-                           &matrix->points[p].occupancy, err);
-        if (status != HN_OK || isnan(time_us))
+    for (size_t p = 0; p < matrix->point_count; p++) {
+        struct hn_matrix_point *point = &matrix->points[p];
+        double time_us = read_time(session, &point->values, &point->occupancy, err);
+        if (isnan(time_us))
             continue;
         at->measuring->cell_count += isnan(matrix->times[p][at->size]) ? 1 : 0;
         matrix->times[p][at->size] = time_us;
     }
-    return status;
+}
+
+/* A good point of a search joins the others. False: there is no room. */
+static bool join(struct hn_matrix *matrix, size_t size, const struct hn_bindings *point)
+{
+    size_t known = matrix->point_count, place = hn_matrix_add_point(matrix, point);
+    if (place == SIZE_MAX)
+        return false;
+    if (place == known)
+        matrix->points[place].only_size = (int64_t)size;
+    else if (matrix->points[place].only_size != (int64_t)size)
+        matrix->points[place].only_size = -1;
+    return true;
 }
 
 /* The best join the points. */
-static enum hn_status read_search(void *reader, const struct hn_session *session,
-                                  struct hn_error *err)
+static void read_search(void *reader, const struct hn_session *session, struct hn_error *err)
 {
     const struct at_size *at = reader;
     struct hn_matrix *matrix = at->measuring->matrix;
     struct hn_ranking ranking;
-    enum hn_status status = hn_session_ranking(session, &ranking, err);
-    if (status != HN_OK)
-        return status;
     double best_us = NAN;
-    for (size_t i = 0, joined = 0; i < ranking.count && joined < JOINING_MOST && status == HN_OK;
-         i++) {
+    bool good = true;
+    if (hn_session_ranking(session, &ranking, err) != HN_OK)
+        return;
+    for (size_t i = 0, joined = 0; i < ranking.count && joined < JOINING_MOST && good; i++) {
         struct hn_record record;
-        size_t place;
-        if (hn_session_outcome(session, ranking.tickets[i]) != HN_OUTCOME_OK)
-            break;
-        status = hn_session_record(session, ranking.tickets[i], &record, err);
-        if (status != HN_OK)
+        if (hn_session_outcome(session, ranking.tickets[i]) != HN_OUTCOME_OK ||
+            hn_session_record(session, ranking.tickets[i], &record, err) != HN_OK)
             break;
         double time_us = record.timing.median_us;
         best_us = isnan(best_us) ? time_us : best_us;
-        bool good = time_us <= best_us * (1 + joining_loss);
-        size_t known = matrix->point_count;
+        good = time_us <= best_us * (1 + joining_loss);
         if (good)
-            status = hn_matrix_add_point(matrix, &record.point, &place, err);
-        if (good && status == HN_OK && place != SIZE_MAX) {
-            if (place == known)
-                matrix->points[place].only_size = (int64_t)at->size;
-            else if (matrix->points[place].only_size != (int64_t)at->size)
-                matrix->points[place].only_size = -1;
-            joined++;
-        }
+            joined += join(matrix, at->size, &record.point);
         hn_record_finish(&record);
-        if (!good)
-            break;
     }
     hn_ranking_finish(&ranking);
     matrix->sizes[at->size].tuned_us = best_us;
-    return status == HN_OK ? read_cells(reader, session, err) : status;
+    read_cells(reader, session, err);
 }
 
-enum hn_status hn_measuring_tune(struct hn_measuring *measuring, size_t size, double budget_s,
-                                 struct hn_error *err)
+void hn_measuring_tune(struct hn_measuring *measuring, size_t size, double budget_s,
+                       struct hn_error *err)
 {
     const struct hn_matrix *matrix = measuring->matrix;
     struct at_size at = {measuring, size};
@@ -294,11 +260,11 @@ enum hn_status hn_measuring_tune(struct hn_measuring *measuring, size_t size, do
                                   .read = read_search,
                                   .reader = &at};
     measuring->matrix->sizes[size].searched = true;
-    return run(measuring, measuring->config, &errand, err);
+    run(measuring, measuring->config, &errand, err);
 }
 
-enum hn_status hn_measuring_fill(struct hn_measuring *measuring, size_t size, double budget_s,
-                                 struct hn_error *err)
+void hn_measuring_fill(struct hn_measuring *measuring, size_t size, double budget_s,
+                       struct hn_error *err)
 {
     struct hn_matrix *matrix = measuring->matrix;
     struct at_size at = {measuring, size};
@@ -307,9 +273,9 @@ enum hn_status hn_measuring_fill(struct hn_measuring *measuring, size_t size, do
     for (size_t p = 0; p < matrix->point_count; p++)
         if (isnan(matrix->times[p][size]))
             wanted[wanted_count++] = matrix->points[p].values;
-    if (wanted_count == 0)
-        return HN_OK;
-    enum hn_status status = narrow(measuring, err);
+    if (wanted_count == 0 || hn_failed(err))
+        return;
+    narrow(measuring, err);
     const struct errand errand = {.problem = &matrix->sizes[size].problem,
                                   .points = wanted,
                                   .point_count = wanted_count,
@@ -318,12 +284,8 @@ enum hn_status hn_measuring_fill(struct hn_measuring *measuring, size_t size, do
                                   .hasty = true,
                                   .read = read_cells,
                                   .reader = &at};
-    return status == HN_OK ? run(measuring, measuring->cells, &errand, err) : status;
+    run(measuring, measuring->cells, &errand, err);
 }
-
-/* --- held against a search
- * ----------------------------------------------------------------------------------------------------
- */
 
 /* What the rule says; the default point and the best of the search, as far as they are others. */
 struct comparison {
@@ -350,34 +312,28 @@ static size_t add_side(struct comparison *comparison, const struct hn_bindings *
     return place;
 }
 
-static enum hn_status read_best(void *reader, const struct hn_session *session,
-                                struct hn_error *err)
+static void read_best(void *reader, const struct hn_session *session, struct hn_error *err)
 {
     struct comparison *comparison = reader;
     const struct hn_record *best = hn_session_state(session)->best;
+    (void)err;
     if (best == NULL)
-        return HN_OK;
-    enum hn_status status = hn_bindings_copy(&comparison->best, &best->point, err);
-    if (status == HN_OK)
-        (void)add_side(comparison, &comparison->best);
-    return status;
+        return;
+    comparison->best = hn_need_bindings(&best->point, NULL);
+    (void)add_side(comparison, &comparison->best);
 }
 
-static enum hn_status read_all(void *reader, const struct hn_session *session, struct hn_error *err)
+static void read_all(void *reader, const struct hn_session *session, struct hn_error *err)
 {
     struct comparison *comparison = reader;
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < comparison->count && status == HN_OK; i++) {
-        double occupancy;
-        status =
-            read_time(session, &comparison->points[i], &comparison->times_us[i], &occupancy, err);
-    }
-    return status;
+    double occupancy;
+    for (size_t i = 0; i < comparison->count; i++)
+        comparison->times_us[i] = read_time(session, &comparison->points[i], &occupancy, err);
 }
 
-static enum hn_status search(struct hn_measuring *measuring, struct hn_config *whole,
-                             const struct hn_bindings *problem, const struct hn_rule *rule,
-                             double budget_s, struct comparison *comparison, struct hn_error *err)
+static void search(struct hn_measuring *measuring, struct hn_config *whole,
+                   const struct hn_bindings *problem, const struct hn_rule *rule, double budget_s,
+                   struct comparison *comparison, struct hn_error *err)
 {
     const struct hn_matrix *matrix = measuring->matrix;
     struct hn_bindings known[HN_MATRIX_POINTS]; /* borrow theirs */
@@ -392,14 +348,14 @@ static enum hn_status search(struct hn_measuring *measuring, struct hn_config *w
                                   .hasty = true,
                                   .read = read_best,
                                   .reader = comparison};
-    return run(measuring, whole, &errand, err);
+    run(measuring, whole, &errand, err);
 }
 
 /* What can not be told from the best meets it in a race, and so does the rule's choice. The default
  * point need not: it may take a hundred times as long. */
-static enum hn_status race(struct hn_measuring *measuring, struct hn_config *whole,
-                           const struct hn_bindings *problem, struct comparison *comparison,
-                           struct hn_error *err)
+static void race(struct hn_measuring *measuring, struct hn_config *whole,
+                 const struct hn_bindings *problem, struct comparison *comparison,
+                 struct hn_error *err)
 {
     const struct hn_bindings *points[3];
     const struct errand errand = {.problem = problem,
@@ -410,8 +366,8 @@ static enum hn_status race(struct hn_measuring *measuring, struct hn_config *who
                                   .reader = comparison};
     for (size_t i = 0; i < comparison->count; i++)
         points[i] = &comparison->points[i];
-    enum hn_status status = hn_config_keep_points(whole, points, comparison->count, err);
-    return status == HN_OK ? run(measuring, whole, &errand, err) : status;
+    if (!hn_failed(err) && hn_config_keep_points(whole, points, comparison->count, err) == HN_OK)
+        run(measuring, whole, &errand, err);
 }
 
 static double least(const struct comparison *comparison)
@@ -422,84 +378,67 @@ static double least(const struct comparison *comparison)
     return least_us;
 }
 
-enum hn_status hn_measuring_compare(struct hn_measuring *measuring,
-                                    const struct hn_bindings *problem, const struct hn_rule *rule,
-                                    size_t chosen, double budget_s, struct hn_compared *compared,
-                                    struct hn_error *err)
+void hn_measuring_compare(struct hn_measuring *measuring, const struct hn_bindings *problem,
+                          const struct hn_rule *rule, size_t chosen, double budget_s,
+                          struct hn_compared *compared, struct hn_error *err)
 {
     struct hn_config *whole = NULL;
     const struct hn_family_options *options = measuring->options;
     struct comparison comparison = {.times_us = {NAN, NAN, NAN}};
-    hn_bindings_init(&comparison.best);
-    enum hn_status status = options->load(options->context, &whole, err);
-    if (status != HN_OK)
-        return status;
+    if (hn_failed(err) || options->load(options->context, &whole, err) != HN_OK)
+        return;
     size_t own = add_side(&comparison, &rule->configurations[chosen]);
     size_t untuned = add_side(&comparison, hn_plan_default(whole->plan, problem));
-    status = search(measuring, whole, problem, rule, budget_s, &comparison, err);
-    if (status == HN_OK)
-        status = race(measuring, whole, problem, &comparison, err);
+    search(measuring, whole, problem, rule, budget_s, &comparison, err);
+    race(measuring, whole, problem, &comparison, err);
     hn_bindings_finish(&comparison.best);
     hn_config_destroy(whole);
     *compared = (struct hn_compared){.chosen_us = comparison.times_us[own],
                                      .default_us = comparison.times_us[untuned],
                                      .best_us = least(&comparison)};
-    return status;
 }
-
-/* --- what is kept
- * ----------------------------------------------------------------------------------------------------
- */
 
 enum { IMAGES_TICKET = 1000000 };
 
-static enum hn_status keep_image(const struct hn_measuring *measuring, const struct hn_task *task,
-                                 int64_t session, size_t number, const struct hn_bindings *point,
-                                 struct hn_error *err)
+static void keep_image(const struct hn_measuring *measuring, const struct hn_task *task,
+                       int64_t session, size_t number, const struct hn_bindings *point,
+                       struct hn_error *err)
 {
     const struct hn_family_options *options = measuring->options;
     struct hn_compile_pool *pool = options->workers->pool;
     struct hn_source source;
     struct hn_image image;
     char architecture[16];
+    if (hn_failed(err) || hn_task_source(task, point, &source, err) != HN_OK)
+        return;
     snprintf(architecture, sizeof architecture, "sm_%d", task->identity.device.capability);
     hn_image_init(&image);
-    enum hn_status status = hn_task_source(task, point, &source, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_compile_pool_submit(pool, IMAGES_TICKET + number, &source, architecture, err);
+    hn_compile_pool_submit(pool, IMAGES_TICKET + number, &source, architecture, err);
     hn_source_finish(&source);
-    while (status == HN_OK && !hn_compile_pool_take_one(pool, IMAGES_TICKET + number, &image)) {
-        status = hn_compile_pool_process(pool, err);
-        if (status == HN_OK)
-            status = hn_compile_pool_sleep(pool, err);
+    while (!hn_failed(err) && !hn_compile_pool_take_one(pool, IMAGES_TICKET + number, &image))
+        if (hn_compile_pool_process(pool, err) == HN_OK)
+            hn_compile_pool_sleep(pool, err);
+    if (!hn_failed(err) && image.outcome == HN_OUTCOME_OK) {
+        char *entries = hn_needed(hn_image_entry_lines(&image));
+        hn_store_put_image(options->store, session, point, image.cubin, image.size, entries, err);
+        free(entries);
     }
-    char *entries = status == HN_OK ? hn_image_entry_lines(&image) : NULL;
-    if (entries != NULL && image.outcome == HN_OUTCOME_OK)
-        status = hn_store_put_image(options->store, session, point, image.cubin, image.size,
-                                    entries, err);
-    free(entries);
     hn_image_finish(&image);
-    return status;
 }
 
 /* A task of the family itself, or of its part with these values, whose identity has no other
  * problem; its session. */
-static enum hn_status begin(struct hn_measuring *measuring, const struct hn_bindings *problem,
-                            const struct hn_bindings *values, struct hn_task *task,
-                            int64_t *session, struct hn_error *err)
+static void begin(struct hn_measuring *measuring, const struct hn_bindings *problem,
+                  const struct hn_bindings *values, struct hn_task *task, int64_t *session,
+                  struct hn_error *err)
 {
     const struct hn_family_options *options = measuring->options;
-    enum hn_status status = hn_measuring_task(measuring, problem, task, err);
-    if (status != HN_OK)
-        return status;
+    if (hn_failed(err) || hn_measuring_task(measuring, problem, task, err) != HN_OK)
+        return;
     hn_bindings_finish(&task->identity.problem);
-    status = hn_bindings_merge(&task->identity.problem, values, err);
-    if (status == HN_OK)
-        status = hn_task_begin(task, options->store, options->command, false, session, err);
-    if (status != HN_OK)
+    task->identity.problem = hn_need_bindings(values, NULL);
+    if (hn_task_begin(task, options->store, options->command, false, session, err) != HN_OK)
         hn_task_finish(task);
-    return status;
 }
 
 static bool is_first_with(const struct hn_matrix *matrix, size_t size,
@@ -534,53 +473,48 @@ static void end_keeping(struct keeping *keeping)
 
 /* The image of a configuration for all sizes whose program has these values, which this size is the
  * first with. */
-static enum hn_status keep_for(struct keeping *keeping, const struct hn_bindings *problem,
-                               const struct hn_bindings *values, size_t number,
-                               const struct hn_bindings *point, struct hn_error *err)
+static void keep_for(struct keeping *keeping, const struct hn_bindings *problem,
+                     const struct hn_bindings *values, size_t number,
+                     const struct hn_bindings *point, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
     if (keeping->is_begun && !hn_bindings_equal(&keeping->task.identity.problem, values))
         end_keeping(keeping);
     if (!keeping->is_begun) {
-        status = begin(keeping->measuring, problem, values, &keeping->task, &keeping->session, err);
-        keeping->is_begun = status == HN_OK;
+        begin(keeping->measuring, problem, values, &keeping->task, &keeping->session, err);
+        keeping->is_begun = !hn_failed(err);
     }
-    return status == HN_OK ? keep_image(keeping->measuring, &keeping->task, keeping->session,
-                                        number, point, err)
-                           : status;
+    keep_image(keeping->measuring, &keeping->task, keeping->session, number, point, err);
 }
 
-static enum hn_status keep_images(struct keeping *keeping, const struct hn_rule *rule, size_t size,
-                                  struct hn_error *err)
+static void keep_images(struct keeping *keeping, const struct hn_rule *rule, size_t size,
+                        struct hn_error *err)
 {
     const struct hn_measuring *measuring = keeping->measuring;
     const struct hn_bindings *problem = &measuring->matrix->sizes[size].problem;
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < rule->configuration_count && status == HN_OK; i++) {
+    for (size_t i = 0; i < rule->configuration_count && !hn_failed(err); i++) {
         const struct hn_bindings *point = &rule->configurations[i];
         struct hn_bindings values;
-        status = hn_plan_program_values(measuring->config->plan, point, problem, &values, err);
-        if (status == HN_OK && is_first_with(measuring->matrix, size, &values))
-            status = keep_for(keeping, problem, &values, i, point, err);
+        hn_plan_program_values(measuring->config->plan, point, problem, &values, err);
+        if (!hn_failed(err) && is_first_with(measuring->matrix, size, &values))
+            keep_for(keeping, problem, &values, i, point, err);
         hn_bindings_finish(&values);
     }
     end_keeping(keeping);
-    return status;
 }
 
-enum hn_status hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rule,
-                                 int64_t *session, struct hn_error *err)
+void hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rule, int64_t *session,
+                       struct hn_error *err)
 {
     const struct hn_matrix *matrix = measuring->matrix;
     const struct hn_bindings none = {NULL, NULL, 0};
     struct hn_task task;
-    enum hn_status status = begin(measuring, &matrix->sizes[0].problem, &none, &task, session, err);
-    if (status != HN_OK)
-        return status;
+    begin(measuring, &matrix->sizes[0].problem, &none, &task, session, err);
+    if (hn_failed(err))
+        return;
     hn_task_finish(&task);
     struct keeping keeping = {.measuring = measuring};
-    for (size_t s = 0; s < matrix->size_count && status == HN_OK; s++)
-        status = keep_images(&keeping, rule, s, err);
-    return status == HN_OK ? hn_store_put_rule(measuring->options->store, *session, rule, err)
-                           : status;
+    for (size_t s = 0; s < matrix->size_count; s++)
+        keep_images(&keeping, rule, s, err);
+    if (!hn_failed(err))
+        hn_store_put_rule(measuring->options->store, *session, rule, err);
 }

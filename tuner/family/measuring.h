@@ -3,10 +3,11 @@
 #define HONE_TUNER_FAMILY_MEASURING_H
 
 #include "cache/family/rule.h"
-#include "tuner/family/family_options.h"
+#include "tuner/family/family.h"
 #include "tuner/family/matrix.h"
 
-/* What fills the matrix: sessions over one problem each. */
+/* What fills the matrix: sessions over one problem each, and what earlier tunes of the family measured; and what holds a rule against
+ * searches. What returns no status does nothing once err has failed. */
 
 struct hn_measuring {
     const struct hn_family_options *options;
@@ -18,33 +19,62 @@ struct hn_measuring {
     char nvrtc[16]; /* the compiler's version, once a session was run */
 };
 
-enum hn_status hn_measuring_init(struct hn_measuring *measuring, const struct hn_family_options *options,
-                                 struct hn_error *err);
+void hn_measuring_init(struct hn_measuring *measuring, const struct hn_family_options *options, struct hn_error *err);
 void hn_measuring_finish(struct hn_measuring *measuring);
 
 /* The whole problem: with what the config has beside the family's values. */
-enum hn_status hn_measuring_complete(struct hn_measuring *measuring, const struct hn_bindings *problem,
-                                     struct hn_bindings *whole, struct hn_error *err);
+struct hn_bindings hn_measuring_complete(const struct hn_measuring *measuring, const struct hn_bindings *problem);
 /* A task for that problem, with the device and the version of all sessions; for after the first, which says what compiles. */
 enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn_bindings *problem, struct hn_task *task,
                                  struct hn_error *err);
 /* What the record of an evaluated point says it took, of what was stopped early at least; NAN: it was not timed. */
 double hn_measuring_time(enum hn_outcome outcome, const struct hn_record *record);
 /* Searches at a size for so many seconds; what is good there joins the points. */
-enum hn_status hn_measuring_tune(struct hn_measuring *measuring, size_t size, double budget_s, struct hn_error *err);
+void hn_measuring_tune(struct hn_measuring *measuring, size_t size, double budget_s, struct hn_error *err);
 /* Measures all points at a size, as far as they were not and `budget_s` (0: any) lasts: a session takes longer to begin than most of them. */
-enum hn_status hn_measuring_fill(struct hn_measuring *measuring, size_t size, double budget_s, struct hn_error *err);
+void hn_measuring_fill(struct hn_measuring *measuring, size_t size, double budget_s, struct hn_error *err);
 /* At a problem that is no size of the matrix, which is searched among all points of the space, those with sizes as constants
  * too. The search begins with all points of the matrix, and where there are none with those of the rule. NAN where there is no time. */
 struct hn_compared {
     double chosen_us, default_us; /* of the rule's choice; of the default point for that problem */
     double best_us; /* the least of all */
 };
-enum hn_status hn_measuring_compare(struct hn_measuring *measuring, const struct hn_bindings *problem,
-                                    const struct hn_rule *rule, size_t chosen, double budget_s, struct hn_compared *compared,
-                                    struct hn_error *err);
+void hn_measuring_compare(struct hn_measuring *measuring, const struct hn_bindings *problem, const struct hn_rule *rule,
+                          size_t chosen, double budget_s, struct hn_compared *compared, struct hn_error *err);
 /* Puts the rule into the store, in a session that is begun for it, and the machine code of its configurations. */
-enum hn_status hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rule, int64_t *session,
-                                 struct hn_error *err);
+void hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rule, int64_t *session, struct hn_error *err);
+
+/* Puts into the matrix what the store knows of the family from before, by this device and version: points that were measured at
+ * eight sizes or more, and the sizes where four of the matrix' points were, up to three quarters of all that it takes. For after the
+ * first session. */
+void hn_recall(struct hn_measuring *measuring, struct hn_error *err);
+
+/* What is lost by a rule at sizes that it has not seen: each is tuned on its own, and what that found and what the rule says
+ * meet in a race. Borrows all. */
+struct hn_held_out {
+    struct hn_measuring *measuring;
+    struct hn_family_kernel kernel;
+    const struct hn_rule *rule;
+    uint64_t seed; /* of the sequence that sizes are drawn from */
+    unsigned count;
+    double budget_s; /* of all searches */
+    double started_ms; /* from which lines count their time */
+    bool (*is_used)(void *context, const struct hn_bindings *problem); /* such a size is passed over */
+    void *context;
+};
+
+/* Says a line a size. HN_EINTERRUPTED. */
+void hn_held_out_measure(const struct hn_held_out *held_out, struct hn_held_out_loss *found, struct hn_error *err);
+
+/* What is spent on a family where nobody says. */
+struct hn_family_worth {
+    double budget_s;
+    size_t tuned;      /* sizes that are searched */
+    unsigned held_out; /* and sizes that are not used */
+    size_t least_sizes; /* before a predicted loss is believed */
+};
+struct hn_family_worth hn_family_worth(const struct hn_family *family);
+/* What of a budget at least is for the sizes that are not used. */
+double hn_family_held_out_s(double budget_s);
 
 #endif

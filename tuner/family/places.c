@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/family/places.h"
+#include "tuner/family/matrix.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/run.h"
 #include "runtime/plan/launch.h"
 
@@ -57,19 +58,19 @@ void hn_places_categories(const struct hn_family *family, bool *categories)
         categories[at++] = false;
 }
 
-enum hn_status hn_places_init(struct hn_places *places, const struct hn_family *family,
-                              size_t points, size_t capacity, struct hn_error *err)
+void hn_places_init(struct hn_places *places, const struct hn_family *family, size_t points,
+                    size_t capacity)
 {
+    size_t features = hn_places_features(family);
     *places = (struct hn_places){
-        .capacity = capacity, .features = hn_places_features(family), .points = points};
-    places->problems = calloc(capacity + 1, sizeof *places->problems);
-    places->columns = calloc(points * (places->features + HN_PLACES_SIDES) * capacity + 1,
-                             sizeof *places->columns);
-    places->usable = calloc(points * capacity + 1, sizeof *places->usable);
-    if (places->problems != NULL && places->columns != NULL && places->usable != NULL)
-        return HN_OK;
-    hn_places_finish(places);
-    return hn_fail_memory(err);
+        .capacity = capacity,
+        .features = features,
+        .points = points,
+        .problems = hn_need(capacity, sizeof *places->problems),
+        .columns =
+            hn_need(points * (features + HN_PLACES_SIDES) * capacity, sizeof *places->columns),
+        .usable = hn_need(points * capacity, sizeof *places->usable),
+    };
 }
 
 void hn_places_finish(struct hn_places *places)
@@ -177,12 +178,9 @@ bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bin
     return can_launch(kernel, problem, point, 1, ignored);
 }
 
-enum hn_status hn_places_add(struct hn_places *places, const struct hn_bindings *problem,
-                             struct hn_error *err)
+void hn_places_add(struct hn_places *places, const struct hn_bindings *problem)
 {
-    enum hn_status status = hn_bindings_copy(&places->problems[places->count], problem, err);
-    places->count += status == HN_OK;
-    return status;
+    places->problems[places->count++] = hn_need_bindings(problem, NULL);
 }
 
 struct seeing {
@@ -211,16 +209,12 @@ static enum hn_status see_place(void *context, size_t place, struct hn_error *er
     return HN_OK;
 }
 
-enum hn_status hn_places_see(struct hn_places *places, const struct hn_family_kernel *kernel,
-                             const struct hn_matrix *matrix, struct hn_error *err)
+void hn_places_see(struct hn_places *places, const struct hn_family_kernel *kernel,
+                   const struct hn_matrix *matrix)
 {
     size_t rows = places->features + HN_PLACES_SIDES;
-    struct seeing seeing = {places, kernel, matrix,
-                            calloc(rows * places->count + 1, sizeof(double))};
-    if (seeing.seen == NULL)
-        return hn_fail_memory(err);
+    struct seeing seeing = {places, kernel, matrix, hn_need(rows * places->count, sizeof(double))};
     const struct hn_parallel all = {.count = places->count, .run = see_place, .context = &seeing};
-    enum hn_status status = hn_parallel_do(&all, err);
+    hn_parallel_do(&all, NULL);
     free(seeing.seen);
-    return status;
 }

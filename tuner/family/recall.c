@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/family/recall.h"
+#include "tuner/family/measuring.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "tuner/config/family.h"
-#include "tuner/family/sizes.h"
 
 enum {
     POINT_SIZES = 8, /* a point that was measured at fewer was a step of one search */
@@ -47,42 +47,31 @@ static bool is_of_family(const struct hn_measuring *measuring, const struct hn_t
            hn_family_has(measuring->config->family, &other->problem);
 }
 
-static enum hn_status read_known(struct hn_measuring *measuring, struct known *known,
-                                 struct hn_error *err)
+static void read_known(struct hn_measuring *measuring, struct known *known, struct hn_error *err)
 {
     struct hn_task task;
     struct hn_store *store = measuring->options->store;
-    enum hn_status status =
-        hn_measuring_task(measuring, &measuring->matrix->sizes[0].problem, &task, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_store_list(store, task.identity.kernel, &known->list, err);
-    if (status == HN_OK)
-        known->sizes = calloc(known->list.count + 1, sizeof *known->sizes);
-    if (status == HN_OK && known->sizes == NULL)
-        status = hn_fail_memory(err);
-    for (size_t i = 0; i < known->list.count && status == HN_OK; i++) {
+    if (hn_failed(err) ||
+        hn_measuring_task(measuring, &measuring->matrix->sizes[0].problem, &task, err) != HN_OK)
+        return;
+    hn_store_list(store, task.identity.kernel, &known->list, err);
+    known->sizes = hn_need(known->list.count, sizeof *known->sizes);
+    for (size_t i = 0; i < known->list.count && !hn_failed(err); i++) {
         const struct hn_tuned *tuned = &known->list.items[i];
         struct known_size *size = &known->sizes[known->count];
         if (!is_of_family(measuring, &task, tuned))
             continue;
         size->problem = &tuned->identity.problem;
-        status =
-            hn_store_load(store, &tuned->identity, &tuned->version, false, &size->records, err);
-        known->count += status == HN_OK;
+        known->count += hn_store_load(store, &tuned->identity, &tuned->version, false,
+                                      &size->records, err) == HN_OK;
     }
     hn_task_finish(&task);
-    return status;
 }
 
 static double time_of(const struct hn_record *record)
 {
     return hn_measuring_time(record->outcome, record);
 }
-
-/* --- points
- * ----------------------------------------------------------------------------------------------------
- */
 
 struct known_point {
     const struct hn_bindings *values;
@@ -113,19 +102,10 @@ static size_t list_points(const struct hn_measuring *measuring, const struct kno
             const struct hn_record *record = &known->sizes[i].records.items[r];
             if (!isnan(time_of(record)) &&
                 !(plan->freeze_if != NULL && hn_plan_freezes(plan, &record->point)))
-                points[count++] = (struct known_point){.values = &record->point};
+                points[count++] = (struct known_point){
+                    .values = &record->point, .text = hn_needed(hn_bindings_text(&record->point))};
         }
     return count;
-}
-
-static enum hn_status name_points(struct known_point *points, size_t count, struct hn_error *err)
-{
-    for (size_t i = 0; i < count; i++) {
-        points[i].text = hn_bindings_text(points[i].values);
-        if (points[i].text == NULL)
-            return hn_fail_memory(err);
-    }
-    return HN_OK;
 }
 
 static void count_sizes(struct known_point *points, size_t count)
@@ -141,32 +121,22 @@ static void count_sizes(struct known_point *points, size_t count)
 }
 
 /* Those that were measured at several sizes. */
-static enum hn_status recall_points(struct hn_measuring *measuring, const struct known *known,
-                                    struct hn_error *err)
+static void recall_points(struct hn_measuring *measuring, const struct known *known)
 {
-    size_t most = 0, place;
+    size_t most = 0;
     struct hn_matrix *matrix = measuring->matrix;
     for (size_t i = 0; i < known->count; i++)
         most += known->sizes[i].records.count;
-    struct known_point *points = calloc(most + 1, sizeof *points);
-    if (points == NULL)
-        return hn_fail_memory(err);
+    struct known_point *points = hn_need(most, sizeof *points);
     size_t count = list_points(measuring, known, points);
-    enum hn_status status = name_points(points, count, err);
-    if (status == HN_OK)
-        count_sizes(points, count);
-    for (size_t i = 0; i < count && status == HN_OK; i++)
+    count_sizes(points, count);
+    for (size_t i = 0; i < count; i++) {
         if (points[i].sizes >= POINT_SIZES && matrix->point_count < MOST_POINTS)
-            status = hn_matrix_add_point(matrix, points[i].values, &place, err);
-    for (size_t i = 0; i < count; i++)
+            hn_matrix_add_point(matrix, points[i].values);
         free(points[i].text);
+    }
     free(points);
-    return status;
 }
-
-/* --- sizes
- * ----------------------------------------------------------------------------------------------------
- */
 
 static const struct hn_record *find_record(const struct known_size *size,
                                            const struct hn_bindings *point)
@@ -178,20 +148,19 @@ static const struct hn_record *find_record(const struct known_size *size,
     return NULL;
 }
 
-static enum hn_status recall_size(struct hn_measuring *measuring, const struct known_size *size,
-                                  struct hn_error *err)
+static void recall_size(struct hn_measuring *measuring, const struct known_size *size)
 {
     struct hn_matrix *matrix = measuring->matrix;
     const struct hn_record *records[HN_MATRIX_POINTS];
-    size_t place, count = 0;
+    size_t count = 0;
     for (size_t p = 0; p < matrix->point_count; p++) {
         records[p] = find_record(size, &matrix->points[p].values);
         count += records[p] != NULL;
     }
     if (count < SIZE_POINTS || matrix->size_count >= MOST_SIZES)
-        return HN_OK;
-    enum hn_status status = hn_matrix_add_size(matrix, size->problem, 0, &place, err);
-    for (size_t p = 0; p < matrix->point_count && status == HN_OK && place != SIZE_MAX; p++) {
+        return;
+    size_t place = hn_matrix_add_size(matrix, size->problem, 0);
+    for (size_t p = 0; p < matrix->point_count && place != SIZE_MAX; p++) {
         if (records[p] == NULL || !isnan(matrix->times[p][place]))
             continue;
         matrix->times[p][place] = time_of(records[p]);
@@ -199,41 +168,34 @@ static enum hn_status recall_size(struct hn_measuring *measuring, const struct k
             matrix->points[p].occupancy = records[p]->resources.occupancy;
         measuring->cell_count++;
     }
-    return status;
 }
 
 /* Those that would have been drawn stand for any size that may come. */
-static enum hn_status mark_drawn(struct hn_measuring *measuring, struct hn_error *err)
+static void mark_drawn(struct hn_measuring *measuring, struct hn_error *err)
 {
     uint64_t at = 0;
     struct hn_matrix *matrix = measuring->matrix;
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < MOST_SIZES && status == HN_OK; i++) {
-        struct hn_bindings problem, whole;
-        status =
-            hn_family_next(measuring->config->family, measuring->options->seed, &at, &problem, err);
-        if (status != HN_OK)
-            break;
-        status = hn_measuring_complete(measuring, &problem, &whole, err);
-        for (size_t s = 0; s < matrix->size_count && status == HN_OK; s++)
+    for (size_t i = 0; i < MOST_SIZES && !hn_failed(err); i++) {
+        struct hn_bindings problem;
+        hn_family_next(measuring->config->family, measuring->options->seed, &at, &problem, err);
+        struct hn_bindings whole = hn_measuring_complete(measuring, &problem);
+        for (size_t s = 0; s < matrix->size_count && !hn_failed(err); s++)
             if (hn_bindings_equal(&matrix->sizes[s].problem, &whole))
                 matrix->sizes[s].drawn = true;
         hn_bindings_finish(&problem);
         hn_bindings_finish(&whole);
     }
-    return status;
 }
 
-enum hn_status hn_recall(struct hn_measuring *measuring, struct hn_error *err)
+void hn_recall(struct hn_measuring *measuring, struct hn_error *err)
 {
     struct known known = {.count = 0};
-    enum hn_status status = read_known(measuring, &known, err);
-    if (status == HN_OK)
-        status = recall_points(measuring, &known, err);
-    for (size_t i = 0; i < known.count && status == HN_OK; i++)
-        status = recall_size(measuring, &known.sizes[i], err);
-    if (status == HN_OK)
-        status = mark_drawn(measuring, err);
+    read_known(measuring, &known, err);
+    if (!hn_failed(err)) {
+        recall_points(measuring, &known);
+        for (size_t i = 0; i < known.count; i++)
+            recall_size(measuring, &known.sizes[i]);
+        mark_drawn(measuring, err);
+    }
     finish_known(&known);
-    return status;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/family/terms.h"
+#include "tuner/family/models.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 enum {
     LARGEST_SHARES = 1 + HN_TERMS_FACTORS * (1 + HN_PLACES_SIDES) + 1,
@@ -71,10 +73,6 @@ static double candidate_of(const struct hn_time_terms *terms, const struct hn_pl
     return exp(share + (how < 3 ? hn_places_launch(places, point, times[how])[place] : 0));
 }
 
-/* --- least squares
- * ----------------------------------------------------------------------------------------------------
- */
-
 /* The normal equations of relative errors: each row is terms over time, the right side is 1. */
 struct equations {
     double squares[CANDIDATES][CANDIDATES];
@@ -116,10 +114,6 @@ static void solve(const struct equations *equations, const size_t *chosen, size_
     }
 }
 
-/* --- the choice
- * ----------------------------------------------------------------------------------------------------
- */
-
 /* What one point's times say. */
 struct evidence {
     double *rows; /* [time][candidate]: terms over time */
@@ -141,26 +135,14 @@ static size_t fold_of(size_t size)
     return size % FOLDS;
 }
 
-static void finish_choice(struct choice *choice)
-{
-    for (size_t i = 0; i < choice->count; i++) {
-        free(choice->items[i].rows);
-        free(choice->items[i].without);
-        free(choice->items[i].coefficients);
-    }
-    free(choice->items);
-}
-
-static bool take_evidence(struct choice *choice, const struct hn_places *places,
+static void take_evidence(struct choice *choice, const struct hn_places *places,
                           const struct hn_time_terms_of *times)
 {
     struct evidence *evidence = &choice->items[choice->count++];
     evidence->count = times->count;
-    evidence->rows = calloc(times->count * CANDIDATES, sizeof *evidence->rows);
-    evidence->without = calloc(FOLDS, sizeof *evidence->without);
-    evidence->coefficients = calloc(FOLDS, sizeof *evidence->coefficients);
-    if (evidence->rows == NULL || evidence->without == NULL || evidence->coefficients == NULL)
-        return false;
+    evidence->rows = hn_need(times->count * CANDIDATES, sizeof *evidence->rows);
+    evidence->without = hn_need(FOLDS, sizeof *evidence->without);
+    evidence->coefficients = hn_need(FOLDS, sizeof *evidence->coefficients);
     for (size_t t = 0; t < times->count; t++) {
         double *row = evidence->rows + t * CANDIDATES;
         for (size_t c = 0; c < choice->candidates; c++)
@@ -170,7 +152,6 @@ static bool take_evidence(struct choice *choice, const struct hn_places *places,
             if (fold != fold_of(times->at[t]))
                 add_row(&evidence->without[fold], row, choice->candidates);
     }
-    return true;
 }
 
 static double error_of(const struct evidence *evidence, const size_t *at, size_t fold,
@@ -249,31 +230,28 @@ static void choose_usual(struct hn_time_terms *terms)
     memcpy(terms->chosen, usual, sizeof usual);
 }
 
-enum hn_status hn_terms_choose(const struct hn_family *family, const struct hn_places *places,
-                               const struct hn_time_terms_of *times, size_t count,
-                               struct hn_time_terms *terms, struct hn_error *err)
+void hn_terms_choose(const struct hn_family *family, const struct hn_places *places,
+                     const struct hn_time_terms_of *times, size_t count,
+                     struct hn_time_terms *terms)
 {
-    bool done = true;
-    struct choice choice = {.terms = terms, .items = calloc(count + 1, sizeof *choice.items)};
-    if (choice.items == NULL)
-        return hn_fail_memory(err);
+    struct choice choice = {.terms = terms, .items = hn_need(count, sizeof *choice.items)};
     *terms = (struct hn_time_terms){.count = 0};
     terms->factor_count = hn_places_sizes(family, terms->factors, HN_TERMS_FACTORS);
     choice.candidates = count_candidates(terms);
-    for (size_t i = 0; i < count && done; i++)
+    for (size_t i = 0; i < count; i++)
         if (times[i].count >= LEAST_TIMES)
-            done = take_evidence(&choice, places, &times[i]);
-    if (done && choice.count > 0)
+            take_evidence(&choice, places, &times[i]);
+    if (choice.count > 0)
         add_terms(&choice, times);
     else
         choose_usual(terms);
-    finish_choice(&choice);
-    return done ? HN_OK : hn_fail_memory(err);
+    for (size_t i = 0; i < choice.count; i++) {
+        free(choice.items[i].rows);
+        free(choice.items[i].without);
+        free(choice.items[i].coefficients);
+    }
+    free(choice.items);
 }
-
-/* --- of one point
- * ----------------------------------------------------------------------------------------------------
- */
 
 void hn_terms_fit(const struct hn_time_terms *terms, const struct hn_places *places,
                   const struct hn_time_terms_of *times, double coefficients[HN_TERMS_MOST])

@@ -1,7 +1,86 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdlib.h>
 
-#include "tuner/family/learning.h"
+#include "base/memory.h"
+#include "tuner/family/learn.h"
+
+/* Where the rule is sure, and where not: what is worth measuring next. */
+
+/* A leaf is sure where at most of its samples the loss, and one deviation of the prediction, is
+ * below this. */
+static const double sure_loss = 0.1, sure_share = 0.8;
+static const double dear_us = 10000;
+
+/* What a configuration loses at a sample to the best of all configurations; INFINITY: it can not be
+ * used. */
+static double plain_loss(const struct hn_learning *learning, size_t configuration, size_t sample)
+{
+    const struct hn_forecast *forecast = &learning->picked.forecast;
+    double own = forecast->logarithms[configuration * forecast->places.count + sample];
+    return own - hn_outlook_least(&learning->picked, forecast->logarithms, sample);
+}
+
+/* Of its prediction there. */
+static double deviation_of(const struct hn_learning *learning, size_t configuration, size_t sample)
+{
+    const struct hn_forecast *forecast = &learning->picked.forecast;
+    size_t at = configuration * forecast->places.count + sample;
+    return isinf(forecast->logarithms[at]) ? 1 : forecast->cautious[at] - forecast->logarithms[at];
+}
+
+void hn_learning_mark_sure(struct hn_learning *learning)
+{
+    struct hn_rule *rule = &learning->learnt->rule;
+    const struct hn_choice_tree_data data = hn_learning_samples(learning);
+    size_t *counts = hn_need(2 * rule->node_count, sizeof *counts);
+    for (size_t s = 0; s < data.samples; s++) {
+        size_t leaf = hn_choice_tree_leaf(rule->nodes, &data, s);
+        size_t c = (size_t)rule->nodes[leaf].configuration;
+        counts[2 * leaf]++;
+        counts[2 * leaf + 1] +=
+            plain_loss(learning, c, s) + deviation_of(learning, c, s) < sure_loss;
+    }
+    for (size_t n = 0; n < rule->node_count; n++)
+        rule->nodes[n].sure = rule->nodes[n].feature < 0 &&
+                              (double)counts[2 * n + 1] >= sure_share * (double)counts[2 * n];
+    free(counts);
+}
+
+/* Samples where the choice is least sure, away from each other. */
+void hn_learning_find_wanted(struct hn_learning *learning)
+{
+    struct hn_learnt *learnt = learning->learnt;
+    const struct hn_choice_tree_data data = hn_learning_samples(learning);
+    const struct hn_forecast *forecast = &learning->picked.forecast;
+    size_t wanted = learning->options->wanted;
+    double *scores = hn_need(data.samples, sizeof *scores);
+    learnt->wanted = hn_need(wanted, sizeof *learnt->wanted);
+    for (size_t s = 0; s < data.samples; s++) {
+        size_t leaf = hn_choice_tree_leaf(learnt->rule.nodes, &data, s);
+        size_t c = (size_t)learnt->rule.nodes[leaf].configuration;
+        scores[s] = deviation_of(learning, c, s) + fmin(1, plain_loss(learning, c, s));
+        /* What takes much longer than to begin with says no more than what is soon done. */
+        scores[s] /=
+            1 +
+            exp(fmin(hn_outlook_least(&learning->picked, forecast->logarithms, s), 30)) / dear_us;
+    }
+    while (learnt->wanted_count < wanted) {
+        size_t best = 0;
+        for (size_t s = 1; s < data.samples; s++)
+            if (scores[s] > scores[best])
+                best = s;
+        if (!(scores[best] > 0))
+            break;
+        learnt->wanted[learnt->wanted_count++] =
+            hn_need_bindings(&forecast->places.problems[best], NULL);
+        for (size_t s = 0; s < data.samples; s++)
+            scores[s] *=
+                s == best ? 0
+                          : 1 - hn_places_likeness(&forecast->places, s, &forecast->places, best);
+    }
+    free(scores);
+}
 
 /* Where a search would find most: where many samples are like it that are slow beside the best of
  * other sizes, and like none that was searched. */
@@ -97,16 +176,14 @@ static size_t find_best(const struct hn_learning *learning, const double *gains,
     return best;
 }
 
-enum hn_status hn_learning_find_search(struct hn_learning *learning, struct hn_error *err)
+void hn_learning_find_search(struct hn_learning *learning)
 {
     struct envelope envelope;
     double most;
-    size_t samples = learning->all.forecast.places.count;
-    double *gains = calloc(2 * samples + 1, sizeof *gains), *novelties = gains + samples;
-    if (gains == NULL)
-        return hn_fail_memory(err);
+    const struct hn_places *samples = &learning->all.forecast.places;
+    double *gains = hn_need(2 * samples->count, sizeof *gains), *novelties = gains + samples->count;
     find_envelope(learning, &envelope);
-    for (size_t s = 0; s < samples; s++) {
+    for (size_t s = 0; s < samples->count; s++) {
         double gain = headroom(learning, &envelope, s);
         gains[s] = isfinite(gain) ? fmin(most_gain, gain) : 0;
         novelties[s] = novelty(learning, s);
@@ -114,7 +191,6 @@ enum hn_status hn_learning_find_search(struct hn_learning *learning, struct hn_e
     size_t best = find_best(learning, gains, novelties, &most);
     free(gains);
     learning->learnt->has_search = most > 0;
-    return most > 0 ? hn_bindings_copy(&learning->learnt->search,
-                                       &learning->all.forecast.places.problems[best], err)
-                    : HN_OK;
+    if (most > 0)
+        learning->learnt->search = hn_need_bindings(&samples->problems[best], NULL);
 }

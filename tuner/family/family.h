@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_FAMILY_FAMILY_H
+#define HONE_TUNER_FAMILY_FAMILY_H
+
+#include <stdio.h>
+
+#include "cache/family/rule.h"
+#include "cache/store/store.h"
+#include "tuner/config/config.h"
+#include "tuner/session/session.h"
+#include "tuner/workers/workers.h"
+
+/* The tuning of a family: sizes are tuned, what is good at some is measured at others, and a rule is learnt that says what to
+ * take where. Then sizes that were not used are tuned each on its own, and the rule is held against them. */
+
+/* How a family is tuned. Borrows all. */
+struct hn_family_options {
+    /* A fresh copy of the config, the caller's to destroy. */
+    enum hn_status (*load)(void *context, struct hn_config **config, struct hn_error *err);
+    /* One line of what goes on. */
+    void (*say)(void *context, const char *line);
+    void *context;
+    struct hn_workers *workers;
+    struct hn_store *store;
+    const struct hn_strategy_kind *strategy;
+    enum hn_regime regime;
+    unsigned look_ahead;
+    uint64_t seed;
+    double budget_s; /* of the whole; 0: 60 s for one range, 120 s for two, 600 s for more */
+    double loss;     /* predicted, at which no more is measured; 0: the config's */
+    unsigned held_out; /* sizes for the measured loss; 0: 10, 12 or 20 */
+    const char *command; /* kept with the measurements */
+    FILE *events;        /* one JSON line an event of any session; NULL: none */
+};
+
+struct hn_family_outcome {
+    struct hn_rule rule;
+    struct hn_rule_loss untuned; /* what the default point loses at the sizes that were not used */
+    size_t sizes, tuned, cells; /* looked at; of them searched; times of a configuration at a size */
+    double elapsed_s;
+    bool reached; /* the predicted loss is what was asked for */
+};
+
+/* The rule is in the store then, with its machine code. HN_ENOTFOUND: nothing valid was found at any size. HN_EINTERRUPTED:
+ * a signal came; what was measured is kept, and the same command goes on from there. */
+enum hn_status hn_family_tune(const struct hn_family_options *options, struct hn_family_outcome *outcome,
+                              struct hn_error *err);
+void hn_family_outcome_finish(struct hn_family_outcome *outcome);
+
+/* What a rule loses at sizes that it has not seen. */
+struct hn_held_out_loss {
+    struct hn_rule_loss loss; /* of fewer sizes where the family has no more, or nothing could be measured */
+    struct hn_rule_loss untuned; /* the same of the default point */
+    double low;               /* of the mean: the lower end of its 95% interval, of what these sizes say */
+};
+
+/* Appends "the default point there: 41.0% slower in the mean, 210% at worst"; nothing where it is not known. */
+void hn_family_append_default(struct hn_text *text, const struct hn_rule_loss *loss);
+
+/* What a rule of the cache promises, measured again at sizes that nobody has measured yet. */
+
+struct hn_family_replay {
+    struct hn_stored_rules rules; /* that of the cache's rules which was held against searches is `rule` */
+    const struct hn_stored_rule *rule;
+    struct hn_version version; /* what it would be learnt with now */
+    struct hn_device_identity device;
+    struct hn_held_out_loss found;
+};
+
+/* options->budget_s 0: as much as `hone tune --family` spends on it without --budget; held_out 0: as many as that. The
+ * searches go into the store, the rule stays as it is. HN_ENOTFOUND: the store has no rule of the config's family that was
+ * learnt on this device. */
+enum hn_status hn_family_replay(const struct hn_family_options *options, struct hn_family_replay *replay,
+                                struct hn_error *err);
+void hn_family_replay_finish(struct hn_family_replay *replay);
+
+#endif
