@@ -165,7 +165,7 @@ TEST(fit_finds_what_matters)
     draw_inputs(inputs, COUNT, 4);
     for (size_t i = 0; i < COUNT; i++)
         targets[i] = smooth(inputs + i * FEATURES) - 0.3;
-    hn_gaussian_fit(&gaussian, inputs, targets, COUNT, 40);
+    hn_gaussian_fit(&gaussian, inputs, targets, 0, COUNT, 40);
     assert_true(gaussian.scales.lengths[1] > gaussian.scales.lengths[0] + 1);
     assert_true(gaussian.scales.lengths[1] > gaussian.scales.lengths[2]);
     for (size_t i = 0; i < COUNT; i++)
@@ -193,7 +193,7 @@ TEST(survives_contradictions)
     gaussian.scales.noise = -30;
     for (size_t i = 0; i < COUNT; i++)
         targets[i] = i % 2 == 0 ? 1 : -1;
-    hn_gaussian_fit(&gaussian, inputs, targets, COUNT, 30);
+    hn_gaussian_fit(&gaussian, inputs, targets, 0, COUNT, 30);
     for (size_t i = 0; i < COUNT; i++)
         hn_gaussian_append(&gaussian, inputs + i * FEATURES);
     double mean, variance;

@@ -153,19 +153,6 @@ static void find_targets(struct hn_models *models, const struct hn_matrix *matri
         targets->values[i] /= model->scale;
 }
 
-/* pull = L^-T L^-1 targets. */
-static void find_pull(const struct hn_gaussian *process, const double *targets, double *pull)
-{
-    size_t n = process->count;
-    hn_gaussian_whiten(process, targets, pull);
-    for (size_t i = n; i-- > 0;) {
-        const double *row = process->factor + i * (i + 1) / 2;
-        pull[i] /= row[i];
-        for (size_t j = 0; j < i; j++)
-            pull[j] -= row[j] * pull[i];
-    }
-}
-
 static void make_model(struct hn_models *models, const struct hn_matrix *matrix,
                        const struct hn_places *sizes, const bool *use, size_t point)
 {
@@ -180,7 +167,7 @@ static void make_model(struct hn_models *models, const struct hn_matrix *matrix,
         hn_gaussian_clear(&model->process);
         for (size_t i = 0; i < targets.count; i++)
             hn_gaussian_append(&model->process, targets.inputs + i * models->features);
-        find_pull(&model->process, targets.values, model->pull);
+        hn_gaussian_weigh(&model->process, targets.values, model->pull);
     }
     free(targets.inputs);
 }
@@ -202,7 +189,7 @@ static void fit_scales(struct hn_models *models, const struct hn_matrix *matrix,
     }
     find_targets(models, matrix, sizes, use, most, &targets);
     if (targets.count >= 8)
-        hn_gaussian_fit(&process, targets.inputs, targets.values,
+        hn_gaussian_fit(&process, targets.inputs, targets.values, 0,
                         targets.count < FITTED ? targets.count : FITTED, FIT_STEPS);
     copy_scales(&models->scales, &process.scales, models->features);
     hn_gaussian_finish(&process);

@@ -197,17 +197,6 @@ static size_t select_entries(struct entry *entries, size_t count, size_t most)
     return most;
 }
 
-/* weights = L^-T whitened. */
-static void solve_transposed(const struct hn_gaussian *gaussian, double *weights)
-{
-    for (size_t i = gaussian->count; i-- > 0;) {
-        const double *row = gaussian->factor + i * (i + 1) / 2;
-        weights[i] /= row[i];
-        for (size_t j = 0; j < i; j++)
-            weights[j] -= row[j] * weights[i];
-    }
-}
-
 static void learn(struct hn_prior_model *model, const struct hn_encoding *encoding,
                   const struct entry *entries, size_t count)
 {
@@ -223,11 +212,8 @@ static void learn(struct hn_prior_model *model, const struct hn_encoding *encodi
         hn_encoding_apply(encoding, entries[i].prior->choice, inputs + to * features);
         targets[to] = entries[i].target;
     }
-    hn_gaussian_fit(&model->gaussian, inputs, targets, fitted, STEPS);
-    for (size_t i = 0; i < count; i++)
-        hn_gaussian_append(&model->gaussian, inputs + i * features);
-    hn_gaussian_whiten(&model->gaussian, targets, model->weights);
-    solve_transposed(&model->gaussian, model->weights);
+    hn_gaussian_fit(&model->gaussian, inputs, targets, count, fitted, STEPS);
+    hn_gaussian_weigh(&model->gaussian, targets, model->weights);
     free(inputs);
 }
 

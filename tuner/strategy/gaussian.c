@@ -133,6 +133,17 @@ void hn_gaussian_whiten(const struct hn_gaussian *gaussian, const double *target
     solve(gaussian->factor, gaussian->count, whitened);
 }
 
+void hn_gaussian_weigh(const struct hn_gaussian *gaussian, const double *targets, double *weights)
+{
+    hn_gaussian_whiten(gaussian, targets, weights);
+    for (size_t i = gaussian->count; i-- > 0;) {
+        const double *row = row_of(gaussian->factor, i);
+        weights[i] /= row[i];
+        for (size_t j = 0; j < i; j++)
+            weights[j] -= row[j] * weights[i];
+    }
+}
+
 /* The priors are normal in the logarithms. Lengths: of the order of the cube's diagonal, so that
  * few measurements say little of single parameters; noise: a few percent of the spread; signal: of
  * the targets. */
@@ -325,11 +336,11 @@ static double step(double *place, double *steps, double *previous, double *gradi
 }
 
 void hn_gaussian_fit(struct hn_gaussian *gaussian, const double *inputs, const double *targets,
-                     size_t count, int steps)
+                     size_t count, size_t fitted, int steps)
 {
     size_t d = gaussian->features;
     size_t m = d + 2;
-    size_t room = HN_GAUSSIAN_WORK(count, d);
+    size_t room = HN_GAUSSIAN_WORK(fitted, d);
     double *work = hn_need_more(NULL, room + 5 * m, sizeof *work);
     double *place = work + room;
     double *best = place + m;
@@ -347,7 +358,7 @@ void hn_gaussian_fit(struct hn_gaussian *gaussian, const double *inputs, const d
     double highest = -INFINITY;
     for (int i = 0; i < steps; i++) {
         put(gaussian, place);
-        double density = hn_gaussian_posterior(gaussian, inputs, targets, count, gradient, work);
+        double density = hn_gaussian_posterior(gaussian, inputs, targets, fitted, gradient, work);
         if (density > highest) {
             highest = density;
             memcpy(best, place, m * sizeof *best);
@@ -363,4 +374,6 @@ void hn_gaussian_fit(struct hn_gaussian *gaussian, const double *inputs, const d
     }
     put(gaussian, best);
     free(work);
+    for (size_t i = 0; i < count; i++)
+        hn_gaussian_append(gaussian, inputs + i * d);
 }

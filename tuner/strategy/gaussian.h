@@ -47,10 +47,13 @@ void hn_gaussian_covariances(const struct hn_gaussian *gaussian, const double *i
 /* whitened = L^-1 targets. A target that is NAN is taken to be what those before it predict. */
 void hn_gaussian_whiten(const struct hn_gaussian *gaussian, const double *targets, double *whitened);
 
-/* Moves the scales towards the maximum of their posterior, given `count` inputs with their targets (none NAN):
- * gradient ascent by sign (Rprop, Riedmiller and Braun 1993), at most `steps`. Forgets the inputs appended. */
+/* weights = L^-T L^-1 targets: the function at a place is the sum of weights times covariances with it. */
+void hn_gaussian_weigh(const struct hn_gaussian *gaussian, const double *targets, double *weights);
+
+/* Moves the scales towards the maximum of their posterior, given the first `fitted` inputs with their targets (none NAN):
+ * gradient ascent by sign (Rprop, Riedmiller and Braun 1993), at most `steps`. Then it has the first `count` inputs alone. */
 void hn_gaussian_fit(struct hn_gaussian *gaussian, const double *inputs, const double *targets, size_t count,
-                     int steps);
+                     size_t fitted, int steps);
 
 /* For hn_gaussian_fit: logarithm of the posterior density of the scales up to a constant, and its gradient: lengths,
  * then noise, then signal. -INFINITY where the covariance is not positive definite. work has room for

@@ -111,10 +111,8 @@ static void fit(struct hn_screen *screen, const uint32_t *points, size_t count)
         if (isfinite(cost) && cost > 0)
             screen->best = fmin(screen->best, (log(cost) - mean) / deviation);
     }
-    hn_gaussian_fit(&screen->gaussian, inputs, targets, count,
+    hn_gaussian_fit(&screen->gaussian, inputs, targets, count, count,
                     screen->fitted ? LATER_STEPS : FIRST_STEPS);
-    for (size_t i = 0; i < count; i++)
-        hn_gaussian_append(&screen->gaussian, inputs + i * features);
     hn_gaussian_whiten(&screen->gaussian, targets, screen->whitened);
     screen->fitted = true;
     free(inputs);

@@ -40,8 +40,12 @@ enum {
     STEPS = 2,    /* pairs of changes of the best point, at each proposal, */
     CLIMBS = 4,   /* and changes of the last one that was proposed, of each of two kinds */
     SHORTLIST = 32,
-    ELSEWHERE = 8, /* in the shortlist: what a core may do instead */
+    ELSEWHERE = 8,      /* in the shortlist: what a core may do instead */
+    DOUBT_SAMPLE = 256, /* of the points that are no candidates */
 };
+
+/* A gain that counts: a cost lower by this share of it. */
+static const double doubt_gain = 0.02;
 
 /* A compilation that takes so many times as long as other candidates take to promise as much, and
  * so many deviations of the prediction longer, is stopped; but not before the start of a new worker
@@ -406,15 +410,69 @@ static void finished(struct hn_strategy *strategy, uint64_t ticket,
     hn_trail_tell(trail, ticket, observation);
 }
 
+/* Whether it is worth to go on: what a surrogate says of the points that were not proposed yet. The
+ * sum of the chances of candidates to gain. */
+static double sum_chances(const struct hn_surrogate *surrogate,
+                          const struct hn_candidates *candidates)
+{
+    double step = hn_surrogate_step(surrogate, doubt_gain);
+    double sum = 0;
+    for (size_t c = 0; c < candidates->ready; c++) {
+        double z =
+            (surrogate->best - step - candidates->mean[c]) / hn_candidates_deviation(candidates, c);
+        sum += 0.5 * erfc(-z * M_SQRT1_2);
+    }
+    return sum;
+}
+
+static void read_signs(const struct hn_strategy *strategy, struct hn_doubt_signs *signs)
+{
+    const struct hn_trail *trail = &strategy->trail;
+    const struct hn_surrogate *surrogate = &strategy->surrogate;
+    struct hn_random random = hn_random_seeded(trail->count);
+    struct hn_candidates sample;
+    uint16_t drawn[trail->width + 1];
+    double best = INFINITY;
+    *signs =
+        (struct hn_doubt_signs){.expected = sum_chances(surrogate, &strategy->candidates),
+                                .left = (double)hn_space_size(trail->space) - (double)trail->count};
+    for (uint32_t i = 0; i < trail->count; i++) {
+        signs->stall += !isnan(trail->costs[i]);
+        if (trail->costs[i] < best) {
+            best = trail->costs[i];
+            signs->stall = 0;
+        }
+    }
+    hn_candidates_init(&sample, &surrogate->encoding, &surrogate->gaussian, DOUBT_SAMPLE);
+    for (int i = 0; i < DOUBT_SAMPLE; i++) {
+        hn_space_sample(trail->space, &random, drawn);
+        if (hn_trail_find(trail, drawn) == HN_TRAIL_NONE)
+            hn_candidates_add(&sample, drawn);
+    }
+    hn_candidates_predict(&sample, surrogate->whitened);
+    if (sample.count > 0)
+        signs->expected += sum_chances(surrogate, &sample) / (double)sample.count * signs->left;
+    hn_candidates_finish(&sample);
+}
+
+/* Fitted to 14,751 moments of 960 recorded searches (24 spaces, look-ahead 1 and 32). Left out of
+ * the fit by kernel, each tenth of the stated chances is within 0.09 of the frequency. */
+double hn_doubt_chance(const struct hn_doubt_signs *signs)
+{
+    if (signs->left <= 0)
+        return 0;
+    double logit = 0.734 + 0.290 * log(signs->expected + 1e-4) - 0.500 * log(1 + signs->stall);
+    return 1 / (1 + exp(-logit));
+}
+
 static double chance(struct hn_strategy *strategy)
 {
     struct hn_doubt_signs signs;
-    struct hn_random random = hn_random_seeded(strategy->trail.count);
     if (hn_trail_is_complete(&strategy->trail) && strategy->pending == 0)
         return 0;
     if (!strategy->surrogate.fitted)
         return NAN;
-    hn_doubt_read(&strategy->surrogate, &strategy->candidates, &random, &signs);
+    read_signs(strategy, &signs);
     return hn_doubt_chance(&signs);
 }
 

@@ -168,10 +168,8 @@ static void fit(struct hn_surrogate *surrogate, size_t count, size_t fitted)
                           hn_trail_point(surrogate->trail, surrogate->members[i]),
                           inputs + i * features);
     make_targets(surrogate, count);
-    hn_gaussian_fit(gaussian, inputs, surrogate->targets, fitted,
+    hn_gaussian_fit(gaussian, inputs, surrogate->targets, count, fitted,
                     surrogate->fitted ? LATER_STEPS : FIRST_STEPS);
-    for (size_t i = 0; i < count; i++)
-        hn_gaussian_append(gaussian, inputs + i * features);
     free(inputs);
     surrogate->fitted = true;
 }
