@@ -8,8 +8,8 @@
  * rounds short enough to fit into the stream's queue. The first launch is measured in processes of
  * its own: what the program does is timed from when a context is there.
  *
- * With `sum` (tests/data/double/composite.yaml, two steps) in the CACHE its launches are timed
- * plain and with options.graph, until they have run. */
+ * With `sum` (composite.yaml of tests/data/double.txt, two steps) in the CACHE its launches are
+ * timed plain and with options.graph, until they have run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

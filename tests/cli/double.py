@@ -15,7 +15,7 @@ import hone
 DOUBLE = os.path.abspath(os.environ.get("HONE_DOUBLE", hone.SOURCE / "build" / "tests" / "double"))
 ON_GPU = os.environ.get("HONE_GPU") == "1"
 DRIVER = {} if ON_GPU else {"LD_LIBRARY_PATH": DOUBLE}
-DATA = hone.SOURCE / "tests" / "data" / "double"
+DATA = hone.TEST_DATA / "double"
 
 # A kernel that compiles in a few milliseconds and differs in every point. The double runs its own C function instead.
 CHEAP_CU = """\

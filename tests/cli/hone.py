@@ -18,6 +18,8 @@ import zlib
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 HONE = os.path.abspath(os.environ.get("HONE", SOURCE / "build" / "tuner" / "hone"))
 DATA = pathlib.Path(__file__).resolve().parent / "data"
+# Where tests/data is unpacked.
+TEST_DATA = pathlib.Path(os.environ.get("HONE_TEST_DATA", SOURCE / "build" / "tests" / "data")).resolve()
 
 H200 = {"name": "NVIDIA H200", "capability": 90, "sm_count": 132, "mig_profile": ""}
 

@@ -9,7 +9,7 @@ import hone
 
 TEMPLATES = hone.SOURCE / "templates"
 FOREIGN = hone.SOURCE / "tests" / "foreign"
-OWN = hone.SOURCE / "tests" / "data" / "init"
+OWN = hone.TEST_DATA / "init"
 # They compile without anything but what they define themselves.
 COMPILED = ("copy", "stencil_1d", "transpose", "reduce", "heat_2d")
 

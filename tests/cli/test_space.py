@@ -11,7 +11,7 @@ import unittest
 import hone
 import terminal
 
-SPACES = hone.SOURCE / "tests" / "data" / "config" / "good"
+SPACES = hone.TEST_DATA / "config" / "good"
 
 
 class Space(hone.Case):

@@ -142,7 +142,7 @@ class Usage(hone.Case):
 
     def test_several_assignments(self):
         """-p takes lists as -s does, and points as they are printed; no value is dropped silently."""
-        config = hone.SOURCE / "tests" / "data" / "config" / "good" / "problem_list.yaml"
+        config = hone.TEST_DATA / "config" / "good" / "problem_list.yaml"
         self.assertEqual(self.hone("space", config, "--count", "-p", "M=64,KIND=wide").stdout, "2\n")
         for twice in ["-p", "M=64,M=32"], ["-p", "M=64", "-p", "KIND=wide,M=32"], ["-p", "M=64", "-p", "M=64"]:
             self.misused("-p: 'M' is given twice", "space", config, *twice)

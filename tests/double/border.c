@@ -3,7 +3,7 @@
 
 #include "double.h"
 
-/* The kernels of tests/data/double/border.yaml in C: outputs that are written in part. */
+/* The kernels of border.yaml (tests/data/double.txt) in C: outputs that are written in part. */
 
 #define TAKE(type, index) (*(type *)parameters[index])
 

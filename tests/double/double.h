@@ -105,7 +105,7 @@ struct double_geometry {
 CUresult double_kernel_run(struct double_device *device, struct double_function *function,
                            const struct double_geometry *geometry, void **parameters);
 
-/* The kernels of the other templates of tests/data/double; CUDA_ERROR_NOT_SUPPORTED for what is none of them. */
+/* The kernels of the other templates of tests/data/double.txt; CUDA_ERROR_NOT_SUPPORTED for what is none of them. */
 CUresult double_template_run(struct double_device *device, struct double_function *function,
                              const struct double_geometry *geometry, void **parameters);
 

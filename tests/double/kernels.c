@@ -121,7 +121,7 @@ static CUresult spin(struct double_device *device, void **parameters)
     return CUDA_SUCCESS;
 }
 
-/* The faults that a variant of tests/data/double/scale.cu plants, by its parameter FAULT. */
+/* The faults that a variant of scale.cu (tests/data/double.txt) plants, by its parameter FAULT. */
 enum fault {
     FAULT_NONE,
     FAULT_REFUSED,
@@ -260,7 +260,8 @@ static CUresult scale_twice_reference(struct double_device *device, void **param
     return CUDA_SUCCESS;
 }
 
-/* tests/data/double/accumulate.cu: needs y restored and the counter zeroed before each launch. */
+/* accumulate.cu (tests/data/double.txt): needs y restored and the counter zeroed before each
+ * launch. */
 static CUresult accumulate(struct double_device *device, struct double_function *function,
                            void **parameters)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "double.h"
 
-/* The kernels of tests/data/double/pipeline.cu in C. */
+/* The kernels of pipeline.cu (tests/data/double.txt) in C. */
 
 #define TAKE(type, index) (*(type *)parameters[index])
 

@@ -3,7 +3,7 @@
 
 #include "double.h"
 
-/* The kernels of tests/data/double/<feature>.cu in C. */
+/* The kernels of <feature>.cu (tests/data/double.txt) in C. */
 
 #define TAKE(type, index) (*(type *)parameters[index])
 

@@ -16,7 +16,7 @@
 #include <hone.h>
 
 /* Tests of libhone as a program sees it: hone.h, the driver, and a cache that tests/library/test_library.py tuned from
- * the configs of tests/data/double ($HONE_TEST_CACHE). */
+ * the configs of tests/data/double.txt ($HONE_TEST_CACHE). */
 
 #define CHECK_CUDA(call) assert_int_equal(call, CUDA_SUCCESS)
 

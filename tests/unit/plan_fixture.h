@@ -6,7 +6,7 @@
 
 #include "tests/unit/unit.h"
 
-/* The plan in tests/data/plans/<name>. */
+/* The plan in tests/data/plans.txt of this name. */
 static inline struct hn_plan *load_plan(const char *name)
 {
     char path[512];

@@ -33,7 +33,7 @@ static char *read_template(const char *name)
     return text;
 }
 
-/* Compiles a file of tests/data/templates; options is NULL-terminated. */
+/* Compiles a file of tests/data/templates.txt; options is NULL-terminated. */
 static void compile_for(const char *architecture, const char *name, const char *entry,
                         const char *const *options, struct hn_image *image)
 {

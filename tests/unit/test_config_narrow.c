@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "config_fixture.h"
 
-/* Of tests/data/family/frozen.yaml: FROZEN 1 or 0, TILE 8, 16 or 32, WORD 1 or 4. WORD has to
- * divide M, and a TILE of twice M and more is not promising. */
+/* Of frozen.yaml in tests/data/family.txt: FROZEN 1 or 0, TILE 8, 16 or 32, WORD 1 or 4. WORD has
+ * to divide M, and a TILE of twice M and more is not promising. */
 
 static int set_up(void **state)
 {

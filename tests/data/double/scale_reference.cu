@@ -1,7 +1,0 @@
-// SPDX-License-Identifier: MIT
-extern "C" __global__ void scale_reference(const float *x, float *y, float a, int n)
-{
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n)
-        y[i] = (float)((double)a * (double)x[i]);
-}

@@ -1,2 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-#define HELPER_FACTOR 3.0f

@@ -1,3 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-#include "one.cuh"
-#include "nowhere.cuh"
