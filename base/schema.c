@@ -152,11 +152,10 @@ void hn_json_choice(struct hn_json_reader *reader, const json_t *json, const cha
                     const char *const *names, int count, int *to)
 {
     const char *name = json_string_value(json);
-    for (int i = 0; name != NULL && i < count; i++) {
-        if (strcmp(names[i], name) == 0) {
-            *to = i;
-            return;
-        }
+    int place = name == NULL ? count : (int)hn_text_place(name, names, (size_t)count);
+    if (place < count) {
+        *to = place;
+        return;
     }
     struct hn_text list;
     hn_text_init(&list);

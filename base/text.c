@@ -154,6 +154,14 @@ const char *hn_text_find_not_utf8(const char *string)
     return NULL;
 }
 
+size_t hn_text_place(const char *text, const char *const *list, size_t count)
+{
+    size_t place = 0;
+    while (place < count && strcmp(list[place], text) != 0)
+        place++;
+    return place;
+}
+
 bool hn_text_has_word(const char *text, const char *word, size_t length)
 {
     while (*text != '\0') {

@@ -45,14 +45,6 @@ void hn_expression_set_place(struct hn_expression *expression, const char *place
     expression->place = strdup(place);
 }
 
-static bool find_word(const char *const *words, size_t count, const char *word, size_t *index)
-{
-    for (*index = 0; *index < count; ++*index)
-        if (strcmp(words[*index], word) == 0)
-            return true;
-    return false;
-}
-
 static enum hn_status fail_unknown(const char *name, const struct hn_scope *scope,
                                    struct hn_error *err)
 {
@@ -95,12 +87,12 @@ enum hn_status hn_expression_bind(struct hn_expression *expression, const struct
     for (int i = 0; i < expression->count; i++) {
         struct hn_operation *operation = &expression->list[i];
         const char *name = operation->constant.word;
-        size_t index;
         if (operation->code != HN_OP_NAME)
             continue;
-        if (find_word(scope->names, scope->name_count, name, &index))
-            operation->slot = (int)index;
-        else if (find_word(scope->words, scope->word_count, name, &index) ||
+        size_t slot = hn_text_place(name, scope->names, scope->name_count);
+        if (slot < scope->name_count)
+            operation->slot = (int)slot;
+        else if (hn_text_is_among(name, scope->words, scope->word_count) ||
                  is_type_argument(expression, i))
             operation->slot = HN_SLOT_WORD;
         else

@@ -229,15 +229,6 @@ static void set_logical(struct generator *generator, const struct hn_operation *
         set_conditional(generator, operation, a, is_or ? a : b, is_or ? b : a, part);
 }
 
-/* The number of a word of the slot, from 1; 0 when it has no such word. */
-static size_t word_number(const struct hn_c_slot *slot, const char *word)
-{
-    for (size_t i = 0; i < slot->word_count; i++)
-        if (strcmp(slot->words[i], word) == 0)
-            return i + 1;
-    return 0;
-}
-
 /* Words compare as their numbers; only for equality, and only where the numbers mean the same. */
 static void compare_words(struct generator *generator, const struct hn_operation *operation,
                           const struct part *a, const struct part *b, struct part *part)
@@ -252,10 +243,10 @@ static void compare_words(struct generator *generator, const struct hn_operation
         fail_form(generator, operation, "two names with different words are compared");
         return;
     }
-    size_t number = 0;
+    size_t words = slot->slot->word_count, number = words;
     if (other->kind == CONSTANT && other->value.type == HN_WORD)
-        number = word_number(slot->slot, other->value.word);
-    if (other->kind != WORD && number == 0) {
+        number = hn_text_place(other->value.word, slot->slot->words, words);
+    if (other->kind != WORD && number == words) {
         set_constant(part, hn_boolean(operation->code == HN_OP_NOT_EQUAL));
         return;
     }
@@ -265,7 +256,7 @@ static void compare_words(struct generator *generator, const struct hn_operation
     if (other->kind == WORD)
         hn_text_printf(&part->code, "%s)", other->slot->name);
     else
-        hn_text_printf(&part->code, "%zu)", number);
+        hn_text_printf(&part->code, "%zu)", number + 1);
 }
 
 static void set_comparison(struct generator *generator, const struct hn_operation *operation,

@@ -386,11 +386,11 @@ static enum hn_code find_function(struct parser *parser, const struct token *tok
     enum { COUNT = HN_OP_COUNT - HN_OP_MIN };
     const char *name = keep_string(parser, token);
     const char *names[COUNT];
-    for (int i = 0; i < COUNT; i++) {
+    for (int i = 0; i < COUNT; i++)
         names[i] = hn_operation_forms[HN_OP_MIN + i].text;
-        if (strcmp(names[i], name) == 0)
-            return (enum hn_code)(HN_OP_MIN + i);
-    }
+    size_t place = hn_text_place(name, names, COUNT);
+    if (place < COUNT)
+        return (enum hn_code)(HN_OP_MIN + place);
     const char *nearest = hn_text_nearest(name, names, COUNT);
     if (nearest != NULL)
         fail_at(parser, token->column, "unknown function '%s'; nearest is '%s'", name, nearest);

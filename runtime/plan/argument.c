@@ -42,12 +42,9 @@ void hn_evaluate_word(struct hn_evaluation *evaluation, const struct hn_expressi
         hn_expression_evaluate(expression, evaluation->values, &value, evaluation->err);
     if (evaluation->status != HN_OK)
         return;
-    for (int i = 0; value.type == HN_WORD && i < count; i++) {
-        if (strcmp(value.word, names[i]) == 0) {
-            *to = i;
-            return;
-        }
-    }
+    *to = value.type == HN_WORD ? (int)hn_text_place(value.word, names, (size_t)count) : count;
+    if (*to < count)
+        return;
     hn_text_init(&text);
     hn_value_append(&text, &value);
     evaluation->status =
@@ -273,14 +270,10 @@ bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers)
         HN_FILLS(X)
 #undef X
     };
-    for (int i = 0; i < HN_FILL_COUNT; i++) {
-        if (strcmp(hn_fill_names[i], name) != 0)
-            continue;
-        *kind = (enum hn_fill_kind)i;
-        *numbers = counts[i];
-        return true;
-    }
-    return false;
+    size_t place = hn_text_place(name, hn_fill_names, HN_FILL_COUNT);
+    *kind = (enum hn_fill_kind)place;
+    *numbers = place < HN_FILL_COUNT ? counts[place] : 0;
+    return place < HN_FILL_COUNT;
 }
 
 enum hn_status hn_fill_resolve(const struct hn_fill *fill, const struct hn_value *values,

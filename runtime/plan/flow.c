@@ -73,9 +73,9 @@ static void evaluate_word(struct hn_evaluation *evaluation, const struct hn_flow
         hn_expression_evaluate(expression, evaluation->values, &word, evaluation->err);
     if (evaluation->status != HN_OK)
         return;
-    for (*choice = 0; word.type == HN_WORD && *choice < count; ++*choice)
-        if (strcmp(names[*choice], word.word) == 0)
-            return;
+    *choice = word.type == HN_WORD ? (int)hn_text_place(word.word, names, (size_t)count) : count;
+    if (*choice < count)
+        return;
     hn_text_init(&known);
     for (int i = 0; i < count; i++)
         hn_text_printf(&known, "%s%s", i == 0 ? "" : ", ", names[i]);

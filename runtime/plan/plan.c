@@ -137,10 +137,8 @@ bool hn_plan_is_frozen(const struct hn_plan *plan, const struct hn_bindings *poi
 {
     if (value->type == HN_WORD)
         return true;
-    for (size_t i = 0; i < plan->freeze_count; i++)
-        if (strcmp(plan->freeze[i], name) == 0)
-            return hn_plan_freezes(plan, point);
-    return false;
+    return hn_text_is_among(name, (const char *const *)plan->freeze, plan->freeze_count) &&
+           hn_plan_freezes(plan, point);
 }
 
 enum hn_status hn_plan_program_values(const struct hn_plan *plan, const struct hn_bindings *point,
@@ -157,9 +155,8 @@ enum hn_status hn_plan_program_values(const struct hn_plan *plan, const struct h
 
 enum hn_status hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_error *err)
 {
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->words[i], word) == 0)
-            return HN_OK;
+    if (hn_text_is_among(word, (const char *const *)list->words, list->count))
+        return HN_OK;
     char **words = realloc(list->words, (list->count + 1) * sizeof *words);
     if (words == NULL)
         return hn_fail_memory(err);
@@ -370,18 +367,15 @@ free_names:
 
 bool hn_plan_has_name(const struct hn_plan *plan, const char *name)
 {
-    for (size_t i = 0; i < plan->name_count; i++)
-        if (strcmp(plan->names[i], name) == 0)
-            return true;
-    return false;
+    return hn_text_is_among(name, (const char *const *)plan->names, plan->name_count);
 }
 
 bool hn_plan_is_taken(const struct hn_plan *plan, const char *name)
 {
     for (size_t i = 0; i < plan->word_list_count; i++)
-        for (size_t j = 0; j < plan->word_lists[i].count; j++)
-            if (strcmp(plan->word_lists[i].words[j], name) == 0)
-                return true;
+        if (hn_text_is_among(name, (const char *const *)plan->word_lists[i].words,
+                             plan->word_lists[i].count))
+            return true;
     const struct hn_argument *argument = hn_plan_find_argument(plan, name);
     return hn_plan_has_name(plan, name) || (argument != NULL && argument->role == HN_ROLE_METRIC);
 }
@@ -451,13 +445,10 @@ bool hn_plan_uses(const struct hn_plan *plan, const struct hn_expression *expres
 static const char *find_used(const struct hn_plan *plan, char *const *names, size_t count,
                              const struct hn_expression *expression)
 {
-    for (size_t slot = 0; slot < plan->name_count; slot++) {
-        if (!hn_plan_uses(plan, expression, slot))
-            continue;
-        for (size_t i = 0; i < count; i++)
-            if (strcmp(plan->names[slot], names[i]) == 0)
-                return plan->names[slot];
-    }
+    for (size_t slot = 0; slot < plan->name_count; slot++)
+        if (hn_plan_uses(plan, expression, slot) &&
+            hn_text_is_among(plan->names[slot], (const char *const *)names, count))
+            return plan->names[slot];
     return NULL;
 }
 

@@ -700,10 +700,7 @@ enum hn_status hn_plan_collect_names(struct hn_plan *plan, struct hn_error *err)
 
 static bool contains(char *const *words, size_t count, const char *word)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(words[i], word) == 0)
-            return true;
-    return false;
+    return hn_text_is_among(word, (const char *const *)words, count);
 }
 
 static void check_names(struct hn_json_reader *reader, const struct hn_plan *plan)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/config/family.h"
+#include "tuner/config/config.h"
 
 #include "config_fixture.h"
 

@@ -7,8 +7,8 @@
 #include "runtime/device/driver.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/open_cache.h"
+#include "tuner/config/config.h"
 #include "tuner/config/config_files.h"
-#include "tuner/config/family.h"
 #include "tuner/session/task.h"
 
 static void warn_unused(const struct hn_config *config)

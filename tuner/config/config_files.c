@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "runtime/compile/code_scan.h"
 #include "runtime/plan/contents.h"
 #include "runtime/plan/option_list.h"
 
@@ -78,14 +79,6 @@ enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_e
     return status;
 }
 
-static size_t word_length(const char *text)
-{
-    size_t length = 0;
-    while (hn_is_letter_or_digit(text[length]) || text[length] == '_')
-        length++;
-    return length;
-}
-
 /* A name may be pasted together by the preprocessor, or come from a folder that an option names. */
 static bool may_hide_names(const struct hn_plan *plan, const struct hn_template *template)
 {
@@ -104,7 +97,7 @@ static const char *name_of(const char *entry, size_t *length)
     const char *name = entry;
     *length = 0;
     for (const char *at = entry; *at != '\0' && *at != '<';) {
-        size_t here = word_length(at);
+        size_t here = hn_word_length(at);
         if (here > 0) {
             name = at;
             *length = here;
@@ -167,22 +160,6 @@ enum hn_status hn_config_check_sources(const struct hn_config *config, struct hn
 
 /* Whether what the config names changes anything. */
 
-/* Behind the comment or the string that starts here; the same place where there is none. */
-static const char *skip_quoted(const char *at)
-{
-    if (at[0] == '/' && at[1] == '/')
-        return at + strcspn(at, "\n");
-    if (at[0] == '/' && at[1] == '*') {
-        const char *end = strstr(at + 2, "*/");
-        return end != NULL ? end + 2 : at + strlen(at);
-    }
-    if (*at != '"')
-        return at;
-    for (at++; *at != '\0' && *at != '"' && *at != '\n'; at++)
-        at += at[0] == '\\' && at[1] != '\0';
-    return at + (*at != '\0');
-}
-
 /* Behind "#ifndef NAME", "#define NAME" and their like, with which a template gives a default and
  * does nothing else; the same place where there is none. */
 static const char *skip_default(const char *at)
@@ -194,7 +171,7 @@ static const char *skip_default(const char *at)
         if (strncmp(word, words[i], strlen(words[i])) != 0)
             continue;
         name += strspn(name, " \t");
-        return name + word_length(name);
+        return name + hn_word_length(name);
     }
     return at;
 }
@@ -204,17 +181,15 @@ static const char *skip_default(const char *at)
 static bool occurs(const char *text, const char *name, bool code)
 {
     size_t length = strlen(name);
-    while (*text != '\0') {
-        const char *behind = code ? skip_default(skip_quoted(text)) : text;
-        if (behind != text) {
-            text = behind;
-            continue;
-        }
-        size_t token = word_length(text);
-        if (token >= length && strncmp(text, name, length) == 0 &&
+    for (const char *behind; *text != '\0'; text = behind) {
+        enum hn_code kind = HN_CODE_WORD;
+        size_t token = hn_word_length(text);
+        behind = code ? skip_default(text) : text;
+        if (behind == text)
+            behind = code ? hn_code_behind(text, &kind) : text + (token > 0 ? token : 1);
+        if (kind == HN_CODE_WORD && token >= length && strncmp(text, name, length) == 0 &&
             (token == length || text[length] == '_'))
             return true;
-        text += token > 0 ? token : 1;
     }
     return false;
 }

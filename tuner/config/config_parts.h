@@ -142,38 +142,23 @@ const struct hn_value *hn_config_find_value(const struct hn_value *values, size_
                                             const struct hn_value *value);
 void hn_config_append_values(struct hn_text *text, const struct hn_value *values, size_t count);
 
-/* In the order in which they are read. */
-void hn_config_read_parameters(struct hn_config_reader *reader);
+/* The space: problems, parameters, names, constraints, points; then all else, whose template is at the node. */
+void hn_config_read_space(struct hn_config_reader *reader);
+void hn_config_read_kernel(struct hn_config_reader *reader, const struct hn_yaml *template);
+/* Parts of them. */
 void hn_config_read_family(struct hn_config_reader *reader);
-void hn_config_read_problem(struct hn_config_reader *reader);
-void hn_config_read_device(struct hn_config_reader *reader); /* limits that it names, as problem values */
-void hn_config_read_names(struct hn_config_reader *reader);
-void hn_config_read_let(struct hn_config_reader *reader);
 void hn_config_finish_lets(struct hn_config_reader *reader);
-void hn_config_read_constraints(struct hn_config_reader *reader);
 void hn_config_read_computed(struct hn_config_reader *reader); /* values of parameters that problems say */
 void hn_config_read_points(struct hn_config_reader *reader); /* defaults and ladder */
 void hn_config_read_arguments(struct hn_config_reader *reader);
 void hn_config_read_symbols(struct hn_config_reader *reader);
-void hn_config_read_pipeline(struct hn_config_reader *reader);
-void hn_config_read_freeze(struct hn_config_reader *reader);
-void hn_config_read_launch(struct hn_config_reader *reader);
-void hn_config_read_compile(struct hn_config_reader *reader);
-void hn_config_read_reference(struct hn_config_reader *reader);
-void hn_config_read_compare(struct hn_config_reader *reader);
-void hn_config_read_metrics(struct hn_config_reader *reader);
 /* Parameters that are the type of an argument become problem values. */
 void hn_config_move_types(struct hn_config_reader *reader);
-/* Whether the type of an argument is the word of a problem value; notes that it is. */
-bool hn_config_read_type_name(struct hn_config_reader *reader, const struct hn_yaml *node,
-                              struct hn_argument *argument);
 bool hn_config_is_typed(const struct hn_config *config, size_t argument);
 /* The bounds of what is compared without any in the config: text of the relative one. */
 const char *hn_config_default_relative(enum hn_element element);
 /* What the template says of names and words, once the entries are read. */
 void hn_config_read_types(struct hn_config_reader *reader);
-/* What only holds or fails once all is read: names in expressions, the default point, launches at it. */
-void hn_config_check(struct hn_config_reader *reader);
 /* After it: the prior is tried at the default point, too. */
 void hn_config_read_prior(struct hn_config_reader *reader);
 /* A limit of the device that the reader reads for, as found; 0: not known, and why. */
@@ -183,20 +168,23 @@ int64_t hn_config_nominal_limit(size_t limit);
 /* "M=4096,TILE_WIDTH=16": a problem and the default point. The caller frees it. */
 char *hn_config_describe_default(const struct hn_config *config, size_t problem);
 
+/* Whether the grammar of expressions keeps a word for itself. */
+bool hn_config_is_reserved(const char *word);
 /* That a key is a word that expressions and results leave free. */
 void hn_config_check_name(struct hn_config_reader *reader, const struct hn_yaml *key);
 /* What expressions of the config may name: names of the plan, `more` behind them, and all words. */
 struct hn_scope hn_config_scope(const struct hn_plan *plan, char *const *more, size_t more_count);
 void hn_config_finish_scope(struct hn_scope *scope);
-/* One more, written at the node. */
+/* A condition written at the node, in this scope. */
+void hn_config_read_condition(struct hn_config_reader *reader, const struct hn_yaml *node, const struct hn_scope *scope,
+                              struct hn_config_constraint *condition);
+/* One more constraint, written at the node. */
 void hn_config_add_constraint(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text);
 /* Whether the values of a parameter have expressions among them. */
 bool hn_config_is_computed(const struct hn_config_reader *reader, const struct hn_yaml *node);
 /* Computes them, for the problems that there are now. HN_ECONFIG. */
 void hn_config_compute(struct hn_config *config, struct hn_error *err);
 void hn_config_finish_recipe(struct hn_config_recipe *recipe);
-/* Drops the values of a parameter that are not marked. */
-void hn_config_keep_values(struct hn_config_parameter *parameter, const bool *keep);
 struct hn_config_parameter *hn_config_find_parameter(const struct hn_config *config, const char *name);
 /* Builds a space of no more than config->only. HN_ENOTFOUND. */
 void hn_config_build_only(const struct hn_config *config, size_t problem, struct hn_space *space, struct hn_error *err);
@@ -206,9 +194,6 @@ size_t hn_config_find_argument(struct hn_config_reader *reader, const struct hn_
 /* The same of arguments that `fits` takes; `why_not` says of one of that name that it does not. */
 size_t hn_config_find_among(struct hn_config_reader *reader, const struct hn_yaml *node, const char *what,
                             bool (*fits)(const struct hn_argument *argument), const char *why_not);
-/* That a fill makes sense for these values of the plan's names. */
-void hn_config_check_fill(struct hn_config_reader *reader, const struct hn_argument *argument,
-                          const struct hn_value *values, const char *where);
 /* `compare` of an argument, a form. */
 void hn_config_read_own_compare(struct hn_config_reader *reader, const struct hn_yaml *node, void *argument);
 /* Once expressions are bound: that its words are known and what is copied is of one size. */

@@ -157,14 +157,6 @@ size_t hn_config_count(const struct hn_yaml *node)
     return node == NULL ? 0 : node->count;
 }
 
-static bool contains(const char *const *keys, size_t count, const char *key)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(keys[i], key) == 0)
-            return true;
-    return false;
-}
-
 static void check_keys(struct hn_config_reader *reader, const struct hn_yaml *node,
                        const char *const *keys, size_t count)
 {
@@ -172,7 +164,7 @@ static void check_keys(struct hn_config_reader *reader, const struct hn_yaml *no
     const struct hn_yaml *child = hn_config_pairs(reader, node, "a mapping");
     for (; child != NULL; before = child, child = child->next)
         /* {count: max(M, N)} has a key "N)": the value before it is to blame. */
-        if (!contains(keys, count, child->key->text) &&
+        if (!hn_text_is_among(child->key->text, keys, count) &&
             (before == NULL || hn_config_check_cut(reader, before)))
             hn_config_fail_unknown(reader, child->key, "key", child->key->text, keys, count);
 }
@@ -271,9 +263,10 @@ int hn_config_read_choice(struct hn_config_reader *reader, const struct hn_yaml 
 {
     if (hn_failed(reader->err) || node == NULL)
         return 0;
-    for (size_t i = 0; node->kind == HN_YAML_SCALAR && i < count; i++)
-        if (strcmp(node->text, choices[i]) == 0)
-            return (int)i;
+    size_t choice =
+        node->kind == HN_YAML_SCALAR ? hn_text_place(node->text, choices, count) : count;
+    if (choice < count)
+        return (int)choice;
     if (node->kind != HN_YAML_SCALAR ||
         (count == 2 && hn_text_nearest(node->text, choices, count) == NULL))
         fail_choice(reader, node, choices, count);
@@ -302,7 +295,7 @@ void hn_config_read_words(struct hn_config_reader *reader, const struct hn_yaml 
         *words = hn_need(node->count, sizeof **words);
     for (; item != NULL && !hn_failed(reader->err); item = item->next) {
         hn_config_read_word(reader, item, expected, &(*words)[(*count)++]);
-        if (!hn_failed(reader->err) && !contains(names, known_count, item->text))
+        if (!hn_failed(reader->err) && !hn_text_is_among(item->text, names, known_count))
             hn_config_fail_unknown(reader, item, what, item->text, names, known_count);
     }
 }

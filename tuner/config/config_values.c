@@ -6,20 +6,17 @@
 #include "tuner/config/config_parts.h"
 
 /* What the grammar of expressions keeps for itself. */
-static bool is_reserved(const char *word)
+bool hn_config_is_reserved(const char *word)
 {
     static const char *const reserved[] = {"and",  "or",    "not",  "in",    "if",  "else",
                                            "True", "False", "true", "false", "null"};
-    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
-        if (strcmp(reserved[i], word) == 0)
-            return true;
-    return false;
+    return hn_text_is_among(word, reserved, sizeof reserved / sizeof *reserved);
 }
 
 static struct hn_value read_quoted(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
     struct hn_value plain = {.type = HN_INTEGER};
-    bool word = hn_text_is_word(node->text) && !is_reserved(node->text) &&
+    bool word = hn_text_is_word(node->text) && !hn_config_is_reserved(node->text) &&
                 hn_value_parse(node->text, &plain, NULL) == HN_OK && plain.type == HN_WORD;
     hn_config_expect(reader, word, node,
                      "a word ([A-Za-z_][A-Za-z0-9_]*), which quotes mean here; "
@@ -40,8 +37,8 @@ struct hn_value hn_config_read_value(struct hn_config_reader *reader, const stru
     bool read = hn_value_parse(node->text, &value, &reason) == HN_OK;
     if (!read && reason.message[0] != '\0')
         hn_config_fail(reader, node, "%s", reason.message);
-    hn_config_expect(reader, read && (value.type != HN_WORD || !is_reserved(value.word)), node,
-                     expected);
+    hn_config_expect(reader, read && (value.type != HN_WORD || !hn_config_is_reserved(value.word)),
+                     node, expected);
     hn_config_expect(reader, value.type != HN_REAL || isfinite(value.real), node,
                      "a finite number");
     return hn_failed(reader->err) ? hn_integer(0) : value;

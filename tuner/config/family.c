@@ -1,58 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/config/family.h"
-
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/text.h"
+#include "tuner/config/config.h"
+#include "tuner/config/config_parts.h"
 
 enum { TRIES_MOST = 100000, MIDDLE_STEPS = 64 };
-
-void hn_family_destroy(struct hn_family *family)
-{
-    if (family == NULL)
-        return;
-    for (size_t i = 0; i < family->value_count; i++) {
-        struct hn_family_value *value = &family->values[i];
-        for (size_t v = 0; v < value->count; v++)
-            if (value->values[v].type == HN_WORD)
-                free((char *)value->values[v].word);
-        free(value->values);
-        free(value->name);
-    }
-    for (size_t i = 0; i < family->where_count; i++)
-        hn_config_constraint_finish(&family->where[i]);
-    for (size_t i = 0; i < family->size_count; i++)
-        hn_bindings_finish(&family->sizes[i]);
-    for (size_t i = 0; i < family->ladder_count; i++)
-        hn_bindings_finish(&family->ladder[i]);
-    free(family->ladder);
-    free(family->values);
-    free(family->where);
-    free(family->sizes);
-    free(family->weights);
-    hn_bindings_finish(&family->defaults);
-    free(family);
-}
-
-static bool is_number(const struct hn_value *value)
-{
-    return value->type == HN_INTEGER || value->type == HN_REAL;
-}
 
 static bool allows(const struct hn_family_value *value, const struct hn_value *given)
 {
     if (value->kind == HN_FAMILY_RANGE)
         return given->type == HN_INTEGER && given->integer >= value->low &&
                given->integer <= value->high && given->integer % value->multiple_of == 0;
-    for (size_t i = 0; i < value->count; i++)
-        if (hn_value_equal(&value->values[i], given) ||
-            (is_number(&value->values[i]) && is_number(given) &&
-             hn_value_number(&value->values[i]) == hn_value_number(given)))
-            return true;
-    return false;
+    return hn_config_find_value(value->values, value->count, given) != NULL;
 }
 
 /* The first condition that does not hold, or has no value, which `reason` tells; NULL: all hold. */
@@ -60,9 +26,9 @@ static const struct hn_config_constraint *
 find_broken(const struct hn_family *family, const struct hn_value *values, struct hn_error *reason)
 {
     for (size_t i = 0; i < family->where_count; i++) {
-        struct hn_value result;
-        if (hn_expression_evaluate(family->where[i].expression, values, &result, reason) != HN_OK ||
-            !hn_value_truth(&result))
+        bool holds;
+        hn_expression_holds(family->where[i].expression, values, &holds, reason);
+        if (!holds)
             return &family->where[i];
     }
     return NULL;
@@ -71,7 +37,6 @@ find_broken(const struct hn_family *family, const struct hn_value *values, struc
 static void fail_value(const struct hn_family_value *value, const struct hn_value *given,
                        struct hn_error *err)
 {
-    enum { LISTED = 16 };
     struct hn_text text;
     hn_text_init(&text);
     hn_text_printf(&text, "found %s=", value->name);
@@ -81,7 +46,7 @@ static void fail_value(const struct hn_family_value *value, const struct hn_valu
                        (long long)value->high);
     if (value->kind == HN_FAMILY_RANGE && value->multiple_of > 1)
         hn_text_printf(&text, " that is a multiple of %lld", (long long)value->multiple_of);
-    for (size_t i = 0; i < value->count && i < LISTED; i++) {
+    for (size_t i = 0; i < value->count && i < 16; i++) {
         hn_text_append(&text, i == 0 ? ", expected one of " : ", ");
         hn_value_append(&text, &value->values[i]);
     }
@@ -231,7 +196,8 @@ static bool find_middle(const struct hn_family *family, struct hn_value *values)
         double way = step < MIDDLE_STEPS ? -step : step - MIDDLE_STEPS + 1;
         for (size_t i = 0; i < family->value_count; i++) {
             const struct hn_family_value *value = &family->values[i];
-            bool numbers = value->kind == HN_FAMILY_RANGE || is_number(&value->values[0]);
+            bool numbers = value->kind == HN_FAMILY_RANGE || value->values[0].type == HN_INTEGER ||
+                           value->values[0].type == HN_REAL;
             values[i] = value->kind == HN_FAMILY_LIST
                             ? value->values[numbers ? (value->count - 1) / 2 : 0]
                             : value_at(value, 0.5 + way / (2 * MIDDLE_STEPS));
@@ -257,4 +223,371 @@ enum hn_status hn_family_middle(const struct hn_family *family, struct hn_bindin
     give(family, values, problem, err);
     free(values);
     return err->status;
+}
+
+/* `family`: values by their names, and beside them what is asked of them all. */
+
+static const char *const own_keys[] = {"where",  "sizes",          "goal", "defaults",
+                                       "ladder", "configurations", "loss", "weight"};
+
+/* A whole number, or an expression of constants that gives one: 2 ** 20. */
+static int64_t read_integer(struct hn_config_reader *reader, const struct hn_yaml *node,
+                            const char *expected)
+{
+    static const struct hn_scope nothing = {NULL, 0, NULL, 0};
+    struct hn_expression *expression = NULL;
+    int64_t result = 0;
+    if (!hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected))
+        return 0;
+    bool found = hn_expression_parse(node->text, &expression, NULL) == HN_OK &&
+                 hn_expression_bind(expression, &nothing, NULL) == HN_OK &&
+                 hn_expression_integer(expression, NULL, &result, NULL) == HN_OK;
+    hn_expression_destroy(expression);
+    hn_config_expect(reader, found, node, expected);
+    return result;
+}
+
+/* To the multiples that lie between the bounds. */
+static void tighten(struct hn_config_reader *reader, const struct hn_yaml *node,
+                    struct hn_family_value *value)
+{
+    int64_t step = value->multiple_of;
+    int64_t below = value->low % step, above = value->high % step;
+    bool fits = !__builtin_add_overflow(value->low, below > 0 ? step - below : -below, &value->low);
+    fits = fits &&
+           !__builtin_sub_overflow(value->high, above < 0 ? step + above : above, &value->high);
+    if (!fits || value->low > value->high)
+        hn_config_fail(reader, node, "no multiple of %lld lies in the range; widen it",
+                       (long long)step);
+}
+
+static void read_range(struct hn_config_reader *reader, const struct hn_yaml *node,
+                       struct hn_family_value *value)
+{
+    static const char *const scales[] = {"log", "linear"};
+    const struct hn_yaml *bounds = hn_yaml_get(node, "range");
+    const struct hn_yaml *multiple = hn_yaml_get(node, "multiple_of");
+    hn_config_check_keys(reader, node, "range scale multiple_of");
+    value->kind = HN_FAMILY_RANGE;
+    value->multiple_of = 1;
+    value->log = hn_config_read_choice(reader, hn_yaml_get(node, "scale"), "scale", scales, 2) == 0;
+    if (multiple != NULL) {
+        value->multiple_of = read_integer(reader, multiple, "a whole number of at least 1");
+        hn_config_expect(reader, value->multiple_of >= 1, multiple, "a whole number of at least 1");
+    }
+    if (!hn_config_expect(reader, bounds->kind == HN_YAML_SEQUENCE && bounds->count == 2, bounds,
+                          "[low, high]"))
+        return;
+    value->low = read_integer(reader, bounds->child, "a whole number");
+    value->high = read_integer(reader, bounds->child->next, "a whole number");
+    if (value->low > value->high)
+        hn_config_fail(reader, bounds, "found [%s, %s], expected the lower bound first",
+                       bounds->child->text, bounds->child->next->text);
+    if (value->log && value->low < 1)
+        hn_config_fail(reader, bounds->child,
+                       "found '%s', expected at least 1, since there is no logarithm of less; "
+                       "`scale: linear` may begin anywhere",
+                       bounds->child->text);
+    if (!hn_failed(reader->err))
+        tighten(reader, bounds, value);
+}
+
+static void read_family_value(struct hn_config_reader *reader, const struct hn_yaml *node,
+                              struct hn_family_value *value)
+{
+    hn_config_check_name(reader, node->key);
+    value->name = hn_need_copy(node->key->text);
+    value->kind = HN_FAMILY_LIST;
+    if (node->kind == HN_YAML_SCALAR)
+        hn_config_read_one_value(reader, node, &value->values, &value->count);
+    else if (node->kind == HN_YAML_SEQUENCE || hn_yaml_get(node, "powers_of_two") != NULL)
+        hn_config_read_values(reader, node, &value->values, &value->count);
+    else if (hn_yaml_get(node, "range") != NULL)
+        read_range(reader, node, value);
+    else
+        hn_config_fail_found(reader, node,
+                             "a value, a list of values, {range: [low, high], scale: log or "
+                             "linear, multiple_of: m} or {powers_of_two: [low, high]}");
+}
+
+/* The names that `where` may use: the family's values, and their words. */
+static struct hn_scope make_scope(const struct hn_family *family)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < family->value_count; i++)
+        most += family->values[i].count;
+    const char **names = hn_need(family->value_count, sizeof *names);
+    const char **words = hn_need(most, sizeof *words);
+    struct hn_scope scope = {names, 0, words, 0};
+    for (size_t i = 0; i < family->value_count; i++) {
+        const struct hn_family_value *value = &family->values[i];
+        names[scope.name_count++] = value->name;
+        for (size_t v = 0; v < value->count; v++)
+            if (value->values[v].type == HN_WORD)
+                words[scope.word_count++] = value->values[v].word;
+    }
+    return scope;
+}
+
+static void read_where(struct hn_config_reader *reader, const struct hn_yaml *node,
+                       struct hn_family *family)
+{
+    const struct hn_yaml *item = hn_config_list(reader, node, "a list of expressions");
+    struct hn_scope scope = make_scope(family);
+    family->where = hn_need(hn_config_count(node), sizeof *family->where);
+    for (; item != NULL && hn_config_expect_kind(reader, item, HN_YAML_SCALAR, "an expression");
+         item = item->next)
+        hn_config_read_condition(reader, item, &scope, &family->where[family->where_count++]);
+    hn_config_finish_scope(&scope);
+}
+
+static void read_configurations(struct hn_config_reader *reader, const struct hn_yaml *node,
+                                struct hn_family *family)
+{
+    static const char expected[] = "a whole number from 1 to 255";
+    _Static_assert(HN_FAMILY_CONFIGURATIONS_MOST == 255, "as the message says");
+    family->configurations = HN_FAMILY_CONFIGURATIONS;
+    if (node == NULL)
+        return;
+    int64_t count = read_integer(reader, node, expected);
+    if (hn_config_expect(reader, count >= 1 && count <= HN_FAMILY_CONFIGURATIONS_MOST, node,
+                         expected))
+        family->configurations = (unsigned)count;
+}
+
+/* 0.03, or 3%. */
+static void read_loss(struct hn_config_reader *reader, const struct hn_yaml *node,
+                      struct hn_family *family)
+{
+    static const char expected[] = "a share of the best time, as 3% or 0.03";
+    family->loss = HN_FAMILY_LOSS;
+    if (node == NULL || !hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected))
+        return;
+    char *end = node->text;
+    double loss = hn_c_strtod(node->text, &end);
+    bool percent = *end == '%' && end[1] == '\0';
+    bool fits = end != node->text && (*end == '\0' || percent) && isfinite(loss) && loss >= 0;
+    if (hn_config_expect(reader, fits, node, expected))
+        family->loss = percent ? loss / 100 : loss;
+}
+
+/* The sizes of a family that matter most: in the config, or in a file that a log was made into. */
+
+enum { FILE_MOST = 1 << 28, SLOTS = 1 << 15 };
+_Static_assert(SLOTS >= 2 * HN_FAMILY_SIZES_MOST, "a free slot is found soon");
+
+struct size_list {
+    struct hn_family *family;
+    unsigned *slots; /* by a hash of a size: its number from 1; 0: free */
+};
+
+/* Takes a size that was seen before as more of its weight. */
+static void keep_size(struct size_list *list, const struct hn_bindings *size, double weight,
+                      struct hn_error *err)
+{
+    struct hn_family *family = list->family;
+    char *text = hn_needed(hn_bindings_text(size));
+    struct hn_hash hash = hn_hash_string(text);
+    free(text);
+    hash.hex[8] = '\0';
+    size_t slot = strtoul(hash.hex, NULL, 16) % SLOTS;
+    for (; list->slots[slot] != 0; slot = (slot + 1) % SLOTS) {
+        size_t index = list->slots[slot] - 1;
+        if (hn_bindings_equal(&family->sizes[index], size)) {
+            family->weights[index] += weight;
+            return;
+        }
+    }
+    if (family->size_count == HN_FAMILY_SIZES_MOST)
+        hn_fail(err, HN_ECONFIG, "found more than %d different sizes; keep those that matter most",
+                HN_FAMILY_SIZES_MOST);
+    else if (hn_bindings_copy(&family->sizes[family->size_count], size, err) == HN_OK) {
+        family->weights[family->size_count++] = weight;
+        list->slots[slot] = (unsigned)family->size_count;
+    }
+}
+
+static bool is_of_family(const struct hn_family *family, const char *name)
+{
+    for (size_t i = 0; i < family->value_count; i++)
+        if (strcmp(family->values[i].name, name) == 0)
+            return true;
+    return strcmp(name, "weight") == 0;
+}
+
+/* A size, with `weight` among its values or 1, and the values that the family leaves no choice of.
+ */
+static void add_size(struct size_list *list, const struct hn_bindings *given, struct hn_error *err)
+{
+    const struct hn_family *family = list->family;
+    const struct hn_value *weight = hn_bindings_get(given, "weight");
+    double times = weight == NULL ? 1 : hn_value_number(weight);
+    struct hn_bindings size;
+    for (size_t i = 0; i < given->count && !hn_failed(err); i++)
+        if (!is_of_family(family, given->names[i]))
+            hn_fail(err, HN_ECONFIG, "the family has no '%s'; remove it from the size",
+                    given->names[i]);
+    if (!hn_failed(err) && (!(times > 0) || !isfinite(times)))
+        hn_fail(err, HN_ECONFIG, "found a weight of %g, expected a number above 0", times);
+    hn_bindings_init(&size);
+    for (size_t i = 0; i < family->value_count && !hn_failed(err); i++) {
+        const struct hn_family_value *value = &family->values[i];
+        const struct hn_value *found = hn_bindings_get(given, value->name);
+        if (found == NULL && value->kind == HN_FAMILY_LIST && value->count == 1)
+            found = &value->values[0];
+        if (found != NULL)
+            hn_bindings_set(&size, value->name, found, err);
+    }
+    if (!hn_failed(err) && hn_family_check(family, &size, err) == HN_OK)
+        keep_size(list, &size, times, err);
+    hn_bindings_finish(&size);
+}
+
+static void read_size(struct hn_config_reader *reader, const struct hn_yaml *node,
+                      struct size_list *list)
+{
+    struct hn_bindings given;
+    struct hn_error reason = {0};
+    hn_bindings_init(&given);
+    const struct hn_yaml *child = hn_config_pairs(reader, node, "a mapping of names to values");
+    for (; child != NULL && !hn_failed(reader->err); child = child->next) {
+        struct hn_value value = hn_config_read_value(reader, child);
+        if (!hn_failed(reader->err))
+            hn_bindings_set(&given, child->key->text, &value, reader->err);
+    }
+    if (!hn_failed(reader->err))
+        add_size(list, &given, &reason);
+    hn_config_take(reader, node, &reason);
+    hn_bindings_finish(&given);
+}
+
+/* The next word of a line, which ends at a space or comma; NULL: there is none. */
+static char *next_word(char **rest)
+{
+    static const char between[] = " \t\r,;";
+    char *word = *rest + strspn(*rest, between);
+    if (*word == '\0')
+        return NULL;
+    *rest = word + strcspn(word, between);
+    if (**rest != '\0')
+        *(*rest)++ = '\0';
+    return word;
+}
+
+/* "M=16,N=4096" of the words of a line: as they are, or values below the names of a header. */
+static void join_words(char *line, char *header, struct hn_text *joined, struct hn_error *err)
+{
+    for (char *word = next_word(&line); word != NULL; word = next_word(&line)) {
+        char *name = header == NULL ? NULL : next_word(&header);
+        if (header != NULL && name == NULL) {
+            hn_fail(err, HN_ECONFIG, "found more values than the first line has names");
+            return;
+        }
+        hn_text_printf(joined, "%s%s%s%s", joined->length > 0 ? "," : "", name == NULL ? "" : name,
+                       name == NULL ? "" : "=", word);
+    }
+    if (header != NULL && next_word(&header) != NULL)
+        hn_fail(err, HN_ECONFIG, "found fewer values than the first line has names");
+}
+
+static void add_line(struct size_list *list, char *line, const char *header, struct hn_error *err)
+{
+    struct hn_bindings given;
+    struct hn_text joined;
+    hn_text_init(&joined);
+    hn_bindings_init(&given);
+    char *names = hn_need_copy(header);
+    join_words(line, names, &joined, err);
+    if (!hn_failed(err) && joined.length > 0 &&
+        hn_bindings_parse(joined.data, &given, err) == HN_OK)
+        add_size(list, &given, err);
+    hn_bindings_finish(&given);
+    free(names);
+    hn_text_finish(&joined);
+}
+
+/* A first line without '=' is the header of a table. */
+static void read_lines(struct hn_config_reader *reader, const struct hn_yaml *node, char *line,
+                       struct size_list *list)
+{
+    const char *header = NULL;
+    bool first = true;
+    for (size_t number = 1; line != NULL && !hn_failed(reader->err); number++) {
+        char *end = strchr(line, '\n');
+        struct hn_error reason = {0};
+        if (end != NULL)
+            *end++ = '\0';
+        line[strcspn(line, "#")] = '\0';
+        bool blank = line[strspn(line, " \t\r")] == '\0';
+        if (!blank && first && strchr(line, '=') == NULL)
+            header = line;
+        else if (!blank)
+            add_line(list, line, header, &reason);
+        first = first && blank;
+        if (hn_failed(&reason))
+            hn_config_fail(reader, node, "%s, line %zu: %.2000s", node->text, number,
+                           reason.message);
+        line = end;
+    }
+}
+
+static void read_file(struct hn_config_reader *reader, const struct hn_yaml *node,
+                      struct size_list *list)
+{
+    struct hn_error reason = {0};
+    char *path = NULL, *text = NULL;
+    hn_config_read_path(reader, node, "the path of a file, one size a line", &path);
+    if (path != NULL)
+        hn_file_read(path, FILE_MOST, &text, NULL, &reason);
+    hn_config_take(reader, node, &reason);
+    read_lines(reader, node, text, list);
+    if (list->family->size_count == 0)
+        hn_config_fail(reader, node, "%s has no size, expected lines as \"M=16 N=4096\"",
+                       node->text);
+    free(text);
+    free(path);
+}
+
+static void read_sizes(struct hn_config_reader *reader, const struct hn_yaml *node,
+                       struct hn_family *family)
+{
+    struct size_list list = {.family = family};
+    if (node == NULL || hn_failed(reader->err))
+        return;
+    family->sizes = hn_need(HN_FAMILY_SIZES_MOST, sizeof *family->sizes);
+    family->weights = hn_need(HN_FAMILY_SIZES_MOST, sizeof *family->weights);
+    list.slots = hn_need(SLOTS, sizeof *list.slots);
+    const struct hn_yaml *item = node->kind == HN_YAML_SEQUENCE ? node->child : NULL;
+    for (; item != NULL && !hn_failed(reader->err); item = item->next)
+        read_size(reader, item, &list);
+    if (node->kind != HN_YAML_SEQUENCE)
+        read_file(reader, node, &list);
+    free(list.slots);
+}
+
+void hn_config_read_family(struct hn_config_reader *reader)
+{
+    static const char *const goals[] = {"mean", "worst"};
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "family");
+    if (node == NULL ||
+        !hn_config_expect_kind(reader, node, HN_YAML_MAPPING, "a mapping of problem values"))
+        return;
+    struct hn_family *family = hn_need(1, sizeof *family);
+    reader->config->family = family;
+    const struct hn_yaml *weight = hn_yaml_get(node, "weight");
+    if (weight != NULL)
+        hn_config_fail(reader, weight->key, "'weight' is no name of a value: sizes have weights");
+    family->values = hn_need(node->count, sizeof *family->values);
+    for (const struct hn_yaml *child = node->child; child != NULL && !hn_failed(reader->err);
+         child = child->next)
+        if (!hn_text_is_among(child->key->text, own_keys, sizeof own_keys / sizeof *own_keys))
+            read_family_value(reader, child, &family->values[family->value_count++]);
+    if (family->value_count == 0)
+        hn_config_fail(reader, node,
+                       "found no problem values, expected at least one, as M: {range: [1, 4096]}");
+    read_where(reader, hn_yaml_get(node, "where"), family);
+    family->worst = hn_config_read_choice(reader, hn_yaml_get(node, "goal"), "goal", goals, 2) == 1;
+    read_configurations(reader, hn_yaml_get(node, "configurations"), family);
+    read_loss(reader, hn_yaml_get(node, "loss"), family);
+    read_sizes(reader, hn_yaml_get(node, "sizes"), family);
 }

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "cache/store/store.h"
-#include "tuner/config/family.h"
+#include "tuner/config/config.h"
 #include "tuner/family/learn.h"
 #include "tuner/family/measuring.h"
 

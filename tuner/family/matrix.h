@@ -5,7 +5,7 @@
 #include "base/bindings.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/plan.h"
-#include "tuner/config/family.h"
+#include "tuner/config/config.h"
 
 /* What is measured of a family: configurations at sizes. */
 

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "cache/store/store.h"
-#include "tuner/config/family.h"
+#include "tuner/config/config.h"
 
 /* Of a search so many of the best points join the others, as far as they are within so much of the
  * best. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "tuner/config/family.h"
+#include "tuner/config/config.h"
 
 enum {
     POINT_SIZES = 8, /* a point that was measured at fewer was a step of one search */
