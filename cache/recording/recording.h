@@ -33,6 +33,24 @@ enum hn_status hn_recording_save(const char *path, const struct hn_recording *re
 enum hn_status hn_recording_save_t4(const char *path, const struct hn_recording *recording, struct hn_error *err);
 void hn_recording_finish(struct hn_recording *recording);
 
+/* What the plan, the template and its quoted includes were that a recording of that kernel and version was made with, of a folder the
+ * first one that says anything, without parsing its rows; stored->json stays NULL where none does. HN_EFORMAT, HN_ERUN. */
+enum hn_status hn_recording_plan_find(const char *path, const char *kernel, const struct hn_version *version,
+                                      struct hn_stored_plan *stored, struct hn_error *err);
+
+/* Appends the tuned results of a kernel (NULL: of all) that a recording holds, or a folder of them, as hn_store_list has
+ * those of a cache: of each recording the best record, of the final race where there was one. What Kernel Tuner measured
+ * is left out. HN_EFORMAT, HN_ERUN. */
+enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn_tuned_list *list,
+                                 struct hn_error *err);
+
+/* Rules of families in files of their own beside the recordings: NAME.family or NAME.family.gz, a recording with a rule in
+ * place of a problem and rows. Who reads a folder of recordings does not see them. */
+
+/* Appends the rules of a kernel in the files of a folder; of a file, those beside it. HN_EFORMAT. */
+enum hn_status hn_recording_add_rules(const char *path, const char *kernel, struct hn_stored_rules *rules,
+                                      struct hn_error *err);
+
 /* The text as a gzip stream; free *packed. */
 enum hn_status hn_gzip_pack(const char *text, size_t size, unsigned char **packed, size_t *count,
                             struct hn_error *err);

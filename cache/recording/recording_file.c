@@ -7,59 +7,59 @@
 
 #include "base/file.h"
 #include "cache/record/gate.h"
-#include "cache/recording/recording_parts.h"
+#include "cache/recording/recording_internal.h"
 
 /* Larger recordings than this would not fit into memory as JSON. */
 enum { MAX_BYTES = 256 << 20, STEP_BYTES = 1 << 16 };
 /* Recordings pack 5 to 30 times. What packs far better than that is made to fill the memory. */
 enum { FREE_BYTES = 16 << 20, MAX_RATIO = 200 };
 
-static enum hn_status read_all(gzFile file, const char *path, struct hn_text *text,
-                               struct hn_error *err)
+static void read_all(gzFile file, const char *path, struct hn_text *text, struct hn_error *err)
 {
-    static const char damaged[] = "'%s' is truncated or damaged: %s";
     char buffer[STEP_BYTES];
-    int count;
+    int count = 0;
     int code = Z_OK;
-    while ((count = gzread(file, buffer, sizeof buffer)) > 0) {
+    while (!hn_failed(err) && (count = gzread(file, buffer, sizeof buffer)) > 0) {
         hn_text_append_bytes(text, buffer, (size_t)count);
         if (text->length > MAX_BYTES)
-            return hn_fail(err, HN_EFORMAT, "'%s' has more than 256 MiB of text", path);
-        if (text->length > FREE_BYTES &&
-            (z_off_t)(text->length / MAX_RATIO) > gzoffset(file) + STEP_BYTES)
-            return hn_fail(err, HN_EFORMAT,
-                           "'%s' unpacks to more than %d times its size, which no recording does",
-                           path, MAX_RATIO);
+            hn_fail(err, HN_EFORMAT, "'%s' has more than 256 MiB of text", path);
+        else if (text->length > FREE_BYTES &&
+                 (z_off_t)(text->length / MAX_RATIO) > gzoffset(file) + STEP_BYTES)
+            hn_fail(err, HN_EFORMAT,
+                    "'%s' unpacks to more than %d times its size, which no recording does", path,
+                    MAX_RATIO);
     }
     const char *reason = gzerror(file, &code);
-    if (code == Z_ERRNO)
-        return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
-    if (count < 0 || code != Z_OK)
-        return hn_fail(err, HN_EFORMAT, damaged, path, reason);
-    return text->failed ? hn_fail_memory(err) : HN_OK;
+    if (!hn_failed(err) && code == Z_ERRNO)
+        hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
+    else if (!hn_failed(err) && (count < 0 || code != Z_OK))
+        hn_fail(err, HN_EFORMAT, "'%s' is truncated or damaged: %s", path, reason);
+    /* A stream that ends early shows only here. */
+    if (gzclose_r(file) != Z_OK && !hn_failed(err))
+        hn_fail(err, HN_EFORMAT, "'%s' is truncated: its gzip stream has no end", path);
 }
 
-enum hn_status hn_gzip_read(const char *path, char **text, size_t *size, struct hn_error *err)
+char *hn_gzip_read(const char *path, size_t *size, struct hn_error *err)
 {
     struct hn_text all;
     hn_text_init(&all);
     const char *reason = NULL;
-    int fd = hn_file_open(path, &reason);
-    if (fd < 0)
-        return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, reason);
-    gzFile file = gzdopen(fd, "rb");
-    if (file == NULL) {
+    int fd = hn_failed(err) ? -1 : hn_file_open(path, &reason);
+    gzFile file = fd < 0 ? NULL : gzdopen(fd, "rb");
+    if (file != NULL) {
+        read_all(file, path, &all, err);
+    } else if (fd >= 0) {
         close(fd);
-        return hn_fail_memory(err);
+        hn_fail_memory(err);
+    } else if (!hn_failed(err)) {
+        hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, reason);
     }
-    enum hn_status status = read_all(file, path, &all, err);
-    /* A stream that ends early shows only here. */
-    if (gzclose_r(file) != Z_OK && status == HN_OK)
-        status = hn_fail(err, HN_EFORMAT, "'%s' is truncated: its gzip stream has no end", path);
     *size = all.length;
-    *text = status == HN_OK ? hn_text_take(&all) : NULL;
+    char *text = hn_failed(err) ? NULL : hn_text_take(&all);
+    if (text == NULL && !hn_failed(err))
+        hn_fail_memory(err);
     hn_text_finish(&all);
-    return status == HN_OK && *text == NULL ? hn_fail_memory(err) : status;
+    return text;
 }
 
 enum hn_status hn_gzip_pack(const char *text, size_t size, unsigned char **packed, size_t *count,
@@ -126,23 +126,21 @@ static json_t *parse_unfinished(const char *text, size_t length)
     return root == NULL && length > 0 ? parse_open_end(text, length) : root;
 }
 
-static enum hn_status parse(const char *text, size_t size, json_t **root, struct hn_error *err)
+static json_t *parse(const char *text, size_t size, struct hn_error *err)
 {
     json_error_t place;
-    *root = json_loadb(text, size, 0, &place);
-    if (*root != NULL)
-        return HN_OK;
-    json_t *unfinished = parse_unfinished(text, size);
-    if (unfinished != NULL && json_object_get(unfinished, "hone") == NULL) {
-        *root = unfinished;
-        return HN_OK;
-    }
-    bool truncated =
-        unfinished != NULL || json_error_code(&place) == json_error_premature_end_of_input;
-    json_decref(unfinished);
-    return hn_fail(err, HN_EFORMAT, "%sline %d, column %d: %s",
-                   truncated ? "it is truncated: " : "it is no JSON: ", place.line, place.column,
-                   place.text);
+    json_t *root = json_loadb(text, size, 0, &place);
+    if (root != NULL)
+        return root;
+    root = parse_unfinished(text, size);
+    if (root != NULL && json_object_get(root, "hone") == NULL)
+        return root;
+    bool truncated = root != NULL || json_error_code(&place) == json_error_premature_end_of_input;
+    json_decref(root);
+    hn_fail(err, HN_EFORMAT, "%sline %d, column %d: %s",
+            truncated ? "it is truncated: " : "it is no JSON: ", place.line, place.column,
+            place.text);
+    return NULL;
 }
 
 /* The position behind the string that starts with the quote at `from`. */
@@ -207,26 +205,79 @@ static void relax(const char *text, size_t size, bool drop_samples, struct hn_te
     hn_text_append_bytes(relaxed, text + copied, size - copied);
 }
 
-enum hn_status hn_recording_parse(const char *text, size_t size, bool samples, json_t **root,
-                                  struct hn_error *err)
+json_t *hn_recording_parse(const char *text, size_t size, bool samples, struct hn_error *err)
 {
     struct hn_text relaxed;
-    struct hn_error original = {0};
-    enum hn_status gate = hn_gate_json(text, size, err);
-    if (gate != HN_OK)
-        return gate;
-    enum hn_status status = samples ? parse(text, size, root, &original) : HN_EFORMAT;
-    if (status != HN_OK &&
+    struct hn_error own = {.status = HN_OK};
+    if (hn_failed(err) || hn_gate_json(text, size, err) != HN_OK)
+        return NULL;
+    json_t *root = samples ? parse(text, size, &own) : NULL;
+    if (root == NULL &&
         (!samples || strstr(text, "NaN") != NULL || strstr(text, "Infinity") != NULL)) {
+        struct hn_error ignored = {.status = HN_OK};
         hn_text_init(&relaxed);
         relax(text, size, !samples, &relaxed);
-        status = relaxed.failed
-                     ? hn_fail_memory(&original)
-                     : parse(relaxed.data != NULL ? relaxed.data : "", relaxed.length, root, NULL);
+        root = parse(relaxed.data != NULL ? relaxed.data : "", relaxed.length, &ignored);
+        if (relaxed.failed)
+            hn_fail_memory(&own);
         hn_text_finish(&relaxed);
     }
     /* Places are told in the file as it is. */
-    if (status == HN_EFORMAT && !samples)
-        return hn_recording_parse(text, size, true, root, err);
-    return status == HN_OK ? HN_OK : hn_fail(err, status, "%.3000s", original.message);
+    if (root == NULL && !samples && !hn_failed(&own))
+        return hn_recording_parse(text, size, true, err);
+    if (root == NULL)
+        *err = own;
+    return root;
+}
+
+static void append_scalar(struct hn_text *text, const json_t *json)
+{
+    if (json_is_real(json)) {
+        struct hn_value value = hn_real(json_real_value(json));
+        hn_value_append(text, &value);
+        return;
+    }
+    char *dump = json_dumps(json, JSON_ENCODE_ANY);
+    if (dump == NULL)
+        text->failed = true;
+    else
+        hn_text_append(text, dump);
+    free(dump);
+}
+
+static void append_object(struct hn_text *text, const json_t *json)
+{
+    const char *separator = "";
+    const char *name;
+    json_t *item;
+    hn_text_append(text, "{");
+    json_object_foreach((json_t *)(uintptr_t)json, name, item)
+    {
+        json_t *key = json_string(name);
+        hn_text_append(text, separator);
+        append_scalar(text, key);
+        hn_text_append(text, ": ");
+        hn_json_append(text, item);
+        json_decref(key);
+        separator = ", ";
+    }
+    hn_text_append(text, "}");
+}
+
+void hn_json_append(struct hn_text *text, const json_t *json)
+{
+    if (json_is_object(json)) {
+        append_object(text, json);
+        return;
+    }
+    if (!json_is_array(json)) {
+        append_scalar(text, json);
+        return;
+    }
+    hn_text_append(text, "[");
+    for (size_t i = 0; i < json_array_size(json); i++) {
+        hn_text_append(text, i == 0 ? "" : ", ");
+        hn_json_append(text, json_array_get(json, i));
+    }
+    hn_text_append(text, "]");
 }

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/recording/recording_list.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +8,9 @@
 #include <zlib.h>
 
 #include "base/file.h"
-#include "cache/recording/recording.h"
+#include "cache/record/gate.h"
+#include "cache/record/record_json.h"
+#include "cache/recording/recording_internal.h"
 
 /* Kernel and device stand before the rows. */
 enum { HEAD_BYTES = 4096 };
@@ -42,34 +42,28 @@ static bool is_of_another(const char *path, const char *kernel)
            (strncmp(name + 1, kernel, length) != 0 || name[1 + length] != '"');
 }
 
-static struct hn_record *find_best(const struct hn_recording *recording)
+/* Takes identity and best record of the recording. */
+static enum hn_status append(struct hn_recording *recording, const char *path,
+                             struct hn_tuned_list *list, struct hn_error *err)
 {
     struct hn_record *best = NULL;
     for (size_t i = 0; i < recording->records.count; i++) {
         if (hn_record_beats(&recording->records.items[i], best))
             best = &recording->records.items[i];
     }
-    return best;
-}
-
-/* Takes identity and best record of the recording. */
-static enum hn_status append(struct hn_recording *recording, const struct hn_origin *origin,
-                             struct hn_tuned_list *list, struct hn_error *err)
-{
-    struct hn_record *best = find_best(recording);
     if (best == NULL)
         return HN_OK;
     struct hn_tuned *grown = realloc(list->items, (list->count + 1) * sizeof *list->items);
     if (grown == NULL)
         return hn_fail_memory(err);
     list->items = grown;
-    list->items[list->count++] =
-        (struct hn_tuned){.identity = recording->identity,
-                          .origin = *origin,
-                          .version = recording->version,
-                          .best = *best,
-                          .points = (int64_t)recording->records.count,
-                          .stale = recording->version.protocol != HN_MEASURING_PROTOCOL};
+    struct hn_tuned *tuned = &list->items[list->count++];
+    *tuned = (struct hn_tuned){.identity = recording->identity,
+                               .version = recording->version,
+                               .best = *best,
+                               .points = (int64_t)recording->records.count,
+                               .stale = recording->version.protocol != HN_MEASURING_PROTOCOL};
+    hn_origin_of_file(path, &tuned->origin);
     hn_identity_init(&recording->identity);
     hn_record_init(best);
     return HN_OK;
@@ -85,18 +79,18 @@ static enum hn_status add_file(const char *path, void *data, struct hn_error *er
     const struct wanted *wanted = data;
     const char *kernel = wanted->kernel;
     struct hn_recording recording;
-    struct hn_origin origin;
-    hn_origin_of_file(path, &origin);
     if (is_of_another(path, kernel))
         return HN_OK;
     enum hn_status status = hn_recording_load(path, &recording, err);
     if (status != HN_OK)
         return status;
     if (recording.from_hone && (kernel == NULL || strcmp(recording.identity.kernel, kernel) == 0))
-        status = append(&recording, &origin, wanted->list, err);
+        status = append(&recording, path, wanted->list, err);
     hn_recording_finish(&recording);
     return status;
 }
+
+typedef enum hn_status visit_file(const char *path, void *data, struct hn_error *err);
 
 static int ends_with(const struct dirent *entry, const char *end)
 {
@@ -115,7 +109,7 @@ static int is_rule(const struct dirent *entry)
 }
 
 static enum hn_status visit_folder(const char *path, int (*is_wanted)(const struct dirent *entry),
-                                   hn_recording_visit *visit, void *data, struct hn_error *err)
+                                   visit_file *visit, void *data, struct hn_error *err)
 {
     struct dirent **entries = NULL;
     enum hn_status status = HN_OK;
@@ -134,8 +128,9 @@ static enum hn_status visit_folder(const char *path, int (*is_wanted)(const stru
     return status;
 }
 
-enum hn_status hn_recordings_visit(const char *path, hn_recording_visit *visit, void *data,
-                                   struct hn_error *err)
+/* Visits a recording, or those of a folder by name, until one visit fails. HN_ERUN. */
+static enum hn_status visit_recordings(const char *path, visit_file *visit, void *data,
+                                       struct hn_error *err)
 {
     struct stat about;
     if (stat(path, &about) != 0)
@@ -144,17 +139,11 @@ enum hn_status hn_recordings_visit(const char *path, hn_recording_visit *visit, 
                                   : visit(path, data, err);
 }
 
-enum hn_status hn_recordings_visit_rules(const char *folder, hn_recording_visit *visit, void *data,
-                                         struct hn_error *err)
-{
-    return visit_folder(folder, is_rule, visit, data, err);
-}
-
 enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn_tuned_list *list,
                                  struct hn_error *err)
 {
     struct wanted wanted = {kernel, list};
-    return hn_recordings_visit(path, add_file, &wanted, err);
+    return visit_recordings(path, add_file, &wanted, err);
 }
 
 /* Takes identity and rule of the recording. */
@@ -203,12 +192,77 @@ enum hn_status hn_recording_add_rules(const char *path, const char *kernel,
     if (stat(path, &about) != 0)
         return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
     if (S_ISDIR(about.st_mode))
-        return hn_recordings_visit_rules(path, add_rules_file, &wanted, err);
+        return visit_folder(path, is_rule, add_rules_file, &wanted, err);
     hn_text_printf(&folder, "%.*s", slash != NULL ? (int)(slash - path) : 1,
                    slash != NULL ? path : ".");
-    enum hn_status status =
-        folder.failed ? hn_fail_memory(err)
-                      : hn_recordings_visit_rules(folder.data, add_rules_file, &wanted, err);
+    enum hn_status status = folder.failed
+                                ? hn_fail_memory(err)
+                                : visit_folder(folder.data, is_rule, add_rules_file, &wanted, err);
     hn_text_finish(&folder);
     return status;
+}
+
+/* The "hone" object alone, which Hone writes into a line of its own before the rows. */
+static json_t *read_head(const char *path, struct hn_error *err)
+{
+    static const char key[] = "\n\"hone\": ";
+    size_t size = 0;
+    json_t *head = NULL;
+    char *text = hn_gzip_read(path, &size, err);
+    if (text == NULL)
+        return NULL;
+    const char *start = strstr(text, key);
+    if (start != NULL && hn_gate_json(start, strlen(start), err) == HN_OK)
+        head = json_loads(start + strlen(key), JSON_DISABLE_EOF_CHECK, NULL);
+    free(text);
+    return head;
+}
+
+/* Of the same plan, whatever protocol measured it. */
+static bool is_version(const json_t *json, const struct hn_version *version)
+{
+    struct hn_version own = {.protocol = 0};
+    struct hn_json_reader reader = {"version", HN_OK, NULL, NULL};
+    hn_fields_read(&reader, &hn_version_structure, json, &own);
+    own.protocol = version->protocol;
+    return reader.status == HN_OK && hn_version_equal(&own, version);
+}
+
+static bool is_of_kernel(const json_t *source, const char *kernel)
+{
+    const char *own = json_string_value(json_object_get(json_object_get(source, "plan"), "kernel"));
+    return own != NULL && strcmp(own, kernel) == 0;
+}
+
+struct wanted_plan {
+    const char *kernel;
+    const struct hn_version *version;
+    struct hn_stored_plan *stored;
+};
+
+static enum hn_status find_in_file(const char *path, void *data, struct hn_error *err)
+{
+    const struct wanted_plan *wanted = data;
+    if (wanted->stored->json != NULL)
+        return HN_OK;
+    struct hn_error ignored = {.status = HN_OK};
+    json_t *head = read_head(path, &ignored);
+    const json_t *source = json_object_get(head, "source");
+    enum hn_status status = HN_OK;
+    if (source != NULL && is_version(json_object_get(head, "version"), wanted->version) &&
+        is_of_kernel(source, wanted->kernel))
+        status = hn_stored_plan_from_json(source, wanted->stored, err);
+    json_decref(head);
+    return status;
+}
+
+enum hn_status hn_recording_plan_find(const char *path, const char *kernel,
+                                      const struct hn_version *version,
+                                      struct hn_stored_plan *stored, struct hn_error *err)
+{
+    struct wanted_plan wanted = {kernel, version, stored};
+    *stored = (struct hn_stored_plan){.json = NULL};
+    if (!hn_version_knows_template(version))
+        return HN_OK;
+    return visit_recordings(path, find_in_file, &wanted, err);
 }

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"
-#include "cache/recording/recording_parts.h"
+#include "cache/recording/recording_internal.h"
 
 /* Kernel Tuner's members of a row, apart from the parameters; what else is a number is a metric. */
 static const char *const members[] = {
@@ -19,7 +19,7 @@ static const char *const members[] = {
     "hone",
 };
 
-bool hn_row_has_member(const struct hn_recording *recording, const char *name)
+static bool has_member(const struct hn_recording *recording, const char *name)
 {
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         if (strcmp(members[i], name) == 0)
@@ -32,7 +32,8 @@ bool hn_row_has_member(const struct hn_recording *recording, const char *name)
     return false;
 }
 
-void hn_timestamp_append(struct hn_text *text, double time)
+/* "2026-11-21 09:54:05.502007+00:00", as Kernel Tuner stamps its rows. */
+static void append_timestamp(struct hn_text *text, double time)
 {
     /* up to the year 9999; a record from elsewhere may hold anything */
     double whole = time >= 0 && time < 253402300800.0 ? floor(time) : 0;
@@ -48,7 +49,8 @@ void hn_timestamp_append(struct hn_text *text, double time)
     hn_text_printf(text, "%s.%06d+00:00", date, microseconds);
 }
 
-bool hn_row_milliseconds(double us, double *ms)
+/* Microseconds as milliseconds; false when no number of milliseconds gives exactly these back. */
+static bool milliseconds(double us, double *ms)
 {
     *ms = us / 1000;
     const double candidates[] = {*ms, nextafter(*ms, -INFINITY), nextafter(*ms, INFINITY)};
@@ -87,7 +89,7 @@ static json_t *samples_in_ms(const struct hn_timing *timing, bool *exact)
     *exact = true;
     for (size_t i = 0; i < timing->sample_count; i++) {
         double ms;
-        if (!hn_row_milliseconds(timing->samples_us[i], &ms))
+        if (!milliseconds(timing->samples_us[i], &ms))
             *exact = false;
         hn_build_append(&times, json_real(isfinite(ms) ? ms : 0));
     }
@@ -100,7 +102,7 @@ static void write_times(struct hn_builder *row, json_t *hone, const struct hn_re
     const char *failure = failure_name(record->outcome);
     json_t *timing = json_object_get(hone, "timing");
     double ms;
-    bool exact = hn_row_milliseconds(record->timing.median_us, &ms);
+    bool exact = milliseconds(record->timing.median_us, &ms);
     if (failure != NULL || !isfinite(ms)) {
         hn_build_string(row, "time", failure != NULL ? failure : "RuntimeFailedConfig");
         return;
@@ -132,7 +134,7 @@ static void write_timestamp(struct hn_builder *row, double time)
 {
     struct hn_text text;
     hn_text_init(&text);
-    hn_timestamp_append(&text, isfinite(time) && fabs(time) < 1e11 ? time : 0);
+    append_timestamp(&text, isfinite(time) && fabs(time) < 1e11 ? time : 0);
     hn_build_set(row, "timestamp", text.failed ? NULL : json_string(text.data));
     hn_text_finish(&text);
 }
@@ -150,7 +152,7 @@ json_t *hn_row_write(const struct hn_recording *recording, const struct hn_recor
     write_timestamp(&row, record->time);
     for (size_t i = 0; i < record->metrics.count; i++) {
         /* A copy that Kernel Tuner's tools find; the hone object holds what counts. */
-        if (!hn_row_has_member(recording, record->metrics.names[i]))
+        if (!has_member(recording, record->metrics.names[i]))
             hn_build_set(&row, record->metrics.names[i],
                          hn_value_to_json(&record->metrics.values[i]));
     }
@@ -159,7 +161,8 @@ json_t *hn_row_write(const struct hn_recording *recording, const struct hn_recor
     return hn_build_finish(&row);
 }
 
-double hn_timestamp_parse(const char *string)
+/* 0 for what is no time. */
+static double parse_timestamp(const char *string)
 {
     struct tm parts = {0};
     double fraction = 0;
@@ -235,15 +238,6 @@ static void read_point(struct hn_json_reader *reader, const struct hn_recording 
                          hn_value_from_json(json_object_get(row, name), &value, reader->err)))
             hn_json_take(reader, hn_bindings_set(point, name, &value, reader->err));
     }
-}
-
-static void expect_parameters(struct hn_json_reader *reader, const struct hn_recording *recording,
-                              const json_t *row)
-{
-    for (size_t i = 0; reader->status == HN_OK && i < recording->parameter_count; i++)
-        if (json_object_get(row, recording->parameters[i]) == NULL)
-            reader->status = hn_fail(reader->err, HN_EFORMAT, "parameter '%s' is missing",
-                                     recording->parameters[i]);
 }
 
 static double *allocate(struct hn_json_reader *reader, size_t count)
@@ -323,7 +317,7 @@ static void read_metrics(struct hn_json_reader *reader, const struct hn_recordin
     {
         struct hn_value value = hn_real(json_number_value(item));
         if (reader->status == HN_OK && json_is_number(item) && hn_text_is_word(name) &&
-            !hn_row_has_member(recording, name))
+            !has_member(recording, name))
             hn_json_take(reader, hn_bindings_set(metrics, name, &value, reader->err));
     }
 }
@@ -338,7 +332,7 @@ static void read_kernel_tuner_row(struct hn_json_reader *reader,
     record->costs.compile_ms = json_number_value(json_object_get(row, "compile_time"));
     record->costs.verify_ms = json_number_value(json_object_get(row, "verification_time"));
     record->costs.measure_ms = json_number_value(json_object_get(row, "benchmark_time"));
-    record->time = hn_timestamp_parse(json_string_value(json_object_get(row, "timestamp")));
+    record->time = parse_timestamp(json_string_value(json_object_get(row, "timestamp")));
     record->verdict.kind = HN_NOT_RECORDED;
     read_point(reader, recording, row, &record->point);
     if (outcome != HN_OUTCOME_OK) {
@@ -409,20 +403,126 @@ static void read_hone_row(struct hn_json_reader *reader, const struct hn_recordi
         read_samples(reader, json_object_get(row, "times"), &record->timing);
 }
 
-enum hn_status hn_row_read(const struct hn_recording *recording, const json_t *row,
-                           struct hn_record *record, struct hn_error *err)
+void hn_row_read(const struct hn_recording *recording, const json_t *row, struct hn_record *record,
+                 struct hn_error *err)
 {
     struct hn_json_reader reader = {"row", HN_OK, err, NULL};
     if (!json_is_object(row))
-        return hn_fail(err, HN_EFORMAT, "the row is %s, expected an object",
-                       hn_json_type_name(row));
-    expect_parameters(&reader, recording, row);
-    if (reader.status != HN_OK)
-        return reader.status;
+        hn_fail(err, HN_EFORMAT, "the row is %s, expected an object", hn_json_type_name(row));
+    for (size_t i = 0; i < recording->parameter_count && !hn_failed(err); i++)
+        if (json_object_get(row, recording->parameters[i]) == NULL)
+            hn_fail(err, HN_EFORMAT, "parameter '%s' is missing", recording->parameters[i]);
+    if (hn_failed(err))
+        return;
     if (recording->from_hone)
         read_hone_row(&reader, recording, row, record);
     else
         read_kernel_tuner_row(&reader, recording, row, record);
-    return reader.status == HN_OK ? hn_gate_record(record, recording->identity.objective, err)
-                                  : reader.status;
+    err->status = reader.status;
+    if (reader.status == HN_OK)
+        (void)hn_gate_record(record, recording->identity.objective, err);
+}
+
+/* T4, the results format of the autotuning community (github.com/odgaard/TuningSchema,
+ * results-schema 1.0.0), which Kernel Tuner writes too: times in milliseconds, one result a
+ * configuration. */
+#define SCHEMA_VERSION "1.0.0"
+
+static const char *invalidity(enum hn_outcome outcome)
+{
+    switch (outcome) {
+    case HN_OUTCOME_OK:
+    case HN_OUTCOME_SLOWER:
+    case HN_OUTCOME_DUPLICATE:
+        return "correct";
+    case HN_OUTCOME_COMPILE_ERROR:
+    case HN_OUTCOME_COMPILE_CRASH:
+        return "compile";
+    case HN_OUTCOME_COMPILE_TIMEOUT:
+    case HN_OUTCOME_RUN_TIMEOUT:
+        return "timeout";
+    case HN_OUTCOME_INVALID_LAUNCH:
+        return "constraints";
+    case HN_OUTCOME_WRONG_RESULT:
+    case HN_OUTCOME_OUT_OF_BOUNDS:
+        return "correctness";
+    default:
+        return "runtime";
+    }
+}
+
+static json_t *times(const struct hn_record *record)
+{
+    struct hn_builder runtimes = hn_build_array();
+    for (size_t i = 0; i < record->timing.sample_count; i++)
+        hn_build_append(&runtimes, json_real(record->timing.samples_us[i] / 1000));
+    return json_pack("{s:f, s:f, s:f, s:i, s:i, s:o}", "compilation_time", record->costs.compile_ms,
+                     "validation", record->costs.verify_ms, "benchmark", record->costs.measure_ms,
+                     "framework", 0, "search_algorithm", 0, "runtimes", hn_build_finish(&runtimes));
+}
+
+static void add(struct hn_builder *measurements, const char *name, double value, const char *unit)
+{
+    if (isfinite(value))
+        hn_build_append(measurements,
+                        json_pack("{s:s, s:f, s:s}", "name", name, "value", value, "unit", unit));
+}
+
+/* What was stopped early is slower than the best, and by how much at least is all that is known. */
+static json_t *measurements(const struct hn_record *record)
+{
+    struct hn_builder all = hn_build_array();
+    if (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_DUPLICATE)
+        add(&all, "time", record->timing.median_us / 1000, "ms");
+    else if (record->outcome == HN_OUTCOME_SLOWER)
+        add(&all, "time_lower_bound", record->timing.median_us / 1000, "ms");
+    for (size_t i = 0; i < record->metrics.count; i++)
+        add(&all, record->metrics.names[i], hn_value_number(&record->metrics.values[i]), "");
+    return hn_build_finish(&all);
+}
+
+static json_t *result(const struct hn_recording *recording, const struct hn_record *record)
+{
+    const char *objective = recording->identity.objective;
+    const char *invalid = invalidity(record->outcome);
+    struct hn_text stamp;
+    hn_text_init(&stamp);
+    append_timestamp(&stamp, record->time);
+    json_t *json = json_pack(
+        "{s:s, s:o, s:[s%], s:o, s:s, s:i, s:o}", "timestamp", stamp.failed ? "" : stamp.data,
+        "configuration", hn_bindings_to_json(&record->point), "objectives", objective,
+        strcspn(objective, " "), "times", times(record), "invalidity", invalid, "correctness",
+        strcmp(invalid, "correctness") != 0, "measurements", measurements(record));
+    hn_text_finish(&stamp);
+    return json;
+}
+
+static json_t *metadata(const struct hn_recording *recording)
+{
+    const struct hn_identity *identity = &recording->identity;
+    return json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:s}", "timeunit", "milliseconds", "kernel",
+                     identity->kernel, "device", identity->device.name, "problem",
+                     hn_bindings_to_json(&identity->problem), "regime", identity->regime, "driver",
+                     recording->version.driver, "nvrtc", recording->version.nvrtc);
+}
+
+enum hn_status hn_recording_save_t4(const char *path, const struct hn_recording *recording,
+                                    struct hn_error *err)
+{
+    struct hn_text text;
+    struct hn_builder results = hn_build_array();
+    for (size_t i = 0; i < recording->records.count; i++)
+        if (!hn_outcome_is_open(recording->records.items[i].outcome))
+            hn_build_append(&results, result(recording, &recording->records.items[i]));
+    json_t *json = json_pack("{s:s, s:o, s:o}", "schema_version", SCHEMA_VERSION, "metadata",
+                             metadata(recording), "results", hn_build_finish(&results));
+    hn_text_init(&text);
+    text.failed = json == NULL;
+    hn_json_append(&text, json);
+    hn_text_append(&text, "\n");
+    json_decref(json);
+    enum hn_status status =
+        text.failed ? hn_fail_memory(err) : hn_gzip_write(path, text.data, text.length, err);
+    hn_text_finish(&text);
+    return status;
 }

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/recording/recording_list.h"
-#include "cache/recording/recording_plan.h"
+#include "cache/recording/recording.h"
 #include "runtime/libhone/nearest.h"
 
 static void read_stored_plan(const struct hone_cache *cache, const struct hn_tuned *tuned,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "bench/search/simulate/recording_table.h"
 #include "cache/recording/recording.h"
-#include "cache/recording/recording_table.h"
 #include "fuzz.h"
 
 #include <string.h>

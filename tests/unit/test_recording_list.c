@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/recording/recording_list.h"
-
 #include "cache/recording/recording.h"
+
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 

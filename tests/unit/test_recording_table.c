@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/recording/recording_table.h"
+#include "bench/search/simulate/recording_table.h"
 
 #include "bench/search/simulate/recorded.h"
 #include "file_fixture.h"

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "cache/recording/recording_list.h"
+#include "cache/recording/recording.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/open_cache.h"
 #include "tuner/report/format.h"

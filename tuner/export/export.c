@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "cache/recording/recording_list.h"
+#include "cache/recording/recording.h"
 #include "cache/store/lookup.h"
 #include "tuner/config/config_files.h"
 #include "tuner/export/export_parts.h"

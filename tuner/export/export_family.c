@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cache/recording/recording_list.h"
+#include "cache/recording/recording.h"
 #include "tuner/export/export_parts.h"
 
 /* A header is compiled: more than this is no family but a mistake. */

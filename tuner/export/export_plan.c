@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/recording/recording_plan.h"
+#include "cache/recording/recording.h"
 #include "tuner/config/config_files.h"
 #include "tuner/export/export_parts.h"
 

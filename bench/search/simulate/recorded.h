@@ -2,7 +2,7 @@
 #ifndef HONE_BENCH_SIMULATE_RECORDED_H
 #define HONE_BENCH_SIMULATE_RECORDED_H
 
-#include "cache/recording/recording_table.h"
+#include "bench/search/simulate/recording_table.h"
 #include "tuner/strategy/strategy.h"
 
 /* A recorded tuning, ready to be searched: its rows are the valid points of a space, whatever constraints once chose

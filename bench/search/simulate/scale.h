@@ -2,7 +2,7 @@
 #ifndef HONE_BENCH_SIMULATE_SCALE_H
 #define HONE_BENCH_SIMULATE_SCALE_H
 
-#include "cache/recording/recording_table.h"
+#include "bench/search/simulate/recording_table.h"
 
 /* What searches of a recorded space are judged by: budgets and baselines of the autotuning methodology (Willemsen et
  * al., "A methodology for comparing optimization algorithms for auto-tuning", Future Generation Computer Systems 159,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_CACHE_RECORDING_RECORDING_TABLE_H
-#define HONE_CACHE_RECORDING_RECORDING_TABLE_H
+#ifndef HONE_BENCH_SIMULATE_RECORDING_TABLE_H
+#define HONE_BENCH_SIMULATE_RECORDING_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>

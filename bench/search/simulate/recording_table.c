@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/recording/recording_table.h"
+#include "bench/search/simulate/recording_table.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cache/record/record_json.h"
-#include "cache/recording/recording_parts.h"
+#include "cache/recording/recording_internal.h"
 
 enum { VALUES_MOST = 65535 };
 
@@ -165,8 +165,9 @@ static enum hn_status read_hone(const struct hn_recording *header, const json_t 
 {
     struct hn_record record;
     hn_record_init(&record);
-    enum hn_status status = hn_row_read(header, json, &record, err);
-    if (status == HN_OK) {
+    hn_error_init(err);
+    hn_row_read(header, json, &record, err);
+    if (!hn_failed(err)) {
         bool timed = record.outcome == HN_OUTCOME_OK || record.outcome == HN_OUTCOME_SLOWER ||
                      record.outcome == HN_OUTCOME_DUPLICATE;
         row->resources = record.resources;
@@ -176,7 +177,7 @@ static enum hn_status read_hone(const struct hn_recording *header, const json_t 
             row->outcome = record.outcome;
     }
     hn_record_finish(&record);
-    return status;
+    return err->status;
 }
 
 static enum hn_status read_row(const struct hn_recording *header, const json_t *json,
@@ -278,21 +279,20 @@ static enum hn_status read_root(const json_t *root, struct hn_recording_table *t
 enum hn_status hn_recording_table_load(const char *path, struct hn_recording_table *table,
                                        struct hn_error *err)
 {
-    char *text;
     size_t size;
-    json_t *root = NULL;
-    struct hn_error reason = {0};
+    struct hn_error reason = {.status = HN_OK};
     *table = (struct hn_recording_table){.row_count = 0};
-    enum hn_status status = hn_gzip_read(path, &text, &size, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_recording_parse(text, size, false, &root, &reason);
+    hn_error_init(err);
+    char *text = hn_gzip_read(path, &size, err);
+    if (text == NULL)
+        return err->status;
+    json_t *root = hn_recording_parse(text, size, false, &reason);
     free(text);
-    if (status == HN_OK)
-        status = read_root(root, table, &reason);
+    if (root != NULL)
+        reason.status = read_root(root, table, &reason);
     json_decref(root);
-    if (status == HN_OK)
+    if (!hn_failed(&reason))
         return HN_OK;
     hn_recording_table_finish(table);
-    return hn_fail(err, status, "'%s': %.3000s", path, reason.message);
+    return hn_fail(err, reason.status, "'%s': %.3000s", path, reason.message);
 }

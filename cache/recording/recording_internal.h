@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_CACHE_RECORDING_RECORDING_PARTS_H
-#define HONE_CACHE_RECORDING_RECORDING_PARTS_H
+#ifndef HONE_CACHE_RECORDING_RECORDING_INTERNAL_H
+#define HONE_CACHE_RECORDING_RECORDING_INTERNAL_H
 
 #include <jansson.h>
 
@@ -8,47 +8,32 @@
 #include "base/text.h"
 #include "cache/recording/recording.h"
 
-/* What reading and writing recordings share. */
-
-enum { HN_RECORDING_FORMAT = 1 };
-
-/* Kernel, parameters and, of a file of Hone, its "hone" object; and that object alone, NULL when out of memory. */
-void hn_recording_head_read(struct hn_json_reader *reader, const json_t *json, struct hn_recording *recording);
-json_t *hn_recording_head_write(const struct hn_recording *recording);
+/* What the files of the room share. What takes an err and returns no status is sticky (base/error.h). */
 
 /* The whole file, unpacked when it is gzip; NUL-terminated. HN_ERUN: can not be read; HN_EFORMAT: a
- * damaged gzip stream. Free *text. */
-enum hn_status hn_gzip_read(const char *path, char **text, size_t *size, struct hn_error *err);
+ * damaged gzip stream. Free it. NULL after a failure. */
+char *hn_gzip_read(const char *path, size_t *size, struct hn_error *err);
 /* Packs when the path ends in ".gz"; the same text gives the same bytes. */
 enum hn_status hn_gzip_write(const char *path, const char *text, size_t size, struct hn_error *err);
 
 /* The file as JSON: also one that Kernel Tuner left unfinished, and with NaN and Infinity, which Python writes, as null.
  * Without samples the arrays named "times" are emptied, which saves most of the time. HN_EFORMAT: what was found where.
- * json_decref the root. */
-enum hn_status hn_recording_parse(const char *text, size_t size, bool samples, json_t **root, struct hn_error *err);
+ * NULL after a
+ * failure. */
+json_t *hn_recording_parse(const char *text, size_t size, bool samples, struct hn_error *err);
 
 /* JSON with reals in their shortest exact form, which jansson does not write, and spaces as Kernel Tuner's. */
 void hn_json_append(struct hn_text *text, const json_t *json);
 
-/* "2026-11-21 09:54:05.502007+00:00", as Kernel Tuner stamps its rows. Reading gives 0 for what is
- * no time. */
-void hn_timestamp_append(struct hn_text *text, double time);
-double hn_timestamp_parse(const char *string);
-
 /* A row of Kernel Tuner's own, or of ours with what our "hone" object adds, into an initialised
  * record. */
-enum hn_status hn_row_read(const struct hn_recording *recording, const json_t *row,
-                           struct hn_record *record, struct hn_error *err);
+void hn_row_read(const struct hn_recording *recording, const json_t *row, struct hn_record *record,
+                 struct hn_error *err);
 /* What came of a point by Kernel Tuner's members, and the milliseconds, NAN for a failure. A failure is named by `time`
  * or, in newer files, by another member ("__error__"); without a name that is known it is launch_error, and so is a
  * time that is none (1e20 stood for failures before they had names). reason is the row's or a constant. */
 enum hn_outcome hn_row_outcome(const json_t *row, double *ms, const char **reason);
 /* The row of a record; NULL when out of memory. */
 json_t *hn_row_write(const struct hn_recording *recording, const struct hn_record *record);
-
-/* Whether a row has a member of that name besides the metrics. */
-bool hn_row_has_member(const struct hn_recording *recording, const char *name);
-/* Microseconds as milliseconds; false when no number of milliseconds gives exactly these back. */
-bool hn_row_milliseconds(double us, double *ms);
 
 #endif
