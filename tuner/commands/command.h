@@ -33,14 +33,6 @@ enum hn_command_bit {
     HN_CACHE_CHECK = 1 << 18,
 };
 
-enum hn_export_format {
-    HN_EXPORT_HEADER,
-    HN_EXPORT_JSON,
-    HN_EXPORT_SOURCE,
-    HN_EXPORT_CUBIN,
-    HN_EXPORT_CUBIN_HEADER,
-};
-
 struct hn_texts {
     const char **items;
     size_t count;
@@ -104,7 +96,7 @@ struct hn_options {
     double max_slowdown; /* replay, relative */
     bool measure; /* device */
     const char *entry; /* init */
-    int format; /* export: an enum hn_export_format; cache export: 1 is T4 */
+    int format; /* export: an enum hn_export_kind; cache export: 1 is T4 */
     int objective; /* export: an enum hn_front_by */
     const char *prefix;
     bool defaults, no_family;

@@ -5,27 +5,30 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/run.h"
 #include "runtime/device/driver.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/open_cache.h"
 #include "tuner/commands/output.h"
 #include "tuner/export/export.h"
 
-static enum hn_export_format format_of(const struct hn_options *options)
+static enum hn_export_kind kind_of(const struct hn_options *options)
 {
-    return options->json ? HN_EXPORT_JSON : (enum hn_export_format)options->format;
+    return options->json ? HN_EXPORT_JSON : (enum hn_export_kind)options->format;
+}
+
+static const struct hn_export_format *format_of(const struct hn_options *options)
+{
+    return &hn_export_formats[kind_of(options)];
 }
 
 /* The default point is the config's, and no result that could be listed or kept as machine code. */
 static enum hn_status check_defaults(const struct hn_options *options)
 {
-    enum hn_export_format format = format_of(options);
-    if (!options->defaults || (format != HN_EXPORT_JSON && format != HN_EXPORT_CUBIN))
+    if (!options->defaults || format_of(options)->takes_defaults)
         return HN_OK;
     return hn_options_misused(
         options, "--defaults: %s has results only; expected header, source or cubin-header",
-        format == HN_EXPORT_JSON ? "json" : "cubin");
+        format_of(options)->name);
 }
 
 /* NULL: of any. */
@@ -69,79 +72,15 @@ static bool find_present(struct hn_device *device)
     return found;
 }
 
-static enum hn_status read_cubin(struct hn_store *store, const struct hn_export *export,
-                                 struct hn_text *out, struct hn_error *err)
-{
-    const struct hn_tuned *tuned = export->configs[0];
-    void *cubin = NULL;
-    char *entry = NULL;
-    size_t size = 0;
-    if (store == NULL)
-        return hn_fail(
-            err, HN_EUSAGE,
-            "a recording has no machine code; export from a cache without --recorded, or "
-            "--format=cubin-header, which compiles it");
-    enum hn_status status = hn_store_get_image(store, &tuned->identity, &tuned->version,
-                                               &tuned->best.point, &cubin, &size, &entry, err);
-    if (status != HN_OK)
-        return status;
-    hn_text_append_bytes(out, cubin, size);
-    fprintf(stderr, "hone: cubin for sm_%d, entry %s\n", tuned->identity.device.capability, entry);
-    free(entry);
-    free(cubin);
-    return HN_OK;
-}
-
-static enum hn_status make_embedded(struct hn_store *store, const struct hn_export *export,
-                                    const struct hn_options *options, struct hn_text *out,
-                                    struct hn_error *err)
-{
-    struct hn_export_images images;
-    const struct hn_export_images_request request = {
-        .architectures = options->architecture,
-        .jobs = (int)options->jobs,
-        .compile_timeout_s = options->compile_timeout_s,
-        .quiet = options->quiet || options->output == NULL};
-    if (export->untuned && options->architecture == NULL)
-        return hn_fail(
-            err, HN_EUSAGE,
-            "--defaults: nothing was tuned, so no architecture is known; name it with --arch");
-    hn_interrupt_install();
-    enum hn_status status = hn_export_gather_images(store, export, &request, &images, err);
-    if (status == HN_OK)
-        status = hn_export_embedded(export, &images, out, err);
-    hn_export_images_finish(&images);
-    return status;
-}
-
-static enum hn_status make(struct hn_store *store, const struct hn_export *export,
-                           const struct hn_options *options, struct hn_text *out,
-                           struct hn_error *err)
-{
-    switch (format_of(options)) {
-    case HN_EXPORT_JSON:
-        return hn_export_json(export, out, err);
-    case HN_EXPORT_SOURCE:
-        return hn_export_source(export, out, err);
-    case HN_EXPORT_CUBIN:
-        return read_cubin(store, export, out, err);
-    case HN_EXPORT_CUBIN_HEADER:
-        return make_embedded(store, export, options, out, err);
-    default:
-        return hn_export_header(export, out, err);
-    }
-}
-
 /* What else there is, by the names that the file has for it: only headers have any. */
-static void say_more(const struct hn_export *export, enum hn_export_format format)
+static void say_more(const struct hn_export *export, const struct hn_options *options)
 {
     size_t more = export->result_count - 1;
-    bool header = format == HN_EXPORT_HEADER || format == HN_EXPORT_CUBIN_HEADER;
     if (more == 0)
         return;
-    if (format == HN_EXPORT_JSON)
+    if (kind_of(options) == HN_EXPORT_JSON)
         fprintf(stderr, "  and %zu more result%s\n", more, more == 1 ? "" : "s");
-    else if (!header)
+    else if (!format_of(options)->has_all)
         fprintf(stderr, "  without %zu more result%s, which -p and --device-name choose\n", more,
                 more == 1 ? "" : "s");
     else if (export->count == export->result_count)
@@ -210,7 +149,7 @@ static enum hn_status write_out(const struct hn_options *options, const struct h
         fprintf(stderr, "hone: left out %zu result%s tuned with other parameters\n",
                 export->left_out, export->left_out == 1 ? "" : "s");
     if (options->output == NULL || strcmp(options->output, "-") == 0) {
-        if (format_of(options) == HN_EXPORT_CUBIN && isatty(STDOUT_FILENO))
+        if (kind_of(options) == HN_EXPORT_CUBIN && isatty(STDOUT_FILENO))
             return hn_fail(err, HN_EUSAGE, "a cubin is binary: name a file with -o");
         return hn_output_data(out->data, out->length, err);
     }
@@ -220,10 +159,10 @@ static enum hn_status write_out(const struct hn_options *options, const struct h
     fprintf(stderr, "wrote %s\n", options->output);
     if (!export->untuned) {
         say_chosen(export);
-        say_more(export, format_of(options));
+        say_more(export, options);
         say_family(export);
     }
-    if (format_of(options) == HN_EXPORT_HEADER)
+    if (kind_of(options) == HN_EXPORT_HEADER)
         say_how_to_use(export, options->output);
     return HN_OK;
 }
@@ -236,18 +175,21 @@ static enum hn_status export_from(struct hn_store *store, const struct hn_option
     const char *config = last_of(&options->configs);
     struct hn_text out = {0};
     bool has_device = options->device_name == NULL && find_present(&present);
-    const struct hn_export_request request = {.kernel = options->arguments.items[0],
-                                              .prefix = options->prefix,
-                                              .device_name = options->device_name,
-                                              .present = has_device ? &present.identity : NULL,
-                                              .problem = &options->problem,
-                                              .regime = regime_of(options),
-                                              .by = (enum hn_front_by)options->objective,
-                                              .config = config,
-                                              .recorded = options->recorded.items,
-                                              .recorded_count = options->recorded.count,
-                                              .no_family = options->no_family,
-                                              .defaults = options->defaults};
+    const struct hn_export_request request = {
+        .kernel = options->arguments.items[0],
+        .prefix = options->prefix,
+        .device_name = options->device_name,
+        .present = has_device ? &present.identity : NULL,
+        .problem = &options->problem,
+        .regime = regime_of(options),
+        .by = (enum hn_front_by)options->objective,
+        .config = config,
+        .recorded = options->recorded.items,
+        .recorded_count = options->recorded.count,
+        .no_family = options->no_family,
+        .defaults = options->defaults,
+        .compiling = {options->architecture, (int)options->jobs, options->compile_timeout_s,
+                      options->quiet || options->output == NULL}};
     enum hn_status status = hn_export_open(store, &request, &export, err);
     if (status == HN_OK && export.untuned)
         fprintf(stderr, "hone: warning: %s at the defaults of '%s': %s\n",
@@ -255,7 +197,7 @@ static enum hn_status export_from(struct hn_store *store, const struct hn_option
     if (status == HN_OK)
         warn_of_stale(&export);
     if (status == HN_OK)
-        status = make(store, &export, options, &out, err);
+        status = format_of(options)->write(&export, &out, err);
     if (status == HN_OK)
         status = write_out(options, &export, &out, err);
     hn_text_finish(&out);

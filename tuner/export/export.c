@@ -376,7 +376,10 @@ static void number(struct hn_export *export, struct hn_error *err)
 static void open_results(struct hn_store *store, const struct hn_export_request *request,
                          bool untuned, struct hn_export *export, struct hn_error *err)
 {
-    *export = (struct hn_export){.kernel = request->kernel, .untuned = untuned};
+    *export = (struct hn_export){.kernel = request->kernel,
+                                 .untuned = untuned,
+                                 .store = store,
+                                 .compiling = request->compiling};
     export->upper = hn_export_identifier(request->kernel, request->prefix, true);
     export->lower = hn_export_identifier(request->kernel, request->prefix, false);
     hn_error_init(err);
@@ -459,3 +462,12 @@ void hn_export_append_date(struct hn_text *text, double time)
     if (gmtime_r(&seconds, &utc) != NULL && strftime(date, sizeof date, "%Y-%m-%d", &utc) > 0)
         hn_text_append(text, date);
 }
+
+const struct hn_export_format hn_export_formats[] = {
+    [HN_EXPORT_HEADER] = {"header", hn_export_header, .takes_defaults = true, .has_all = true},
+    [HN_EXPORT_JSON] = {"json", hn_export_json},
+    [HN_EXPORT_SOURCE] = {"source", hn_export_source, .takes_defaults = true},
+    [HN_EXPORT_CUBIN] = {"cubin", hn_export_cubin},
+    [HN_EXPORT_CUBIN_HEADER] = {"cubin-header", hn_export_cubin_header, .takes_defaults = true,
+                                .has_all = true},
+};

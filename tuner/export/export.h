@@ -12,6 +12,14 @@ struct hn_config;
 struct hn_export_images;
 struct hn_export_family;
 
+/* How machine code is made that the cache does not keep. */
+struct hn_export_compiling {
+    const char *architectures; /* "sm_80,sm_90"; NULL: those that were tuned */
+    int jobs;                  /* compile workers; 0: as many as the machine allows */
+    double timeout_s;
+    bool quiet;
+};
+
 /* What `hone export` writes: the tuned results of one kernel, one a device and problem, and the configurations that
  * they come down to. The first is the chosen one, whose values the header's macros take. */
 struct hn_export {
@@ -38,6 +46,8 @@ struct hn_export {
     struct hn_config *config; /* that was named; NULL: none */
     char template_hash[33]; /* of the template that goes with the plan */
     bool untuned; /* there are no results: in their place is the default point, without a device and a time */
+    struct hn_store *store; /* borrowed: where machine code may be; NULL: results are of no cache */
+    struct hn_export_compiling compiling;
     const struct hn_export_images *images; /* that are embedded, with a launch by the driver; NULL: none */
 };
 
@@ -54,6 +64,7 @@ struct hn_export_request {
     size_t recorded_count;
     bool no_family; /* all results, and no rule of a family */
     bool defaults; /* where nothing fits, the default point of the config, which has to be given */
+    struct hn_export_compiling compiling;
 };
 
 /* Reads the tuned configurations and the plan; store is NULL where recordings are given, or with `defaults` where there is no
@@ -63,57 +74,24 @@ enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_req
                               struct hn_export *export, struct hn_error *err);
 void hn_export_finish(struct hn_export *export);
 
-/* HN_ENOTFOUND when the cache keeps no plan (results that were imported). */
-enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_error *err);
-
-/* A configuration is stale, or was tuned from another version of the template than the chosen one. */
-bool hn_export_is_stale(const struct hn_export *export, size_t config);
 /* "HONE_MATMUL" for "matmul"; "MY_MM" for a given "my_mm". Free it. */
 char *hn_export_identifier(const char *kernel, const char *prefix, bool upper);
-/* Entries and options of a result's configuration, without the template's text. Finish it. */
-enum hn_status hn_export_make_source(const struct hn_export *export, const struct hn_tuned *tuned,
-                                     struct hn_source *source, struct hn_error *err);
 /* Appends what is lost by the rule of a family, as a sentence; nothing where there is none, or that is not known. */
 void hn_export_append_loss(const struct hn_export *export, struct hn_text *text);
-/* Appends "2026-11-21" for seconds since the epoch. */
-void hn_export_append_date(struct hn_text *text, double time);
 
-/* The machine code of an export: an image for each configuration and architecture. */
-struct hn_export_image {
-    size_t config;
-    char architecture[16]; /* "sm_90", "sm_90a" */
-    int capability;
-    struct hn_image image; /* with its entries */
+enum hn_export_kind { HN_EXPORT_HEADER, HN_EXPORT_JSON, HN_EXPORT_SOURCE, HN_EXPORT_CUBIN, HN_EXPORT_CUBIN_HEADER };
+
+/* A format, by its kind. Each appends the whole file; what it has appended when it fails does not count. */
+struct hn_export_format {
+    const char *name;
+    enum hn_status (*write)(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
+    bool takes_defaults; /* the default point of a config has a place in it, which is no result */
+    bool has_all;        /* it chooses among all results in C */
 };
+extern const struct hn_export_format hn_export_formats[];
 
-struct hn_export_images {
-    struct hn_export_image *items; /* by configuration, then in the order of the architectures */
-    size_t count;
-};
-
-struct hn_export_images_request {
-    const char *architectures; /* "sm_80,sm_90"; NULL: those that were tuned */
-    int jobs;                  /* compile workers; 0: as many as the machine allows */
-    double compile_timeout_s;
-    bool quiet;
-};
-
-/* Takes what the cache keeps (store may be NULL) and compiles the rest in worker processes. HN_EUSAGE: an architecture
- * that is not known; HN_ERUN: something does not compile. Finish it in any case. */
-enum hn_status hn_export_gather_images(struct hn_store *store, const struct hn_export *export,
-                                       const struct hn_export_images_request *request,
-                                       struct hn_export_images *images, struct hn_error *err);
-void hn_export_images_finish(struct hn_export_images *images);
-
-/* The formats. Each appends the whole file; what it has appended when it fails does not count. */
-enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *text,
-                                struct hn_error *err);
-enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *text,
-                              struct hn_error *err);
-enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *text,
-                                struct hn_error *err);
-/* One C file with the header, all images and what loads them. */
-enum hn_status hn_export_embedded(const struct hn_export *export, const struct hn_export_images *images,
-                                  struct hn_text *text, struct hn_error *err);
+enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
+enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
+enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
 
 #endif

@@ -264,21 +264,3 @@ const struct hn_export_part hn_export_driver_parts[] = {
     {"attributes", .count = count_attributes},
     {0},
 };
-
-enum hn_status hn_export_embedded(const struct hn_export *export,
-                                  const struct hn_export_images *images, struct hn_text *text,
-                                  struct hn_error *err)
-{
-    struct hn_export with_images = *export;
-    with_images.images = images;
-    enum hn_status status = hn_export_need_plan(export, err);
-    if (status == HN_OK && export->plan->pipeline != NULL)
-        return hn_fail(
-            err, HN_ECONFIG,
-            "the pipeline of '%s' spans host and device, which a header does not launch; "
-            "export the header alone, source or cubin",
-            export->kernel);
-    hn_error_init(err);
-    hn_export_write(&with_images, hn_export_embedded_skeleton, text, err);
-    return err->status;
-}

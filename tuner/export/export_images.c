@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/run.h"
 #include "runtime/device/device.h"
 #include "runtime/process/process.h"
 #include "tuner/export/export_parts.h"
@@ -54,9 +55,10 @@ static void choose_architectures(const struct hn_export *export, const char *lis
 }
 
 /* Whether the cache keeps the machine code of that configuration for that architecture. */
-static bool read_image(struct hn_store *store, const struct hn_export *export,
-                       struct hn_export_image *item, struct hn_error *err)
+static bool read_image(const struct hn_export *export, struct hn_export_image *item,
+                       struct hn_error *err)
 {
+    struct hn_store *store = export->store;
     for (size_t i = 0; store != NULL && i < export->result_count && !hn_failed(err); i++) {
         const struct hn_tuned *tuned = export->results[i];
         char *entries = NULL;
@@ -139,20 +141,36 @@ static void wait_for(struct hn_compile_pool *pool, const struct hn_export *expor
     }
 }
 
-enum hn_status hn_export_gather_images(struct hn_store *store, const struct hn_export *export,
-                                       const struct hn_export_images_request *request,
-                                       struct hn_export_images *images, struct hn_error *err)
+static void compile(const struct hn_export *export, struct hn_export_images *images,
+                    struct hn_error *err)
 {
-    struct architectures architectures = {.count = 0};
-    struct hn_compile_pool *pool = NULL;
-    *images = (struct hn_export_images){.items = NULL};
-    if (hn_export_need_plan(export, err) != HN_OK)
-        return err->status;
-    hn_error_init(err);
-    architectures.specific = export->plan->arch_specific;
-    choose_architectures(export, request->architectures, &architectures, err);
-    size_t most = export->count * architectures.count, compiles = 0;
-    bool *missing = hn_need(most, sizeof *missing);
+    const struct hn_export_compiling *how = &export->compiling;
+    size_t missing = 0;
+    for (size_t i = 0; i < images->count; i++)
+        missing += images->items[i].missing;
+    if (hn_failed(err) || missing == 0)
+        return;
+    if (!how->quiet)
+        fprintf(stderr, "compiling %zu of %zu images\n", missing, images->count);
+    struct hn_template template = make_template(export, err);
+    struct hn_compile_pool *pool =
+        hn_compile_pool_create(how->jobs > 0 ? how->jobs : hn_machine_jobs(), how->timeout_s);
+    for (size_t i = 0; i < images->count; i++)
+        if (images->items[i].missing)
+            submit(pool, export, &template, images, i, err);
+    wait_for(pool, export, images, err);
+    hn_compile_pool_destroy(pool);
+    free(template.includes);
+}
+
+/* Takes what the cache keeps, and compiles the rest in worker processes. HN_EUSAGE: an architecture
+ * that is not known; HN_ERUN: something does not compile. */
+static void gather(const struct hn_export *export, struct hn_export_images *images,
+                   struct hn_error *err)
+{
+    struct architectures architectures = {.specific = export->plan->arch_specific};
+    choose_architectures(export, export->compiling.architectures, &architectures, err);
+    size_t most = export->count * architectures.count;
     images->items = hn_need(most, sizeof *images->items);
     for (size_t i = 0; i < most && !hn_failed(err); i++) {
         struct hn_export_image *item = &images->items[images->count++];
@@ -161,30 +179,57 @@ enum hn_status hn_export_gather_images(struct hn_store *store, const struct hn_e
         item->config = i / architectures.count;
         item->capability = architectures.capabilities[architecture];
         memcpy(item->architecture, architectures.names[architecture], sizeof item->architecture);
-        missing[i] = !read_image(store, export, item, err);
-        compiles += missing[i];
+        item->missing = !read_image(export, item, err);
     }
-    if (!hn_failed(err) && compiles > 0) {
-        if (!request->quiet)
-            fprintf(stderr, "compiling %zu of %zu images\n", compiles, images->count);
-        struct hn_template template = make_template(export, err);
-        pool = hn_compile_pool_create(request->jobs > 0 ? request->jobs : hn_machine_jobs(),
-                                      request->compile_timeout_s);
-        for (size_t i = 0; i < images->count; i++)
-            if (missing[i])
-                submit(pool, export, &template, images, i, err);
-        wait_for(pool, export, images, err);
-        hn_compile_pool_destroy(pool);
-        free(template.includes);
-    }
-    free(missing);
+    compile(export, images, err);
+}
+
+enum hn_status hn_export_cubin_header(const struct hn_export *export, struct hn_text *text,
+                                      struct hn_error *err)
+{
+    struct hn_export_images images = {.count = 0};
+    struct hn_export with_images = *export;
+    if (export->untuned && export->compiling.architectures == NULL)
+        return hn_fail(
+            err, HN_EUSAGE,
+            "--defaults: nothing was tuned, so no architecture is known; name it with --arch");
+    if (hn_export_need_plan(export, err) != HN_OK)
+        return err->status;
+    if (export->plan->pipeline != NULL)
+        return hn_fail(
+            err, HN_ECONFIG,
+            "the pipeline of '%s' spans host and device, which a header does not launch; "
+            "export the header alone, source or cubin",
+            export->kernel);
+    hn_interrupt_install();
+    hn_error_init(err);
+    gather(export, &images, err);
+    with_images.images = &images;
+    hn_export_write(&with_images, hn_export_embedded_skeleton, text, err);
+    for (size_t i = 0; i < images.count; i++)
+        hn_image_finish(&images.items[i].image);
+    free(images.items);
     return err->status;
 }
 
-void hn_export_images_finish(struct hn_export_images *images)
+enum hn_status hn_export_cubin(const struct hn_export *export, struct hn_text *text,
+                               struct hn_error *err)
 {
-    for (size_t i = 0; i < images->count; i++)
-        hn_image_finish(&images->items[i].image);
-    free(images->items);
-    *images = (struct hn_export_images){.items = NULL};
+    const struct hn_tuned *tuned = export->configs[0];
+    void *cubin = NULL;
+    char *entry = NULL;
+    size_t size = 0;
+    if (export->store == NULL)
+        return hn_fail(
+            err, HN_EUSAGE,
+            "a recording has no machine code; export from a cache without --recorded, or "
+            "--format=cubin-header, which compiles it");
+    if (hn_store_get_image(export->store, &tuned->identity, &tuned->version, &tuned->best.point,
+                           &cubin, &size, &entry, err) != HN_OK)
+        return err->status;
+    hn_text_append_bytes(text, cubin, size);
+    fprintf(stderr, "hone: cubin for sm_%d, entry %s\n", tuned->identity.device.capability, entry);
+    free(entry);
+    free(cubin);
+    return HN_OK;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "base/memory.h"
 #include "cache/record/record_json.h"
-#include "tuner/export/export.h"
+#include "tuner/export/export_parts.h"
 
 /* The results for other programs. The version is raised when a field changes its meaning. */
 enum { EXPORT_VERSION = 1 };

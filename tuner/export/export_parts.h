@@ -43,6 +43,33 @@ void hn_export_drop_incompatible(struct hn_export *export, struct hn_error *err)
 /* Whether the plan has all names of a result, whose words it learns; without a plan: those of the first. */
 bool hn_export_is_compatible(const struct hn_export *export, const struct hn_tuned *result, struct hn_error *err);
 
+/* HN_ENOTFOUND when the cache keeps no plan (results that were imported). */
+enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_error *err);
+/* Entries and options of a result's configuration, without the template's text. Finish it. */
+enum hn_status hn_export_make_source(const struct hn_export *export, const struct hn_tuned *tuned,
+                                     struct hn_source *source, struct hn_error *err);
+/* A configuration is stale, or was tuned from another version of the template than the chosen one. */
+bool hn_export_is_stale(const struct hn_export *export, size_t config);
+
+/* The machine code of an export: an image for each configuration and architecture. */
+struct hn_export_image {
+    size_t config;
+    char architecture[16]; /* "sm_90", "sm_90a" */
+    int capability;
+    struct hn_image image; /* with its entries */
+    bool missing;          /* the cache does not keep it */
+};
+
+struct hn_export_images {
+    struct hn_export_image *items; /* by configuration, then in the order of the architectures */
+    size_t count;
+};
+
+/* The formats with machine code. */
+enum hn_status hn_export_cubin(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
+/* One C file with the header, all images and what loads them. */
+enum hn_status hn_export_cubin_header(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
+
 /* Types of arguments may be those of a configuration's problem: makes its plan, once they are numbered. HN_ENOTFOUND: nothing says
  * which. */
 void hn_export_make_types(struct hn_export *export, struct hn_error *err);
@@ -111,6 +138,8 @@ void hn_export_append_wrapped(struct hn_text *text, const char *line_break, cons
     __attribute__((format(printf, 3, 4)));
 /* Appends text for the inside of a comment, each line behind `start`: names and paths could hold the marks of one. */
 void hn_export_append_comment(struct hn_text *text, const char *start, const char *string);
+/* Appends "2026-11-21" for seconds since the epoch. */
+void hn_export_append_date(struct hn_text *text, double time);
 /* A string as a C literal (NULL: as NULL), and a time with a point or an exponent. */
 void hn_export_append_literal(struct hn_text *text, const char *string);
 void hn_export_append_time(struct hn_text *text, double time_us);

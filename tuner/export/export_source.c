@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/compile/code_scan.h"
 #include "runtime/compile/source.h"
 #include "tuner/export/export_parts.h"
 
@@ -31,32 +32,10 @@ const char *hn_export_template(const struct hn_export *export, struct hn_error *
     return text;
 }
 
-/* The name between the quotes of an #include line, or NULL. */
-static const char *quoted_include(const char *line, size_t *length)
-{
-    line += strspn(line, " \t");
-    if (*line++ != '#')
-        return NULL;
-    line += strspn(line, " \t");
-    if (strncmp(line, "include", strlen("include")) != 0)
-        return NULL;
-    line += strlen("include");
-    line += strspn(line, " \t");
-    if (*line++ != '"')
-        return NULL;
-    *length = strcspn(line, "\"\n");
-    return line[*length] == '"' ? line : NULL;
-}
-
 static bool has_pragma_once(const char *text)
 {
     const char *pragma = strstr(text, "#pragma once");
     return pragma != NULL && (pragma == text || pragma[-1] == '\n');
-}
-
-static bool is_pragma_once(const char *line)
-{
-    return strncmp(line, "#pragma once", strlen("#pragma once")) == 0;
 }
 
 /* A copy of text with its quoted includes in place: one file that compiles by itself. Guards of the
@@ -65,15 +44,18 @@ static bool is_pragma_once(const char *line)
 static void append_inlined(const struct hn_export *export, const char *text, int depth,
                            struct hn_text *out)
 {
+    struct hn_include_scan scan = {.next = text};
+    struct hn_include include;
+    bool more = depth < INCLUDE_DEPTH && hn_include_next(&scan, &include);
     while (*text != '\0') {
-        size_t line = strcspn(text, "\n");
-        size_t length;
-        const char *name = depth < INCLUDE_DEPTH ? quoted_include(text, &length) : NULL;
-        const char *included = name == NULL ? NULL : find_file(&export->stored, name, length);
-        if (included == NULL) {
-            if (depth == 0 || !is_pragma_once(text))
-                hn_text_append_bytes(out, text, line);
-        } else {
+        const char *end = text + strcspn(text, "\n"), *included = NULL;
+        bool is_pragma_once = strncmp(text, "#pragma once", strlen("#pragma once")) == 0;
+        if (more && include.name < end) {
+            if (include.quoted)
+                included = find_file(&export->stored, include.name, include.length);
+            more = hn_include_next(&scan, &include);
+        }
+        if (included != NULL) {
             bool once = has_pragma_once(included);
             struct hn_hash hash = hn_hash_string(included);
             if (once)
@@ -81,9 +63,11 @@ static void append_inlined(const struct hn_export *export, const char *text, int
                                hash.hex, export->upper, hash.hex);
             append_inlined(export, included, depth + 1, out);
             hn_text_append(out, once ? "\n#endif\n" : "");
+        } else if (depth == 0 || !is_pragma_once) {
+            hn_text_append_bytes(out, text, (size_t)(end - text));
         }
         hn_text_append(out, "\n");
-        text += line + (text[line] == '\n');
+        text = end + (*end == '\n');
     }
 }
 
