@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/commands/tune_spread.h"
-#include "base/memory.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/run.h"
 #include "runtime/device/device.h"
 #include "tuner/commands/open_cache.h"
@@ -14,6 +13,13 @@
 
 /* Hosts that are not there by then are not waited for where all that is known is tuned. */
 static const double hosts_wait_ms = 10e3;
+
+/* So long does a card wait for those before it, so that the first of the list leads, and not
+ * whoever was quickest. */
+static const double order_ms = 1000;
+static const int sleep_limit_ms = 200;
+/* A search has so many compilations under way at first. */
+static const uint64_t first_compilations = 16;
 
 enum { MODELS_MOST = 16 };
 
@@ -33,56 +39,195 @@ struct model {
     size_t begin;       /* the problem that it starts with: what others find out there leads it */
 };
 
+/* What becomes of a card. */
+struct place {
+    enum { CARD_NEW, CARD_OPENING, CARD_IDLE, CARD_AT_WORK, CARD_OUT } state;
+    double known_ms;
+};
+
 /* A search under way. */
 struct running {
     struct spread *spread;
     struct model *model;
     size_t problem;
-    struct hn_workers *crew;
+    struct hn_workers *share;
     struct hn_tune_search search;
     char label[160];
     char place[160];
     pthread_t thread;
-    atomic_bool ended;
-    enum hn_status status;
+    bool ended;
     struct hn_error err;
     struct running *next;
 };
 
+/* All of it is under the workers' lock. */
 struct spread {
     struct hn_tune_spread *given;
-    struct hn_crews *crews;
+    struct hn_workers *workers;
+    struct place places[HN_CARDS_MOST]; /* of the workers' cards */
+    char refusal[900];                  /* why the last card that is of no use is none */
     size_t problem_count;
     struct model models[MODELS_MOST];
     size_t model_count;
     struct running *running;
     size_t running_count;
-    bool told;             /* that there are several */
-    bool follows;          /* something stands on stdout */
-    enum hn_status status; /* the first failure: nothing more is begun */
-    struct hn_error err;
+    bool told;           /* that there are several */
+    bool follows;        /* something stands on stdout */
+    struct hn_error err; /* the first failure: nothing more is begun */
 };
 
 static void *run_search(void *pointer)
 {
     struct running *running = pointer;
     struct hn_tune_search *search = &running->search;
-    running->err.message[0] = '\0';
-    running->status =
-        hn_cache_open_again(search->options, search->server, &search->store, &running->err);
-    if (running->status == HN_OK) {
-        running->status = hn_tune_search_run(search, &running->err);
-        struct hn_error ignored;
-        enum hn_status kept =
-            hn_tune_report_loss(search, running->status == HN_OK ? &running->err : &ignored);
-        running->status = running->status == HN_OK ? kept : running->status;
+    struct hn_error *err = &running->err, ignored;
+    hn_error_init(err);
+    enum hn_status status =
+        hn_cache_open_again(search->options, search->server, &search->store, err);
+    if (status == HN_OK) {
+        status = hn_tune_search_run(search, err);
+        enum hn_status kept = hn_tune_report_loss(search, status == HN_OK ? err : &ignored);
+        status = status == HN_OK ? kept : status;
         hn_store_close(search->store);
     }
-    hn_crew_leave(running->crew);
-    atomic_store(&running->ended, true);
-    hn_crews_wake(running->spread->crews);
+    err->status = status;
+    hn_workers_lock(running->share);
+    hn_workers_end_share(running->share);
+    running->ended = true;
+    hn_workers_unlock(running->share);
     return NULL;
 }
+
+/* --- cards ------------------------------------------------------------------------------------ */
+
+static void refuse(struct spread *spread, size_t i, const char *reason)
+{
+    snprintf(spread->refusal, sizeof spread->refusal, "%.899s", reason);
+    hn_card_refuse(spread->workers->cards[i], reason);
+    spread->workers->cards[i]->away = true;
+    spread->places[i].state = CARD_OUT;
+}
+
+static bool is_lost(const struct hn_card *card, struct hn_host_view *view)
+{
+    hn_host_look(card->host, view);
+    return view->state == HN_HOST_OUT;
+}
+
+static void open_card(struct spread *spread, size_t i, struct hn_error *err)
+{
+    struct hn_card *card = spread->workers->cards[i];
+    struct hn_host_view view;
+    char reason[sizeof spread->refusal];
+    if (is_lost(card, &view)) {
+        snprintf(reason, sizeof reason, "the GPU's host %s is left out: %s", view.name,
+                 view.reason);
+        refuse(spread, i, reason);
+    } else if (hn_gpu_client_reachable(card->gpu) && hn_card_is_none(card)) {
+        snprintf(reason, sizeof reason, "host %s has no GPU", view.name);
+        refuse(spread, i, reason);
+    } else if (hn_gpu_client_reachable(card->gpu)) {
+        spread->places[i].state = CARD_OPENING;
+        hn_card_open(card, err);
+    }
+}
+
+/* The same card as another, by another name; NULL: it is none. */
+static const struct hn_card *find_twin(const struct spread *spread, const struct hn_card *card)
+{
+    for (size_t i = 0; i < spread->workers->card_count; i++) {
+        const struct hn_card *other = spread->workers->cards[i];
+        if (other != card && other->known && spread->places[i].state != CARD_OUT &&
+            strcmp(other->device.uuid, card->device.uuid) == 0)
+            return other;
+    }
+    return NULL;
+}
+
+static void take_opened(struct spread *spread, size_t i)
+{
+    struct hn_card *card = spread->workers->cards[i];
+    struct hn_gpu_result result;
+    struct hn_error err;
+    char reason[200];
+    if (hn_gpu_client_process(card->gpu, &result, &err) == HN_OK) {
+        if (result.end == HN_GPU_NOTHING)
+            return;
+        hn_card_take_opened(card, &result, &err);
+    }
+    const struct hn_card *twin = hn_failed(&err) ? NULL : find_twin(spread, card);
+    spread->places[i] = (struct place){.state = CARD_IDLE, .known_ms = hn_now_ms()};
+    card->away = true;
+    if (hn_failed(&err))
+        refuse(spread, i, err.message);
+    if (twin == NULL)
+        return;
+    snprintf(reason, sizeof reason, "it is named twice: it is a card of host %.63s too",
+             twin->host_name);
+    refuse(spread, i, reason);
+}
+
+static void move_cards(struct spread *spread, struct hn_error *err)
+{
+    struct hn_workers *workers = spread->workers;
+    struct hn_host_view view;
+    char nvrtc[16];
+    hn_workers_find_cards(workers);
+    /* They load NVRTC while the driver comes up, and say which it is, which searches wait for. */
+    if (spread->running == NULL || !hn_compile_pool_nvrtc(workers->pool, nvrtc))
+        hn_compile_pool_start(workers->pool, first_compilations, err);
+    if (!hn_failed(err))
+        hn_compile_pool_process(workers->pool, err);
+    for (size_t i = 0; !hn_failed(err) && i < workers->card_count; i++) {
+        struct place *place = &spread->places[i];
+        if (place->state == CARD_NEW)
+            open_card(spread, i, err);
+        else if (place->state == CARD_OPENING)
+            take_opened(spread, i);
+        else if (place->state == CARD_IDLE && is_lost(workers->cards[i], &view))
+            place->state = CARD_OUT;
+    }
+}
+
+/* Whether a card can be used now; the first of the list comes first. */
+static bool is_idle(const struct spread *spread, size_t i)
+{
+    const struct place *place = &spread->places[i];
+    if (place->state != CARD_IDLE || !hn_gpu_client_reachable(spread->workers->cards[i]->gpu))
+        return false;
+    bool early = hn_now_ms() - place->known_ms < order_ms;
+    for (size_t n = 0; early && n < i; n++)
+        if (spread->places[n].state == CARD_NEW || spread->places[n].state == CARD_OPENING)
+            return false;
+    return true;
+}
+
+/* Whether a card is, or may come to be, in one of these states. */
+static bool has_card(const struct spread *spread, int a, int b)
+{
+    for (size_t i = 0; i < spread->workers->card_count; i++)
+        if ((int)spread->places[i].state == a || (int)spread->places[i].state == b)
+            return true;
+    return false;
+}
+
+static void give_card(struct spread *spread, struct running *running, size_t i)
+{
+    spread->places[i].state = CARD_AT_WORK;
+    if (running->share->lead != spread->workers->cards[i])
+        hn_workers_give(running->share, spread->workers->cards[i]);
+}
+
+static void take_cards_back(struct spread *spread, const struct hn_workers *share)
+{
+    for (size_t n = 0; n < share->card_count; n++)
+        for (size_t i = 0; i < spread->workers->card_count; i++)
+            if (spread->workers->cards[i] == share->cards[n])
+                spread->places[i].state =
+                    share->cards[n]->refusal[0] == '\0' ? CARD_IDLE : CARD_OUT;
+}
+
+/* --- searches --------------------------------------------------------------------------------- */
 
 static void describe(const struct spread *spread, const struct hn_card *card,
                      struct running *running)
@@ -104,22 +249,18 @@ static void tell_several(struct spread *spread)
     if (spread->told || spread->running_count < 2 || search->options->quiet)
         return;
     spread->told = true;
+    /* Who prints may ask the workers something. */
+    hn_workers_unlock(spread->workers);
     hn_progress_board_hold(search->board);
     fprintf(stderr, "problems are searched side by side, each on GPUs of its own\n");
     hn_progress_board_release(search->board);
+    hn_workers_lock(spread->workers);
 }
 
-static void add_running(struct spread *spread, struct running *running)
+static void start_search(struct spread *spread, struct model *model, size_t problem, size_t i,
+                         struct hn_error *err)
 {
-    running->next = spread->running;
-    spread->running = running;
-    spread->running_count++;
-    tell_several(spread);
-}
-
-static enum hn_status start_search(struct spread *spread, struct model *model, size_t problem,
-                                   struct hn_card *card, struct hn_error *err)
-{
+    struct hn_card *card = spread->workers->cards[i];
     struct item *item = &model->items[problem];
     struct running *running = hn_need(1, sizeof *running);
     if (item->started_ms <= 0)
@@ -138,54 +279,55 @@ static enum hn_status start_search(struct spread *spread, struct model *model, s
     running->search.place = running->place;
     running->search.follows = &spread->follows;
     running->search.names_device = spread->model_count > 1 || running->label[0] == '\0';
-    enum hn_status status = hn_crew_start(spread->crews, card, &running->crew, err);
-    if (status != HN_OK) {
+    if (hn_workers_share(spread->workers, card, &running->share, err) != HN_OK) {
         free(running);
-        return status;
+        return;
     }
-    running->search.workers = running->crew;
-    item->progress = RUNNING;
-    add_running(spread, running);
+    give_card(spread, running, i);
+    running->search.workers = running->share;
     int failure = hn_thread_start(&running->thread, run_search, running);
-    if (failure == 0)
-        return HN_OK;
-    /* As if it had run: there is nothing to join. */
-    running->thread = pthread_self();
-    running->status =
-        hn_fail(&running->err, HN_ERUN, "a thread can not be started: %s", strerror(failure));
-    atomic_store(&running->ended, true);
-    return HN_OK;
+    if (failure != 0) {
+        hn_fail(err, HN_ERUN, "a thread can not be started: %s", strerror(failure));
+        hn_workers_destroy(running->share);
+        free(running);
+        return;
+    }
+    item->progress = RUNNING;
+    running->next = spread->running;
+    spread->running = running;
+    spread->running_count++;
+    tell_several(spread);
 }
 
-static void note_failure(struct spread *spread, enum hn_status status, const struct hn_error *err)
+static void note_failure(struct spread *spread, const struct hn_error *err)
 {
-    if (spread->status != HN_OK || status == HN_OK)
-        return;
-    spread->status = status;
-    spread->err = *err;
+    if (!hn_failed(&spread->err) && hn_failed(err))
+        spread->err = *err;
 }
 
 static void end_search(struct spread *spread, struct running *running)
 {
     struct item *item = &running->model->items[running->problem];
     struct hn_tune_search *search = &running->search;
-    bool lost = false;
-    if (!pthread_equal(running->thread, pthread_self()))
-        pthread_join(running->thread, NULL);
-    hn_crew_end(spread->crews, running->crew, &lost);
+    struct hn_workers *share = running->share;
+    struct hn_host_view view;
+    pthread_join(running->thread, NULL);
+    bool lost = is_lost(share->lead, &view) || share->lead->refusal[0] != '\0';
+    take_cards_back(spread, share);
+    hn_workers_destroy(share);
     /* Another card takes it up where it was left. */
-    if (running->status != HN_OK && running->status != HN_EINTERRUPTED && lost &&
-        hn_crews_remain(spread->crews)) {
+    if (running->err.status != HN_OK && running->err.status != HN_EINTERRUPTED && lost &&
+        has_card(spread, CARD_IDLE, CARD_AT_WORK)) {
         item->progress = WAITING;
         json_decref(search->json);
-    } else if (running->status == HN_OK && search->later) {
+    } else if (running->err.status == HN_OK && search->later) {
         *item = (struct item){.progress = WAITING, .later = true};
     } else {
         item->progress = DONE;
         item->json = search->json;
         spread->given->found = spread->given->found && search->found;
         spread->given->cut = spread->given->cut || search->cut;
-        note_failure(spread, running->status, &running->err);
+        note_failure(spread, &running->err);
     }
     free(running);
     spread->running_count--;
@@ -196,7 +338,7 @@ static void end_searches(struct spread *spread)
     struct running **at = &spread->running;
     while (*at != NULL) {
         struct running *running = *at;
-        if (!atomic_load(&running->ended)) {
+        if (!running->ended) {
             at = &running->next;
             continue;
         }
@@ -235,8 +377,9 @@ static struct model *add_model(struct spread *spread, const struct hn_card *card
 }
 
 /* The model of a card; NULL: the card is refused. */
-static struct model *find_model(struct spread *spread, const struct hn_card *card)
+static struct model *find_model(struct spread *spread, size_t at)
 {
+    const struct hn_card *card = spread->workers->cards[at];
     const char *reason = NULL;
     char text[400];
     for (size_t i = 0; reason == NULL && i < spread->model_count; i++) {
@@ -255,7 +398,7 @@ static struct model *find_model(struct spread *spread, const struct hn_card *car
         reason = "there are too many models of GPU for one tune";
     if (reason == NULL)
         return add_model(spread, card);
-    hn_crews_refuse(spread->crews, card, reason);
+    refuse(spread, at, reason);
     return NULL;
 }
 
@@ -280,33 +423,25 @@ static struct running *find_smallest(const struct spread *spread, const struct m
 {
     struct running *smallest = NULL;
     for (struct running *running = spread->running; running != NULL; running = running->next)
-        if (running->model == model && !atomic_load(&running->ended) &&
-            (smallest == NULL || hn_crew_size(running->crew) < hn_crew_size(smallest->crew)))
+        if (running->model == model && !running->ended &&
+            (smallest == NULL || running->share->card_count < smallest->share->card_count))
             smallest = running;
     return smallest;
 }
 
-static enum hn_status use_card(struct spread *spread, struct hn_card *card, struct hn_error *err)
+static void use_cards(struct spread *spread, struct hn_error *err)
 {
-    struct model *model = find_model(spread, card);
-    size_t problem = model != NULL ? next_problem(spread, model) : spread->problem_count;
-    if (problem < spread->problem_count)
-        return start_search(spread, model, problem, card, err);
-    struct running *smallest = model != NULL ? find_smallest(spread, model) : NULL;
-    if (smallest != NULL)
-        hn_crew_join(spread->crews, smallest->crew, card);
-    return HN_OK;
-}
-
-static enum hn_status use_cards(struct spread *spread, struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < hn_crews_card_count(spread->crews); i++) {
-        struct hn_card *card = hn_crews_idle(spread->crews, i);
-        if (card != NULL)
-            status = use_card(spread, card, err);
+    for (size_t i = 0; !hn_failed(err) && i < spread->workers->card_count; i++) {
+        struct model *model = is_idle(spread, i) ? find_model(spread, i) : NULL;
+        if (model == NULL)
+            continue;
+        size_t problem = next_problem(spread, model);
+        struct running *smallest = find_smallest(spread, model);
+        if (problem < spread->problem_count)
+            start_search(spread, model, problem, i, err);
+        else if (smallest != NULL)
+            give_card(spread, smallest, i);
     }
-    return status;
 }
 
 static bool is_all_done(const struct spread *spread)
@@ -320,55 +455,53 @@ static bool is_all_done(const struct spread *spread)
 /* Whether there is nothing to be waited for. */
 static bool is_over(struct spread *spread)
 {
-    if (spread->running != NULL)
-        return false;
-    if (spread->status != HN_OK)
-        return true;
-    bool more = hn_crews_may_come(spread->crews);
+    if (spread->running != NULL || hn_failed(&spread->err))
+        return spread->running == NULL;
+    bool more = has_card(spread, CARD_NEW, CARD_OPENING);
     if (is_all_done(spread))
         return !more || hn_now_ms() - spread->given->started_ms > hosts_wait_ms;
-    if (more || hn_crews_remain(spread->crews))
+    if (more || has_card(spread, CARD_IDLE, CARD_AT_WORK))
         return false;
-    spread->status = hn_fail(&spread->err, HN_ERUN, "%s", hn_crews_refusal(spread->crews));
+    hn_fail(&spread->err, HN_ERUN, "%s", spread->refusal);
     return true;
 }
 
 static void run_all(struct spread *spread)
 {
-    struct hn_error err = {.message = ""};
     while (!is_over(spread)) {
-        note_failure(spread, hn_crews_move(spread->crews, &err), &err);
+        struct hn_error err;
+        hn_error_init(&err);
+        move_cards(spread, &err);
         end_searches(spread);
-        if (hn_interrupted() != 0)
-            note_failure(spread, hn_tune_interrupted(&err), &err);
-        if (spread->status == HN_OK)
-            note_failure(spread, use_cards(spread, &err), &err);
-        hn_crews_sleep(spread->crews);
+        if (!hn_failed(&err) && hn_interrupted() != 0)
+            hn_tune_interrupted(&err);
+        if (!hn_failed(&spread->err))
+            use_cards(spread, &err);
+        note_failure(spread, &err);
+        bool news = hn_workers_sleep(spread->workers, sleep_limit_ms);
+        for (struct running *running = spread->running; news && running != NULL;
+             running = running->next)
+            hn_event_signal(running->share->wakeup);
     }
-}
-
-static void finish(struct spread *spread, json_t *results)
-{
-    for (size_t i = 0; i < spread->model_count; i++) {
-        for (size_t n = 0; n < spread->problem_count; n++)
-            if (spread->models[i].items[n].json != NULL)
-                json_array_append_new(results, spread->models[i].items[n].json);
-        free(spread->models[i].items);
-    }
-    hn_crews_destroy(spread->crews);
 }
 
 enum hn_status hn_tune_spread_run(struct hn_tune_spread *given, json_t *results,
                                   struct hn_error *err)
 {
-    struct spread spread = {.given = given, .problem_count = given->search->config->problem_count};
+    struct spread spread = {.given = given,
+                            .workers = given->search->workers,
+                            .problem_count = given->search->config->problem_count};
     given->found = true;
-    enum hn_status status = hn_crews_create(given->search->workers, &spread.crews, err);
-    if (status != HN_OK)
-        return status;
+    hn_error_init(&spread.err);
+    hn_workers_lock(spread.workers);
     run_all(&spread);
-    finish(&spread, results);
-    if (spread.status != HN_OK)
-        *err = spread.err;
-    return spread.status;
+    hn_workers_unlock(spread.workers);
+    for (size_t i = 0; i < spread.model_count; i++) {
+        for (size_t n = 0; n < spread.problem_count; n++)
+            if (spread.models[i].items[n].json != NULL)
+                json_array_append_new(results, spread.models[i].items[n].json);
+        free(spread.models[i].items);
+    }
+    *err = spread.err;
+    return err->status;
 }

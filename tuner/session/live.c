@@ -48,7 +48,13 @@ static void want_point(struct hn_live *live, uint64_t ticket, const struct hn_bi
                        enum hn_rank rank, double patience_ms, struct hn_error *err)
 {
     struct hn_source source;
-    if (hn_failed(err) || hn_task_source(live->base.task, point, &source, err) != HN_OK)
+    if (hn_failed(err))
+        return;
+    /* What takes long of it needs no worker. */
+    hn_workers_unlock(live->workers);
+    hn_task_source(live->base.task, point, &source, err);
+    hn_workers_lock(live->workers);
+    if (hn_failed(err))
         return;
     hn_compile_pool_ask(live->pool, ticket, &source, live->architecture, rank,
                         weight_of(live, point), patience_ms, err);
@@ -327,12 +333,14 @@ static void start_something(struct hn_backend *backend, const struct hn_start *s
                             struct hn_error *err)
 {
     struct hn_live *live = live_of(backend);
+    hn_workers_lock(live->workers);
     if (start->request != NULL) {
         evaluate(live, start, err);
-        return;
+    } else {
+        hn_compile_pool_set(live->pool, HN_COMPILE_KEEPS_SHARED, !backend->unshared);
+        want_point(live, start->ticket, start->point, HN_RANK_ASKED, start->patience_ms, err);
     }
-    hn_compile_pool_set(live->pool, HN_COMPILE_KEEPS_SHARED, !backend->unshared);
-    want_point(live, start->ticket, start->point, HN_RANK_ASKED, start->patience_ms, err);
+    hn_workers_unlock(live->workers);
 }
 
 static void complete(struct hn_backend *backend, const struct hn_bindings *point,
@@ -385,8 +393,11 @@ void hn_live_sleep(struct hn_live *live, struct hn_error *err)
     if (hn_interrupt_check(err) == HN_OK && live->base.end_ms > 0 &&
         hn_now_ms() >= live->base.end_ms)
         hn_fail(err, HN_EINTERRUPTED, "%s", "");
-    if (!hn_failed(err) && live->base.meanwhile != NULL)
+    if (!hn_failed(err) && live->base.meanwhile != NULL) {
+        hn_workers_unlock(live->workers);
         live->base.meanwhile(live->base.owner, err);
+        hn_workers_lock(live->workers);
+    }
     start_ahead(live, err);
     process_compilations(live, err);
     hn_live_cards_move(live, err);
@@ -401,16 +412,21 @@ static void next_event(struct hn_backend *backend, int timeout_ms, struct hn_bac
 {
     struct hn_live *live = live_of(backend);
     *event = (struct hn_backend_event){.kind = HN_EVENT_NONE};
+    hn_workers_lock(live->workers);
     process(live, event, err);
-    if (hn_failed(err) || event->kind != HN_EVENT_NONE || timeout_ms == 0)
-        return;
-    sleep_on_workers(live, timeout_ms);
-    process(live, event, err);
+    if (!hn_failed(err) && event->kind == HN_EVENT_NONE && timeout_ms != 0) {
+        sleep_on_workers(live, timeout_ms);
+        process(live, event, err);
+    }
+    hn_workers_unlock(live->workers);
 }
 
 static void stop(struct hn_backend *backend)
 {
-    hn_compile_pool_forget(live_of(backend)->pool, HN_RANK_SETUP, true);
+    const struct hn_live *live = live_of(backend);
+    hn_workers_lock(live->workers);
+    hn_compile_pool_forget(live->pool, HN_RANK_SETUP, true);
+    hn_workers_unlock(live->workers);
 }
 
 /* --- the race --------------------------------------------------------------------------------- */
@@ -510,6 +526,7 @@ static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error 
     struct hn_live *live = live_of(backend);
     if (hn_failed(err))
         return;
+    hn_workers_lock(live->workers);
     switch (run->kind) {
     case HN_RUN_PREPARE:
         run->noise = hn_live_prepare(live, err);
@@ -529,6 +546,7 @@ static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error 
         run->gb_per_s = hn_live_copy_rate(live, run->bytes, err);
         break;
     }
+    hn_workers_unlock(live->workers);
 }
 
 /* --- how it does ------------------------------------------------------------------------------ */
@@ -536,6 +554,7 @@ static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error 
 static void look(const struct hn_backend *backend, uint64_t ticket, struct hn_backend_state *state)
 {
     struct hn_live *live = live_of(backend);
+    hn_workers_lock(live->workers);
     /* To choose from, where the order is free. */
     size_t wanted = (size_t)hn_compile_pool_jobs(live->pool) * (live->options.any_order ? 4 : 2);
     size_t unfinished = hn_compile_pool_unfinished(live->pool);
@@ -546,6 +565,7 @@ static void look(const struct hn_backend *backend, uint64_t ticket, struct hn_ba
     };
     if (ticket != UINT64_MAX)
         state->age_ms = hn_compile_pool_age_ms(live->pool, ticket, hn_now_ms());
+    hn_workers_unlock(live->workers);
 }
 
 static struct hn_health seen_health(const struct hn_workers *workers)
@@ -581,6 +601,7 @@ static void read_usage(const struct hn_live *live, struct hn_usage *usage)
 static void usage(const struct hn_backend *backend, struct hn_usage *usage)
 {
     struct hn_live *live = live_of(backend);
+    hn_workers_lock(live->workers);
     read_usage(live, usage);
     usage->card_count = hn_live_cards_usage(live);
     usage->cards = live->usages;
@@ -588,6 +609,7 @@ static void usage(const struct hn_backend *backend, struct hn_usage *usage)
     usage->compile_wall_s -= live->before.compile_wall_s;
     usage->gpu_busy_s -= live->before.gpu_busy_s;
     usage->working_s -= live->before.working_s;
+    hn_workers_unlock(live->workers);
 }
 
 /* --- opening and closing ---------------------------------------------------------------------- */
@@ -595,7 +617,7 @@ static void usage(const struct hn_backend *backend, struct hn_usage *usage)
 static void close_live(struct hn_backend *backend)
 {
     struct hn_live *live = live_of(backend);
-    hn_compile_pool_forget(live->pool, HN_RANK_SETUP, true);
+    stop(backend);
     hn_live_cards_finish(live);
     for (size_t i = 0; i < live->reference_count; i++)
         free(live->references[i]);
@@ -637,6 +659,7 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
 {
     char nvrtc[16];
     hn_error_init(err);
+    hn_workers_lock(workers);
     hn_workers_leave(workers);
     hn_compile_pool_set(workers->pool, HN_COMPILE_HEAVY_FIRST, false);
     struct hn_live *live = hn_need(1, sizeof *live);
@@ -659,6 +682,7 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
         check_ahead(live);
     }
     find_nvrtc(live, nvrtc, err);
+    hn_workers_unlock(workers);
     if (!hn_failed(err) && task->config->plan->compiler == HN_COMPILER_NVCC)
         hn_nvcc_version(nvrtc, err);
     if (err->status == HN_EINTERRUPTED && hn_interrupted() == 0) {

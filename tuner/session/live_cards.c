@@ -160,7 +160,7 @@ bool hn_live_succeed(struct hn_live *live, struct hn_error *err)
     bool by_card = !live->ends && card->host != NULL;
     if (!hn_failed(err))
         return false;
-    if (by_card && !is_lost(live->lead) && (has_heir(live) || live->workers->wakeup >= 0))
+    if (by_card && !is_lost(live->lead) && (has_heir(live) || live->workers->whole != NULL))
         snprintf(card->refusal, sizeof card->refusal, "%.390s", err->message);
     while (!live->ends && err->status != HN_EINTERRUPTED && is_lost(live->lead)) {
         struct hn_error reason;
@@ -391,6 +391,8 @@ static void take_result(struct hn_live *live, struct hn_live_card *card,
 
 static void begin(struct hn_live *live, struct hn_live_card *card, struct hn_error *err)
 {
+    struct hn_gpu_result result;
+    struct hn_error reason;
     if (!hn_gpu_client_reachable(card->card->gpu))
         return;
     card->card->refusal[0] = '\0';
@@ -403,6 +405,8 @@ static void begin(struct hn_live *live, struct hn_live_card *card, struct hn_err
         hn_card_open(card->card, err);
     } else if (live->prepared) {
         follow(live, card, err);
+    } else if (hn_gpu_client_process(card->card->gpu, &result, &reason) != HN_OK) {
+        give_up(live, card, reason.message);
     }
 }
 

@@ -406,6 +406,7 @@ enum hn_status hn_backend_live_roofs(struct hn_backend *backend, struct hn_roofs
                                .entry_count = hn_roofs_entry_count};
     bool answered;
     hn_error_init(err);
+    hn_workers_lock(live->workers);
     do {
         struct hn_image image;
         start(live, OWN_ROOFS, &source, err);
@@ -413,5 +414,6 @@ enum hn_status hn_backend_live_roofs(struct hn_backend *backend, struct hn_roofs
         answered = measure_roofs(live, &image, roofs, err);
         hn_image_finish(&image);
     } while (answered && hn_live_succeed(live, err));
+    hn_workers_unlock(live->workers);
     return err->status;
 }

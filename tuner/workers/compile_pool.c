@@ -1,31 +1,334 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/workers/compile_pool.h"
+#include "tuner/workers/compile_pool_part.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "runtime/compile/cubin.h"
 #include "runtime/compile/source.h"
-#include "tuner/workers/compile_pool_part.h"
+
+/* NVRTC is loaded then, which a cold file system may make slow. */
+static const double start_limit_ms = 60e3;
+/* Room for those of a host, which says how many it allows once it is up. */
+enum { HOST_WORKERS_MOST = 256 };
+
+/* A worker may be killed from outside while it starts; one that ends each time has a reason. */
+static const int start_failures_most = 3;
+
+/* A worker says at once who it is. */
+static const double mute_limit_ms = 15e3;
+
+/* NVRTC 13.0 keeps some KiB of every program: 4 for a kernel of one line. A worker is replaced
+ * after so many, which takes less than 1% of even their time. */
+static const int compiled_most = 1000;
 
 /* Of what the whole run depends on. */
 static const double setup_timeout_ms = 60e3;
 static const int sleep_limit_ms = 200;
 
-static void lock(const struct hn_compile_pool *pool)
+/* --- the workers ----------------------------------------------------------------------------- */
+
+static bool is_usable(const struct hn_compile_worker *worker)
 {
-    pthread_mutex_lock(&pool->workers->lock);
+    const struct hn_compile_host *host = worker->host;
+    return host == NULL || (host->view.state == HN_HOST_UP && worker->index < host->view.compile);
 }
 
-static void unlock(const struct hn_compile_pool *pool)
+/* The worker's job is no more its own. */
+static struct hn_job *leave_job(struct hn_compile_worker *worker)
 {
-    pthread_mutex_unlock(&pool->workers->lock);
+    struct hn_job *job = worker->job;
+    worker->job = NULL;
+    if (job->client != NULL)
+        hn_meter_end(&job->client->meter, hn_now_ms());
+    return job;
 }
+
+static void finish_job(struct hn_compile_workers *workers, struct hn_compile_worker *worker)
+{
+    double now = hn_now_ms();
+    struct hn_job *job = leave_job(worker);
+    job->image.compile_ms = now - worker->started_ms;
+    if (job->client != NULL && job->wants != NULL && job->client->timeline != NULL)
+        hn_timeline_add(job->client->timeline, "compile", worker->started_ms, now);
+    hn_compile_queue_end(&workers->queue, job);
+}
+
+static void fail_job(struct hn_compile_workers *workers, struct hn_compile_worker *worker,
+                     enum hn_outcome outcome, const char *message)
+{
+    struct hn_image *image = &worker->job->image;
+    hn_image_finish(image);
+    hn_image_init(image);
+    image->outcome = outcome;
+    image->message = hn_need_copy(message);
+    finish_job(workers, worker);
+}
+
+static int kill_worker(struct hn_compile_worker *worker)
+{
+    worker->ready = false;
+    worker->compiled = 0;
+    return hn_process_kill(&worker->process);
+}
+
+/* The worker is gone: its job is tried once more, then it is the compiler's crash. */
+static void replace_worker(struct hn_compile_workers *workers, struct hn_compile_worker *worker,
+                           struct hn_error *err)
+{
+    char end[512];
+    bool was_ready = worker->ready;
+    hn_process_describe_end(&worker->process, kill_worker(worker), end, sizeof end);
+    if (worker->process.lost && worker->job != NULL)
+        worker->job->attempts--;
+    if (!worker->process.lost && !was_ready && ++workers->start_failures >= start_failures_most) {
+        hn_fail(err, HN_ERUN, "compile workers do not start: %s", end);
+    } else if (worker->job != NULL && worker->job->attempts >= 2) {
+        char message[600];
+        snprintf(message, sizeof message, "the compiler crashed twice: %s", end);
+        fail_job(workers, worker, HN_OUTCOME_COMPILE_CRASH, message);
+    } else if (worker->job != NULL) {
+        hn_compile_queue_retry(&workers->queue, leave_job(worker));
+    }
+}
+
+static void take_ready(struct hn_compile_workers *workers, struct hn_compile_worker *worker,
+                       const struct hn_message *message, struct hn_error *err)
+{
+    const char *version = json_string_value(json_object_get(message->json, "nvrtc"));
+    if (version == NULL) {
+        hn_fail(err, HN_EFORMAT, "a compile worker did not say its version of NVRTC");
+        return;
+    }
+    if (worker->host != NULL && workers->nvrtc[0] != '\0' && strcmp(version, workers->nvrtc) != 0) {
+        char reason[128];
+        snprintf(reason, sizeof reason,
+                 "its NVRTC is %.20s, that of the others %s: give it the same, or 'compile: 0'",
+                 version, workers->nvrtc);
+        hn_host_fail(worker->host->host, true, reason);
+        return;
+    }
+    snprintf(workers->nvrtc, sizeof workers->nvrtc, "%s", version);
+    worker->ready = true;
+    workers->start_failures = 0;
+    worker->started_ms = hn_now_ms();
+}
+
+/* A host may send anything in the place of machine code. */
+static void check_image(struct hn_image *image, struct hn_error *err)
+{
+    bool compiled = image->outcome == HN_OUTCOME_OK;
+    for (size_t i = 0; compiled && !hn_failed(err) && i < image->entry_count; i++) {
+        struct hn_parameters parameters;
+        hn_cubin_read_parameters(image->cubin, image->size, image->entries[i], &parameters, err);
+        hn_parameters_finish(&parameters);
+    }
+}
+
+static void take_image(struct hn_compile_workers *workers, struct hn_compile_worker *worker,
+                       const struct hn_message *message, struct hn_error *err)
+{
+    double cpu_ms = 0;
+    struct hn_job *job = worker->job;
+    const json_t *json = json_object_get(message->json, "image");
+    hn_message_amount(message, "cpu_ms", &cpu_ms, err);
+    if (job->client != NULL)
+        job->client->cpu_ms += cpu_ms;
+    if (hn_failed(err) || hn_message_get_image(message, json, &job->image, err) != HN_OK)
+        return;
+    if (worker->host != NULL)
+        check_image(&job->image, err);
+    if (!hn_failed(err)) {
+        finish_job(workers, worker);
+    } else {
+        hn_image_finish(&job->image);
+        hn_image_init(&job->image);
+    }
+    worker->compiled++;
+}
+
+static void take_message(struct hn_compile_workers *workers, struct hn_compile_worker *worker,
+                         struct hn_message *message, struct hn_error *err)
+{
+    if (hn_message_gate(message, err) != HN_OK)
+        return;
+    const char *type = hn_message_type(message);
+    if (!worker->process.greeted) {
+        hn_process_greet(&worker->process, message, err);
+    } else if (strcmp(type, "failed") == 0) {
+        json_int_t code = json_integer_value(json_object_get(message->json, "status"));
+        const char *text = json_string_value(json_object_get(message->json, "message"));
+        hn_fail(err, code == HN_ECONFIG ? HN_ECONFIG : HN_ERUN, "%s",
+                text != NULL ? text : "a compile worker failed");
+    } else if (strcmp(type, "ready") == 0) {
+        take_ready(workers, worker, message, err);
+    } else if (worker->job != NULL) {
+        take_image(workers, worker, message, err);
+    }
+}
+
+/* Takes what the worker has sent; where it has died, its job is tried once more by another. */
+static void listen_to(struct hn_compile_workers *workers, struct hn_compile_worker *worker,
+                      struct hn_error *err)
+{
+    if (hn_process_is_quiet(&worker->process))
+        return;
+    hn_process_drain(&worker->process);
+    while (!hn_failed(err)) {
+        struct hn_message message;
+        struct hn_error lost;
+        switch (hn_channel_receive(&worker->process.channel, false, &message, &lost)) {
+        case HN_RECEIVED_NOTHING:
+            return;
+        case HN_RECEIVED_CLOSED:
+            replace_worker(workers, worker, err);
+            return;
+        case HN_RECEIVED_MESSAGE:
+            take_message(workers, worker, &message, err);
+            hn_message_finish(&message);
+            break;
+        }
+    }
+}
+
+/* One at a host that has said nothing since all that was sent to it got there. */
+static void check_mute(struct hn_compile_worker *worker, double past_ms)
+{
+    if (worker->host == NULL || worker->process.pid == 0 || worker->process.greeted)
+        return;
+    if (worker->host->view.sends)
+        worker->started_ms = hn_now_ms();
+    else if (past_ms > mute_limit_ms)
+        hn_host_fail(worker->host->host, true, "a compile worker there said nothing for 15 s");
+}
+
+/* Kills one that takes too long over its job; one that takes too long to start ends the run, as all
+ * then would. */
+static void enforce_limit(struct hn_compile_workers *workers, struct hn_compile_worker *worker,
+                          struct hn_error *err)
+{
+    if (hn_failed(err))
+        return;
+    double past_ms = hn_now_ms() - worker->started_ms;
+    check_mute(worker, past_ms);
+    if (worker->process.pid != 0 && !worker->ready) {
+        char output[400];
+        if (past_ms < workers->start_limit_ms)
+            return;
+        hn_process_describe_output(&worker->process, output, sizeof output);
+        hn_fail(err, HN_ERUN,
+                "a compile worker did not start within %g s: NVRTC, which it loads, hangs or is "
+                "very slow to read; see that $HONE_NVRTC, where it is set, names the library%s",
+                workers->start_limit_ms / 1e3, output);
+        return;
+    }
+    if (worker->job == NULL)
+        return;
+    double limit_ms = worker->job->timeout_ms;
+    double patience_ms = hn_job_patience_ms(worker->job);
+    bool late = past_ms >= limit_ms;
+    char message[128];
+    if (!late && past_ms < patience_ms)
+        return;
+    if (late)
+        snprintf(message, sizeof message, "the compiler was stopped after %g s (--compile-timeout)",
+                 limit_ms / 1e3);
+    else
+        snprintf(message, sizeof message,
+                 "the compiler was stopped after %.1f s, in which other points promise more",
+                 patience_ms / 1e3);
+    kill_worker(worker);
+    fail_job(workers, worker, late ? HN_OUTCOME_COMPILE_TIMEOUT : HN_OUTCOME_COMPILE_STOPPED,
+             message);
+}
+
+static void give_job(struct hn_compile_workers *workers, struct hn_compile_worker *worker)
+{
+    if (!worker->ready || worker->job != NULL)
+        return;
+    struct hn_job *job = hn_compile_queue_next(&workers->queue, workers->count);
+    if (job == NULL)
+        return;
+    job->attempts++;
+    worker->job = job;
+    worker->started_ms = hn_now_ms();
+    hn_meter_begin(&job->client->meter, worker->started_ms);
+    /* A worker that does not take it has closed its channel, which the next process() sees; but
+     * what is too long for a message never gets there. */
+    struct hn_error reason;
+    if (hn_channel_send(&worker->process.channel, &job->request, &reason) == HN_EFORMAT)
+        fail_job(workers, worker, HN_OUTCOME_COMPILE_ERROR, reason.message);
+}
+
+static void serve(struct hn_compile_workers *workers, struct hn_compile_worker *worker,
+                  struct hn_error *err)
+{
+    listen_to(workers, worker, err);
+    enforce_limit(workers, worker, err);
+    /* What can not work at one host may at another. Who says what can not be is asked no more. */
+    bool may_differ =
+        err->status != HN_ENOMEM && (err->status != HN_ECONFIG || workers->host_count > 1);
+    if (hn_failed(err) && worker->host != NULL && may_differ) {
+        hn_host_fail(worker->host->host, err->status == HN_EFORMAT, err->message);
+        hn_error_init(err);
+        return;
+    }
+    if (hn_failed(err))
+        return;
+    if (worker->job == NULL && worker->compiled >= compiled_most)
+        kill_worker(worker);
+    give_job(workers, worker);
+}
+
+/* Whether somebody compiles, or will: a host that is not up yet may. */
+static void check_hosts(const struct hn_compile_workers *workers, struct hn_error *err)
+{
+    char reasons[2048] = "";
+    for (size_t i = 0; i < workers->host_count; i++) {
+        const struct hn_host_view *view = &workers->hosts[i].view;
+        if (view->state == HN_HOST_STARTING || (view->state == HN_HOST_UP && view->compile > 0))
+            return;
+        size_t length = strlen(reasons);
+        snprintf(reasons + length, sizeof reasons - length, "; %s: %s", view->name,
+                 view->state == HN_HOST_OUT ? view->reason : "compiles nothing ('compile: 0')");
+    }
+    if (workers->host_count > 0 && !hn_failed(err))
+        hn_fail(err, HN_ERUN, "there is no host left that compiles%s", reasons);
+}
+
+static void start_workers(struct hn_compile_workers *workers, uint64_t wanted, struct hn_error *err)
+{
+    for (int i = 0; i < workers->count; i++)
+        if (workers->items[i].process.pid != 0 && workers->items[i].job == NULL && wanted > 0)
+            wanted--;
+    for (int i = 0; i < workers->count && wanted > 0 && !hn_failed(err); i++) {
+        struct hn_compile_worker *worker = &workers->items[i];
+        if (worker->process.pid != 0 || !is_usable(worker))
+            continue;
+        worker->started_ms = hn_now_ms();
+        hn_process_start(&worker->process, NULL, "compile", err);
+        wanted--;
+    }
+}
+
+static void move_workers(struct hn_compile_workers *workers, struct hn_error *err)
+{
+    for (size_t i = 0; i < workers->host_count; i++)
+        hn_host_look(workers->hosts[i].host, &workers->hosts[i].view);
+    for (int i = 0; i < workers->count && !hn_failed(err); i++)
+        if (workers->items[i].process.pid != 0)
+            serve(workers, &workers->items[i], err);
+    check_hosts(workers, err);
+    uint64_t waiting = 0;
+    for (const struct hn_job *job = workers->queue.waiting; job != NULL; job = job->next)
+        waiting++;
+    start_workers(workers, waiting, err);
+}
+
+/* --- who asks -------------------------------------------------------------------------------- */
 
 static struct hn_compile_pool *make_pool(struct hn_compile_workers *workers, double timeout_ms,
                                          int wakeup)
@@ -33,39 +336,52 @@ static struct hn_compile_pool *make_pool(struct hn_compile_workers *workers, dou
     struct hn_compile_pool *pool = hn_need(1, sizeof *pool);
     *pool = (struct hn_compile_pool){.client = {.wakeup = wakeup},
                                      .workers = workers,
+                                     .wake = -1,
                                      .timeout_ms = timeout_ms,
                                      .keeps_shared = true};
-    lock(pool);
     hn_compile_queue_add_client(&workers->queue, &pool->client);
-    unlock(pool);
     return pool;
 }
 
 struct hn_compile_pool *hn_compile_pool_create(int jobs, double timeout_s)
 {
-    return make_pool(hn_compile_workers_create(jobs), timeout_s * 1e3, -1);
+    struct hn_compile_workers *workers = hn_need(1, sizeof *workers);
+    workers->items = hn_need((size_t)jobs, sizeof *workers->items);
+    workers->count = jobs;
+    workers->start_limit_ms = start_limit_ms;
+    hn_error_init(&workers->failure);
+    for (int i = 0; i < jobs; i++)
+        hn_process_init(&workers->items[i].process);
+    return make_pool(workers, timeout_s * 1e3, -1);
 }
 
-struct hn_compile_pool *hn_compile_pool_share(struct hn_compile_pool *owner, int wakeup,
-                                              struct hn_error *err)
+struct hn_compile_pool *hn_compile_pool_share(struct hn_compile_pool *owner, int wakeup, int wake)
 {
-    struct hn_compile_workers *workers = owner->workers;
-    if (hn_failed(err))
-        return NULL;
-    if (workers->wake < 0)
-        workers->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (workers->wake < 0) {
-        hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno));
-        return NULL;
-    }
-    struct hn_compile_pool *pool = make_pool(workers, owner->timeout_ms, wakeup);
+    struct hn_compile_pool *pool = make_pool(owner->workers, owner->timeout_ms, wakeup);
     pool->is_guest = true;
+    pool->wake = wake;
     return pool;
 }
 
 void hn_compile_pool_lend(struct hn_compile_pool *pool, struct hn_hosts *hosts)
 {
-    hn_compile_workers_lend(pool->workers, hosts);
+    struct hn_compile_workers *workers = pool->workers;
+    size_t count = hn_hosts_count(hosts);
+    size_t most = (size_t)workers->count + count * HOST_WORKERS_MOST;
+    workers->items = hn_need_more(workers->items, most, sizeof *workers->items);
+    workers->hosts = hn_need(count, sizeof *workers->hosts);
+    workers->host_count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct hn_compile_host *host = &workers->hosts[i];
+        host->host = hn_hosts_at(hosts, i);
+        hn_host_look(host->host, &host->view);
+        for (int n = 0; n < HOST_WORKERS_MOST; n++) {
+            struct hn_compile_worker *worker = &workers->items[workers->count++];
+            *worker = (struct hn_compile_worker){.host = host, .index = n};
+            hn_process_init(&worker->process);
+            worker->process.place = hn_host_place(host->host);
+        }
+    }
 }
 
 void hn_compile_pool_end(const struct hn_compile_pool *pool)
@@ -78,11 +394,17 @@ void hn_compile_pool_destroy(struct hn_compile_pool *pool)
 {
     if (pool == NULL)
         return;
-    lock(pool);
-    hn_compile_queue_remove_client(&pool->workers->queue, &pool->client);
-    unlock(pool);
-    if (!pool->is_guest)
-        hn_compile_workers_destroy(pool->workers);
+    struct hn_compile_workers *workers = pool->workers;
+    hn_compile_queue_remove_client(&workers->queue, &pool->client);
+    if (!pool->is_guest) {
+        hn_compile_pool_end(pool);
+        for (int i = 0; i < workers->count; i++)
+            hn_process_kill(&workers->items[i].process);
+        hn_compile_queue_finish(&workers->queue);
+        free(workers->items);
+        free(workers->hosts);
+        free(workers);
+    }
     free(pool);
 }
 
@@ -93,15 +415,14 @@ struct hn_client *hn_compile_pool_client(struct hn_compile_pool *pool)
 
 int hn_compile_pool_jobs(const struct hn_compile_pool *pool)
 {
-    lock(pool);
-    int count = hn_compile_workers_usable(pool->workers);
-    unlock(pool);
-    return count;
+    int count = 0;
+    for (int i = 0; i < pool->workers->count; i++)
+        count += is_usable(&pool->workers->items[i]);
+    return count > 0 ? count : 1;
 }
 
 struct hn_compile_load hn_compile_pool_load(const struct hn_compile_pool *pool, double now_ms)
 {
-    lock(pool);
     struct hn_compile_load load = {.cpu_ms = pool->client.cpu_ms};
     for (int i = 0; i < pool->workers->count; i++) {
         const struct hn_compile_worker *worker = &pool->workers->items[i];
@@ -113,48 +434,38 @@ struct hn_compile_load hn_compile_pool_load(const struct hn_compile_pool *pool, 
         load.own++;
         load.longest_ms = fmax(load.longest_ms, now_ms - worker->started_ms);
     }
-    unlock(pool);
     return load;
 }
 
 double hn_compile_pool_age_ms(const struct hn_compile_pool *pool, uint64_t id, double now_ms)
 {
     double age_ms = 0;
-    lock(pool);
     for (int i = 0; i < pool->workers->count; i++) {
         const struct hn_compile_worker *worker = &pool->workers->items[i];
         if (worker->ready && worker->job != NULL &&
             hn_job_want(worker->job, &pool->client, &id) != NULL)
             age_ms = now_ms - worker->started_ms;
     }
-    unlock(pool);
     return age_ms;
 }
 
 size_t hn_compile_pool_slots(const struct hn_compile_pool *pool)
 {
-    return pool->is_guest ? 0 : (size_t)pool->workers->count;
+    return (size_t)pool->workers->count;
 }
 
 size_t hn_compile_pool_pending(const struct hn_compile_pool *pool)
 {
-    lock(pool);
-    size_t pending = pool->client.pending;
-    unlock(pool);
-    return pending;
+    return pool->client.pending;
 }
 
 size_t hn_compile_pool_unfinished(const struct hn_compile_pool *pool)
 {
-    lock(pool);
-    size_t unfinished = pool->client.unfinished;
-    unlock(pool);
-    return unfinished;
+    return pool->client.unfinished;
 }
 
 void hn_compile_pool_set(struct hn_compile_pool *pool, enum hn_compile_rule rule, bool holds)
 {
-    lock(pool);
     switch (rule) {
     case HN_COMPILE_KEEPS_ALL:
         pool->keeps_all = holds;
@@ -166,7 +477,6 @@ void hn_compile_pool_set(struct hn_compile_pool *pool, enum hn_compile_rule rule
         pool->client.prefers_heavy = holds;
         break;
     }
-    unlock(pool);
 }
 
 enum hn_status hn_compile_pool_ask(struct hn_compile_pool *pool, uint64_t id,
@@ -188,13 +498,10 @@ enum hn_status hn_compile_pool_ask(struct hn_compile_pool *pool, uint64_t id,
     enum hn_status status = hn_source_key(source, architecture, &key, err);
     if (status == HN_OK) {
         bool sets_up = rank == HN_RANK_SETUP;
-        lock(pool);
         hn_compile_queue_ask(&pool->workers->queue, &want, &key.hash, &request,
                              sets_up ? fmax(pool->timeout_ms, setup_timeout_ms) : pool->timeout_ms,
                              sets_up || pool->keeps_all || (pool->keeps_shared && key.leaves_out));
-        unlock(pool);
-        if (pool->is_guest)
-            hn_event_signal(pool->workers->wake);
+        hn_event_signal(pool->wake);
     }
     hn_message_finish(&request);
     return status;
@@ -210,61 +517,47 @@ enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
 void hn_compile_pool_forget(struct hn_compile_pool *pool, enum hn_rank first, bool kills)
 {
     struct hn_compile_workers *workers = pool->workers;
-    lock(pool);
     hn_compile_queue_forget(&workers->queue, &pool->client, first);
     for (int i = 0; kills && i < workers->count; i++) {
-        const struct hn_job *job = workers->items[i].job;
-        if (job != NULL && job->wants == NULL)
-            hn_compile_worker_halt(workers, &workers->items[i]);
+        struct hn_compile_worker *worker = &workers->items[i];
+        if (worker->job == NULL || worker->job->wants != NULL)
+            continue;
+        kill_worker(worker);
+        worker->job->kept = false;
+        finish_job(workers, worker);
     }
-    unlock(pool);
 }
 
 void hn_compile_pool_drop(struct hn_compile_pool *pool, uint64_t id)
 {
-    lock(pool);
     hn_compile_queue_drop(&pool->workers->queue, &pool->client, id);
-    unlock(pool);
-}
-
-static bool take(struct hn_compile_pool *pool, const uint64_t *wanted, uint64_t *id,
-                 struct hn_image *image)
-{
-    lock(pool);
-    bool found = hn_compile_queue_take(&pool->client, wanted, id, image);
-    unlock(pool);
-    return found;
 }
 
 bool hn_compile_pool_take(struct hn_compile_pool *pool, uint64_t *id, struct hn_image *image)
 {
-    return take(pool, NULL, id, image);
+    return hn_compile_queue_take(&pool->client, NULL, id, image);
 }
 
 bool hn_compile_pool_take_one(struct hn_compile_pool *pool, uint64_t id, struct hn_image *image)
 {
-    return take(pool, &id, &id, image);
+    return hn_compile_queue_take(&pool->client, &id, &id, image);
 }
 
 enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t count,
                                      struct hn_error *err)
 {
     hn_error_init(err);
-    if (pool->is_guest)
-        return HN_OK;
-    lock(pool);
-    hn_compile_workers_start(pool->workers, count, err);
-    unlock(pool);
+    if (!pool->is_guest)
+        start_workers(pool->workers, count, err);
     return err->status;
 }
 
 enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_error *err)
 {
     struct hn_compile_workers *workers = pool->workers;
-    lock(pool);
     struct hn_error *failure = &workers->failure;
     if (!pool->is_guest && !hn_failed(failure)) {
-        hn_compile_workers_process(workers, failure);
+        move_workers(workers, failure);
         /* The others hear of it when they look. */
         for (struct hn_client *client = workers->queue.clients;
              hn_failed(failure) && client != NULL; client = client->next)
@@ -272,60 +565,50 @@ enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_e
     }
     if (hn_failed(failure) && err != NULL)
         *err = *failure;
-    enum hn_status status = failure->status;
-    unlock(pool);
-    return status;
+    return failure->status;
 }
 
 size_t hn_compile_pool_poll(const struct hn_compile_pool *pool, struct pollfd *fds)
 {
-    const struct hn_compile_workers *workers = pool->workers;
     size_t count = 0;
-    if (pool->is_guest)
-        return 0;
-    lock(pool);
-    for (int i = 0; i < workers->count; i++)
-        if (workers->items[i].process.pid != 0)
-            count += hn_process_poll(&workers->items[i].process, fds + count);
-    unlock(pool);
-    if (workers->wake >= 0)
-        fds[count++] = (struct pollfd){.fd = workers->wake, .events = POLLIN};
+    for (int i = 0; i < pool->workers->count; i++)
+        if (pool->workers->items[i].process.pid != 0)
+            count += hn_process_poll(&pool->workers->items[i].process, fds + count);
     return count;
 }
 
 size_t hn_compile_pool_polled(const struct hn_compile_pool *pool, const struct pollfd *fds)
 {
-    const struct hn_compile_workers *workers = pool->workers;
     size_t count = 0;
-    if (pool->is_guest)
-        return 0;
-    lock(pool);
-    for (int i = 0; i < workers->count; i++)
-        if (workers->items[i].process.pid != 0)
-            count += hn_process_polled(&workers->items[i].process, fds + count);
-    unlock(pool);
-    return count + (workers->wake >= 0);
-}
-
-void hn_compile_pool_clear(const struct hn_compile_pool *pool)
-{
-    if (pool->workers->wake >= 0)
-        hn_event_clear(pool->workers->wake);
+    for (int i = 0; i < pool->workers->count; i++)
+        if (pool->workers->items[i].process.pid != 0)
+            count += hn_process_polled(&pool->workers->items[i].process, fds + count);
+    return count;
 }
 
 int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool)
 {
-    if (pool->is_guest)
-        return -1;
-    lock(pool);
-    int timeout = hn_compile_workers_timeout_ms(pool->workers);
-    unlock(pool);
-    return timeout;
+    const struct hn_compile_workers *workers = pool->workers;
+    double least = -1;
+    for (int i = 0; i < workers->count; i++) {
+        const struct hn_compile_worker *worker = &workers->items[i];
+        const struct hn_job *job = worker->job;
+        bool starts = worker->process.pid != 0 && !worker->ready;
+        if (job == NULL && !starts)
+            continue;
+        double limit = starts                                      ? workers->start_limit_ms
+                       : hn_job_patience_ms(job) < job->timeout_ms ? hn_job_patience_ms(job)
+                                                                   : job->timeout_ms;
+        double left = worker->started_ms + limit - hn_now_ms();
+        if (least < 0 || left < least)
+            least = left > 0 ? left : 0;
+    }
+    return least < 0 ? -1 : (int)least + 1;
 }
 
 enum hn_status hn_compile_pool_sleep(struct hn_compile_pool *pool, struct hn_error *err)
 {
-    struct pollfd *fds = hn_need(hn_compile_pool_slots(pool) * 2 + 1, sizeof *fds);
+    struct pollfd *fds = hn_need(hn_compile_pool_slots(pool) * 2, sizeof *fds);
     int timeout = hn_compile_pool_timeout_ms(pool);
     poll(fds, hn_compile_pool_poll(pool, fds),
          timeout >= 0 && timeout < sleep_limit_ms ? timeout : sleep_limit_ms);
@@ -335,8 +618,6 @@ enum hn_status hn_compile_pool_sleep(struct hn_compile_pool *pool, struct hn_err
 
 bool hn_compile_pool_nvrtc(const struct hn_compile_pool *pool, char version[16])
 {
-    lock(pool);
     memcpy(version, pool->workers->nvrtc, 16);
-    unlock(pool);
     return version[0] != '\0';
 }

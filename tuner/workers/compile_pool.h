@@ -18,10 +18,10 @@ struct hn_compile_pool;
 
 /* jobs: workers at most. */
 struct hn_compile_pool *hn_compile_pool_create(int jobs, double timeout_s);
-/* Another client of the owner's queue, for another thread: a guest, whose own calls are as of any pool, but that its process() only
- * says whether all came to an end. The owner alone moves the workers, polls and clears. wakeup: an eventfd that is signalled
- * when something of the guest's is finished. Guests are destroyed before the owner. HN_ERUN. */
-struct hn_compile_pool *hn_compile_pool_share(struct hn_compile_pool *owner, int wakeup, struct hn_error *err);
+/* Another client of the owner's queue: a guest, whose own calls are as of any pool, but that its process() only says whether all came
+ * to an end: the owner alone moves the workers and polls. Eventfds: wakeup is signalled when something of the guest's is finished, wake
+ * when it asks for something. Guests are destroyed before the owner. */
+struct hn_compile_pool *hn_compile_pool_share(struct hn_compile_pool *owner, int wakeup, int wake);
 /* Kills the workers, which are of no more use; destroy is still to be called. */
 void hn_compile_pool_end(const struct hn_compile_pool *pool);
 void hn_compile_pool_destroy(struct hn_compile_pool *pool);
@@ -74,11 +74,9 @@ struct hn_compile_load hn_compile_pool_load(const struct hn_compile_pool *pool, 
 /* For how long a worker has been at what is wanted under a number; 0: none is. */
 double hn_compile_pool_age_ms(const struct hn_compile_pool *pool, uint64_t id, double now_ms);
 
-/* Descriptors to poll: writes at most hn_compile_pool_slots() * 2, and one more where there are guests, and returns the count. */
+/* Descriptors to poll: writes at most hn_compile_pool_slots() * 2, and returns the count. */
 size_t hn_compile_pool_poll(const struct hn_compile_pool *pool, struct pollfd *fds);
 size_t hn_compile_pool_polled(const struct hn_compile_pool *pool, const struct pollfd *fds); /* as hn_process_polled */
-/* After polling: what guests have said is seen. */
-void hn_compile_pool_clear(const struct hn_compile_pool *pool);
 /* Milliseconds until a time limit strikes; -1 when none is running. */
 int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool);
 /* Starts jobs, takes replies, enforces limits; does not block. HN_ERUN: workers do not start, or NVRTC is missing. */

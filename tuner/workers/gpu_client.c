@@ -7,9 +7,6 @@
 #include "base/memory.h"
 #include "base/run.h"
 
-/* A signal that comes just before a sleep is seen after it. */
-static const int sleep_limit_ms = 200;
-
 /* Turns are short: only who waits for longer wants to know why. */
 static const double told_after_ms = 1000;
 
@@ -451,7 +448,6 @@ void hn_gpu_client_keep_as(struct hn_gpu_client *client, const struct hn_gpu_cli
 
 void hn_gpu_client_leave(struct hn_gpu_client *client)
 {
-    struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
     size_t lasting = 0;
     while (lasting < client->setup_count && is_lasting(&client->setup[lasting]))
         lasting++;
@@ -461,24 +457,11 @@ void hn_gpu_client_leave(struct hn_gpu_client *client)
         hn_message_finish(&client->setup[--client->setup_count]);
     client->step = client->step < lasting ? client->step : lasting;
     client->health = (struct hn_health){0};
-    if (at_work || !has_bench) {
-        if (at_work)
-            hn_gpu_client_drop(client);
-        return;
-    }
-    struct hn_message leave;
-    struct hn_error err;
-    hn_message_init(&leave, "leave");
-    hn_gpu_client_request(client, &leave, setup_limit_ms / 1e3, &err);
-    while (hn_gpu_client_process(client, &result, &err) == HN_OK && result.end == HN_GPU_NOTHING &&
-           hn_interrupt_check(&err) == HN_OK) {
-        struct pollfd fds[2];
-        int timeout = hn_gpu_client_timeout_ms(client);
-        poll(fds, hn_process_poll(&client->process, fds),
-             timeout >= 0 && timeout < sleep_limit_ms ? timeout : sleep_limit_ms);
-    }
-    if (result.end == HN_GPU_REPLY)
-        hn_message_finish(&result.message);
-    else
+    if (at_work)
         hn_gpu_client_drop(client);
+    if (at_work || !has_bench)
+        return;
+    struct hn_message leave;
+    hn_message_init(&leave, "leave");
+    hn_gpu_client_request(client, &leave, setup_limit_ms / 1e3, NULL);
 }

@@ -51,8 +51,8 @@ void hn_gpu_client_destroy(struct hn_gpu_client *client);
 void hn_gpu_client_keep(struct hn_gpu_client *client, const struct hn_message *message, const char *replaces, bool taken);
 /* Keeps what holds for another's problem, and was not kept yet. */
 void hn_gpu_client_keep_as(struct hn_gpu_client *client, const struct hn_gpu_client *other);
-/* Lets go of the bench and what was set up for it, and waits for that; device and context stay for the next problem. A worker that is
- * still at work is killed instead. */
+/* Lets go of the bench and what was set up for it; device and context stay for the next problem. A worker that is still at work is
+ * killed, another one is asked to, as its request. */
 void hn_gpu_client_leave(struct hn_gpu_client *client);
 
 /* Starts a request; only when not busy. The message is taken over. timeout_s 0: the client's run timeout. */

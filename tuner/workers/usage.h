@@ -2,7 +2,6 @@
 #ifndef HONE_TUNER_WORKERS_USAGE_H
 #define HONE_TUNER_WORKERS_USAGE_H
 
-#include <pthread.h>
 #include <stddef.h>
 
 /* Where the time of a command goes. */
@@ -13,7 +12,6 @@ struct hn_meter {
     double since_ms; /* when the first of those now under way began */
     double total_ms; /* of what has ended */
     struct hn_meter *whole; /* counts these and others' too; NULL: none */
-    pthread_mutex_t *lock;  /* of this and the whole, where several threads have parts in it; NULL: none */
 };
 
 /* One more is under way, at the time now_ms; one of them has ended. */

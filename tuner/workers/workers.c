@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/workers/workers.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/run.h"
@@ -40,25 +43,9 @@ static void name_host(const struct hn_workers *workers, const struct hn_host *ho
                      view->name);
 }
 
-static void take_joining(struct hn_workers *crew)
-{
-    pthread_mutex_lock(&crew->lock);
-    for (size_t i = 0; i < crew->joining_count; i++) {
-        struct hn_card *card = crew->joining[i];
-        card->gpu->meter.whole = &crew->on_cards;
-        crew->cards[crew->card_count++] = card;
-    }
-    crew->joining_count = 0;
-    pthread_mutex_unlock(&crew->lock);
-}
-
 void hn_workers_find_cards(struct hn_workers *workers)
 {
-    if (workers->wakeup >= 0) {
-        take_joining(workers);
-        return;
-    }
-    for (size_t i = 0; i < hn_hosts_count(workers->hosts); i++) {
+    for (size_t i = 0; workers->whole == NULL && i < hn_hosts_count(workers->hosts); i++) {
         struct hn_host *host = hn_hosts_at(workers->hosts, i);
         struct hn_host_view view;
         hn_host_look(host, &view);
@@ -107,6 +94,14 @@ static void start_cards(struct hn_workers *workers, const struct hn_workers_opti
                               err);
 }
 
+static int make_event(struct hn_error *err)
+{
+    int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (event < 0)
+        hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno));
+    return event;
+}
+
 enum hn_status hn_workers_start(const struct hn_workers_options *options, struct hn_workers **out,
                                 struct hn_error *err)
 {
@@ -115,12 +110,17 @@ enum hn_status hn_workers_start(const struct hn_workers_options *options, struct
     hn_error_init(err);
     workers->run_timeout_s = options->run_timeout_s;
     workers->on_cards.whole = &workers->working;
-    workers->wakeup = workers->left = -1;
+    workers->wakeup = -1;
     workers->pool =
         hn_compile_pool_create(elsewhere ? 0 : options->jobs, options->compile_timeout_s);
-    if (elsewhere)
+    if (options->divided) {
+        workers->lock = hn_need(1, sizeof *workers->lock);
+        pthread_mutex_init(workers->lock, NULL);
+        workers->wakeup = make_event(err);
+    }
+    if (elsewhere && !hn_failed(err))
         start_hosts(workers, options, err);
-    else
+    else if (!elsewhere)
         add_card(workers, NULL, options->device)->gpu->announces = options->announces;
     start_cards(workers, options, err);
     if (hn_failed(err))
@@ -135,13 +135,36 @@ void hn_workers_destroy(struct hn_workers *workers)
     if (workers == NULL)
         return;
     for (size_t i = 0; i < workers->card_count; i++) {
-        hn_gpu_client_destroy(workers->cards[i]->gpu);
-        free(workers->cards[i]);
+        struct hn_card *card = workers->cards[i];
+        if (workers->whole != NULL) {
+            card->gpu->timeline = NULL;
+            card->gpu->meter.whole = NULL;
+            continue;
+        }
+        hn_gpu_client_destroy(card->gpu);
+        free(card);
     }
     hn_compile_pool_destroy(workers->pool);
-    hn_hosts_destroy(workers->hosts);
+    if (workers->whole == NULL) {
+        hn_hosts_destroy(workers->hosts);
+        free(workers->lock);
+    }
+    if (workers->wakeup >= 0)
+        close(workers->wakeup);
     free(workers->fds);
     free(workers);
+}
+
+void hn_workers_lock(const struct hn_workers *workers)
+{
+    if (workers->lock != NULL)
+        pthread_mutex_lock(workers->lock);
+}
+
+void hn_workers_unlock(const struct hn_workers *workers)
+{
+    if (workers->lock != NULL)
+        pthread_mutex_unlock(workers->lock);
 }
 
 static int earlier(int a, int b)
@@ -151,52 +174,45 @@ static int earlier(int a, int b)
     return b < 0 || a < b ? a : b;
 }
 
-static size_t poll_most(const struct hn_workers *workers)
-{
-    size_t cards = workers->hosts != NULL ? HN_CARDS_MOST : 1;
-    return hn_compile_pool_slots(workers->pool) * 2 + 2 * cards + 2;
-}
-
-static bool is_heard(const struct hn_workers *workers, size_t card)
-{
-    return workers->wakeup >= 0 || !workers->cards[card]->away;
-}
-
 bool hn_workers_sleep(struct hn_workers *workers, int timeout_ms)
 {
+    bool whole = workers->whole == NULL;
+    const size_t most = whole ? hn_compile_pool_slots(workers->pool) * 2 : 0;
+    const size_t card_count = workers->card_count;
     if (workers->fds == NULL)
-        workers->fds = hn_need(poll_most(workers), sizeof *workers->fds);
+        workers->fds = hn_need(most + 2 + 2 * (workers->hosts != NULL ? HN_CARDS_MOST : card_count),
+                               sizeof(struct pollfd));
     struct pollfd *fds = workers->fds;
-    size_t count = hn_compile_pool_poll(workers->pool, fds);
-    timeout_ms = earlier(timeout_ms, hn_compile_pool_timeout_ms(workers->pool));
-    for (size_t i = 0; i < workers->card_count; i++) {
+    size_t count = 2;
+    fds[0] = (struct pollfd){.fd = workers->wakeup, .events = POLLIN};
+    fds[1] = (struct pollfd){.fd = whole && workers->hosts != NULL ? hn_hosts_wakeup(workers->hosts)
+                                                                   : -1,
+                             .events = POLLIN};
+    if (whole) {
+        count += hn_compile_pool_poll(workers->pool, fds + count);
+        timeout_ms = earlier(timeout_ms, hn_compile_pool_timeout_ms(workers->pool));
+    }
+    for (size_t i = 0; i < card_count; i++) {
         struct hn_gpu_client *gpu = workers->cards[i]->gpu;
-        if (!is_heard(workers, i))
+        if (whole && workers->cards[i]->away)
             continue;
         count += hn_process_poll(&gpu->process, fds + count);
         timeout_ms = earlier(timeout_ms, hn_gpu_client_timeout_ms(gpu));
     }
-    int wakeup = workers->hosts == NULL ? -1
-                 : workers->wakeup >= 0 ? workers->wakeup
-                                        : hn_hosts_wakeup(workers->hosts);
-    struct pollfd *wake = &fds[count++];
-    struct pollfd *left = &fds[count++];
-    *wake = (struct pollfd){.fd = wakeup, .events = POLLIN};
-    *left = (struct pollfd){.fd = workers->left, .events = POLLIN};
-    if (poll(fds, count, timeout_ms) >= 0) {
-        /* In the order in which they were gathered. */
-        count = hn_compile_pool_polled(workers->pool, fds);
-        for (size_t i = 0; i < workers->card_count; i++)
-            if (is_heard(workers, i))
-                count += hn_process_polled(&workers->cards[i]->gpu->process, fds + count);
-    }
-    bool woken = wake->revents != 0;
-    if (wakeup >= 0)
-        hn_event_clear(wakeup);
-    if (workers->left >= 0)
-        hn_event_clear(workers->left);
-    if (workers->wakeup < 0)
-        hn_compile_pool_clear(workers->pool);
+    hn_workers_unlock(workers);
+    bool polled = poll(fds, count, timeout_ms) >= 0;
+    hn_workers_lock(workers);
+    bool woken = fds[whole ? 1 : 0].revents != 0;
+    for (int i = 0; i < 2; i++)
+        if (fds[i].fd >= 0)
+            hn_event_clear(fds[i].fd);
+    /* In the order in which they were gathered. */
+    count = 2;
+    if (polled && whole)
+        count += hn_compile_pool_polled(workers->pool, fds + count);
+    for (size_t i = 0; polled && i < card_count; i++)
+        if (!whole || !workers->cards[i]->away)
+            count += hn_process_polled(&workers->cards[i]->gpu->process, fds + count);
     return woken;
 }
 
@@ -301,15 +317,78 @@ void hn_workers_end(struct hn_workers *workers)
     hn_compile_pool_end(workers->pool);
 }
 
+static void leave_cards(struct hn_workers *workers)
+{
+    const size_t count = workers->card_count;
+    for (size_t i = 0; i < count; i++)
+        hn_gpu_client_leave(workers->cards[i]->gpu);
+    for (bool waits = true; waits;) {
+        waits = false;
+        for (size_t i = 0; i < count; i++) {
+            struct hn_gpu_client *gpu = workers->cards[i]->gpu;
+            struct hn_gpu_result result;
+            struct hn_error reason;
+            if (!hn_gpu_client_busy(gpu))
+                continue;
+            hn_gpu_client_process(gpu, &result, &reason);
+            if (result.end == HN_GPU_REPLY)
+                hn_message_finish(&result.message);
+            else if (hn_failed(&reason) || result.end != HN_GPU_NOTHING || hn_interrupted() != 0)
+                hn_gpu_client_drop(gpu);
+            waits = waits || hn_gpu_client_busy(gpu);
+        }
+        if (waits)
+            hn_workers_sleep(workers, sleep_limit_ms);
+    }
+}
+
 void hn_workers_leave(struct hn_workers *workers)
 {
-    if (!workers->used) {
-        workers->used = true;
-        return;
+    if (workers->used) {
+        hn_compile_pool_forget(workers->pool, HN_RANK_SETUP, false);
+        leave_cards(workers);
+        workers->on_gpu.count = 0;
+        workers->compiling.count = 0;
     }
-    hn_compile_pool_forget(workers->pool, HN_RANK_SETUP, false);
-    for (size_t i = 0; i < workers->card_count; i++)
-        hn_gpu_client_leave(workers->cards[i]->gpu);
-    workers->on_gpu.count = 0;
-    workers->compiling.count = 0;
+    workers->used = true;
+}
+
+enum hn_status hn_workers_share(struct hn_workers *workers, struct hn_card *lead,
+                                struct hn_workers **out, struct hn_error *err)
+{
+    hn_error_init(err);
+    int wakeup = make_event(err);
+    if (hn_failed(err))
+        return err->status;
+    struct hn_workers *share = hn_need(1, sizeof *share);
+    *share =
+        (struct hn_workers){.hosts = workers->hosts,
+                            .pool = hn_compile_pool_share(workers->pool, wakeup, workers->wakeup),
+                            .lead = lead,
+                            .on_cards = {.whole = &share->working},
+                            .run_timeout_s = workers->run_timeout_s,
+                            .lock = workers->lock,
+                            .wakeup = wakeup,
+                            .whole = workers};
+    struct hn_client *client = hn_compile_pool_client(share->pool);
+    client->meter.whole = &share->working;
+    client->timeline = &share->compiling;
+    lead->gpu->timeline = &share->on_gpu;
+    hn_workers_give(share, lead);
+    *out = share;
+    return HN_OK;
+}
+
+void hn_workers_give(struct hn_workers *share, struct hn_card *card)
+{
+    card->away = true;
+    card->gpu->meter.whole = &share->on_cards;
+    share->cards[share->card_count++] = card;
+    hn_event_signal(share->wakeup);
+}
+
+void hn_workers_end_share(struct hn_workers *share)
+{
+    leave_cards(share);
+    hn_event_signal(share->whole->wakeup);
 }
