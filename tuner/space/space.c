@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,14 +55,12 @@ static struct hn_value copy_value(const struct hn_value *value)
 
 static bool is_known(const struct hn_space *space, const char *name)
 {
-    for (size_t i = 0; i < space->parameter_count; i++) {
+    for (size_t i = 0; i < space->parameter_count; i++)
         if (strcmp(space->parameters[i].name, name) == 0)
             return true;
-    }
-    for (size_t i = 0; i < space->constant_count; i++) {
+    for (size_t i = 0; i < space->constant_count; i++)
         if (strcmp(space->constants[i].name, name) == 0)
             return true;
-    }
     return false;
 }
 
@@ -146,10 +145,13 @@ void hn_space_add_word(struct hn_space *space, const char *word)
 static void append_constraint(struct hn_space *space, struct hn_expression *expression,
                               const char *where)
 {
+    char *prefix = NULL;
+    if (asprintf(&prefix, "%s%s", where == NULL ? "" : where, where == NULL ? "" : ": ") < 0)
+        hn_needed(NULL);
     space->constraints =
         hn_need_more(space->constraints, space->constraint_count + 1, sizeof *space->constraints);
     space->constraints[space->constraint_count++] =
-        (struct hn_space_constraint){expression, hn_need_copy(where)};
+        (struct hn_space_constraint){expression, prefix};
 }
 
 enum hn_status hn_space_add_constraint(struct hn_space *space, const char *text, const char *where,
@@ -251,4 +253,382 @@ double hn_space_estimate(const struct hn_space *space, const uint16_t *choice)
     if (hn_expression_number(space->estimate, values, &estimate, NULL) != HN_OK || !(estimate > 0))
         return NAN;
     return log(estimate);
+}
+
+uint64_t hn_space_size(const struct hn_space *space)
+{
+    return space->size;
+}
+
+bool hn_space_enumerated(const struct hn_space *space)
+{
+    return space->size != UINT64_MAX;
+}
+
+double hn_space_valid(const struct hn_space *space, bool *exact)
+{
+    if (exact != NULL)
+        *exact = space->exact;
+    return space->valid;
+}
+
+const char *hn_space_count_text(const struct hn_space *space, char text[HN_SPACE_COUNT_TEXT])
+{
+    if (!isfinite(space->valid))
+        snprintf(text, HN_SPACE_COUNT_TEXT, "more than 1e+308");
+    else if (!space->exact)
+        snprintf(text, HN_SPACE_COUNT_TEXT, "about %.2g", space->valid);
+    else if (space->valid < 0x1p53)
+        snprintf(text, HN_SPACE_COUNT_TEXT, "%.0f", space->valid);
+    else
+        snprintf(text, HN_SPACE_COUNT_TEXT, "%.15g", space->valid);
+    return text;
+}
+
+void hn_space_point(const struct hn_space *space, uint64_t index, uint16_t *choice)
+{
+    memcpy(choice, space->fixed, space->parameter_count * sizeof *choice);
+    for (size_t i = space->block_count; i-- > 0;) {
+        const struct hn_space_table *table = hn_space_block_table(space, i);
+        hn_space_table_get(table, index % table->count, choice);
+        index /= table->count;
+    }
+}
+
+/* Whether parameters with one value left have it. */
+static bool has_fixed(const struct hn_space *space, const uint16_t *choice)
+{
+    for (size_t i = 0; i < space->parameter_count; i++) {
+        if (space->group_of[i] == SIZE_MAX && choice[i] != space->fixed[i])
+            return false;
+    }
+    return true;
+}
+
+static uint64_t find_row(const struct hn_space_table *table, const uint16_t *choice)
+{
+    uint64_t key[table->words];
+    hn_space_table_key(table, choice, key);
+    return hn_space_table_find(table, key);
+}
+
+/* Whether the indices in choice of a group's parameters are within their values. */
+static bool group_has(const struct hn_space *space, const struct hn_space_group *group,
+                      const uint16_t *choice)
+{
+    for (size_t i = 0; i < group->parameter_count; i++) {
+        if (choice[group->parameters[i]] >= space->parameters[group->parameters[i]].count)
+            return false;
+    }
+    return true;
+}
+
+uint64_t hn_space_find(const struct hn_space *space, const uint16_t *choice)
+{
+    uint64_t index = 0;
+    if (space->size == 0 || !hn_space_enumerated(space) || !has_fixed(space, choice))
+        return UINT64_MAX;
+    for (size_t i = 0; i < space->group_count; i++) {
+        if (!group_has(space, &space->groups[i], choice))
+            return UINT64_MAX;
+    }
+    for (size_t i = 0; i < space->block_count; i++) {
+        const struct hn_space_table *table = hn_space_block_table(space, i);
+        uint64_t row = find_row(table, choice);
+        if (row == UINT64_MAX)
+            return UINT64_MAX;
+        index = index * table->count + row;
+    }
+    return index;
+}
+
+/* Whether they are one of a group's combinations. */
+static bool group_contains(const struct hn_space *space, size_t number, const uint16_t *choice)
+{
+    const struct hn_space_group *group = &space->groups[number];
+    if (!group_has(space, group, choice))
+        return false;
+    return group->open != NULL ? hn_space_open_contains(group->open, choice)
+                               : find_row(&group->table, choice) != UINT64_MAX;
+}
+
+bool hn_space_contains(const struct hn_space *space, const uint16_t *choice)
+{
+    if (space->building != NULL)
+        return hn_space_admits(space, choice);
+    bool contained = space->size > 0 && has_fixed(space, choice);
+    for (size_t i = 0; i < space->group_count && contained; i++)
+        contained = group_contains(space, i, choice);
+    return contained;
+}
+
+void hn_space_sample(const struct hn_space *space, struct hn_random *random, uint16_t *choice)
+{
+    memcpy(choice, space->fixed, space->parameter_count * sizeof *choice);
+    for (size_t i = 0; i < space->group_count; i++) {
+        const struct hn_space_group *group = &space->groups[i];
+        if (group->open != NULL)
+            hn_space_open_draw(group->open, random, choice);
+        else
+            hn_space_table_get(&group->table, hn_random_below(random, group->table.count), choice);
+    }
+}
+
+/* The first row of a group, in declared order, that has what is wanted. */
+static bool first_of_group(const struct hn_space_group *group, const int *wanted, uint16_t *choice)
+{
+    if (group->open != NULL)
+        return hn_space_open_first(group->open, wanted, choice);
+    uint64_t row = hn_space_table_first(&group->table, wanted);
+    if (row != UINT64_MAX)
+        hn_space_table_get(&group->table, row, choice);
+    return row != UINT64_MAX;
+}
+
+/* Of a space that is being built: the point that is wanted, where nothing is left open. */
+static bool take_wanted(const struct hn_space *space, const int *wanted, uint16_t *choice)
+{
+    for (size_t i = 0; i < space->parameter_count; i++) {
+        if (wanted == NULL || wanted[i] < 0)
+            return false;
+        choice[i] = (uint16_t)wanted[i];
+    }
+    return hn_space_admits(space, choice);
+}
+
+bool hn_space_first(const struct hn_space *space, const int *wanted, uint16_t *choice)
+{
+    bool found = true;
+    if (space->building != NULL)
+        return take_wanted(space, wanted, choice);
+    if (space->size == 0)
+        return false;
+    memcpy(choice, space->fixed, space->parameter_count * sizeof *choice);
+    for (size_t i = 0; i < space->parameter_count && wanted != NULL; i++) {
+        if (space->group_of[i] == SIZE_MAX && wanted[i] >= 0 && wanted[i] != space->fixed[i])
+            return false;
+    }
+    /* the groups are independent: the first point is made of the first of each */
+    for (size_t i = 0; i < space->group_count && found; i++)
+        found = first_of_group(&space->groups[i], wanted, choice);
+    return found;
+}
+
+enum hn_status hn_space_bindings(const struct hn_space *space, const uint16_t *choice,
+                                 struct hn_bindings *point, struct hn_error *err)
+{
+    hn_bindings_init(point);
+    for (size_t i = 0; i < space->parameter_count; i++) {
+        const struct hn_space_parameter *parameter = &space->parameters[i];
+        enum hn_status status =
+            hn_bindings_set(point, parameter->name, &parameter->values[choice[i]], err);
+        if (status != HN_OK) {
+            hn_bindings_finish(point);
+            return status;
+        }
+    }
+    return HN_OK;
+}
+
+static enum hn_status fail_unknown(const struct hn_space *space, const struct hn_bindings *point,
+                                   struct hn_error *err)
+{
+    const char **names = hn_need(space->parameter_count, sizeof *names);
+    for (size_t i = 0; i < space->parameter_count; i++)
+        names[i] = space->parameters[i].name;
+    for (size_t i = 0; i < point->count; i++) {
+        if (hn_text_is_among(point->names[i], names, space->parameter_count))
+            continue;
+        const char *nearest = hn_text_nearest(point->names[i], names, space->parameter_count);
+        hn_fail(err, HN_ECONFIG, "unknown parameter '%s'%s%s%s", point->names[i],
+                nearest == NULL ? "" : "; nearest is '", nearest == NULL ? "" : nearest,
+                nearest == NULL ? "" : "'");
+        break;
+    }
+    free(names);
+    return HN_ECONFIG;
+}
+
+static enum hn_status fail_other_value(const struct hn_space_parameter *parameter,
+                                       const struct hn_value *value, struct hn_error *err)
+{
+    enum { SHOWN = 20 };
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_text_printf(&text, "'%s' has no value ", parameter->name);
+    hn_value_append(&text, value);
+    for (size_t i = 0; i < parameter->count && i < SHOWN; i++) {
+        hn_text_append(&text, i == 0 ? "; it has " : ", ");
+        hn_value_append(&text, &parameter->values[i]);
+    }
+    if (parameter->count > SHOWN)
+        hn_text_append(&text, ", ...");
+    hn_fail(err, HN_ECONFIG, "%s", text.failed ? "out of memory" : text.data);
+    hn_text_finish(&text);
+    return HN_ECONFIG;
+}
+
+enum hn_status hn_space_choice(const struct hn_space *space, const struct hn_bindings *point,
+                               uint16_t *choice, struct hn_error *err)
+{
+    for (size_t i = 0; i < space->parameter_count; i++) {
+        const struct hn_space_parameter *parameter = &space->parameters[i];
+        const struct hn_value *value = hn_bindings_get(point, parameter->name);
+        if (value == NULL && point->count >= space->parameter_count)
+            return fail_unknown(space, point, err);
+        if (value == NULL)
+            return hn_fail(err, HN_ECONFIG, "parameter '%s' is missing", parameter->name);
+        size_t index = 0;
+        while (index < parameter->count && !hn_value_equal(&parameter->values[index], value))
+            index++;
+        if (index == parameter->count)
+            return fail_other_value(parameter, value, err);
+        choice[i] = (uint16_t)index;
+    }
+    return point->count > space->parameter_count ? fail_unknown(space, point, err) : HN_OK;
+}
+
+size_t hn_space_neighbour_limit(const struct hn_space *space, enum hn_neighbourhood kind)
+{
+    size_t limit = 0;
+    for (size_t i = 0; i < space->parameter_count; i++) {
+        size_t others = space->parameters[i].count - 1;
+        limit += kind == HN_ADJACENT && others > 2 ? 2 : others;
+    }
+    return limit;
+}
+
+struct vicinity {
+    const struct hn_space *space;
+    const uint16_t *choice;
+    enum hn_neighbourhood kind;
+    uint16_t *neighbours;
+    size_t count;
+};
+
+/* What of a point keeps it from being valid: groups, and parameters with another value than their
+ * only one. */
+struct faults {
+    size_t count;
+    size_t group;     /* the last one; SIZE_MAX: none */
+    size_t parameter; /* the last one that is in no group; SIZE_MAX: none */
+};
+
+static void find_faults(const struct hn_space *space, const uint16_t *choice, struct faults *faults)
+{
+    *faults = (struct faults){0, SIZE_MAX, SIZE_MAX};
+    for (size_t i = 0; i < space->parameter_count; i++) {
+        if (space->group_of[i] == SIZE_MAX && choice[i] != space->fixed[i]) {
+            faults->count++;
+            faults->parameter = i;
+        }
+    }
+    for (size_t i = 0; i < space->group_count; i++) {
+        if (!group_contains(space, i, choice)) {
+            faults->count++;
+            faults->group = i;
+        }
+    }
+}
+
+static void append(struct vicinity *vicinity, size_t parameter, size_t index)
+{
+    size_t count = vicinity->space->parameter_count;
+    uint16_t *to = vicinity->neighbours + vicinity->count++ * count;
+    memcpy(to, vicinity->choice, count * sizeof *to);
+    to[parameter] = (uint16_t)index;
+}
+
+/* The highest index below `end` whose bit is set; SIZE_MAX when there is none. */
+static size_t last_below(const uint64_t *valid, size_t end)
+{
+    for (size_t word = (end + 63) / 64; word-- > 0;) {
+        uint64_t bits = valid[word];
+        if (64 * word + 64 > end)
+            bits &= end % 64 == 0 ? UINT64_MAX : ((uint64_t)1 << (end % 64)) - 1;
+        if (bits != 0)
+            return 64 * word + 63 - (size_t)__builtin_clzll(bits);
+    }
+    return SIZE_MAX;
+}
+
+/* The lowest index from `first` on whose bit is set. */
+static size_t first_from(const uint64_t *valid, size_t words, size_t first)
+{
+    for (size_t word = first / 64; word < words; word++) {
+        uint64_t bits = valid[word];
+        if (word == first / 64)
+            bits &= UINT64_MAX << (first % 64);
+        if (bits != 0)
+            return 64 * word + (size_t)__builtin_ctzll(bits);
+    }
+    return SIZE_MAX;
+}
+
+static void append_values(struct vicinity *vicinity, size_t parameter, const uint64_t *valid)
+{
+    size_t own = vicinity->choice[parameter];
+    size_t values = vicinity->space->parameters[parameter].count;
+    size_t words = (values + 63) / 64;
+    if (vicinity->kind == HN_ADJACENT) {
+        size_t below = last_below(valid, own < values ? own : values);
+        size_t above = first_from(valid, words, own + 1);
+        if (below != SIZE_MAX)
+            append(vicinity, parameter, below);
+        if (above != SIZE_MAX)
+            append(vicinity, parameter, above);
+        return;
+    }
+    for (size_t index = first_from(valid, words, 0); index != SIZE_MAX;
+         index = first_from(valid, words, index + 1)) {
+        if (index != own)
+            append(vicinity, parameter, index);
+    }
+}
+
+/* The indices of a parameter with which the group's others, as they are, are valid. */
+static void find_values(const struct vicinity *vicinity, size_t number, size_t parameter,
+                        uint64_t *valid)
+{
+    const struct hn_space *space = vicinity->space;
+    const struct hn_space_group *group = &space->groups[number];
+    const struct hn_space_table *table = &group->table;
+    size_t count = space->parameters[parameter].count;
+    uint16_t others[space->parameter_count];
+    memcpy(others, vicinity->choice, sizeof others);
+    others[parameter] = 0;
+    memset(valid, 0, (count + 63) / 64 * sizeof *valid);
+    if (!group_has(space, group, others))
+        return;
+    if (group->open != NULL) {
+        hn_space_open_values(group->open, others, parameter, valid);
+        return;
+    }
+    uint64_t key[table->words];
+    hn_space_table_key(table, others, key);
+    hn_space_table_values(table, key, parameter, valid);
+}
+
+size_t hn_space_neighbours(const struct hn_space *space, const uint16_t *choice,
+                           enum hn_neighbourhood kind, uint16_t *neighbours)
+{
+    struct vicinity vicinity = {space, choice, kind, neighbours, 0};
+    struct faults faults;
+    find_faults(space, choice, &faults);
+    if (faults.count > 1)
+        return 0;
+    for (size_t i = 0; i < space->parameter_count; i++) {
+        size_t group = space->group_of[i];
+        if (group == SIZE_MAX) {
+            if (faults.parameter == i)
+                append(&vicinity, i, space->fixed[i]);
+            continue;
+        }
+        if (faults.count == 1 && faults.group != group)
+            continue;
+        uint64_t valid[(space->parameters[i].count + 63) / 64];
+        find_values(&vicinity, group, i, valid);
+        append_values(&vicinity, i, valid);
+    }
+    return vicinity.count;
 }

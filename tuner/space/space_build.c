@@ -7,8 +7,154 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/run.h"
 #include "tuner/space/space_internal.h"
+
+/* What looking for an error may cost; one that is not found in so many steps is as good as none. */
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+enum { MOST_STEPS = 100000 };
+#else
+enum { MOST_STEPS = 50000000 };
+#endif
+/* Combinations that are looked at to tell which constraint rejects most. */
+enum { MOST_TRIED = 20000 };
+
+/* Any point of the part; false when there is none. */
+static bool find_any(struct hn_space_problem *problem, const struct hn_space_part *part,
+                     uint16_t *choice)
+{
+    struct hn_space_solver solver;
+    hn_space_solver_init(&solver, problem, part);
+    const struct hn_walk_limits limits = {.points = 1, .steps = MOST_STEPS};
+    (void)hn_space_walk(&solver.search, 0, &limits);
+    bool found = solver.search.point_count > 0;
+    if (found)
+        hn_space_table_unpack(&solver.table, solver.search.points, choice);
+    hn_space_solver_finish(&solver);
+    return found;
+}
+
+/* A point at which the first conjuncts hold and this one has no value; false when there is none. */
+static bool find_failing(const struct hn_space_demands *demands, size_t conjunct, uint16_t *choice)
+{
+    struct hn_space_problem problem;
+    struct hn_space_parts parts = {0};
+    hn_space_problem_init(&problem, demands, conjunct, conjunct);
+    bool fails = !problem.empty;
+    if (fails) {
+        for (size_t i = 0; i < demands->space->parameter_count; i++)
+            choice[i] = hn_space_problem_index(&problem, i, 0);
+        hn_space_parts_init(&parts, &problem);
+    }
+    for (size_t i = 0; i < parts.count && fails; i++)
+        fails = find_any(&problem, &parts.items[i], choice);
+    hn_space_parts_finish(&parts);
+    hn_space_problem_finish(&problem);
+    return fails;
+}
+
+/* HN_ECONFIG: what the constraint of the conjunct says at the point, where it has no value. */
+static enum hn_status fail_constraint(const struct hn_space_demands *demands, size_t conjunct,
+                                      const uint16_t *choice, struct hn_error *err)
+{
+    const struct hn_space *space = demands->space;
+    size_t source = demands->conjuncts.items[conjunct].source;
+    const struct hn_space_constraint *constraint = &space->constraints[source];
+    struct hn_value values[demands->slot_count + 1];
+    struct hn_value result;
+    struct hn_error reason = {0};
+    struct hn_bindings point;
+    hn_space_set_values(space, choice, values);
+    hn_expression_evaluate(constraint->expression, values, &result, &reason);
+    enum hn_status status = hn_space_bindings(space, choice, &point, err);
+    if (status != HN_OK)
+        return status;
+    char *text = hn_needed(hn_bindings_text(&point));
+    hn_fail(err, HN_ECONFIG,
+            "%sconstraint %s, at the point %s; a constraint written before it can exclude such "
+            "points",
+            constraint->where, reason.message, text);
+    free(text);
+    hn_bindings_finish(&point);
+    return HN_ECONFIG;
+}
+
+/* Once there is no such point, having no value is as good as not holding, whatever the order. */
+static enum hn_status check_failing(const struct hn_space_problem *problem, struct hn_error *err)
+{
+    const struct hn_space_demands *demands = problem->demands;
+    uint16_t choice[demands->space->parameter_count + 1];
+    for (size_t i = 0; i < demands->conjuncts.count; i++)
+        if (problem->may_fail[i] && find_failing(demands, i, choice))
+            return fail_constraint(demands, i, choice, err);
+    return HN_OK;
+}
+
+/* The first constraint that does not hold at the point. */
+static size_t first_broken(const struct hn_space *space, const struct hn_value *values)
+{
+    for (size_t i = 0; i < space->constraint_count; i++)
+        if (hn_expression_truth(space->constraints[i].expression, values) != HN_TRUE)
+            return i;
+    return 0;
+}
+
+/* The next combination, like an odometer. */
+static void step(const struct hn_space *space, uint16_t *choice)
+{
+    for (size_t i = space->parameter_count; i-- > 0;) {
+        if (++choice[i] < space->parameters[i].count)
+            return;
+        choice[i] = 0;
+    }
+}
+
+static void draw(const struct hn_space *space, struct hn_random *random, uint16_t *choice)
+{
+    for (size_t i = 0; i < space->parameter_count; i++)
+        choice[i] = (uint16_t)hn_random_below(random, space->parameters[i].count);
+}
+
+/* How many of the combinations, all or a sample, each constraint is the first to reject. */
+static size_t count_rejected(const struct hn_space_demands *demands, uint16_t *choice,
+                             struct hn_value *values, size_t *rejected)
+{
+    const struct hn_space *space = demands->space;
+    double cartesian = hn_space_cartesian(space);
+    struct hn_random random = hn_random_seeded(1);
+    size_t tried = 0;
+    for (; tried < MOST_TRIED && (double)tried < cartesian; tried++) {
+        if (cartesian > MOST_TRIED)
+            draw(space, &random, choice);
+        hn_space_set_values(space, choice, values);
+        rejected[first_broken(space, values)]++;
+        step(space, choice);
+    }
+    return tried;
+}
+
+/* HN_ENOTFOUND: names the constraint that rejects most. */
+static enum hn_status fail_empty(const struct hn_space_demands *demands, struct hn_error *err)
+{
+    const struct hn_space *space = demands->space;
+    uint16_t *choice = hn_need(space->parameter_count, sizeof *choice);
+    struct hn_value *values = hn_need(demands->slot_count, sizeof *values);
+    size_t *rejected = hn_need(space->constraint_count, sizeof *rejected);
+    size_t most = 0;
+    size_t tried = count_rejected(demands, choice, values, rejected);
+    for (size_t i = 1; i < space->constraint_count; i++)
+        most = rejected[i] > rejected[most] ? i : most;
+    const struct hn_space_constraint *constraint = &space->constraints[most];
+    hn_fail(err, HN_ENOTFOUND,
+            "%sno point is valid: the constraint '%s' rejects most, %zu of %zu combinations%s",
+            constraint->where, hn_expression_text(constraint->expression), rejected[most], tried,
+            hn_space_cartesian(space) > MOST_TRIED ? " drawn at random" : "");
+    free(choice);
+    free(values);
+    free(rejected);
+    return HN_ENOTFOUND;
+}
 
 /* Estimates of so small a part of the limit are believed. */
 static const double clearly_fewer = 2;
@@ -26,7 +172,8 @@ static void destroy_basis(struct hn_space_basis *basis)
     free(basis);
 }
 
-void hn_space_clear(struct hn_space *space)
+/* Frees what a build made. */
+static void clear(struct hn_space *space)
 {
     for (size_t i = 0; i < space->group_count; i++) {
         free(space->groups[i].parameters);
@@ -155,7 +302,7 @@ static enum hn_status solve_part(struct hn_space *space, struct hn_space_problem
         return leave_open(open, &space->limits, part, err);
     }
     if (status == HN_OK && open->solver.search.point_count == 0)
-        status = hn_space_fail_empty(problem->demands, err);
+        status = fail_empty(problem->demands, err);
     if (status == HN_OK)
         take_points(group, open);
     hn_space_open_destroy(open);
@@ -181,10 +328,9 @@ static enum hn_status solve_parts(struct hn_space *space, struct hn_space_proble
 
 static bool has_open(const struct hn_space *space)
 {
-    for (size_t i = 0; i < space->group_count; i++) {
+    for (size_t i = 0; i < space->group_count; i++)
         if (space->groups[i].open != NULL)
             return true;
-    }
     return false;
 }
 
@@ -192,7 +338,7 @@ static bool has_open(const struct hn_space *space)
 static enum hn_status make_basis(struct hn_space *space, struct hn_space_basis **basis,
                                  struct hn_error *err)
 {
-    hn_space_clear(space);
+    clear(space);
     *basis = hn_need(1, sizeof **basis);
     enum hn_status status = hn_space_demands_init(&(*basis)->demands, space, err);
     if (status != HN_OK)
@@ -206,9 +352,9 @@ static enum hn_status solve(struct hn_space *space, struct hn_space_basis *basis
 {
     struct hn_space_demands *demands = &basis->demands;
     hn_space_problem_init(&basis->problem, demands, demands->conjuncts.count, SIZE_MAX);
-    enum hn_status status = hn_space_check_failing(&basis->problem, err);
+    enum hn_status status = check_failing(&basis->problem, err);
     if (status == HN_OK && basis->problem.empty)
-        status = hn_space_fail_empty(demands, err);
+        status = fail_empty(demands, err);
     return status == HN_OK ? solve_parts(space, &basis->problem, err) : status;
 }
 
@@ -220,7 +366,7 @@ static void take_basis(struct hn_space *space, struct hn_space_basis *basis, enu
         return;
     }
     if (solved != HN_OK)
-        hn_space_clear(space);
+        clear(space);
     destroy_basis(basis);
 }
 
@@ -251,7 +397,7 @@ enum hn_status hn_space_build_from(struct hn_space *space, const uint16_t *choic
 {
     size_t parameter_count = space->parameter_count;
     size_t parameters[parameter_count + 1];
-    hn_space_clear(space);
+    clear(space);
     if (count == 0)
         return hn_fail(err, HN_ECONFIG, "there is no point");
     for (size_t i = 0; i < parameter_count; i++)
@@ -267,7 +413,7 @@ enum hn_status hn_space_build_from(struct hn_space *space, const uint16_t *choic
     if (status == HN_OK)
         hn_space_number(space);
     else
-        hn_space_clear(space);
+        clear(space);
     return status;
 }
 
@@ -396,32 +542,27 @@ bool hn_space_admits(const struct hn_space *space, const uint16_t *choice)
     return holds;
 }
 
-static void free_value(struct hn_value *value)
-{
-    if (value->type == HN_WORD)
-        free((char *)value->word);
-}
-
 static void free_values(struct hn_value *values, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        free_value(&values[i]);
-    free(values);
+        if (values[i].type == HN_WORD)
+            free((char *)values[i].word);
 }
 
 void hn_space_destroy(struct hn_space *space)
 {
     if (space == NULL || abandon(space))
         return;
-    hn_space_clear(space);
+    clear(space);
     pthread_mutex_destroy(&space->lock);
     for (size_t i = 0; i < space->parameter_count; i++) {
         free(space->parameters[i].name);
         free_values(space->parameters[i].values, space->parameters[i].count);
+        free(space->parameters[i].values);
     }
     for (size_t i = 0; i < space->constant_count; i++) {
         free(space->constants[i].name);
-        free_value(&space->constants[i].value);
+        free_values(&space->constants[i].value, 1);
     }
     for (size_t i = 0; i < space->constraint_count; i++) {
         hn_expression_destroy(space->constraints[i].expression);

@@ -59,11 +59,7 @@ void hn_space_table_unpack(const struct hn_space_table *table, const uint64_t *k
 
 /* Takes `count` keys, one after another, in any order; frees them. */
 void hn_space_table_take(struct hn_space_table *table, uint64_t *keys, uint64_t count);
-/* Room for `count` keys, which hn_space_table_put then fills in ascending order. */
-void hn_space_table_reserve(struct hn_space_table *table, uint64_t count);
-void hn_space_table_put(struct hn_space_table *table, uint64_t row, const uint64_t *key);
 
-void hn_space_table_row(const struct hn_space_table *table, uint64_t row, uint64_t *key);
 void hn_space_table_get(const struct hn_space_table *table, uint64_t row, uint16_t *choice);
 /* The row of a key, or UINT64_MAX. */
 uint64_t hn_space_table_find(const struct hn_space_table *table, const uint64_t *key);
@@ -71,8 +67,6 @@ uint64_t hn_space_table_find(const struct hn_space_table *table, const uint64_t 
 void hn_space_table_values(const struct hn_space_table *table, const uint64_t *key, size_t parameter, uint64_t *valid);
 /* The first row whose parameters' indices are those in wanted, each where it is not below 0; NULL: any. UINT64_MAX: none. */
 uint64_t hn_space_table_first(const struct hn_space_table *table, const int *wanted);
-/* The first row from `row` on whose key is not below `key`. */
-uint64_t hn_space_table_lower(const struct hn_space_table *table, uint64_t row, uint64_t end, const uint64_t *key);
 
 struct hn_space_parameter {
     char *name;
@@ -87,7 +81,7 @@ struct hn_space_constant {
 
 struct hn_space_constraint {
     struct hn_expression *expression;
-    char *where; /* NULL when not known */
+    char *where; /* "matmul.yaml:24:5: ", which messages begin with; "" when not known */
 };
 
 /* Parameters that constraints connect: their combinations are independent of those of other groups, so that the space
@@ -149,22 +143,8 @@ struct hn_space {
     pthread_mutex_t lock; /* of what is made when it is first needed */
 };
 
-/* Frees what a build made. */
-void hn_space_clear(struct hn_space *space);
 /* Orders the groups, which have their points, and numbers those. */
 void hn_space_number(struct hn_space *space);
-/* Whether the indices in choice of a group's parameters are within their values. */
-static inline bool hn_space_group_has(const struct hn_space *space, const struct hn_space_group *group,
-                                      const uint16_t *choice)
-{
-    for (size_t i = 0; i < group->parameter_count; i++) {
-        if (choice[group->parameters[i]] >= space->parameters[group->parameters[i]].count)
-            return false;
-    }
-    return true;
-}
-/* Whether they are one of its combinations. */
-bool hn_space_group_contains(const struct hn_space *space, size_t group, const uint16_t *choice);
 /* The points of a block, numbered. */
 const struct hn_space_table *hn_space_block_table(const struct hn_space *space, size_t block);
 
@@ -244,18 +224,6 @@ struct hn_space_program {
     size_t count;
 };
 
-/* Collects the terms that a term is computed from. The terms do not grow meanwhile. */
-struct hn_space_gatherer {
-    const struct hn_terms *terms;
-    unsigned char *seen; /* by term */
-    int *found;          /* what hn_space_gather found, ascending; constants are left out */
-    size_t count;
-};
-
-void hn_space_gatherer_init(struct hn_space_gatherer *gatherer, const struct hn_terms *terms);
-void hn_space_gatherer_finish(struct hn_space_gatherer *gatherer);
-void hn_space_gather(struct hn_space_gatherer *gatherer, int term);
-
 static inline bool hn_has_slot(const uint64_t *slots, size_t slot)
 {
     return slots[slot / 64] >> (slot % 64) & 1;
@@ -330,7 +298,7 @@ void hn_space_plan_init(struct hn_space_plan *plan, struct hn_space_problem *pro
                         const size_t *order, const struct hn_space_table *table);
 void hn_space_plan_finish(struct hn_space_plan *plan);
 
-/* space_order.c: an order in which few combinations have to be tried; order has room for the part's parameters. */
+/* An order in which few combinations have to be tried; order has room for the part's parameters. */
 void hn_space_order(struct hn_space_problem *problem, const struct hn_space_part *part, size_t *order);
 
 /* space_search.c: going through a plan, one thread's state. */
@@ -367,10 +335,10 @@ struct hn_walk_limits {
 };
 /* All points below the levels that are bound, in the order of the plan: appends their keys. */
 enum hn_walk hn_space_walk(struct hn_space_search *search, size_t level, const struct hn_walk_limits *limits);
-/* space_parallel.c: from the first level on; steps count from now. A long walk is done by all cores, with the same outcome. */
+/* From the first level on; steps count from now. A long walk is done by all cores, with the same outcome. */
 enum hn_walk hn_space_walk_all(struct hn_space_search *search, const struct hn_walk_limits *limits);
 
-/* space_parts.c: a problem in parts that are independent of each other. Parameters with one value are in none. */
+/* space_problem.c: a problem in parts that are independent of each other. Parameters with one value are in none. */
 struct hn_space_parts {
     struct hn_space_part *items; /* by their first parameter */
     size_t count;
@@ -392,12 +360,7 @@ void hn_space_solver_init(struct hn_space_solver *solver, struct hn_space_proble
                           const struct hn_space_part *part);
 void hn_space_solver_finish(struct hn_space_solver *solver);
 
-/* space_failing.c: a constraint has no value at a point where all constraints before it hold. HN_ECONFIG with what it says there. */
-enum hn_status hn_space_check_failing(const struct hn_space_problem *problem, struct hn_error *err);
-/* HN_ENOTFOUND: names the constraint that rejects most. */
-enum hn_status hn_space_fail_empty(const struct hn_space_demands *demands, struct hn_error *err);
-
-/* space_count.c: how many points lie below each state of a plan. What the levels from one on do depends on little of
+/* space_open.c: how many points lie below each state of a plan. What the levels from one on do depends on little of
  * what is bound above: the values that their steps use. Where few combinations of these occur, all points are counted,
  * and drawn, without being looked at one by one (as paths through a decision diagram). */
 struct hn_space_count_level {
@@ -417,14 +380,6 @@ struct hn_space_counts {
     double total; /* exact up to 2^53 */
     struct hn_blocks blocks;
 };
-
-/* HN_WALK_TOO_LONG: that takes more than so many steps, or 256 MiB; then counts holds nothing. */
-enum hn_walk hn_space_counts_init(struct hn_space_counts *counts, struct hn_space_search *search, uint64_t most_steps);
-void hn_space_counts_finish(struct hn_space_counts *counts);
-
-/* Leaves search at a point, all equally likely: its key is below the last level. */
-void hn_space_counts_draw(const struct hn_space_counts *counts, struct hn_space_search *search,
-                          struct hn_random *random);
 
 /* space_open.c: a group with more combinations than can be kept: asks the checks instead. Safe from several
  * threads. */

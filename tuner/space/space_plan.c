@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "tuner/space/space_internal.h"
 
 static void *take(struct hn_blocks *blocks, size_t count, size_t size)
@@ -9,21 +10,29 @@ static void *take(struct hn_blocks *blocks, size_t count, size_t size)
     return hn_needed(hn_blocks_take(blocks, count * size + 1));
 }
 
-void hn_space_gatherer_init(struct hn_space_gatherer *gatherer, const struct hn_terms *terms)
+/* Collects the terms that a term is computed from. The terms do not grow meanwhile. */
+struct gatherer {
+    const struct hn_terms *terms;
+    unsigned char *seen; /* by term */
+    int *found;          /* what gather found, ascending; constants are left out */
+    size_t count;
+};
+
+static void init_gatherer(struct gatherer *gatherer, const struct hn_terms *terms)
 {
-    *gatherer = (struct hn_space_gatherer){.terms = terms,
-                                           .seen = hn_need(terms->count, 1),
-                                           .found = hn_need(terms->count, sizeof(int))};
+    *gatherer = (struct gatherer){.terms = terms,
+                                  .seen = hn_need(terms->count, 1),
+                                  .found = hn_need(terms->count, sizeof(int))};
 }
 
-void hn_space_gatherer_finish(struct hn_space_gatherer *gatherer)
+static void finish_gatherer(struct gatherer *gatherer)
 {
     free(gatherer->seen);
     free(gatherer->found);
-    *gatherer = (struct hn_space_gatherer){0};
+    *gatherer = (struct gatherer){0};
 }
 
-static void visit(struct hn_space_gatherer *gatherer, int term)
+static void visit(struct gatherer *gatherer, int term)
 {
     const struct hn_term *item = &gatherer->terms->items[term];
     if (item->operation == HN_TERM_CONSTANT || gatherer->seen[term])
@@ -41,13 +50,13 @@ static int compare_terms(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void sort(struct hn_space_gatherer *gatherer)
+static void sort(struct gatherer *gatherer)
 {
     if (gatherer->count > 1)
         qsort(gatherer->found, gatherer->count, sizeof *gatherer->found, compare_terms);
 }
 
-void hn_space_gather(struct hn_space_gatherer *gatherer, int term)
+static void gather(struct gatherer *gatherer, int term)
 {
     for (size_t i = 0; i < gatherer->count; i++)
         gatherer->seen[gatherer->found[i]] = 0;
@@ -57,7 +66,7 @@ void hn_space_gather(struct hn_space_gatherer *gatherer, int term)
 }
 
 /* Those of the found terms that depend on the slot, or those that do not. */
-static void take_program(const struct hn_space_gatherer *gatherer, size_t slot, bool depends,
+static void take_program(const struct gatherer *gatherer, size_t slot, bool depends,
                          struct hn_blocks *blocks, struct hn_space_program *program)
 {
     const struct hn_terms *terms = gatherer->terms;
@@ -84,8 +93,8 @@ struct maker {
     uint64_t *bound;  /* the slots of the levels so far */
     size_t *level_of; /* by slot */
     int *arranged;    /* the terms of the part's checks, for the order of the levels */
-    struct hn_space_gatherer gatherer;
-    struct hn_space_gatherer exported;
+    struct gatherer gatherer;
+    struct gatherer exported;
 };
 
 static bool is_within(const uint64_t *slots, const uint64_t *all, size_t words)
@@ -235,10 +244,10 @@ static void make_step(struct maker *maker, const struct hn_space_level *level,
     if (step->term < 0)
         return;
     if (step->kind == HN_STEP_COMPUTED) {
-        hn_space_gather(&maker->gatherer, step->edge);
+        gather(&maker->gatherer, step->edge);
         take_program(&maker->gatherer, slot, true, blocks, &step->to_edge);
     }
-    hn_space_gather(&maker->gatherer, step->term);
+    gather(&maker->gatherer, step->term);
     take_program(&maker->gatherer, slot, true, blocks, &step->after);
     if (step->kind == HN_STEP_TABULATED) {
         take_program(&maker->gatherer, slot, false, blocks, &step->before);
@@ -268,7 +277,7 @@ static size_t level_of_term(const struct maker *maker, const struct hn_term *ter
 static void make_exports(struct maker *maker)
 {
     struct hn_space_plan *plan = maker->plan;
-    const struct hn_space_gatherer *exported = &maker->exported;
+    const struct gatherer *exported = &maker->exported;
     struct hn_instruction **items = take(&plan->blocks, plan->level_count, sizeof *items);
     size_t *levels = take(&plan->blocks, exported->count, sizeof *levels);
     for (size_t i = 0; i < exported->count; i++) {
@@ -326,8 +335,8 @@ void hn_space_plan_init(struct hn_space_plan *plan, struct hn_space_problem *pro
     for (size_t i = 0; i < plan->level_count; i++)
         make_level(&maker, i, order[i]);
     hn_needed(maker.terms->out_of_memory ? NULL : plan);
-    hn_space_gatherer_init(&maker.gatherer, maker.terms);
-    hn_space_gatherer_init(&maker.exported, maker.terms);
+    init_gatherer(&maker.gatherer, maker.terms);
+    init_gatherer(&maker.exported, maker.terms);
     for (size_t i = 0; i < plan->level_count; i++)
         for (size_t j = 0; j < plan->levels[i].step_count; j++)
             make_step(&maker, &plan->levels[i], &plan->levels[i].steps[j]);
@@ -337,12 +346,211 @@ void hn_space_plan_init(struct hn_space_plan *plan, struct hn_space_problem *pro
     free(maker.bound);
     free(maker.level_of);
     free(maker.arranged);
-    hn_space_gatherer_finish(&maker.gatherer);
-    hn_space_gatherer_finish(&maker.exported);
+    finish_gatherer(&maker.gatherer);
+    finish_gatherer(&maker.exported);
 }
 
 void hn_space_plan_finish(struct hn_space_plan *plan)
 {
     hn_blocks_finish(&plan->blocks);
     *plan = (struct hn_space_plan){0};
+}
+
+/* The work that an order makes is estimated from the share of combinations that each check lets
+ * pass, as if checks were independent; the share is that of a sample. */
+enum { SAMPLES = 64, MOST_MOVES = 20000 };
+
+/* Below this the declared order is good enough. */
+static const double few_combinations = 20000;
+/* Points found in declared order need not be sorted. */
+static const double declared_bonus = 1.5;
+
+struct guess {
+    struct hn_space_problem *problem;
+    const struct hn_space_part *part;
+    double *share;  /* of combinations that pass, by check of the part */
+    size_t *rank;   /* by slot, in the order that is judged */
+    size_t *trial;  /* an order */
+    double *factor; /* by level: what the checks completed there let pass */
+    uint16_t *positions;
+    struct hn_value *current;
+    union hn_cell *cells;
+    struct gatherer gatherer;
+};
+
+/* A random position of each parameter that the check depends on. */
+static void draw_positions(struct guess *guess, const struct hn_space_check *check,
+                           struct hn_random *random)
+{
+    for (size_t i = 0; i < guess->part->parameter_count; i++) {
+        size_t parameter = guess->part->parameters[i];
+        const struct hn_domain *domain = &guess->problem->domains[parameter];
+        if (!hn_has_slot(check->slots, parameter))
+            continue;
+        size_t position = hn_random_below(random, domain->count);
+        guess->positions[parameter] = (uint16_t)position;
+        guess->current[parameter] = domain->values[position];
+    }
+}
+
+static bool passes(struct guess *guess, const struct hn_space_check *check)
+{
+    const struct hn_space_problem *problem = guess->problem;
+    if (check->term < 0)
+        return hn_expression_truth(problem->demands->conjuncts.items[check->conjunct].expression,
+                                   guess->current) == (check->failing ? HN_NO_VALUE : HN_TRUE);
+    for (size_t i = 0; i < guess->gatherer.count; i++) {
+        struct hn_instruction instruction =
+            hn_terms_instruction(&problem->terms, guess->gatherer.found[i]);
+        hn_instructions_run(&instruction, 1, guess->positions, guess->cells);
+    }
+    return guess->cells[check->term].integer != 0;
+}
+
+static double sample_share(struct guess *guess, const struct hn_space_check *check,
+                           struct hn_random *random)
+{
+    double passed = 0.5;
+    if (check->term >= 0)
+        gather(&guess->gatherer, check->term);
+    for (size_t i = 0; i < SAMPLES; i++) {
+        draw_positions(guess, check, random);
+        passed += passes(guess, check);
+    }
+    return passed / (SAMPLES + 1);
+}
+
+static double values_of(const struct guess *guess, size_t parameter)
+{
+    return (double)guess->problem->domains[parameter].count;
+}
+
+static const uint64_t *slots_of(const struct guess *guess, size_t check)
+{
+    return guess->problem->checks[guess->part->checks[check]].slots;
+}
+
+/* The last level at which one of the check's parameters is bound. */
+static size_t completed_at(const struct guess *guess, size_t check)
+{
+    const uint64_t *slots = slots_of(guess, check);
+    size_t last = 0;
+    for (size_t i = 0; i < guess->problem->terms.slot_words; i++) {
+        for (uint64_t bits = slots[i]; bits != 0; bits &= bits - 1) {
+            size_t rank = guess->rank[64 * i + (size_t)__builtin_ctzll(bits)];
+            last = rank > last ? rank : last;
+        }
+    }
+    return last;
+}
+
+/* Values that have to be tried in all. */
+static double work_of(struct guess *guess, const size_t *order)
+{
+    size_t count = guess->part->parameter_count;
+    for (size_t i = 0; i < count; i++) {
+        guess->rank[order[i]] = i;
+        guess->factor[i] = 1;
+    }
+    for (size_t i = 0; i < guess->part->check_count; i++)
+        guess->factor[completed_at(guess, i)] *= guess->share[i];
+    double nodes = 1;
+    double work = 0;
+    for (size_t i = 0; i < count; i++) {
+        double values = values_of(guess, order[i]);
+        work += nodes * (4 + 0.25 * values);
+        nodes *= values * guess->factor[i];
+    }
+    return work;
+}
+
+static void move(size_t *order, size_t from, size_t to)
+{
+    size_t moved = order[from];
+    if (from < to)
+        memmove(order + from, order + from + 1, (to - from) * sizeof *order);
+    else
+        memmove(order + to + 1, order + to, (from - to) * sizeof *order);
+    order[to] = moved;
+}
+
+/* Moves the parameter to where that makes less work; true when it was moved. */
+static bool move_better(struct guess *guess, size_t *order, size_t from, double *work)
+{
+    size_t count = guess->part->parameter_count;
+    for (size_t to = 0; to < count; to++) {
+        if (from == to)
+            continue;
+        move(order, from, to);
+        double trial = work_of(guess, order);
+        if (trial < *work * 0.999) {
+            *work = trial;
+            return true;
+        }
+        move(order, to, from);
+    }
+    return false;
+}
+
+/* Moves single parameters as long as that helps. */
+static double improve(struct guess *guess, size_t *order)
+{
+    size_t count = guess->part->parameter_count;
+    double work = work_of(guess, order);
+    size_t moves = 0;
+    for (bool better = true; better;) {
+        better = false;
+        for (size_t from = 0; from < count && moves < MOST_MOVES; from++) {
+            moves += count;
+            better = move_better(guess, order, from, &work) || better;
+        }
+    }
+    return work;
+}
+
+static void choose(struct guess *guess, size_t *order)
+{
+    size_t count = guess->part->parameter_count;
+    struct hn_random random = hn_random_seeded(1);
+    hn_terms_set_constants(&guess->problem->terms, guess->cells);
+    for (size_t i = 0; i < guess->part->check_count; i++) {
+        const struct hn_space_check *check = &guess->problem->checks[guess->part->checks[i]];
+        guess->share[i] = sample_share(guess, check, &random);
+    }
+    double declared = work_of(guess, order);
+    memcpy(guess->trial, order, count * sizeof *order);
+    if (improve(guess, guess->trial) * declared_bonus < declared)
+        memcpy(order, guess->trial, count * sizeof *order);
+}
+
+void hn_space_order(struct hn_space_problem *problem, const struct hn_space_part *part,
+                    size_t *order)
+{
+    double combinations = 1;
+    memcpy(order, part->parameters, part->parameter_count * sizeof *order);
+    for (size_t i = 0; i < part->parameter_count; i++)
+        combinations *= (double)problem->domains[part->parameters[i]].count;
+    if (combinations <= few_combinations)
+        return;
+    size_t slots = problem->demands->slot_count;
+    struct guess guess = {.problem = problem,
+                          .part = part,
+                          .share = hn_need(part->check_count, sizeof *guess.share),
+                          .rank = hn_need(slots, sizeof *guess.rank),
+                          .trial = hn_need(slots, sizeof *guess.trial),
+                          .factor = hn_need(slots, sizeof *guess.factor),
+                          .positions = hn_need(slots, sizeof *guess.positions),
+                          .current = hn_need(slots, sizeof *guess.current),
+                          .cells = hn_need(problem->terms.count, sizeof *guess.cells)};
+    memcpy(guess.current, problem->current, slots * sizeof *guess.current);
+    init_gatherer(&guess.gatherer, &problem->terms);
+    choose(&guess, order);
+    finish_gatherer(&guess.gatherer);
+    free(guess.share);
+    free(guess.rank);
+    free(guess.trial);
+    free(guess.factor);
+    free(guess.positions);
+    free(guess.current);
+    free(guess.cells);
 }

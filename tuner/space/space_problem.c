@@ -60,9 +60,7 @@ static enum hn_status bind_constraints(struct hn_space *space, struct hn_error *
         struct hn_error reason;
         status = hn_expression_bind(constraint->expression, &scope, &reason);
         if (status != HN_OK)
-            hn_fail(err, status, "%s%sconstraint '%s': %s",
-                    constraint->where == NULL ? "" : constraint->where,
-                    constraint->where == NULL ? "" : ": ",
+            hn_fail(err, status, "%sconstraint '%s': %s", constraint->where,
                     hn_expression_text(constraint->expression), reason.message);
     }
     hn_space_scope_finish(&scope);
@@ -344,14 +342,6 @@ static void unite(size_t *root, size_t a, size_t b)
     root[a < b ? b : a] = a < b ? a : b;
 }
 
-/* The next of the parameters in a set of slots. */
-static size_t next_parameter(const uint64_t *slots, size_t slot, size_t count)
-{
-    while (slot < count && (slots[slot / 64] >> (slot % 64) & 1) == 0)
-        slot++;
-    return slot;
-}
-
 static void connect(const struct hn_space_problem *problem, size_t *root)
 {
     size_t count = problem->demands->space->parameter_count;
@@ -359,8 +349,8 @@ static void connect(const struct hn_space_problem *problem, size_t *root)
         root[i] = i;
     for (size_t i = 0; i < problem->check_count; i++) {
         const uint64_t *slots = problem->checks[i].slots;
-        size_t first = next_parameter(slots, 0, count);
-        for (size_t slot = first; slot < count; slot = next_parameter(slots, slot + 1, count))
+        size_t first = next_slot(problem, slots, 0);
+        for (size_t slot = first; slot < count; slot = next_slot(problem, slots, slot + 1))
             unite(root, first, slot);
     }
 }
@@ -384,7 +374,7 @@ static void list_parts(struct hn_space_parts *parts, const struct hn_space_probl
         }
         part->parameter_count = (size_t)(parts->parameters + parameter - part->parameters);
         for (size_t j = 0; j < problem->check_count; j++) {
-            size_t first = next_parameter(problem->checks[j].slots, 0, count);
+            size_t first = next_slot(problem, problem->checks[j].slots, 0);
             if (first < count && find_root(root, first) == i)
                 parts->checks[check++] = j;
         }
