@@ -5,6 +5,7 @@
 #include "runtime/bench/bench.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/compile/source.h"
+#include "tests/unit/unit.h"
 #include "tuner/config/config.h"
 
 /* A config with what a bench of its first problem needs, compiled in this process. For tests, on a GPU or the driver
@@ -31,6 +32,24 @@ void bench_fixture_unload(struct bench_fixture *fixture);
 /* Driver, bench and reference. The status is that of the first that failed. */
 enum hn_status bench_fixture_open(struct bench_fixture *fixture, enum hn_regime regime, struct hn_error *err);
 void bench_fixture_close(struct bench_fixture *fixture);
+
+/* The same for tests: loads for the double's sm_90 and opens, or fails, and undoes it when the test ends, or the last one where it
+ * is called for all tests. Both return 0, as fixtures do. */
+static inline int bench_fixture_use(struct bench_fixture *fixture, const char *config)
+{
+    bench_fixture_load(fixture, config, 90);
+    keep(fixture, bench_fixture_unload);
+    return 0;
+}
+
+static inline int bench_fixture_start(struct bench_fixture *fixture, enum hn_regime regime)
+{
+    struct hn_error err = {.message = ""};
+    if (bench_fixture_open(fixture, regime, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    keep(fixture, bench_fixture_close);
+    return 0;
+}
 
 /* The reference for the values of a point that it depends on. */
 void bench_fixture_set_reference(struct bench_fixture *fixture, const char *point);

@@ -13,7 +13,7 @@ static inline struct hn_config *load(const char *path)
     enum hn_status status = hn_config_load(path, &config, &err);
     assert_string_equal(err.message, "");
     assert_int_equal(status, HN_OK);
-    return config;
+    return keep(config, hn_config_destroy);
 }
 
 #endif

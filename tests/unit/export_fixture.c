@@ -37,7 +37,6 @@ static char *plan_text(const char *kernel, const char *template_path)
     json_t *json = hn_plan_to_json(plan);
     char *text = json_dumps(json, JSON_SORT_KEYS);
     json_decref(json);
-    hn_plan_destroy(plan);
     assert_non_null(text);
     return text;
 }
@@ -112,7 +111,7 @@ void fill_cache(const char *path, const struct result *results, size_t count)
     for (size_t i = 0; i < count; i++)
         put_result(store, &results[i]);
     commit(store);
-    hn_store_close(store);
+    drop(store);
 }
 
 enum hn_status open_export(const char *path, const char *kernel, const char *device,
@@ -124,7 +123,7 @@ enum hn_status open_export(const char *path, const char *kernel, const char *dev
     const struct hn_export_request request = {
         .kernel = kernel, .device_name = device, .problem = &wanted};
     enum hn_status status = hn_export_open(store, &request, export, err);
-    hn_store_close(store);
+    drop(store);
     hn_bindings_finish(&wanted);
     return status;
 }

@@ -31,7 +31,7 @@ static inline struct hn_expression *bound(const char *text)
         status = hn_expression_bind(expression, &scope, &err);
     if (status != HN_OK)
         fail_msg("%s: %s", text, err.message);
-    return expression;
+    return keep(expression, hn_expression_destroy);
 }
 
 #endif

@@ -19,7 +19,7 @@ static inline struct hn_plan *load_plan(const char *name)
     assert_string_equal(err.message, "");
     assert_int_equal(status, HN_OK);
     json_decref(json);
-    return plan;
+    return keep(plan, hn_plan_destroy);
 }
 
 /* "TILE=16,PAD=0" */

@@ -166,7 +166,7 @@ static inline void fill(const char *path, struct judge *judge)
     }
     free(plan);
     commit(store);
-    hn_store_close(store);
+    drop(store);
 }
 
 static inline void write_file(const struct fixture *fixture, const char *name,

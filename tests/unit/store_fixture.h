@@ -40,7 +40,7 @@ static inline struct hn_store *open_store(const char *path, enum hn_store_mode m
     struct hn_error err = {0};
     if (hn_store_open(path, mode, &store, &err) != HN_OK)
         fail_msg("%s", err.message);
-    return store;
+    return keep(store, hn_store_close);
 }
 
 static inline void make_identity(struct hn_identity *identity, int m)

@@ -9,24 +9,10 @@ static const struct hn_bench_request verify_only = {.verify = true};
 
 static int load(void **state)
 {
-    bench_fixture_load(&inputs, "double/inputs.yaml", 90);
-    return 0;
+    return bench_fixture_use(&inputs, "double/inputs.yaml");
 }
 
-static int unload(void **state)
-{
-    bench_fixture_unload(&inputs);
-    return 0;
-}
-
-ALL_TESTS(load, unload)
-
-static void open_bench(void)
-{
-    struct hn_error err = {.message = ""};
-    if (bench_fixture_open(&inputs, HN_COLD, &err) != HN_OK)
-        fail_msg("%s", err.message);
-}
+ALL_TESTS(load, NULL)
 
 static void expect_right(void)
 {
@@ -39,12 +25,11 @@ static void expect_right(void)
 TEST(inputs_come_from_files_and_by_value)
 {
     struct hn_error err = {.message = ""};
-    open_bench();
+    bench_fixture_start(&inputs, HN_COLD);
     expect_right();
     /* Another seed draws other weights, and passes these. */
     assert_int_equal(hn_bench_reseed(inputs.bench, 7, &err), HN_OK);
     expect_right();
-    bench_fixture_close(&inputs);
 }
 
 static void write_shorts(const char *path, int16_t first)
@@ -66,7 +51,7 @@ TEST(a_file_that_changes_ends_the_run)
     close(mkstemp(path));
     *file = path;
     write_shorts(path, 1);
-    open_bench();
+    bench_fixture_start(&inputs, HN_COLD);
     assert_int_equal(hn_bench_reseed(inputs.bench, 2, &err), HN_OK);
     write_shorts(path, 9);
     assert_int_equal(hn_bench_reseed(inputs.bench, 3, &err), HN_ERUN);

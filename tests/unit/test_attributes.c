@@ -9,25 +9,16 @@ static const struct hn_bench_request verify_only = {.verify = true};
 
 static int load(void **state)
 {
-    bench_fixture_load(&attributes, "double/attributes.yaml", 90);
-    return 0;
+    return bench_fixture_use(&attributes, "double/attributes.yaml");
 }
 
-static int unload(void **state)
-{
-    bench_fixture_unload(&attributes);
-    return 0;
-}
-
-ALL_TESTS(load, unload)
+ALL_TESTS(load, NULL)
 
 static void open_bench(const char *problem)
 {
-    struct hn_error err = {.message = ""};
     hn_bindings_finish(&attributes.config->problems[0]);
     assert_int_equal(hn_bindings_parse(problem, &attributes.config->problems[0], NULL), HN_OK);
-    if (bench_fixture_open(&attributes, HN_COLD, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    bench_fixture_start(&attributes, HN_COLD);
 }
 
 static void expect(const char *point, enum hn_outcome outcome, const char *message)
@@ -42,7 +33,6 @@ TEST(launches_have_clusters_and_cooperate)
     expect("CARVEOUT=0,CLUSTER=2,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_OK, NULL);
     expect("CARVEOUT=100,CLUSTER=16,COOPERATIVE=true,SHARED=65536", HN_OUTCOME_OK, NULL);
     expect("CARVEOUT=-1,CLUSTER=1,COOPERATIVE=true,SHARED=1024", HN_OUTCOME_OK, NULL);
-    bench_fixture_close(&attributes);
 }
 
 TEST(launches_beyond_the_limits_are_invalid)
@@ -59,7 +49,6 @@ TEST(launches_beyond_the_limits_are_invalid)
     expect("CARVEOUT=-1,CLUSTER=2,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_INVALID_LAUNCH,
            "a launch in clusters; Hone Double has none (compute capability 8.0, from 9.0 on)");
     attributes.device.identity.capability = 90;
-    bench_fixture_close(&attributes);
 }
 
 TEST(too_many_blocks_can_not_cooperate)
@@ -69,7 +58,6 @@ TEST(too_many_blocks_can_not_cooperate)
     expect("CARVEOUT=-1,CLUSTER=2,COOPERATIVE=true,SHARED=1024", HN_OUTCOME_LAUNCH_ERROR,
            "attributes <<<(512, 1, 1), (128, 1, 1), 1024 B, cluster (2, 1, 1), cooperative>>>: "
            "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: too many blocks in cooperative launch");
-    bench_fixture_close(&attributes);
 }
 
 /* Of two steps with one kernel the first needs more shared memory than the second. */
@@ -79,7 +67,6 @@ TEST(a_kernel_of_several_steps_gets_the_most)
     bench_fixture_load(&attributes, "double/attributes_twice.yaml", 90);
     open_bench("n=4096");
     expect("EARLY=none,SHARED=65536", HN_OUTCOME_OK, NULL);
-    bench_fixture_close(&attributes);
 }
 
 static double time_us(const char *point)
@@ -103,7 +90,6 @@ TEST(a_step_may_begin_before_the_last_has_ended)
     expect("EARLY=second,SHARED=1024", HN_OUTCOME_INVALID_LAUNCH,
            "a programmatic launch; Hone Double has none (compute capability 8.9, from 9.0 on)");
     attributes.device.identity.capability = 90;
-    bench_fixture_close(&attributes);
 }
 
 static int active_clusters(const char *point)
@@ -130,5 +116,4 @@ TEST(grids_follow_from_clusters_that_run_at_once)
     expect("CLUSTER=4,COOPERATIVE=true,SHARED=1024,SPARED=-100", HN_OUTCOME_LAUNCH_ERROR,
            "attributes <<<(408, 1, 1), (128, 1, 1), 1024 B, cluster (4, 1, 1), cooperative>>>: "
            "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: too many blocks in cooperative launch");
-    bench_fixture_close(&attributes);
 }

@@ -11,35 +11,14 @@ static const struct hn_bench_request verify_only = {.verify = true};
 
 static int load(void **state)
 {
-    bench_fixture_load(&scale, "double/scale.yaml", 90);
-    return 0;
+    return bench_fixture_use(&scale, "double/scale.yaml");
 }
 
-static int unload(void **state)
-{
-    bench_fixture_unload(&scale);
-    return 0;
-}
-
-ALL_TESTS(load, unload)
-
-static void open_bench(enum hn_regime regime)
-{
-    struct hn_error err = {.message = ""};
-    if (bench_fixture_open(&scale, regime, &err) != HN_OK)
-        fail_msg("%s", err.message);
-}
+ALL_TESTS(load, NULL)
 
 static int open_scale(void **state)
 {
-    open_bench(HN_COLD);
-    return 0;
-}
-
-static int close_scale(void **state)
-{
-    bench_fixture_close(&scale);
-    return 0;
+    return bench_fixture_start(&scale, HN_COLD);
 }
 
 /* What the double's events step by. */
@@ -48,7 +27,7 @@ static bool is_step(double us)
     return fabs(us - 0.032) < 0.001;
 }
 
-TEST_WITH(a_right_variant_is_verified_and_measured, open_scale, close_scale)
+TEST_WITH(a_right_variant_is_verified_and_measured, open_scale, NULL)
 {
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
     bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
@@ -75,7 +54,7 @@ TEST_WITH(a_right_variant_is_verified_and_measured, open_scale, close_scale)
     hn_record_finish(&record);
 }
 
-TEST_WITH(worse_points_take_longer, open_scale, close_scale)
+TEST_WITH(worse_points_take_longer, open_scale, NULL)
 {
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=64,FAULT=0,ITEMS=1", &both);
     bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
@@ -104,7 +83,7 @@ static const struct {
 
 /* Each in turn on one bench, a right variant after each: nothing that one did is left for the next.
  */
-TEST_WITH(a_failing_variant_leaves_the_bench_as_it_was, open_scale, close_scale)
+TEST_WITH(a_failing_variant_leaves_the_bench_as_it_was, open_scale, NULL)
 {
     for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
         struct hn_record record = bench_fixture_evaluate(&scale, failures[i].point, &both);
@@ -118,7 +97,7 @@ TEST_WITH(a_failing_variant_leaves_the_bench_as_it_was, open_scale, close_scale)
     }
 }
 
-TEST_WITH(messages_of_wrong_results_tell_index_and_values, open_scale, close_scale)
+TEST_WITH(messages_of_wrong_results_tell_index_and_values, open_scale, NULL)
 {
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=4,ITEMS=4", &both);
     assert_memory_equal(record.message, "y[32768] is ", 12);
@@ -148,7 +127,7 @@ static void expect_slower(double censor_us, size_t samples)
     hn_record_finish(&record);
 }
 
-TEST_WITH(the_slower_the_sooner_it_stops, open_scale, close_scale)
+TEST_WITH(the_slower_the_sooner_it_stops, open_scale, NULL)
 {
     /* 51 us: the verification launch, two, four and six samples. */
     expect_slower(20.0, 1);
@@ -175,7 +154,7 @@ static void damage_late(const char *point)
     hn_record_finish(&record);
 }
 
-TEST_WITH(what_is_stopped_early_harms_no_other, open_scale, close_scale)
+TEST_WITH(what_is_stopped_early_harms_no_other, open_scale, NULL)
 {
     static const char *const late[] = {"BLOCK=256,FAULT=11,ITEMS=4", "BLOCK=256,FAULT=12,ITEMS=4"};
     struct hn_error err = {.message = ""};
@@ -201,7 +180,7 @@ TEST_WITH(what_is_stopped_early_harms_no_other, open_scale, close_scale)
 }
 
 /* What is measured to its end is compared after its last launch, too. */
-TEST_WITH(what_is_measured_is_compared_again, open_scale, close_scale)
+TEST_WITH(what_is_measured_is_compared_again, open_scale, NULL)
 {
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=11,ITEMS=4", &both);
     bench_fixture_check(&record, HN_OUTCOME_OUT_OF_BOUNDS,
@@ -209,7 +188,7 @@ TEST_WITH(what_is_measured_is_compared_again, open_scale, close_scale)
     hn_record_finish(&record);
 }
 
-TEST_WITH(an_illegal_address_kills_the_bench, open_scale, close_scale)
+TEST_WITH(an_illegal_address_kills_the_bench, open_scale, NULL)
 {
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=2,ITEMS=4", &both);
     bench_fixture_check(
@@ -220,7 +199,7 @@ TEST_WITH(an_illegal_address_kills_the_bench, open_scale, close_scale)
     hn_record_finish(&record);
 }
 
-TEST_WITH(reseeding_keeps_right_variants_right, open_scale, close_scale)
+TEST_WITH(reseeding_keeps_right_variants_right, open_scale, NULL)
 {
     struct hn_error err = {.message = ""};
     struct hn_record record =
@@ -238,7 +217,7 @@ TEST_WITH(reseeding_keeps_right_variants_right, open_scale, close_scale)
 }
 
 /* One sum of many may be small by chance, and its rounding error is not. */
-TEST_WITH(a_tolerance_goes_by_the_largest_of_all_inputs, open_scale, close_scale)
+TEST_WITH(a_tolerance_goes_by_the_largest_of_all_inputs, open_scale, NULL)
 {
     struct hn_error err = {0};
     double largest = 0.0;
@@ -256,7 +235,7 @@ TEST_WITH(a_tolerance_goes_by_the_largest_of_all_inputs, open_scale, close_scale
     assert_true(smaller);
 }
 
-TEST_WITH(race_interleaves_and_drops_what_fails, open_scale, close_scale)
+TEST_WITH(race_interleaves_and_drops_what_fails, open_scale, NULL)
 {
     static const char *const points[] = {"BLOCK=256,FAULT=0,ITEMS=4", "BLOCK=128,FAULT=0,ITEMS=4",
                                          "BLOCK=256,FAULT=8,ITEMS=4"};
@@ -297,7 +276,7 @@ TEST_WITH(race_interleaves_and_drops_what_fails, open_scale, close_scale)
     }
 }
 
-TEST_WITH(warm_up_and_copy_bandwidth, open_scale, close_scale)
+TEST_WITH(warm_up_and_copy_bandwidth, open_scale, NULL)
 {
     struct hn_bindings point;
     struct hn_image image;
@@ -316,12 +295,11 @@ TEST_WITH(warm_up_and_copy_bandwidth, open_scale, close_scale)
 
 TEST(warm_regime_is_faster)
 {
-    open_bench(HN_WARM);
+    bench_fixture_start(&scale, HN_WARM);
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
     bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     assert_true(fabs(record.timing.median_us - 0.8 * 51.0) < 0.1);
     hn_record_finish(&record);
-    bench_fixture_close(&scale);
 }
 
 TEST(a_short_kernel_is_timed_in_cold_batches)
@@ -349,7 +327,7 @@ TEST(a_short_kernel_is_timed_in_cold_batches)
 TEST(throttled_samples_are_dropped)
 {
     setenv("HONE_DOUBLE_THROTTLE", "4", 1);
-    open_bench(HN_COLD);
+    bench_fixture_start(&scale, HN_COLD);
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
     unsetenv("HONE_DOUBLE_THROTTLE");
     bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
@@ -357,10 +335,9 @@ TEST(throttled_samples_are_dropped)
     assert_true(record.timing.sample_count >= 6);
     assert_false(record.timing.unstable);
     hn_record_finish(&record);
-    bench_fixture_close(&scale);
 }
 
-TEST_WITH(the_clocks_of_samples_are_observed, open_scale, close_scale)
+TEST_WITH(the_clocks_of_samples_are_observed, open_scale, NULL)
 {
     const struct hn_bench_request request = {
         .verify = true, .measure = true, .full = true, .observe = "clocks"};
@@ -384,7 +361,7 @@ TEST_WITH(the_clocks_of_samples_are_observed, open_scale, close_scale)
 TEST(mostly_throttled_samples_are_kept_and_flagged)
 {
     setenv("HONE_DOUBLE_THROTTLE", "1", 1);
-    open_bench(HN_COLD);
+    bench_fixture_start(&scale, HN_COLD);
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
     unsetenv("HONE_DOUBLE_THROTTLE");
     bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
@@ -392,5 +369,4 @@ TEST(mostly_throttled_samples_are_kept_and_flagged)
     assert_true(record.timing.unstable);
     assert_true(fabs(record.timing.clock_mhz - 990.0) < 1.0);
     hn_record_finish(&record);
-    bench_fixture_close(&scale);
 }

@@ -32,16 +32,9 @@ static int unload(void **state)
 
 ALL_TESTS(load, unload)
 
-static void open_bench(struct bench_fixture *fixture)
-{
-    struct hn_error err = {.message = ""};
-    if (bench_fixture_open(fixture, HN_COLD, &err) != HN_OK)
-        fail_msg("%s", err.message);
-}
-
 TEST(every_role_is_restored_between_launches)
 {
-    open_bench(&accumulate);
+    bench_fixture_start(&accumulate, HN_COLD);
     struct hn_record record = bench_fixture_evaluate(&accumulate, "SCRATCH=4096", &both);
     bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     assert_int_equal(record.verdict.kind, HN_SELF_VERIFIED);
@@ -60,7 +53,6 @@ TEST(every_role_is_restored_between_launches)
     record = bench_fixture_evaluate(&accumulate, "SCRATCH=1024", &both);
     bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     hn_record_finish(&record);
-    bench_fixture_close(&accumulate);
 }
 
 /* What is right for FACTOR 3 is another reference than for the default, FACTOR 2. */
@@ -70,7 +62,7 @@ TEST(steps_and_a_reference_that_depends_on_a_parameter)
     struct hn_image image;
     struct hn_record record;
     struct hn_bindings three;
-    open_bench(&twice);
+    bench_fixture_start(&twice, HN_COLD);
     record = bench_fixture_evaluate(&twice, "BLOCK=128,FACTOR=2,FAULT=0,ITEMS=1", &both);
     bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     assert_true(record.verdict.max_reference == 4 * 4095 * 0.25);
@@ -95,14 +87,11 @@ TEST(steps_and_a_reference_that_depends_on_a_parameter)
     record = bench_fixture_evaluate(&twice, "BLOCK=128,FACTOR=3,FAULT=4,ITEMS=1", &both);
     bench_fixture_check(&record, HN_OUTCOME_WRONG_RESULT, NULL);
     hn_record_finish(&record);
-    bench_fixture_close(&twice);
 }
 
 static double measure_us(enum hn_regime regime, const char *point)
 {
-    struct hn_error err = {.message = ""};
-    if (bench_fixture_open(&twice, regime, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    bench_fixture_start(&twice, regime);
     struct hn_record record = bench_fixture_evaluate(&twice, point, &both);
     bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     double median_us = record.timing.median_us;
@@ -130,10 +119,8 @@ TEST(early_steps_are_early_in_streams_and_graphs)
 {
     static const enum hn_regime regimes[] = {HN_WARM, HN_STREAM, HN_GRAPH, HN_GRAPH10};
     for (size_t i = 0; i < sizeof regimes / sizeof *regimes; i++) {
-        struct hn_error err = {.message = ""};
         double times_us[2];
-        if (bench_fixture_open(&early, regimes[i], &err) != HN_OK)
-            fail_msg("%s", err.message);
+        bench_fixture_start(&early, regimes[i]);
         for (int e = 0; e < 2; e++) {
             const char *point = e == 0 ? "EARLY=none,SHARED=65536" : "EARLY=second,SHARED=65536";
             struct hn_record record = bench_fixture_evaluate(&early, point, &both);
@@ -150,8 +137,7 @@ TEST(early_steps_are_early_in_streams_and_graphs)
 TEST(a_graph_of_what_has_to_be_restored_is_one_launch)
 {
     struct hn_error err = {.message = ""};
-    if (bench_fixture_open(&accumulate, HN_GRAPH, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    bench_fixture_start(&accumulate, HN_GRAPH);
     for (int i = 0; i < 2; i++) {
         const char *points[] = {"SCRATCH=1024", "SCRATCH=4096"};
         struct hn_record record = bench_fixture_evaluate(&accumulate, points[i], &both);
@@ -177,7 +163,6 @@ TEST(a_plan_that_does_not_fit_gets_a_table)
     assert_non_null(strstr(err.message, "\n  y                    reference           0.000 GiB"));
     assert_non_null(strstr(err.message, "\n  (flush)              L2 cache            0.002 GiB"));
     assert_null(scale.bench);
-    bench_fixture_close(&scale);
 }
 
 TEST(a_faulty_reference_is_a_run_failure)
@@ -185,7 +170,7 @@ TEST(a_faulty_reference_is_a_run_failure)
     struct hn_error err = {.message = ""};
     struct hn_image image;
     struct hn_bindings point;
-    open_bench(&accumulate);
+    bench_fixture_start(&accumulate, HN_COLD);
     hn_bindings_init(&point);
     hn_bindings_parse("SCRATCH=1073741824", &point, NULL);
     bench_fixture_compile(&accumulate, "SCRATCH=1073741824", &image);
@@ -194,7 +179,6 @@ TEST(a_faulty_reference_is_a_run_failure)
                                      "GiB, more than is free on the device");
     hn_image_finish(&image);
     hn_bindings_finish(&point);
-    bench_fixture_close(&accumulate);
 }
 
 TEST(every_failing_call_ends_cleanly)

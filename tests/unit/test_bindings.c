@@ -8,7 +8,7 @@ static char *text_of(const struct hn_bindings *bindings)
     struct hn_text text;
     hn_text_init(&text);
     hn_bindings_append(&text, bindings);
-    return hn_text_take(&text);
+    return keep(hn_text_take(&text), free);
 }
 
 static void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
@@ -28,7 +28,7 @@ TEST(keeps_names_sorted_and_copies)
     word[0] = 'x';
     char *text = text_of(&bindings);
     assert_string_equal(text, "BLOCK=128,LOAD=ldg,PAD=0");
-    free(text);
+    drop(text);
     assert_int_equal(hn_bindings_get(&bindings, "PAD")->integer, 0);
     assert_null(hn_bindings_get(&bindings, "UNROLL"));
     /* a value of the set itself */
@@ -47,7 +47,7 @@ TEST(text_reads_back)
         assert_int_equal(hn_bindings_parse(texts[i], &bindings, NULL), HN_OK);
         char *text = text_of(&bindings);
         assert_string_equal(text, texts[i]);
-        free(text);
+        drop(text);
         hn_bindings_finish(&bindings);
     }
 }
@@ -100,7 +100,6 @@ TEST(adds_what_is_not_there_yet)
     assert_string_equal(err.message, "'B' is given twice");
     char *text = text_of(&bindings);
     assert_string_equal(text, "A=x,B=2,C=3");
-    free(text);
     hn_bindings_finish(&bindings);
 }
 
@@ -118,6 +117,5 @@ TEST(copies_and_merges)
     hn_bindings_finish(&b);
     char *text = text_of(&copy);
     assert_string_equal(text, "A=x,B=y,C=3");
-    free(text);
     hn_bindings_finish(&copy);
 }

@@ -37,7 +37,7 @@ static char *make_frame(const char *type, size_t *size)
     assert_int_equal(hn_message_add_blob(&message, "blob", 4, NULL, NULL), HN_OK);
     assert_int_equal(hn_message_encode(&message, &frame, size, NULL), HN_OK);
     hn_message_finish(&message);
-    return frame;
+    return keep(frame, free);
 }
 
 static void put(const struct pair *pair, const char *bytes, size_t size)
@@ -85,7 +85,6 @@ TEST(a_frame_comes_byte_by_byte)
     }
     expect_message(&pair, "ready");
     expect_nothing(&pair);
-    free(frame);
     finish_pair(&pair);
 }
 
@@ -105,8 +104,6 @@ TEST(frames_that_come_together_are_told_apart)
     expect_nothing(&pair);
     put(&pair, first + 7, first_size - 7);
     expect_message(&pair, "begun");
-    free(first);
-    free(second);
     finish_pair(&pair);
 }
 
@@ -123,7 +120,6 @@ TEST(what_was_sent_before_the_end_still_comes)
     expect_message(&pair, "done");
     expect_closed(&pair, "a worker ended");
     expect_closed(&pair, "a worker ended");
-    free(frame);
     finish_pair(&pair);
 }
 
@@ -158,7 +154,7 @@ TEST(a_large_message_goes_through)
     struct hn_message message;
     struct hn_message echo;
     size_t size = HN_MESSAGE_LIMIT - 64;
-    char *data = malloc(size);
+    char *data = keep(malloc(size), free);
     assert_non_null(data);
     for (size_t i = 0; i < size; i++)
         data[i] = (char)(i * 31 >> 3);
@@ -185,7 +181,6 @@ TEST(a_large_message_goes_through)
     assert_int_equal(code, 0);
     hn_message_finish(&message);
     hn_message_finish(&echo);
-    free(data);
     finish_pair(&pair);
 }
 

@@ -30,7 +30,7 @@ static char *read_template(const char *name)
     char *text = NULL;
     snprintf(path, sizeof path, "%s/templates/%s", HONE_TEST_DATA, name);
     assert_int_equal(hn_file_read(path, 1 << 20, &text, NULL, NULL), HN_OK);
-    return text;
+    return keep(text, free);
 }
 
 /* Compiles a file of tests/data/templates.txt; options is NULL-terminated. */
@@ -52,7 +52,6 @@ static void compile_for(const char *architecture, const char *name, const char *
     enum hn_status status = hn_compile(&nvrtc, &request, image, &err);
     assert_string_equal(err.message, "");
     assert_int_equal(status, HN_OK);
-    free(text);
 }
 
 static void compile(const char *name, const char *entry, const char *const *options,
@@ -310,7 +309,6 @@ TEST(test_includes)
     assert_string_not_equal(given.code_hash, other.code_hash);
     hn_image_finish(&given);
     hn_image_finish(&other);
-    free(text);
 }
 
 static void hash_of(const char *name, const char *entry, const char *const *options, char hash[33])

@@ -9,21 +9,11 @@ static const struct hn_bench_request both = {.verify = true, .measure = true};
 
 static int open_bench(void **state)
 {
-    struct hn_error err = {.message = ""};
-    bench_fixture_load(&composite, "double/composite.yaml", 90);
-    if (bench_fixture_open(&composite, HN_COLD, &err) != HN_OK)
-        fail_msg("%s", err.message);
-    return 0;
+    return bench_fixture_use(&composite, "double/composite.yaml") ||
+           bench_fixture_start(&composite, HN_COLD);
 }
 
-static int close_bench(void **state)
-{
-    bench_fixture_close(&composite);
-    bench_fixture_unload(&composite);
-    return 0;
-}
-
-ALL_TESTS(open_bench, close_bench)
+ALL_TESTS(open_bench, NULL)
 
 static void expect_time(const char *point, double time_us)
 {

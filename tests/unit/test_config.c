@@ -16,7 +16,7 @@ static struct hn_space *build(const struct hn_config *config, size_t problem)
 {
     struct hn_space *space = NULL;
     assert_int_equal(hn_config_space(config, problem, &space, NULL), HN_OK);
-    return space;
+    return keep(space, hn_space_destroy);
 }
 
 static void assert_bindings(const struct hn_bindings *bindings, const char *expected)
@@ -61,7 +61,6 @@ TEST(values_are_read)
     }
     assert_int_equal(config->constraint_count, 3);
     assert_string_equal(config->constraints[1].where, "good/full.yaml:18:5");
-    hn_config_destroy(config);
 }
 
 /* The plan as JSON, but for the path of its config. */
@@ -71,7 +70,7 @@ static char *plan_text(const struct hn_plan *plan)
     json_object_del(json, "config");
     char *text = json_dumps(json, JSON_SORT_KEYS);
     json_decref(json);
-    return text;
+    return keep(text, free);
 }
 
 TEST(what_let_names_means_what_is_written_out)
@@ -83,10 +82,6 @@ TEST(what_let_names_means_what_is_written_out)
     assert_string_equal(text, expected);
     assert_non_null(strstr(text, "-DWARPS={(ceil_div((X * Y), 32)) * 2}"));
     assert_string_equal(with->constraints[0].text, "threads <= 32");
-    free(text);
-    free(expected);
-    hn_config_destroy(with);
-    hn_config_destroy(without);
 }
 
 TEST(problems_multiply_out)
@@ -96,7 +91,6 @@ TEST(problems_multiply_out)
     assert_bindings(&config->problems[0], "M=64,N=64,PATTERN=plain,SCALE=0.5");
     assert_bindings(&config->problems[1], "M=64,N=64,PATTERN=offset,SCALE=0.5");
     assert_bindings(&config->problems[3], "M=64,N=128,PATTERN=offset,SCALE=0.5");
-    hn_config_destroy(config);
 }
 
 TEST(a_plan_holds_all_but_the_space)
@@ -153,7 +147,6 @@ TEST(a_plan_holds_all_but_the_space)
     assert_bindings(&config->prior_limits, "sm_count=132");
     assert_null(hn_bindings_get(&config->problems[0], "sm_count"));
     assert_bindings(&plan->defaults, "FACTOR=1,FUSE=false,LOAD=plain,PAD=0,TILE=16,VARIANT=tiled");
-    hn_config_destroy(config);
 }
 
 TEST(a_result_may_be_compared_in_its_own_way)
@@ -167,7 +160,7 @@ TEST(a_result_may_be_compared_in_its_own_way)
     assert_null(arguments[17].length);
     /* Where there are no bounds for all, halves have their own. */
     assert_null(arguments[16].compare);
-    hn_config_destroy(config);
+    drop(config);
     config = load("good/halves.yaml");
     arguments = config->plan->arguments;
     assert_null(arguments[0].compare);
@@ -178,14 +171,12 @@ TEST(a_result_may_be_compared_in_its_own_way)
     assert_true(fabs(arguments[2].compare->mismatch_share - 0.005) < 1e-12);
     assert_false(hn_compare_is_loose(arguments[1].compare));
     assert_string_equal(hn_expression_text(config->plan->compare.relative), "1.0e-5");
-    hn_config_destroy(config);
 }
 
 TEST(a_name_may_hold_that_of_the_clusters)
 {
     struct hn_config *config = load("good/clusters_in_name.yaml");
     assert_true(hn_plan_asks_clusters(config->plan, &config->plan->steps[0]));
-    hn_config_destroy(config);
 }
 
 TEST(contents_are_described)
@@ -208,7 +199,6 @@ TEST(contents_are_described)
     assert_int_equal(arguments[9].texture.address[1], HN_TEXTURE_WRAP);
     assert_true(arguments[9].texture.linear && arguments[9].texture.normalized);
     assert_string_equal(hn_expression_text(arguments[10].shape.pitch), "2 * N");
-    hn_config_destroy(config);
 }
 
 TEST(a_reference_may_be_files)
@@ -224,12 +214,10 @@ TEST(a_reference_may_be_files)
     assert_ends(config->plan->arguments[0].fill.file, "/config/good/a-{N}.npy");
     struct hn_error err = {0};
     struct hn_plan *again = NULL;
-    json_t *json = hn_plan_to_json(config->plan);
+    json_t *json = keep(hn_plan_to_json(config->plan), json_decref);
     assert_int_equal(hn_plan_from_json(json, &again, &err), HN_OK);
     assert_string_equal(again->reference.files[0].file, reference->files[0].file);
-    json_decref(json);
     hn_plan_destroy(again);
-    hn_config_destroy(config);
 }
 
 TEST(symbols_stand_behind_the_arguments)
@@ -245,7 +233,6 @@ TEST(symbols_stand_behind_the_arguments)
     assert_string_equal(hn_expression_text(symbols[2].value), "FACTOR");
     assert_true(symbols[3].changes);
     assert_int_equal(symbols[3].fill.kind, HN_FILL_CONSTANT);
-    hn_config_destroy(config);
 }
 
 TEST(words_are_numbered_as_declared)
@@ -257,7 +244,6 @@ TEST(words_are_numbered_as_declared)
     assert_string_equal(plan->word_lists[1].words[1], "ldg");
     assert_string_equal(plan->word_lists[2].name, "PATTERN");
     assert_string_equal(plan->word_lists[2].words[1], "offset");
-    hn_config_destroy(config);
 }
 
 TEST(a_space_alone_is_enough)
@@ -271,8 +257,6 @@ TEST(a_space_alone_is_enough)
     assert_int_equal(hn_config_check_files(config, &err), HN_ECONFIG);
     assert_string_equal(err.message, "good/space.yaml: key 'template' is missing: the config "
                                      "describes a space only, which is enough for `hone space`");
-    hn_space_destroy(space);
-    hn_config_destroy(config);
 }
 
 TEST(what_is_left_out_has_a_default)
@@ -292,7 +276,6 @@ TEST(what_is_left_out_has_a_default)
     assert_int_equal(hn_config_check_files(config, &err), HN_ECONFIG);
     assert_string_equal(err.message, "good/least.yaml: template /nowhere/product.cu can not be "
                                      "read: No such file or directory");
-    hn_config_destroy(config);
 }
 
 static void assert_default_of(const struct hn_plan *plan, const char *problem_text,
@@ -311,7 +294,7 @@ TEST(a_default_point_may_be_for_some_problems)
 {
     struct hn_config *config = load("good/defaults.yaml");
     struct hn_plan *kept;
-    json_t *json = hn_plan_to_json(config->plan);
+    json_t *json = keep(hn_plan_to_json(config->plan), json_decref);
     assert_int_equal(hn_plan_from_json(json, &kept, NULL), HN_OK);
     const struct hn_plan *const plans[] = {config->plan, kept};
     for (size_t i = 0; i < 2; i++) {
@@ -322,9 +305,7 @@ TEST(a_default_point_may_be_for_some_problems)
         assert_default_of(plans[i], "M=9,N=1", "LOAD=plain,TILE=8");
         assert_default_of(plans[i], "M=8,N=1", "LOAD=plain,TILE=8");
     }
-    json_decref(json);
     hn_plan_destroy(kept);
-    hn_config_destroy(config);
 }
 
 TEST(each_problem_has_its_space)
@@ -337,9 +318,6 @@ TEST(each_problem_has_its_space)
     assert_int_equal(hn_space_size(wide), 1);
     assert_int_equal(config->plan->reference.kind, HN_REFERENCE_NONE);
     assert_int_equal(config->plan->compare.mode, HN_COMPARE_EXACT);
-    hn_space_destroy(wide);
-    hn_space_destroy(tall);
-    hn_config_destroy(config);
 }
 
 TEST(a_partial_point_is_completed)
@@ -364,8 +342,6 @@ TEST(a_partial_point_is_completed)
         "'VARIANT == tiled or (PAD == 0 and not FUSE)' (good/full.yaml:18:5) does not hold");
     hn_bindings_finish(&whole);
     hn_bindings_finish(&partial);
-    hn_space_destroy(space);
-    hn_config_destroy(config);
 }
 
 TEST(a_restricted_parameter_keeps_some_values)
@@ -384,8 +360,6 @@ TEST(a_restricted_parameter_keeps_some_values)
     assert_int_equal(hn_config_default_point(config, space, &whole, NULL), HN_OK);
     assert_bindings(&whole, "FACTOR=1,FUSE=false,LOAD=plain,PAD=0,TILE=8,VARIANT=tiled");
     hn_bindings_finish(&whole);
-    hn_space_destroy(space);
-    hn_config_destroy(config);
 }
 
 static enum hn_status set_problem(struct hn_config *config, const char *assignment,
@@ -411,7 +385,6 @@ static void assert_valid(const struct hn_config *config, size_t problem, const c
         hn_bindings_finish(&point);
     }
     assert_int_equal(hn_space_size(space), count);
-    hn_space_destroy(space);
 }
 
 /* The lists hold what any problem allows; a problem has of it what the expressions say. */
@@ -433,7 +406,6 @@ TEST(values_may_follow_from_the_problem)
     assert_valid(config, 1, of_32);
     assert_int_equal(set_problem(config, "N=16,LEAST=4", NULL), HN_OK);
     assert_valid(config, 0, of_16);
-    hn_config_destroy(config);
 }
 
 TEST(a_problem_value_is_replaced_everywhere)
@@ -447,8 +419,6 @@ TEST(a_problem_value_is_replaced_everywhere)
     /* A constraint may still name the word that is left. */
     struct hn_space *space = build(config, 0);
     assert_int_equal(hn_space_size(space), 51);
-    hn_space_destroy(space);
-    hn_config_destroy(config);
 }
 
 TEST(a_new_word_joins_the_list)
@@ -460,8 +430,6 @@ TEST(a_new_word_joins_the_list)
     assert_string_equal(config->plan->word_lists[2].words[2], "stride");
     struct hn_space *space = build(config, 0);
     assert_int_equal(hn_space_size(space), 102);
-    hn_space_destroy(space);
-    hn_config_destroy(config);
 }
 
 TEST(wrong_assignments_say_what_is_there)
@@ -491,7 +459,6 @@ TEST(wrong_assignments_say_what_is_there)
             fail_msg("%s: status %d", cases[i].assignment, (int)status);
         assert_string_equal(err.message, cases[i].message);
     }
-    hn_config_destroy(config);
 }
 
 /* What becomes of a config that can not be loaded, or whose spaces can not be built. */

@@ -80,7 +80,6 @@ TEST(a_space_has_promising_points_only)
     assert_false(is_in_space(config, "FROZEN=0,TILE=16,WORD=4"));
     take_problem(config, "M=1000,N=64,S=3");
     assert_int_equal(count_points(config), 12);
-    hn_config_destroy(config);
 }
 
 /* What is launched for a problem need not have been worth a search there. */
@@ -92,7 +91,6 @@ TEST(a_plan_allows_what_is_not_promising)
     take_problem(config, "M=6,N=64,S=3");
     assert_true(is_allowed(config, "FROZEN=0,TILE=32,WORD=1"));
     assert_false(is_allowed(config, "FROZEN=0,TILE=8,WORD=4"));
-    hn_config_destroy(config);
 }
 
 TEST(thawed_is_what_serves_any_size)
@@ -108,7 +106,6 @@ TEST(thawed_is_what_serves_any_size)
     struct hn_bindings entry = parse("FROZEN=0,TILE=8,WORD=1");
     assert_true(hn_bindings_equal(&config->ladder[0], &entry));
     hn_bindings_finish(&entry);
-    hn_config_destroy(config);
 }
 
 /* One of two is no more than a fixed one: a program for each. */
@@ -121,7 +118,7 @@ TEST(what_does_not_vary_may_be_frozen)
         take_problem(config, "M=1000,N=64,S=3");
         assert_int_equal(count_points(config), 12);
         assert_default(config, "FROZEN=1,TILE=16,WORD=1");
-        hn_config_destroy(config);
+        drop(config);
     }
 }
 
@@ -133,11 +130,11 @@ TEST(what_is_always_frozen_can_not_be_thawed)
         struct hn_config *config = load(paths[i]);
         assert_int_equal(hn_config_thaw(config, &err), HN_ECONFIG);
         assert_non_null(strstr(err.message, "'freeze' makes M a constant of the program"));
-        hn_config_destroy(config);
+        drop(config);
     }
 }
 
-static void keep(struct hn_config *config, const char *first, const char *second)
+static void keep_all(struct hn_config *config, const char *first, const char *second)
 {
     struct hn_bindings points[] = {parse(first), parse(second)};
     const struct hn_bindings *borrowed[] = {&points[0], &points[1]};
@@ -149,14 +146,13 @@ static void keep(struct hn_config *config, const char *first, const char *second
 TEST(kept_points_are_all_that_there_is)
 {
     struct hn_config *config = load("frozen.yaml");
-    keep(config, "FROZEN=0,TILE=32,WORD=1", "FROZEN=0,TILE=8,WORD=4");
+    keep_all(config, "FROZEN=0,TILE=32,WORD=1", "FROZEN=0,TILE=8,WORD=4");
     take_problem(config, "M=6,N=64,S=3");
     assert_int_equal(count_points(config), 1);
     assert_true(is_in_space(config, "FROZEN=0,TILE=32,WORD=1"));
     take_problem(config, "M=8,N=128,S=3");
     assert_int_equal(count_points(config), 2);
     assert_true(is_in_space(config, "FROZEN=0,TILE=8,WORD=4"));
-    hn_config_destroy(config);
 }
 
 TEST(where_none_of_the_kept_is_valid_is_no_space)
@@ -164,9 +160,8 @@ TEST(where_none_of_the_kept_is_valid_is_no_space)
     struct hn_config *config = load("frozen.yaml");
     struct hn_space *space = NULL;
     struct hn_error err = {0};
-    keep(config, "FROZEN=0,TILE=16,WORD=4", "FROZEN=0,TILE=8,WORD=4");
+    keep_all(config, "FROZEN=0,TILE=16,WORD=4", "FROZEN=0,TILE=8,WORD=4");
     take_problem(config, "M=6,N=64,S=3");
     assert_int_equal(hn_config_space(config, 0, &space, &err), HN_ENOTFOUND);
     assert_string_equal(err.message, "none of the points is valid for the problem");
-    hn_config_destroy(config);
 }

@@ -94,19 +94,17 @@ TEST(survives_json)
 {
     struct hn_device device;
     make_device(&device);
-    json_t *json = hn_device_to_json(&device);
+    json_t *json = keep(hn_device_to_json(&device), json_decref);
     assert_non_null(json);
     struct hn_device copy;
     struct hn_error err = {.message = ""};
     assert_int_equal(hn_device_from_json(json, &copy, &err), HN_OK);
-    json_t *again = hn_device_to_json(&copy);
+    json_t *again = keep(hn_device_to_json(&copy), json_decref);
     assert_true(json_equal(json, again));
     assert_string_equal(copy.identity.mig_profile, "1g.18gb");
     assert_int_equal(copy.max_block[2], 64);
     assert_true(copy.memory_bytes == 150000000000);
     assert_true(copy.integrated);
-    json_decref(again);
-    json_decref(json);
 }
 
 /* Every key is needed, and none may hold another type. */
@@ -114,7 +112,7 @@ TEST(refuses_damaged_json)
 {
     struct hn_device device;
     make_device(&device);
-    json_t *json = hn_device_to_json(&device);
+    json_t *json = keep(hn_device_to_json(&device), json_decref);
     json_t *whole = json_deep_copy(json);
     const char *key = NULL;
     json_t *value = NULL;
@@ -135,5 +133,4 @@ TEST(refuses_damaged_json)
     struct hn_error err = {.message = ""};
     assert_int_equal(hn_device_from_json(json, &device, &err), HN_EFORMAT);
     assert_string_equal(err.message, "device: 'l2_bytes' is not an integer of 0 to 2147483647");
-    json_decref(json);
 }

@@ -57,29 +57,21 @@ static void expect(const char *point, enum hn_outcome outcome, const char *part)
     hn_record_finish(&record);
 }
 
-static void open_bench(void)
-{
-    struct hn_error err = {.message = ""};
-    if (bench_fixture_open(&scale, HN_COLD, &err) != HN_OK)
-        fail_msg("%s", err.message);
-}
-
 TEST(results_are_compared_with_what_files_hold)
 {
-    open_bench();
+    bench_fixture_start(&scale, HN_COLD);
     expect("BLOCK=128,FAULT=0,ITEMS=4", HN_OUTCOME_OK, "");
     expect("BLOCK=128,FAULT=4,ITEMS=4", HN_OUTCOME_WRONG_RESULT,
            "y[32768] is 81921; expected 81920");
     expect("BLOCK=128,FAULT=10,ITEMS=4", HN_OUTCOME_WRONG_RESULT, "y[65535] is never written");
     expect("BLOCK=128,FAULT=5,ITEMS=4", HN_OUTCOME_OUT_OF_BOUNDS, "");
     expect("BLOCK=256,FAULT=0,ITEMS=4", HN_OUTCOME_OK, "");
-    bench_fixture_close(&scale);
 }
 
 TEST(what_is_read_again_has_to_be_the_same)
 {
     struct hn_error err = {.message = ""};
-    open_bench();
+    bench_fixture_start(&scale, HN_COLD);
     assert_int_equal(hn_bench_reseed(scale.bench, 1, &err), HN_OK);
     expect("BLOCK=128,FAULT=0,ITEMS=4", HN_OUTCOME_OK, "");
     write_expected(1);
@@ -87,10 +79,9 @@ TEST(what_is_read_again_has_to_be_the_same)
     assert_string_equal(err.message,
                         "a data file of the reference changed while it was in use; run again");
     bench_fixture_close(&scale);
-    open_bench();
+    bench_fixture_start(&scale, HN_COLD);
     expect("BLOCK=128,FAULT=0,ITEMS=4", HN_OUTCOME_WRONG_RESULT, "y[0] is 0; expected 1");
     write_expected(0);
-    bench_fixture_close(&scale);
 }
 
 TEST(what_is_nan_in_a_file_is_not_compared)
@@ -98,11 +89,11 @@ TEST(what_is_nan_in_a_file_is_not_compared)
     struct hn_compare *compare = &scale.config->plan->compare;
     struct hn_error err = {.message = ""};
     write_expected(NAN);
-    open_bench();
+    bench_fixture_start(&scale, HN_COLD);
     expect("BLOCK=128,FAULT=0,ITEMS=4", HN_OUTCOME_WRONG_RESULT, "y[0] is 0; expected nan");
     bench_fixture_close(&scale);
     compare->partial = true;
-    open_bench();
+    bench_fixture_start(&scale, HN_COLD);
     assert_int_equal(hn_bench_reseed(scale.bench, 1, &err), HN_OK);
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=0,ITEMS=4", &both);
     assert_int_equal(record.outcome, HN_OUTCOME_OK);

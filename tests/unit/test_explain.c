@@ -27,7 +27,7 @@ static struct hn_space *make_space(void)
     assert_int_equal(hn_space_add_parameter(space, "B", b, 4, &err), HN_OK);
     assert_int_equal(hn_space_add_parameter(space, "C", c, 3, &err), HN_OK);
     assert_int_equal(hn_space_build(space, &err), HN_OK);
-    return space;
+    return keep(space, hn_space_destroy);
 }
 
 typedef double log_time(const uint16_t *choice);
@@ -60,7 +60,6 @@ static struct fixture begin(log_time *function, uint64_t stride)
 static void end(struct fixture *fixture)
 {
     hn_records_free(&fixture->records);
-    hn_space_destroy(fixture->space);
 }
 
 static double additive(const uint16_t *choice)

@@ -10,7 +10,7 @@ TEST(test_json)
     const struct fixture *fixture = *state;
     fill_cache(fixture->path, matmuls, MATMULS);
     char *text = export_as(fixture->path, "matmul", "H100", "", hn_export_json);
-    json_t *json = json_loads(text, 0, NULL);
+    json_t *json = keep(json_loads(text, 0, NULL), json_decref);
     assert_non_null(json);
     const char *device, *load, *verification;
     json_int_t m;
@@ -29,7 +29,6 @@ TEST(test_json)
     assert_int_equal(m, 1024);
     assert_true(median == 70.5);
     assert_false(simulated);
-    json_decref(json);
     free(text);
 }
 
@@ -46,7 +45,7 @@ static void assert_fails(const char *path, const char *kernel, const char *devic
 TEST(test_errors)
 {
     const struct fixture *fixture = *state;
-    hn_store_close(open_store(fixture->path, HN_STORE_WRITE));
+    drop(open_store(fixture->path, HN_STORE_WRITE));
     assert_fails(
         fixture->path, "matmul", NULL, "", HN_ENOTFOUND,
         "nothing tuned is cached for 'matmul': the cache is empty; run 'hone tune CONFIG' first");

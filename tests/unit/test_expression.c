@@ -264,7 +264,7 @@ static char *text_of(const struct hn_value *value)
     hn_text_append(&text, quote);
     hn_value_append(&text, value);
     hn_text_append(&text, quote);
-    return hn_text_take(&text);
+    return keep(hn_text_take(&text), free);
 }
 
 TEST(evaluates_as_python)
@@ -283,8 +283,7 @@ TEST(evaluates_as_python)
         if (python[i].result != NULL && (text == NULL || strcmp(text, python[i].result) != 0))
             fail_msg("%s gives %s (%s), python gives %s", python[i].text, text ? text : "an error",
                      err.message, python[i].result);
-        free(text);
-        hn_expression_destroy(expression);
+        drop(expression);
     }
 }
 
@@ -312,7 +311,7 @@ TEST(failed_evaluation_says_why)
         struct hn_error err;
         assert_int_equal(hn_expression_evaluate(expression, values(), &value, &err), HN_EVALUE);
         assert_string_equal(err.message, cases[i].message);
-        hn_expression_destroy(expression);
+        drop(expression);
     }
 }
 
@@ -333,6 +332,6 @@ TEST(knows_the_sizes_of_types)
         int64_t bytes;
         assert_int_equal(hn_expression_integer(expression, values(), &bytes, NULL), HN_OK);
         assert_int_equal(bytes, cases[i].bytes);
-        hn_expression_destroy(expression);
+        drop(expression);
     }
 }

@@ -127,7 +127,7 @@ static struct hn_expression *parse(const char *text)
     if (hn_expression_parse(text, &expression, &err) != HN_OK ||
         hn_expression_bind(expression, &scope, &err) != HN_OK)
         fail_msg("%s: %s", text, err.message);
-    return expression;
+    return keep(expression, hn_expression_destroy);
 }
 
 static char *write_program(void)
@@ -152,7 +152,7 @@ static char *write_program(void)
                          HN_OK);
         hn_text_append(&body, ") != 0);\n");
         hn_text_finish(&code);
-        hn_expression_destroy(expression);
+        drop(expression);
     }
     hn_expression_append_c_helpers(body.data, "t", &helpers, &needs_math);
     assert_true(needs_math);
@@ -183,7 +183,7 @@ static void check_line(const char *expression_text, size_t input, const char *li
     struct hn_error err = {0};
     struct hn_value value;
     enum hn_status status = hn_expression_evaluate(expression, values, &value, &err);
-    hn_expression_destroy(expression);
+    drop(expression);
     if (status != HN_OK) /* no value here: the C is only required to be defined */
         return;
     double got = strtod(line, NULL);
@@ -235,7 +235,6 @@ static void check_text(const char *expression_text, const char *expected)
     assert_int_equal(hn_expression_append_c(expression, slots, "hone_x", NULL, &code, NULL), HN_OK);
     assert_string_equal(code.data, expected);
     hn_text_finish(&code);
-    hn_expression_destroy(expression);
 }
 
 TEST(test_text)
@@ -257,7 +256,6 @@ static void check_refused(const char *expression_text, enum hn_status expected, 
     assert_int_equal(hn_expression_append_c(expression, slots, "t", NULL, &code, &err), expected);
     assert_non_null(strstr(err.message, message));
     hn_text_finish(&code);
-    hn_expression_destroy(expression);
 }
 
 TEST(test_refused)

@@ -77,7 +77,7 @@ static char *nest(const char *open, const char *middle, const char *close, size_
     hn_text_append(&text, middle);
     for (size_t i = 0; i < count; i++)
         hn_text_append(&text, close);
-    return hn_text_take(&text);
+    return keep(hn_text_take(&text), free);
 }
 
 TEST(deep_nesting_is_refused)
@@ -92,15 +92,15 @@ TEST(deep_nesting_is_refused)
         struct hn_error err;
         assert_int_equal(hn_expression_parse(text, &expression, &err), HN_ECONFIG);
         assert_non_null(strstr(err.message, "nested deeper than 200"));
-        free(text);
+        drop(text);
 
         text = nest(openings[i][0], "1", openings[i][1], 150);
         expression = bound(text);
         struct hn_value value;
         enum hn_status status = hn_expression_evaluate(expression, NULL, &value, NULL);
         assert_true(status == HN_OK || strcmp(openings[i][0], "2 ** ") == 0);
-        hn_expression_destroy(expression);
-        free(text);
+        drop(expression);
+        drop(text);
     }
 }
 
@@ -112,19 +112,19 @@ TEST(long_chains_are_bounded)
         struct hn_expression *expression = bound(text);
         struct hn_value value;
         assert_int_equal(hn_expression_evaluate(expression, NULL, &value, NULL), HN_OK);
-        hn_expression_destroy(expression);
-        free(text);
+        drop(expression);
+        drop(text);
 
         text = nest(links[i], "1", "", 9000);
         struct hn_error err;
         assert_int_equal(hn_expression_parse(text, &expression, &err), HN_ECONFIG);
         assert_non_null(strstr(err.message, "more than 1000 operators in a row"));
-        free(text);
+        drop(text);
     }
     char *long_text = nest(" ", "1", "", 70000);
     struct hn_expression *none;
     assert_int_equal(hn_expression_parse(long_text, &none, NULL), HN_ECONFIG);
-    free(long_text);
+    drop(long_text);
 
     /* one node, however long */
     char *text = nest("1 <= ", "1", "", 5000);
@@ -132,8 +132,6 @@ TEST(long_chains_are_bounded)
     struct hn_value value;
     assert_int_equal(hn_expression_evaluate(expression, NULL, &value, NULL), HN_OK);
     assert_true(hn_value_truth(&value));
-    hn_expression_destroy(expression);
-    free(text);
 }
 
 TEST(unknown_names_have_a_nearest)
@@ -188,11 +186,10 @@ TEST(tells_which_slots_it_uses)
     struct hn_value value;
     assert_int_equal(hn_expression_evaluate(expression, &two, &value, NULL), HN_OK);
     assert_false(hn_value_truth(&value));
-    hn_expression_destroy(expression);
+    drop(expression);
 
     expression = bound("1 + 1");
     assert_int_equal(hn_expression_slots(expression), 0);
-    hn_expression_destroy(expression);
     hn_expression_destroy(NULL);
 }
 
@@ -204,7 +201,7 @@ TEST(demands_integers_and_numbers)
     struct hn_expression *expression = bound("N / 16");
     assert_int_equal(hn_expression_integer(expression, values(), &integer, &err), HN_OK);
     assert_int_equal(integer, 256);
-    hn_expression_destroy(expression);
+    drop(expression);
 
     static const struct {
         const char *text;
@@ -219,17 +216,16 @@ TEST(demands_integers_and_numbers)
         expression = bound(cases[i].text);
         assert_int_equal(hn_expression_integer(expression, values(), &integer, &err), HN_EVALUE);
         assert_string_equal(err.message, cases[i].message);
-        hn_expression_destroy(expression);
+        drop(expression);
     }
 
     expression = bound("T + R");
     assert_int_equal(hn_expression_number(expression, values(), &number, &err), HN_OK);
     assert_true(number == 3.5);
-    hn_expression_destroy(expression);
+    drop(expression);
     expression = bound("LOAD");
     assert_int_equal(hn_expression_number(expression, values(), &number, &err), HN_EVALUE);
     assert_string_equal(err.message, "'LOAD' gives 'ldg', expected a number");
-    hn_expression_destroy(expression);
 }
 
 /* Text made of the language's own pieces in random order: every parse ends in a tree or a message,

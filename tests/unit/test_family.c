@@ -48,7 +48,6 @@ TEST(all_keys_are_read)
     assert_int_equal(config->problem_count, 1);
     assert_true(hn_bindings_equal(&config->problems[0], &family->sizes[0]));
     assert_int_equal(config->plan->word_lists[0].count, 2);
-    hn_config_destroy(config);
 }
 
 TEST(what_is_left_out_has_a_default)
@@ -61,10 +60,9 @@ TEST(what_is_left_out_has_a_default)
     assert_int_equal(family->values[0].multiple_of, 1);
     assert_int_equal(config->problem_count, 2);
     assert_text(&config->problems[1], "M=128,N=64");
-    hn_config_destroy(config);
+    drop(config);
     config = load("problem_list.yaml");
     assert_null(config->family);
-    hn_config_destroy(config);
 }
 
 TEST(sizes_stand_in_files)
@@ -74,13 +72,12 @@ TEST(sizes_stand_in_files)
     assert_text(&config->family->sizes[0], "M=16,N=1024");
     assert_text(&config->family->sizes[1], "M=17,N=64");
     assert_true(config->family->weights[0] == 3.5);
-    hn_config_destroy(config);
+    drop(config);
     config = load("family_table.yaml");
     assert_int_equal(config->family->size_count, 2);
     assert_text(&config->family->sizes[0], "M=16,N=64");
     assert_true(config->family->weights[0] == 3);
     assert_text(&config->family->sizes[1], "M=1,N=1024");
-    hn_config_destroy(config);
 }
 
 TEST(the_middle_stands_for_the_family)
@@ -95,7 +92,6 @@ TEST(the_middle_stands_for_the_family)
     assert_text(&middle, "K=1024,M=128,N=50");
     config->family->where_count = conditions;
     hn_bindings_finish(&middle);
-    hn_config_destroy(config);
 }
 
 TEST(what_a_family_has)
@@ -112,7 +108,6 @@ TEST(what_a_family_has)
     assert_has(family, "K=110,LAYOUT=row,M=1,N=8,SKEW=0.0", false);
     assert_has(family, "K=10,LAYOUT=row,M=1.5,N=8,SKEW=0.0", false);
     assert_has(family, "K=10,LAYOUT=row,M=1,N=8", false);
-    hn_config_destroy(config);
 }
 
 TEST(draws_are_of_the_family_and_repeatable)
@@ -135,7 +130,6 @@ TEST(draws_are_of_the_family_and_repeatable)
     assert_int_equal(at, again_at);
     assert_true(at > 500); /* `where` turned some away */
     assert_true(alike < 50);
-    hn_config_destroy(config);
 }
 
 /* Sets the bit of each octave of M and N that 200 draws hit, and of each word. */
@@ -161,5 +155,4 @@ TEST(draws_reach_everywhere)
         assert_int_equal(layouts, 3);
     }
     config->family->where_count = conditions;
-    hn_config_destroy(config);
 }

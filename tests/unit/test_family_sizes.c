@@ -9,7 +9,7 @@ static struct hn_config *load(const char *path)
     struct hn_config *config = NULL;
     assert_int_equal(chdir(HONE_TEST_DATA), 0);
     assert_int_equal(hn_config_load(path, &config, NULL), HN_OK);
-    return config;
+    return keep(config, hn_config_destroy);
 }
 
 static struct hn_bindings next(const struct hn_config *config, uint64_t seed, uint64_t *at)
@@ -44,7 +44,6 @@ TEST(every_other_size_is_rounded)
     }
     assert_int_equal(odd[1], 0);
     assert_in_range(odd[0], SIZES / 2, 3 * SIZES);
-    hn_config_destroy(config);
 }
 
 /* N has to be a multiple of 8, and of K only those of 10 are there: 16 divides few of them. */
@@ -57,7 +56,6 @@ TEST(what_rounding_would_take_out_of_the_family_stays)
         assert_true(hn_family_has(config->family, &problem));
         hn_bindings_finish(&problem);
     }
-    hn_config_destroy(config);
 }
 
 TEST(a_seed_gives_a_sequence)
@@ -76,7 +74,6 @@ TEST(a_seed_gives_a_sequence)
             hn_bindings_finish(&problems[k]);
     }
     assert_in_range(same, 0, 5);
-    hn_config_destroy(config);
 }
 
 static struct hn_bindings parse(const char *text)
@@ -88,7 +85,7 @@ static struct hn_bindings parse(const char *text)
 
 TEST(a_matrix_has_each_size_and_point_once)
 {
-    struct hn_matrix *matrix = hn_matrix_create();
+    struct hn_matrix *matrix = keep(hn_matrix_create(), hn_matrix_destroy);
     char text[32];
     for (int round = 0; round < 2; round++)
         for (int i = 0; i <= HN_MATRIX_SIZES; i++) {
@@ -107,12 +104,11 @@ TEST(a_matrix_has_each_size_and_point_once)
     }
     assert_int_equal(matrix->size_count, HN_MATRIX_SIZES);
     assert_int_equal(matrix->point_count, HN_MATRIX_POINTS);
-    hn_matrix_destroy(matrix);
 }
 
 TEST(the_best_at_a_size_is_of_any_point_or_its_own_search)
 {
-    struct hn_matrix *matrix = hn_matrix_create();
+    struct hn_matrix *matrix = keep(hn_matrix_create(), hn_matrix_destroy);
     struct hn_bindings problem = parse("M=1"), points[] = {parse("TILE=1"), parse("TILE=2")};
     assert_int_equal(hn_matrix_add_size(matrix, &problem, 0), 0);
     for (size_t i = 0; i < 2; i++)
@@ -127,5 +123,4 @@ TEST(the_best_at_a_size_is_of_any_point_or_its_own_search)
     hn_bindings_finish(&problem);
     hn_bindings_finish(&points[0]);
     hn_bindings_finish(&points[1]);
-    hn_matrix_destroy(matrix);
 }

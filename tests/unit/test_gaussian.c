@@ -132,7 +132,7 @@ TEST(gradient_is_the_posterior_s)
     struct hn_gaussian gaussian;
     double inputs[COUNT * FEATURES];
     double targets[COUNT];
-    double *work = calloc(HN_GAUSSIAN_WORK(COUNT, FEATURES), sizeof *work);
+    double *work = keep(calloc(HN_GAUSSIAN_WORK(COUNT, FEATURES), sizeof *work), free);
     hn_gaussian_init(&gaussian, FEATURES, category, COUNT);
     draw_inputs(inputs, COUNT, 3);
     for (size_t i = 0; i < COUNT; i++)
@@ -151,7 +151,6 @@ TEST(gradient_is_the_posterior_s)
         double slope = (sides[1] - sides[0]) / (2 * step);
         assert_true(fabs(slope - gradient[i]) < 1e-3 * (1 + fabs(slope)));
     }
-    free(work);
     hn_gaussian_finish(&gaussian);
 }
 

@@ -148,7 +148,7 @@ static char *config_of(const char *text)
     hn_macros_finish(&macros);
     hn_kernels_finish(&kernels);
     hn_source_text_finish(&source);
-    return config;
+    return keep(config, free);
 }
 
 static void assert_has(const char *config, const char *part)
@@ -171,7 +171,6 @@ TEST(test_roles)
     assert_has(config, "{name: f, type: float32x2, count: n, role: output}\n");
     assert_has(config, "{name: n, type: int32, value: n}\n");
     assert_has(config, "grid: [\"ceil_div(n, BLOCK)\"]");
-    free(config);
 }
 
 TEST(test_two_dimensions)
@@ -185,7 +184,6 @@ TEST(test_two_dimensions)
     assert_has(config, "grid: [\"ceil_div(width, TILE_DIM)\", \"ceil_div(height, TILE_DIM)\"]");
     assert_has(config, "- TILE_DIM * BLOCK_ROWS <= 1024");
     assert_has(config, "{name: out, type: float32, count: width * height, role: output}\n");
-    free(config);
 }
 
 TEST(test_templates_and_bounds)
@@ -197,7 +195,6 @@ TEST(test_templates_and_bounds)
     assert_has(config, "TUNE_BLOCK: [64, 128, 256, 512, 1024]");
     assert_has(config, "block: [TUNE_BLOCK]\n");
     assert_has(config, "grid: [\"ceil_div(n, TUNE_BLOCK * TUNE_ITEMS)\"]");
-    free(config);
 }
 
 TEST(test_sizes_that_are_macros)
@@ -208,7 +205,6 @@ TEST(test_sizes_that_are_macros)
     assert_has(config, "problem: {N: 1048576}\nfreeze: [N]");
     assert_has(config, "PAD: [0, 1]\n");
     assert_has(config, "block: [128]\n");
-    free(config);
 }
 
 TEST(test_names_that_nobody_defines)
@@ -224,10 +220,9 @@ TEST(test_names_that_nobody_defines)
                "  ITEMS: [1, 2, 4, 8]  # TODO: which values? The source defines it nowhere\n"
                "  BLOCK: [64, 128, 256, 512, 1024]  # TODO: which values? The source defines "
                "it nowhere\ndefaults:");
-    free(config);
+    drop(config);
     config = config_of("#include \"other.cuh\"\n__global__ void k(float *x) { x[0] = ITEMS; }");
     assert_has(config, "parameters:\n  BLOCK: ");
-    free(config);
 }
 
 /* The parameters of a source, as one line. */
@@ -238,7 +233,6 @@ static void assert_parameters(const char *source, const char *parameters)
     assert_non_null(begin);
     if (strncmp(begin, parameters, strlen(parameters)) != 0)
         fail_msg("no '%s' in:\n%s", parameters, config);
-    free(config);
 }
 
 TEST(test_names_in_conditions_and_macros)
@@ -284,7 +278,6 @@ TEST(test_values_of_template_parameters)
     assert_has(config, "  SHARED: [false, true]  # the template's Shared\n");
     assert_has(config, "  BINS: [32, 64, 128]  # the template's Bins\n");
     assert_has(config, "  ODD: [1]  # the template's Odd; TODO: which values?\n");
-    free(config);
 }
 
 TEST(test_blocks)
@@ -294,14 +287,13 @@ TEST(test_blocks)
                   "__global__ void __launch_bounds__(kThreads) k(float *x) { x[blockDim.x] = 0; }");
     assert_has(config,
                "  BLOCK: [192]  # TODO: which block? The kernel does not ask how large it is\n");
-    free(config);
+    drop(config);
     config = config_of("__global__ void k(float *x) { x[threadIdx.y] = 0; }");
     assert_has(config, "  BLOCK_X: [32]  # TODO: which block?");
-    free(config);
+    drop(config);
     config = config_of(
         "__global__ void k(float *x) { x[blockIdx.y * block_size_x + threadIdx.x] = 0; }");
     assert_has(config, "  block: [block_size_x, 1]\n");
-    free(config);
 }
 
 TEST(test_compiler)
@@ -325,7 +317,7 @@ TEST(test_compiler)
         snprintf(source, sizeof source, "%s%s", cases[i].before, kernel);
         char *config = config_of(source);
         assert_int_equal(strstr(config, "\ncompile: {compiler: nvcc}") != NULL, cases[i].nvcc);
-        free(config);
+        drop(config);
     }
 }
 

@@ -10,24 +10,10 @@ static const struct hn_bench_request measured = {.verify = true, .measure = true
 
 static int load(void **state)
 {
-    bench_fixture_load(&windows, "double/windows.yaml", 90);
-    return 0;
+    return bench_fixture_use(&windows, "double/windows.yaml");
 }
 
-static int unload(void **state)
-{
-    bench_fixture_unload(&windows);
-    return 0;
-}
-
-ALL_TESTS(load, unload)
-
-static void open_bench(enum hn_regime regime)
-{
-    struct hn_error err = {.message = ""};
-    if (bench_fixture_open(&windows, regime, &err) != HN_OK)
-        fail_msg("%s", err.message);
-}
+ALL_TESTS(load, NULL)
 
 static void expect(const char *point, enum hn_outcome outcome, const char *message)
 {
@@ -52,7 +38,7 @@ static double time_us(const char *point)
  * launch without a window only where nothing persists. */
 TEST(launches_have_their_window)
 {
-    open_bench(HN_COLD);
+    bench_fixture_start(&windows, HN_COLD);
     expect(NONE, HN_OUTCOME_OK, NULL);
     expect(WHOLE, HN_OUTCOME_OK, NULL);
     expect(NONE, HN_OUTCOME_OK, NULL);
@@ -63,12 +49,11 @@ TEST(launches_have_their_window)
     expect("HIT=persisting,HIT_PERCENT=100,MISS=streaming,SET_ASIDE=65536,WINDOW_BYTES=0",
            HN_OUTCOME_OK, NULL);
     expect(NONE, HN_OUTCOME_OK, NULL);
-    bench_fixture_close(&windows);
 }
 
 TEST(windows_beyond_the_limits_are_invalid)
 {
-    open_bench(HN_COLD);
+    bench_fixture_start(&windows, HN_COLD);
     expect("HIT=persisting,HIT_PERCENT=101,MISS=streaming,SET_ASIDE=0,WINDOW_BYTES=4096",
            HN_OUTCOME_INVALID_LAUNCH, "a hit ratio of 1.01 of an L2 window; expected 0 to 1");
     expect("HIT=persisting,HIT_PERCENT=100,MISS=persisting,SET_ASIDE=0,WINDOW_BYTES=4096",
@@ -82,12 +67,11 @@ TEST(windows_beyond_the_limits_are_invalid)
            "an L2 window of 16777216 bytes; Hone Double takes 0 to 1048576");
     expect("HIT=persisting,HIT_PERCENT=100,MISS=normal,SET_ASIDE=0,WINDOW_BYTES=32768",
            HN_OUTCOME_INVALID_LAUNCH, "an L2 window of 32768 bytes over 'x', which has 16384");
-    bench_fixture_close(&windows);
 }
 
 TEST(some_devices_have_none)
 {
-    open_bench(HN_COLD);
+    bench_fixture_start(&windows, HN_COLD);
     struct hn_device whole = windows.device;
     strcpy(windows.device.identity.mig_profile, "1g.18gb");
     expect(WHOLE, HN_OUTCOME_INVALID_LAUNCH,
@@ -99,32 +83,29 @@ TEST(some_devices_have_none)
            "an L2 window; Hone Double has none (compute capability 7.5, from 8.0 on)");
     expect(NONE, HN_OUTCOME_OK, NULL);
     windows.device = whole;
-    bench_fixture_close(&windows);
 }
 
 TEST(a_driver_that_sets_nothing_aside_is_a_refusal)
 {
-    open_bench(HN_COLD);
+    bench_fixture_start(&windows, HN_COLD);
     setenv("HONE_DOUBLE_NO_L2", "1", 1);
     expect(WHOLE, HN_OUTCOME_INVALID_LAUNCH,
            "a set-aside of 65536 bytes of L2 cache, which the driver refuses: setting L2 cache "
            "aside: CUDA_ERROR_UNSUPPORTED_LIMIT: a limit that the device does not support");
     unsetenv("HONE_DOUBLE_NO_L2");
     expect(WHOLE, HN_OUTCOME_OK, NULL);
-    bench_fixture_close(&windows);
 }
 
 /* What one launch made persist saves the next a third of its time, where it is left in the cache.
  */
 TEST(cold_samples_find_nothing_persisting)
 {
-    open_bench(HN_COLD);
+    bench_fixture_start(&windows, HN_COLD);
     assert_true(time_us(WHOLE) > 55.0);
     bench_fixture_close(&windows);
-    open_bench(HN_WARM);
+    bench_fixture_start(&windows, HN_WARM);
     assert_true(time_us(WHOLE) < 45.0);
     assert_true(time_us(NONE) > 55.0);
-    bench_fixture_close(&windows);
 }
 
 TEST(every_failing_call_ends_cleanly)

@@ -18,14 +18,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-    hn_plan_destroy(fixture->plan);
-    return 0;
-}
-
-ALL_TESTS(set_up, tear_down)
+ALL_TESTS(set_up, NULL)
 
 static enum hn_status make(const struct fixture *fixture, const char *problem_text,
                            const char *point_text, struct hn_launch *launch, struct hn_error *err)

@@ -61,7 +61,7 @@ static char *make_data(uint64_t seed, size_t size)
         seed = seed * 6364136223846793005ull + 1442695040888963407ull;
         data[i] = (char)(seed >> 56);
     }
-    return data;
+    return keep(data, free);
 }
 
 enum { IMAGE = 48000 };
@@ -70,7 +70,7 @@ TEST(an_image_travels_once)
 {
     struct pair pair;
     char *image = make_data(7, IMAGE);
-    char *shifted = malloc(IMAGE + 333);
+    char *shifted = keep(malloc(IMAGE + 333), free);
     memset(shifted, '{', 333);
     memcpy(shifted + 333, image, IMAGE);
     set_up(&pair);
@@ -81,8 +81,6 @@ TEST(an_image_travels_once)
     assert_true(carry(&pair, 0, 1, shifted, IMAGE + 333) < IMAGE / 5);
     assert_true(carry(&pair, 1, 1, shifted, IMAGE + 333) < IMAGE / 5);
     tear_down(&pair);
-    free(image);
-    free(shifted);
 }
 
 TEST(what_is_old_is_forgotten_at_both_ends)
@@ -95,21 +93,20 @@ TEST(what_is_old_is_forgotten_at_both_ends)
         for (uint64_t i = 0; i < 3 * (uint64_t)HN_KNOWN_MOST / 60000; i++) {
             char *other = make_data(1000 + i, 60000);
             (void)carry(&pair, (int)(i % 2), 1, other, 60000);
-            free(other);
+            drop(other);
         }
         assert_true(pair.ends[0].sent.size <= HN_KNOWN_MOST);
         assert_int_equal(pair.ends[0].sent.size, pair.ends[1].received.size);
         assert_int_equal(pair.ends[1].sent.size, pair.ends[0].received.size);
     }
     tear_down(&pair);
-    free(image);
 }
 
 /* As it came from the other end: small messages, runs of one byte, sizes around the limits. */
 TEST(all_comes_out_as_it_went_in)
 {
     struct pair pair;
-    char *zeros = calloc(1, 3 * HN_PIECE_MOST);
+    char *zeros = keep(calloc(1, 3 * HN_PIECE_MOST), free);
     char *data = make_data(9, 3 * HN_LINK_CHUNK);
     set_up(&pair);
     for (size_t size = 1; size < 3 * HN_PIECE_MOST; size = size * 3 / 2 + 1) {
@@ -119,8 +116,6 @@ TEST(all_comes_out_as_it_went_in)
     }
     assert_true(carry(&pair, 0, 3, zeros, 3 * HN_PIECE_MOST) < 3 * HN_PIECE_MOST / 8);
     tear_down(&pair);
-    free(zeros);
-    free(data);
 }
 
 TEST(what_nobody_sent_can_not_be_named)

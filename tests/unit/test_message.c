@@ -25,7 +25,7 @@ static char *make_frame(const unsigned char **body, size_t *size)
     hn_message_finish(&message);
     *body = (const unsigned char *)frame + 4;
     *size -= 4;
-    return frame;
+    return keep(frame, free);
 }
 
 TEST(messages_survive_the_wire)
@@ -47,7 +47,6 @@ TEST(messages_survive_the_wire)
     assert_int_equal(is.blobs[1].size, 0);
     hn_message_finish(&was);
     hn_message_finish(&is);
-    free(frame);
 }
 
 /* A body that ends early is refused, but for the ends between two blobs, which are a message too.
@@ -56,7 +55,7 @@ TEST(a_body_cut_short_is_refused)
 {
     const unsigned char *body;
     size_t size;
-    char *frame = make_frame(&body, &size);
+    make_frame(&body, &size);
     int whole = 0;
     for (size_t length = 0; length < size; length++) {
         struct hn_message message;
@@ -77,7 +76,6 @@ TEST(a_body_cut_short_is_refused)
         free(part);
     }
     assert_int_equal(whole, 2);
-    free(frame);
 }
 
 static void expect_refused(const char *text, const char *reason)
@@ -122,7 +120,7 @@ TEST(a_message_beyond_the_limit_is_not_sent)
     struct hn_error err = {0};
     char *frame;
     size_t size;
-    void *data = calloc(HN_MESSAGE_LIMIT, 1);
+    void *data = keep(calloc(HN_MESSAGE_LIMIT, 1), free);
     assert_non_null(data);
     hn_message_init(&message, "a"); /* {"type":"a"}: 12 bytes, and two sizes */
     assert_int_equal(hn_message_add_blob(&message, data, HN_MESSAGE_LIMIT - 19, NULL, NULL), HN_OK);
@@ -133,7 +131,6 @@ TEST(a_message_beyond_the_limit_is_not_sent)
     assert_int_equal(size, 4 + HN_MESSAGE_LIMIT);
     free(frame);
     hn_message_finish(&message);
-    free(data);
 }
 
 TEST(a_copy_has_its_own_blobs)

@@ -27,7 +27,6 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
-    hn_plan_destroy(fixture->plan);
     hn_bindings_finish(&fixture->problem);
     hn_record_finish(&fixture->record);
     return 0;

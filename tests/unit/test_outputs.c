@@ -9,25 +9,16 @@ static const struct hn_bench_request verify_only = {.verify = true};
 
 static int load(void **state)
 {
-    bench_fixture_load(&keep, "double/keep.yaml", 90);
-    return 0;
+    return bench_fixture_use(&keep, "double/keep.yaml");
 }
 
-static int unload(void **state)
-{
-    bench_fixture_unload(&keep);
-    return 0;
-}
-
-ALL_TESTS(load, unload)
+ALL_TESTS(load, NULL)
 
 static void open_bench(const char *problem)
 {
-    struct hn_error err = {.message = ""};
     hn_bindings_finish(&keep.config->problems[0]);
     assert_int_equal(hn_bindings_parse(problem, &keep.config->problems[0], NULL), HN_OK);
-    if (bench_fixture_open(&keep, HN_COLD, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    bench_fixture_start(&keep, HN_COLD);
 }
 
 static void expect(const char *point, enum hn_outcome outcome, const char *message)
@@ -47,7 +38,6 @@ TEST(a_multiset_has_no_order)
     open_bench("n=3000,threshold=0.5");
     expect("ORDER=forward,FAULT=0", HN_OUTCOME_OK, NULL);
     expect("ORDER=backward,FAULT=0", HN_OUTCOME_OK, NULL);
-    bench_fixture_close(&keep);
 }
 
 TEST(one_wrong_element_is_named)
@@ -57,7 +47,6 @@ TEST(one_wrong_element_is_named)
            "out holds '0.25' 1 times among its 2499 elements; expected 0 (in any order)");
     expect("ORDER=forward,FAULT=2", HN_OUTCOME_WRONG_RESULT,
            "out holds '0.500999987' 0 times among its 2499 elements; expected 1 (in any order)");
-    bench_fixture_close(&keep);
 }
 
 TEST(a_wrong_length_is_told_first)
@@ -65,14 +54,12 @@ TEST(a_wrong_length_is_told_first)
     open_bench("n=3000,threshold=0.5");
     expect("ORDER=forward,FAULT=3", HN_OUTCOME_WRONG_RESULT,
            "kept[0] is 2500; expected 2499: an error of 1, more than the tolerance of 0");
-    bench_fixture_close(&keep);
 }
 
 TEST(nothing_may_be_kept)
 {
     open_bench("n=3000,threshold=5.0");
     expect("ORDER=backward,FAULT=0", HN_OUTCOME_OK, NULL);
-    bench_fixture_close(&keep);
 }
 
 TEST(a_length_counts_in_every_mode)
@@ -85,7 +72,6 @@ TEST(a_length_counts_in_every_mode)
     assert_int_equal(record.outcome, HN_OUTCOME_WRONG_RESULT);
     hn_record_finish(&record);
     compare->mode = HN_COMPARE_MULTISET;
-    bench_fixture_close(&keep);
 }
 
 TEST(lengths_of_any_integer_type_are_read)
@@ -117,10 +103,8 @@ TEST(narrow_types_and_vectors_are_compared)
         {"FAULT=5,ORDER=0", HN_OUTCOME_WRONG_RESULT, "turned[9] is nan; expected "},
     };
     struct bench_fixture types;
-    struct hn_error err = {.message = ""};
     bench_fixture_load(&types, "double/types.yaml", 90);
-    if (bench_fixture_open(&types, HN_COLD, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    bench_fixture_start(&types, HN_COLD);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct hn_record record = bench_fixture_evaluate(&types, cases[i].point, &verify_only);
         const char *message = record.message == NULL ? "" : record.message;

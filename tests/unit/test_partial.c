@@ -13,30 +13,14 @@ static const struct hn_bench_request both = {.verify = true, .measure = true};
 
 static int load(void **state)
 {
-    bench_fixture_load(&border, "double/border.yaml", 90);
-    return 0;
+    return bench_fixture_use(&border, "double/border.yaml");
 }
 
-static int unload(void **state)
-{
-    bench_fixture_unload(&border);
-    return 0;
-}
-
-ALL_TESTS(load, unload)
+ALL_TESTS(load, NULL)
 
 static int open_border(void **state)
 {
-    struct hn_error err = {.message = ""};
-    if (bench_fixture_open(&border, HN_COLD, &err) != HN_OK)
-        fail_msg("%s", err.message);
-    return 0;
-}
-
-static int close_border(void **state)
-{
-    bench_fixture_close(&border);
-    return 0;
+    return bench_fixture_start(&border, HN_COLD);
 }
 
 static void expect(const char *point, enum hn_outcome outcome, const char *part, size_t differed)
@@ -52,13 +36,13 @@ static void expect(const char *point, enum hn_outcome outcome, const char *part,
     hn_record_finish(&record);
 }
 
-TEST_WITH(what_the_reference_leaves_may_be_left_or_written, open_border, close_border)
+TEST_WITH(what_the_reference_leaves_may_be_left_or_written, open_border, NULL)
 {
     expect("ALLOWED=0,FAULT=0", HN_OUTCOME_OK, "", 0);
     expect("ALLOWED=0,FAULT=1", HN_OUTCOME_OK, "", 0);
 }
 
-TEST_WITH(what_the_reference_writes_has_to_be_written, open_border, close_border)
+TEST_WITH(what_the_reference_writes_has_to_be_written, open_border, NULL)
 {
     expect("ALLOWED=0,FAULT=2", HN_OUTCOME_WRONG_RESULT, "y[5] is never written; expected ", 0);
     expect("ALLOWED=0,FAULT=4", HN_OUTCOME_WRONG_RESULT, "y[1] is never written; expected ", N / 2);
@@ -67,7 +51,7 @@ TEST_WITH(what_the_reference_writes_has_to_be_written, open_border, close_border
            "; 2 of 2048 elements differ (where so few", 2);
 }
 
-TEST_WITH(some_elements_may_differ, open_border, close_border)
+TEST_WITH(some_elements_may_differ, open_border, NULL)
 {
     expect("ALLOWED=0,FAULT=3", HN_OUTCOME_WRONG_RESULT,
            "; 3 of 4094 elements differ (where so few may: 'mismatches' in compare)", 3);
@@ -75,7 +59,7 @@ TEST_WITH(some_elements_may_differ, open_border, close_border)
 }
 
 /* However many may differ. */
-TEST_WITH(work_that_is_not_done_is_no_mismatch, open_border, close_border)
+TEST_WITH(work_that_is_not_done_is_no_mismatch, open_border, NULL)
 {
     expect("ALLOWED=3,FAULT=2", HN_OUTCOME_WRONG_RESULT, "y[5] is never written", 0);
     expect("ALLOWED=100000,FAULT=4", HN_OUTCOME_WRONG_RESULT, "y[1] is never written", N / 2);
@@ -85,7 +69,7 @@ TEST_WITH(work_that_is_not_done_is_no_mismatch, open_border, close_border)
     expect("ALLOWED=3,FAULT=6", HN_OUTCOME_WRONG_RESULT, "2 of them never written", 2);
 }
 
-TEST_WITH(a_share_counts_of_what_is_compared, open_border, close_border)
+TEST_WITH(a_share_counts_of_what_is_compared, open_border, NULL)
 {
     struct hn_compare *compare = &border.config->plan->compare;
     struct hn_expression *mismatches = compare->mismatches;
@@ -100,7 +84,7 @@ TEST_WITH(a_share_counts_of_what_is_compared, open_border, close_border)
 }
 
 /* What is not compared may be another for other inputs, and the bits may be damaged. */
-TEST_WITH(what_is_written_is_found_again, open_border, close_border)
+TEST_WITH(what_is_written_is_found_again, open_border, NULL)
 {
     struct hn_error err = {.message = ""};
     assert_int_equal(hn_bench_reseed(border.bench, 2, &err), HN_OK);
@@ -123,10 +107,8 @@ TEST(a_reference_says_how_it_may_be_in_part)
 TEST(without_a_reference_what_is_left_is_not_compared)
 {
     struct hn_plan *plan = border.config->plan;
-    struct hn_error err = {.message = ""};
     plan->reference.kind = HN_REFERENCE_NONE;
-    if (bench_fixture_open(&border, HN_COLD, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    bench_fixture_start(&border, HN_COLD);
     expect("ALLOWED=0,FAULT=0", HN_OUTCOME_OK, "", 0);
     bench_fixture_close(&border);
     plan->reference.kind = HN_REFERENCE_TEMPLATE;

@@ -10,30 +10,14 @@ static const struct hn_bench_request verify_only = {.verify = true};
 
 static int load(void **state)
 {
-    bench_fixture_load(&smooth, "double/pipeline.yaml", 90);
-    return 0;
+    return bench_fixture_use(&smooth, "double/pipeline.yaml");
 }
 
-static int unload(void **state)
-{
-    bench_fixture_unload(&smooth);
-    return 0;
-}
-
-ALL_TESTS(load, unload)
+ALL_TESTS(load, NULL)
 
 static int open_bench(void **state)
 {
-    struct hn_error err = {.message = ""};
-    if (bench_fixture_open(&smooth, HN_COLD, &err) != HN_OK)
-        fail_msg("%s", err.message);
-    return 0;
-}
-
-static int close_bench(void **state)
-{
-    bench_fixture_close(&smooth);
-    return 0;
+    return bench_fixture_start(&smooth, HN_COLD);
 }
 
 /* A point in canonical text, of which `changes` says what is not as usual. */
@@ -72,7 +56,7 @@ static void expect(const char *changes, enum hn_outcome outcome, const char *mes
 }
 
 /* The double copies and computes as late as it may: what does not wait finds poison. */
-TEST_WITH(every_memory_and_order_gives_the_right_result, open_bench, close_bench)
+TEST_WITH(every_memory_and_order_gives_the_right_result, open_bench, NULL)
 {
     static const char *const memories[] = {"pageable",       "registered", "pinned",
                                            "write_combined", "mapped",     "managed"};
@@ -90,7 +74,7 @@ TEST_WITH(every_memory_and_order_gives_the_right_result, open_bench, close_bench
     unsetenv("HONE_DOUBLE_LATE");
 }
 
-TEST_WITH(what_goes_wrong_is_found_in_every_memory, open_bench, close_bench)
+TEST_WITH(what_goes_wrong_is_found_in_every_memory, open_bench, NULL)
 {
     static const char *const memories[] = {"pinned", "mapped", "managed", "pageable"};
     char changes[160];
@@ -112,7 +96,7 @@ TEST_WITH(what_goes_wrong_is_found_in_every_memory, open_bench, close_bench)
     }
 }
 
-TEST_WITH(what_can_not_be_cut_is_no_launch, open_bench, close_bench)
+TEST_WITH(what_can_not_be_cut_is_no_launch, open_bench, NULL)
 {
     expect("CHUNKS=50,GRANULE=256", HN_OUTCOME_INVALID_LAUNCH,
            "50 chunks of an extent of 10000, which has 40 granules of 256");
@@ -133,7 +117,7 @@ static double time_of(const char *changes, double *host_us)
 
 /* x and y: 120 kB up in 2 copies of 50 GB/s, 80 kB down, two kernels of 105 us, and the whole ones.
  */
-TEST_WITH(copies_and_kernels_overlap, open_bench, close_bench)
+TEST_WITH(copies_and_kernels_overlap, open_bench, NULL)
 {
     double host_us = 0.0;
     double sequential_us = time_of("CHUNKS=1,STREAMS=1", &host_us);
@@ -146,7 +130,7 @@ TEST_WITH(copies_and_kernels_overlap, open_bench, close_bench)
 }
 
 /* Both clocks of a record are of the same launches. */
-TEST_WITH(a_race_reads_the_hosts_clock_too, open_bench, close_bench)
+TEST_WITH(a_race_reads_the_hosts_clock_too, open_bench, NULL)
 {
     enum { COUNT = 2, ROUNDS = 5 };
     static const char *const changes[COUNT] = {"CHUNKS=1,STREAMS=1", "CHUNKS=4,STREAMS=2"};
@@ -254,24 +238,20 @@ TEST(plans_with_pipelines_read_back)
 {
     struct hn_plan *plan = NULL;
     struct hn_error err = {.message = ""};
-    json_t *json = hn_plan_to_json(smooth.config->plan);
+    json_t *json = keep(hn_plan_to_json(smooth.config->plan), json_decref);
     if (hn_plan_from_json(json, &plan, &err) != HN_OK)
         fail_msg("%s", err.message);
-    json_t *again = hn_plan_to_json(plan);
+    json_t *again = keep(hn_plan_to_json(plan), json_decref);
     assert_true(json_equal(json, again));
     assert_string_equal(hn_plan_hash(plan).hex, hn_plan_hash(smooth.config->plan).hex);
     assert_non_null(json_object_get(json, "pipeline"));
-    json_decref(again);
-    json_decref(json);
     hn_plan_destroy(plan);
 }
 
 TEST(too_much_managed_memory_is_refused)
 {
-    struct hn_error err = {.message = ""};
     setenv("HONE_DOUBLE_MEMORY", "5000000", 1);
-    if (bench_fixture_open(&smooth, HN_COLD, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    bench_fixture_start(&smooth, HN_COLD);
     struct hn_record record = evaluate("HOST_MEMORY=managed", &verify_only);
     assert_int_equal(record.outcome, HN_OUTCOME_OUT_OF_MEMORY);
     assert_non_null(strstr(record.message, "GiB of managed memory; at most a quarter of the "));

@@ -61,7 +61,7 @@ static json_t *parse(const char *text)
     if (json == NULL)
         fail_msg("line %d: %s", error.line, error.text);
     free(copy);
-    return json;
+    return keep(json, json_decref);
 }
 
 static struct hn_plan *read_small(void)
@@ -72,30 +72,24 @@ static struct hn_plan *read_small(void)
     enum hn_status status = hn_plan_from_json(json, &plan, &err);
     assert_string_equal(err.message, "");
     assert_int_equal(status, HN_OK);
-    json_decref(json);
-    return plan;
+    drop(json);
+    return keep(plan, hn_plan_destroy);
 }
 
 TEST(a_plan_reads_back)
 {
     struct hn_plan *plan = read_small();
-    json_t *first = hn_plan_to_json(plan);
+    json_t *first = keep(hn_plan_to_json(plan), json_decref);
     struct hn_plan *again = NULL;
     assert_int_equal(hn_plan_from_json(first, &again, NULL), HN_OK);
-    json_t *second = hn_plan_to_json(again);
-    char *a = json_dumps(first, JSON_SORT_KEYS);
-    char *b = json_dumps(second, JSON_SORT_KEYS);
+    json_t *second = keep(hn_plan_to_json(again), json_decref);
+    char *a = keep(json_dumps(first, JSON_SORT_KEYS), free);
+    char *b = keep(json_dumps(second, JSON_SORT_KEYS), free);
     assert_string_equal(a, b);
 
     json_t *written = parse(small);
     assert_true(json_equal(first, written));
-    json_decref(written);
-    free(b);
-    free(a);
-    json_decref(second);
-    json_decref(first);
     hn_plan_destroy(again);
-    hn_plan_destroy(plan);
 }
 
 TEST(names_are_sorted_slots)
@@ -105,7 +99,6 @@ TEST(names_are_sorted_slots)
     assert_string_equal(plan->names[0], "LOAD");
     assert_string_equal(plan->names[3], "TILE");
     assert_string_equal(plan->parameters[0], "TILE");
-    hn_plan_destroy(plan);
 }
 
 TEST(expressions_are_ready)
@@ -138,7 +131,6 @@ TEST(expressions_are_ready)
     free(values);
     hn_bindings_finish(&point);
     hn_bindings_finish(&problem);
-    hn_plan_destroy(plan);
 }
 
 TEST(a_missing_value_is_the_default)
@@ -160,7 +152,6 @@ TEST(a_missing_value_is_the_default)
     assert_string_equal(err.message, "'N' has no value");
     hn_bindings_finish(&point);
     hn_bindings_finish(&problem);
-    hn_plan_destroy(plan);
 }
 
 TEST(words_and_frozen_values_are_constants)
@@ -171,13 +162,11 @@ TEST(words_and_frozen_values_are_constants)
     assert_true(hn_plan_is_frozen(plan, &plan->defaults, "M", &number));
     assert_false(hn_plan_is_frozen(plan, &plan->defaults, "N", &number));
     assert_true(hn_plan_is_frozen(plan, &plan->defaults, "N", &word));
-    char *signature = hn_plan_signature(plan);
+    char *signature = keep(hn_plan_signature(plan), free);
     assert_string_equal(signature, "A:float32x4:input,C:float32:output,n:int64:inout,x:int64:input,"
                                    "image:uint8x4:input,plane:uint8x4:texture,"
                                    "hits:uint32:metric,turn:uint32:counter,N:int32:value,"
                                    "table:float32x4:symbol,turns:uint32:symbol");
-    free(signature);
-    hn_plan_destroy(plan);
 }
 
 /* Replaces `from` in the small plan by `to`. */
@@ -208,9 +197,7 @@ static void assert_hashes(const char *from, const char *to, bool same_plan, bool
     a = hn_plan_options_hash(plan);
     b = hn_plan_options_hash(other);
     assert_int_equal(strcmp(a.hex, b.hex) == 0, same_options);
-    json_decref(json);
     hn_plan_destroy(other);
-    hn_plan_destroy(plan);
 }
 
 TEST(a_hash_tells_what_was_measured)
@@ -315,7 +302,6 @@ TEST(what_is_no_plan_is_refused)
         assert_int_equal(hn_plan_from_json(json, &plan, &err), HN_EFORMAT);
         assert_string_equal(err.message, no_plans[i][2]);
         assert_null(plan);
-        json_decref(json);
     }
 }
 
@@ -348,16 +334,13 @@ static void damage(json_t *root, json_t *node)
 TEST(a_plan_of_format_1_is_read)
 {
     struct hn_plan *plan = load_plan("matmul.json");
-    json_t *json = hn_plan_to_json(plan);
+    json_t *json = keep(hn_plan_to_json(plan), json_decref);
     assert_int_equal(json_integer_value(json_object_get(json, "format")), 3);
     assert_string_equal(hn_plan_hash(plan).hex, "d806fe110adb62169920bf42727b5a65");
-    json_decref(json);
-    hn_plan_destroy(plan);
 }
 
 TEST(damaged_plans_are_survived)
 {
     json_t *json = parse(small);
     damage(json, json);
-    json_decref(json);
 }

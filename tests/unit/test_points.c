@@ -21,7 +21,7 @@ static struct hn_space *make_space(void)
             hn_space_add_parameter(space, parameters[i].name, values, parameters[i].count, NULL),
             HN_OK);
     }
-    return space;
+    return keep(space, hn_space_destroy);
 }
 
 static void choose(uint32_t i, uint16_t choice[4])
@@ -58,7 +58,6 @@ TEST(points_are_numbered_as_they_are_seen)
     assert_int_equal(hn_points_count(&points), COUNT);
     assert_int_equal(points.keys.stride, 4);
     hn_points_finish(&points);
-    hn_space_destroy(space);
 }
 
 TEST(points_compare_as_declared)
@@ -75,12 +74,11 @@ TEST(points_compare_as_declared)
         for (uint32_t j = 0; j < COUNT; j++)
             assert_int_equal(hn_points_compare(&points, i, j) < 0, i > j);
     hn_points_finish(&points);
-    hn_space_destroy(space);
 }
 
 TEST(a_space_of_one_point_has_one)
 {
-    struct hn_space *space = hn_space_create();
+    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     struct hn_value value = {.type = HN_INTEGER, .integer = 5};
     struct hn_points points;
     uint16_t choice[1] = {0};
@@ -89,7 +87,6 @@ TEST(a_space_of_one_point_has_one)
     for (int i = 0; i < 2; i++)
         assert_int_equal(hn_points_add(&points, choice), 0);
     hn_points_finish(&points);
-    hn_space_destroy(space);
 }
 
 TEST(the_first_ticket_of_a_code_is_found_again)

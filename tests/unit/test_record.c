@@ -117,18 +117,15 @@ TEST(json_text_round_trip_is_exact)
     struct hn_record record;
     struct hn_record read;
     make_record(&record);
-    json_t *json = hn_record_to_json(&record);
-    char *text = json_dumps(json, JSON_COMPACT);
-    json_t *parsed = json_loads(text, 0, NULL);
+    json_t *json = keep(hn_record_to_json(&record), json_decref);
+    char *text = keep(json_dumps(json, JSON_COMPACT), free);
+    json_t *parsed = keep(json_loads(text, 0, NULL), json_decref);
     hn_record_init(&read);
     assert_int_equal(hn_record_from_json(parsed, NULL, &read, NULL), HN_OK);
     assert_records_equal(&record, &read);
     assert_int_equal(hn_bindings_get(&read.point, "SCALE")->type, HN_REAL);
     hn_record_finish(&read);
     hn_record_finish(&record);
-    json_decref(parsed);
-    json_decref(json);
-    free(text);
 }
 
 /* As older versions wrote them, and as they are read by those. */
@@ -138,7 +135,7 @@ TEST(records_without_dynamic_shared_memory_do_not_speak_of_it)
     struct hn_record read;
     make_record(&record);
     record.resources.dynamic_shared_bytes = 0;
-    json_t *json = hn_record_to_json(&record);
+    json_t *json = keep(hn_record_to_json(&record), json_decref);
     const json_t *resources = json_object_get(json, "resources");
     assert_non_null(resources);
     assert_null(json_object_get(resources, "dynamic_shared_bytes"));
@@ -148,7 +145,6 @@ TEST(records_without_dynamic_shared_memory_do_not_speak_of_it)
     assert_int_equal(hn_resources_shared_bytes(&read.resources), 49152);
     hn_record_finish(&read);
     hn_record_finish(&record);
-    json_decref(json);
 }
 
 TEST(reals_that_json_can_not_say)
@@ -170,9 +166,8 @@ TEST(message_that_is_no_utf8_is_kept_readable)
     struct hn_record record;
     hn_record_init(&record);
     hn_record_fail(&record, HN_OUTCOME_COMPILE_ERROR, "bad \xff byte");
-    json_t *json = hn_record_to_json(&record);
+    json_t *json = keep(hn_record_to_json(&record), json_decref);
     assert_string_equal(json_string_value(json_object_get(json, "message")), "bad ? byte");
-    json_decref(json);
     hn_record_finish(&record);
 }
 

@@ -183,13 +183,13 @@ static char *saved_text(void)
     save(path, &recording);
     hn_recording_finish(&recording);
     assert_int_equal(hn_file_read(path, 1 << 20, &text, NULL, NULL), HN_OK);
-    return text;
+    return keep(text, free);
 }
 
 TEST(kernel_tuner_finds_its_members)
 {
     char *text = saved_text();
-    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    json_t *root = keep(json_loads(text, JSON_REJECT_DUPLICATES, NULL), json_decref);
     assert_non_null(root);
     assert_string_equal(json_string_value(json_object_get(root, "device_name")), "NVIDIA H200");
     assert_string_equal(json_string_value(json_object_get(root, "objective")), "gflops");
@@ -212,8 +212,6 @@ TEST(kernel_tuner_finds_its_members)
     /* Exact times stand in the row only. */
     assert_null(
         json_object_get(json_object_get(json_object_get(row, "hone"), "timing"), "samples_us"));
-    json_decref(root);
-    free(text);
 }
 
 TEST(failures_have_kernel_tuners_names)
@@ -230,7 +228,7 @@ TEST(failures_have_kernel_tuners_names)
         {HN_OUTCOME_DEVICE_FAULT, "RuntimeFailedConfig"},
     };
     char *text = saved_text();
-    json_t *root = json_loads(text, 0, NULL);
+    json_t *root = keep(json_loads(text, 0, NULL), json_decref);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *key;
         json_t *row;
@@ -242,8 +240,6 @@ TEST(failures_have_kernel_tuners_names)
                 assert_string_equal(json_string_value(json_object_get(row, "time")), cases[i].name);
         }
     }
-    json_decref(root);
-    free(text);
 }
 
 TEST(one_row_a_line)
@@ -253,7 +249,6 @@ TEST(one_row_a_line)
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
         rows += strstr(line, "\"hone\": {\"outcome\"") != NULL;
     assert_int_equal(rows, HN_OUTCOME_COUNT + 2);
-    free(text);
 }
 
 TEST(real_file_of_kernel_tuner)
@@ -373,7 +368,6 @@ TEST(truncated_recording_of_hone_is_refused)
         text[cut] = '\0';
         assert_refused(text, "it is truncated: ");
     }
-    free(text);
 }
 
 /* A generator of its own (xorshift), so that every run sees the same damage. */
@@ -391,7 +385,7 @@ TEST(random_damage_is_refused_or_read)
     uint32_t seed = 1;
     char *text = saved_text();
     size_t length = strlen(text);
-    char *damaged = malloc(length + 1);
+    char *damaged = keep(malloc(length + 1), free);
     assert_non_null(damaged);
     for (int i = 0; i < 500; i++) {
         struct hn_recording recording;
@@ -403,8 +397,6 @@ TEST(random_damage_is_refused_or_read)
         assert_true(status == HN_OK || status == HN_EFORMAT);
         hn_recording_finish(&recording);
     }
-    free(damaged);
-    free(text);
 }
 
 TEST(damaged_gzip_is_refused)
@@ -431,7 +423,6 @@ TEST(newer_format_is_refused)
     assert_non_null(format);
     format[10] = '7';
     assert_refused(text, "it has format 7, this Hone knows up to 1");
-    free(text);
 }
 
 TEST(point_that_does_not_fit_is_not_saved)

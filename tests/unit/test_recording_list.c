@@ -46,7 +46,6 @@ TEST_WITH(best_is_that_of_a_cache, set_up, tear_down)
     assert_true(hn_identity_equal(&list.items[0].identity, &cached.items[0].identity));
     assert_true(hn_bindings_equal(&list.items[0].best.point, &cached.items[0].best.point));
     assert_true(list.items[0].best.timing.median_us == cached.items[0].best.timing.median_us);
-    hn_store_close(store);
     hn_tuned_list_free(&list);
     hn_tuned_list_free(&cached);
     hn_recording_finish(&recording);

@@ -47,7 +47,7 @@ TEST_WITH(the_newest_of_a_driver_is_kept, set_up, tear_down)
     assert_int_equal(hn_store_put_roofs(store, &h200, &first, NULL), HN_OK);
     assert_int_equal(hn_store_put_roofs(store, &h200, &second, NULL), HN_OK);
     assert_int_equal(hn_store_put_roofs(store, &h200, &other, NULL), HN_OK);
-    hn_store_close(store);
+    drop(store);
 
     store = open_store(fixture->path, HN_STORE_READ);
     assert_int_equal(hn_store_get_roofs(store, &h200, "580.1", &found, NULL), HN_OK);
@@ -58,7 +58,7 @@ TEST_WITH(the_newest_of_a_driver_is_kept, set_up, tear_down)
     assert_same(&found, &second);
     assert_int_equal(hn_store_get_roofs(store, &h200, "1.0", &found, NULL), HN_ENOTFOUND);
     assert_int_equal(hn_store_get_roofs(store, &slice, NULL, &found, NULL), HN_ENOTFOUND);
-    hn_store_close(store);
+    drop(store);
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM roof"), 2);
 
     /* Who knows nothing of tensor cores takes nothing away. */
@@ -67,7 +67,6 @@ TEST_WITH(the_newest_of_a_driver_is_kept, set_up, tear_down)
     first.tensor = second.tensor;
     assert_int_equal(hn_store_get_roofs(store, &h200, "580.1", &found, NULL), HN_OK);
     assert_same(&found, &first);
-    hn_store_close(store);
 }
 
 TEST(json_is_exact_both_ways)
@@ -80,7 +79,7 @@ TEST(json_is_exact_both_ways)
     for (int i = 0; i < HN_PIPE_COUNT; i++)
         roofs.tensor.pipes[i] = (struct hn_tensor_roof){1000.0 / (i + 3), 1600};
     roofs.tensor.power_limit_w = 700;
-    json_t *json = hn_roofs_to_json(&roofs);
+    json_t *json = keep(hn_roofs_to_json(&roofs), json_decref);
     assert_int_equal(hn_roofs_from_json(json, &found, NULL), HN_OK);
     assert_same(&found, &roofs);
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
@@ -104,7 +103,6 @@ TEST(json_is_exact_both_ways)
     json_object_set_new(json, "copy_gb_per_s", json_real(-1));
     assert_int_equal(hn_roofs_from_json(json, &found, NULL), HN_EFORMAT);
     assert_int_equal(hn_roofs_from_json(NULL, &found, NULL), HN_EFORMAT);
-    json_decref(json);
 }
 
 static void assert_near(double found, double expected)

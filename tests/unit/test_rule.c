@@ -126,24 +126,19 @@ TEST(a_range_that_is_not_whole_has_reals)
 TEST(json_is_exact_both_ways)
 {
     struct hn_rule rule;
-    json_t *given = parse_quoted(rule_text);
+    json_t *given = keep(parse_quoted(rule_text), json_decref);
     read_rule(rule_text, &rule);
-    json_t *written = hn_rule_to_json(&rule);
+    json_t *written = keep(hn_rule_to_json(&rule), json_decref);
     /* Whole numbers of values are reals in the struct. */
-    char *a = json_dumps(written, JSON_SORT_KEYS);
+    char *a = keep(json_dumps(written, JSON_SORT_KEYS), free);
     hn_rule_finish(&rule);
     assert_int_equal(hn_rule_from_json(written, &rule, NULL), HN_OK);
-    json_t *again = hn_rule_to_json(&rule);
-    char *b = json_dumps(again, JSON_SORT_KEYS);
+    json_t *again = keep(hn_rule_to_json(&rule), json_decref);
+    char *b = keep(json_dumps(again, JSON_SORT_KEYS), free);
     assert_string_equal(a, b);
     assert_true(json_equal(json_object_get(given, "nodes"), json_object_get(written, "nodes")));
     assert_true(json_equal(json_object_get(given, "configurations"),
                            json_object_get(written, "configurations")));
-    free(a);
-    free(b);
-    json_decref(given);
-    json_decref(written);
-    json_decref(again);
     hn_rule_finish(&rule);
 }
 

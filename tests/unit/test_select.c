@@ -137,7 +137,7 @@ TEST(test_one_answer)
     struct hone_cache cache = {.path = (char *)"", .store = store};
     struct hn_lib_index *index = hn_lib_index_get(&cache, "choose", &err);
     assert_non_null(index);
-    hn_store_close(store);
+    drop(store);
     answers.index = index;
     assert_true(export.count < export.result_count);
     for (int i = 0; i < QUESTIONS; i++)

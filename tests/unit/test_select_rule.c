@@ -241,7 +241,7 @@ static void put_rule(const char *path, const struct hn_rule *rule, int number)
         assert_int_equal(hn_store_begin(store, &session, &id, NULL), HN_OK);
         assert_int_equal(hn_store_put_rule(store, id, rule, NULL), HN_OK);
     }
-    hn_store_close(store);
+    drop(store);
 }
 
 static void write_header(const struct fixture *fixture, struct hn_export *export)
@@ -256,7 +256,7 @@ static void write_header(const struct fixture *fixture, struct hn_export *export
     if (hn_export_open(store, &request, export, &err) != HN_OK ||
         hn_export_header(export, &header, &err) != HN_OK)
         fail_msg("%s", err.message);
-    hn_store_close(store);
+    drop(store);
     write_file(fixture, "choose.h", &header);
     hn_text_finish(&header);
 }

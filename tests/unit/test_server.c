@@ -55,7 +55,7 @@ static json_t *document_of(struct fixture *fixture)
     json_t *json = hn_store_head_to_json(&head);
     assert_non_null(json);
     hn_store_head_finish(&head);
-    hn_store_close(store);
+    drop(store);
     return json;
 }
 
@@ -148,6 +148,6 @@ TEST(documents_are_taken_over)
                          HN_OK);
     assert_int_equal(count_of(store, &version_1, false), 2);
     hn_store_head_finish(&head);
-    hn_store_close(store);
-    hn_store_close(from);
+    drop(store);
+    drop(from);
 }

@@ -105,7 +105,6 @@ TEST_WITH(a_fall_is_remembered, set_up, tear_down)
     assert_int_equal(point_number(&hn_session_state(session)->best->point), 11);
     hn_session_destroy(session);
     finish_grid(&grid);
-    hn_store_close(store);
 }
 
 /* The run ends between the fall and the measurements that it calls for: the next one makes them. */
@@ -136,7 +135,6 @@ TEST_WITH(a_fall_is_made_good_by_the_next_session, set_up, tear_down)
     check_counts(session);
     hn_session_destroy(session);
     finish_grid(&grid);
-    hn_store_close(store);
 }
 
 TEST(a_finalist_falls_in_the_race)
@@ -274,5 +272,4 @@ TEST_WITH(images_of_the_best_are_kept, set_up, tear_down)
     assert_int_equal(query(fixture->path, "SELECT COUNT(*) FROM image"), 1);
     hn_session_destroy(session);
     finish_grid(&grid);
-    hn_store_close(store);
 }

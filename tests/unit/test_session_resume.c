@@ -77,7 +77,6 @@ TEST(second_session_does_no_work)
         finish_grid(&grid);
     }
     assert_int_equal(query(fixture->path, "SELECT COUNT(*) FROM session"), 1);
-    hn_store_close(store);
 }
 
 /* Times of the race lie above those of the search: one that was left out is now before them all,
@@ -98,7 +97,6 @@ TEST(a_race_that_shifts_times_is_not_repeated)
         hn_session_destroy(session);
         finish_grid(&grid);
     }
-    hn_store_close(store);
 }
 
 /* A child that gets SIGINT with its evaluation `at`. */
@@ -148,7 +146,6 @@ TEST(an_interrupted_session_goes_on)
     assert_int_equal(grid.backend.races, 1);
     hn_session_destroy(session);
     finish_grid(&grid);
-    hn_store_close(store);
 }
 
 /* Interrupted so many evaluations before the last: all is measured, the race is still to be held.
@@ -174,7 +171,6 @@ static void interrupt_final(const struct fixture *fixture, int before_last)
     assert_true(hn_session_state(session)->best->final);
     hn_session_destroy(session);
     finish_grid(&grid);
-    hn_store_close(store);
 }
 
 TEST(an_interrupted_final_is_held_again)
@@ -214,7 +210,6 @@ TEST(a_run_failure_keeps_what_was_finished)
     assert_int_equal(hn_session_state(session)->finished, GRID_POINTS);
     hn_session_destroy(session);
     finish_grid(&grid);
-    hn_store_close(store);
 }
 
 TEST(retry_failed_tries_failures_alone)
@@ -238,7 +233,6 @@ TEST(retry_failed_tries_failures_alone)
     assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_WRONG_RESULT], 0);
     hn_session_destroy(session);
     finish_grid(&grid);
-    hn_store_close(store);
 }
 
 TEST(full_measures_early_stops_again)
@@ -261,7 +255,6 @@ TEST(full_measures_early_stops_again)
     assert_int_equal(hn_session_state(session)->reused, GRID_POINTS - stopped);
     hn_session_destroy(session);
     finish_grid(&grid);
-    hn_store_close(store);
 }
 
 /* What a duplicate or an early stop was held against is outside of the restricted space: they are
@@ -284,7 +277,6 @@ TEST(a_part_of_the_space_has_its_own_best)
         hn_session_destroy(session);
         finish_grid(&grid);
     }
-    hn_store_close(store);
 }
 
 /* A better point found since the last race is not outranked by the winner of that race, whose own
@@ -307,7 +299,6 @@ TEST(what_is_new_races_the_best_so_far)
     assert_int_equal(measured_count(&grid.backend, GRID_BEST), 0);
     hn_session_destroy(session);
     finish_grid(&grid);
-    hn_store_close(store);
 }
 
 static void race_twice(const char *path, double factor, int races)
@@ -325,7 +316,6 @@ static void race_twice(const char *path, double factor, int races)
         finish_grid(&grid);
     }
     assert_int_equal(races, 0);
-    hn_store_close(store);
 }
 
 /* A race slows all down alike: by a little it is settled. */
@@ -365,7 +355,6 @@ TEST(what_is_in_the_cache_is_not_held)
         hn_session_destroy(session);
         finish_grid(&grid);
     }
-    hn_store_close(store);
 }
 
 /* All that a stranger says of the whole space spares no measurement. */
@@ -376,7 +365,7 @@ TEST(what_is_imported_is_measured)
     struct hn_session_options options = exhaustive();
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     int best = tune_once(store, &options);
-    hn_store_close(store);
+    drop(store);
     run_sql(fixture->path, "UPDATE session SET source = 'x.json', imported = 1.0;"
                            "UPDATE session SET " SUM_OF_SESSION);
     store = open_store(fixture->path, HN_STORE_WRITE);
@@ -388,7 +377,6 @@ TEST(what_is_imported_is_measured)
     assert_int_equal(point_number(&end->best->point), best);
     hn_session_destroy(session);
     finish_grid(&grid);
-    hn_store_close(store);
 }
 
 static double impatience(const struct hn_strategy *strategy)
@@ -425,7 +413,6 @@ TEST(what_was_stopped_is_compiled_again)
         hn_session_destroy(session);
         finish_grid(&grid);
     }
-    hn_store_close(store);
 }
 
 /* Somebody may prune the cache meanwhile. */
@@ -447,5 +434,4 @@ TEST(a_record_that_is_gone_is_said)
     assert_non_null(strstr(err.message, "a record is gone that was there before"));
     hn_session_destroy(session);
     finish_grid(&grid);
-    hn_store_close(store);
 }

@@ -165,7 +165,7 @@ TEST(roofs_are_whole_and_of_the_same_device)
     struct hn_roofs roofs;
     struct hn_recording recording;
     struct hn_error err = {0};
-    json_t *document = json_load_file(RECORDED "roofs.json", 0, &where);
+    json_t *document = keep(json_load_file(RECORDED "roofs.json", 0, &where), json_decref);
     json_t *device = json_array_get(json_object_get(document, "devices"), 0);
     json_t *said = json_object_get(device, "roofs");
     assert_int_equal(json_array_size(json_object_get(document, "devices")), 1);
@@ -182,5 +182,4 @@ TEST(roofs_are_whole_and_of_the_same_device)
     assert_int_equal(json_integer_value(json_object_get(device, "sm_count")), own->sm_count);
     assert_string_equal(roofs.driver, recording.version.driver);
     hn_recording_finish(&recording);
-    json_decref(document);
 }

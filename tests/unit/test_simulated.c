@@ -152,7 +152,6 @@ TEST(simulated_records_are_kept_apart)
         hn_backend_destroy(backend);
         finish_grid(&grid);
     }
-    hn_store_close(store);
 }
 
 TEST(what_was_not_recorded_is_skipped_and_not_kept)
@@ -172,7 +171,6 @@ TEST(what_was_not_recorded_is_skipped_and_not_kept)
     hn_session_destroy(session);
     hn_backend_destroy(backend);
     finish_grid(&grid);
-    hn_store_close(store);
 }
 
 static void expect_refusal(struct grid *grid, const char *path, enum hn_status status,

@@ -44,7 +44,6 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
-    hn_plan_destroy(fixture->plan);
     hn_template_finish(&fixture->template);
     hn_bindings_finish(&fixture->problem);
     hn_bindings_finish(&fixture->point);
@@ -117,7 +116,6 @@ TEST(types_stand_for_themselves)
     assert_int_equal(strncmp(source.text, expected, strlen(expected)), 0);
     assert_string_equal(source.entries[0], "tiled<16, tile, (-4), 2, 7, 1>");
     hn_source_finish(&source);
-    hn_plan_destroy(own.plan);
 }
 
 TEST(parameters_of_cpp_templates_are_no_macros)
@@ -140,7 +138,6 @@ TEST(parameters_of_cpp_templates_are_no_macros)
                      HN_OK);
     assert_string_equal(hidden.data, "#define TILE 16\n");
     hn_text_finish(&hidden);
-    hn_plan_destroy(own.plan);
 }
 
 TEST(replaces_names_in_name_expressions)

@@ -30,7 +30,7 @@ static struct hn_space *small_space(void)
     add(space, "TILE", "16 32");
     add(space, "ONE", "7");
     add(space, "PAD", "0 1 4");
-    return space;
+    return keep(space, hn_space_destroy);
 }
 
 static char *point_text(const struct hn_space *space, uint64_t index)
@@ -67,7 +67,6 @@ TEST(points_have_estimates)
     const uint16_t large[] = {0, 1, 0, 0};
     assert_float_equal(hn_space_estimate(space, small), log(6), 1e-12);
     assert_true(isnan(hn_space_estimate(space, large))); /* not above 0 */
-    hn_space_destroy(space);
 }
 
 TEST(points_come_in_declared_order)
@@ -94,7 +93,6 @@ TEST(points_come_in_declared_order)
     assert_string_equal(hn_space_parameter_name(space, 3), "PAD");
     assert_int_equal(hn_space_value_count(space, 3), 3);
     assert_int_equal(hn_space_value(space, 3, 2)->integer, 4);
-    hn_space_destroy(space);
     hn_space_destroy(NULL);
 }
 
@@ -120,12 +118,11 @@ TEST(finds_its_points_and_no_others)
         found++;
     }
     assert_int_equal(found, hn_space_size(space));
-    hn_space_destroy(space);
 }
 
 TEST(long_lists_take_two_bytes)
 {
-    struct hn_space *space = hn_space_create();
+    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     struct hn_value values[1000];
     for (int i = 0; i < 1000; i++)
         values[i] = hn_integer(1000 - i);
@@ -143,12 +140,11 @@ TEST(long_lists_take_two_bytes)
         assert_true(i == 0 || key > last);
         last = key;
     }
-    hn_space_destroy(space);
 }
 
 TEST(single_values_make_one_point)
 {
-    struct hn_space *space = hn_space_create();
+    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     add(space, "A", "1");
     add(space, "B", "word");
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
@@ -157,12 +153,11 @@ TEST(single_values_make_one_point)
     hn_space_point(space, 0, choice);
     assert_int_equal(choice[0] + choice[1], 0);
     assert_int_equal(hn_space_find(space, choice), 0);
-    hn_space_destroy(space);
 }
 
 TEST(parameters_are_checked)
 {
-    struct hn_space *space = hn_space_create();
+    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     struct hn_error err;
     const struct hn_value twice[] = {hn_integer(1), hn_integer(2), hn_integer(1)};
     const struct hn_value kinds[] = {hn_integer(1), hn_real(1), hn_boolean(true)};
@@ -176,7 +171,7 @@ TEST(parameters_are_checked)
     assert_int_equal(hn_space_add_constant(space, "A", kinds, &err), HN_ECONFIG);
     assert_string_equal(err.message, "'A' is given twice");
 
-    struct hn_value *many = calloc(65536, sizeof *many);
+    struct hn_value *many = keep(calloc(65536, sizeof *many), free);
     for (int i = 0; i < 65536; i++)
         many[i] = hn_integer(i);
     assert_int_equal(hn_space_add_parameter(space, "B", many, 65536, &err), HN_ECONFIG);
@@ -184,8 +179,6 @@ TEST(parameters_are_checked)
     assert_int_equal(hn_space_add_parameter(space, "B", many, 65535, &err), HN_OK);
     assert_int_equal(hn_space_build(space, &err), HN_OK);
     assert_int_equal(hn_space_size(space), 3 * 65535);
-    free(many);
-    hn_space_destroy(space);
 }
 
 TEST(wrong_constraints_say_where)
@@ -200,7 +193,6 @@ TEST(wrong_constraints_say_where)
     assert_string_equal(
         err.message, "a.yaml:3:5: constraint 'TILES > 1': unknown name 'TILES'; nearest is 'TILE'");
     assert_int_equal(hn_space_size(space), 0);
-    hn_space_destroy(space);
 }
 
 TEST(empty_space_names_the_worst_constraint)
@@ -212,14 +204,13 @@ TEST(empty_space_names_the_worst_constraint)
     assert_int_equal(hn_space_build(space, &err), HN_ENOTFOUND);
     assert_string_equal(err.message, "a.yaml:3:5: no point is valid: the constraint 'TILE + PAD > "
                                      "99' rejects most, 8 of 12 combinations");
-    hn_space_destroy(space);
+    drop(space);
 
     space = small_space();
     constrain(space, "1 > 2");
     assert_int_equal(hn_space_build(space, &err), HN_ENOTFOUND);
     assert_string_equal(err.message, "no point is valid: the constraint '1 > 2' rejects most, 12 "
                                      "of 12 combinations");
-    hn_space_destroy(space);
 }
 
 TEST(error_counts_only_where_earlier_ones_hold)
@@ -230,7 +221,7 @@ TEST(error_counts_only_where_earlier_ones_hold)
     constrain(guarded, "TILE % PAD == 0");
     assert_int_equal(hn_space_build(guarded, &err), HN_OK);
     assert_int_equal(hn_space_size(guarded), 8);
-    hn_space_destroy(guarded);
+    drop(guarded);
 
     struct hn_space *late = small_space();
     assert_int_equal(hn_space_add_constraint(late, "TILE % PAD == 0", "a.yaml:9:5", NULL), HN_OK);
@@ -241,7 +232,7 @@ TEST(error_counts_only_where_earlier_ones_hold)
                         "zero, at the point LOAD=plain,ONE=7,PAD=0,TILE=16; a constraint written "
                         "before it can exclude such points");
     assert_int_equal(hn_space_size(late), 0);
-    hn_space_destroy(late);
+    drop(late);
 
     /* a guard over several parameters, and one that does not reach */
     struct hn_space *several = small_space();
@@ -249,13 +240,13 @@ TEST(error_counts_only_where_earlier_ones_hold)
     constrain(several, "ONE % (TILE + PAD - 16) >= 0");
     assert_int_equal(hn_space_build(several, &err), HN_OK);
     assert_int_equal(hn_space_size(several), 9);
-    hn_space_destroy(several);
+    drop(several);
     several = small_space();
     constrain(several, "TILE + PAD > 16 or LOAD == ldg");
     constrain(several, "ONE % (TILE + PAD - 16) >= 0");
     assert_int_equal(hn_space_build(several, &err), HN_ECONFIG);
     assert_non_null(strstr(err.message, "at the point LOAD=ldg,ONE=7,PAD=0,TILE=16"));
-    hn_space_destroy(several);
+    drop(several);
 
     /* the guard is bound after the failing constraint */
     struct hn_space *deep = small_space();
@@ -263,7 +254,6 @@ TEST(error_counts_only_where_earlier_ones_hold)
     constrain(deep, "ONE // PAD >= 0");
     assert_int_equal(hn_space_build(deep, &err), HN_OK);
     assert_int_equal(hn_space_size(deep), 6);
-    hn_space_destroy(deep);
 }
 
 TEST(choice_is_checked)
@@ -296,7 +286,6 @@ TEST(choice_is_checked)
             assert_int_equal(choice[3], 2);
         hn_bindings_finish(&point);
     }
-    hn_space_destroy(space);
 }
 
 /* Random small spaces against brute force: every combination, every constraint as written. */

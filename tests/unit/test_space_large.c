@@ -39,7 +39,7 @@ static struct hn_space *chain_space(void)
     }
     for (int i = 0; i + 1 < LINKS; i++)
         constrain(space, "P%d %% P%d == 0 or P%d %% P%d == 0", i, i + 1);
-    return space;
+    return keep(space, hn_space_destroy);
 }
 
 static bool linked(size_t a, size_t b)
@@ -87,7 +87,6 @@ TEST(too_many_points_are_counted)
     assert_true(hn_space_valid(space, &exact) == total);
     assert_true(exact);
     assert_string_equal(hn_space_count_text(space, text), "662878300");
-    hn_space_destroy(space);
 }
 
 /* Draws from a space too large to be numbered are as likely as its counts say. */
@@ -121,7 +120,6 @@ TEST(draws_are_uniform)
             assert_true(deviation * deviation < 16 * expected);
         }
     }
-    hn_space_destroy(space);
 }
 
 /* Without counts, weights make up for what random descents prefer: here values of A that leave few
@@ -129,7 +127,7 @@ TEST(draws_are_uniform)
 TEST(draws_without_counts_are_nearly_uniform)
 {
     enum { DRAWS = 40000 };
-    struct hn_space *space = hn_space_create();
+    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     struct hn_random random = hn_random_seeded(9);
     int seen[20][20] = {{0}};
     int points = 0;
@@ -159,7 +157,6 @@ TEST(draws_without_counts_are_nearly_uniform)
                                     : often == 0);
         }
     }
-    hn_space_destroy(space);
 }
 
 TEST(first_point_has_what_is_wanted)
@@ -180,7 +177,6 @@ TEST(first_point_has_what_is_wanted)
         assert_int_equal(choice[i], i == 2 ? 6 : i == 4 ? 4 : 0);
     wanted[3] = 4; /* 5 beside 7 */
     assert_false(hn_space_first(space, wanted, choice));
-    hn_space_destroy(space);
 }
 
 /* What may be asked while the points are looked for, and that there are the same. */
@@ -206,14 +202,12 @@ TEST(a_thread_builds_the_same)
         hn_space_sample(begun, &other, same);
         assert_memory_equal(choice, same, sizeof choice);
     }
-    hn_space_destroy(built);
-    hn_space_destroy(begun);
 }
 
 /* Of more points than are looked for in a moment none is numbered, and all else works. */
 TEST(haste_numbers_less)
 {
-    struct hn_space *space = hn_space_create();
+    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     uint16_t choice[5];
     bool exact = true;
     struct hn_random random = hn_random_seeded(5);
@@ -229,7 +223,6 @@ TEST(haste_numbers_less)
         hn_space_sample(space, &random, choice);
         assert_true(hn_space_contains(space, choice));
     }
-    hn_space_destroy(space);
 }
 
 /* Whoever does not wait does not wait for it to end either. */
@@ -239,27 +232,26 @@ TEST(what_was_begun_can_be_let_go)
         struct hn_space *space = chain_space();
         assert_int_equal(hn_space_begin(space, NULL), HN_OK);
         usleep((unsigned)i * 2000);
-        hn_space_destroy(space);
+        drop(space);
     }
 }
 
 TEST(a_thread_says_that_there_is_no_point)
 {
     struct hn_error err = {0};
-    struct hn_space *space = hn_space_create();
+    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     add_range(space, "A", 1, 20);
     add_range(space, "B", 1, 20);
     constrain(space, "A * B > 400", 0, 0);
     enum hn_status status = hn_space_begin(space, &err);
     assert_int_equal(status == HN_OK ? hn_space_wait(space, &err) : status, HN_ENOTFOUND);
     assert_non_null(strstr(err.message, "A * B > 400"));
-    hn_space_destroy(space);
 }
 
 /* Independent groups multiply, far beyond what could be looked at. */
 TEST(groups_multiply)
 {
-    struct hn_space *space = hn_space_create();
+    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     struct hn_random random = hn_random_seeded(1);
     uint16_t choice[24];
     bool exact = false;
@@ -281,7 +273,6 @@ TEST(groups_multiply)
         assert_true(hn_space_contains(space, choice));
         assert_true((choice[3] + 1) * (choice[15] + 1) <= 100);
     }
-    hn_space_destroy(space);
 }
 
 TEST(strategies_cope)
@@ -304,7 +295,6 @@ TEST(strategies_cope)
         assert_true(is_chain(choice));
     }
     random->destroy(strategy);
-    hn_space_destroy(space);
 }
 
 /* Points enough to be searched by all cores. */
@@ -321,7 +311,7 @@ static struct hn_space *pairs_space(void)
     constrain(space, "P%d + P%d <= 12", 0, 1);
     constrain(space, "P%d + P%d <= 40", 1, 2);
     constrain(space, "P%d >= P%d", 3, 5);
-    return space;
+    return keep(space, hn_space_destroy);
 }
 
 /* Long lists, of which few values divide each other; in both orders of binding. */
@@ -385,7 +375,6 @@ TEST(cores_make_no_difference)
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
     assert_int_equal(hn_space_size(space), size);
     assert_true(hash_points(space) == hash);
-    hn_space_destroy(space);
 }
 
 struct reading {
@@ -437,13 +426,12 @@ TEST(several_threads_may_read)
             pthread_join(threads[i], NULL);
             assert_false(readings[i].wrong);
         }
-        hn_space_destroy(space);
     }
 }
 
 TEST(hopeless_searches_end)
 {
-    struct hn_space *space = hn_space_create();
+    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     struct hn_error err;
     for (int i = 0; i < 8; i++) {
         char name[16];
@@ -459,7 +447,6 @@ TEST(hopeless_searches_end)
     assert_int_equal(hn_space_build(space, &err), HN_ECONFIG);
     assert_non_null(strstr(err.message, "steps through the 6.56e+11 combinations of the "
                                         "parameters found only 0 valid points"));
-    hn_space_destroy(space);
 }
 
 /* Their product may overflow, so that the evaluator is asked for each of 1.3e19 combinations; below

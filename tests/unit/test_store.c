@@ -17,7 +17,7 @@ TEST(records_survive_closing)
     put(store, session, 16, 20.5);
     put(store, session, 32, 10.25);
     commit(store);
-    hn_store_close(store);
+    drop(store);
     store = open_store(fixture->path, HN_STORE_READ);
     struct hn_records records = load_of(store, &version_1, false);
     assert_int_equal(records.count, 2);
@@ -26,7 +26,6 @@ TEST(records_survive_closing)
     hn_records_free(&records);
     assert_int_equal(count_of(store, &version_2, false), 0);
     assert_int_equal(count_of(store, &version_1, true), 0);
-    hn_store_close(store);
 }
 
 static bool clock_is_wrong;
@@ -59,7 +58,6 @@ TEST(a_clock_before_1970_writes_nothing)
     put(store, begin(store), 16, 1);
     commit(store);
     hn_identity_finish(&identity);
-    hn_store_close(store);
 }
 
 TEST(pending_is_due_within_50_ms)
@@ -76,7 +74,6 @@ TEST(pending_is_due_within_50_ms)
     commit(store);
     assert_int_equal(hn_store_due_ms(store), -1);
     assert_int_equal(count_of(store, &version_1, false), 1);
-    hn_store_close(store);
 }
 
 static void expect_last(struct hn_store *store, int64_t session, int tile, double us)
@@ -112,7 +109,6 @@ TEST(the_last_record_of_a_point_reads_back)
     assert_int_equal(hn_store_get_last(store, session, &wanted.point, &record, &err), HN_ENOTFOUND);
     assert_non_null(strstr(err.message, "a record is gone"));
     hn_record_finish(&wanted);
-    hn_store_close(store);
 }
 
 struct visited {
@@ -152,7 +148,6 @@ TEST(records_are_visited_one_by_one)
     assert_string_equal(err.message, "enough");
     assert_int_equal(visited.count, 2);
     hn_identity_finish(&identity);
-    hn_store_close(visited.store);
 }
 
 TEST(newest_session_counts_not_the_fastest)
@@ -167,7 +162,6 @@ TEST(newest_session_counts_not_the_fastest)
     put(store, begin_at(store, &version_1, 4096, false, 1000), 16, 9);
     commit(store);
     assert_true(only_time(store) == 12);
-    hn_store_close(store);
 }
 
 TEST(verified_counts_before_unverified)
@@ -178,7 +172,6 @@ TEST(verified_counts_before_unverified)
     put_outcome(store, begin(store), 16, 5, HN_OUTCOME_OK, HN_UNVERIFIED, false);
     commit(store);
     assert_true(only_time(store) == 10);
-    hn_store_close(store);
 }
 
 TEST(final_counts_within_a_session)
@@ -190,7 +183,6 @@ TEST(final_counts_within_a_session)
     put(store, session, 16, 10);
     commit(store);
     assert_true(only_time(store) == 11);
-    hn_store_close(store);
 }
 
 TEST(wrong_on_a_later_seed_is_wrong)
@@ -209,7 +201,6 @@ TEST(wrong_on_a_later_seed_is_wrong)
     assert_int_equal(records.count, 1);
     assert_int_equal(records.items[0].outcome, HN_OUTCOME_WRONG_RESULT);
     hn_records_free(&records);
-    hn_store_close(store);
 }
 
 TEST(list_gives_the_best_of_the_newest_version)
@@ -237,7 +228,6 @@ TEST(list_gives_the_best_of_the_newest_version)
     hn_tuned_list_free(&list);
     assert_int_equal(hn_store_list(store, "transpose", &list, NULL), HN_OK);
     assert_int_equal(list.count, 0);
-    hn_store_close(store);
 }
 
 TEST(final_race_decides_the_best)
@@ -253,7 +243,6 @@ TEST(final_race_decides_the_best)
     assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
     assert_int_equal(hn_bindings_get(&list.items[0].best.point, "TILE")->integer, 64);
     hn_tuned_list_free(&list);
-    hn_store_close(store);
 }
 
 TEST(later_session_of_another_version_makes_stale)
@@ -270,7 +259,6 @@ TEST(later_session_of_another_version_makes_stale)
     assert_true(list.items[0].stale);
     assert_true(hn_version_equal(&list.items[0].version, &version_1));
     hn_tuned_list_free(&list);
-    hn_store_close(store);
 }
 
 TEST(image_and_plan_read_back)
@@ -314,7 +302,6 @@ TEST(image_and_plan_read_back)
     assert_string_equal(stored.files[0].text, "// template");
     hn_stored_plan_free(&stored);
     assert_int_equal(hn_store_get_plan(store, "matmul", &version_2, &stored, NULL), HN_ENOTFOUND);
-    hn_store_close(store);
     hn_record_finish(&record);
     hn_identity_finish(&identity);
 }
@@ -357,7 +344,6 @@ TEST(a_plan_belongs_to_a_kernel)
     assert_plan(store, "first", "{\"kernel\":\"first\",\"now\":1}");
     assert_plan(store, "second", "{\"kernel\":\"second\"}");
     assert_int_equal(hn_store_get_plan(store, "third", &version_1, &stored, NULL), HN_ENOTFOUND);
-    hn_store_close(store);
 }
 
 /* Kernel Tuner's files do not say which template they are of. */
@@ -371,7 +357,6 @@ TEST(without_hashes_there_is_no_plan)
     begin_with_plan(store, "first", &unknown, "{\"kernel\":\"first\"}");
     assert_int_equal(hn_store_get_plan(store, "first", &unknown, &stored, NULL), HN_ENOTFOUND);
     assert_int_equal(hn_store_put_plan(store, "first", &unknown, &plan, NULL), HN_ENOTFOUND);
-    hn_store_close(store);
 }
 
 static void write_250(const char *path, int writer)
@@ -416,7 +401,7 @@ TEST(four_writers_at_once_lose_nothing)
     }
     struct hn_store *store = open_store(fixture->path, HN_STORE_READ);
     assert_int_equal(count_of(store, &version_1, false), 1000);
-    hn_store_close(store);
+    drop(store);
     assert_int_equal(query(fixture->path, "SELECT count(DISTINCT task) FROM session"), 1);
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM session"), 4);
 }
@@ -448,5 +433,4 @@ TEST(committed_survives_kill_9)
     put(store, begin(store), 32, 2);
     commit(store);
     assert_int_equal(count_of(store, &version_1, false), 2);
-    hn_store_close(store);
 }

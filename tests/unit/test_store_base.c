@@ -39,13 +39,14 @@ static struct hn_store *open_both(struct fixture *fixture)
     assert_int_equal(hn_store_put_roofs(base, &device, &roofs, NULL), HN_OK);
     hn_record_finish(&record);
     hn_identity_finish(&identity);
-    hn_store_close(base);
+    drop(base);
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     session = begin(store);
     put(store, session, 16, 7);
     put(store, session, 32, 8);
     commit(store);
-    hn_store_set_base(store, open_store(path, HN_STORE_READ));
+    assert_int_equal(hn_store_open(path, HN_STORE_READ, &base, NULL), HN_OK);
+    hn_store_set_base(store, base);
     return store;
 }
 
@@ -62,7 +63,6 @@ TEST(lists_have_both)
     assert_string_equal(list.items[1].origin.source, "");
     assert_true(list.items[1].best.timing.median_us == 7);
     hn_tuned_list_free(&list);
-    hn_store_close(store);
 }
 
 static enum hn_status count_record(void *visitor, int64_t id, struct hn_record *record,
@@ -97,7 +97,6 @@ TEST(records_of_both_are_told_apart)
         assert_true(records.items[i].timing.median_us != 3); /* its own of that point counts */
     hn_records_free(&records);
     hn_identity_finish(&identity);
-    hn_store_close(store);
 }
 
 TEST(the_rest_is_found_in_the_base)
@@ -126,7 +125,7 @@ TEST(the_rest_is_found_in_the_base)
     assert_true(roofs.copy_gb_per_s > 3999);
     hn_record_finish(&record);
     hn_identity_finish(&identity);
-    hn_store_close(store);
+    drop(store);
     /* And nothing of it came into one's own. */
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM record"), 2);
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM roof"), 0);

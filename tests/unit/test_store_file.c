@@ -16,8 +16,8 @@ TEST_WITH(makes_missing_folders, set_up, tear_down)
     struct fixture *fixture = *state;
     char path[160];
     snprintf(path, sizeof path, "%s/a/b/hone.db", fixture->folder);
-    hn_store_close(open_store(path, HN_STORE_WRITE));
-    hn_store_close(open_store(path, HN_STORE_READ));
+    drop(open_store(path, HN_STORE_WRITE));
+    drop(open_store(path, HN_STORE_READ));
 }
 
 static void fill_file(const char *path, const char *contents)
@@ -54,7 +54,7 @@ TEST_WITH(truncated_and_corrupt_are_refused_untouched, set_up, tear_down)
     struct stat info;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     put(store, begin(store), 16, 1);
-    hn_store_close(store);
+    drop(store);
     assert_int_equal(stat(fixture->path, &info), 0);
     assert_int_equal(truncate(fixture->path, info.st_size / 2), 0);
     assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT, "is truncated: it has");
@@ -75,7 +75,6 @@ static void assert_damaged(const char *path, const char *finding)
     if (strstr(report.data, finding) == NULL)
         fail_msg("'%s' does not say '%s'", report.data, finding);
     hn_text_finish(&report);
-    hn_store_close(store);
 }
 
 TEST_WITH(damage_inside_is_found, set_up, tear_down)
@@ -90,7 +89,7 @@ TEST_WITH(damage_inside_is_found, set_up, tear_down)
     assert_int_equal(hn_store_check(store, &report, &err), HN_OK);
     assert_int_equal(report.length, 0);
     hn_text_finish(&report);
-    hn_store_close(store);
+    drop(store);
     run_sql(fixture->path, "PRAGMA foreign_keys = OFF; INSERT INTO record"
                            " VALUES(7, 99, 'A=1', 'ok', 0, 0, 1.0, '{', 0);"
                            "UPDATE record SET point = 'TILE=17' WHERE id = 1");
@@ -121,12 +120,12 @@ TEST_WITH(altered_rows_are_refused, set_up, tear_down)
         struct hn_error err = {0};
         struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
         put(store, begin(store), 16, 7);
-        hn_store_close(store);
+        drop(store);
         run_sql(fixture->path, alterations[i]);
         store = open_store(fixture->path, HN_STORE_READ);
         assert_int_equal(hn_store_list(store, NULL, &list, &err), HN_EFORMAT);
         assert_non_null(strstr(err.message, "is not what was written"));
-        hn_store_close(store);
+        drop(store);
         assert_damaged(fixture->path, "not what was written: ");
         assert_int_equal(unlink(fixture->path), 0);
     }
@@ -164,7 +163,7 @@ TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
         }
         commit(store);
         assert_int_equal(hn_store_put_plan(store, "matmul", &version_1, &plan, NULL), HN_OK);
-        hn_store_close(store);
+        drop(store);
         run_sql(fixture->path, alterations[i]);
         store = open_store(fixture->path, HN_STORE_READ);
         make_identity(&identity, 4096);
@@ -175,7 +174,7 @@ TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
         else
             assert_int_equal(hn_store_get_plan(store, "matmul", &version_1, &stored, NULL),
                              HN_EFORMAT);
-        hn_store_close(store);
+        drop(store);
         assert_damaged(fixture->path, i < 2 ? "is damaged: an image" : "not what was written: ");
         hn_record_finish(&record);
         hn_identity_finish(&identity);
@@ -206,7 +205,7 @@ TEST_WITH(other_schemas_are_refused, set_up, tear_down)
         {"DROP INDEX record_by_objective", "it lacks 'CREATE INDEX record_by_objective"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        hn_store_close(open_store(fixture->path, HN_STORE_WRITE));
+        drop(open_store(fixture->path, HN_STORE_WRITE));
         run_sql(fixture->path, cases[i].sql);
         assert_refused(fixture->path, HN_STORE_READ, HN_EFORMAT, cases[i].message);
         assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT, cases[i].message);
@@ -218,8 +217,9 @@ TEST_WITH(reading_ends_in_time, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct hn_error err = {.status = HN_OK};
-    hn_store_close(open_store(fixture->path, HN_STORE_WRITE));
-    struct hn_database *database = hn_database_open(fixture->path, HN_DATABASE_READ, &err);
+    drop(open_store(fixture->path, HN_STORE_WRITE));
+    struct hn_database *database =
+        keep(hn_database_open(fixture->path, HN_DATABASE_READ, &err), hn_database_close);
     assert_false(hn_failed(&err));
     hn_database_set_patience(database, 50);
     (void)hn_database_integer(database,
@@ -231,7 +231,6 @@ TEST_WITH(reading_ends_in_time, set_up, tear_down)
     hn_error_init(&err);
     assert_int_equal(hn_database_integer(database, "SELECT 7", &err), 7);
     assert_false(hn_failed(&err));
-    hn_database_close(database);
 }
 
 TEST_WITH(overwritten_pages_are_reported, set_up, tear_down)
@@ -243,7 +242,7 @@ TEST_WITH(overwritten_pages_are_reported, set_up, tear_down)
     int64_t session = begin(store);
     for (int i = 0; i < 100; i++)
         put(store, session, i, 1);
-    hn_store_close(store);
+    drop(store);
     int file = open(fixture->path, O_WRONLY);
     char junk[4096];
     memset(junk, 0xa5, sizeof junk);
@@ -256,7 +255,6 @@ TEST_WITH(overwritten_pages_are_reported, set_up, tear_down)
     hn_text_init(&report);
     assert_int_equal(hn_store_check(store, &report, &err), HN_EFORMAT);
     hn_text_finish(&report);
-    hn_store_close(store);
 }
 
 /* Whatever the bytes of a cache are, it is refused or read, and never brings down who opens it. */
@@ -270,7 +268,7 @@ TEST_WITH(random_damage_is_survived, set_up, tear_down)
     int64_t session = begin(store);
     for (int i = 0; i < 40; i++)
         put(store, session, i, 1);
-    hn_store_close(store);
+    drop(store);
     assert_int_equal(hn_file_read(fixture->path, 1 << 24, &whole, &size, NULL), HN_OK);
     for (int i = 0; i < 200; i++) {
         char *damaged = malloc(size);
@@ -299,7 +297,7 @@ TEST_WITH(random_damage_is_survived, set_up, tear_down)
 TEST_WITH(newer_format_is_refused, set_up, tear_down)
 {
     struct fixture *fixture = *state;
-    hn_store_close(open_store(fixture->path, HN_STORE_WRITE));
+    drop(open_store(fixture->path, HN_STORE_WRITE));
     run_sql(fixture->path, "PRAGMA user_version = 99");
     assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT,
                    "has format 99, this Hone knows up to 7; it was not touched");
@@ -313,7 +311,7 @@ TEST_WITH(older_formats_are_refused_untouched, set_up, tear_down)
     struct fixture *fixture = *state;
     static const char *const versions[] = {"-2147483648", "-2", "-1", "0", "1",
                                            "2",           "3",  "4",  "5", "6"};
-    hn_store_close(open_store(fixture->path, HN_STORE_WRITE));
+    drop(open_store(fixture->path, HN_STORE_WRITE));
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         char text[64];
         struct stat before;
@@ -362,7 +360,6 @@ static void read_only_checks(const struct fixture *fixture)
     assert_refused(fixture->path, HN_STORE_WRITE, HN_ERUN, "read-only");
     struct hn_store *store = open_store(fixture->path, HN_STORE_READ);
     assert_true(only_time(store) == 7);
-    hn_store_close(store);
 }
 
 TEST_WITH(read_only_folder_opens_immutable, set_up, tear_down)
@@ -370,7 +367,7 @@ TEST_WITH(read_only_folder_opens_immutable, set_up, tear_down)
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     put(store, begin(store), 16, 7);
-    hn_store_close(store);
+    drop(store);
     assert_int_equal(chmod(fixture->path, 0444), 0);
     assert_int_equal(chmod(fixture->folder, 0555), 0);
     int status = in_child_without_rights(read_only_checks, fixture);
@@ -396,7 +393,6 @@ static void fill_disk(const struct fixture *fixture)
     assert_int_equal(status, HN_ERUN);
     if (strstr(err.message, "can not be written: ") == NULL)
         fail_msg("'%s'", err.message);
-    hn_store_close(store);
 }
 
 static int count_records(const char *path)
@@ -433,9 +429,9 @@ TEST_WITH(a_cache_that_is_gone_goes_on_beside_it, set_up, tear_down)
     strcat(other, "2");
     assert_string_equal(rescued, other);
     put(store, session, 18, 1);
-    hn_store_close(store);
+    drop(store);
     assert_int_equal(count_records(other), 3);
-    hn_store_close(open_store(other, HN_STORE_READ));
+    drop(open_store(other, HN_STORE_READ));
 }
 
 TEST_WITH(a_cache_that_can_not_be_rescued_says_so, set_up, tear_down)
@@ -450,7 +446,6 @@ TEST_WITH(a_cache_that_can_not_be_rescued_says_so, set_up, tear_down)
     assert_int_equal(hn_store_commit(store, &err), HN_ERUN);
     if (strstr(err.message, "was deleted, moved or replaced while it was written, and '") == NULL)
         fail_msg("%s", err.message);
-    hn_store_close(store);
 }
 
 TEST_WITH(full_disk_loses_nothing_committed, set_up, tear_down)
@@ -473,7 +468,6 @@ TEST_WITH(full_disk_loses_nothing_committed, set_up, tear_down)
     hn_text_init(&report);
     assert_int_equal(hn_store_check(store, &report, NULL), HN_OK);
     hn_text_finish(&report);
-    hn_store_close(store);
 }
 
 TEST_WITH(failed_commit_keeps_what_is_pending, set_up, tear_down)
@@ -489,7 +483,6 @@ TEST_WITH(failed_commit_keeps_what_is_pending, set_up, tear_down)
     run_sql(fixture->path, "ALTER TABLE hidden RENAME TO record");
     commit(store);
     assert_true(only_time(store) == 7);
-    hn_store_close(store);
 }
 
 TEST(path_comes_from_option_then_environment)

@@ -96,6 +96,6 @@ TEST(best_is_that_of_all_points_that_count)
         struct hn_store *store = open_store(path, HN_STORE_WRITE);
         fill(store, &random);
         check(store);
-        hn_store_close(store);
+        drop(store);
     }
 }

@@ -32,8 +32,6 @@ TEST(merge_takes_each_session_once)
     assert_int_equal(merged.sessions, 0);
     assert_int_equal(merged.known, 1);
     assert_int_equal(count_of(store, &version_1, false), 3);
-    hn_store_close(store);
-    hn_store_close(from);
 }
 
 TEST(merge_takes_what_a_session_got_since)
@@ -60,8 +58,8 @@ TEST(merge_takes_what_a_session_got_since)
     assert_int_equal(hn_store_merge(from, store, false, &merged, NULL), HN_OK);
     assert_int_equal(merged.sessions, 0);
     assert_int_equal(merged.known, 1);
-    hn_store_close(store);
-    hn_store_close(from);
+    drop(store);
+    drop(from);
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM session"), 1);
 }
 
@@ -75,15 +73,13 @@ TEST(merge_is_all_or_nothing)
     struct hn_store *from = open_store(other, HN_STORE_WRITE);
     put(from, begin(from), 16, 7);
     put(from, begin(from), 32, 7);
-    hn_store_close(from);
+    drop(from);
     run_sql(other, "UPDATE record SET json = '{}' WHERE id = 2; UPDATE record SET " SUM_OF_RECORD);
     from = open_store(other, HN_STORE_READ);
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     assert_int_equal(hn_store_merge(store, from, true, &merged, &err), HN_EFORMAT);
     assert_non_null(strstr(err.message, "record 2 can not be read"));
     assert_int_equal(count_of(store, &version_1, false), 0);
-    hn_store_close(store);
-    hn_store_close(from);
 }
 
 TEST(import_takes_an_origin_once)
@@ -103,7 +99,7 @@ TEST(import_takes_an_origin_once)
     assert_int_equal(hn_store_import(store, &session, &records, &added, NULL), HN_OK);
     assert_false(added);
     assert_true(only_time(store) == 3);
-    hn_store_close(store);
+    drop(store);
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM record"), 1);
     hn_record_finish(&record);
     hn_identity_finish(&identity);
@@ -156,7 +152,6 @@ TEST(what_was_measured_here_counts_before_what_is_imported)
     commit(store);
     assert_listed(store, 7, "");
     assert_true(only_time(store) == 7);
-    hn_store_close(store);
 }
 
 /* The newest session of all would be a stranger's of another version. */
@@ -172,7 +167,6 @@ TEST(an_import_makes_nothing_stale)
     assert_listed(store, 7, "");
     assert_int_equal(hn_store_prune(store, &prune, &pruned, NULL), HN_OK);
     assert_listed(store, 7, "");
-    hn_store_close(store);
 }
 
 TEST(a_merge_says_where_it_is_from)
@@ -188,11 +182,10 @@ TEST(a_merge_says_where_it_is_from)
     put(from, begin(from), 16, 7);
     commit(from);
     assert_int_equal(hn_store_merge(store, from, false, &merged, NULL), HN_OK);
-    hn_store_close(from);
+    drop(from);
     assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
     assert_int_equal(gethostname(host, sizeof host - 1), 0);
     assert_string_equal(list.items[0].origin.source, "other.db");
     assert_string_equal(list.items[0].origin.machine, host);
     hn_tuned_list_free(&list);
-    hn_store_close(store);
 }

@@ -47,7 +47,7 @@ TEST(stale_versions_go_with_plans_and_images)
     assert_int_equal(pruned.images, 1);
     assert_int_equal(pruned.image_bytes, 5);
     assert_int_equal(count_of(store, &version_2, false), 2);
-    hn_store_close(store);
+    drop(store);
     assert_int_equal(query(fixture->path, "SELECT count(DISTINCT version) FROM session"), 1);
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM image"), 0);
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM session"), 3);
@@ -61,7 +61,7 @@ TEST(a_dry_run_removes_nothing)
         prune(store, &(struct hn_prune){.stale = true, .simulated = true, .dry_run = true});
     assert_int_equal(pruned.sessions, 2);
     assert_int_equal(pruned.records, 3);
-    hn_store_close(store);
+    drop(store);
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM record"), 5);
 }
 
@@ -73,7 +73,6 @@ TEST(the_best_stays_whatever_its_age)
     assert_int_equal(pruned.sessions, 2);
     assert_int_equal(count_of(store, &version_2, false), 1);
     assert_int_equal(count_of(store, &version_2, true), 1);
-    hn_store_close(store);
 }
 
 TEST(simulated_sessions_go_even_if_best)
@@ -83,7 +82,6 @@ TEST(simulated_sessions_go_even_if_best)
     assert_int_equal(prune(store, &(struct hn_prune){.simulated = true}).sessions, 1);
     assert_int_equal(count_of(store, &version_2, true), 0);
     assert_int_equal(count_of(store, &version_2, false), 2);
-    hn_store_close(store);
 }
 
 TEST(images_alone)
@@ -94,7 +92,7 @@ TEST(images_alone)
     assert_int_equal(pruned.sessions, 0);
     assert_int_equal(pruned.images, 1);
     assert_int_equal(count_of(store, &version_1, false), 2);
-    hn_store_close(store);
+    drop(store);
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM image"), 0);
 }
 
@@ -106,6 +104,6 @@ TEST(another_kernel_is_left_alone)
         store,
         &(struct hn_prune){.kernel = "copy", .stale = true, .simulated = true, .images = true});
     assert_int_equal(pruned.sessions + pruned.images, 0);
-    hn_store_close(store);
+    drop(store);
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM record"), 5);
 }

@@ -76,13 +76,12 @@ TEST(the_newest_rule_counts)
     learn(store, &version_1, 3, false, 1000);
     assert_counts(store, 2, false);
     learn(store, &version_2, 4, false, 3000);
-    hn_store_close(store);
+    drop(store);
     store = open_store(fixture->path, HN_STORE_READ);
     assert_counts(store, 4, false);
     struct hn_stored_rules others = rules_of(store, "transpose");
     assert_int_equal(others.count, 0);
     hn_stored_rules_free(&others);
-    hn_store_close(store);
 }
 
 TEST(a_family_is_no_tuned_problem)
@@ -97,7 +96,6 @@ TEST(a_family_is_no_tuned_problem)
     assert_int_equal(list.count, 1);
     assert_int_equal(list.items[0].identity.problem.count, 1);
     hn_tuned_list_free(&list);
-    hn_store_close(store);
 }
 
 static enum hn_status put_line(void *visitor, int64_t position, const char *json,
@@ -123,8 +121,8 @@ TEST(a_rule_is_a_line)
     assert_int_equal(hn_store_visit_lines(from, session, -1, 1, put_line, store, NULL), HN_OK);
     assert_counts(store, 5, false);
     hn_store_head_finish(&head);
-    hn_store_close(store);
-    hn_store_close(from);
+    drop(store);
+    drop(from);
 }
 
 TEST(a_merge_takes_rules)
@@ -144,8 +142,6 @@ TEST(a_merge_takes_rules)
     assert_int_equal(merged.rules, 0);
     learn(store, &version_1, 6, false, 500);
     assert_counts(store, 6, false); /* learnt here, though it is older */
-    hn_store_close(store);
-    hn_store_close(from);
 }
 
 TEST(pruning_keeps_the_rule_that_counts)
@@ -165,7 +161,7 @@ TEST(pruning_keeps_the_rule_that_counts)
     assert_int_equal(pruned.sessions, 1);
     assert_int_equal(pruned.images, 0); /* of version 2, which the rule has as well */
     assert_counts(store, 3, false);
-    hn_store_close(store);
+    drop(store);
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM session WHERE rule IS NOT NULL"),
                      1);
     assert_int_equal(query(fixture->path, "SELECT count(DISTINCT version) FROM session"), 1);
@@ -195,7 +191,6 @@ TEST(pruning_keeps_the_images_of_a_rule)
                      HN_OK);
     assert_int_equal(pruned.sessions, 1);
     assert_int_equal(pruned.images, 1); /* of version 1, which no rule has */
-    hn_store_close(store);
 }
 
 static void assert_found(const char *path, const char *finding)
@@ -209,7 +204,6 @@ static void assert_found(const char *path, const char *finding)
     if (report.data == NULL || strstr(report.data, finding) == NULL)
         fail_msg("'%s' does not say '%s'", report.data, finding);
     hn_text_finish(&report);
-    hn_store_close(store);
 }
 
 TEST(what_is_no_rule_is_found)
@@ -217,7 +211,7 @@ TEST(what_is_no_rule_is_found)
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     learn(store, &version_1, 1, false, 1000);
-    hn_store_close(store);
+    drop(store);
     run_sql(fixture->path, "UPDATE session SET rule = replace(rule, '\"right\":2', '\"right\":0')");
     assert_found(fixture->path, "not what was written: session 1");
     run_sql(fixture->path, "UPDATE session SET " SUM_OF_SESSION);
@@ -252,5 +246,4 @@ TEST(which_problems_have_sessions_is_known)
     assert_false(hn_known_problems_may_have(&known, &identity.problem));
     hn_known_problems_finish(&known);
     hn_identity_finish(&identity);
-    hn_store_close(store);
 }

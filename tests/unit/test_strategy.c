@@ -15,7 +15,7 @@ static struct hn_space *space_of(int64_t count)
     assert_int_equal(hn_space_add_parameter(space, "B", both, 2, NULL), HN_OK);
     assert_int_equal(hn_space_add_constraint(space, "A % 3 == 0 or B", NULL, NULL), HN_OK);
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
-    return space;
+    return keep(space, hn_space_destroy);
 }
 
 /* The indices in the order proposed; the caller frees them. */
@@ -36,7 +36,7 @@ static uint64_t *run(const char *name, const struct hn_space *space, uint64_t se
     assert_false(kind->propose(strategy, size, choice));
     assert_false(kind->propose(strategy, size + 1, choice));
     kind->destroy(strategy);
-    return order;
+    return keep(order, free);
 }
 
 TEST(kinds_are_found_by_name)
@@ -57,8 +57,6 @@ TEST(exhaustive_goes_in_order)
     uint64_t *order = run("exhaustive", space, 1);
     for (uint64_t i = 0; i < hn_space_size(space); i++)
         assert_int_equal(order[i], i);
-    free(order);
-    hn_space_destroy(space);
 }
 
 TEST(random_visits_every_point_once)
@@ -74,8 +72,8 @@ TEST(random_visits_every_point_once)
             seen[order[j]] = true;
         }
         free(seen);
-        free(order);
-        hn_space_destroy(space);
+        drop(order);
+        drop(space);
     }
 }
 
@@ -88,10 +86,6 @@ TEST(seed_alone_gives_the_order)
     uint64_t *c = run("random", space, 2);
     assert_memory_equal(a, b, bytes);
     assert_int_not_equal(memcmp(a, c, bytes), 0);
-    free(a);
-    free(b);
-    free(c);
-    hn_space_destroy(space);
 }
 
 /* A changed order would change every recorded search: these are its first values. */

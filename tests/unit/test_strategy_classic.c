@@ -55,7 +55,7 @@ static struct hn_space *constrained_space(void)
     assert_int_equal(hn_space_add_constraint(space, "A * C <= 40 or D", NULL, NULL), HN_OK);
     assert_int_equal(hn_space_add_constraint(space, "E != red or C % 2 == 0", NULL, NULL), HN_OK);
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
-    return space;
+    return keep(space, hn_space_destroy);
 }
 
 static struct hn_space *line_space(int64_t count)
@@ -63,7 +63,7 @@ static struct hn_space *line_space(int64_t count)
     struct hn_space *space = hn_space_create();
     add_range(space, "A", count);
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
-    return space;
+    return keep(space, hn_space_destroy);
 }
 
 /* A valley along A = B + 2, whose lowest point is not far from its brim. */
@@ -182,7 +182,6 @@ TEST(proposals_are_valid_and_new)
         assert_int_equal(result->points, 500);
         free(result);
     }
-    hn_space_destroy(space);
 }
 
 TEST(same_seed_and_costs_give_the_same_sequence)
@@ -209,7 +208,6 @@ TEST(same_seed_and_costs_give_the_same_sequence)
         free(lowered);
         free(other);
     }
-    hn_space_destroy(space);
 }
 
 /* In how many of 20 runs the lowest cost is found within so many proposals. */
@@ -238,7 +236,6 @@ TEST(best_point_is_found_soon)
     for (size_t i = 0; i < NAMES * LOOK_AHEADS; i++)
         assert_true(successes(names[i % NAMES], space, valley, 100, look_aheads[i / NAMES], 200) >=
                     10);
-    hn_space_destroy(space);
 }
 
 /* 356 points do not fail; random search finds the best of them in 3 of 20 runs. */
@@ -248,7 +245,6 @@ TEST(best_of_few_that_do_not_fail_is_found)
     for (size_t i = 0; i < NAMES * LOOK_AHEADS; i++)
         assert_true(
             successes(names[i % NAMES], space, most_fails, 115, look_aheads[i / NAMES], 300) >= 14);
-    hn_space_destroy(space);
 }
 
 TEST(whole_space_is_proposed_then_it_ends)
@@ -268,7 +264,7 @@ TEST(whole_space_is_proposed_then_it_ends)
         assert_int_equal(result->points, counts[rest % 5]);
         assert_true(result->tickets < 2 * result->points + 10);
         free(result);
-        hn_space_destroy(space);
+        drop(space);
     }
 }
 
@@ -286,7 +282,6 @@ TEST(whole_constrained_space_is_proposed)
         assert_true(result->best < 101);
         free(result);
     }
-    hn_space_destroy(space);
 }
 
 /* Of the most relevant source that has any, best first. */
@@ -320,7 +315,6 @@ TEST(best_points_of_priors_come_first)
             assert_int_equal(result->proposals[j][0], expected[j]);
         free(result);
     }
-    hn_space_destroy(space);
 }
 
 enum { MANY = 20 };
@@ -359,7 +353,7 @@ static double lowest_of_many(const char *name, const struct hn_space *space, uns
 
 TEST(spaces_too_large_to_be_numbered_are_searched)
 {
-    struct hn_space *space = hn_space_create();
+    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     for (int i = 0; i < MANY; i++)
         add_range(space, (const char[]){(char)('A' + i), '\0'}, 10);
     assert_int_equal(hn_space_add_constraint(space, "A + B <= 14", NULL, NULL), HN_OK);
@@ -370,7 +364,6 @@ TEST(spaces_too_large_to_be_numbered_are_searched)
     for (size_t i = 0; i < NAMES * LOOK_AHEADS; i++)
         assert_true(lowest_of_many(names[i % NAMES], space, look_aheads[i / NAMES]) <
                     0.75 * random);
-    hn_space_destroy(space);
 }
 
 TEST(nothing_is_destroyed)

@@ -23,7 +23,7 @@ static struct hn_space *make_space(void)
     assert_int_equal(hn_space_add_parameter(space, "D", words, 3, NULL), HN_OK);
     assert_int_equal(hn_space_add_constraint(space, "A * B <= 512", NULL, NULL), HN_OK);
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
-    return space;
+    return keep(space, hn_space_destroy);
 }
 
 static double cost_of(const uint16_t *choice)
@@ -183,7 +183,6 @@ TEST(finds_the_best_of_few)
             assert_in_range(found.to_best, 1, 60);
         }
     }
-    hn_space_destroy(space);
 }
 
 TEST(looks_ahead_without_harm)
@@ -195,7 +194,6 @@ TEST(looks_ahead_without_harm)
         run(space, &plan, &found);
         assert_in_range(found.to_best, 1, 90);
     }
-    hn_space_destroy(space);
 }
 
 /* Points of which a strategy had not been told, at most; of those behind the first six, as long as
@@ -230,7 +228,6 @@ TEST(has_more_in_flight_with_a_longer_look_ahead)
     assert_in_range(most_in_flight(&some, 15), 6, 7);
     assert_in_range(most_in_flight(&some, MOST), 12, 15);
     assert_in_range(most_in_flight(&many, MOST), 26, 43);
-    hn_space_destroy(space);
 }
 
 /* What compiles slowly has to promise more, and the best is found there all the same; where nothing
@@ -256,7 +253,6 @@ TEST(looks_less_where_points_compile_slowly)
         assert_in_range(slow.to_best, 1, 80);
     }
     assert_true(5 * priced < 4 * dear);
-    hn_space_destroy(space);
 }
 
 /* Where some points take longer than they are worth; they are no failures, and the best is found
@@ -284,7 +280,6 @@ TEST(does_not_wait_for_what_is_not_worth_it)
     }
     assert_in_range(stopped, 1, 200);
     assert_in_range(found, 17, 20); /* one in twenty takes more than 80 points */
-    hn_space_destroy(space);
 }
 
 /* What is compiled with another point costs nothing, so that more of it is looked at. */
@@ -307,7 +302,6 @@ TEST(takes_what_is_compiled_anyway)
         shared[1] += part.shared;
     }
     assert_true(4 * shared[1] > 5 * shared[0]);
-    hn_space_destroy(space);
 }
 
 TEST(is_repeatable)
@@ -322,7 +316,6 @@ TEST(is_repeatable)
     assert_int_equal(first.count, second.count);
     assert_memory_equal(first.proposals, second.proposals, sizeof first.proposals);
     assert_memory_not_equal(first.proposals, other.proposals, sizeof first.proposals);
-    hn_space_destroy(space);
 }
 
 TEST(proposes_all_there_is_and_ends)
@@ -389,7 +382,6 @@ TEST(priors_lead_to_the_best)
         assert_memory_equal(with.proposals[0], choices[best], sizeof choices[best]);
     }
     assert_true(sum_with < sum_without);
-    hn_space_destroy(space);
 }
 
 TEST(declines_what_its_resources_condemn)
@@ -403,7 +395,6 @@ TEST(declines_what_its_resources_condemn)
     assert_int_equal(without.declined, 0);
     assert_true(with.declined > 50);
     assert_in_range(with.to_best, 1, 60);
-    hn_space_destroy(space);
 }
 
 TEST(doubt_falls)
@@ -419,7 +410,6 @@ TEST(doubt_falls)
     assert_true(late.chance < 0.1);
     const struct hn_doubt_signs nothing_left = {.expected = 3, .left = 0};
     assert_true(hn_doubt_chance(&nothing_left) == 0);
-    hn_space_destroy(space);
 }
 
 static void estimate(struct hn_space *space, const char *text)
@@ -454,11 +444,10 @@ TEST(begins_where_it_is_told_to)
         assert_in_range(misled.to_best, 1, 80);
         without += plain.to_best;
         with += guided.to_best;
-        hn_space_destroy(told);
-        hn_space_destroy(wrong);
+        drop(told);
+        drop(wrong);
     }
     assert_true(with < without);
-    hn_space_destroy(space);
 }
 
 /* Of a boolean only one byte is set. */
@@ -471,13 +460,12 @@ TEST(booleans_are_numbers)
         values[i].type = HN_BOOLEAN;
         values[i].boolean = i == 1;
     }
-    struct hn_space *space = hn_space_create();
+    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     assert_int_equal(hn_space_add_parameter(space, "A", values, 2, NULL), HN_OK);
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
     hn_encoding_init(&encoding, space);
     assert_true(encoding.values[0][0] == 0.0 && encoding.values[0][1] == 1.0);
     hn_encoding_finish(&encoding);
-    hn_space_destroy(space);
 }
 
 /* Powers of two say it by their logarithm. */
@@ -486,7 +474,7 @@ TEST(numbers_have_their_twos)
     struct hn_encoding encoding;
     const int64_t blocks[] = {16, 48, 64, 96, 128};
     struct hn_value values[5];
-    struct hn_space *space = hn_space_create();
+    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     for (size_t i = 0; i < 5; i++)
         values[i] = hn_integer((int64_t)1 << i);
     assert_int_equal(hn_space_add_parameter(space, "POWERS", values, 5, NULL), HN_OK);
@@ -510,7 +498,6 @@ TEST(numbers_have_their_twos)
     assert_float_equal(encoding.values[3][0], 0.8, 1e-12);
     assert_true(encoding.values[3][0] == encoding.values[3][1]);
     hn_encoding_finish(&encoding);
-    hn_space_destroy(space);
 }
 
 enum { TIES = 5, ENOUGH = 300 };
@@ -532,7 +519,7 @@ static struct hn_space *make_tied(void)
         assert_int_equal(hn_space_add_constraint(space, text, NULL, NULL), HN_OK);
     }
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
-    return space;
+    return keep(space, hn_space_destroy);
 }
 
 static double cost_of_tied(const uint16_t *choice)
@@ -570,5 +557,4 @@ TEST(values_that_go_together_are_changed_together)
         sum += find_tied(space, seed);
     /* of 16,807 points; where neighbours alone are looked at, none is found */
     assert_in_range(sum, 1, 5 * ENOUGH * 3 / 4);
-    hn_space_destroy(space);
 }

@@ -9,21 +9,11 @@ static const struct hn_bench_request both = {.verify = true, .measure = true};
 
 static int open_bench(void **state)
 {
-    struct hn_error err = {.message = ""};
-    bench_fixture_load(&symbols, "double/symbols.yaml", 90);
-    if (bench_fixture_open(&symbols, HN_COLD, &err) != HN_OK)
-        fail_msg("%s", err.message);
-    return 0;
+    return bench_fixture_use(&symbols, "double/symbols.yaml") ||
+           bench_fixture_start(&symbols, HN_COLD);
 }
 
-static int close_bench(void **state)
-{
-    bench_fixture_close(&symbols);
-    bench_fixture_unload(&symbols);
-    return 0;
-}
-
-ALL_TESTS(open_bench, close_bench)
+ALL_TESTS(open_bench, NULL)
 
 static void expect(const char *point, enum hn_outcome outcome, const char *message)
 {

@@ -17,13 +17,13 @@ static char *print_within(const struct hn_table *table, int indent, size_t colum
 
 static char *print(const struct hn_table *table, int indent)
 {
-    return print_within(table, indent, SIZE_MAX);
+    return keep(print_within(table, indent, SIZE_MAX), free);
 }
 
 TEST(columns_are_as_wide_as_their_widest_cell)
 {
     static const char *const headings[] = {"point", ">time", "note", NULL};
-    struct hn_table *table = hn_table_create(headings);
+    struct hn_table *table = keep(hn_table_create(headings), hn_table_destroy);
     assert_non_null(table);
     hn_table_cell(table, "A=%d", 1);
     hn_table_cell(table, "%.1f us", 12.5);
@@ -35,26 +35,22 @@ TEST(columns_are_as_wide_as_their_widest_cell)
     assert_string_equal(text, "  point      time  note\n"
                               "  A=1     12.5 us\n"
                               "  A=1000   1.2 us  tied\n");
-    free(text);
-    hn_table_destroy(table);
 }
 
 TEST(letters_count_and_not_bytes)
 {
     static const char *const headings[] = {"±95%", ">x", NULL};
-    struct hn_table *table = hn_table_create(headings);
+    struct hn_table *table = keep(hn_table_create(headings), hn_table_destroy);
     hn_table_cell(table, "µs");
     hn_table_cell(table, ">1");
     char *text = print(table, 0);
     assert_string_equal(text, "±95%   x\nµs    >1\n");
-    free(text);
-    hn_table_destroy(table);
 }
 
 TEST(a_table_has_many_rows)
 {
     static const char *const headings[] = {">n", ">square", NULL};
-    struct hn_table *table = hn_table_create(headings);
+    struct hn_table *table = keep(hn_table_create(headings), hn_table_destroy);
     for (int i = 0; i < 20000; i++) {
         hn_table_cell(table, "%d", i);
         hn_table_cell(table, "%d", i * i);
@@ -62,8 +58,6 @@ TEST(a_table_has_many_rows)
     char *text = print(table, 0);
     assert_int_equal(strlen(text), 20001 * strlen("19999  399960001\n"));
     assert_non_null(strstr(text, "\n19999  399960001\n"));
-    free(text);
-    hn_table_destroy(table);
 }
 
 /* A table of points of three parameters, of which two differ; `rows` of them. */
@@ -83,7 +77,7 @@ static struct hn_table *make_points(int rows)
         hn_table_point(table, names, 3, &point);
         hn_bindings_finish(&point);
     }
-    return table;
+    return keep(table, hn_table_destroy);
 }
 
 TEST(what_all_rows_share_stands_above)
@@ -94,26 +88,22 @@ TEST(what_all_rows_share_stands_above)
                               "  #   time  TILE  PAD\n"
                               "  1   9 us     8    0\n"
                               "  2  10 us    16    4\n");
-    free(text);
-    hn_table_destroy(table);
 }
 
 TEST(one_row_has_its_point_above)
 {
     struct hn_table *table = make_points(1);
-    char *text = print_within(table, 0, 20);
+    char *text = keep(print_within(table, 0, 20), free);
     assert_string_equal(text, "TILE=8, LOAD=ldg,\n"
                               "  PAD=0\n"
                               "#  time\n"
                               "1  9 us\n");
-    free(text);
-    hn_table_destroy(table);
 }
 
 TEST(what_is_too_wide_goes_on_below)
 {
     struct hn_table *table = make_points(2);
-    char *text = print_within(table, 0, 15);
+    char *text = keep(print_within(table, 0, 15), free);
     assert_string_equal(text, "in all rows:\n"
                               "  LOAD=ldg\n"
                               "#   time  TILE\n"
@@ -123,20 +113,18 @@ TEST(what_is_too_wide_goes_on_below)
                               "#  PAD\n"
                               "1    0\n"
                               "2    4\n");
-    free(text);
-    hn_table_destroy(table);
 }
 
 TEST(rows_get_numbers_where_the_first_column_tells_little)
 {
     static const char *const headings[] = {"change", "kernel", ">time", NULL};
-    struct hn_table *table = hn_table_create(headings);
+    struct hn_table *table = keep(hn_table_create(headings), hn_table_destroy);
     for (int i = 0; i < 2; i++) {
         hn_table_cell(table, "removed");
         hn_table_cell(table, "kernel_%d", i);
         hn_table_cell(table, "%d us", i);
     }
-    char *text = print_within(table, 0, 20);
+    char *text = keep(print_within(table, 0, 20), free);
     assert_string_equal(text, "#  change   kernel\n"
                               "1  removed  kernel_0\n"
                               "2  removed  kernel_1\n"
@@ -144,21 +132,17 @@ TEST(rows_get_numbers_where_the_first_column_tells_little)
                               "#  time\n"
                               "1  0 us\n"
                               "2  1 us\n");
-    free(text);
-    hn_table_destroy(table);
 }
 
 TEST(sentences_break_between_words)
 {
     static const char *const headings[] = {"kernel", "~problem", ">n", NULL};
-    struct hn_table *table = hn_table_create(headings);
+    struct hn_table *table = keep(hn_table_create(headings), hn_table_destroy);
     hn_table_cell(table, "sgemm");
     hn_table_cell(table, "K=4096,M=4096,N=16");
     hn_table_cell(table, "7");
-    char *text = print_within(table, 0, 26);
+    char *text = keep(print_within(table, 0, 26), free);
     assert_string_equal(text, "kernel  problem         n\n"
                               "sgemm   K=4096,M=4096,  7\n"
                               "        N=16\n");
-    free(text);
-    hn_table_destroy(table);
 }

@@ -9,17 +9,10 @@ static struct bench_fixture matrix;
 
 static int load(void **state)
 {
-    bench_fixture_load(&matrix, "double/tensor.yaml", 90);
-    return 0;
+    return bench_fixture_use(&matrix, "double/tensor.yaml");
 }
 
-static int unload(void **state)
-{
-    bench_fixture_unload(&matrix);
-    return 0;
-}
-
-ALL_TESTS(load, unload)
+ALL_TESTS(load, NULL)
 
 static int expect(const char *point, enum hn_outcome outcome, const char *part)
 {
@@ -36,9 +29,7 @@ static int expect(const char *point, enum hn_outcome outcome, const char *part)
 /* Short kernels are timed over several sets of the arguments: each has maps of its own. */
 TEST(kernels_are_given_maps)
 {
-    struct hn_error err = {.message = ""};
-    if (bench_fixture_open(&matrix, HN_COLD, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    bench_fixture_start(&matrix, HN_COLD);
     assert_true(expect("BOX=32,FAULT=0,PROMOTION=0,SWIZZLE=128", HN_OUTCOME_OK, "") > 1);
     assert_true(expect("BOX=16,FAULT=0,PROMOTION=256,SWIZZLE=64", HN_OUTCOME_OK, "") > 1);
     expect("BOX=64,FAULT=0,PROMOTION=0,SWIZZLE=0", HN_OUTCOME_OK, "");
@@ -46,7 +37,6 @@ TEST(kernels_are_given_maps)
     expect("BOX=64,FAULT=0,PROMOTION=0,SWIZZLE=128", HN_OUTCOME_INVALID_LAUNCH,
            "tensor map 'x_map' over 'x': box[0] is 64 elements of float32, 256 bytes; expected at "
            "most the 128 bytes of swizzle");
-    bench_fixture_close(&matrix);
 }
 
 /* A matrix of 100 x 60 floats that breaks no rule, in which each test breaks one. */
@@ -154,7 +144,7 @@ TEST(plans_keep_their_maps)
     const struct hn_plan *plan = matrix.config->plan;
     struct hn_error err = {.message = ""};
     struct hn_plan *again = NULL;
-    json_t *json = hn_plan_to_json(plan);
+    json_t *json = keep(hn_plan_to_json(plan), json_decref);
     const json_t *map = json_array_get(json_object_get(json, "arguments"), 4);
     assert_string_equal(json_string_value(json_object_get(map, "role")), "tensor_map");
     assert_string_equal(json_string_value(json_object_get(map, "from")), "x");
@@ -173,5 +163,4 @@ TEST(plans_keep_their_maps)
         "box"));
     assert_int_equal(hn_plan_from_json(json, &again, &err), HN_EFORMAT);
     assert_non_null(strstr(err.message, "'box' has to be a list with an extent for each"));
-    json_decref(json);
 }

@@ -15,20 +15,18 @@ TEST(appends_and_takes)
         hn_text_printf(&text, "%d,", i);
     hn_text_append_bytes(&text, "a\0b", 3);
     assert_int_equal(text.length, 5 + 290 + 3);
-    char *taken = hn_text_take(&text);
+    char *taken = keep(hn_text_take(&text), free);
     assert_memory_equal(taken, "grid 0,1,2,", 11);
     assert_memory_equal(taken + 295, "a\0b", 4);
     assert_null(text.data);
-    free(taken);
 }
 
 TEST(take_of_nothing_is_the_empty_string)
 {
     struct hn_text text;
     hn_text_init(&text);
-    char *taken = hn_text_take(&text);
+    char *taken = keep(hn_text_take(&text), free);
     assert_string_equal(taken, "");
-    free(taken);
 }
 
 TEST(failed_append_stays_failed)

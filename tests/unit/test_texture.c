@@ -9,24 +9,10 @@ static const struct hn_bench_request both = {.verify = true, .measure = true};
 
 static int load(void **state)
 {
-    bench_fixture_load(&field, "double/field.yaml", 90);
-    return 0;
+    return bench_fixture_use(&field, "double/field.yaml");
 }
 
-static int unload(void **state)
-{
-    bench_fixture_unload(&field);
-    return 0;
-}
-
-ALL_TESTS(load, unload)
-
-static void open_bench(void)
-{
-    struct hn_error err = {.message = ""};
-    if (bench_fixture_open(&field, HN_COLD, &err) != HN_OK)
-        fail_msg("%s", err.message);
-}
+ALL_TESTS(load, NULL)
 
 /* Returns how many launches a sample had. */
 static int expect(const char *point, enum hn_outcome outcome, const char *part)
@@ -43,28 +29,26 @@ static int expect(const char *point, enum hn_outcome outcome, const char *part)
 /* Short kernels are timed over several sets of the arguments: each has textures of its own. */
 TEST(textures_read_rows)
 {
-    open_bench();
+    bench_fixture_start(&field, HN_COLD);
     assert_true(expect("FAULT=0,PAD=0,PATH=global", HN_OUTCOME_OK, "") > 1);
     assert_true(expect("FAULT=0,PAD=28,PATH=texture_1d", HN_OUTCOME_OK, "") > 1);
     assert_true(expect("FAULT=0,PAD=0,PATH=texture_2d", HN_OUTCOME_OK, "") > 1);
-    bench_fixture_close(&field);
 }
 
 TEST(only_what_is_in_the_rows_counts)
 {
-    open_bench();
+    bench_fixture_start(&field, HN_COLD);
     expect("FAULT=1,PAD=0,PATH=global", HN_OUTCOME_OK, "");
     expect("FAULT=2,PAD=0,PATH=global", HN_OUTCOME_WRONG_RESULT,
            "out[0][99].y is 3.39615136e+38; expected ");
     expect("FAULT=3,PAD=0,PATH=texture_2d", HN_OUTCOME_WRONG_RESULT, "out[2][5].y is ");
-    bench_fixture_close(&field);
 }
 
 TEST(a_texture_that_the_device_refuses_is_named)
 {
     struct hn_shape *shape = &field.config->plan->arguments[0].shape;
     shape->device = false; /* 400 bytes: no multiple of 32 */
-    open_bench();
+    bench_fixture_start(&field, HN_COLD);
     expect("FAULT=0,PAD=0,PATH=texture_2d", HN_OUTCOME_LAUNCH_ERROR,
            "texture 'plane' over 'in': CUDA_ERROR_INVALID_VALUE: invalid argument");
     bench_fixture_close(&field);

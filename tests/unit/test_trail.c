@@ -19,7 +19,7 @@ static struct hn_space *space_with(const char *constraint)
     if (constraint != NULL)
         assert_int_equal(hn_space_add_constraint(space, constraint, NULL, NULL), HN_OK);
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
-    return space;
+    return keep(space, hn_space_destroy);
 }
 
 static void init(struct hn_trail *trail, const struct hn_space *space)
@@ -58,7 +58,6 @@ TEST(points_are_found_again)
         assert_true(isnan(trail.costs[i]));
     }
     hn_trail_finish(&trail);
-    hn_space_destroy(space);
 }
 
 TEST(costs_are_those_told)
@@ -81,7 +80,6 @@ TEST(costs_are_those_told)
     assert_true(trail.costs[0] == -2);
     assert_true(isinf(trail.costs[1]));
     hn_trail_finish(&trail);
-    hn_space_destroy(space);
 }
 
 TEST(repair_changes_as_little_as_possible)
@@ -101,7 +99,6 @@ TEST(repair_changes_as_little_as_possible)
             assert_int_equal(wanted[0] + wanted[1] - choice[0] - choice[1], excess);
     }
     hn_trail_finish(&trail);
-    hn_space_destroy(space);
 }
 
 TEST(repair_does_not_undo_a_change)
@@ -116,7 +113,6 @@ TEST(repair_does_not_undo_a_change)
     static const uint16_t expected[WIDTH] = {5, 5, 2};
     assert_memory_equal(choice, expected, sizeof choice);
     hn_trail_finish(&trail);
-    hn_space_destroy(space);
 }
 
 TEST(repair_falls_back_to_the_anchor)
@@ -129,7 +125,6 @@ TEST(repair_falls_back_to_the_anchor)
     hn_move_repair(&trail, anchor, choice);
     assert_memory_equal(choice, anchor, sizeof choice);
     hn_trail_finish(&trail);
-    hn_space_destroy(space);
 }
 
 TEST(steps_visit_each_neighbour_once)
@@ -152,7 +147,6 @@ TEST(steps_visit_each_neighbour_once)
     assert_int_equal(trail.count, 1 + 4 + 5 + 4);
     assert_int_equal(trail.count, ticket);
     hn_trail_finish(&trail);
-    hn_space_destroy(space);
 }
 
 TEST(change_reaches_where_no_neighbour_is)
@@ -171,7 +165,6 @@ TEST(change_reaches_where_no_neighbour_is)
         hn_trail_add(&trail, ticket, choice, 0);
     }
     hn_trail_finish(&trail);
-    hn_space_destroy(space);
 }
 
 TEST(renew_finds_the_rest_of_the_space)
@@ -188,5 +181,4 @@ TEST(renew_finds_the_rest_of_the_space)
     }
     assert_false(hn_move_renew(&trail, choice));
     hn_trail_finish(&trail);
-    hn_space_destroy(space);
 }

@@ -8,7 +8,7 @@ static char *text_of(struct hn_value value)
     struct hn_text text;
     hn_text_init(&text);
     hn_value_append(&text, &value);
-    return hn_text_take(&text);
+    return keep(hn_text_take(&text), free);
 }
 
 TEST(has_one_text)
@@ -40,7 +40,7 @@ TEST(has_one_text)
         struct hn_value back;
         assert_int_equal(hn_value_parse(text, &back, NULL), HN_OK);
         assert_true(hn_value_equal(&back, &cases[i].value) || isnan(back.real));
-        free(text);
+        drop(text);
     }
 }
 
@@ -60,7 +60,7 @@ TEST(random_reals_read_back)
         assert_int_equal(hn_value_parse(text, &back, NULL), HN_OK);
         assert_int_equal(back.type, HN_REAL);
         assert_memory_equal(&back.real, &real, sizeof real);
-        free(text);
+        drop(text);
     }
 }
 

@@ -30,7 +30,7 @@ static struct hn_yaml *load(const char *text)
     enum hn_status status = hn_yaml_load(file, &root, &err);
     assert_string_equal(err.message, "");
     assert_int_equal(status, HN_OK);
-    return root;
+    return keep(root, hn_yaml_destroy);
 }
 
 static void refuse(const char *text, size_t size, const char *message)
@@ -70,7 +70,6 @@ TEST(a_mapping_keeps_order_and_places)
     assert_string_equal(tile->child->next->text, "32");
     assert_place(tile->child->next, 4, 8);
     assert_null(hn_yaml_get(root, "PAD"));
-    hn_yaml_destroy(root);
 }
 
 TEST(quotes_and_flow_are_told)
@@ -89,7 +88,6 @@ TEST(quotes_and_flow_are_told)
     assert_true(hn_yaml_get(e, "f")->flow);
     assert_true(hn_yaml_get(e, "f")->child->flow);
     assert_string_equal(hn_yaml_get(root, "h")->text, "");
-    hn_yaml_destroy(root);
 }
 
 TEST(an_alias_is_a_copy)
@@ -103,7 +101,6 @@ TEST(an_alias_is_a_copy)
     assert_string_equal(hn_yaml_get(b, "p")->child->next->text, "2");
     assert_place(hn_yaml_get(b, "p"), 1, 11);
     assert_string_equal(hn_yaml_get(root, "d")->text, "3");
-    hn_yaml_destroy(root);
 }
 
 static void refuse_text(const char *text, const char *message)
@@ -130,7 +127,7 @@ TEST(depth_is_bounded)
     memset(text, '[', 100);
     memset(text + 100, ']', 100);
     text[200] = '\0';
-    hn_yaml_destroy(load(text));
+    drop(load(text));
     memset(text, '[', 101);
     memset(text + 101, ']', 101);
     text[202] = '\0';
@@ -144,7 +141,7 @@ TEST(aliases_are_bounded)
     hn_text_append(&text, "a: &a [1, 2, 3, 4, 5, 6, 7, 8, 9]\nb:\n");
     for (int i = 0; i < 1000; i++)
         hn_text_append(&text, "- *a\n");
-    hn_yaml_destroy(load(text.data));
+    drop(load(text.data));
     hn_text_append(&text, "- *a\n");
     refuse_text(text.data,
                 "t.yaml:1003:3: aliases stand for more than 10000 nodes, which is refused");

@@ -3,7 +3,9 @@
  * whose names the pattern fits. */
 #include "tests/unit/unit.h"
 
+#undef NDEBUG
 #include <assert.h>
+#include <fnmatch.h>
 
 enum { MOST_FILES = 128, MOST_TESTS = 64, SKIPPED = 77 };
 
@@ -69,31 +71,90 @@ void unit_process(const char *name, int (*run)(void))
     find(name, strlen(name))->process = run;
 }
 
-static int run(struct file *file)
+enum { MOST_KEPT = 4096 };
+static struct kept {
+    void *object;
+    void (*release)(void *);
+} kept[MOST_KEPT];
+static size_t kept_count, kept_by_all;
+
+void *unit_keep(void *object, void (*release)(void *))
 {
+    assert(kept_count < MOST_KEPT);
+    if (object != NULL)
+        kept[kept_count++] = (struct kept){object, release};
+    return object;
+}
+
+void unit_drop(void *object)
+{
+    size_t i = kept_count;
+    while (i > 0 && kept[i - 1].object != object)
+        i--;
+    if (object == NULL)
+        return;
+    assert(i > 0);
+    struct kept own = kept[i - 1];
+    memmove(&kept[i - 1], &kept[i], (kept_count-- - i) * sizeof *kept);
+    own.release(own.object);
+}
+
+static void release_to(size_t count)
+{
+    while (kept_count > count)
+        unit_drop(kept[kept_count - 1].object);
+}
+
+/* The tests of the file in their order; cmocka does not tell a fixture which test it is for. */
+static const struct CMUnitTest *first, *running;
+
+static int begin(void **state)
+{
+    if (running == first)
+        kept_by_all = kept_count; /* by what all tests of the file have in common */
+    int result = running->setup_func == NULL ? 0 : running->setup_func(state);
+    running += result != 0; /* there is no end then */
+    return result;
+}
+
+static int end(void **state)
+{
+    release_to(kept_by_all);
+    CMFixtureFunction tear_down = running++->teardown_func;
+    return tear_down == NULL ? 0 : tear_down(state);
+}
+
+static int run(struct file *file, const char *pattern)
+{
+    struct CMUnitTest own[MOST_TESTS], tests[MOST_TESTS];
+    size_t count = 0;
     if (file->process != NULL)
         return file->process();
     if (file->is_found != NULL && !file->is_found())
         return SKIPPED;
     for (size_t i = 0; i < file->count; i++) {
-        struct CMUnitTest *test = &file->tests[i];
-        if (test->setup_func == NULL && test->teardown_func == NULL) {
-            test->setup_func = file->each[0];
-            test->teardown_func = file->each[1];
+        struct CMUnitTest test = file->tests[i];
+        if (fnmatch(pattern, test.name, 0) != 0)
+            continue;
+        if (test.setup_func == NULL && test.teardown_func == NULL) {
+            test.setup_func = file->each[0];
+            test.teardown_func = file->each[1];
         }
+        own[count] = test;
+        tests[count++] = (struct CMUnitTest){test.name, test.test_func, begin, end, NULL};
     }
+    first = running = own;
     setvbuf(stdout, NULL, _IOLBF, 0);
-    return _cmocka_run_group_tests(file->module, file->tests, file->count, file->all[0],
-                                   file->all[1]);
+    int failed = _cmocka_run_group_tests(file->module, tests, count, file->all[0], file->all[1]);
+    release_to(0);
+    return failed;
 }
 
 int main(int argc, char **argv)
 {
-    if (argc > 2)
-        cmocka_set_test_filter(argv[2]);
     for (size_t i = 0; argc > 1 && i < file_count; i++) {
         if (strcmp(argv[1], files[i].module) == 0)
-            return run(&files[i]);
+            return run(&files[i], argc > 2 ? argv[2] : "*");
     }
     fprintf(stderr, "%s: found %s, expected one of:\n", argv[0], argc > 1 ? argv[1] : "no name");
     for (size_t i = 0; i < file_count; i++)

@@ -34,11 +34,18 @@
     UNIT_BEFORE_MAIN(name) { unit_process(#name, name); }               \
     static int name(void)
 
+/* An object that the test needs no longer than it lasts: keep() returns it, and it is released when the test ends, also where it
+ * fails, the last one first (of the fixture of all tests: behind the last test); drop() releases it now. NULL is nothing to release. */
+#define keep(object, release) unit_keep(object, (void (*)(void *))(release))
+#define drop(object) unit_drop(object)
+
 #define UNIT_BEFORE_MAIN(name) static void __attribute__((constructor)) unit_register_##name(void)
 void unit_add(const char *file, const struct CMUnitTest *test);
 void unit_each(const char *file, CMFixtureFunction set_up, CMFixtureFunction tear_down);
 void unit_all(const char *file, CMFixtureFunction set_up, CMFixtureFunction tear_down);
 void unit_only_where(const char *file, int (*is_found)(void));
 void unit_process(const char *name, int (*run)(void));
+void *unit_keep(void *object, void (*release)(void *));
+void unit_drop(void *object);
 
 #endif
