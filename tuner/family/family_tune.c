@@ -114,22 +114,15 @@ static void plan(struct tuning *tuning)
     tuning->least_sizes = worth.least_sizes;
 }
 
-static size_t add_size(struct tuning *tuning, const struct hn_bindings *problem, double weight)
-{
-    struct hn_bindings whole = hn_measuring_complete(&tuning->measuring, problem);
-    size_t size = hn_matrix_add_size(tuning->measuring.matrix, &whole, weight);
-    hn_bindings_finish(&whole);
-    return size;
-}
-
 /* SIZE_MAX: there is none, or no room for it. */
 static size_t draw_size(struct tuning *tuning, struct hn_error *err)
 {
-    struct hn_bindings problem;
-    hn_family_next(family_of(tuning), tuning->options->seed, &tuning->drawn, &problem, err);
-    size_t size = hn_failed(err) ? SIZE_MAX : add_size(tuning, &problem, 0);
+    struct hn_matrix *matrix = tuning->measuring.matrix;
+    struct hn_bindings problem =
+        hn_measuring_draw(&tuning->measuring, tuning->options->seed, &tuning->drawn, err);
+    size_t size = hn_failed(err) ? SIZE_MAX : hn_matrix_add_size(matrix, &problem, 0);
     if (size != SIZE_MAX)
-        tuning->measuring.matrix->sizes[size].drawn = true;
+        matrix->sizes[size].drawn = true;
     hn_bindings_finish(&problem);
     return size;
 }
@@ -143,8 +136,11 @@ static void add_named(struct tuning *tuning, struct hn_error *err)
                 family->size_count, HN_MATRIX_SIZES / 2);
         return;
     }
-    for (size_t i = 0; i < family->size_count; i++)
-        add_size(tuning, &family->sizes[i], family->weights[i]);
+    for (size_t i = 0; i < family->size_count; i++) {
+        struct hn_bindings whole = hn_measuring_complete(&tuning->measuring, &family->sizes[i]);
+        hn_matrix_add_size(tuning->measuring.matrix, &whole, family->weights[i]);
+        hn_bindings_finish(&whole);
+    }
 }
 
 /* The default point is there before all others. */
@@ -190,12 +186,9 @@ static void add_ladder(struct tuning *tuning, struct hn_error *err)
     const struct hn_config *config = tuning->measuring.config;
     struct hn_matrix *matrix = tuning->measuring.matrix;
     uint64_t at = 0;
-    while (some.count < SOME_SIZES && !hn_failed(err)) {
-        struct hn_bindings problem;
-        hn_family_next(family_of(tuning), tuning->options->seed, &at, &problem, err);
-        some.problems[some.count++] = hn_measuring_complete(&tuning->measuring, &problem);
-        hn_bindings_finish(&problem);
-    }
+    while (some.count < SOME_SIZES && !hn_failed(err))
+        some.problems[some.count++] =
+            hn_measuring_draw(&tuning->measuring, tuning->options->seed, &at, err);
     for (size_t i = 0; i < config->plan->other_default_count && !hn_failed(err); i++)
         if (serves_some(tuning, &some, &config->plan->other_defaults[i].point))
             hn_matrix_add_point(matrix, &config->plan->other_defaults[i].point);

@@ -80,10 +80,7 @@ static bool hold_out(const struct hn_held_out *held_out, uint64_t *at, struct hn
                      unsigned count, struct hn_error *err)
 {
     for (int i = 0; i < MOST_DRAWS && !hn_failed(err); i++) {
-        struct hn_bindings problem;
-        hn_family_next(held_out->kernel.family, held_out->seed, at, &problem, err);
-        held[count] = hn_measuring_complete(held_out->measuring, &problem);
-        hn_bindings_finish(&problem);
+        held[count] = hn_measuring_draw(held_out->measuring, held_out->seed, at, err);
         if (!hn_failed(err) && !is_used(held_out, held, count, &held[count]))
             return true;
         hn_bindings_finish(&held[count]);

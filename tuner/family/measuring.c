@@ -42,6 +42,16 @@ struct hn_bindings hn_measuring_complete(const struct hn_measuring *measuring,
     return hn_need_bindings(&measuring->config->problems[0], problem);
 }
 
+struct hn_bindings hn_measuring_draw(const struct hn_measuring *measuring, uint64_t seed,
+                                     uint64_t *at, struct hn_error *err)
+{
+    struct hn_bindings problem;
+    hn_family_next(measuring->config->family, seed, at, &problem, err);
+    struct hn_bindings whole = hn_measuring_complete(measuring, &problem);
+    hn_bindings_finish(&problem);
+    return whole;
+}
+
 /* Spaces are built for each size anew: of the points alone that takes no time. */
 static void narrow(struct hn_measuring *measuring, struct hn_error *err)
 {
@@ -71,7 +81,7 @@ enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn
     return status;
 }
 
-/* What a session is for, and who reads what it found. */
+/* What a session is for. */
 struct errand {
     const struct hn_bindings *problem;
     const struct hn_bindings *points; /* NULL: a search */
@@ -81,8 +91,13 @@ struct errand {
     double budget_s; /* 0: none */
     double races;    /* those within this share of the best too */
     bool hasty;      /* what can not be the best is stopped early */
-    void (*read)(void *reader, const struct hn_session *session, struct hn_error *err);
-    void *reader;
+};
+
+/* A session that has run, for whoever reads what it found. */
+struct visit {
+    struct hn_task task;
+    struct hn_backend *backend;
+    struct hn_session *session;
 };
 
 static void watch_nothing(void *watcher, const struct hn_session_state *state)
@@ -91,28 +106,25 @@ static void watch_nothing(void *watcher, const struct hn_session_state *state)
     (void)state;
 }
 
-/* Where the points are told there is nothing to choose, and no other problem to learn from. */
-static const struct hn_strategy_kind *strategy_for(const struct hn_measuring *measuring,
-                                                   const struct errand *errand)
+static void end_visit(struct visit *visit)
 {
-    return errand->points != NULL ? hn_strategy_find("exhaustive") : measuring->options->strategy;
+    hn_session_destroy(visit->session);
+    hn_backend_destroy(visit->backend);
+    hn_task_finish(&visit->task);
 }
 
-static void run_session(struct hn_measuring *measuring, struct hn_task *task,
-                        const struct errand *errand, struct hn_error *err)
+static void run_session(struct hn_measuring *measuring, const struct hn_strategy_kind *strategy,
+                        const struct errand *errand, struct visit *visit, struct hn_error *err)
 {
     const struct hn_family_options *options = measuring->options;
-    const struct hn_strategy_kind *strategy = strategy_for(measuring, errand);
-    struct hn_backend *backend = NULL;
-    struct hn_session *session = NULL;
     const struct hn_live_options live = {
         .seed = options->seed,
         .any_order = !strategy->needs_feedback,
         .stays_warm = true,
     };
-    if (hn_backend_live(task, options->workers, &live, &backend, err) != HN_OK)
+    if (hn_backend_live(&visit->task, options->workers, &live, &visit->backend, err) != HN_OK)
         return;
-    snprintf(measuring->nvrtc, sizeof measuring->nvrtc, "%s", task->version.nvrtc);
+    snprintf(measuring->nvrtc, sizeof measuring->nvrtc, "%s", visit->task.version.nvrtc);
     /* Driver and compiler are up. */
     const struct hn_session_options session_options = {
         .strategy = strategy,
@@ -130,41 +142,39 @@ static void run_session(struct hn_measuring *measuring, struct hn_task *task,
         .hasty = errand->hasty,
         .brief = true,
     };
-    hn_session_create(backend, options->store, &session_options, &session, err);
-    if (!hn_failed(err))
-        hn_session_run(session, watch_nothing, NULL, err);
+    if (hn_session_create(visit->backend, options->store, &session_options, &visit->session, err) ==
+        HN_OK)
+        hn_session_run(visit->session, watch_nothing, NULL, err);
     if (!hn_failed(err) && hn_interrupted() != 0)
         hn_fail(err, HN_EINTERRUPTED, "interrupted");
-    if (!hn_failed(err))
-        errand->read(errand->reader, session, err);
-    hn_session_destroy(session);
-    hn_backend_destroy(backend);
 }
 
-/* A problem for which nothing is valid has nothing to be read. */
-static void run(struct hn_measuring *measuring, struct hn_config *config,
-                const struct errand *errand, struct hn_error *err)
+/* False: it failed, or nothing is valid for the problem, so that there is nothing to read; else end
+ * the visit. */
+static bool run(struct hn_measuring *measuring, struct hn_config *config,
+                const struct errand *errand, struct visit *visit, struct hn_error *err)
 {
-    struct hn_task task;
+    /* Where the points are told there is nothing to choose, and no other problem to learn from. */
+    const struct hn_strategy_kind *strategy =
+        errand->points != NULL ? hn_strategy_find("exhaustive") : measuring->options->strategy;
     struct hn_error reason;
+    *visit = (struct visit){.session = NULL};
     if (hn_failed(err) || hn_config_take_problem(config, errand->problem, err) != HN_OK)
-        return;
+        return false;
     enum hn_status status =
-        strategy_for(measuring, errand)->needs_feedback
-            ? hn_task_make_search(config, 0, measuring->options->regime, &task, &reason)
-            : hn_task_make(config, 0, measuring->options->regime, &task, &reason);
-    if (status == HN_OK) {
-        run_session(measuring, &task, errand, err);
-        hn_task_finish(&task);
-    } else if (status != HN_ENOTFOUND) {
-        *err = reason;
+        strategy->needs_feedback
+            ? hn_task_make_search(config, 0, measuring->options->regime, &visit->task, &reason)
+            : hn_task_make(config, 0, measuring->options->regime, &visit->task, &reason);
+    if (status != HN_OK) {
+        if (status != HN_ENOTFOUND)
+            *err = reason;
+        return false;
     }
+    run_session(measuring, strategy, errand, visit, err);
+    if (hn_failed(err))
+        end_visit(visit);
+    return !hn_failed(err);
 }
-
-struct at_size {
-    struct hn_measuring *measuring;
-    size_t size;
-};
 
 double hn_measuring_time(enum hn_outcome outcome, const struct hn_record *record)
 {
@@ -190,17 +200,17 @@ static double read_time(const struct hn_session *session, const struct hn_bindin
     return isnan(time_us) && !hn_outcome_is_open(outcome) ? INFINITY : time_us;
 }
 
-static void read_cells(void *reader, const struct hn_session *session, struct hn_error *err)
+static void read_cells(struct hn_measuring *measuring, size_t size,
+                       const struct hn_session *session, struct hn_error *err)
 {
-    const struct at_size *at = reader;
-    struct hn_matrix *matrix = at->measuring->matrix;
+    struct hn_matrix *matrix = measuring->matrix;
     for (size_t p = 0; p < matrix->point_count; p++) {
         struct hn_matrix_point *point = &matrix->points[p];
         double time_us = read_time(session, &point->values, &point->occupancy, err);
         if (isnan(time_us))
             continue;
-        at->measuring->cell_count += isnan(matrix->times[p][at->size]) ? 1 : 0;
-        matrix->times[p][at->size] = time_us;
+        measuring->cell_count += isnan(matrix->times[p][size]) ? 1 : 0;
+        matrix->times[p][size] = time_us;
     }
 }
 
@@ -218,10 +228,9 @@ static bool join(struct hn_matrix *matrix, size_t size, const struct hn_bindings
 }
 
 /* The best join the points. */
-static void read_search(void *reader, const struct hn_session *session, struct hn_error *err)
+static void read_search(struct hn_matrix *matrix, size_t size, const struct hn_session *session,
+                        struct hn_error *err)
 {
-    const struct at_size *at = reader;
-    struct hn_matrix *matrix = at->measuring->matrix;
     struct hn_ranking ranking;
     double best_us = NAN;
     bool good = true;
@@ -236,19 +245,18 @@ static void read_search(void *reader, const struct hn_session *session, struct h
         best_us = isnan(best_us) ? time_us : best_us;
         good = time_us <= best_us * (1 + joining_loss);
         if (good)
-            joined += join(matrix, at->size, &record.point);
+            joined += join(matrix, size, &record.point);
         hn_record_finish(&record);
     }
     hn_ranking_finish(&ranking);
-    matrix->sizes[at->size].tuned_us = best_us;
-    read_cells(reader, session, err);
+    matrix->sizes[size].tuned_us = best_us;
 }
 
 void hn_measuring_tune(struct hn_measuring *measuring, size_t size, double budget_s,
                        struct hn_error *err)
 {
-    const struct hn_matrix *matrix = measuring->matrix;
-    struct at_size at = {measuring, size};
+    struct hn_matrix *matrix = measuring->matrix;
+    struct visit visit;
     struct hn_bindings known[HN_MATRIX_POINTS]; /* borrow theirs; cells that are filled anyway */
     for (size_t p = 0; p < matrix->point_count; p++)
         known[p] = matrix->points[p].values;
@@ -256,18 +264,20 @@ void hn_measuring_tune(struct hn_measuring *measuring, size_t size, double budge
                                   .first = known,
                                   .first_count = matrix->point_count,
                                   .budget_s = budget_s,
-                                  .hasty = true,
-                                  .read = read_search,
-                                  .reader = &at};
-    measuring->matrix->sizes[size].searched = true;
-    run(measuring, measuring->config, &errand, err);
+                                  .hasty = true};
+    matrix->sizes[size].searched = true;
+    if (!run(measuring, measuring->config, &errand, &visit, err))
+        return;
+    read_search(matrix, size, visit.session, err);
+    read_cells(measuring, size, visit.session, err);
+    end_visit(&visit);
 }
 
 void hn_measuring_fill(struct hn_measuring *measuring, size_t size, double budget_s,
                        struct hn_error *err)
 {
-    struct hn_matrix *matrix = measuring->matrix;
-    struct at_size at = {measuring, size};
+    const struct hn_matrix *matrix = measuring->matrix;
+    struct visit visit;
     struct hn_bindings wanted[HN_MATRIX_POINTS]; /* borrow theirs */
     size_t wanted_count = 0;
     for (size_t p = 0; p < matrix->point_count; p++)
@@ -281,10 +291,11 @@ void hn_measuring_fill(struct hn_measuring *measuring, size_t size, double budge
                                   .point_count = wanted_count,
                                   .budget_s = budget_s,
                                   .races = racing_loss,
-                                  .hasty = true,
-                                  .read = read_cells,
-                                  .reader = &at};
-    run(measuring, measuring->cells, &errand, err);
+                                  .hasty = true};
+    if (!run(measuring, measuring->cells, &errand, &visit, err))
+        return;
+    read_cells(measuring, size, visit.session, err);
+    end_visit(&visit);
 }
 
 /* What the rule says; the default point and the best of the search, as far as they are others. */
@@ -295,40 +306,15 @@ struct comparison {
     double times_us[3];
 };
 
-static size_t find_point(const struct comparison *comparison, const struct hn_bindings *point)
-{
-    size_t i = 0;
-    while (i < comparison->count && !hn_bindings_equal(&comparison->points[i], point))
-        i++;
-    return i;
-}
-
-/* Its place. */
+/* The place of a side, which is added unless it is there. */
 static size_t add_side(struct comparison *comparison, const struct hn_bindings *point)
 {
-    size_t place = find_point(comparison, point);
+    size_t place = 0;
+    while (place < comparison->count && !hn_bindings_equal(&comparison->points[place], point))
+        place++;
     if (place == comparison->count)
         comparison->points[comparison->count++] = *point;
     return place;
-}
-
-static void read_best(void *reader, const struct hn_session *session, struct hn_error *err)
-{
-    struct comparison *comparison = reader;
-    const struct hn_record *best = hn_session_state(session)->best;
-    (void)err;
-    if (best == NULL)
-        return;
-    comparison->best = hn_need_bindings(&best->point, NULL);
-    (void)add_side(comparison, &comparison->best);
-}
-
-static void read_all(void *reader, const struct hn_session *session, struct hn_error *err)
-{
-    struct comparison *comparison = reader;
-    double occupancy;
-    for (size_t i = 0; i < comparison->count; i++)
-        comparison->times_us[i] = read_time(session, &comparison->points[i], &occupancy, err);
 }
 
 static void search(struct hn_measuring *measuring, struct hn_config *whole,
@@ -336,6 +322,7 @@ static void search(struct hn_measuring *measuring, struct hn_config *whole,
                    struct comparison *comparison, struct hn_error *err)
 {
     const struct hn_matrix *matrix = measuring->matrix;
+    struct visit visit;
     struct hn_bindings known[HN_MATRIX_POINTS]; /* borrow theirs */
     for (size_t p = 0; p < matrix->point_count; p++)
         known[p] = matrix->points[p].values;
@@ -345,10 +332,15 @@ static void search(struct hn_measuring *measuring, struct hn_config *whole,
                                   .first_count =
                                       has_matrix ? matrix->point_count : rule->configuration_count,
                                   .budget_s = budget_s,
-                                  .hasty = true,
-                                  .read = read_best,
-                                  .reader = comparison};
-    run(measuring, whole, &errand, err);
+                                  .hasty = true};
+    if (!run(measuring, whole, &errand, &visit, err))
+        return;
+    const struct hn_record *best = hn_session_state(visit.session)->best;
+    if (best != NULL) {
+        comparison->best = hn_need_bindings(&best->point, NULL);
+        (void)add_side(comparison, &comparison->best);
+    }
+    end_visit(&visit);
 }
 
 /* What can not be told from the best meets it in a race, and so does the rule's choice. The default
@@ -361,13 +353,17 @@ static void race(struct hn_measuring *measuring, struct hn_config *whole,
     const struct errand errand = {.problem = problem,
                                   .points = comparison->points,
                                   .point_count = comparison->count,
-                                  .races = racing_sides_loss,
-                                  .read = read_all,
-                                  .reader = comparison};
+                                  .races = racing_sides_loss};
+    struct visit visit;
+    double occupancy;
     for (size_t i = 0; i < comparison->count; i++)
         points[i] = &comparison->points[i];
-    if (!hn_failed(err) && hn_config_keep_points(whole, points, comparison->count, err) == HN_OK)
-        run(measuring, whole, &errand, err);
+    if (hn_failed(err) || hn_config_keep_points(whole, points, comparison->count, err) != HN_OK ||
+        !run(measuring, whole, &errand, &visit, err))
+        return;
+    for (size_t i = 0; i < comparison->count; i++)
+        comparison->times_us[i] = read_time(visit.session, &comparison->points[i], &occupancy, err);
+    end_visit(&visit);
 }
 
 static double least(const struct comparison *comparison)

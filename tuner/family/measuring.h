@@ -24,6 +24,8 @@ void hn_measuring_finish(struct hn_measuring *measuring);
 
 /* The whole problem: with what the config has beside the family's values. */
 struct hn_bindings hn_measuring_complete(const struct hn_measuring *measuring, const struct hn_bindings *problem);
+/* The next problem of the sequence of a seed (hn_family_next), whole. */
+struct hn_bindings hn_measuring_draw(const struct hn_measuring *measuring, uint64_t seed, uint64_t *at, struct hn_error *err);
 /* A task for that problem, with the device and the version of all sessions; for after the first, which says what compiles. */
 enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn_bindings *problem, struct hn_task *task,
                                  struct hn_error *err);

@@ -176,13 +176,10 @@ static void mark_drawn(struct hn_measuring *measuring, struct hn_error *err)
     uint64_t at = 0;
     struct hn_matrix *matrix = measuring->matrix;
     for (size_t i = 0; i < MOST_SIZES && !hn_failed(err); i++) {
-        struct hn_bindings problem;
-        hn_family_next(measuring->config->family, measuring->options->seed, &at, &problem, err);
-        struct hn_bindings whole = hn_measuring_complete(measuring, &problem);
+        struct hn_bindings whole = hn_measuring_draw(measuring, measuring->options->seed, &at, err);
         for (size_t s = 0; s < matrix->size_count && !hn_failed(err); s++)
             if (hn_bindings_equal(&matrix->sizes[s].problem, &whole))
                 matrix->sizes[s].drawn = true;
-        hn_bindings_finish(&problem);
         hn_bindings_finish(&whole);
     }
 }
