@@ -71,7 +71,7 @@ static void take_trials(struct bench_fixture *fixture, const struct hn_image *im
         must(hn_bindings_copy(&record.point, &fixture->config->plan->defaults, &err), &err);
         hn_bench_prepare(bench, &record.point, image, &variant, &record, &err);
         must(err.status, &err);
-        hn_bench_try(bench, &variant, kind, false, true, &trial, &record, &err);
+        hn_bench_try(bench, &variant, kind, false, true, &trial, &err);
         must(err.status, &err);
         print_trial(&trial);
         hn_variant_finish(&variant);
@@ -89,17 +89,16 @@ static void take_singles(struct bench_fixture *fixture, const struct hn_image *i
     struct hn_sample samples[HN_MAX_STAMPS];
     double times_us[3][SINGLES], unclean[3] = {0};
     double estimate_us = 0;
-    size_t batch;
     hn_record_init(&record);
     record.outcome = HN_OUTCOME_OK;
     must(hn_bindings_copy(&record.point, &fixture->config->plan->defaults, &err), &err);
     hn_bench_prepare(bench, &record.point, image, &variant, &record, &err);
     must(err.status, &err);
     struct hn_work work = hn_bench_work(bench, &variant);
-    hn_sampler_choose_batch(&bench->sampler, &work, &batch, &estimate_us, &err);
+    hn_sampler_choose_batch(&work, &estimate_us, &err);
     must(err.status, &err);
     for (size_t i = 0; i < SINGLES; i += 8) {
-        hn_sampler_take(&bench->sampler, &work, batch, 8, 0, samples, &err);
+        hn_sampler_take(&work, 8, 0, samples, &err);
         must(err.status, &err);
         for (size_t j = 0; j < 8; j++)
             times_us[0][i + j] = samples[j].time_us;
@@ -108,13 +107,13 @@ static void take_singles(struct bench_fixture *fixture, const struct hn_image *i
     work.rewritten = true;
     for (size_t i = 0; i < SINGLES; i++)
         for (size_t compared = 0; compared < 2; compared++) {
-            hn_sampler_take(&bench->sampler, &work, batch, 1, compared, samples, &err);
+            hn_sampler_take(&work, 1, compared, samples, &err);
             must(err.status, &err);
             times_us[1 + compared][i] = samples[0].time_us;
             unclean[1 + compared] += samples[0].clean ? 0 : 1;
         }
-    printf("{\"kind\":\"singles\",\"batch\":%zu,\"unclean\":[%.0f,%.0f,%.0f],\"times_ns\":[", batch,
-           unclean[0], unclean[1], unclean[2]);
+    printf("{\"kind\":\"singles\",\"batch\":%zu,\"unclean\":[%.0f,%.0f,%.0f],\"times_ns\":[",
+           work.batch, unclean[0], unclean[1], unclean[2]);
     for (int i = 0; i < 3; i++)
         print_times(i == 0 ? "" : ",", times_us[i], SINGLES);
     printf("]}\n");

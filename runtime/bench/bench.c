@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/bench/bench.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,16 +160,16 @@ static void *open_observer(struct hn_bench *bench, size_t i)
 /* Those that are asked for and launch the variant themselves: before it is verified, or at the end.
  */
 static void observe(struct hn_bench *bench, struct hn_variant *variant, const char *asked,
-                    bool unseen, struct hn_record *record, struct hn_error *err)
+                    bool unseen, struct hn_error *err)
 {
-    for (size_t i = 0; observer_at(bench, i) != NULL && hn_goes_on(err, record); i++) {
+    for (size_t i = 0; observer_at(bench, i) != NULL && hn_goes_on(variant, err); i++) {
         const struct hn_observer *observer = observer_at(bench, i);
         double amount = hn_bench_asked(asked, observer->name);
         if (observer->run == NULL || observer->unseen != unseen || !(amount > 0))
             continue;
         void *own = open_observer(bench, i);
         if (own != NULL)
-            observer->run(own, variant, amount, record, err);
+            observer->run(own, variant, amount, err);
     }
 }
 
@@ -189,7 +190,7 @@ void hn_bench_prepare(struct hn_bench *bench, const struct hn_bindings *point,
                       struct hn_record *record, struct hn_error *err)
 {
     struct hn_launch launch;
-    *variant = (struct hn_variant){0};
+    *variant = (struct hn_variant){.record = record};
     if (hn_failed(err))
         return;
     if (image->outcome != HN_OUTCOME_OK) {
@@ -199,24 +200,23 @@ void hn_bench_prepare(struct hn_bench *bench, const struct hn_bindings *point,
     }
     err->status = hn_launch_make_checked(bench->plan, bench->device, bench->problem, point, &launch,
                                          record, err);
-    if (hn_goes_on(err, record))
+    if (hn_goes_on(variant, err))
         hn_variant_init(variant, &bench->arena, &bench->stage, bench->problem, point, image,
                         &launch, record, err);
     else
         hn_launch_finish(&launch);
 }
 
-void hn_bench_settle(struct hn_bench *bench, const struct hn_variant *variant,
-                     struct hn_record *record, struct hn_error *err)
+void hn_bench_settle(struct hn_bench *bench, const struct hn_variant *variant, struct hn_error *err)
 {
-    if (err->status == HN_EVALUE) /* of a chunk, or of a tolerance */
-        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s", err->message);
-    else if (err->status == HN_ERUN && bench->context.dead && variant->launched)
-        hn_record_fail(record, HN_OUTCOME_DEVICE_FAULT, "%s", err->message);
+    enum hn_outcome outcome = HN_OUTCOME_INVALID_LAUNCH; /* of a chunk, or of a tolerance */
+    if (err->status == HN_ERUN && bench->context.dead && variant->launched)
+        outcome = HN_OUTCOME_DEVICE_FAULT;
     else if (err->status == HN_ERUN && variant->rejected)
-        hn_record_fail(record, HN_OUTCOME_LAUNCH_ERROR, "%s", err->message);
-    else
+        outcome = HN_OUTCOME_LAUNCH_ERROR;
+    else if (err->status != HN_EVALUE)
         return;
+    hn_record_fail(variant->record, outcome, "%s", err->message);
     hn_error_init(err);
 }
 
@@ -233,12 +233,11 @@ static void prepare_sample(void *subject, size_t sets, enum hn_outputs_before be
 
 static void check_launch(struct hn_variant *variant, CUresult result, struct hn_error *err)
 {
-    char what[512];
     if (result == CUDA_SUCCESS)
         return;
-    hn_variant_describe(variant, what, sizeof what);
+    hn_variant_describe(variant);
     variant->rejected = !hn_driver_result_is_fatal(result);
-    hn_context_check(variant->arena->context, result, what, err);
+    hn_context_check(variant->arena->context, result, variant->what, err);
 }
 
 static void launch_sample(void *subject, size_t set, struct hn_error *err)
@@ -259,9 +258,11 @@ static void launch_row(void *subject, size_t launches, struct hn_error *err)
         check_launch(subject, hn_variant_launch_row(subject, launches), err);
 }
 
-struct hn_work hn_bench_work(const struct hn_bench *bench, struct hn_variant *variant)
+struct hn_work hn_bench_work(struct hn_bench *bench, struct hn_variant *variant)
 {
     struct hn_work work = {
+        .sampler = &bench->sampler,
+        .batch = 1,
         .subject = variant,
         .prepare = prepare_sample,
         .launch = launch_sample,
@@ -277,7 +278,7 @@ struct hn_work hn_bench_work(const struct hn_bench *bench, struct hn_variant *va
             work.output_count++;
             work.output_bytes += bench->arena.buffers[i].bytes;
         }
-    hn_variant_describe(variant, variant->what, sizeof variant->what);
+    hn_variant_describe(variant);
     return work;
 }
 
@@ -295,37 +296,34 @@ static void prepare_verification(void *subject, size_t sets, enum hn_outputs_bef
 
 /* Without a reference, a variant's own first launch is what later ones are compared with. */
 static void capture_own(struct hn_variant *variant, struct hn_outputs *outputs,
-                        struct hn_record *record, struct hn_error *err)
+                        struct hn_error *err)
 {
     static const uint64_t poisons[2] = {0, 1}; /* as prepare_verification has it, and another */
-    size_t empty = SIZE_MAX;
-    hn_pipeline_collect(variant, "", record, err);
+    hn_pipeline_collect(variant, "", err);
     hn_outputs_capture(outputs, err);
     if (!hn_outputs_are_partial(outputs))
         return;
-    hn_verify_launch(variant, poisons[1], record, err);
-    if (hn_goes_on(err, record))
-        hn_outputs_find_written(outputs, poisons, &empty, err);
+    hn_verify_launch(variant, poisons[1], err);
+    if (hn_goes_on(variant, err))
+        hn_outputs_find_written(outputs, poisons, err);
 }
 
 /* The launch that is checked is timed like any other: most variants are so far from the best that
  * this one time is enough. */
 static void verify_once(struct hn_bench *bench, struct hn_variant *variant,
-                        struct hn_outputs *outputs, struct hn_sample *first,
-                        struct hn_record *record, struct hn_error *err)
+                        struct hn_outputs *outputs, struct hn_sample *first, struct hn_error *err)
 {
     struct hn_work work = hn_bench_work(bench, variant);
     work.prepare = prepare_verification;
-    hn_sampler_take(&bench->sampler, &work, 1, 1, 1, first, err);
+    hn_sampler_take(&work, 1, 1, first, err);
     if (!hn_failed(err) && outputs == &bench->own_outputs)
-        capture_own(variant, outputs, record, err);
-    if (hn_goes_on(err, record))
-        hn_verify_check(variant, outputs, "", record, err);
+        capture_own(variant, outputs, err);
+    hn_verify_check(variant, outputs, "", err);
 }
 
 /* What an unchecked variant has damaged is repaired and not held against this one. */
 static void verify(struct hn_bench *bench, struct hn_variant *variant, struct hn_outputs *outputs,
-                   struct hn_sample *first, struct hn_record *record, struct hn_error *err)
+                   struct hn_sample *first, struct hn_error *err)
 {
     static const enum hn_verification kinds[] = {
         [HN_REFERENCE_NONE] = HN_UNVERIFIED,
@@ -333,31 +331,32 @@ static void verify(struct hn_bench *bench, struct hn_variant *variant, struct hn
         [HN_REFERENCE_TEMPLATE] = HN_VERIFIED,
         [HN_REFERENCE_FILES] = HN_VERIFIED,
     };
-    if (!hn_goes_on(err, record))
+    struct hn_record *record = variant->record;
+    if (!hn_goes_on(variant, err))
         return;
-    verify_once(bench, variant, outputs, first, record, err);
+    verify_once(bench, variant, outputs, first, err);
     if (!hn_failed(err) && record->outcome != HN_OUTCOME_OK && bench->unchecked) {
         free(record->message);
         record->message = NULL;
         record->outcome = HN_OUTCOME_OK;
         hn_bench_repair_references(bench, err);
         if (!hn_failed(err))
-            verify_once(bench, variant, outputs, first, record, err);
+            verify_once(bench, variant, outputs, first, err);
     }
     bench->unchecked = false;
     record->verdict.kind = kinds[bench->plan->reference.kind];
-    record->verdict.seeds += hn_goes_on(err, record);
+    record->verdict.seeds += hn_goes_on(variant, err);
 }
 
 static void note_metric_arguments(const struct hn_plan *plan, const struct hn_variant *variant,
-                                  struct hn_record *record, struct hn_error *err)
+                                  struct hn_error *err)
 {
     const double *mean = variant->metric_values;
     for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
         if (plan->arguments[i].role != HN_ROLE_METRIC)
             continue;
         struct hn_value value = hn_real(*mean++);
-        hn_bindings_set(&record->metrics, plan->arguments[i].name, &value, err);
+        hn_bindings_set(&variant->record->metrics, plan->arguments[i].name, &value, err);
     }
 }
 
@@ -366,15 +365,14 @@ struct judge {
     struct hn_bench *bench;
     struct hn_variant *variant;
     struct hn_outputs *outputs;
-    struct hn_record *record;
     const char *observe;
 };
 
 static void compare_sample(void *pointer, bool *right, struct hn_error *err)
 {
     const struct judge *judge = pointer;
-    hn_verify_check(judge->variant, judge->outputs, "in a timed launch: ", judge->record, err);
-    *right = judge->record->outcome == HN_OUTCOME_OK;
+    hn_verify_check(judge->variant, judge->outputs, "in a timed launch: ", err);
+    *right = judge->variant->record->outcome == HN_OUTCOME_OK;
 }
 
 static void show_samples(void *pointer, const struct hn_sample *samples, size_t count)
@@ -392,46 +390,45 @@ static void show_samples(void *pointer, const struct hn_sample *samples, size_t 
 
 static void measure(struct hn_bench *bench, struct hn_variant *variant, struct hn_outputs *outputs,
                     const struct hn_bench_request *request, struct hn_sample first,
-                    struct hn_record *record, struct hn_error *err)
+                    struct hn_error *err)
 {
-    struct judge judge = {bench, variant, outputs, record, request->observe};
+    struct judge judge = {bench, variant, outputs, request->observe};
+    struct hn_record *record = variant->record;
     struct hn_measured measured;
-    if (!hn_goes_on(err, record))
+    if (!hn_goes_on(variant, err))
         return;
     double started_ms = hn_now_ms();
     struct hn_work work = hn_bench_work(bench, variant);
     work.compare = compare_sample;
     work.taken = request->observe[0] == '\0' ? NULL : show_samples;
     work.judge = &judge;
-    hn_measure(&bench->sampler, &work, request, first, &record->timing, &measured, err);
+    hn_measure(&work, request, first, &record->timing, &measured, err);
     /* What can not win need not be compared again: that would cost as much as the samples. */
     bench->unchecked = measured.stop == HN_STOP_SLOWER && measured.launched;
-    if (hn_goes_on(err, record) && measured.suspect)
-        hn_bench_try(bench, variant, HN_SUSPICION_CHECKED, false, false, NULL, record, err);
-    if (hn_goes_on(err, record) && measured.stop == HN_STOP_SLOWER)
+    if (hn_goes_on(variant, err) && measured.suspect)
+        hn_bench_try(bench, variant, HN_SUSPICION_CHECKED, false, false, NULL, err);
+    if (hn_goes_on(variant, err) && measured.stop == HN_STOP_SLOWER)
         hn_record_fail(
             record, HN_OUTCOME_SLOWER,
             "stopped after %zu sample%s: not under %.4g us, and %.4g us is there to beat",
             record->timing.sample_count, record->timing.sample_count == 1 ? "" : "s",
             record->timing.low_us, request->censor_us);
     if (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER)
-        note_metric_arguments(bench->plan, variant, record, err);
+        note_metric_arguments(bench->plan, variant, err);
     record->costs.measure_ms += hn_now_ms() - started_ms;
 }
 
 /* A race between threads may show in one launch of many. */
 static void repeat(struct hn_bench *bench, struct hn_variant *variant, struct hn_outputs *outputs,
-                   double budget_ms, struct hn_record *record, struct hn_error *err)
+                   double budget_ms, struct hn_error *err)
 {
-    double started_ms = hn_now_ms();
-    for (int i = 1;
-         i <= HN_MOST_REPEATS && hn_goes_on(err, record) && hn_now_ms() - started_ms < budget_ms;
+    double until_ms = hn_now_ms() + budget_ms;
+    for (int i = 1; i <= HN_MOST_REPEATS && hn_goes_on(variant, err) && hn_now_ms() < until_ms;
          i++) {
         char when[64];
         snprintf(when, sizeof when, "in launch %d of those that repeat it: ", i);
-        hn_verify_launch(variant, hn_random_next(&bench->arena.secret), record, err);
-        if (hn_goes_on(err, record))
-            hn_verify_check(variant, outputs, when, record, err);
+        hn_verify_launch(variant, hn_random_next(&bench->arena.secret), err);
+        hn_verify_check(variant, outputs, when, err);
     }
 }
 
@@ -458,22 +455,22 @@ enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *
     double started_ms = hn_now_ms();
     hn_bench_prepare(bench, &record->point, image, &variant, record, err);
     if (request->trial != HN_SUSPICION_NONE) {
-        hn_bench_decide(bench, &variant, request->trial, record, err);
+        hn_bench_decide(bench, &variant, request->trial, err);
     } else {
         outputs = hn_bench_find_outputs(bench, &record->point, err);
-        observe(bench, &variant, request->observe, true, record, err);
+        observe(bench, &variant, request->observe, true, err);
         if (needs_verification(bench, outputs, request))
-            verify(bench, &variant, outputs, &first, record, err);
+            verify(bench, &variant, outputs, &first, err);
         if (request->repeat_ms > 0.0)
-            repeat(bench, &variant, outputs, request->repeat_ms, record, err);
+            repeat(bench, &variant, outputs, request->repeat_ms, err);
         record->costs.verify_ms += hn_now_ms() - started_ms;
         if (request->measure)
-            measure(bench, &variant, outputs, request, first, record, err);
-        observe(bench, &variant, request->observe, false, record, err);
+            measure(bench, &variant, outputs, request, first, err);
+        observe(bench, &variant, request->observe, false, err);
         if (request->measure && record->timing.sample_count > 0)
             hn_bench_note(bench, request->observe, record, err);
     }
-    hn_bench_settle(bench, &variant, record, err);
+    hn_bench_settle(bench, &variant, err);
     hn_variant_finish(&variant);
     if (!bench->context.dead)
         hn_bench_repair_references(bench, err);
@@ -491,5 +488,93 @@ enum hn_status hn_bench_reseed(struct hn_bench *bench, uint64_t seed, struct hn_
     for (size_t i = 0; i < bench->reference_count; i++)
         bench->references[i]->outputs.damaged = true;
     hn_bench_repair_references(bench, err);
+    return err->status;
+}
+
+/* Warming up. */
+
+/* Clocks need some tenths of a second of work to settle; groups of samples whose medians agree say
+ * that they have. Where all samples of these groups ran at the maximal SM clock there is nothing
+ * left for it to rise to, and agreement says that of the memory's: then a quarter of the time will
+ * do, as it does where the device was at work a moment ago. */
+enum { GROUP = 8, AGREEING = 3, MEASUREMENTS = 3 };
+static const double MIN_WARM_MS = 200.0;
+static const double MIN_SETTLED_MS = 50.0;
+static const double MAX_WARM_MS = 1000.0;
+static const double AGREEMENT = 0.01;
+static const double MAXIMUM_SHARE = 0.98;
+
+/* slowest_mhz: the lowest clock of the group, 0 when not known. */
+static double take_group(const struct hn_work *work, double *slowest_mhz, struct hn_error *err)
+{
+    struct hn_sample samples[GROUP] = {{0}};
+    double times[GROUP];
+    hn_sampler_take(work, GROUP, 0, samples, err);
+    *slowest_mhz = samples[0].clock_mhz;
+    for (size_t i = 0; i < GROUP; i++) {
+        times[i] = samples[i].time_us;
+        *slowest_mhz = fmin(*slowest_mhz, samples[i].clock_mhz);
+    }
+    return hn_median(times, GROUP);
+}
+
+static void warm(struct hn_work *work, bool was_busy, struct hn_error *err)
+{
+    double last_us = 0.0;
+    double started_ms = hn_now_ms();
+    hn_sampler_choose_batch(work, &last_us, err);
+    double clock_khz = (double)work->sampler->arena->context->device->clock_khz;
+    int at_maximum = 0;
+    for (int agreeing = 0; !hn_failed(err);) {
+        double elapsed_ms = hn_now_ms() - started_ms;
+        double least_ms = was_busy || at_maximum >= AGREEING ? MIN_SETTLED_MS : MIN_WARM_MS;
+        if (elapsed_ms >= MAX_WARM_MS || (elapsed_ms >= least_ms && agreeing >= AGREEING))
+            break;
+        double slowest_mhz = 0.0;
+        double median_us = take_group(work, &slowest_mhz, err);
+        bool fast = slowest_mhz > 0.0 && slowest_mhz >= MAXIMUM_SHARE * clock_khz / 1e3;
+        agreeing = fabs(median_us - last_us) <= AGREEMENT * last_us ? agreeing + 1 : 0;
+        at_maximum = fast ? at_maximum + 1 : 0;
+        last_us = median_us;
+    }
+}
+
+static void measure_noise(struct hn_work *work, double *noise, struct hn_error *err)
+{
+    const struct hn_bench_request request = {.full = true};
+    double low = INFINITY;
+    double high = 0.0;
+    for (int i = 0; i < MEASUREMENTS && !hn_failed(err); i++) {
+        struct hn_timing timing = {0};
+        struct hn_measured measured;
+        hn_measure(work, &request, (struct hn_sample){0}, &timing, &measured, err);
+        free(timing.samples_us);
+        low = fmin(low, timing.median_us);
+        high = fmax(high, timing.median_us);
+    }
+    if (!hn_failed(err))
+        *noise = low > 0.0 ? (high - low) / low : 0.0;
+}
+
+enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings *point,
+                                const struct hn_image *image, bool was_busy, double *noise,
+                                struct hn_error *err)
+{
+    struct hn_variant variant;
+    struct hn_record record;
+    hn_error_init(err);
+    hn_record_init(&record);
+    hn_bench_prepare(bench, point, image, &variant, &record, err);
+    if (hn_goes_on(&variant, err)) {
+        struct hn_work work = hn_bench_work(bench, &variant);
+        warm(&work, was_busy, err);
+        if (noise != NULL)
+            measure_noise(&work, noise, err);
+    } else if (!hn_failed(err)) {
+        hn_fail(err, HN_ERUN, "can not warm up: %s: %s", hn_outcome_name(record.outcome),
+                record.message == NULL ? "no message" : record.message);
+    }
+    hn_variant_finish(&variant);
+    hn_record_finish(&record);
     return err->status;
 }

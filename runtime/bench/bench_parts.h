@@ -38,7 +38,7 @@ struct hn_bench {
     void *observing[HN_MOST_OBSERVERS]; /* what each observer keeps; NULL: it was not asked for */
 };
 
-/* Makes the variant of a point ready. Limits that it exceeds are its outcome in record. */
+/* Makes the variant of a point ready, whose record it is. Limits that it exceeds are its outcome there. */
 void hn_bench_prepare(struct hn_bench *bench, const struct hn_bindings *point, const struct hn_image *image,
                       struct hn_variant *variant, struct hn_record *record, struct hn_error *err);
 
@@ -49,11 +49,10 @@ void hn_bench_prepare_reference(struct hn_bench *bench, const struct hn_bindings
 /* Makes of a failure what is the variant's doing: a context that died after it was launched is its device fault, a
  * launch that the driver refused its launch error. Then err has not failed any more. Everything else stays what it
  * is. */
-void hn_bench_settle(struct hn_bench *bench, const struct hn_variant *variant, struct hn_record *record,
-                     struct hn_error *err);
+void hn_bench_settle(struct hn_bench *bench, const struct hn_variant *variant, struct hn_error *err);
 
 /* What is timed of a variant. */
-struct hn_work hn_bench_work(const struct hn_bench *bench, struct hn_variant *variant);
+struct hn_work hn_bench_work(struct hn_bench *bench, struct hn_variant *variant);
 
 /* Lets those who observe unasked note what they saw of a record that was just timed. */
 void hn_bench_note(struct hn_bench *bench, const char *observe, struct hn_record *record, struct hn_error *err);
@@ -68,15 +67,14 @@ void hn_bench_read_reference(struct hn_bench *bench, struct hn_error *err);
 void hn_bench_repair_references(struct hn_bench *bench, struct hn_error *err);
 void hn_bench_drop_references(struct hn_bench *bench);
 
-/* Holds a trial of a verified variant (trial.h); what it says goes to record->suspicion. Of kind AGAIN more and more
+/* Holds a trial of a verified variant (trial.h); what it says is its record's suspicion. Of kind AGAIN more and more
  * launches on the same inputs come in between where `memory` says so, and of pipelines. Decides: beside a control,
  * all rounds; else it ends once nothing is left to be seen. 48 rounds, of long launches fewer, but 11. Short cold
  * launches are taken in batches, deployed ones as warm. Inputs have to be filled again then (hn_arena_fill); those
  * that come from files stay as they are. trial may be NULL. */
 void hn_bench_try(struct hn_bench *bench, struct hn_variant *variant, enum hn_suspicion kind, bool memory, bool decides,
-                  struct hn_trial *trial, struct hn_record *record, struct hn_error *err);
+                  struct hn_trial *trial, struct hn_error *err);
 /* The trial that decides: who is guilty has computed a wrong result. Inputs are filled again. */
-void hn_bench_decide(struct hn_bench *bench, struct hn_variant *variant, enum hn_suspicion kind,
-                     struct hn_record *record, struct hn_error *err);
+void hn_bench_decide(struct hn_bench *bench, struct hn_variant *variant, enum hn_suspicion kind, struct hn_error *err);
 
 #endif

@@ -27,13 +27,18 @@ enum { ENOUGH_TO_SUSPECT = 3 };
  * leave out one of them. */
 enum { COMPARED_OF_UNSTABLE = 4 };
 
+static bool has_full_clock(const struct hn_sample *sample, double max_clock_mhz)
+{
+    return sample->clock_mhz == 0.0 || sample->clock_mhz >= CLOCK_SHARE * max_clock_mhz;
+}
+
 size_t hn_measure_keep(const struct hn_sample *samples, size_t count, double max_clock_mhz,
                        double *kept, bool *trusted)
 {
     size_t kept_count = 0;
     *trusted = true;
     for (size_t i = 0; i < count; i++)
-        if (samples[i].clock_mhz == 0.0 || samples[i].clock_mhz >= CLOCK_SHARE * max_clock_mhz)
+        if (has_full_clock(&samples[i], max_clock_mhz))
             kept[kept_count++] = samples[i].time_us;
     if (count < ENOUGH_TO_JUDGE_DROPS || 2 * kept_count >= count)
         return kept_count;
@@ -43,13 +48,13 @@ size_t hn_measure_keep(const struct hn_sample *samples, size_t count, double max
     return count;
 }
 
-static double device_clock_mhz(const struct hn_sampler *sampler)
-{
-    return (double)sampler->arena->context->device->clock_khz / 1e3;
-}
-
 /* The state of one measurement. */
 struct measurement {
+    const struct hn_work *work;
+    struct hn_stopping_rule rule;
+    struct hn_measured *measured;
+    double max_clock_mhz;
+    double started_ms;
     struct hn_sample taken[MAX_TAKEN];
     double kept[MAX_TAKEN]; /* sorted by the interval */
     size_t taken_count;
@@ -78,37 +83,37 @@ static double median_clock(const struct measurement *m)
 }
 
 /* Of those that were not taken at a low clock; 0 where the host's clock was not read. */
-static double median_host(const struct measurement *m, double max_clock_mhz)
+static double median_host(const struct measurement *m)
 {
     double times_us[MAX_TAKEN];
     size_t count = 0;
     for (size_t i = 0; i < m->taken_count; i++)
-        if (m->taken[i].clock_mhz == 0.0 || m->taken[i].clock_mhz >= CLOCK_SHARE * max_clock_mhz)
+        if (has_full_clock(&m->taken[i], m->max_clock_mhz))
             times_us[count++] = m->taken[i].host_us;
     return hn_median(times_us, count);
 }
 
-static enum hn_stop judge(struct measurement *m, const struct hn_stopping_rule *asked,
-                          double max_clock_mhz, double started_ms)
+static void judge(struct measurement *m)
 {
-    struct hn_stopping_rule own = *asked;
-    const struct hn_stopping_rule *rule = &own;
-    own.censor_us = hn_measure_fair_censor(asked->censor_us, m->censor_clock_mhz, median_clock(m));
-    m->kept_count = hn_measure_keep(m->taken, m->taken_count, max_clock_mhz, m->kept, &m->trusted);
+    struct hn_stopping_rule rule = m->rule;
+    rule.censor_us = hn_measure_fair_censor(rule.censor_us, m->censor_clock_mhz, median_clock(m));
+    m->measured->stop = HN_STOP_NOT;
+    m->kept_count =
+        hn_measure_keep(m->taken, m->taken_count, m->max_clock_mhz, m->kept, &m->trusted);
     if (m->kept_count == 0)
-        return HN_STOP_NOT;
+        return;
     m->interval = hn_interval_of(m->kept, m->kept_count);
-    enum hn_stop stop =
-        hn_stopping_decide(rule, &m->interval, m->kept_count, hn_now_ms() - started_ms);
-    if (stop == HN_STOP_NOT && m->taken_count == MAX_TAKEN)
-        return HN_STOP_BOUND;
-    return stop;
+    m->measured->stop =
+        hn_stopping_decide(&rule, &m->interval, m->kept_count, hn_now_ms() - m->started_ms);
+    if (m->measured->stop == HN_STOP_NOT && m->taken_count == MAX_TAKEN)
+        m->measured->stop = HN_STOP_BOUND;
 }
 
-/* While an early stop may still come cheap, two at a time, or one. */
-static size_t chunk_size(const struct measurement *m, const struct hn_stopping_rule *rule,
-                         double sample_us)
+/* While an early stop may still come cheap, two at a time, or one. A part of it is drawn, so that
+ * no variant can tell which launches may be compared, which are the last of a group. */
+static size_t draw_chunk(const struct measurement *m, double sample_us)
 {
+    const struct hn_stopping_rule *rule = &m->rule;
     size_t chunk = m->taken_count / 2 + 1;
     bool may_stop = !rule->full && rule->censor_us > 0.0;
     if (m->taken_count < rule->min_samples)
@@ -120,143 +125,124 @@ static size_t chunk_size(const struct measurement *m, const struct hn_stopping_r
         chunk = MAX_CHUNK;
     if (chunk > MAX_TAKEN - m->taken_count)
         chunk = MAX_TAKEN - m->taken_count;
-    return chunk;
+    if (chunk <= 2)
+        return chunk;
+    return chunk - hn_random_below(&m->work->sampler->arena->secret, chunk / 2 + 1);
 }
 
-static bool is_unstable(const struct measurement *m, enum hn_stop stop)
+static bool is_unstable(const struct measurement *m)
 {
-    return !m->trusted || stop == HN_STOP_BOUND;
+    return !m->trusted || m->measured->stop == HN_STOP_BOUND;
 }
 
-static void fill_timing(const struct measurement *m, const struct hn_stopping_rule *rule,
-                        size_t batch, enum hn_stop stop, double max_clock_mhz,
-                        struct hn_timing *timing)
+static void fill_timing(const struct measurement *m, struct hn_timing *timing)
 {
-    struct hn_interval interval = hn_interval_widen(m->interval, rule->resolution_us);
+    struct hn_interval interval = hn_interval_widen(m->interval, m->rule.resolution_us);
     bool trusted = true;
     double *samples_us = hn_need(m->taken_count, sizeof *samples_us);
     free(timing->samples_us);
     *timing = (struct hn_timing){
-        .median_us = stop == HN_STOP_SLOWER ? interval.low : interval.median,
+        .median_us = m->measured->stop == HN_STOP_SLOWER ? interval.low : interval.median,
         .low_us = interval.low,
         .high_us = interval.high,
-        .resolution_us = rule->resolution_us,
-        .batch = (int)batch,
+        .resolution_us = m->rule.resolution_us,
+        .batch = (int)m->work->batch,
         .dropped = (int)(m->taken_count - m->kept_count),
         .clock_mhz = median_clock(m),
-        .host_us = median_host(m, max_clock_mhz),
-        .unstable = is_unstable(m, stop),
+        .host_us = median_host(m),
+        .unstable = is_unstable(m),
         .samples_us = samples_us,
     };
     /* Again, in the order in which they were taken: the interval has sorted m->kept. */
     timing->sample_count =
-        hn_measure_keep(m->taken, m->taken_count, max_clock_mhz, samples_us, &trusted);
+        hn_measure_keep(m->taken, m->taken_count, m->max_clock_mhz, samples_us, &trusted);
 }
 
 /* Whether the launch that gave the estimate counts as a sample: where another one would cost more
  * than it is worth, and where it is slow enough to decide. */
-static bool keeps_estimate(const struct hn_stopping_rule *rule, size_t batch, double estimate_us)
+static bool keeps_estimate(const struct measurement *m, double estimate_us)
 {
     const struct hn_interval first = {estimate_us, estimate_us, estimate_us};
-    return batch == 1 && (estimate_us >= (rule->clean ? LONG_US / 10 : LONG_US) ||
-                          hn_stopping_decide(rule, &first, 1, 0.0) == HN_STOP_SLOWER);
-}
-
-/* So that no variant can tell which launches may be compared, which are the last of a group. */
-static size_t draw_chunk(struct hn_sampler *sampler, size_t chunk)
-{
-    if (chunk <= 2)
-        return chunk;
-    return chunk - hn_random_below(&sampler->arena->secret, chunk / 2 + 1);
+    return m->work->batch == 1 && (estimate_us >= (m->rule.clean ? LONG_US / 10 : LONG_US) ||
+                                   hn_stopping_decide(&m->rule, &first, 1, 0.0) == HN_STOP_SLOWER);
 }
 
 /* A comparison takes about as long as a short launch. While an early stop may still come, that
  * would be spent on what can not win. */
-static bool draw_comparison(struct hn_sampler *sampler, const struct hn_work *work,
-                            const struct measurement *m, const struct hn_stopping_rule *rule)
+static bool draw_comparison(const struct measurement *m)
 {
-    return work->compare != NULL && m->taken_count >= rule->min_samples &&
-           hn_random_below(&sampler->arena->secret, COMPARED_ONE_IN) == 0;
+    return m->work->compare != NULL && m->taken_count >= m->rule.min_samples &&
+           hn_random_below(&m->work->sampler->arena->secret, COMPARED_ONE_IN) == 0;
 }
 
 /* How many of a group's last samples are prepared to be compared: all where that costs little. */
-static size_t count_prepared(const struct hn_work *work, size_t batch, size_t chunk,
-                             double sample_us, bool compared)
+static size_t count_prepared(const struct hn_work *work, size_t chunk, double sample_us,
+                             bool compared)
 {
     if (work->compare == NULL)
         return 0;
-    if (hn_poison_is_cheap(work, batch, sample_us))
-        return chunk;
-    return compared || sample_us >= LONG_US;
+    return hn_poison_is_cheap(work, sample_us) ? chunk : compared || sample_us >= LONG_US;
 }
 
-static void take_group(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
-                       size_t count, size_t prepared, struct measurement *m, struct hn_error *err)
+static void take_group(struct measurement *m, size_t count, size_t prepared, struct hn_error *err)
 {
     struct hn_sample *samples = &m->taken[m->taken_count];
-    hn_sampler_take(sampler, work, batch, count, prepared, samples, err);
+    hn_sampler_take(m->work, count, prepared, samples, err);
     if (hn_failed(err))
         return;
     m->taken_count += count;
-    if (work->taken != NULL)
-        work->taken(work->judge, samples, count);
+    if (m->work->taken != NULL)
+        m->work->taken(m->work->judge, samples, count);
+    judge(m);
 }
 
-static void compare(const struct hn_work *work, struct hn_measured *measured, struct hn_error *err)
+static void compare(const struct measurement *m, struct hn_error *err)
 {
     bool right = true;
-    work->compare(work->judge, &right, err);
-    measured->wrong = !right;
+    m->work->compare(m->work->judge, &right, err);
+    m->measured->wrong = !right;
 }
 
-/* One more sample, which is compared, and counts. */
-static void take_last(struct hn_sampler *sampler, const struct hn_work *work,
-                      const struct hn_stopping_rule *rule, size_t batch, struct measurement *m,
-                      struct hn_measured *measured, struct hn_error *err)
+/* One more sample, which is compared, and counts; it ends nothing. */
+static void take_last(struct measurement *m, struct hn_error *err)
 {
-    if (m->taken_count == MAX_TAKEN)
-        m->taken_count--;
-    take_group(sampler, work, batch, 1, 1, m, err);
-    if (hn_failed(err))
-        return;
-    judge(m, rule, device_clock_mhz(sampler), hn_now_ms());
-    compare(work, measured, err);
+    enum hn_stop stop = m->measured->stop;
+    m->started_ms = hn_now_ms();
+    m->taken_count -= m->taken_count == MAX_TAKEN;
+    take_group(m, 1, 1, err);
+    m->measured->stop = stop;
+    if (!hn_failed(err))
+        compare(m, err);
 }
 
 /* What is stopped as slower is not compared: it can not win. */
-static void sample_until(struct hn_sampler *sampler, const struct hn_work *work,
-                         const struct hn_stopping_rule *rule, size_t batch, struct hn_sample first,
-                         struct measurement *m, struct hn_measured *measured, struct hn_error *err)
+static void sample_until(struct measurement *m, struct hn_sample first, struct hn_error *err)
 {
-    double started_ms = hn_now_ms();
-    double max_clock_mhz = device_clock_mhz(sampler);
-    double sample_us = first.time_us * (double)batch;
+    struct hn_measured *measured = m->measured;
+    double sample_us = first.time_us * (double)m->work->batch;
     bool compared = false;
     size_t prepared = 0;
-    if (keeps_estimate(rule, batch, first.time_us))
+    if (keeps_estimate(m, first.time_us))
         m->taken[m->taken_count++] = first;
-    measured->stop = judge(m, rule, max_clock_mhz, started_ms);
+    judge(m);
     while (!hn_failed(err) && measured->stop == HN_STOP_NOT && !measured->wrong) {
-        size_t chunk = draw_chunk(sampler, chunk_size(m, rule, sample_us));
-        compared = draw_comparison(sampler, work, m, rule);
-        prepared = count_prepared(work, batch, chunk, sample_us, compared);
-        take_group(sampler, work, batch, chunk, prepared, m, err);
-        if (hn_failed(err))
-            return;
-        measured->stop = judge(m, rule, max_clock_mhz, started_ms);
-        if (compared && measured->stop != HN_STOP_SLOWER)
-            compare(work, measured, err);
+        size_t chunk = draw_chunk(m, sample_us);
+        compared = draw_comparison(m);
+        prepared = count_prepared(m->work, chunk, sample_us, compared);
+        take_group(m, chunk, prepared, err);
+        if (!hn_failed(err) && compared && measured->stop != HN_STOP_SLOWER)
+            compare(m, err);
     }
-    if (hn_failed(err) || work->compare == NULL || measured->wrong ||
+    if (hn_failed(err) || m->work->compare == NULL || measured->wrong ||
         measured->stop == HN_STOP_SLOWER)
         return;
-    size_t more = is_unstable(m, measured->stop) ? COMPARED_OF_UNSTABLE : !compared;
+    size_t more = is_unstable(m) ? COMPARED_OF_UNSTABLE : !compared;
     if (more == 1 && prepared > 0) {
-        compare(work, measured, err);
+        compare(m, err);
         return;
     }
     for (; more > 0 && !hn_failed(err) && !measured->wrong; more--)
-        take_last(sampler, work, rule, batch, m, measured, err);
+        take_last(m, err);
 }
 
 bool hn_measure_is_suspicious(double compared_us, double *others_us, size_t others, double slack_us)
@@ -268,9 +254,9 @@ bool hn_measure_is_suspicious(double compared_us, double *others_us, size_t othe
 /* A warm launch may be slower only because poison took its place in the cache: there it is the race
  * that finds this out. A pipeline's may be because pages of managed memory went another way: there
  * it is the audit. */
-static bool is_suspect(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
-                       const struct measurement *m)
+static bool is_suspect(const struct measurement *m)
 {
+    const struct hn_work *work = m->work;
     double others_us[MAX_TAKEN];
     double least_us = INFINITY;
     size_t others = 0;
@@ -279,48 +265,52 @@ static bool is_suspect(struct hn_sampler *sampler, const struct hn_work *work, s
             least_us = fmin(least_us, m->taken[i].time_us);
         else
             others_us[others++] = m->taken[i].time_us;
-    return work->compare != NULL && !work->issued && sampler->regime == HN_COLD &&
-           hn_measure_is_suspicious(least_us, others_us, others,
-                                    hn_sampler_slack_us(sampler, batch));
+    return work->compare != NULL && !work->issued && work->sampler->regime == HN_COLD &&
+           hn_measure_is_suspicious(least_us, others_us, others, hn_sampler_slack_us(work));
 }
 
 /* In a stream the host's pace is in the time, which changes by about as much from one tenth of a
  * second to the next: more samples tell no more. */
-static void mind_host(struct hn_stopping_rule *rule, const struct hn_sampler *sampler,
-                      const struct hn_bench_request *request)
+static struct hn_stopping_rule rule_for(const struct hn_work *work,
+                                        const struct hn_bench_request *request,
+                                        const struct hn_sample *first)
 {
-    if (sampler->regime != HN_STREAM)
-        return;
-    rule->target = request->target > 0.0 ? request->target : STREAM_TARGET;
-    rule->budget_ms = STREAM_BUDGET_MS;
-}
-
-void hn_measure(struct hn_sampler *sampler, const struct hn_work *work,
-                const struct hn_bench_request *request, struct hn_sample first,
-                struct hn_timing *timing, struct hn_measured *measured, struct hn_error *err)
-{
-    size_t batch = 1;
-    double first_us = first.time_us;
-    *measured = (struct hn_measured){.stop = HN_STOP_NOT, .launched = true};
-    hn_sampler_choose_batch(sampler, work, &batch, &first.time_us, err);
-    if (hn_failed(err))
-        return;
-    struct hn_stopping_rule rule = hn_stopping_rule_for(first.time_us, request->target,
-                                                        sampler->resolution_us / (double)batch);
-    mind_host(&rule, sampler, request);
-    rule.clean = first.clean;
+    double resolution_us = work->sampler->resolution_us / (double)work->batch;
+    struct hn_stopping_rule rule =
+        hn_stopping_rule_for(first->time_us, request->target, resolution_us);
+    if (work->sampler->regime == HN_STREAM) {
+        rule.target = request->target > 0.0 ? request->target : STREAM_TARGET;
+        rule.budget_ms = STREAM_BUDGET_MS;
+    }
+    rule.clean = first->clean;
     rule.full = request->full;
     rule.censor_us = request->censor_us;
+    return rule;
+}
 
+void hn_measure(struct hn_work *work, const struct hn_bench_request *request,
+                struct hn_sample first, struct hn_timing *timing, struct hn_measured *measured,
+                struct hn_error *err)
+{
+    double first_us = first.time_us;
+    *measured = (struct hn_measured){.stop = HN_STOP_NOT, .launched = true};
+    hn_sampler_choose_batch(work, &first.time_us, err);
+    if (hn_failed(err))
+        return;
     struct measurement *m = hn_need(1, sizeof *m);
+    m->work = work;
+    m->rule = rule_for(work, request, &first);
+    m->measured = measured;
+    m->max_clock_mhz = (double)work->sampler->arena->context->device->clock_khz / 1e3;
+    m->started_ms = hn_now_ms();
     m->censor_clock_mhz = request->censor_clock_mhz;
-    sample_until(sampler, work, &rule, batch, first, m, measured, err);
+    sample_until(m, first, err);
     measured->launched =
-        m->taken_count > 1 || first.time_us != first_us || !keeps_estimate(&rule, batch, first_us);
+        m->taken_count > 1 || first.time_us != first_us || !keeps_estimate(m, first_us);
     if (!hn_failed(err) && !measured->wrong && measured->stop != HN_STOP_SLOWER)
-        measured->suspect = is_suspect(sampler, work, batch, m);
+        measured->suspect = is_suspect(m);
     if (!hn_failed(err))
-        fill_timing(m, &rule, batch, measured->stop, device_clock_mhz(sampler), timing);
+        fill_timing(m, timing);
     free(m);
 }
 

@@ -45,11 +45,14 @@ bool hn_race_is_decided(const double *const *times, size_t count, size_t rounds,
 enum hn_outputs_before { HN_OUTPUTS_POISONED, HN_OUTPUTS_REWRITTEN, HN_OUTPUTS_LEFT };
 
 struct hn_sample;
+struct hn_sampler;
 
 /* What is timed. A sample is: prepare; flush the L2 cache (cold); spin; event; `batch` launches; event. Where
  * launching is in the time, the device waits for the host after the spin, and some launches come before the first
  * event. */
 struct hn_work {
+    struct hn_sampler *sampler;
+    size_t batch; /* launches of a sample, at least 1: hn_sampler_choose_batch */
     void *subject;
     /* Before each sample, outside of its time: the outputs of so many sets are made what `before` says. */
     void (*prepare)(void *subject, size_t sets, enum hn_outputs_before before, struct hn_error *err);
@@ -97,36 +100,33 @@ struct hn_sample {
     bool compared; /* outputs were poisoned before it, as before every sample that is compared */
 };
 
-void hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena, enum hn_regime regime,
-                               struct hn_error *err);
+void hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena, enum hn_regime regime, struct hn_error *err);
 void hn_sampler_finish(struct hn_sampler *sampler);
 /* The smallest difference between these times, which it sorts; 0.5 us where there is none. */
 double hn_sampler_step(double *times_us, size_t count);
 
 /* By how much samples of the same launches may differ, in microseconds of one launch, systematically: by the timer's
  * resolution, and by what was queued before a sample, which moves it by up to 1.1 us on an H200. */
-double hn_sampler_slack_us(const struct hn_sampler *sampler, size_t batch);
+double hn_sampler_slack_us(const struct hn_work *work);
 
 /* What comes before the launches of a sample but for the spin: so many sets of the arguments are made ready, and in
  * the cold regime the L2 cache is flushed. */
-void hn_sampler_prepare(struct hn_sampler *sampler, const struct hn_work *work, size_t sets,
-                                  enum hn_outputs_before before, struct hn_error *err);
+void hn_sampler_prepare(const struct hn_work *work, size_t sets, enum hn_outputs_before before, struct hn_error *err);
 /* `count` samples, at most HN_MAX_STAMPS, queued together; waits for them once. So many of the last of them are
  * prepared so that they can be compared. */
-void hn_sampler_take(struct hn_sampler *sampler, const struct hn_work *work, size_t batch, size_t count,
-                               size_t compared, struct hn_sample *samples, struct hn_error *err);
+void hn_sampler_take(const struct hn_work *work, size_t count, size_t compared, struct hn_sample *samples,
+                     struct hn_error *err);
 /* Queues launches as the regime has them, one behind the other, cold ones over so many sets of the arguments in
  * turn. */
-void hn_sampler_queue(struct hn_sampler *sampler, const struct hn_work *work, size_t sets, size_t count,
-                                struct hn_error *err);
+void hn_sampler_queue(const struct hn_work *work, size_t sets, size_t count, struct hn_error *err);
 /* Whether poison costs so little, beside samples of so many microseconds, that it may as well come before all of them:
  * then none is told from another. */
-bool hn_poison_is_cheap(const struct hn_work *work, size_t batch, double sample_us);
+bool hn_poison_is_cheap(const struct hn_work *work, double sample_us);
 
 /* How many launches a sample takes so that it is long against the timer's resolution: 1 from 20 us on, and wherever
- * launches can not follow one another. estimate_us: of one launch; 0: not known, the call measures it. */
-void hn_sampler_choose_batch(struct hn_sampler *sampler, const struct hn_work *work, size_t *batch,
-                                       double *estimate_us, struct hn_error *err);
+ * launches can not follow one another. Goes to work->batch. estimate_us: of one launch; 0: not known, the call measures
+ * it. */
+void hn_sampler_choose_batch(struct hn_work *work, double *estimate_us, struct hn_error *err);
 
 /* How a measurement ended. */
 struct hn_measured {
@@ -140,9 +140,8 @@ struct hn_measured {
  * time 0 for none. timing->samples_us is allocated. For what is slower, the median is the lower end of the interval.
  * Where the work is compared, the last sample is, and others at random, over outputs that were poisoned just before.
  * What is slower is not compared. */
-void hn_measure(struct hn_sampler *sampler, const struct hn_work *work,
-                          const struct hn_bench_request *request, struct hn_sample first, struct hn_timing *timing,
-                          struct hn_measured *measured, struct hn_error *err);
+void hn_measure(struct hn_work *work, const struct hn_bench_request *request, struct hn_sample first,
+                struct hn_timing *timing, struct hn_measured *measured, struct hn_error *err);
 
 /* A variant that finds out, by whatever means, which launches are compared, and does its work only in those, is
  * slower in them. The least of several times is hardly above the median of others by chance: where it is by more

@@ -22,8 +22,8 @@ struct hn_observer {
     void *(*open)(struct hn_bench *bench);
     /* Samples of a measurement, each time some were taken: never between samples that were queued together. */
     void (*taken)(void *own, const struct hn_sample *samples, size_t count);
-    /* Launches the variant itself. asked: the amount. What the variant does wrong is its outcome in record. Sticky. */
-    void (*run)(void *own, struct hn_variant *variant, double asked, struct hn_record *record, struct hn_error *err);
+    /* Launches the variant itself. asked: the amount. What it saw goes to the variant's record. Sticky. */
+    void (*run)(void *own, struct hn_variant *variant, double asked, struct hn_error *err);
     /* Of a variant whose time was measured, or raced: at the end. Sticky. */
     void (*note)(void *own, struct hn_record *record, struct hn_error *err);
     /* Takes another window into account; NULL: it replaces what was seen before. Sticky. */

@@ -13,7 +13,6 @@ struct runner {
     struct hn_work work;
     struct hn_outputs *outputs;
     struct hn_record *record;
-    size_t batch;
     double *host_us; /* of the rounds that were taken, by the host's clock */
     size_t laps;
     double compared_us; /* the least of the laps that were compared */
@@ -49,17 +48,17 @@ static void line_up(struct hn_bench *bench, const struct hn_bench_candidate *can
         hn_bench_prepare_reference(bench, candidate->point, &runner->variant, record, err);
     else
         hn_bench_prepare(bench, candidate->point, candidate->image, &runner->variant, record, err);
-    if (!hn_goes_on(err, record))
+    if (!hn_goes_on(&runner->variant, err))
         return;
     runner->work = hn_bench_work(bench, &runner->variant);
     runner->compared_us = INFINITY;
     /* Where caches are warm, what is compared must not be told by what poison displaced. */
     runner->work.rewritten = !cold;
     runner->outputs = hn_bench_find_outputs(bench, candidate->point, err);
-    hn_sampler_choose_batch(&bench->sampler, &runner->work, &runner->batch, &estimate_us, err);
-    runner->cheap = cold && hn_poison_is_cheap(&runner->work, runner->batch,
-                                               estimate_us * (double)runner->batch);
-    hn_bench_settle(bench, &runner->variant, record, err);
+    hn_sampler_choose_batch(&runner->work, &estimate_us, err);
+    runner->cheap =
+        cold && hn_poison_is_cheap(&runner->work, estimate_us * (double)runner->work.batch);
+    hn_bench_settle(bench, &runner->variant, err);
 }
 
 /* Outputs are compared in a round that is drawn and after the last: each comparison costs about as
@@ -69,23 +68,22 @@ static void run_lap(struct hn_bench *bench, struct runner *runner, bool compare,
                     struct hn_error *err)
 {
     struct hn_sample sample = {0};
-    struct hn_record *record = runner->record;
-    hn_variant_place(&runner->variant, record, err);
-    if (hn_goes_on(err, record) && compare && runner->outputs == &bench->own_outputs) {
-        hn_verify_launch(&runner->variant, 0, record, err);
-        if (hn_goes_on(err, record))
+    struct hn_variant *variant = &runner->variant;
+    hn_variant_place(variant, err);
+    if (compare && runner->outputs == &bench->own_outputs) {
+        hn_verify_launch(variant, 0, err);
+        if (hn_goes_on(variant, err))
             hn_outputs_capture(&bench->own_outputs, err);
     }
-    if (hn_goes_on(err, record))
-        hn_sampler_take(&bench->sampler, &runner->work, runner->batch, 1, compare || runner->cheap,
-                        &sample, err);
-    if (hn_goes_on(err, record) && compare) {
-        hn_verify_check(&runner->variant, runner->outputs, "in the final race: ", record, err);
+    if (hn_goes_on(variant, err))
+        hn_sampler_take(&runner->work, 1, compare || runner->cheap, &sample, err);
+    if (hn_goes_on(variant, err) && compare) {
+        hn_verify_check(variant, runner->outputs, "in the final race: ", err);
         if (!is_running(runner))
             hn_bench_repair_references(bench, err);
     }
-    hn_bench_settle(bench, &runner->variant, record, err);
-    *sample_us = hn_goes_on(err, record) ? sample.time_us : 0.0;
+    hn_bench_settle(bench, variant, err);
+    *sample_us = hn_goes_on(variant, err) ? sample.time_us : 0.0;
     if (compare)
         runner->compared_us = fmin(runner->compared_us, sample.time_us);
     runner->host_us[runner->laps++] = sample.host_us;
@@ -130,8 +128,8 @@ static bool is_decided(const struct race *race, size_t rounds)
         if (!is_running(&race->runners[c]))
             continue;
         field[running++] = race->samples + c * (size_t)race->rules->max_rounds;
-        resolution_us = fmax(resolution_us,
-                             race->bench->sampler.resolution_us / (double)race->runners[c].batch);
+        resolution_us = fmax(resolution_us, race->bench->sampler.resolution_us /
+                                                (double)race->runners[c].work.batch);
     }
     return hn_race_is_decided(field, running, rounds, resolution_us);
 }
@@ -177,7 +175,7 @@ static void suspect(struct race *race, size_t c, size_t rounds)
         if (r != race->compared_round)
             others_us[others++] = race->samples[c * (size_t)race->rules->max_rounds + r];
     if (hn_measure_is_suspicious(runner->compared_us, others_us, others,
-                                 hn_sampler_slack_us(&race->bench->sampler, runner->batch)))
+                                 hn_sampler_slack_us(&runner->work)))
         runner->record->suspicion = HN_SUSPICION_CHECKED;
 }
 

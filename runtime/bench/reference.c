@@ -125,23 +125,10 @@ void hn_bench_prepare_reference(struct hn_bench *bench, const struct hn_bindings
                                 struct hn_variant *variant, struct hn_record *record,
                                 struct hn_error *err)
 {
-    *variant = (struct hn_variant){0};
+    *variant = (struct hn_variant){.record = record};
     struct hn_reference_run *reference = hn_failed(err) ? NULL : find_of_point(bench, point, err);
     if (reference != NULL)
         prepare(bench, reference, variant, record, err);
-}
-
-/* What is not compared of outputs that are written in part; nothing at all is no reference. */
-static void find_written(const struct hn_variant *variant, struct hn_outputs *outputs,
-                         struct hn_record *record, struct hn_error *err)
-{
-    static const uint64_t poisons[2] = {ORDINARY_POISON, NAN_POISON};
-    size_t empty = SIZE_MAX;
-    hn_outputs_find_written(outputs, poisons, &empty, err);
-    if (!hn_failed(err) && empty != SIZE_MAX)
-        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
-                       "it writes no element of '%s': nothing would be compared",
-                       variant->arena->plan->arguments[empty].name);
 }
 
 /* In its second run over another poison; what a person can do about it follows. */
@@ -160,23 +147,30 @@ static void explain_difference(const struct hn_outputs *outputs, struct hn_recor
     record->message = message;
 }
 
-/* thorough: a second launch over another poison shows elements that it leaves unwritten. */
+/* thorough: a second launch over another poison shows elements that it leaves unwritten. What is
+ * not compared of outputs that are written in part is found so; nothing at all is no reference. */
 static void launch_reference(struct hn_variant *variant, struct hn_outputs *outputs, bool thorough,
-                             struct hn_record *record, struct hn_error *err)
+                             struct hn_error *err)
 {
+    static const uint64_t poisons[2] = {ORDINARY_POISON, NAN_POISON};
     bool partial = hn_outputs_are_partial(outputs);
-    hn_verify_launch(variant, ORDINARY_POISON, record, err);
-    if (hn_goes_on(err, record))
+    size_t empty = SIZE_MAX;
+    hn_verify_launch(variant, ORDINARY_POISON, err);
+    if (hn_goes_on(variant, err))
         hn_outputs_capture(outputs, err);
-    if (hn_goes_on(err, record) && (thorough || partial))
-        hn_verify_launch(variant, NAN_POISON, record, err);
-    if (hn_goes_on(err, record) && partial)
-        find_written(variant, outputs, record, err);
-    if (!hn_goes_on(err, record))
+    if (thorough || partial)
+        hn_verify_launch(variant, NAN_POISON, err);
+    if (hn_goes_on(variant, err) && partial)
+        empty = hn_outputs_find_written(outputs, poisons, err);
+    if (!hn_failed(err) && empty != SIZE_MAX)
+        hn_record_fail(variant->record, HN_OUTCOME_WRONG_RESULT,
+                       "it writes no element of '%s': nothing would be compared",
+                       variant->arena->plan->arguments[empty].name);
+    if (!hn_goes_on(variant, err))
         return;
-    hn_verify_check(variant, outputs, thorough ? "in a second run " : "", record, err);
+    hn_verify_check(variant, outputs, thorough ? "in a second run " : "", err);
     if (!hn_failed(err))
-        explain_difference(outputs, record);
+        explain_difference(outputs, variant->record);
 }
 
 /* The files of a reference, through the buffers whose contents they are to be. */
@@ -197,7 +191,7 @@ static void load_files(struct hn_bench *bench, struct hn_outputs *outputs, struc
     free(values);
     hn_outputs_capture(outputs, err);
     if (hn_outputs_are_partial(outputs))
-        hn_outputs_find_written(outputs, NULL, &empty, err);
+        empty = hn_outputs_find_written(outputs, NULL, err);
     if (!hn_failed(err) && empty != SIZE_MAX)
         hn_fail(err, HN_ECONFIG,
                 "the reference's file of '%s' holds nothing but NaN: nothing would be compared",
@@ -208,26 +202,27 @@ static void load_files(struct hn_bench *bench, struct hn_outputs *outputs, struc
 static void reload_files(struct hn_bench *bench, struct hn_outputs *outputs, struct hn_error *err)
 {
     size_t count = bench->plan->argument_count;
-    uint64_t *before = hn_need(count + 1, sizeof *before);
-    memcpy(before, outputs->checksums, count * sizeof *before);
+    struct hn_output *before = hn_need(count + 1, sizeof *before);
+    memcpy(before, outputs->of, count * sizeof *before);
     load_files(bench, outputs, err);
-    if (!hn_failed(err) && memcmp(before, outputs->checksums, count * sizeof *before) != 0)
-        hn_fail(err, HN_ERUN,
-                "a data file of the reference changed while it was in use; run again");
+    for (size_t i = 0; i < count && !hn_failed(err); i++)
+        if (before[i].checksum != outputs->of[i].checksum)
+            hn_fail(err, HN_ERUN,
+                    "a data file of the reference changed while it was in use; run again");
     free(before);
 }
 
 static void run_reference(struct hn_bench *bench, struct hn_reference_run *reference, bool thorough,
                           struct hn_error *err)
 {
-    struct hn_variant variant = {0};
     struct hn_record record;
+    struct hn_variant variant = {.record = &record};
     struct hn_error reason;
     hn_record_init(&record);
     hn_error_init(&reason);
     prepare(bench, reference, &variant, &record, &reason);
-    if (hn_goes_on(&reason, &record))
-        launch_reference(&variant, &reference->outputs, thorough, &record, &reason);
+    if (hn_goes_on(&variant, &reason))
+        launch_reference(&variant, &reference->outputs, thorough, &reason);
     hn_variant_finish(&variant);
     if (hn_failed(&reason))
         hn_fail(err, reason.status, "the reference failed: %.4000s", reason.message);

@@ -333,7 +333,9 @@ static void measure_copy(struct hn_bench *bench, struct copy *copy, double *gb_p
 {
     const struct hn_recipe recipe = {.fill = {.kind = HN_FILL_UNIFORM, .numbers = {-1.0, 1.0}}};
     const struct hn_bench_request request = {.full = true};
-    struct hn_work work = {.subject = copy,
+    struct hn_work work = {.sampler = &bench->sampler,
+                           .batch = 1,
+                           .subject = copy,
                            .prepare = prepare_copy,
                            .launch = launch_copy,
                            .what = "cuMemcpyDtoDAsync",
@@ -343,7 +345,7 @@ static void measure_copy(struct hn_bench *bench, struct copy *copy, double *gb_p
     const struct hn_elements from = {
         .data = copy->from, .count = copy->bytes / 4, .type = HN_FLOAT32};
     hn_support_fill(&bench->support, &from, &recipe, 0, err);
-    hn_measure(&bench->sampler, &work, &request, (struct hn_sample){0}, &timing, &measured, err);
+    hn_measure(&work, &request, (struct hn_sample){0}, &timing, &measured, err);
     if (!hn_failed(err))
         *gb_per_s = 2e-3 * (double)copy->bytes / timing.median_us;
     free(timing.samples_us);

@@ -119,15 +119,6 @@ void hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena, enum hn
         hn_sampler_finish(sampler);
 }
 
-/* In the cold regime each launch of a batch has a set of its own, none of which the flush has left
- * in the cache. */
-static void queue_launches(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
-                           struct hn_error *err)
-{
-    for (size_t left = batch; left > 0 && !hn_failed(err); left--)
-        work->launch(work->subject, sampler->regime == HN_COLD ? left - 1 : 0, err);
-}
-
 /* What a launch made persist would outlive the flush. */
 static void flush(struct hn_arena *arena, struct hn_error *err)
 {
@@ -143,13 +134,13 @@ static const struct row *row_of(enum hn_regime regime)
 }
 
 /* As a graph or one by one; with a graph of ten where so many launches are whole ones. */
-static void queue_deployed(struct hn_sampler *sampler, const struct hn_work *work, size_t count,
-                           struct hn_error *err)
+static void queue_deployed(const struct hn_work *work, size_t count, struct hn_error *err)
 {
-    bool chained = sampler->regime == HN_GRAPH10 && count % HN_GRAPH_CHAIN == 0;
+    enum hn_regime regime = work->sampler->regime;
+    bool chained = regime == HN_GRAPH10 && count % HN_GRAPH_CHAIN == 0;
     size_t chain = chained ? HN_GRAPH_CHAIN : 1;
-    bool replayed = sampler->regime != HN_STREAM && work->replay != NULL;
-    if (sampler->regime == HN_STREAM && work->row != NULL) {
+    bool replayed = regime != HN_STREAM && work->replay != NULL;
+    if (regime == HN_STREAM && work->row != NULL) {
         work->row(work->subject, count, err);
         return;
     }
@@ -160,19 +151,18 @@ static void queue_deployed(struct hn_sampler *sampler, const struct hn_work *wor
             work->launch(work->subject, 0, err);
 }
 
-void hn_sampler_prepare(struct hn_sampler *sampler, const struct hn_work *work, size_t sets,
-                        enum hn_outputs_before before, struct hn_error *err)
+void hn_sampler_prepare(const struct hn_work *work, size_t sets, enum hn_outputs_before before,
+                        struct hn_error *err)
 {
     work->prepare(work->subject, sets, before, err);
-    if (sampler->regime == HN_COLD)
-        flush(sampler->arena, err);
+    if (work->sampler->regime == HN_COLD)
+        flush(work->sampler->arena, err);
 }
 
-void hn_sampler_queue(struct hn_sampler *sampler, const struct hn_work *work, size_t sets,
-                      size_t count, struct hn_error *err)
+void hn_sampler_queue(const struct hn_work *work, size_t sets, size_t count, struct hn_error *err)
 {
-    if (hn_regime_is_deployed(sampler->regime)) {
-        queue_deployed(sampler, work, count, err);
+    if (hn_regime_is_deployed(work->sampler->regime)) {
+        queue_deployed(work, count, err);
         return;
     }
     for (size_t i = 0; i < count && !hn_failed(err); i++)
@@ -180,30 +170,35 @@ void hn_sampler_queue(struct hn_sampler *sampler, const struct hn_work *work, si
 }
 
 /* All that comes before the first event of a sample. */
-static void queue_before(struct hn_sampler *sampler, const struct hn_work *work, size_t sets,
-                         bool compared, size_t slot, uint64_t spin_ns, struct hn_error *err)
+static void queue_before(const struct hn_work *work, size_t sets, bool compared, size_t slot,
+                         uint64_t spin_ns, struct hn_error *err)
 {
-    struct hn_arena *arena = sampler->arena;
+    struct hn_arena *arena = work->sampler->arena;
     enum hn_outputs_before before = compared          ? work->compared
                                     : work->rewritten ? HN_OUTPUTS_REWRITTEN
                                                       : HN_OUTPUTS_LEFT;
-    hn_sampler_prepare(sampler, work, sets, before, err);
+    hn_sampler_prepare(work, sets, before, err);
     hn_support_spin(arena->support, spin_ns, arena->stamps + slot * sizeof(struct hn_stamp), err);
 }
 
-static void queue_sample(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
-                         bool compared, size_t slot, uint64_t spin_ns, struct hn_error *err)
+/* In the cold regime each launch of a batch has a set of its own, none of which the flush has left
+ * in the cache. */
+static void queue_sample(const struct hn_work *work, bool compared, size_t slot, uint64_t spin_ns,
+                         struct hn_error *err)
 {
-    size_t sets = sampler->regime == HN_COLD ? batch : 1;
-    queue_before(sampler, work, sets, compared, slot, spin_ns, err);
+    struct hn_sampler *sampler = work->sampler;
+    bool cold = sampler->regime == HN_COLD;
+    queue_before(work, cold ? work->batch : 1, compared, slot, spin_ns, err);
     record(sampler, sampler->starts[slot], err);
-    queue_launches(sampler, work, batch, err);
+    for (size_t left = work->batch; left > 0 && !hn_failed(err); left--)
+        work->launch(work->subject, cold ? left - 1 : 0, err);
     record(sampler, sampler->ends[slot], err);
 }
 
-static void read_samples(struct hn_sampler *sampler, size_t batch, size_t count, bool clean,
+static void read_samples(const struct hn_work *work, size_t batch, size_t count, bool clean,
                          struct hn_sample *samples, struct hn_error *err)
 {
+    const struct hn_sampler *sampler = work->sampler;
     struct hn_context *context = sampler->arena->context;
     struct hn_stamp stamps[HN_MAX_STAMPS];
     HN_CALL(context, cuMemcpyDtoH, (stamps, sampler->arena->stamps, count * sizeof *stamps),
@@ -212,94 +207,84 @@ static void read_samples(struct hn_sampler *sampler, size_t batch, size_t count,
         float elapsed_ms = 0.0f;
         HN_CALL(context, cuEventElapsedTime, (&elapsed_ms, sampler->starts[i], sampler->ends[i]),
                 "cuEventElapsedTime", err);
-        samples[i].host_us = 0.0;
-        samples[i].clean = clean;
-        samples[i].compared = false;
-        samples[i].time_us = 1e3 * (double)elapsed_ms / (double)batch;
-        samples[i].clock_mhz = stamps[i].nanoseconds == 0
-                                   ? 0.0
-                                   : 1e3 * (double)stamps[i].cycles / (double)stamps[i].nanoseconds;
+        samples[i] = (struct hn_sample){
+            .time_us = 1e3 * (double)elapsed_ms / (double)batch,
+            .clock_mhz = stamps[i].nanoseconds == 0
+                             ? 0.0
+                             : 1e3 * (double)stamps[i].cycles / (double)stamps[i].nanoseconds,
+            .clean = clean,
+        };
     }
 }
 
-/* The device waits for the host: the first event is recorded on an idle stream. */
-static void take_issued(struct hn_sampler *sampler, const struct hn_work *work, bool compared,
-                        struct hn_sample *sample, struct hn_error *err)
+/* One sample with launching in its time: the device waits for the host, and the first event is
+ * recorded on an idle stream, or, where launches follow one another, behind launches that are in no
+ * time, as those of a program that has just begun: when host and device keep step. */
+static void take_one(const struct hn_work *work, bool compared, struct hn_sample *sample,
+                     struct hn_error *err)
 {
+    struct hn_sampler *sampler = work->sampler;
     struct hn_context *context = sampler->arena->context;
-    queue_before(sampler, work, 1, compared, 0, SPIN_NS, err);
+    const size_t most = row_of(sampler->regime)->ahead;
+    size_t batch = work->issued ? 1 : work->batch;
+    size_t ahead = batch == 1 ? 0 : batch < most ? batch : most;
+    queue_before(work, 1, compared, 0, SPIN_NS, err);
     hn_context_synchronize(context, work->what, err);
+    if (ahead > 0)
+        queue_deployed(work, ahead, err);
     double started_ms = hn_now_ms();
     record(sampler, sampler->starts[0], err);
-    work->launch(work->subject, 0, err);
+    if (work->issued)
+        work->launch(work->subject, 0, err);
+    else
+        queue_deployed(work, batch, err);
     record(sampler, sampler->ends[0], err);
     HN_CALL(context, cuEventSynchronize, (sampler->ends[0]), work->what, err);
     double ended_ms = hn_now_ms();
-    read_samples(sampler, 1, 1, false, sample, err);
-    sample->host_us = 1e3 * (ended_ms - started_ms);
+    read_samples(work, batch, 1, false, sample, err);
+    if (work->issued)
+        sample->host_us = 1e3 * (ended_ms - started_ms);
 }
 
-/* The first launches, as those of a program that has just begun, are in no time: the event behind
- * them is recorded when host and device keep step. */
-static void take_deployed(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
-                          bool compared, struct hn_sample *sample, struct hn_error *err)
+static void take_queued(const struct hn_work *work, size_t count, size_t compared,
+                        struct hn_sample *samples, struct hn_error *err)
 {
+    struct hn_sampler *sampler = work->sampler;
     struct hn_context *context = sampler->arena->context;
-    const size_t most = row_of(sampler->regime)->ahead;
-    size_t ahead = batch == 1 ? 0 : batch < most ? batch : most;
-    queue_before(sampler, work, 1, compared, 0, SPIN_NS, err);
-    hn_context_synchronize(context, work->what, err);
-    queue_deployed(sampler, work, ahead, err);
-    record(sampler, sampler->starts[0], err);
-    queue_deployed(sampler, work, batch, err);
-    record(sampler, sampler->ends[0], err);
-    HN_CALL(context, cuEventSynchronize, (sampler->ends[0]), work->what, err);
-    read_samples(sampler, batch, 1, false, sample, err);
-}
-
-static void take_queued(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
-                        size_t count, size_t compared, struct hn_sample *samples,
-                        struct hn_error *err)
-{
-    struct hn_context *context = sampler->arena->context;
-    uint64_t spin_ns = SPIN_NS + SPIN_NS_PER_KERNEL * batch * work->step_count;
+    uint64_t spin_ns = SPIN_NS + SPIN_NS_PER_KERNEL * work->batch * work->step_count;
     for (size_t i = 0; i < count; i++)
-        queue_sample(sampler, work, batch, i + compared >= count, i,
-                     i == 0 ? count * spin_ns : spin_ns, err);
+        queue_sample(work, i + compared >= count, i, i == 0 ? count * spin_ns : spin_ns, err);
     if (hn_failed(err))
         return;
     /* Still spinning before the first. */
     bool clean = context->driver->p_cuEventQuery(sampler->starts[0]) == CUDA_ERROR_NOT_READY;
     HN_CALL(context, cuEventSynchronize, (sampler->ends[count - 1]), work->what, err);
-    read_samples(sampler, batch, count, clean, samples, err);
+    read_samples(work, work->batch, count, clean, samples, err);
 }
 
-void hn_sampler_take(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
-                     size_t count, size_t compared, struct hn_sample *samples, struct hn_error *err)
+void hn_sampler_take(const struct hn_work *work, size_t count, size_t compared,
+                     struct hn_sample *samples, struct hn_error *err)
 {
-    bool deployed = hn_regime_is_deployed(sampler->regime);
-    if (!work->issued && !deployed)
-        take_queued(sampler, work, batch, count, compared, samples, err);
-    for (size_t i = 0; (work->issued || deployed) && i < count && !hn_failed(err); i++)
-        if (work->issued)
-            take_issued(sampler, work, i + compared >= count, &samples[i], err);
-        else
-            take_deployed(sampler, work, batch, i + compared >= count, &samples[i], err);
+    bool queued = !work->issued && !hn_regime_is_deployed(work->sampler->regime);
+    if (queued)
+        take_queued(work, count, compared, samples, err);
+    for (size_t i = 0; !queued && i < count && !hn_failed(err); i++)
+        take_one(work, i + compared >= count, &samples[i], err);
     for (size_t i = count - compared; i < count; i++)
         samples[i].compared = true;
 }
 
-bool hn_poison_is_cheap(const struct hn_work *work, size_t batch, double sample_us)
+bool hn_poison_is_cheap(const struct hn_work *work, double sample_us)
 {
     /* A launch, of further sets another one, and about 1 TB/s; beside flush and spin. */
-    double launches = (double)work->output_count * (batch > 1 ? 2.0 : 1.0);
-    double poison_us = 2.0 * launches + 1e-6 * (double)work->output_bytes * (double)batch;
+    double launches = (double)work->output_count * (work->batch > 1 ? 2.0 : 1.0);
+    double poison_us = 2.0 * launches + 1e-6 * (double)work->output_bytes * (double)work->batch;
     return !work->issued && poison_us <= 0.05 * (50.0 + sample_us);
 }
 
-double hn_sampler_slack_us(const struct hn_sampler *sampler, size_t batch)
+double hn_sampler_slack_us(const struct hn_work *work)
 {
-    return (sampler->resolution_us + DISTURBANCE_US) / (double)batch;
+    return (work->sampler->resolution_us + DISTURBANCE_US) / (double)work->batch;
 }
 
 /* Long enough that neither the events nor the beginning count. */
@@ -312,51 +297,33 @@ static size_t deployed_batch_for(enum hn_regime regime, double launch_us)
     return (size_t)batch;
 }
 
-/* The first estimate is of one launch alone, with all that it waits for. */
-static void choose_deployed_batch(struct hn_sampler *sampler, const struct hn_work *work,
-                                  size_t *batch, double *estimate_us, struct hn_error *err)
-{
-    struct hn_sample sample = {0};
-    for (int round = 0; round < 2 && !hn_failed(err) && work->batchable; round++) {
-        *batch = deployed_batch_for(sampler->regime, *estimate_us);
-        hn_sampler_take(sampler, work, *batch, 1, 0, &sample, err);
-        *estimate_us = sample.time_us;
-    }
-    if (!hn_failed(err) && work->batchable)
-        *batch = deployed_batch_for(sampler->regime, *estimate_us);
-}
-
 static size_t batch_for(double launch_us)
 {
     double batch = ceil(SAMPLE_US / fmax(launch_us, 0.1));
     return batch > HN_MAX_SETS ? HN_MAX_SETS : (size_t)batch;
 }
 
-void hn_sampler_choose_batch(struct hn_sampler *sampler, const struct hn_work *work, size_t *batch,
-                             double *estimate_us, struct hn_error *err)
+/* The first estimate is of one launch alone, with all that it waits for: what that costs on top is
+ * a large part of a short one, and first batches tell better how long it takes. */
+void hn_sampler_choose_batch(struct hn_work *work, double *estimate_us, struct hn_error *err)
 {
+    enum hn_regime regime = work->sampler->regime;
+    bool deployed = hn_regime_is_deployed(regime);
     struct hn_sample sample = {0};
-    *batch = 1;
+    work->batch = 1;
     if (*estimate_us <= 0.0) {
-        hn_sampler_take(sampler, work, 1, 1, 0, &sample, err);
+        hn_sampler_take(work, 1, 0, &sample, err);
         *estimate_us = sample.time_us;
     }
-    if (!hn_failed(err) && hn_regime_is_deployed(sampler->regime)) {
-        choose_deployed_batch(sampler, work, batch, estimate_us, err);
-        return;
-    }
-    /* What a single launch costs on top is a large part of a short one: a first batch tells better
-     * how long it takes. */
-    for (int round = 0; round < 2; round++) {
-        if (hn_failed(err) || !work->batchable || *estimate_us >= SHORT_US)
+    for (int round = 0, last = deployed ? 2 : 1; round <= last; round++) {
+        if (hn_failed(err) || !work->batchable || (!deployed && *estimate_us >= SHORT_US))
             return;
-        size_t wanted = batch_for(*estimate_us);
-        *batch = wanted;
-        if (sampler->regime == HN_COLD)
-            hn_arena_make_sets(sampler->arena, wanted, batch, err);
-        if (hn_failed(err) || round == 1)
+        work->batch = deployed ? deployed_batch_for(regime, *estimate_us) : batch_for(*estimate_us);
+        if (regime == HN_COLD)
+            hn_arena_make_sets(work->sampler->arena, work->batch, &work->batch, err);
+        if (hn_failed(err) || round == last)
             return;
-        hn_sampler_take(sampler, work, *batch, 1, 0, &sample, err);
+        hn_sampler_take(work, 1, 0, &sample, err);
         *estimate_us = sample.time_us;
     }
 }

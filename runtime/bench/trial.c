@@ -126,7 +126,6 @@ struct side {
     struct hn_variant *variant;
     struct hn_work own;
     struct hn_work work; /* the launches of a trial */
-    size_t batch;
     double estimate_us;
     uint64_t seed; /* of a launch's inputs, where they are new */
     bool again;
@@ -136,7 +135,6 @@ struct side {
 struct court {
     struct hn_bench *bench;
     struct hn_trial *trial;
-    struct hn_record *record;
     bool memory;
     struct side sides[HN_TRIAL_SIDES];
 };
@@ -170,12 +168,12 @@ static void prepare(void *subject, size_t sets, enum hn_outputs_before outputs,
         if (side->own.issued)
             hn_variant_poison(side->variant, 1, side->seed, err);
         else
-            hn_arena_poison(arena, side->batch, side->seed, err);
-        hn_arena_poison_scratch(arena, side->batch, side->seed, err);
+            hn_arena_poison(arena, side->own.batch, side->seed, err);
+        hn_arena_poison_scratch(arena, side->own.batch, side->seed, err);
     }
     /* In both, so that memory is left in the same state. */
-    hn_arena_rewrite(arena, HN_ROLE_OUTPUT, side->batch, err);
-    hn_arena_rewrite(arena, HN_ROLE_SCRATCH, side->batch, err);
+    hn_arena_rewrite(arena, HN_ROLE_OUTPUT, side->own.batch, err);
+    hn_arena_rewrite(arena, HN_ROLE_SCRATCH, side->own.batch, err);
 }
 
 static void launch(void *subject, size_t set, struct hn_error *err)
@@ -195,18 +193,17 @@ static void write_outputs(void *subject, size_t set, struct hn_error *err)
 static void seat(struct court *court, int number, struct hn_error *err)
 {
     struct side *side = &court->sides[number];
-    struct hn_sampler *sampler = &court->bench->sampler;
+    side->estimate_us = 0.0;
+    hn_sampler_choose_batch(&side->own, &side->estimate_us, err);
+    if (side->own.sampler->regime == HN_WARM)
+        side->own.batch = 1;
+    court->trial->slack_us[number] = hn_sampler_slack_us(&side->own);
     side->work = side->own;
     if (court->trial->kind == HN_SUSPICION_AGAIN) {
         side->work.subject = side;
         side->work.prepare = prepare;
         side->work.launch = launch;
     }
-    side->estimate_us = 0.0;
-    hn_sampler_choose_batch(sampler, &side->own, &side->batch, &side->estimate_us, err);
-    if (sampler->regime == HN_WARM)
-        side->batch = 1;
-    court->trial->slack_us[number] = hn_sampler_slack_us(sampler, side->batch);
 }
 
 /* The reference where it is a kernel of its own and takes about as long; else Hone's own kernel. */
@@ -216,8 +213,9 @@ static void seat_control(struct court *court, struct hn_variant *reference, stru
     struct side *side = &court->sides[HN_TRIAL_CONTROL];
     const struct side *accused = &court->sides[HN_TRIAL_ACCUSED];
     if (bench->plan->reference.kind == HN_REFERENCE_TEMPLATE && bench->plan->pipeline == NULL) {
-        hn_bench_prepare_reference(bench, &court->record->point, reference, court->record, err);
-        if (!hn_goes_on(err, court->record))
+        struct hn_record *record = accused->variant->record;
+        hn_bench_prepare_reference(bench, &record->point, reference, record, err);
+        if (!hn_goes_on(reference, err))
             return;
         side->variant = reference;
         side->own = hn_bench_work(bench, reference);
@@ -248,18 +246,17 @@ static void take(void *subject, int number, int leg, size_t round, double *time_
         side->before = (size_t)fmin(fmax(1.0, MOST_BEFORE_US / fmax(side->estimate_us, 1.0)),
                                     fmin(MOST_BEFORE, ldexp(1.0, (int)round)));
     side->work.compared = (enum hn_outputs_before)leg;
-    hn_variant_place(side->variant, court->record, err);
-    hn_sampler_take(&court->bench->sampler, &side->work, side->batch, count, 1, samples, err);
+    hn_variant_place(side->variant, err);
+    hn_sampler_take(&side->work, count, 1, samples, err);
     *time_us = samples[count - 1].time_us;
 }
 
 void hn_bench_try(struct hn_bench *bench, struct hn_variant *variant, enum hn_suspicion kind,
-                  bool memory, bool decides, struct hn_trial *trial, struct hn_record *record,
-                  struct hn_error *err)
+                  bool memory, bool decides, struct hn_trial *trial, struct hn_error *err)
 {
     struct hn_trial own;
     trial = trial == NULL ? &own : trial;
-    struct court court = {.bench = bench, .trial = trial, .record = record, .memory = memory};
+    struct court court = {.bench = bench, .trial = trial, .memory = memory};
     struct side *accused = &court.sides[HN_TRIAL_ACCUSED];
     struct hn_variant reference = {0};
     const enum hn_regime regime = bench->sampler.regime;
@@ -275,17 +272,17 @@ void hn_bench_try(struct hn_bench *bench, struct hn_variant *variant, enum hn_su
         seat_control(&court, &reference, err);
     double round_us = trial->sides * trial->legs * accused->estimate_us;
     trial->most = (size_t)fmax(LEAST_ROUNDS, fmin(HN_TRIAL_ROUNDS, MOST_US / fmax(round_us, 1.0)));
-    if (hn_goes_on(err, record))
+    if (hn_goes_on(variant, err))
         hn_trial_run(trial, take, &court, &bench->arena.secret, err);
     hn_variant_finish(&reference);
     variant->compared_set = 0;
     bench->sampler.regime = regime;
-    if (hn_goes_on(err, record))
-        record->suspicion = hn_trial_judge(trial);
+    if (hn_goes_on(variant, err))
+        variant->record->suspicion = hn_trial_judge(trial);
 }
 
 void hn_bench_decide(struct hn_bench *bench, struct hn_variant *variant, enum hn_suspicion kind,
-                     struct hn_record *record, struct hn_error *err)
+                     struct hn_error *err)
 {
     static const char *const texts[] = {
         [HN_SUSPICION_CHECKED] = "launches whose results were compared took %.4g us, the others "
@@ -294,11 +291,11 @@ void hn_bench_decide(struct hn_bench *bench, struct hn_variant *variant, enum hn
                                "%.4g us: it does not do all of its work in every launch",
     };
     struct hn_trial trial;
-    if (!hn_goes_on(err, record))
+    if (!hn_goes_on(variant, err))
         return;
-    hn_bench_try(bench, variant, kind, true, true, &trial, record, err);
+    hn_bench_try(bench, variant, kind, true, true, &trial, err);
     hn_arena_fill(&bench->arena, bench->arena.seed, err);
-    if (hn_goes_on(err, record) && record->suspicion == kind)
-        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT, texts[kind], trial.whole_us,
+    if (hn_goes_on(variant, err) && variant->record->suspicion == kind)
+        hn_record_fail(variant->record, HN_OUTCOME_WRONG_RESULT, texts[kind], trial.whole_us,
                        trial.spared_us);
 }

@@ -2,9 +2,42 @@
 #ifndef HONE_RUNTIME_BENCH_VARIANT_H
 #define HONE_RUNTIME_BENCH_VARIANT_H
 
-#include "runtime/bench/stage.h"
+#include "runtime/bench/arena.h"
 #include "runtime/module/module.h"
 #include "runtime/plan/launch.h"
+
+/* Buffers in host memory, each between two guard zones. Kinds of host memory that are allocated alike share a class:
+ * what is pinned is mapped too. */
+enum hn_host_class {
+    HN_CLASS_PAGEABLE,
+    HN_CLASS_REGISTERED,
+    HN_CLASS_PINNED,
+    HN_CLASS_WRITE_COMBINED,
+    HN_CLASS_MANAGED,
+    HN_CLASS_COUNT
+};
+
+struct hn_host_buffer {
+    unsigned char *block; /* with the guard zones; NULL: there is none */
+    size_t block_bytes;
+    unsigned char *data;
+    uint64_t bytes;
+    CUdeviceptr device; /* data, as kernels address it; 0: they can not */
+    double register_ms; /* what registering the block took */
+    uint64_t contents;  /* which of the arena's contents it holds; 0: none */
+};
+
+/* What pipelines need beside the arena: host buffers of all kinds that were asked for, streams and events. The
+ * variants of a bench share it; it is filled once one with a pipeline is placed. */
+struct hn_stage {
+    struct hn_arena *arena;
+    struct hn_host_buffer *buffers[HN_CLASS_COUNT]; /* one an argument */
+    CUstream streams[HN_MAX_STREAMS];               /* the first is the context's */
+    CUevent joins[HN_MAX_STREAMS];                  /* one a stream; the first is where they fork */
+    size_t stream_count;
+    CUevent *uploads; /* one a chunk: its upload is done */
+    size_t upload_count;
+};
 
 /* A variable of the module that takes the contents of a buffer. */
 struct hn_variant_symbol {
@@ -33,7 +66,8 @@ enum hn_skip { HN_SKIP_UPLOADS = 1, HN_SKIP_KERNELS = 2, HN_SKIP_DOWNLOADS = 4 }
 struct hn_variant {
     struct hn_arena *arena;
     struct hn_stage *stage;
-    struct hn_value *values; /* of the plan's names */
+    struct hn_record *record; /* what the variant does wrong is its outcome there */
+    struct hn_value *values;  /* of the plan's names */
     struct hn_launch launch;
     const struct hn_image *image; /* borrowed, as long as the variant lives */
     CUmodule module;
@@ -53,21 +87,34 @@ struct hn_variant {
     void **parameters;     /* room for the arguments of the longest step */
     size_t compared_set;   /* whose outputs the next check compares */
     double *metric_values; /* one a metric argument: the mean of its elements, as last checked */
-    char what[512];        /* the launch, for messages; filled in by hn_bench_work */
+    char what[512];        /* the launch, for messages; hn_variant_describe */
     bool rejected;         /* the driver refused a launch, which harmed nothing */
     bool launched;         /* what the device reports from now on may be this variant's doing */
 };
 
-/* Takes over `launch`, also on failure. Borrows the image for its life, problem and point for the call. A module
+/* Neither the run nor the variant has failed so far. */
+static inline bool hn_goes_on(const struct hn_variant *variant, const struct hn_error *err)
+{
+    return !hn_failed(err) && variant->record->outcome == HN_OUTCOME_OK;
+}
+
+/* All that follows is sticky: it does nothing where err has failed. */
+
+/* A result of the driver on a variant's behalf: what ends the context is a failure, the rest is the variant's outcome. */
+void hn_refuse(struct hn_variant *variant, CUresult result, enum hn_outcome outcome, const char *what,
+               struct hn_error *err);
+
+/* Takes over `launch`, also on failure. Borrows image and record for its life, problem and point for the call. A module
  * that does not load, a kernel or a symbol that is not there, shared memory that is not granted and scratch that
- * does not fit are the variant's outcome in `record`; the status is for what is not its fault. */
+ * does not fit are the variant's outcome; err is for what is not its fault. */
 void hn_variant_init(struct hn_variant *variant, struct hn_arena *arena, struct hn_stage *stage,
                      const struct hn_bindings *problem, const struct hn_bindings *point, const struct hn_image *image,
                      struct hn_launch *launch, struct hn_record *record, struct hn_error *err);
+/* Its record stays. */
 void hn_variant_finish(struct hn_variant *variant);
 
 /* Places the buffers that depend on parameters for this variant; again when another one had them since. */
-void hn_variant_place(struct hn_variant *variant, struct hn_record *record, struct hn_error *err);
+void hn_variant_place(struct hn_variant *variant, struct hn_error *err);
 
 /* Puts arguments (the first set) and symbols into the state that a launch expects. */
 void hn_variant_restore(const struct hn_variant *variant, struct hn_error *err);
@@ -79,8 +126,6 @@ void hn_variant_poison(struct hn_variant *variant, size_t sets, uint64_t seed, s
 /* Whether it can be launched several times on what one hn_variant_restore made. */
 bool hn_variant_is_repeatable(const struct hn_variant *variant);
 
-/* The tensor map of an argument of that role, over a set's buffer; NULL where no step takes it. */
-CUresult hn_variant_map(struct hn_variant *variant, size_t set, size_t argument, void **map);
 /* Queues step `number` of the launch, of whose chunks each has its own, with these scalars, and the addresses and maps
  * as they are. */
 CUresult hn_variant_launch_step(struct hn_variant *variant, size_t number, const struct hn_launch_step *step,
@@ -89,7 +134,6 @@ CUresult hn_variant_launch_step(struct hn_variant *variant, size_t number, const
 /* Queues so many launches on the first set as a graph, 1 or HN_GRAPH_CHAIN, which is made the first time. Not of a
  * pipeline. */
 CUresult hn_variant_replay(struct hn_variant *variant, size_t launches);
-void hn_variant_drop_graphs(struct hn_variant *variant);
 
 /* Queues so many launches on the first set, as a program does that knows its arguments: nothing but calls of the
  * driver comes between them. */
@@ -98,14 +142,17 @@ CUresult hn_variant_launch_row(struct hn_variant *variant, size_t launches);
 /* Queues all steps on a set of the arguments; of a pipeline everything, and it waits for what is pageable. */
 CUresult hn_variant_launch(struct hn_variant *variant, size_t set);
 
-/* The launch as text for messages: "matmul <<<(128, 128, 1), (32, 32, 1), 0 B>>>". Names the first step. */
-void hn_variant_describe(const struct hn_variant *variant, char *text, size_t size);
+/* Makes variant->what the launch as text for messages: "matmul <<<(128, 128, 1), (32, 32, 1), 0 B>>>". Names the first
+ * step. */
+void hn_variant_describe(struct hn_variant *variant);
 
-/* The parts of a variant whose launch has a flow (variant_pipeline.c); for others nothing is done. */
+/* The parts of a variant whose launch has a flow (pipeline.c); for others nothing is done. */
 
-/* Host buffers, streams and events; again when another variant had them since. What is refused is the variant's outcome
- * in record, in which how it is cut is observed. */
-void hn_pipeline_place(struct hn_variant *variant, struct hn_record *record, struct hn_error *err);
+void hn_stage_init(struct hn_stage *stage, struct hn_arena *arena);
+void hn_stage_finish(struct hn_stage *stage);
+
+/* Host buffers, streams and events; again when another variant had them since. How it is cut is observed in the record. */
+void hn_pipeline_place(struct hn_variant *variant, struct hn_error *err);
 
 /* Queues copies and kernels of all chunks. The context's stream waits for all. */
 CUresult hn_pipeline_launch(struct hn_variant *variant);
@@ -116,8 +163,7 @@ void hn_pipeline_restore(const struct hn_variant *variant, struct hn_error *err)
  * until a check has found all as it was. */
 void hn_pipeline_poison(const struct hn_variant *variant, uint64_t seed, struct hn_error *err);
 /* Brings what is in host memory to the arena, where it is checked: what was downloaded, and where nothing is copied
- * all. A changed guard zone of a host buffer is the variant's outcome in record. */
-void hn_pipeline_collect(const struct hn_variant *variant, const char *when, struct hn_record *record,
-                                   struct hn_error *err);
+ * all. A changed guard zone of a host buffer is the variant's outcome. */
+void hn_pipeline_collect(const struct hn_variant *variant, const char *when, struct hn_error *err);
 
 #endif

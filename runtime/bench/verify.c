@@ -9,147 +9,340 @@
 
 #include "base/memory.h"
 
-void hn_verify_launch(struct hn_variant *variant, uint64_t poison, struct hn_record *record,
-                      struct hn_error *err)
+enum { ALIGNMENT = 256 };
+
+static uint64_t align(uint64_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static bool is_compared(const struct hn_arena *arena, size_t argument)
+{
+    return hn_argument_is_compared(&arena->plan->arguments[argument]);
+}
+
+static bool is_partial(const struct hn_outputs *outputs, size_t argument)
+{
+    const struct hn_plan *plan = outputs->arena->plan;
+    return hn_plan_compares_in_part(plan, &plan->arguments[argument]);
+}
+
+bool hn_outputs_are_partial(const struct hn_outputs *outputs)
+{
+    bool are = false;
+    for (size_t i = 0; i < outputs->arena->plan->argument_count; i++)
+        are = are || is_partial(outputs, i);
+    return are;
+}
+
+static CUdeviceptr address_of(const struct hn_outputs *outputs, size_t argument)
+{
+    return outputs->block + outputs->of[argument].offset;
+}
+
+/* The bits of the elements that are compared; 0: all are. */
+static CUdeviceptr written_bits(const struct hn_outputs *outputs, size_t argument)
+{
+    uint64_t bytes = outputs->arena->buffers[argument].bytes;
+    return is_partial(outputs, argument) ? address_of(outputs, argument) + align(bytes) : 0;
+}
+
+/* The copy, and behind it a bit for each element where not all are compared. */
+static uint64_t kept_bytes(const struct hn_outputs *outputs, size_t argument)
+{
+    const struct hn_buffer *buffer = &outputs->arena->buffers[argument];
+    if (!is_partial(outputs, argument))
+        return buffer->bytes;
+    return align(buffer->bytes) + (buffer->count + 31) / 32 * sizeof(uint32_t);
+}
+
+void hn_outputs_init(struct hn_outputs *outputs, struct hn_arena *arena, struct hn_error *err)
+{
+    uint64_t bytes = 0;
+    if (hn_failed(err))
+        return;
+    *outputs = (struct hn_outputs){.arena = arena};
+    outputs->of = hn_need(arena->plan->argument_count + 1, sizeof *outputs->of);
+    for (size_t i = 0; i < arena->plan->argument_count; i++) {
+        outputs->of[i].offset = bytes;
+        bytes += is_compared(arena, i) ? align(kept_bytes(outputs, i)) : 0;
+    }
+    if (bytes == 0)
+        return;
+    HN_CALL(arena->context, cuMemAlloc, (&outputs->block, bytes),
+            "allocating the reference outputs", err);
+    if (hn_failed(err))
+        outputs->block = 0;
+}
+
+void hn_outputs_finish(struct hn_outputs *outputs)
+{
+    if (outputs->block != 0)
+        outputs->arena->context->driver->p_cuMemFree(outputs->block);
+    free(outputs->of);
+    *outputs = (struct hn_outputs){0};
+}
+
+/* The checksum of what is kept of an argument. */
+static void queue_checksum(const struct hn_outputs *outputs, size_t argument, struct hn_error *err)
+{
+    struct hn_arena *arena = outputs->arena;
+    hn_support_checksum(arena->support, address_of(outputs, argument),
+                        kept_bytes(outputs, argument),
+                        hn_arena_slot(arena, argument, HN_SLOT_REFERENCE), err);
+}
+
+static uint64_t sums_in(const struct hn_arena *arena, size_t argument, enum hn_slot slot)
+{
+    return hn_support_join_sums(hn_arena_host_slot(arena, argument, slot), arena->support->blocks);
+}
+
+static void capture_argument(struct hn_outputs *outputs, size_t i, struct hn_error *err)
+{
+    struct hn_arena *arena = outputs->arena;
+    const struct hn_buffer *buffer = &arena->buffers[i];
+    size_t size = hn_element_size(arena->plan->arguments[i].element);
+    CUdeviceptr copy = address_of(outputs, i);
+    hn_support_veil(arena->support, buffer->address, copy, buffer->bytes / size, size, arena->veil,
+                    err);
+    /* Every element is compared until it is known which are written. From the end of the copy on,
+     * so that all that the checksum is of is known. */
+    if (is_partial(outputs, i))
+        HN_CALL(arena->context, cuMemsetD8Async,
+                (copy + buffer->bytes, 0xff, kept_bytes(outputs, i) - buffer->bytes,
+                 arena->context->stream),
+                "cuMemsetD8Async", err);
+}
+
+/* One element, without the veil, at so many bytes from the argument's beginning. */
+static void read_expected(const struct hn_outputs *outputs, size_t argument, uint64_t offset,
+                          void *element, struct hn_error *err)
+{
+    struct hn_context *context = outputs->arena->context;
+    size_t size = hn_element_size(outputs->arena->plan->arguments[argument].element);
+    HN_CALL(context, cuMemcpyDtoH, (element, address_of(outputs, argument) + offset, size),
+            "cuMemcpyDtoH", err);
+    hn_support_unveil(element, size, offset / size, outputs->arena->veil);
+}
+
+/* How many elements are results: all, or as many as the captured length says. */
+static void note_count(struct hn_outputs *outputs, size_t i, struct hn_error *err)
+{
+    const struct hn_plan *plan = outputs->arena->plan;
+    const struct hn_argument *argument = &plan->arguments[i];
+    struct hn_output *output = &outputs->of[i];
+    unsigned char bytes[8] = {0};
+    output->count = outputs->arena->buffers[i].count;
+    if (argument->length == NULL)
+        return;
+    const struct hn_argument *length = hn_plan_find_argument(plan, argument->length);
+    read_expected(outputs, (size_t)(length - plan->arguments), 0, bytes, err);
+    uint64_t number = hn_element_count(bytes, length->element);
+    if (number < output->count / argument->lanes)
+        output->count = number * argument->lanes;
+}
+
+static void note_checksums(struct hn_outputs *outputs, struct hn_error *err)
+{
+    struct hn_arena *arena = outputs->arena;
+    size_t count = arena->plan->argument_count;
+    for (size_t i = 0; i < count && !hn_failed(err); i++)
+        if (is_compared(arena, i))
+            queue_checksum(outputs, i, err);
+    hn_arena_read_results(arena, err);
+    for (size_t i = 0; i < count && !hn_failed(err); i++)
+        if (is_compared(arena, i))
+            outputs->of[i].checksum = sums_in(arena, i, HN_SLOT_REFERENCE);
+}
+
+void hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *err)
+{
+    size_t count = outputs->arena->plan->argument_count;
+    for (size_t i = 0; i < count && !hn_failed(err); i++)
+        if (is_compared(outputs->arena, i))
+            capture_argument(outputs, i, err);
+    note_checksums(outputs, err);
+    for (size_t i = 0; i < count && !hn_failed(err); i++) {
+        note_count(outputs, i, err);
+        outputs->of[i].compared = outputs->of[i].count;
+    }
+    outputs->damaged = outputs->damaged && hn_failed(err);
+}
+
+size_t hn_outputs_find_written(struct hn_outputs *outputs, const uint64_t poisons[2],
+                               struct hn_error *err)
+{
+    struct hn_arena *arena = outputs->arena;
+    size_t count = arena->plan->argument_count;
+    size_t empty = SIZE_MAX;
+    for (size_t i = 0; i < count && !hn_failed(err); i++) {
+        struct hn_elements found = hn_arena_elements(arena, 0, i);
+        found.count = outputs->of[i].count;
+        found.data = poisons == NULL ? 0 : found.data;
+        if (is_partial(outputs, i))
+            hn_support_find_written(arena->support, &found, address_of(outputs, i), arena->veil,
+                                    poisons, written_bits(outputs, i),
+                                    hn_arena_slot(arena, i, HN_SLOT_COMPARE), err);
+    }
+    note_checksums(outputs, err);
+    for (size_t i = 0; i < count && !hn_failed(err); i++) {
+        if (!is_partial(outputs, i))
+            continue;
+        outputs->of[i].compared = sums_in(arena, i, HN_SLOT_COMPARE);
+        if (outputs->of[i].compared == 0 && outputs->of[i].count > 0)
+            empty = i;
+    }
+    return empty;
+}
+
+void hn_verify_launch(struct hn_variant *variant, uint64_t poison, struct hn_error *err)
 {
     struct hn_arena *arena = variant->arena;
+    if (!hn_goes_on(variant, err))
+        return;
     hn_variant_restore(variant, err);
     hn_variant_poison(variant, 1, poison, err);
     hn_arena_poison_scratch(arena, 1, poison, err);
     if (hn_failed(err))
         return;
-    char what[512];
-    hn_variant_describe(variant, what, sizeof what);
+    hn_variant_describe(variant);
     CUresult result = hn_variant_launch(variant, 0);
-    if (result != CUDA_SUCCESS && !hn_driver_result_is_fatal(result)) {
-        struct hn_error reason;
-        hn_driver_check(arena->context->driver, result, what, &reason);
-        hn_record_fail(record, HN_OUTCOME_LAUNCH_ERROR, "%s", reason.message);
+    hn_refuse(variant, result, HN_OUTCOME_LAUNCH_ERROR, variant->what, err);
+    if (!hn_goes_on(variant, err))
         return;
-    }
-    hn_context_check(arena->context, result, what, err);
-    hn_context_synchronize(arena->context, what, err);
-    hn_pipeline_collect(variant, "", record, err);
+    hn_context_synchronize(arena->context, variant->what, err);
+    hn_pipeline_collect(variant, "", err);
 }
 
-static const struct hn_compare *comparison_of(const struct hn_arena *arena, size_t argument)
+/* What is checked of one launch. */
+struct check {
+    struct hn_variant *variant;
+    struct hn_arena *arena;
+    const struct hn_plan *plan;
+    struct hn_outputs *outputs;
+    const char *when;
+    struct hn_record *record;
+    struct hn_error *err;
+};
+
+static bool is_right(const struct check *check)
 {
-    return hn_plan_comparison(arena->plan, &arena->plan->arguments[argument]);
+    return check->record->outcome == HN_OUTCOME_OK;
 }
 
-static void queue_comparison(const struct hn_variant *variant, const struct hn_outputs *outputs,
-                             size_t i, double tolerance, struct hn_error *err)
+static const struct hn_compare *comparison_of(const struct check *check, size_t argument)
 {
-    struct hn_arena *arena = variant->arena;
-    const struct hn_argument *argument = &arena->plan->arguments[i];
+    return hn_plan_comparison(check->plan, &check->plan->arguments[argument]);
+}
+
+/* Where what was found of an output is. */
+static CUdeviceptr found_at(const struct check *check, size_t argument)
+{
+    return hn_arena_address(check->arena, check->variant->compared_set, argument);
+}
+
+static void queue_comparison(const struct check *check, size_t i, double tolerance)
+{
+    struct hn_arena *arena = check->arena;
     const struct hn_terms terms = {
         .tolerance = tolerance,
-        .written = hn_outputs_written(outputs, i),
+        .written = written_bits(check->outputs, i),
         .poison = arena->poison,
-        .poisoned = hn_arena_poisoned(arena, variant->compared_set, i),
+        .poisoned = hn_arena_poisoned(arena, check->variant->compared_set, i),
     };
-    CUdeviceptr expected = hn_outputs_address(outputs, i);
+    CUdeviceptr expected = address_of(check->outputs, i);
     CUdeviceptr slot = hn_arena_slot(arena, i, HN_SLOT_COMPARE);
-    struct hn_elements found = hn_arena_elements(arena, variant->compared_set, i);
-    found.count = outputs->counts[i];
-    if (comparison_of(arena, i)->mode == HN_COMPARE_MULTISET)
-        hn_support_multiset(arena->support, &found, expected, arena->veil, argument->lanes, slot,
-                            err);
+    struct hn_elements found = hn_arena_elements(arena, check->variant->compared_set, i);
+    found.count = check->outputs->of[i].count;
+    if (comparison_of(check, i)->mode == HN_COMPARE_MULTISET)
+        hn_support_multiset(arena->support, &found, expected, arena->veil,
+                            check->plan->arguments[i].lanes, slot, check->err);
     else
-        hn_support_compare(arena->support, &found, expected, arena->veil, &terms, slot, err);
+        hn_support_compare(arena->support, &found, expected, arena->veil, &terms, slot, check->err);
 }
 
-/* What a launch has to leave as it found it. */
-static bool has_to_be_zero(const struct hn_variant *variant, size_t argument)
+/* A counter that a launch has to leave as it found it. */
+static bool has_to_be_zero(const struct check *check, size_t argument)
 {
-    return variant->arena->plan->arguments[argument].zero == HN_ZERO_ONCE &&
-           hn_launch_takes(&variant->launch, argument);
+    return check->plan->arguments[argument].zero == HN_ZERO_ONCE &&
+           hn_launch_takes(&check->variant->launch, argument);
 }
 
-static void queue_argument(const struct hn_variant *variant, struct hn_outputs *outputs, size_t i,
-                           struct hn_error *err)
+static void queue_argument(const struct check *check, size_t i)
 {
-    struct hn_arena *arena = variant->arena;
-    const struct hn_argument *argument = &arena->plan->arguments[i];
+    struct hn_arena *arena = check->arena;
+    const struct hn_argument *argument = &check->plan->arguments[i];
     const struct hn_buffer *buffer = &arena->buffers[i];
-    if (argument->role == HN_ROLE_METRIC) {
+    CUdeviceptr sums = hn_arena_slot(arena, i, HN_SLOT_CHECKSUM);
+    if (argument->role == HN_ROLE_METRIC)
         hn_support_sum(arena->support, buffer->address, buffer->count, argument->element,
-                       hn_arena_slot(arena, i, HN_SLOT_COMPARE), err);
-        return;
-    }
-    if (hn_argument_is_filled(argument))
+                       hn_arena_slot(arena, i, HN_SLOT_COMPARE), check->err);
+    else if (hn_argument_is_filled(argument))
         hn_support_checksum(arena->support,
                             argument->role == HN_ROLE_INOUT ? buffer->pristine : buffer->address,
-                            buffer->bytes, hn_arena_slot(arena, i, HN_SLOT_CHECKSUM), err);
-    if (has_to_be_zero(variant, i))
-        hn_support_checksum(arena->support, hn_arena_address(arena, variant->compared_set, i),
-                            buffer->bytes, hn_arena_slot(arena, i, HN_SLOT_CHECKSUM), err);
+                            buffer->bytes, sums, check->err);
+    else if (has_to_be_zero(check, i))
+        hn_support_checksum(arena->support, found_at(check, i), buffer->bytes, sums, check->err);
     /* The tolerance is not known before the largest of what is expected is. */
-    if (hn_argument_is_compared(argument)) {
-        queue_comparison(variant, outputs, i, INFINITY, err);
-        hn_outputs_queue_checksum(outputs, i, err);
+    if (is_compared(arena, i)) {
+        queue_comparison(check, i, INFINITY);
+        queue_checksum(check->outputs, i, check->err);
     }
 }
 
-static void queue_checks(const struct hn_variant *variant, struct hn_outputs *outputs,
-                         struct hn_error *err)
+static void queue_checks(const struct check *check)
 {
-    struct hn_arena *arena = variant->arena;
-    hn_arena_renew_zone_table(arena, err);
-    for (size_t i = 0; i < arena->plan->argument_count && !hn_failed(err); i++)
-        queue_argument(variant, outputs, i, err);
+    struct hn_arena *arena = check->arena;
+    hn_arena_renew_zone_table(arena, check->err);
+    for (size_t i = 0; i < check->plan->argument_count && !hn_failed(check->err); i++)
+        queue_argument(check, i);
     hn_support_checksum(arena->support, arena->flush, arena->flush_bytes,
-                        hn_arena_flush_slot(arena), err);
+                        hn_arena_flush_slot(arena), check->err);
     hn_support_check_zones(arena->support, arena->zone_table, arena->zone_count,
-                           hn_arena_damage(arena), err);
+                           hn_arena_damage(arena), check->err);
+    hn_arena_read_results(arena, check->err);
 }
 
 /* A zone between two buffers was hit by whichever lies nearer to what changed. */
-static void report_zone(const struct hn_arena *arena, size_t zone, const struct hn_damage *damage,
-                        const char *when, struct hn_record *record)
+static void report_zone(const struct check *check, size_t zone, const struct hn_damage *damage)
 {
+    const struct hn_arena *arena = check->arena;
     struct hn_zone_owner owner = arena->owners[zone];
     uint64_t past = damage->first;
     uint64_t short_of = arena->zones[zone].bytes - damage->last;
     bool behind = owner.before == SIZE_MAX || (owner.behind != SIZE_MAX && short_of < past + 1);
     size_t argument = behind ? owner.behind : owner.before;
-    if (argument == SIZE_MAX) {
-        hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS, "%swrote outside of all buffers", when);
-        return;
-    }
-    const char *name = arena->plan->arguments[argument].name;
-    uint64_t bytes = arena->buffers[argument].bytes;
-    if (behind)
-        hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS,
+    const char *name = argument == SIZE_MAX ? "" : check->plan->arguments[argument].name;
+    uint64_t bytes = argument == SIZE_MAX ? 0 : arena->buffers[argument].bytes;
+    if (argument == SIZE_MAX)
+        hn_record_fail(check->record, HN_OUTCOME_OUT_OF_BOUNDS, "%swrote outside of all buffers",
+                       check->when);
+    else if (behind)
+        hn_record_fail(check->record, HN_OUTCOME_OUT_OF_BOUNDS,
                        "%swrote %" PRIu64 " bytes before the start of '%s' (%" PRIu64 " bytes)",
-                       when, arena->zones[zone].bytes - damage->first, name, bytes);
+                       check->when, arena->zones[zone].bytes - damage->first, name, bytes);
     else
-        hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS,
-                       "%swrote at byte %" PRIu64 " of '%s', which has %" PRIu64 " bytes", when,
-                       bytes + past, name, bytes);
+        hn_record_fail(check->record, HN_OUTCOME_OUT_OF_BOUNDS,
+                       "%swrote at byte %" PRIu64 " of '%s', which has %" PRIu64 " bytes",
+                       check->when, bytes + past, name, bytes);
 }
 
-static void judge_zones(const struct hn_arena *arena, const char *when, struct hn_record *record)
+static void judge_zones(const struct check *check)
 {
-    const struct hn_damage *damage = hn_arena_host_damage(arena);
-    for (size_t i = 0; i < arena->zone_count; i++) {
-        if (damage[i].first == UINT64_MAX)
-            continue;
-        report_zone(arena, i, &damage[i], when, record);
-        return;
-    }
-}
-
-static uint64_t checksum_in(const struct hn_arena *arena, size_t argument, enum hn_slot slot)
-{
-    return hn_support_join_sums(hn_arena_host_slot(arena, argument, slot), arena->support->blocks);
+    const struct hn_damage *damage = hn_arena_host_damage(check->arena);
+    size_t i = 0;
+    while (i < check->arena->zone_count && damage[i].first == UINT64_MAX)
+        i++;
+    if (i < check->arena->zone_count)
+        report_zone(check, i, &damage[i]);
 }
 
 /* Only the first thing found is told. */
-static void blame(struct hn_record *record, const char *when, const char *what, const char *name)
+static void blame(const struct check *check, const char *what, const char *name)
 {
-    if (record->outcome == HN_OUTCOME_OK)
-        hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS, "%swrote into %s '%s'", when, what, name);
+    if (is_right(check))
+        hn_record_fail(check->record, HN_OUTCOME_OUT_OF_BOUNDS, "%swrote into %s '%s'", check->when,
+                       what, name);
 }
 
 static const char *filled_as(enum hn_role role)
@@ -159,74 +352,59 @@ static const char *filled_as(enum hn_role role)
     return role == HN_ROLE_INOUT ? "the pristine copy of" : "what is kept for symbol";
 }
 
-static void judge_inputs(const struct hn_variant *variant, struct hn_outputs *outputs,
-                         const char *when, struct hn_record *record)
+static void judge_inputs(const struct check *check)
 {
-    const struct hn_arena *arena = variant->arena;
-    for (size_t i = 0; i < arena->plan->argument_count; i++) {
-        const struct hn_argument *argument = &arena->plan->arguments[i];
+    const struct hn_arena *arena = check->arena;
+    for (size_t i = 0; i < check->plan->argument_count; i++) {
+        const struct hn_argument *argument = &check->plan->arguments[i];
         if (hn_argument_is_filled(argument) &&
-            checksum_in(arena, i, HN_SLOT_CHECKSUM) != arena->buffers[i].checksum)
-            blame(record, when, filled_as(argument->role), argument->name);
-        if (!hn_argument_is_compared(argument) ||
-            checksum_in(arena, i, HN_SLOT_REFERENCE) == outputs->checksums[i])
+            sums_in(arena, i, HN_SLOT_CHECKSUM) != arena->buffers[i].checksum)
+            blame(check, filled_as(argument->role), argument->name);
+        if (!is_compared(arena, i) ||
+            sums_in(arena, i, HN_SLOT_REFERENCE) == check->outputs->of[i].checksum)
             continue;
-        outputs->damaged = true;
-        blame(record, when, "the reference of", argument->name);
+        check->outputs->damaged = true;
+        blame(check, "the reference of", argument->name);
     }
 }
 
-static void judge_counters(const struct hn_variant *variant, const char *when,
-                           struct hn_record *record)
+static void judge_counters(const struct check *check)
 {
-    const struct hn_arena *arena = variant->arena;
-    for (size_t i = 0; i < arena->plan->argument_count && record->outcome == HN_OUTCOME_OK; i++) {
-        CUdeviceptr data = hn_arena_address(arena, variant->compared_set, i);
-        if (has_to_be_zero(variant, i) &&
-            checksum_in(arena, i, HN_SLOT_CHECKSUM) !=
-                hn_support_checksum_of_zeros(data, arena->buffers[i].bytes))
-            hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
+    const struct hn_arena *arena = check->arena;
+    for (size_t i = 0; i < check->plan->argument_count && is_right(check); i++)
+        if (has_to_be_zero(check, i) &&
+            sums_in(arena, i, HN_SLOT_CHECKSUM) !=
+                hn_support_checksum_of_zeros(found_at(check, i), arena->buffers[i].bytes))
+            hn_record_fail(check->record, HN_OUTCOME_WRONG_RESULT,
                            "%sleft counter '%s' other than zero; with 'zero: once' a launch leaves "
                            "it as it found it",
-                           when, arena->plan->arguments[i].name);
-    }
+                           check->when, check->plan->arguments[i].name);
 }
 
 /* Where in it can not be told: only its checksum is known. */
-static void judge_flush(const struct hn_arena *arena, const char *when, struct hn_record *record)
+static void judge_flush(const struct check *check)
 {
-    if (record->outcome == HN_OUTCOME_OK &&
-        hn_arena_host_flush_checksum(arena) != arena->flush_checksum)
-        hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS,
+    const struct hn_arena *arena = check->arena;
+    if (is_right(check) && hn_arena_host_flush_checksum(arena) != arena->flush_checksum)
+        hn_record_fail(check->record, HN_OUTCOME_OUT_OF_BOUNDS,
                        "%swrote beyond all buffers and their guard zones, into the %.4g MiB behind "
                        "the last",
-                       when, (double)arena->flush_bytes / 0x1p20);
+                       check->when, (double)arena->flush_bytes / 0x1p20);
 }
 
-static void evaluate_tolerance(const struct hn_variant *variant, size_t argument, double largest,
-                               double *tolerance, struct hn_error *err)
+static double evaluate_tolerance(const struct check *check, size_t argument)
 {
-    const struct hn_compare *compare = comparison_of(variant->arena, argument);
-    enum hn_element element = variant->arena->plan->arguments[argument].element;
+    const struct hn_compare *compare = comparison_of(check, argument);
     double relative = 0.0;
     double absolute = 0.0;
-    *tolerance = 0.0;
-    if (compare->mode != HN_COMPARE_MAX_NORM || !hn_element_is_real(element))
-        return;
+    if (compare->mode != HN_COMPARE_MAX_NORM ||
+        !hn_element_is_real(check->plan->arguments[argument].element))
+        return 0.0;
     if (compare->relative != NULL)
-        hn_expression_number(compare->relative, variant->values, &relative, err);
-    if (!hn_failed(err) && compare->absolute != NULL)
-        hn_expression_number(compare->absolute, variant->values, &absolute, err);
-    *tolerance = absolute + relative * largest;
-}
-
-static void read_element(struct hn_arena *arena, CUdeviceptr place, enum hn_element element,
-                         char *text, size_t size, struct hn_error *err)
-{
-    unsigned char bytes[8] = {0};
-    size_t width = hn_element_size(element);
-    HN_CALL(arena->context, cuMemcpyDtoH, (bytes, place, width), "cuMemcpyDtoH", err);
-    hn_element_format(bytes, element, text, size);
+        hn_expression_number(compare->relative, check->variant->values, &relative, check->err);
+    if (!hn_failed(check->err) && compare->absolute != NULL)
+        hn_expression_number(compare->absolute, check->variant->values, &absolute, check->err);
+    return absolute + relative * check->outputs->of[argument].largest;
 }
 
 /* "[7]", of a vector "[7].y" or "[7][5]", of rows "[3][7]" and so on. */
@@ -248,10 +426,12 @@ static void format_place(const struct hn_argument *argument, const struct hn_buf
         snprintf(text, size, "%s[%" PRIu64 "][%" PRIu64 "]", row, vector, lane);
 }
 
-/* What was found when errors were counted, and what may be. */
+/* An output beside what is expected of it: how far apart they are, and how far they may be. */
 struct tally {
+    struct hn_difference difference;
+    double tolerance;
     uint64_t compared;
-    uint64_t differing;
+    uint64_t differing; /* where errors were counted */
     uint64_t unwritten;
     uint64_t allowed;
 };
@@ -259,12 +439,11 @@ struct tally {
 /* How many there are, where that says more than the first of them. */
 static void format_tally(const struct tally *tally, char *text, size_t size)
 {
-    int length = 0;
     text[0] = '\0';
     if (tally->differing == 0 || tally->compared < 2)
         return;
-    length = snprintf(text, size, "; %" PRIu64 " of %" PRIu64 " elements differ%s",
-                      tally->differing, tally->compared, tally->differing == 1 ? "s" : "");
+    int length = snprintf(text, size, "; %" PRIu64 " of %" PRIu64 " elements differ%s",
+                          tally->differing, tally->compared, tally->differing == 1 ? "s" : "");
     char *end = text + length;
     size_t left = size - (size_t)length;
     if (tally->allowed > 0 && tally->differing > tally->allowed)
@@ -276,59 +455,57 @@ static void format_tally(const struct tally *tally, char *text, size_t size)
         snprintf(end, left, " (where so few may: 'mismatches' in compare)");
 }
 
-static void report_difference(const struct hn_variant *variant, const struct hn_outputs *outputs,
-                              size_t i, const struct hn_difference *difference, double tolerance,
-                              const struct tally *tally, const char *when, struct hn_record *record,
-                              struct hn_error *err)
+static void report_difference(const struct check *check, size_t i, const struct tally *tally)
 {
-    struct hn_arena *arena = variant->arena;
-    const struct hn_argument *argument = &arena->plan->arguments[i];
+    struct hn_arena *arena = check->arena;
+    const struct hn_argument *argument = &check->plan->arguments[i];
+    const struct hn_difference *difference = &tally->difference;
     char found[40], expected[40], place[96], number[160];
-    unsigned char bytes[8] = {0};
+    unsigned char found_bytes[8] = {0}, expected_bytes[8] = {0};
     bool misplaced = difference->misplaced != UINT64_MAX;
     uint64_t index = misplaced ? difference->misplaced : difference->worst;
-    const struct hn_buffer *buffer = &arena->buffers[i];
-    uint64_t offset = hn_buffer_place(buffer, argument->element, index);
-    read_element(arena, hn_arena_address(arena, variant->compared_set, i) + offset,
-                 argument->element, found, sizeof found, err);
-    hn_outputs_read(outputs, i, offset, bytes, err);
-    if (hn_failed(err))
+    uint64_t offset = hn_buffer_place(&arena->buffers[i], argument->element, index);
+    HN_CALL(arena->context, cuMemcpyDtoH,
+            (found_bytes, found_at(check, i) + offset, hn_element_size(argument->element)),
+            "cuMemcpyDtoH", check->err);
+    read_expected(check->outputs, i, offset, expected_bytes, check->err);
+    if (hn_failed(check->err))
         return;
-    hn_element_format(bytes, argument->element, expected, sizeof expected);
-    format_place(argument, buffer, index, place, sizeof place);
+    hn_element_format(found_bytes, argument->element, found, sizeof found);
+    hn_element_format(expected_bytes, argument->element, expected, sizeof expected);
+    format_place(argument, &arena->buffers[i], index, place, sizeof place);
     format_tally(tally, number, sizeof number);
     if (misplaced)
-        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT, "%s%s%s is %s; expected %s", when,
-                       argument->name, place, found, expected);
+        hn_record_fail(check->record, HN_OUTCOME_WRONG_RESULT, "%s%s%s is %s; expected %s",
+                       check->when, argument->name, place, found, expected);
     else
-        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
+        hn_record_fail(check->record, HN_OUTCOME_WRONG_RESULT,
                        "%s%s%s is %s; expected %s: an error of %.3g, more than the tolerance of "
                        "%.3g%s",
-                       when, argument->name, place, found, expected, difference->max_error,
-                       tolerance, number);
+                       check->when, argument->name, place, found, expected, difference->max_error,
+                       tally->tolerance, number);
 }
 
 /* The verdict keeps the output whose error is largest against its tolerance. */
-static void note_verdict(const struct hn_difference *difference, double tolerance,
-                         struct hn_verdict *verdict)
+static void note_verdict(const struct tally *tally, struct hn_verdict *verdict)
 {
-    double ratio = difference->max_error == 0.0 ? 0.0 : difference->max_error / tolerance;
+    const struct hn_difference *difference = &tally->difference;
+    double ratio = difference->max_error == 0.0 ? 0.0 : difference->max_error / tally->tolerance;
     double worst = verdict->max_error == 0.0 ? 0.0 : verdict->max_error / verdict->tolerance;
     if (ratio < worst || (ratio == worst && verdict->max_reference > difference->max_reference))
         return;
     verdict->max_error = difference->max_error;
-    verdict->tolerance = tolerance;
+    verdict->tolerance = tally->tolerance;
     verdict->max_reference = difference->max_reference;
 }
 
-/* What is sorted on the host to say which element it is; sorting more would take longer than
+/* So many are sorted on the host to say which element it is; sorting more would take longer than
  * anybody waits. */
 static const uint64_t MOST_SORTED = 1u << 22;
 
 /* A result on the host, as elements or vectors of them that are ordered by their words. */
 struct bag {
     const struct hn_argument *argument;
-    const struct hn_buffer *buffer; /* how its elements lie */
     unsigned char *bytes;
     uint64_t *words; /* argument->lanes of each, ordered */
     uint64_t count;
@@ -357,24 +534,28 @@ static int compare_vectors(const void *a, const void *b, void *context)
 }
 
 /* Key 0: it is not veiled. */
-static void read_bag(struct hn_context *context, CUdeviceptr data, uint64_t key, struct bag *bag,
-                     struct hn_error *err)
+static struct bag read_bag(const struct check *check, size_t i, CUdeviceptr data, uint64_t key)
 {
-    enum hn_element element = bag->argument->element;
-    unsigned lanes = bag->argument->lanes;
-    uint64_t elements = bag->count * lanes;
-    size_t size = hn_element_size(element);
-    size_t bytes = elements == 0 ? 0 : hn_buffer_place(bag->buffer, element, elements - 1) + size;
-    bag->bytes = hn_need(bytes + 1, 1);
-    bag->words = hn_need(elements + 1, sizeof *bag->words);
-    HN_CALL(context, cuMemcpyDtoH, (bag->bytes, data, bytes), "cuMemcpyDtoH", err);
-    for (uint64_t i = 0; !hn_failed(err) && i < elements; i++) {
-        uint64_t offset = hn_buffer_place(bag->buffer, element, i);
-        hn_support_unveil(bag->bytes + offset, size, offset / size, key);
-        bag->words[i] = counted_word(bag->bytes + offset, element);
+    const struct hn_argument *argument = &check->plan->arguments[i];
+    const struct hn_buffer *buffer = &check->arena->buffers[i];
+    unsigned lanes = argument->lanes;
+    struct bag bag = {.argument = argument, .count = check->outputs->of[i].count / lanes};
+    uint64_t elements = bag.count * lanes;
+    size_t size = hn_element_size(argument->element);
+    size_t bytes =
+        elements == 0 ? 0 : hn_buffer_place(buffer, argument->element, elements - 1) + size;
+    bag.bytes = hn_need(bytes + 1, 1);
+    bag.words = hn_need(elements + 1, sizeof *bag.words);
+    HN_CALL(check->arena->context, cuMemcpyDtoH, (bag.bytes, data, bytes), "cuMemcpyDtoH",
+            check->err);
+    for (uint64_t e = 0; !hn_failed(check->err) && e < elements; e++) {
+        uint64_t offset = hn_buffer_place(buffer, argument->element, e);
+        hn_support_unveil(bag.bytes + offset, size, offset / size, key);
+        bag.words[e] = counted_word(bag.bytes + offset, argument->element);
     }
-    if (!hn_failed(err))
-        qsort_r(bag->words, bag->count, lanes * sizeof *bag->words, compare_vectors, &lanes);
+    if (!hn_failed(check->err))
+        qsort_r(bag.words, bag.count, lanes * sizeof *bag.words, compare_vectors, &lanes);
+    return bag;
 }
 
 static void finish_bag(struct bag *bag)
@@ -406,8 +587,8 @@ static void format_vector(const struct hn_argument *argument, const uint64_t *ve
 
 /* Both are ordered and as long: the smaller vector at the first place where they differ is there
  * another number of times. */
-static void report_first(const struct bag *found, const struct bag *expected, const char *when,
-                         struct hn_record *record)
+static void report_first(const struct check *check, const struct bag *found,
+                         const struct bag *expected)
 {
     unsigned lanes = found->argument->lanes;
     uint64_t i = 0;
@@ -420,52 +601,38 @@ static void report_first(const struct bag *found, const struct bag *expected, co
     struct hn_text text;
     hn_text_init(&text);
     format_vector(found->argument, vector, &text);
-    hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
+    hn_record_fail(check->record, HN_OUTCOME_WRONG_RESULT,
                    "%s%s holds '%s' %" PRIu64 " times among its %" PRIu64
                    " elements; expected %" PRIu64 " (in any order)",
-                   when, found->argument->name, text.failed ? "" : text.data,
+                   check->when, found->argument->name, text.failed ? "" : text.data,
                    count_vector(found, vector), found->count, count_vector(expected, vector));
     hn_text_finish(&text);
 }
 
-/* Says by which element an output differs from its reference as a multiset. */
-static void report_multiset(const struct hn_variant *variant, const struct hn_outputs *outputs,
-                            size_t argument, const char *when, struct hn_record *record,
-                            struct hn_error *err)
+static void judge_multiset(const struct check *check, size_t i)
 {
-    const struct hn_arena *arena = variant->arena;
-    const struct hn_argument *output = &arena->plan->arguments[argument];
-    uint64_t count = outputs->counts[argument] / output->lanes;
-    const struct hn_buffer *buffer = &arena->buffers[argument];
-    struct bag found = {.argument = output, .buffer = buffer, .count = count};
-    struct bag expected = {.argument = output, .buffer = buffer, .count = count};
-    if (count > MOST_SORTED) {
-        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
-                       "%sthe %" PRIu64
-                       " elements of %s are not those of the reference, in any order",
-                       when, count, output->name);
-        return;
-    }
-    CUdeviceptr written = hn_arena_address(arena, variant->compared_set, argument);
-    read_bag(arena->context, written, 0, &found, err);
-    read_bag(arena->context, hn_outputs_address(outputs, argument), arena->veil, &expected, err);
-    if (!hn_failed(err))
-        report_first(&found, &expected, when, record);
-    finish_bag(&expected);
-    finish_bag(&found);
-}
-
-static void judge_multiset(struct hn_variant *variant, const struct hn_outputs *outputs, size_t i,
-                           const char *when, struct hn_record *record, struct hn_error *err)
-{
-    const struct hn_arena *arena = variant->arena;
+    const struct hn_arena *arena = check->arena;
+    const struct hn_argument *output = &check->plan->arguments[i];
+    uint64_t count = check->outputs->of[i].count / output->lanes;
     bool equal = hn_support_bags_equal(hn_arena_host_slot(arena, i, HN_SLOT_COMPARE),
                                        arena->support->blocks);
     if (!equal)
-        record->verdict.max_error = 1.0;
-    if (equal || record->outcome != HN_OUTCOME_OK)
+        check->record->verdict.max_error = 1.0;
+    if (equal || !is_right(check))
         return;
-    report_multiset(variant, outputs, i, when, record, err);
+    if (count > MOST_SORTED) {
+        hn_record_fail(check->record, HN_OUTCOME_WRONG_RESULT,
+                       "%sthe %" PRIu64
+                       " elements of %s are not those of the reference, in any order",
+                       check->when, count, output->name);
+        return;
+    }
+    struct bag found = read_bag(check, i, found_at(check, i), 0);
+    struct bag expected = read_bag(check, i, address_of(check->outputs, i), arena->veil);
+    if (!hn_failed(check->err))
+        report_first(check, &found, &expected);
+    finish_bag(&expected);
+    finish_bag(&found);
 }
 
 static struct hn_difference read_difference(const struct hn_arena *arena, size_t argument)
@@ -475,16 +642,15 @@ static struct hn_difference read_difference(const struct hn_arena *arena, size_t
 }
 
 /* At most all but one: who computes nothing is never right. */
-static void evaluate_allowed(const struct hn_variant *variant, size_t argument, uint64_t compared,
-                             uint64_t *allowed, struct hn_error *err)
+static uint64_t evaluate_allowed(const struct check *check, size_t argument, uint64_t compared)
 {
-    const struct hn_compare *compare = comparison_of(variant->arena, argument);
+    const struct hn_compare *compare = comparison_of(check, argument);
     int64_t count = 0;
-    if (compare->mismatches != NULL)
-        hn_expression_integer(compare->mismatches, variant->values, &count, err);
-    *allowed = count > 0 ? (uint64_t)count : (uint64_t)(compare->mismatch_share * (double)compared);
-    if (*allowed >= compared)
-        *allowed = compared > 0 ? compared - 1 : 0;
+    if (compare->mismatches != NULL && !hn_failed(check->err))
+        hn_expression_integer(compare->mismatches, check->variant->values, &count, check->err);
+    uint64_t allowed =
+        count > 0 ? (uint64_t)count : (uint64_t)(compare->mismatch_share * (double)compared);
+    return allowed < compared ? allowed : compared > 0 ? compared - 1 : 0;
 }
 
 /* What a variant leaves as it was poisoned is work not done, and no mismatch. A narrow element may
@@ -496,99 +662,96 @@ static bool is_work_left(const struct hn_difference *difference, enum hn_element
 }
 
 /* Compares once more, with the tolerance that is known now: what is within it, and how many are
- * not. */
-static void count_differing(struct hn_variant *variant, const struct hn_outputs *outputs, size_t i,
-                            double tolerance, struct hn_difference *within, struct hn_error *err)
+ * not. Returns whether these are too many. */
+static bool count_differing(const struct check *check, size_t i, struct tally *tally)
 {
-    queue_comparison(variant, outputs, i, tolerance, err);
-    hn_arena_read_results(variant->arena, err);
-    *within = read_difference(variant->arena, i);
+    queue_comparison(check, i, tally->tolerance);
+    hn_arena_read_results(check->arena, check->err);
+    if (hn_failed(check->err))
+        return false;
+    struct hn_difference within = read_difference(check->arena, i);
+    tally->differing = within.differing;
+    tally->unwritten = within.unwritten;
+    check->record->verdict.differed += within.differing;
+    bool wrong = within.differing == 0 || within.differing > tally->allowed ||
+                 is_work_left(&within, check->plan->arguments[i].element);
+    if (!wrong)
+        tally->difference = within;
+    return wrong;
 }
 
-static void judge_output(struct hn_variant *variant, struct hn_outputs *outputs, size_t i,
-                         const char *when, struct hn_record *record, struct hn_error *err)
+static void judge_output(const struct check *check, size_t i)
 {
-    struct hn_arena *arena = variant->arena;
-    struct tally tally = {.compared = outputs->compared[i]};
-    double tolerance = 0.0;
-    record->verdict.compared += tally.compared;
-    if (comparison_of(arena, i)->mode == HN_COMPARE_MULTISET) {
-        judge_multiset(variant, outputs, i, when, record, err);
+    struct hn_output *output = &check->outputs->of[i];
+    struct hn_verdict *verdict = &check->record->verdict;
+    verdict->compared += output->compared;
+    if (comparison_of(check, i)->mode == HN_COMPARE_MULTISET) {
+        judge_multiset(check, i);
         return;
     }
-    struct hn_difference difference = read_difference(arena, i);
-    outputs->largest[i] = fmax(outputs->largest[i], difference.max_reference);
-    evaluate_tolerance(variant, i, outputs->largest[i], &tolerance, err);
-    evaluate_allowed(variant, i, tally.compared, &tally.allowed, err);
-    if (hn_failed(err))
+    struct tally tally = {.difference = read_difference(check->arena, i),
+                          .compared = output->compared};
+    output->largest = fmax(output->largest, tally.difference.max_reference);
+    tally.tolerance = evaluate_tolerance(check, i);
+    tally.allowed = evaluate_allowed(check, i, tally.compared);
+    bool wrong = tally.difference.misplaced != UINT64_MAX;
+    if (!hn_failed(check->err) && !wrong && !(tally.difference.max_error <= tally.tolerance))
+        wrong = count_differing(check, i, &tally);
+    if (hn_failed(check->err))
         return;
-    bool misplaced = difference.misplaced != UINT64_MAX;
-    bool wrong = misplaced || !(difference.max_error <= tolerance);
-    if (wrong && !misplaced) {
-        struct hn_difference within;
-        count_differing(variant, outputs, i, tolerance, &within, err);
-        if (hn_failed(err))
-            return;
-        tally.differing = within.differing;
-        tally.unwritten = within.unwritten;
-        record->verdict.differed += within.differing;
-        wrong = within.differing == 0 || within.differing > tally.allowed ||
-                is_work_left(&within, arena->plan->arguments[i].element);
-        difference = wrong ? difference : within;
-    }
-    note_verdict(&difference, tolerance, &record->verdict);
-    if (wrong && record->outcome == HN_OUTCOME_OK)
-        report_difference(variant, outputs, i, &difference, tolerance, &tally, when, record, err);
+    note_verdict(&tally, verdict);
+    if (wrong && is_right(check))
+        report_difference(check, i, &tally);
 }
 
 /* Lengths before what they are the lengths of: where one is wrong, so is all that follows from it.
  */
-static void judge_outputs(struct hn_variant *variant, struct hn_outputs *outputs, const char *when,
-                          struct hn_record *record, struct hn_error *err)
+static void judge_outputs(const struct check *check)
 {
-    const struct hn_plan *plan = variant->arena->plan;
-    record->verdict.max_error = record->verdict.tolerance = record->verdict.max_reference = 0.0;
-    record->verdict.compared = record->verdict.differed = 0;
+    struct hn_verdict *verdict = &check->record->verdict;
+    verdict->max_error = verdict->tolerance = verdict->max_reference = 0.0;
+    verdict->compared = verdict->differed = 0;
     for (int has_length = 0; has_length <= 1; has_length++)
-        for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
-            const struct hn_argument *argument = &plan->arguments[i];
-            if (hn_argument_is_compared(argument) && (argument->length != NULL) == has_length)
-                judge_output(variant, outputs, i, when, record, err);
-        }
+        for (size_t i = 0; i < check->plan->argument_count && !hn_failed(check->err); i++)
+            if (is_compared(check->arena, i) &&
+                (check->plan->arguments[i].length != NULL) == has_length)
+                judge_output(check, i);
 }
 
-static void note_metrics(struct hn_variant *variant)
+static void note_metrics(const struct check *check)
 {
-    const struct hn_arena *arena = variant->arena;
-    size_t metric = 0;
-    for (size_t i = 0; i < arena->plan->argument_count; i++) {
-        if (arena->plan->arguments[i].role != HN_ROLE_METRIC)
+    double *mean = check->variant->metric_values;
+    for (size_t i = 0; i < check->plan->argument_count; i++) {
+        if (check->plan->arguments[i].role != HN_ROLE_METRIC)
             continue;
-        const double *sums = hn_arena_host_slot(arena, i, HN_SLOT_COMPARE);
+        const double *sums = hn_arena_host_slot(check->arena, i, HN_SLOT_COMPARE);
         double sum = 0.0;
-        for (size_t block = 0; block < arena->support->blocks; block++)
+        for (size_t block = 0; block < check->arena->support->blocks; block++)
             sum += sums[block];
-        variant->metric_values[metric++] = sum / (double)arena->buffers[i].count;
+        *mean++ = sum / (double)check->arena->buffers[i].count;
     }
 }
 
 void hn_verify_check(struct hn_variant *variant, struct hn_outputs *outputs, const char *when,
-                     struct hn_record *record, struct hn_error *err)
+                     struct hn_error *err)
 {
     struct hn_arena *arena = variant->arena;
-    hn_pipeline_collect(variant, when, record, err);
-    queue_checks(variant, outputs, err);
-    hn_arena_read_results(arena, err);
+    struct hn_record *record = variant->record;
+    const struct check check = {variant, arena, arena->plan, outputs, when, record, err};
+    if (!hn_goes_on(variant, err))
+        return;
+    hn_pipeline_collect(variant, when, err);
+    queue_checks(&check);
     if (hn_failed(err))
         return;
-    judge_zones(arena, when, record);
-    judge_inputs(variant, outputs, when, record);
-    judge_flush(arena, when, record);
+    judge_zones(&check);
+    judge_inputs(&check);
+    judge_flush(&check);
     bool damaged = record->outcome == HN_OUTCOME_OUT_OF_BOUNDS;
     arena->spoiled = arena->spoiled && damaged;
-    note_metrics(variant);
-    judge_outputs(variant, outputs, when, record, err);
-    judge_counters(variant, when, record);
+    note_metrics(&check);
+    judge_outputs(&check);
+    judge_counters(&check);
     record->verdict.launches += record->outcome == HN_OUTCOME_OK;
     if (damaged)
         hn_arena_repair(arena, err);

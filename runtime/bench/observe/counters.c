@@ -18,10 +18,10 @@ enum { MOST_LAPS = 200 };
 static void make_ready(struct hn_bench *bench, const struct hn_work *work, struct hn_error *err)
 {
     if (bench->options.regime != HN_COLD) {
-        hn_sampler_prepare(&bench->sampler, work, 1, HN_OUTPUTS_LEFT, err);
+        hn_sampler_prepare(work, 1, HN_OUTPUTS_LEFT, err);
         work->launch(work->subject, 0, err);
     }
-    hn_sampler_prepare(&bench->sampler, work, 1, HN_OUTPUTS_LEFT, err);
+    hn_sampler_prepare(work, 1, HN_OUTPUTS_LEFT, err);
     hn_context_synchronize(&bench->context, work->what, err);
 }
 
@@ -67,11 +67,11 @@ static void close_counters(void *own)
     free(counters);
 }
 
-static void run(void *own, struct hn_variant *variant, double asked, struct hn_record *record,
-                struct hn_error *err)
+static void run(void *own, struct hn_variant *variant, double asked, struct hn_error *err)
 {
     struct counters *counters = own;
     struct hn_bench *bench = counters->bench;
+    struct hn_record *record = variant->record;
     struct hn_error obstacle;
     const struct hn_work work = hn_bench_work(bench, variant);
     (void)asked;

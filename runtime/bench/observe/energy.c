@@ -138,8 +138,7 @@ struct window {
 
 /* What keeps the GPU busy. */
 struct load {
-    struct hn_sampler *sampler;
-    const struct hn_work *work;
+    struct hn_work work;
     struct meter *meter;
     size_t sets;
     size_t block;    /* launches */
@@ -149,7 +148,7 @@ struct load {
 
 static struct hn_context *context_of(const struct load *load)
 {
-    return load->sampler->arena->context;
+    return load->work.sampler->arena->context;
 }
 
 static void record_event(const struct load *load, CUevent event, struct hn_error *err)
@@ -161,10 +160,10 @@ static void record_event(const struct load *load, CUevent event, struct hn_error
 /* Queues another block and waits for the one before. */
 static void go_on(struct load *load, struct hn_error *err)
 {
-    CUevent *events = &load->sampler->starts[1];
-    hn_sampler_queue(load->sampler, load->work, load->sets, load->block, err);
+    CUevent *events = &load->work.sampler->starts[1];
+    hn_sampler_queue(&load->work, load->sets, load->block, err);
     record_event(load, events[1 - load->slot], err);
-    HN_CALL(context_of(load), cuEventSynchronize, (events[load->slot]), load->work->what, err);
+    HN_CALL(context_of(load), cuEventSynchronize, (events[load->slot]), load->work.what, err);
     load->slot = 1 - load->slot;
     load->launches += load->block;
 }
@@ -178,30 +177,29 @@ static void go_on_until(struct load *load, double until_ms, struct hn_error *err
 /* Cold: where all arguments fit the cache, so many sets that they do not. */
 static void begin(struct load *load, struct hn_error *err)
 {
-    struct hn_arena *arena = load->sampler->arena;
-    enum hn_regime regime = load->sampler->regime;
+    struct hn_arena *arena = load->work.sampler->arena;
+    enum hn_regime regime = load->work.sampler->regime;
     bool fits = arena->argument_bytes < 3 * (uint64_t)arena->context->device->l2_bytes;
     double estimate_us = 0.0;
-    size_t batch = 1;
     load->sets = 1;
     if (regime == HN_COLD && fits)
         hn_arena_make_sets(arena, HN_MAX_SETS, &load->sets, err);
-    hn_sampler_choose_batch(load->sampler, load->work, &batch, &estimate_us, err);
+    hn_sampler_choose_batch(&load->work, &estimate_us, err);
     double block = fmin(fmax(BLOCK_US / fmax(estimate_us, 0.1), 1.0), MOST_A_BLOCK);
     load->block = regime == HN_GRAPH10 ? HN_GRAPH_CHAIN * (size_t)ceil(block / HN_GRAPH_CHAIN)
                                        : (size_t)block;
-    load->work->prepare(load->work->subject, load->sets, HN_OUTPUTS_LEFT, err);
-    record_event(load, load->sampler->starts[1], err);
+    load->work.prepare(load->work.subject, load->sets, HN_OUTPUTS_LEFT, err);
+    record_event(load, load->work.sampler->starts[1], err);
 }
 
 /* Between the events, which enclose all launches that were counted. */
 static void time_launches(const struct load *load, double *launch_us, struct hn_error *err)
 {
     struct hn_context *context = context_of(load);
-    struct hn_sampler *sampler = load->sampler;
+    struct hn_sampler *sampler = load->work.sampler;
     float elapsed_ms = 0.0f;
     record_event(load, sampler->ends[0], err);
-    hn_context_synchronize(context, load->work->what, err);
+    hn_context_synchronize(context, load->work.what, err);
     HN_CALL(context, cuEventElapsedTime, (&elapsed_ms, sampler->starts[0], sampler->ends[0]),
             "cuEventElapsedTime", err);
     *launch_us = load->launches > 0 ? 1e3 * (double)elapsed_ms / (double)load->launches : 0.0;
@@ -218,7 +216,7 @@ static void measure_load(struct load *load, double seconds, struct window *windo
         hn_fail(err, HN_ERUN, "a thread that reads the energy counter can not be started");
         return;
     }
-    record_event(load, load->sampler->starts[0], err);
+    record_event(load, load->work.sampler->starts[0], err);
     double until_ms = hn_now_ms() + 1e3 * seconds + PATIENCE_MS;
     load->launches = 0;
     while (!hn_failed(err) && meter_seconds(load->meter) < seconds && hn_now_ms() < until_ms)
@@ -327,16 +325,14 @@ static void *open_energy(struct hn_bench *bench)
 /* One window of so many seconds: the work is launched back to back, as the sampler's regime has it
  * but without flushes (cold: over sets of the arguments that do not fit the L2 cache together),
  * while the meter runs. Nothing is observed where launches can not follow one another. */
-static void run(void *own, struct hn_variant *variant, double seconds, struct hn_record *record,
-                struct hn_error *err)
+static void run(void *own, struct hn_variant *variant, double seconds, struct hn_error *err)
 {
     struct energy *energy = own;
     struct hn_bench *bench = energy->bench;
-    const struct hn_work work = hn_bench_work(bench, variant);
-    struct load load = {.sampler = &bench->sampler, .work = &work, .meter = &energy->meter};
+    struct load load = {.work = hn_bench_work(bench, variant), .meter = &energy->meter};
     struct window window = {.power_w = 0.0};
     bench->unchecked = true;
-    if (!work.batchable)
+    if (!load.work.batchable)
         return;
     if (energy->idle_w == 0.0)
         measure_idle(&energy->meter, &energy->idle_w);
@@ -344,7 +340,7 @@ static void run(void *own, struct hn_variant *variant, double seconds, struct hn
     go_on_until(&load, hn_now_ms() + SETTLE_MS, err);
     measure_load(&load, seconds, &window, err);
     if (!hn_failed(err))
-        note(&record->observed, &window, energy->idle_w, err);
+        note(&variant->record->observed, &window, energy->idle_w, err);
 }
 
 const struct hn_observer hn_energy_observer = {

@@ -55,7 +55,9 @@ static void launch_part(void *subject, size_t set, struct hn_error *err)
 static void measure_part(struct hn_bench *bench, struct part part, double *time_us,
                          struct hn_error *err)
 {
-    const struct hn_work work = {.subject = &part,
+    const struct hn_work work = {.sampler = &bench->sampler,
+                                 .batch = 1,
+                                 .subject = &part,
                                  .prepare = prepare_part,
                                  .launch = launch_part,
                                  .issued = true,
@@ -65,10 +67,10 @@ static void measure_part(struct hn_bench *bench, struct part part, double *time_
     size_t count = 0;
     struct hn_sample sample = {0};
     double started_ms = hn_now_ms();
-    hn_sampler_take(&bench->sampler, &work, 1, 1, 0, &sample, err);
+    hn_sampler_take(&work, 1, 0, &sample, err);
     while (!hn_failed(err) && count < MOST &&
            (count < LEAST || hn_now_ms() - started_ms < PART_MS)) {
-        hn_sampler_take(&bench->sampler, &work, 1, 1, 0, &sample, err);
+        hn_sampler_take(&work, 1, 0, &sample, err);
         times_us[count++] = sample.time_us;
     }
     if (!hn_failed(err))
@@ -91,7 +93,7 @@ static void measure_parts(struct hn_bench *bench, struct hn_variant *variant, st
     const struct part kernels = {variant, ONLY_UPLOADS, ONLY_KERNELS};
     const struct part downloads = {variant, HN_SKIP_DOWNLOADS, ONLY_DOWNLOADS};
     const struct part all = {variant, SKIP_ALL, 0};
-    hn_variant_describe(variant, variant->what, sizeof variant->what);
+    hn_variant_describe(variant);
     if (copies)
         measure_part(bench, uploads, &times->upload_us, err);
     measure_part(bench, kernels, &times->kernels_us, err);
@@ -110,13 +112,13 @@ static void note(const struct hn_bench *bench, const struct times *times,
     hn_observed_set(observed, "staging.sequential_us", times->sequential_us, err);
 }
 
-static void run(void *own, struct hn_variant *variant, double asked, struct hn_record *record,
-                struct hn_error *err)
+static void run(void *own, struct hn_variant *variant, double asked, struct hn_error *err)
 {
     struct hn_bench *bench = own;
     struct hn_launch launch_of_parts;
     struct hn_record parts;
-    struct hn_variant sequential = {0};
+    struct hn_variant sequential = {.record = &parts};
+    struct hn_record *record = variant->record;
     struct times times = {0};
     (void)asked;
     if (variant->launch.flow == NULL ||
@@ -130,12 +132,12 @@ static void run(void *own, struct hn_variant *variant, double asked, struct hn_r
                         variant->image, &launch_of_parts, &parts, err);
     else
         hn_launch_finish(&launch_of_parts);
-    if (hn_goes_on(err, &parts))
+    if (hn_goes_on(&sequential, err))
         measure_parts(bench, &sequential, &times, err);
-    hn_bench_settle(bench, &sequential, &parts, err);
+    hn_bench_settle(bench, &sequential, err);
     /* What it may have done wrong is for the next check to find. */
     bench->unchecked = true;
-    if (hn_goes_on(err, &parts))
+    if (hn_goes_on(&sequential, err))
         note(bench, &times, &record->observed, err);
     hn_variant_finish(&sequential);
     hn_record_finish(&parts);
