@@ -167,7 +167,7 @@ static void print_quantiles(const char *what, double *us, long count)
 }
 
 /* outside: problems that were not tuned. */
-static void measure(const char *what, const struct hn_lib_index *index, bool outside, long rounds)
+static void measure(const char *what, struct hn_lib_index *index, bool outside, long rounds)
 {
     double *us = calloc((size_t)rounds, sizeof *us);
     for (long r = 0; us != NULL && r < rounds; r++) {
@@ -181,7 +181,7 @@ static void measure(const char *what, const struct hn_lib_index *index, bool out
                                               .sm_count = device.sm_count,
                                               .problem = &problem};
         double before = hn_now_ms();
-        const struct hn_tuned *found = hn_lib_index_find(index, &query, &rank);
+        const struct hn_tuned *found = hn_lookup_index_find(&index->lookup, &query, &rank);
         us[r] = 1000 * (hn_now_ms() - before);
         if (found == NULL || (rank.grade == HN_GRADE_EXACT) == outside)
             stop(what, "found something else");
@@ -269,7 +269,7 @@ int main(int argc, char **argv)
     measure_first(cache);
     double started = hn_now_ms();
     hn_error_init(&reason);
-    const struct hn_lib_index *index = hn_lib_index_get(cache, "sgemm", &reason);
+    struct hn_lib_index *index = hn_lib_index_get(cache, "sgemm", &reason);
     if (index == NULL)
         stop(path, reason.message);
     double read = hn_now_ms();

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/store/lookup.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 double hn_lookup_ratio(double a, double b)
@@ -45,20 +47,10 @@ static enum hn_grade grade_of(const struct hn_lookup_query *query,
     return query->capability == device->capability ? HN_GRADE_ARCHITECTURE : HN_GRADE_ANY;
 }
 
-static bool is_frozen(const struct hn_lookup_query *query, const char *name)
-{
-    for (size_t i = 0; i < query->frozen_count; i++)
-        if (strcmp(query->frozen[i], name) == 0)
-            return true;
-    return false;
-}
-
-/* Adds up how far the problems are apart. False: they can not be compared, or a frozen value
- * differs. */
-static bool measure(const struct hn_lookup_query *query, const struct hn_bindings *problem,
+/* Adds up how far the problems are apart. False: they can not be compared. */
+static bool measure(const struct hn_bindings *asked, const struct hn_bindings *problem,
                     struct hn_lookup_rank *rank, bool *same)
 {
-    const struct hn_bindings *asked = query->problem;
     if (asked->count != problem->count)
         return false;
     for (size_t i = 0; i < asked->count; i++) {
@@ -68,8 +60,6 @@ static bool measure(const struct hn_lookup_query *query, const struct hn_binding
             return false;
         bool equal = same_value(a, b);
         *same = *same && equal;
-        if (!equal && is_frozen(query, asked->names[i]))
-            return false;
         if (a->type == HN_WORD || b->type == HN_WORD)
             rank->unlike += !equal;
         else
@@ -90,19 +80,31 @@ bool hn_lookup_is_objective(const char *asked, const char *own)
            (strncmp(asked, own, length) == 0 && (own[length] == '\0' || own[length] == ' '));
 }
 
-struct hn_lookup_rank hn_lookup_rank(const struct hn_lookup_query *query,
-                                     const struct hn_identity *identity)
+static bool is_asked(const struct hn_lookup_query *query, const struct hn_identity *identity)
+{
+    return !is_other(query->regime, identity->regime) &&
+           hn_lookup_is_objective(query->objective, identity->objective);
+}
+
+/* Of whatever regime and objective. */
+static struct hn_lookup_rank rank_task(const struct hn_lookup_query *query,
+                                       const struct hn_identity *identity)
 {
     struct hn_lookup_rank rank = {HN_GRADE_NONE, 0, 1, 1};
     bool same_problem = true;
-    if (is_other(query->regime, identity->regime) ||
-        !hn_lookup_is_objective(query->objective, identity->objective) ||
-        !measure(query, &identity->problem, &rank, &same_problem))
+    if (!measure(query->problem, &identity->problem, &rank, &same_problem))
         return rank;
     rank.grade = grade_of(query, &identity->device, same_problem);
     if (query->sm_count > 0)
         rank.sm_ratio = hn_lookup_ratio(identity->device.sm_count, query->sm_count);
     return rank;
+}
+
+struct hn_lookup_rank hn_lookup_rank(const struct hn_lookup_query *query,
+                                     const struct hn_identity *identity)
+{
+    return is_asked(query, identity) ? rank_task(query, identity)
+                                     : (struct hn_lookup_rank){HN_GRADE_NONE, 0, 1, 1};
 }
 
 static int compare_numbers(double a, double b)
@@ -172,67 +174,275 @@ int hn_lookup_order(const struct hn_tuned *a, const struct hn_tuned *b)
     return compare_numbers(b->best.time, a->best.time);
 }
 
-static bool counts(const struct hn_lookup_query *query, const struct hn_tuned *tuned)
-{
-    return tuned->best.outcome == HN_OUTCOME_OK &&
-           !is_other(query->regime, tuned->identity.regime) &&
-           hn_lookup_is_objective(query->objective, tuned->identity.objective);
-}
-
-bool hn_lookup_is_shadowed(const struct hn_tuned *tuned, size_t count,
-                           const struct hn_lookup_query *query, const struct hn_tuned *candidate)
-{
-    for (size_t i = 0; i < count; i++)
-        if (counts(query, &tuned[i]) &&
-            hn_lookup_same_task(&tuned[i].identity, &candidate->identity) &&
-            hn_lookup_order(&tuned[i], candidate) < 0)
-            return true;
-    return false;
-}
-
-/* A result with its rank; tuned NULL: none. */
-struct candidate {
+/* What was found so far; tuned NULL: nothing. */
+struct found {
     const struct hn_tuned *tuned;
     struct hn_lookup_rank rank;
 };
 
-/* A total order: the place in the list decides last. */
-static int compare_candidates(const struct candidate *a, const struct candidate *b)
+static bool serves_better(const struct found *own, const struct found *than)
 {
-    int order = hn_lookup_rank_compare(&a->rank, &b->rank);
-    if (order == 0)
-        order = hn_lookup_order(a->tuned, b->tuned);
-    return order != 0 ? order : (a->tuned > b->tuned) - (a->tuned < b->tuned);
+    int order = than->tuned == NULL ? -1 : hn_lookup_rank_compare(&own->rank, &than->rank);
+    return order != 0 ? order < 0 : hn_lookup_order(own->tuned, than->tuned) < 0;
 }
 
-/* The best one that is worse than `behind`. */
-static struct candidate find_next(const struct hn_tuned *tuned, size_t count,
-                                  const struct hn_lookup_query *query,
-                                  const struct candidate *behind)
+/* The first from a place on that is not farther away; distances NULL: none is. */
+static size_t find_near(const float *distances, size_t from, size_t count, float most)
 {
-    struct candidate best = {NULL, {HN_GRADE_NONE, 0, 1, 1}};
-    for (size_t i = 0; i < count; i++) {
-        const struct candidate own = {&tuned[i], hn_lookup_rank(query, &tuned[i].identity)};
-        if (tuned[i].best.outcome != HN_OUTCOME_OK || own.rank.grade == HN_GRADE_NONE)
+    if (distances != NULL)
+        while (from < count && distances[from] > most)
+            from++;
+    return from;
+}
+
+/* Takes a usable result of a list in the order of hn_lookup_order where it serves better than what
+ * was found; of each task the first that counts. distances: only those up to `most` are looked at;
+ * NULL: all. */
+static void take_best(const struct hn_tuned *tuned, size_t count,
+                      const struct hn_lookup_query *query, const float *distances, float most,
+                      struct found *found)
+{
+    const struct hn_tuned *last = NULL;
+    for (size_t i = find_near(distances, 0, count, most); i < count;
+         i = find_near(distances, i + 1, count, most)) {
+        if (tuned[i].best.outcome != HN_OUTCOME_OK || !is_asked(query, &tuned[i].identity) ||
+            (last != NULL && hn_lookup_same_task(&tuned[i].identity, &last->identity)))
             continue;
-        if (behind->tuned != NULL && compare_candidates(&own, behind) <= 0)
-            continue;
-        if (best.tuned == NULL || compare_candidates(&own, &best) < 0)
-            best = own;
+        last = &tuned[i];
+        const struct found own = {last, rank_task(query, &last->identity)};
+        if (own.rank.grade != HN_GRADE_NONE && serves_better(&own, found) &&
+            (query->usable == NULL || query->usable(last, query->context)))
+            *found = own;
     }
-    return best;
 }
 
-const struct hn_tuned *hn_lookup(const struct hn_tuned *tuned, size_t count,
-                                 const struct hn_lookup_query *query, struct hn_lookup_rank *rank)
+static const struct hn_tuned *tell(const struct found *found, struct hn_lookup_rank *rank)
 {
-    struct candidate found = {NULL, {HN_GRADE_NONE, 0, 1, 1}};
-    do {
-        found = find_next(tuned, count, query, &found);
-    } while (found.tuned != NULL &&
-             (hn_lookup_is_shadowed(tuned, count, query, found.tuned) ||
-              (query->usable != NULL && !query->usable(found.tuned, query->context))));
     if (rank != NULL)
-        *rank = found.rank;
-    return found.tuned;
+        *rank = found->rank;
+    return found->tuned;
+}
+
+static const struct found nothing = {NULL, {HN_GRADE_NONE, 0, 1, 1}};
+
+static int compare_tuned(const void *a, const void *b)
+{
+    return hn_lookup_order(a, b);
+}
+
+const struct hn_tuned *hn_lookup(struct hn_tuned_list *list, const struct hn_lookup_query *query,
+                                 struct hn_lookup_rank *rank)
+{
+    struct found found = nothing;
+    if (list->count > 1)
+        qsort(list->items, list->count, sizeof *list->items, compare_tuned);
+    take_best(list->items, list->count, query, NULL, 0, &found);
+    return tell(&found, rank);
+}
+
+/* Results for one device whose problems differ in nothing but numbers. */
+struct hn_lookup_class {
+    size_t first, count;
+    enum hn_grade grade; /* for the query at hand, of which all serve alike but for numbers */
+    int unlike;
+};
+
+/* Words are told apart, and from numbers; numbers are not. */
+static int compare_kinds(const struct hn_value *a, const struct hn_value *b)
+{
+    bool a_word = a->type == HN_WORD, b_word = b->type == HN_WORD;
+    return a_word && b_word ? strcmp(a->word, b->word) : (int)a_word - (int)b_word;
+}
+
+/* 0 within a class. */
+static int compare_classes(const struct hn_identity *a, const struct hn_identity *b)
+{
+    const struct hn_bindings *x = &a->problem, *y = &b->problem;
+    int order = compare_devices(&a->device, &b->device);
+    if (order == 0)
+        order = (x->count > y->count) - (x->count < y->count);
+    for (size_t i = 0; order == 0 && i < x->count; i++) {
+        order = strcmp(x->names[i], y->names[i]);
+        if (order == 0)
+            order = compare_kinds(&x->values[i], &y->values[i]);
+    }
+    return order;
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct hn_tuned *x = a, *y = b;
+    int order = compare_classes(&x->identity, &y->identity);
+    return order != 0 ? order : hn_lookup_order(x, y);
+}
+
+/* As hn_lookup_ratio measures: ratios multiply, so that their logarithms add up. */
+static float log_of(const struct hn_value *value)
+{
+    double number = value->type == HN_WORD ? 0 : hn_value_number(value);
+    return (float)(number < 0 ? -log2(1 - number) : log2(1 + number));
+}
+
+enum hn_status hn_lookup_index_make(struct hn_lookup_index *index, struct hn_tuned_list *list,
+                                    struct hn_error *err)
+{
+    size_t values = 0, count = list->count;
+    for (size_t i = 0; i < count; i++)
+        if (list->items[i].identity.problem.count > values)
+            values = list->items[i].identity.problem.count;
+    *index = (struct hn_lookup_index){.items = list->items,
+                                      .count = count,
+                                      .classes = calloc(count + 1, sizeof *index->classes),
+                                      .logs = calloc(values * count + 1, sizeof *index->logs),
+                                      .distances = calloc(count + 1, sizeof *index->distances)};
+    if (index->classes == NULL || index->logs == NULL || index->distances == NULL) {
+        hn_lookup_index_finish(index);
+        return hn_fail_memory(err);
+    }
+    if (count > 0)
+        qsort(list->items, count, sizeof *list->items, compare_items);
+    for (size_t i = 0; i < count; i++) {
+        const struct hn_identity *own = &list->items[i].identity;
+        if (i == 0 || compare_classes(&list->items[i - 1].identity, own) != 0)
+            index->classes[index->class_count++].first = i;
+        index->classes[index->class_count - 1].count++;
+        for (size_t d = 0; d < own->problem.count; d++)
+            index->logs[d * count + i] = log_of(&own->problem.values[d]);
+    }
+    return HN_OK;
+}
+
+void hn_lookup_index_finish(struct hn_lookup_index *index)
+{
+    free(index->classes);
+    free(index->logs);
+    free(index->distances);
+    *index = (struct hn_lookup_index){.items = NULL};
+}
+
+/* Of problems with the same names. */
+static int compare_values(const struct hn_bindings *a, const struct hn_bindings *b)
+{
+    int order = 0;
+    for (size_t i = 0; order == 0 && i < a->count; i++)
+        order = hn_value_compare(&a->values[i], &b->values[i]);
+    return order;
+}
+
+/* The results of a class for this very problem. */
+static void take_exact(const struct hn_lookup_index *index, const struct hn_lookup_class *class,
+                       const struct hn_lookup_query *query, struct found *found)
+{
+    const struct hn_tuned *items = index->items + class->first;
+    size_t low = 0, high = class->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_values(&items[middle].identity.problem, query->problem) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (high < class->count &&
+           compare_values(&items[high].identity.problem, query->problem) == 0)
+        high++;
+    take_best(items + low, high - low, query, NULL, 0, found);
+}
+
+static void measure_class(const struct hn_lookup_index *index, const struct hn_lookup_class *class,
+                          const struct hn_bindings *problem)
+{
+    float *distances = index->distances + class->first;
+    const struct hn_bindings *first = &index->items[class->first].identity.problem;
+    memset(distances, 0, class->count * sizeof *distances);
+    for (size_t d = 0; d < problem->count; d++) {
+        const float *logs = index->logs + d * index->count + class->first;
+        const float own = log_of(&problem->values[d]);
+        if (problem->values[d].type == HN_WORD || first->values[d].type == HN_WORD)
+            continue;
+        for (size_t i = 0; i < class->count; i++)
+            distances[i] += fabsf(logs[i] - own);
+    }
+}
+
+/* In lanes, each with a least of its own, so that compilers make vectors of it. */
+static float find_least(const float *numbers, size_t count)
+{
+    enum { LANES = 8 };
+    float least[LANES];
+    size_t i = 0;
+    for (size_t lane = 0; lane < LANES; lane++)
+        least[lane] = INFINITY;
+    for (; i + LANES <= count; i += LANES)
+        for (size_t lane = 0; lane < LANES; lane++)
+            least[lane] = numbers[i + lane] < least[lane] ? numbers[i + lane] : least[lane];
+    for (; i < count; i++)
+        least[0] = numbers[i] < least[0] ? numbers[i] : least[0];
+    for (size_t lane = 1; lane < LANES; lane++)
+        least[0] = least[lane] < least[0] ? least[lane] : least[0];
+    return least[0];
+}
+
+/* The best of what lies within rounding of the least distance, else of the next one. */
+static void take_nearest(const struct hn_lookup_index *index, const struct hn_lookup_class *class,
+                         const struct hn_lookup_query *query, struct found *found)
+{
+    const float rounding = 1e-4f;
+    float *distances = index->distances + class->first;
+    struct found own = nothing;
+    measure_class(index, class, query->problem);
+    for (float least; own.tuned == NULL;) {
+        least = find_least(distances, class->count);
+        if (!(least < INFINITY))
+            return;
+        take_best(index->items + class->first, class->count, query, distances, least + rounding,
+                  &own);
+        for (size_t i = 0; own.tuned == NULL && i < class->count; i++)
+            if (distances[i] <= least + rounding)
+                distances[i] = INFINITY;
+    }
+    if (serves_better(&own, found))
+        *found = own;
+}
+
+static int compare_ranks(const struct hn_lookup_class *a, const struct hn_lookup_class *b)
+{
+    return a->grade != b->grade ? (a->grade < b->grade) - (a->grade > b->grade)
+                                : (a->unlike > b->unlike) - (a->unlike < b->unlike);
+}
+
+/* The best classes of those that are worse than `than`, which may be NULL: one of them. */
+static const struct hn_lookup_class *find_top(const struct hn_lookup_index *index,
+                                              const struct hn_lookup_class *than)
+{
+    const struct hn_lookup_class *top = NULL;
+    for (size_t i = 0; i < index->class_count; i++) {
+        const struct hn_lookup_class *class = &index->classes[i];
+        if (class->grade != HN_GRADE_NONE && (than == NULL || compare_ranks(class, than) > 0) &&
+            (top == NULL || compare_ranks(class, top) < 0))
+            top = class;
+    }
+    return top;
+}
+
+const struct hn_tuned *hn_lookup_index_find(struct hn_lookup_index *index,
+                                            const struct hn_lookup_query *query,
+                                            struct hn_lookup_rank *rank)
+{
+    struct found found = nothing;
+    for (size_t i = 0; i < index->class_count; i++) {
+        struct hn_lookup_class *class = &index->classes[i];
+        const struct hn_lookup_rank own = rank_task(query, &index->items[class->first].identity);
+        class->grade = own.grade == HN_GRADE_EXACT ? HN_GRADE_PROBLEM : own.grade;
+        class->unlike = own.unlike;
+    }
+    for (const struct hn_lookup_class *top = find_top(index, NULL);
+         top != NULL && found.tuned == NULL; top = find_top(index, top)) {
+        for (size_t i = 0; i < index->class_count; i++)
+            if (compare_ranks(&index->classes[i], top) == 0)
+                take_exact(index, &index->classes[i], query, &found);
+        for (size_t i = 0; i < index->class_count && found.rank.grade != HN_GRADE_EXACT; i++)
+            if (compare_ranks(&index->classes[i], top) == 0)
+                take_nearest(index, &index->classes[i], query, &found);
+    }
+    return tell(&found, rank);
 }

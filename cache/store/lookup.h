@@ -5,8 +5,7 @@
 #include "cache/store/store.h"
 
 /* Which tuned result serves a device and a problem. One rule for whoever asks: the library, and the header that is
- * exported, whose select spells the same out in C (tuner/export/export_select.c; a test compares the answers). Pure
- * functions: nothing is read, allocated or kept. */
+ * exported, whose select spells the same out in C (tuner/export/export_select.c; a test compares the answers). */
 
 /* How near a result is, best last. */
 enum hn_grade {
@@ -23,14 +22,10 @@ struct hn_lookup_query {
     int capability;          /* 90 for 9.0 */
     int sm_count;            /* 0: not known */
     const struct hn_bindings *problem;
-    /* Names of problem values that have to be equal: those that the code was compiled for, when it is not to be compiled
-     * again for this problem. None where it will be. */
-    const char *const *frozen;
-    size_t frozen_count;
     const char *regime;    /* NULL: cold before warm */
     const char *objective; /* NULL: time before others */
-    /* Whether the point can be used for the problem (constraints and launch limits hold); NULL: always. Asked of the best
-     * one, and of the next one where that can not be used. */
+    /* Whether the point can be used for the problem (constraints and launch limits hold); NULL: always. Asked of
+     * those alone that would be the best of those looked at so far. */
     bool (*usable)(const struct hn_tuned *tuned, void *context);
     void *context;
 };
@@ -50,7 +45,7 @@ double hn_lookup_ratio(double a, double b);
 /* Whether a result's objective is the one that is asked for: NULL, any; a metric's name, with or without its direction. */
 bool hn_lookup_is_objective(const char *asked, const char *own);
 
-/* HN_GRADE_NONE: the problem has other names, a frozen value differs, or it is of another regime or objective. */
+/* HN_GRADE_NONE: the problem has other names, or it is of another regime or objective. */
 struct hn_lookup_rank hn_lookup_rank(const struct hn_lookup_query *query, const struct hn_identity *identity);
 /* Below 0 where a serves better, above 0 where b does. */
 int hn_lookup_rank_compare(const struct hn_lookup_rank *a, const struct hn_lookup_rank *b);
@@ -62,13 +57,27 @@ int hn_lookup_order(const struct hn_tuned *a, const struct hn_tuned *b);
 /* Whether the first four parts of that order are equal: results for one device and problem. */
 bool hn_lookup_same_task(const struct hn_identity *a, const struct hn_identity *b);
 
-/* Whether the list has a preferred result for the same device and problem, which then counts alone. */
-bool hn_lookup_is_shadowed(const struct hn_tuned *tuned, size_t count, const struct hn_lookup_query *query,
-                           const struct hn_tuned *candidate);
-
-/* The best usable one of `count` results of one kernel, in any order; NULL when there is none. Results without a valid
- * time do not count, and of several for one device and problem only the preferred one. rank may be NULL. */
-const struct hn_tuned *hn_lookup(const struct hn_tuned *tuned, size_t count, const struct hn_lookup_query *query,
+/* The best usable one of a list of one kernel, which is sorted; NULL when there is none. Results without a valid time do not count,
+ * and of several for one device and problem only the preferred one. rank may be NULL. */
+const struct hn_tuned *hn_lookup(struct hn_tuned_list *list, const struct hn_lookup_query *query,
                                  struct hn_lookup_rank *rank);
+
+/* The same among many results of one kernel, most of which differ in the numbers of their problems only: vectors of logarithms tell
+ * which can be the nearest. */
+struct hn_lookup_index {
+    const struct hn_tuned *items; /* borrowed */
+    size_t count;
+    struct hn_lookup_class *classes;
+    size_t class_count;
+    float *logs;      /* of value d of the problem of item i: logs[d * count + i]; 0 for words */
+    float *distances; /* room for a search */
+};
+
+/* Sorts the list, which must not change then. */
+enum hn_status hn_lookup_index_make(struct hn_lookup_index *index, struct hn_tuned_list *list, struct hn_error *err);
+void hn_lookup_index_finish(struct hn_lookup_index *index);
+/* Not to be called by several threads at once. */
+const struct hn_tuned *hn_lookup_index_find(struct hn_lookup_index *index, const struct hn_lookup_query *query,
+                                            struct hn_lookup_rank *rank);
 
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cache/recording/recording.h"
-#include "runtime/libhone/nearest.h"
 
 static void read_stored_plan(const struct hone_cache *cache, const struct hn_tuned *tuned,
                              struct hn_stored_plan *stored, struct hn_error *err)
@@ -129,66 +128,12 @@ const struct hn_lib_plan *hn_lib_plan_get(struct hone_cache *cache, const struct
     return add_plan(cache, tuned, err);
 }
 
-struct entry {
-    struct hn_tuned tuned;
-    char *problem;
-};
-
-static int compare_entries(const void *a, const void *b)
-{
-    const struct entry *first = a;
-    const struct entry *second = b;
-    return strcmp(first->problem, second->problem);
-}
-
-/* Sorts the list by the texts of the problems. */
-static enum hn_status sort(struct hn_lib_index *index, struct hn_error *err)
-{
-    size_t count = index->list.count;
-    struct entry *entries = calloc(count + 1, sizeof *entries);
-    index->problems = calloc(count + 1, sizeof *index->problems);
-    bool failed = entries == NULL || index->problems == NULL;
-    for (size_t i = 0; !failed && i < count; i++) {
-        entries[i].tuned = index->list.items[i];
-        index->problems[i] = hn_bindings_text(&index->list.items[i].identity.problem);
-        entries[i].problem = index->problems[i];
-        failed = entries[i].problem == NULL;
-    }
-    if (!failed)
-        qsort(entries, count, sizeof *entries, compare_entries);
-    for (size_t i = 0; !failed && i < count; i++) {
-        index->list.items[i] = entries[i].tuned;
-        index->problems[i] = entries[i].problem;
-    }
-    free(entries);
-    return failed ? hn_fail_memory(err) : HN_OK;
-}
-
 void hn_lib_index_finish(struct hn_lib_index *index)
 {
-    for (size_t i = 0; index->problems != NULL && i < index->list.count; i++)
-        free(index->problems[i]);
-    free(index->problems);
-    hn_lib_nearest_destroy(index->nearest);
+    hn_lookup_index_finish(&index->lookup);
     hn_tuned_list_free(&index->list);
     free(index->kernel);
     free(index);
-}
-
-static void fill(struct hone_cache *cache, const char *kernel, struct hn_lib_index *index,
-                 struct hn_error *err)
-{
-    index->kernel = strdup(kernel);
-    if (index->kernel == NULL)
-        hn_fail_memory(err);
-    else if (cache->is_folder)
-        hn_recording_list(cache->path, kernel, &index->list, err);
-    else
-        hn_store_list_problem(cache->store, kernel, NULL, &index->list, err);
-    if (hn_failed(err) || index->list.count == 0)
-        return;
-    if (sort(index, err) == HN_OK && (index->nearest = hn_lib_nearest_make(&index->list)) == NULL)
-        hn_fail_memory(err);
 }
 
 struct hn_lib_index *hn_lib_index_get(struct hone_cache *cache, const char *kernel,
@@ -200,13 +145,17 @@ struct hn_lib_index *hn_lib_index_get(struct hone_cache *cache, const char *kern
     if (made != NULL || hn_failed(err))
         return hn_failed(err) ? NULL : made;
     made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (made == NULL || (made->kernel = strdup(kernel)) == NULL)
         hn_fail_memory(err);
-        return NULL;
-    }
-    fill(cache, kernel, made, err);
+    else if (cache->is_folder)
+        hn_recording_list(cache->path, kernel, &made->list, err);
+    else
+        hn_store_list_problem(cache->store, kernel, NULL, &made->list, err);
+    if (!hn_failed(err) && made->list.count > 0)
+        hn_lookup_index_make(&made->lookup, &made->list, err);
     if (hn_failed(err) || made->list.count == 0) {
-        hn_lib_index_finish(made);
+        if (made != NULL)
+            hn_lib_index_finish(made);
         return NULL;
     }
     made->next = cache->indices;
@@ -225,54 +174,4 @@ void hn_lib_index_forget(struct hone_cache *cache, const char *kernel)
     struct hn_lib_index *found = *link;
     *link = found->next;
     hn_lib_index_finish(found);
-}
-
-/* The first of the list whose problem is not before that text. */
-static size_t lower_bound(const struct hn_lib_index *index, const char *problem)
-{
-    size_t low = 0;
-    size_t high = index->list.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(index->problems[middle], problem) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Whether no other result for its device and problem is to be taken before it: those of its problem
- * stand side by side. */
-static bool is_preferred(const struct hn_lib_index *index, const struct hn_lookup_query *query,
-                         const struct hn_tuned *tuned)
-{
-    const char *problem = index->problems[tuned - index->list.items];
-    size_t first = lower_bound(index, problem);
-    size_t count = 0;
-    while (first + count < index->list.count &&
-           strcmp(index->problems[first + count], problem) == 0)
-        count++;
-    return !hn_lookup_is_shadowed(index->list.items + first, count, query, tuned);
-}
-
-/* An exact answer is among those with the problem's text, and no other is better. */
-const struct hn_tuned *hn_lib_index_find(const struct hn_lib_index *index,
-                                         const struct hn_lookup_query *query,
-                                         struct hn_lookup_rank *rank)
-{
-    char *problem = hn_bindings_text(query->problem);
-    size_t first = problem == NULL ? 0 : lower_bound(index, problem);
-    size_t count = 0;
-    while (problem != NULL && first + count < index->list.count &&
-           strcmp(index->problems[first + count], problem) == 0)
-        count++;
-    free(problem);
-    const struct hn_tuned *exact = hn_lookup(index->list.items + first, count, query, rank);
-    if (exact != NULL && rank->grade == HN_GRADE_EXACT)
-        return exact;
-    const struct hn_tuned *nearest = hn_lib_nearest_find(index->nearest, query, rank);
-    if (nearest != NULL && is_preferred(index, query, nearest))
-        return nearest;
-    return hn_lookup(index->list.items, index->list.count, query, rank);
 }

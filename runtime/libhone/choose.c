@@ -158,7 +158,8 @@ static const struct hn_tuned *find_tuned(struct search *search, bool usable,
 {
     struct hn_lookup_query query = query_of(search, usable);
     *rank = (struct hn_lookup_rank){.grade = HN_GRADE_NONE};
-    return search->index == NULL ? NULL : hn_lib_index_find(search->index, &query, rank);
+    return search->index == NULL ? NULL
+                                 : hn_lookup_index_find(&search->index->lookup, &query, rank);
 }
 
 static void fail_miss(const struct search *search, struct hn_error *err)
@@ -196,10 +197,13 @@ static void fail_names(const struct search *search, struct hn_error *err)
                     search->asked.kernel);
         return;
     }
-    const char *tuned = index->problems[0];
+    struct hn_text tuned = {0};
+    hn_bindings_append(&tuned, &index->list.items[0].identity.problem);
     hn_lib_fail(err, HONE_INVALID, "problem value '%.100s' of %s is %s: it is tuned for %.500s",
                 unknown != NULL ? unknown : missing, search->asked.kernel,
-                unknown != NULL ? "unknown" : "missing", tuned[0] != 0 ? tuned : "no values");
+                unknown != NULL ? "unknown" : "missing",
+                tuned.length > 0 ? tuned.data : "no values");
+    hn_text_finish(&tuned);
 }
 
 /* Any tuned result with the problem's names tells the plan. */
@@ -461,7 +465,7 @@ static const struct hn_tuned *find_exact(struct search *search, struct hn_tuned_
         hn_store_list_problem(cache->store, search->asked.kernel, search->asked.problem, list,
                               err) != HN_OK)
         return NULL;
-    const struct hn_tuned *tuned = hn_lookup(list->items, list->count, &query, &rank);
+    const struct hn_tuned *tuned = hn_lookup(list, &query, &rank);
     return tuned != NULL && rank.grade == HN_GRADE_EXACT ? tuned : NULL;
 }
 

@@ -39,13 +39,12 @@ struct hn_lib_plan {
     char *types; /* of the arguments, HN_TYPE_SIZE each */
 };
 
-/* What is tuned of one kernel, sorted by the text of the problem. */
+/* What is tuned of one kernel. */
 struct hn_lib_index {
     struct hn_lib_index *next;
     char *kernel;
     struct hn_tuned_list list;
-    char **problems; /* texts, in the order of the list */
-    struct hn_lib_nearest *nearest; /* nearest.h */
+    struct hn_lookup_index lookup; /* of the list */
 };
 
 /* The device of a context. */
@@ -121,9 +120,6 @@ void hn_lib_plan_finish(struct hn_lib_plan *plan);
 struct hn_lib_index *hn_lib_index_get(struct hone_cache *cache, const char *kernel, struct hn_error *err);
 /* Frees it: it is read again when it is next asked for. Kernels hold copies of what they need. */
 void hn_lib_index_forget(struct hone_cache *cache, const char *kernel);
-/* What hn_lookup gives over the whole list, found faster. */
-const struct hn_tuned *hn_lib_index_find(const struct hn_lib_index *index, const struct hn_lookup_query *query,
-                                         struct hn_lookup_rank *rank);
 void hn_lib_index_finish(struct hn_lib_index *index);
 
 /* The `hone` that runs beside the application; free it. NULL when out of memory. */

@@ -21,8 +21,9 @@ struct fixture {
 static void add(struct fixture *fixture, const struct hn_device_identity *device,
                 const char *problem)
 {
-    struct hn_tuned *tuned = &fixture->tuned[fixture->count++];
-    *tuned = (struct hn_tuned){.identity = {.kernel = (char[]){"k"},
+    struct hn_tuned *tuned = &fixture->tuned[fixture->count];
+    *tuned = (struct hn_tuned){.session_id = (int64_t)fixture->count++,
+                               .identity = {.kernel = (char[]){"k"},
                                             .signature = (char[]){""},
                                             .regime = (char *)"cold",
                                             .objective = (char *)"time",
@@ -43,18 +44,60 @@ static void finish(struct fixture *fixture)
         hn_bindings_finish(&fixture->tuned[i].identity.problem);
 }
 
+/* The same results as a list and as an index. */
+struct both {
+    struct hn_tuned_list list;
+    struct hn_tuned_list of_index;
+    struct hn_lookup_index index;
+};
+
+static void copy_list(struct hn_tuned_list *list, const struct hn_tuned *tuned, size_t count)
+{
+    *list = (struct hn_tuned_list){malloc(count * sizeof *tuned), count};
+    assert_non_null(list->items);
+    memcpy(list->items, tuned, count * sizeof *tuned);
+}
+
+static void make_both(struct both *both, const struct hn_tuned *tuned, size_t count)
+{
+    copy_list(&both->list, tuned, count);
+    copy_list(&both->of_index, tuned, count);
+    assert_int_equal(hn_lookup_index_make(&both->index, &both->of_index, NULL), HN_OK);
+}
+
+static void finish_both(struct both *both)
+{
+    hn_lookup_index_finish(&both->index);
+    free(both->list.items);
+    free(both->of_index.items);
+}
+
+/* The number of what both find, who agree; -1: nothing. */
+static int ask(struct both *both, const struct hn_lookup_query *query, struct hn_lookup_rank *rank)
+{
+    struct hn_lookup_rank own;
+    const struct hn_tuned *one = hn_lookup(&both->list, query, rank);
+    const struct hn_tuned *other = hn_lookup_index_find(&both->index, query, &own);
+    assert_int_equal(hn_lookup_rank_compare(rank, &own), 0);
+    assert_int_equal(one == NULL ? -1 : one->session_id, other == NULL ? -1 : other->session_id);
+    return one == NULL ? -1 : (int)one->session_id;
+}
+
 /* The number of the result found, and its grade; -1 for none. */
 static int find(const struct fixture *fixture, struct hn_lookup_query query, const char *problem,
                 enum hn_grade *grade)
 {
     struct hn_bindings asked;
     struct hn_lookup_rank rank;
+    struct both both;
     assert_int_equal(hn_bindings_parse(problem, &asked, NULL), HN_OK);
     query.problem = &asked;
-    const struct hn_tuned *found = hn_lookup(fixture->tuned, fixture->count, &query, &rank);
+    make_both(&both, fixture->tuned, fixture->count);
+    int found = ask(&both, &query, &rank);
+    finish_both(&both);
     hn_bindings_finish(&asked);
     *grade = rank.grade;
-    return found == NULL ? -1 : (int)(found - fixture->tuned);
+    return found;
 }
 
 static const struct hn_lookup_query on_h200 = {
@@ -121,26 +164,9 @@ TEST(words_before_numbers)
     finish(&fixture);
 }
 
-TEST(frozen_values_have_to_be_equal)
-{
-    static const struct entry entries[] = {{&h200, "K=32,M=4096"}, {&a100, "K=4096,M=64"}};
-    static const char *const frozen[] = {"K"};
-    struct fixture fixture;
-    enum hn_grade grade;
-    make(&fixture, entries, 2);
-    struct hn_lookup_query query = on_h200;
-    assert_int_equal(find(&fixture, query, "K=4096,M=4096", &grade), 0);
-    query.frozen = frozen;
-    query.frozen_count = 1;
-    assert_int_equal(find(&fixture, query, "K=4096,M=4096", &grade), 1);
-    assert_int_equal(grade, HN_GRADE_ANY);
-    assert_int_equal(find(&fixture, query, "K=33,M=4096", &grade), -1);
-    finish(&fixture);
-}
-
 static bool is_not_first(const struct hn_tuned *tuned, void *context)
 {
-    return tuned != context;
+    return tuned->session_id != ((const struct hn_tuned *)context)->session_id;
 }
 
 TEST(only_what_can_be_used)
@@ -222,4 +248,80 @@ TEST(numbers)
     assert_int_equal(find(&fixture, on_h200, "M=9007199254740992", &grade), 1);
     assert_int_equal(grade, HN_GRADE_PROBLEM);
     finish(&fixture);
+}
+
+/* Random results and questions: what an index finds is what the list gives. */
+
+enum { RESULTS = 300, QUERIES = 10000 };
+
+static uint64_t random_state = 42;
+
+static uint64_t draw(uint64_t below)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (random_state >> 33) % below;
+}
+
+static void draw_problem(struct hn_bindings *problem)
+{
+    static const char *const words[] = {"row", "column"};
+    struct hn_value values[] = {
+        hn_integer((int64_t)draw(40) * (draw(2) == 0 ? 1 : 64) - 20), hn_integer((int64_t)draw(5)),
+        draw(30) == 0 ? hn_integer(3) : hn_word(words[draw(2)]), hn_real((double)draw(3) / 2)};
+    static const char *const names[] = {"M", "N", "ORDER", "SKEW"};
+    size_t count = draw(20) == 0 ? 3 : 4;
+    hn_bindings_init(problem);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(hn_bindings_set(problem, names[i], &values[i], NULL), HN_OK);
+}
+
+static const struct hn_device_identity *draw_device(void)
+{
+    static const struct hn_device_identity *const devices[] = {&h200, &h100, &a100};
+    return devices[draw(3)];
+}
+
+static bool is_even(const struct hn_tuned *tuned, void *context)
+{
+    return tuned->identity.problem.values[0].integer % 2 == 0;
+}
+
+TEST(an_index_answers_as_the_list_does)
+{
+    static struct hn_tuned tuned[RESULTS];
+    struct both both;
+    int found_count = 0;
+    for (size_t i = 0; i < RESULTS; i++) {
+        tuned[i] = (struct hn_tuned){
+            .session_id = (int64_t)i,
+            .identity = {.regime = (char *)(draw(4) == 0 ? "warm" : "cold"),
+                         .objective = (char *)(draw(6) == 0 ? "gflops maximize" : "time"),
+                         .device = *draw_device()},
+            .best = {.outcome = draw(10) == 0 ? HN_OUTCOME_WRONG_RESULT : HN_OUTCOME_OK,
+                     .time = (double)draw(50)},
+            .simulated = draw(5) == 0};
+        draw_problem(&tuned[i].identity.problem);
+    }
+    make_both(&both, tuned, RESULTS);
+    for (int i = 0; i < QUERIES; i++) {
+        const struct hn_device_identity *device = draw_device();
+        struct hn_lookup_rank rank;
+        struct hn_bindings problem;
+        draw_problem(&problem);
+        const struct hn_lookup_query query = {
+            .device_name = draw(5) == 0 ? NULL : device->name,
+            .capability = draw(9) == 0 ? 75 : device->capability,
+            .sm_count = draw(5) == 0 ? 0 : device->sm_count,
+            .problem = &problem,
+            .regime = draw(3) == 0 ? "warm" : NULL,
+            .objective = draw(3) == 0 ? "time" : NULL,
+            .usable = draw(2) == 0 ? is_even : NULL,
+        };
+        found_count += ask(&both, &query, &rank) >= 0;
+        hn_bindings_finish(&problem);
+    }
+    assert_true(found_count > QUERIES / 2);
+    finish_both(&both);
+    for (size_t i = 0; i < RESULTS; i++)
+        hn_bindings_finish(&tuned[i].identity.problem);
 }

@@ -9,13 +9,19 @@ EACH_TEST(set_up, tear_down)
 
 enum { QUESTIONS = 10000 };
 
-/* As it was compiled, a point that freezes K computes no other. */
+static bool is_of(const struct judge *judge, const struct hn_tuned *tuned, const char *name)
+{
+    return hn_value_equal(hn_bindings_get(&tuned->identity.problem, name),
+                          hn_bindings_get(judge->problem, name));
+}
+
+/* As it was compiled, a point computes no other layout, and one that freezes K no other K. */
 static bool is_usable(const struct hn_tuned *tuned, void *context)
 {
     const struct judge *judge = context;
-    bool equal = hn_value_equal(hn_bindings_get(&tuned->identity.problem, "K"),
-                                hn_bindings_get(judge->problem, "K"));
-    if (judge->as_compiled && !equal && hn_plan_freezes(judge->plan, &tuned->best.point))
+    if (judge->as_compiled &&
+        (!is_of(judge, tuned, "LAYOUT") ||
+         (!is_of(judge, tuned, "K") && hn_plan_freezes(judge->plan, &tuned->best.point))))
         return false;
     return accepts(judge, &tuned->best.point);
 }
@@ -47,7 +53,7 @@ static const char program[] =
 /* Whom the header is compared with. */
 struct answers {
     const struct hn_export *export;
-    const struct hn_lib_index *index;
+    struct hn_lib_index *index;
     struct hn_text text;
 };
 
@@ -56,7 +62,7 @@ static void answer(struct answers *answers, const struct hn_lookup_query *query)
 {
     struct hn_lookup_rank rank;
     const struct hn_export *export = answers->export;
-    const struct hn_tuned *found = hn_lib_index_find(answers->index, query, &rank);
+    const struct hn_tuned *found = hn_lookup_index_find(&answers->index->lookup, query, &rank);
     int config = found == NULL ? -1 : -2;
     for (size_t i = 0; found != NULL && i < export->result_count; i++)
         if (hn_lookup_same_task(&export->results[i]->identity, &found->identity) &&
@@ -67,7 +73,6 @@ static void answer(struct answers *answers, const struct hn_lookup_query *query)
 
 static void ask(struct answers *answers, struct judge *judge, struct hn_text *questions)
 {
-    static const char *const frozen[] = {"LAYOUT"};
     const struct hn_device_identity *device = &devices[draw(DEVICES)];
     bool named = draw(5) != 0, counted = draw(5) != 0, as_compiled = draw(2) == 0;
     struct hn_text problem = {0};
@@ -87,8 +92,6 @@ static void ask(struct answers *answers, struct judge *judge, struct hn_text *qu
                                           .capability = device->capability,
                                           .sm_count = counted ? device->sm_count : 0,
                                           .problem = &values,
-                                          .frozen = frozen,
-                                          .frozen_count = as_compiled ? 1 : 0,
                                           .usable = is_usable,
                                           .context = judge};
     answer(answers, &query);
