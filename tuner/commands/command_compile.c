@@ -13,9 +13,7 @@
 #include "runtime/process/process.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/output.h"
-#include "tuner/report/format.h"
-#include "tuner/report/outcomes.h"
-#include "tuner/report/table.h"
+#include "tuner/report/render.h"
 #include "tuner/session/task.h"
 #include "tuner/workers/compile_pool.h"
 
@@ -176,113 +174,73 @@ static enum hn_status compile_batch(struct batch *batch, struct hn_error *err)
     return status;
 }
 
-static void add_row(struct hn_table *table, const struct batch *batch, uint64_t i, bool warned)
+static const struct hn_column columns[] = {
+    {">#", "{#}"},
+    {">regs", "[{resources.registers}|-]"},
+    {">shared B", "[{resources.shared_bytes+resources.dynamic_shared_bytes:.0f}|-]"},
+    {">spills B", "[{resources.spill_store_bytes}+{resources.spill_load_bytes}|-]"},
+    {">stack B", "[{resources.stack_bytes}|-]"},
+    {">occup.", "[{resources.occupancy:percent}|-]"},
+    {">compile ms", "{compile_ms:.0f}"},
+    {"?warnings", "{resources.warnings}"},
+    {"outcome", "{outcome}"},
+    {"=*", "[{point.*}|-]"},
+    {NULL, NULL},
+};
+static const struct hn_view views[] = {
+    {.line = "{kernel} [{problem}] for {architecture}"},
+    {.at = "points", .columns = columns, .indent = 2},
+    {.line = "  {points+0:.0f} point{points:s}: {outcomes:counts}{?all}"},
+    {.line = "  {outcomes:meanings}; see docs/outcomes.md", .wraps = true},
+    {.line = "  first failure: {failure}"},
+    {.at = "points", .line = "\nlog of {#}, [{point}]:[\n{log}| empty]{?/logs}"},
+    {NULL},
+};
+
+/* Resources are as records have them, and with the dynamic part of shared memory always. */
+static json_t *point_to_json(const struct batch *batch, uint64_t i)
 {
     const struct hn_image *image = &batch->images[i];
+    json_t *row = json_pack(
+        "{ss so so ss ss so* sf}", "kernel", batch->task.plan->kernel, "problem",
+        hn_bindings_to_json(batch->task.problem), "point", hn_bindings_to_json(&batch->points[i]),
+        "architecture", batch->compile->architecture, "outcome", hn_outcome_name(image->outcome),
+        "message", image->message != NULL ? hn_string_to_json(image->message) : NULL, "compile_ms",
+        image->compile_ms);
+    if (image->resources.known) {
+        json_t *resources = hn_fields_to_json(&hn_resources_structure, &image->resources);
+        json_object_set_new(resources, "dynamic_shared_bytes",
+                            json_integer(image->resources.dynamic_shared_bytes));
+        json_object_set_new(row, "resources", resources);
+    }
+    if (batch->compile->options->log && image->log != NULL)
+        json_object_set_new(row, "log", hn_string_to_json(image->log));
+    return hn_needed(row);
+}
+
+/* --json has the points of all problems in one list. */
+static void report(const struct batch *batch)
+{
+    const struct hn_options *options = batch->compile->options;
     const struct hn_plan *plan = batch->task.plan;
-    const struct hn_resources *resources = &image->resources;
-    hn_table_cell(table, "%llu", (unsigned long long)i + 1);
-    if (resources->known) {
-        hn_table_cell(table, "%d", resources->registers);
-        hn_table_cell(table, "%lld", (long long)hn_resources_shared_bytes(resources));
-        hn_table_cell(table, "%d+%d", resources->spill_store_bytes, resources->spill_load_bytes);
-        hn_table_cell(table, "%d", resources->stack_bytes);
-        hn_table_cell(table, "%d%%", hn_format_percent(resources->occupancy));
-    } else {
-        for (int unknown = 0; unknown < 5; unknown++)
-            hn_table_cell(table, "-");
-    }
-    hn_table_cell(table, "%.0f", image->compile_ms);
-    if (warned)
-        hn_table_warnings(table, resources->warnings);
-    hn_table_cell(table, "%s", hn_outcome_name(image->outcome));
-    hn_table_point(table, plan->parameters, plan->parameter_count, &batch->points[i]);
-}
-
-/* What the compiler said of a point, under its number and its values. */
-static void print_log(const struct batch *batch, uint64_t i)
-{
-    const char *log = batch->images[i].log;
-    struct hn_text point;
-    hn_text_init(&point);
-    hn_bindings_append(&point, &batch->points[i]);
-    printf("\nlog of %llu, %s%s\n", (unsigned long long)i + 1, point.data != NULL ? point.data : "",
-           log == NULL || log[0] == '\0' ? ": empty" : ":");
-    if (log != NULL && log[0] != '\0')
-        printf("%s%s", log, log[strlen(log) - 1] == '\n' ? "" : "\n");
-    hn_text_finish(&point);
-}
-
-static bool are_warned(const struct batch *batch)
-{
-    for (uint64_t i = 0; i < batch->count; i++)
-        if (batch->images[i].resources.warnings != 0)
-            return true;
-    return false;
-}
-
-static void print_batch(const struct batch *batch)
-{
-    static const char *const headings[] = {">#",       ">regs",   ">shared B",   ">spills B",
-                                           ">stack B", ">occup.", ">compile ms", NULL};
-    struct hn_table *table = hn_table_create(headings);
-    bool warned = are_warned(batch);
-    if (warned)
-        hn_table_column(table, "", "warnings");
-    hn_table_column(table, "", "outcome");
-    hn_table_parameters(table, batch->task.plan->parameters, batch->task.plan->parameter_count);
-    struct hn_text problem;
-    hn_text_init(&problem);
-    hn_bindings_append(&problem, batch->task.problem);
-    printf("%s %s for %s\n", batch->task.plan->kernel, problem.data != NULL ? problem.data : "",
-           batch->compile->architecture);
-    hn_text_finish(&problem);
-    for (uint64_t i = 0; i < batch->count; i++)
-        add_row(table, batch, i, warned);
-    hn_table_print(table, stdout, 2);
-    hn_table_destroy(table);
-    uint64_t counts[HN_OUTCOME_COUNT] = {0};
-    for (uint64_t i = 0; i < batch->count; i++)
-        counts[batch->images[i].outcome]++;
-    if (batch->compile->options->all)
-        hn_outcomes_count(counts, stdout);
-    hn_outcomes_explain(counts, stdout);
+    json_t *points = json_array(), *outcomes = json_object(), *failure = NULL;
     for (uint64_t i = 0; i < batch->count; i++) {
-        if (batch->images[i].message != NULL) {
-            printf("  first failure: %s\n", batch->images[i].message);
-            break;
-        }
+        json_t *point = point_to_json(batch, i);
+        const char *outcome = hn_outcome_name(batch->images[i].outcome);
+        json_int_t count = json_integer_value(json_object_get(outcomes, outcome));
+        json_object_set_new(outcomes, outcome, json_integer(count + 1));
+        failure = failure != NULL ? failure : json_object_get(point, "message");
+        json_array_append_new(points, point);
     }
-    for (uint64_t i = 0; batch->compile->options->log && i < batch->count; i++)
-        print_log(batch, i);
-}
-
-/* As records have them, and with the dynamic part of shared memory always. */
-static json_t *resources_to_json(const struct hn_resources *resources)
-{
-    json_t *json = hn_fields_to_json(&hn_resources_structure, resources);
-    json_object_set_new(json, "dynamic_shared_bytes",
-                        json_integer(resources->dynamic_shared_bytes));
-    return json;
-}
-
-static void report_json(const struct batch *batch)
-{
-    for (uint64_t i = 0; i < batch->count; i++) {
-        const struct hn_image *image = &batch->images[i];
-        const struct hn_resources *r = &image->resources;
-        json_t *row =
-            json_pack("{ss so so ss ss ss* sf}", "kernel", batch->task.plan->kernel, "problem",
-                      hn_bindings_to_json(batch->task.problem), "point",
-                      hn_bindings_to_json(&batch->points[i]), "architecture",
-                      batch->compile->architecture, "outcome", hn_outcome_name(image->outcome),
-                      "message", image->message, "compile_ms", image->compile_ms);
-        if (r->known)
-            json_object_set_new(row, "resources", resources_to_json(r));
-        if (batch->compile->options->log && image->log != NULL)
-            json_object_set_new(row, "log", json_string(image->log));
-        json_array_append_new(batch->compile->results, row);
-    }
+    json_array_extend(batch->compile->results, points);
+    json_t *document = json_pack(
+        "{ss so ss so sb sO? sb so so}", "kernel", plan->kernel, "problem",
+        hn_bindings_to_json(batch->task.problem), "architecture", batch->compile->architecture,
+        "parameters", hn_render_names(plan->parameters, plan->parameter_count), "all", options->all,
+        "failure", failure, "logs", options->log, "outcomes", outcomes, "points", points);
+    if (!options->json)
+        hn_render(hn_needed(document), views, stdout);
+    json_decref(document);
 }
 
 static enum hn_status write_source(const struct batch *batch, uint64_t i, struct hn_error *err)
@@ -320,10 +278,8 @@ static enum hn_status write_sources(const struct batch *batch, struct hn_error *
 static enum hn_status compile_points(struct batch *batch, struct hn_error *err)
 {
     enum hn_status status = compile_batch(batch, err);
-    if (status == HN_OK && batch->compile->options->json)
-        report_json(batch);
-    else if (status == HN_OK)
-        print_batch(batch);
+    if (status == HN_OK)
+        report(batch);
     return status;
 }
 

@@ -12,7 +12,7 @@
 #include "tuner/commands/output.h"
 #include "tuner/commands/replay_judge.h"
 #include "tuner/family/family.h"
-#include "tuner/report/format.h"
+#include "tuner/report/render.h"
 #include "tuner/session/backend.h"
 #include "tuner/session/session.h"
 #include "tuner/workers/workers.h"
@@ -144,46 +144,62 @@ static enum hn_status confirm(const struct replay *replay, struct hn_backend *ba
     return status;
 }
 
-static void print_comparison(const struct hn_task *task, const struct hn_tuned *tuned,
-                             const struct hn_record *record, enum hn_replay_verdict verdict,
-                             bool from_cache)
+#define PROCESSES(label, timing)                                                                   \
+    "  " label "{" timing ".processes} processes: {" timing ".middle_us:.5g} us ({" timing         \
+    ".fastest_us:.5g} to {" timing ".slowest_us:.5g}), copy {0+" timing                            \
+    ".copy_gb_per_s:.0f} GB/s, SM {" timing ".clock_mhz:.0f} MHz{?compared}{?" timing              \
+    ".processes}"
+static const struct hn_view views[] = {
+    {.line = "{kernel} [{problem}]"},
+    {.line = "  point     [{recorded.point}]"},
+    {.line =
+         "  recorded  {recorded.timing:timing} on {recorded_on}[{?simulated} (from a recording)]"},
+    {.line = "  origin    {origin:origin}"},
+    {.line = "  now       {now.timing:timing} on {device}, "
+             "{now.timing.median_us/recorded.timing.median_us-1:+.1%}{?now.timing.median_us}"},
+    {.line = PROCESSES("then      ", "recorded.timing")},
+    {.line = PROCESSES("again     ", "now.timing")},
+    {.line = "  image     [{?image_from_cache}from the cache|compiled]"},
+    {.line = "  stale     the record was measured with another version: {changed}"},
+    {.line = "  verdict   {verdict}[: {now.outcome}: {now.message}]"},
+    {NULL},
+};
+
+/* Whether --json or not. */
+static void tell(const struct hn_options *options, json_t *results, json_t *document,
+                 const struct hn_view *of)
 {
-    char timing[HN_FORMAT_SIZE];
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_text_printf(&text, "%s ", task->plan->kernel);
-    hn_bindings_append(&text, task->problem);
-    hn_text_append(&text, "\n  point     ");
-    hn_bindings_append(&text, &tuned->best.point);
-    hn_format_timing(&tuned->best.timing, timing);
-    hn_text_printf(&text, "\n  recorded  %s on %s%s", timing, tuned->identity.device.name,
-                   tuned->simulated ? " (from a recording)" : "");
-    hn_text_append(&text, "\n  origin    ");
-    hn_origin_append(&text, &tuned->origin);
-    if (record->timing.median_us > 0) {
-        hn_format_timing(&record->timing, timing);
-        hn_text_printf(&text, "\n  now       %s on %s, %+.1f%%", timing, task->identity.device.name,
-                       (record->timing.median_us / tuned->best.timing.median_us - 1) * 100);
-    }
-    bool in_doubt = record->timing.median_us > 1.025 * tuned->best.timing.median_us;
-    for (int i = 0; i < 2; i++) {
-        const struct hn_timing *of = i == 0 ? &tuned->best.timing : &record->timing;
-        if (of->processes > 0 && (in_doubt || record->timing.processes > 0))
-            hn_text_printf(
-                &text, "\n  %s%d processes: %.5g us (%.5g to %.5g), copy %.0f GB/s, SM %.0f MHz",
-                i == 0 ? "then      " : "again     ", of->processes, of->middle_us, of->fastest_us,
-                of->slowest_us, of->copy_gb_per_s, of->clock_mhz);
-    }
-    hn_text_printf(&text, "\n  image     %s", from_cache ? "from the cache" : "compiled");
-    if (!hn_version_equal(&tuned->version, &task->version)) {
-        hn_text_append(&text, "\n  stale     the record was measured with another version: ");
-        hn_version_append_difference(&text, &tuned->version, &task->version);
-    }
-    hn_text_printf(&text, "\n  verdict   %s", verdict_names[verdict]);
-    if (record->message != NULL)
-        hn_text_printf(&text, ": %s: %s", hn_outcome_name(record->outcome), record->message);
-    puts(text.data != NULL ? text.data : "out of memory");
+    if (!options->json)
+        hn_render(hn_needed(document), of, stdout);
+    fflush(stdout);
+    json_array_append_new(results, hn_needed(document));
+}
+
+/* What differs between versions; null: nothing. */
+static json_t *difference_to_json(const struct hn_version *was, const struct hn_version *is)
+{
+    struct hn_text text = {0};
+    if (!hn_version_equal(was, is))
+        hn_version_append_difference(&text, was, is);
+    json_t *json = text.length > 0 ? hn_string_to_json(text.data) : json_null();
     hn_text_finish(&text);
+    return json;
+}
+
+static json_t *comparison_to_json(const struct hn_task *task, const struct hn_tuned *tuned,
+                                  const struct hn_record *record, enum hn_replay_verdict verdict,
+                                  bool from_cache)
+{
+    const struct hn_timing *was = &tuned->best.timing, *now = &record->timing;
+    return json_pack("{ss so so so sb ss sb so so so so sb}", "kernel", task->plan->kernel,
+                     "problem", hn_bindings_to_json(task->problem), "device",
+                     hn_string_to_json(task->identity.device.name), "recorded_on",
+                     hn_string_to_json(tuned->identity.device.name), "simulated", tuned->simulated,
+                     "verdict", verdict_names[verdict], "image_from_cache", from_cache, "recorded",
+                     hn_record_to_json(&tuned->best), "now", hn_record_to_json(record), "origin",
+                     hn_origin_to_json(&tuned->origin), "changed",
+                     difference_to_json(&tuned->version, &task->version), "compared",
+                     now->median_us > 1.025 * was->median_us || now->processes > 0);
 }
 
 static enum hn_status replay_on(struct replay *replay, struct hn_backend *backend,
@@ -206,16 +222,8 @@ static enum hn_status replay_on(struct replay *replay, struct hn_backend *backen
         status = confirm(replay, backend, tuned, &image, &record, &verdict, err);
     if (status == HN_OK) {
         replay->failed = replay->failed || verdict >= HN_REPLAY_SLOWER;
-        if (replay->options->json)
-            json_array_append_new(
-                replay->results,
-                json_pack("{ss so ss ss sb so so so}", "kernel", task->plan->kernel, "problem",
-                          hn_bindings_to_json(task->problem), "device", task->identity.device.name,
-                          "verdict", verdict_names[verdict], "image_from_cache", from_cache,
-                          "recorded", hn_record_to_json(&tuned->best), "now",
-                          hn_record_to_json(&record), "origin", hn_origin_to_json(&tuned->origin)));
-        else
-            print_comparison(task, tuned, &record, verdict, from_cache);
+        tell(replay->options, replay->results,
+             comparison_to_json(task, tuned, &record, verdict, from_cache), views);
     }
     hn_image_finish(&image);
     hn_record_finish(&record);
@@ -350,37 +358,17 @@ static enum hn_status load_best(const struct replay_all *replay, const struct hn
     return HN_OK;
 }
 
-static void print_raced(const struct hn_tuned *tuned, const struct hn_task *task,
-                        const struct hn_record *now, enum result result)
-{
-    char timing[HN_FORMAT_SIZE];
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_text_printf(&text, "%s ", task->plan->kernel);
-    hn_bindings_append(&text, task->problem);
-    hn_format_timing(&tuned->best.timing, timing);
-    hn_text_printf(&text, " (%s): %s, %s was", task->identity.regime, result_names[result], timing);
-    if (now != NULL) {
-        hn_format_timing(&now->timing, timing);
-        hn_text_printf(&text, ", %s is, %+.1f%%", timing,
-                       (now->timing.median_us / tuned->best.timing.median_us - 1) * 100);
-    }
-    hn_text_append(&text, "\n  origin    ");
-    hn_origin_append(&text, &tuned->origin);
-    hn_text_append(&text, "\n  changed   ");
-    hn_version_append_difference(&text, &tuned->version, &task->version);
-    hn_text_append(&text, "\n  best      ");
-    hn_bindings_append(&text, now != NULL ? &now->point : &tuned->best.point);
-    if (result == UPDATED) {
-        hn_text_append(&text, "\n  was       ");
-        hn_bindings_append(&text, &tuned->best.point);
-    }
-    if (result == LOST)
-        hn_text_append(&text, "\n  none of its best points works any longer: tune it again");
-    puts(text.data != NULL ? text.data : "out of memory");
-    hn_text_finish(&text);
-    fflush(stdout);
-}
+static const struct hn_view raced_views[] = {
+    {.line =
+         "{kernel} [{problem}] ({regime}): {result}, {was.timing:timing} was[, {is.timing:timing} "
+         "is, {is.timing.median_us/was.timing.median_us-1:+.1%}]"},
+    {.line = "  origin    {origin:origin}"},
+    {.line = "  changed   [{changed}]"},
+    {.line = "  best      [{is.point}|{was.point}]"},
+    {.line = "  was       {was.point}{?result=updated}"},
+    {.line = "  none of its best points works any longer: tune it again{?result=LOST}"},
+    {NULL},
+};
 
 static void report_all(struct replay_all *replay, const struct hn_tuned *tuned,
                        const struct hn_session *session, const struct hn_task *task)
@@ -390,17 +378,14 @@ static void report_all(struct replay_all *replay, const struct hn_tuned *tuned,
     enum result result = now == NULL ? LOST : same ? CONFIRMED : UPDATED;
     replay->raced++;
     replay->lost += result == LOST;
-    if (!replay->options->json) {
-        print_raced(tuned, task, now, result);
-        return;
-    }
-    json_t *json =
-        json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o}", "kernel", task->plan->kernel, "problem",
-                  hn_bindings_to_json(task->problem), "regime", task->identity.regime, "result",
-                  result_names[result], "was", hn_record_to_json(&tuned->best), "is",
-                  now != NULL ? hn_record_to_json(now) : json_null(), "origin",
-                  hn_origin_to_json(&tuned->origin));
-    json_array_append_new(replay->results, hn_needed(json));
+    tell(replay->options, replay->results,
+         json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o}", "kernel", task->plan->kernel,
+                   "problem", hn_bindings_to_json(task->problem), "regime", task->identity.regime,
+                   "result", result_names[result], "was", hn_record_to_json(&tuned->best), "is",
+                   now != NULL ? hn_record_to_json(now) : json_null(), "origin",
+                   hn_origin_to_json(&tuned->origin), "changed",
+                   difference_to_json(&tuned->version, &task->version)),
+         raced_views);
 }
 
 static enum hn_status race(struct replay_all *replay, const struct hn_tuned *tuned,
@@ -586,46 +571,42 @@ static bool holds(const struct replay_family *replay, const struct hn_family_rep
            found->found.loss.mean <= promised + replay->source.options->max_slowdown;
 }
 
-static void print_result(const struct replay_family *replay, const struct hn_family_replay *found)
-{
-    struct hn_text text;
-    const struct hn_stored_rule *stored = found->rule;
-    const struct hn_rule_loss *loss = &found->found.loss;
-    hn_text_init(&text);
-    hn_text_printf(&text, "family of %s\n  promised  ", stored->identity.kernel);
-    hn_rule_append_loss(&text, &stored->rule);
-    hn_text_printf(&text,
-                   "\n  now       at %zu sizes that nobody had measured: %.1f%% slower than tuned "
-                   "for each in the mean, %.1f%% at worst\n            ",
-                   loss->sizes, 100 * loss->mean, 100 * loss->worst);
-    hn_family_append_default(&text, &found->found.untuned);
-    hn_text_append(&text, "\n  origin    ");
-    hn_origin_append(&text, &stored->origin);
-    if (!hn_version_equal(&stored->version, &found->version)) {
-        hn_text_append(&text, "\n  stale     the rule was learnt with another version: ");
-        hn_version_append_difference(&text, &stored->version, &found->version);
-    }
-    hn_text_printf(&text, "\n  verdict   %s", holds(replay, found) ? "holds" : "WORSE");
-    puts(text.data != NULL ? text.data : "out of memory");
-    hn_text_finish(&text);
-}
+static const struct hn_view family_views[] = {
+    {.line = "family of {kernel}"},
+    {.line = "  promised  {promise}"},
+    {.line =
+         "  now       at {now.sizes} sizes that nobody had measured: {now.mean:.1%} slower than "
+         "tuned for each in the mean, {now.worst:.1%} at worst"},
+    {.line = "            {untuned}"},
+    {.line = "  origin    {origin:origin}"},
+    {.line = "  stale     the rule was learnt with another version: {changed}"},
+    {.line = "  verdict   {verdict}"},
+    {NULL},
+};
 
 static enum hn_status report_family(const struct replay_family *replay,
                                     const struct hn_family_replay *found, struct hn_error *err)
 {
     const struct hn_stored_rule *stored = found->rule;
-    if (!replay->source.options->json) {
-        print_result(replay, found);
-        return HN_OK;
-    }
-    json_t *json = json_pack(
-        "[{ss ss ss so so sf so so}]", "kernel", stored->identity.kernel, "device",
-        found->device.name, "verdict", holds(replay, found) ? "holds" : "WORSE", "promised",
-        hn_rule_loss_to_json(promise_of(&stored->rule)), "now",
-        hn_rule_loss_to_json(&found->found.loss), "mean_at_least", found->found.low, "default",
-        hn_rule_loss_to_json(&found->found.untuned), "origin", hn_origin_to_json(&stored->origin));
-    enum hn_status status = hn_output_json(hn_needed(json), err);
-    json_decref(json);
+    struct hn_text promise = {0}, untuned = {0};
+    json_t *results = json_array();
+    hn_rule_append_loss(&promise, &stored->rule);
+    hn_family_append_default(&untuned, &found->found.untuned);
+    tell(replay->source.options, results,
+         json_pack("{ss so ss so so sf so so so ss* ss*}", "kernel", stored->identity.kernel,
+                   "device", hn_string_to_json(found->device.name), "verdict",
+                   holds(replay, found) ? "holds" : "WORSE", "promised",
+                   hn_rule_loss_to_json(promise_of(&stored->rule)), "now",
+                   hn_rule_loss_to_json(&found->found.loss), "mean_at_least", found->found.low,
+                   "default", hn_rule_loss_to_json(&found->found.untuned), "origin",
+                   hn_origin_to_json(&stored->origin), "changed",
+                   difference_to_json(&stored->version, &found->version), "promise", promise.data,
+                   "untuned", untuned.data),
+         family_views);
+    enum hn_status status = replay->source.options->json ? hn_output_json(results, err) : HN_OK;
+    json_decref(results);
+    hn_text_finish(&promise);
+    hn_text_finish(&untuned);
     return status;
 }
 

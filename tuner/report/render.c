@@ -30,6 +30,14 @@ json_t *hn_render_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+json_t *hn_render_names(char *const *names, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(array, json_string(names[i]));
+    return array;
+}
+
 static const json_t *find(const struct place *place, const char *path, size_t length)
 {
     const json_t *value = place->item;
@@ -73,14 +81,17 @@ static double evaluate(const struct place *place, const char *terms, size_t leng
         return number_of(place->item);
     for (bool first = true; terms < end; first = false) {
         size_t size = 1;
-        while (terms + size < end && strchr("+-/", terms[size]) == NULL)
+        while (terms + size < end && strchr("+-*/", terms[size]) == NULL)
             size++;
         double term = *terms == '#'                    ? (double)place->number
                       : *terms >= '0' && *terms <= '9' ? hn_c_strtod(terms, NULL)
                                                        : number_of(find(place, terms, size));
         /* Of a sum what is not there is nothing. */
-        term = isnan(term) && !first && sign != '/' ? 0 : term;
-        result = sign == '+' ? result + term : sign == '-' ? result - term : result / term;
+        term = isnan(term) && !first && (sign == '+' || sign == '-') ? 0 : term;
+        result = sign == '+'   ? result + term
+                 : sign == '-' ? result - term
+                 : sign == '*' ? result * term
+                               : result / term;
         terms += size;
         sign = terms < end ? *terms++ : '\0';
     }
@@ -124,15 +135,17 @@ static void append_value(struct hn_text *text, const json_t *json)
 
 static bool append_counts(struct hn_text *text, const json_t *counts)
 {
-    const char *name;
-    json_t *count;
-    const char *separator = "";
-    json_object_foreach((json_t *)(uintptr_t)counts, name, count)
-    {
-        hn_text_printf(text, "%s%lld %s", separator, (long long)json_integer_value(count), name);
-        separator = ", ";
+    bool any = false;
+    for (int i = 0; i < HN_OUTCOME_COUNT; i++) {
+        const char *name = hn_outcome_name((enum hn_outcome)i);
+        const json_t *count = json_object_get(counts, name);
+        if (count == NULL)
+            continue;
+        hn_text_printf(text, "%s%lld %s", any ? ", " : "", (long long)json_integer_value(count),
+                       name);
+        any = true;
     }
-    return separator[0] != '\0';
+    return any;
 }
 
 static bool append_meanings(struct hn_text *text, const json_t *counts)
@@ -188,6 +201,19 @@ static bool append_origin(struct hn_text *text, const json_t *json)
     snprintf(origin.source, sizeof origin.source, "%s",
              json_string_value(json_object_get(json, "source")));
     hn_origin_append(text, &origin);
+    return true;
+}
+
+/* What an array has, with a blank between. */
+static bool append_words(struct hn_text *text, const json_t *words)
+{
+    size_t i;
+    json_t *word;
+    json_array_foreach(words, i, word)
+    {
+        hn_text_append(text, i > 0 ? " " : "");
+        append_value(text, word);
+    }
     return true;
 }
 
@@ -266,6 +292,7 @@ static const struct {
     {"origin", NULL, append_origin},
     {"timing", NULL, append_timing},
     {"spread", NULL, append_spread},
+    {"words", NULL, append_words},
     {"places", NULL, append_places},
     {"busy", NULL, append_busy},
     {"counts", NULL, append_counts},
@@ -438,7 +465,8 @@ static void print_line(const struct hn_view *view, const struct place *place, FI
     size_t columns = breaks ? hn_terminal_columns(file) : SIZE_MAX;
     if (append_line(&text, place, view->line)) {
         char *line = hn_needed(hn_text_take(&text));
-        for (char *at = line, *end; at != NULL; at = end != NULL ? end + 1 : NULL) {
+        for (char *at = line, *end; at != NULL;
+             at = end != NULL && end[1] != '\0' ? end + 1 : NULL) {
             end = strchr(at, '\n');
             if (end != NULL)
                 *end = '\0';

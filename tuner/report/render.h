@@ -12,7 +12,7 @@
  *
  * A line is text with values of the document in braces: "{kernel} takes {timing.median_us:time}". Of an array's items a path begins at
  * the item; one with a slash in front, {/tied}, begins at the document. {#} is the item's place, from 1.
- * Numbers may be added up, taken away and divided, from left to right: {seconds/windows:.1f}; an array's is its length. Behind a
+ * Numbers may be added up, taken away, multiplied and divided, from left to right: {seconds/windows:.1f}; an array's is its length. Behind a
  * colon stands the format:
  *   .1f .4g +.1%  as in Python; a percentage of a share
  *   <28           filled up with blanks to so many characters
@@ -22,7 +22,7 @@
  *   timing, spread   of an object with median_us, low_us and high_us
  *   counts, meanings   of an object of outcomes: "70 ok, 6 slower", and what those other than `ok` mean
  *   busy          of an object of units and their shares of the time
- *   places        of an array of places that count from 0
+ *   words, places   of an array: with blanks between; of places that count from 0, from 1
  * Without a format a value is text, an object "A=1,B=2", and an array "a, b".
  *
  * What stands in brackets is left out where one of its values is missing: not there, null, or empty. {?path} prints nothing and
@@ -41,7 +41,7 @@ struct hn_column {
 struct hn_view {
     const char *at;   /* the array, of whose items a line or a table is; an object, or with ".*" behind it its members, whose
                          name is {@}. NULL: a line of the document itself */
-    const char *line; /* without the newline at its end */
+    const char *line; /* the newline at its end may be left out */
     const struct hn_column *columns; /* instead: a table, in which lines that are left out are empty cells */
     size_t most;         /* items that are shown; 0: all */
     int indent;          /* of a table */
@@ -57,5 +57,7 @@ bool hn_render_line(struct hn_text *text, const json_t *document, const char *li
 
 /* A figure for a document: null where JSON can not say it. */
 json_t *hn_render_number(double value);
+/* Names of parameters. */
+json_t *hn_render_names(char *const *names, size_t count);
 
 #endif

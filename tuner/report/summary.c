@@ -408,10 +408,8 @@ static void add_words(const struct summary *summary, json_t *json)
     const struct hn_plan *plan = summary->plan;
     const struct hn_record *best = summary->state->best;
     struct hn_text tensor = {0};
-    json_t *parameters = json_array();
-    for (size_t i = 0; i < plan->parameter_count; i++)
-        json_array_append_new(parameters, json_string(plan->parameters[i]));
-    json_object_set_new(json, "parameters", parameters);
+    json_object_set_new(json, "parameters",
+                        hn_render_names(plan->parameters, plan->parameter_count));
     set_text(json, "merit", hn_format_merit_name(plan));
     set_text(json, "note", summary->backend->note);
     set_text(json, "reservation", reservation_of(plan, best));
