@@ -175,7 +175,8 @@ class Launches(double.Case):
                 self.assertRegex(shown, r" 1\.0 KiB .* 1024(?m:$)")
             page = self.hone("report", "attributes").stdout
             tuning, = hone.report_document(page)["tunings"]
-            self.assertEqual(sorted(tuning["columns"]["shared"]), [1024, 65536])
+            used = [row["resources"] for row in tuning["rows"]]
+            self.assertEqual(sorted(one["shared_bytes"] + one.get("dynamic_shared_bytes", 0) for one in used), [1024, 65536])
 
     def test_metric_arguments(self):
         """`hone run` evaluates metrics as `hone tune` does: from the means of what the kernel wrote."""

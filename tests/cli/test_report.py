@@ -37,10 +37,9 @@ class Report(hone.Case):
         self.assertEqual(tuning["source"], str(self.cache))
         self.assertIn("--simulate", tuning["command_line"])
         self.assertEqual(tuning["config"], str(hone.DATA / "saxpy.yaml"))
-        self.assertEqual([parameter["name"] for parameter in tuning["parameters"]], ["BLOCK", "ITEMS", "LOAD"])
-        best = tuning["best"]
-        point = [parameter["values"][tuning["points"][p][best]] for p, parameter in enumerate(tuning["parameters"])]
-        self.assertEqual((point, tuning["columns"]["time"][best]), (["128", "2", "ldg"], 10))
+        self.assertEqual(tuning["parameters"], ["BLOCK", "ITEMS", "LOAD"])
+        best = tuning["rows"][tuning["best"]]
+        self.assertEqual((best["point"], best["timing"]["median_us"]), ({"BLOCK": "128", "ITEMS": "2", "LOAD": "ldg"}, 10))
         self.assertEqual(self.data()["tunings"], [tuning])
 
     def test_from_recordings(self):
@@ -75,7 +74,7 @@ class Report(hone.Case):
         self.assertEqual(tuning["config"], str(config))
         steps = tuning["ladder"]
         self.assertEqual([step["set"] for step in steps], [{"ITEMS": "1"}, {"ITEMS": "2", "LOAD": "ldg"}, {"BLOCK": "256", "ITEMS": "2"}])
-        times = tuning["columns"]["time"]
+        times = [row["timing"]["median_us"] for row in tuning["rows"]]
         self.assertEqual([step["record"] is not None and times[step["record"]] for step in steps], [12, 10, False])
         self.assertEqual(self.tuning(path, "--config", self.folder)["ladder"], steps)
         self.assertEqual(self.tuning(path)["ladder"], [])
@@ -119,26 +118,26 @@ class Report(hone.Case):
         document = recordings.recording({"FACTOR": [0.123456789, 0.5], "COUNT": [9007199254740993]})
         document["hone"]["problem"] = {"SCALE": 0.987654321}
         tuning = self.tuning(recordings.write(self.folder / "real.json", document))
-        self.assertEqual(tuning["parameters"][0]["values"], ["0.123456789", "0.5"])
-        self.assertEqual(tuning["parameters"][1]["values"], ["9007199254740993"])
+        self.assertEqual({row["point"]["FACTOR"] for row in tuning["rows"]}, {"0.123456789", "0.5"})
+        self.assertEqual({row["point"]["COUNT"] for row in tuning["rows"]}, {"9007199254740993"})
         self.assertEqual(tuning["problem"], {"SCALE": "0.987654321"})
 
     def test_outcomes_and_messages(self):
         tuning = self.tuning(recordings.write(self.folder / "small.json", recordings.small()))
-        outcomes = self.data(self.folder / "small.json")["outcomes"]
-        columns = tuning["columns"]
-        self.assertEqual([outcomes[k] for k in columns["outcome"][:3]], ["ok", "ok", "slower"])
-        self.assertEqual(columns["message"][15:], [0, 1, 1])
-        self.assertEqual(tuning["messages"], [f"saxpy.cu(3): error: {recordings.MARKUP}", "y differs: max_error 0.5, tolerance 1e-6"])
-        self.assertEqual((columns["original"][6], columns["message"][6]), (0, None))
-        self.assertEqual(columns["time"][15:], [None] * 3)
-        self.assertEqual([columns["verification"][k] for k in (0, 3, 4)], [2, 1, 0])
+        rows = tuning["rows"]
+        self.assertEqual([row["outcome"] for row in rows[:3]], ["ok", "ok", "slower"])
+        wrong = "y differs: max_error 0.5, tolerance 1e-6"
+        self.assertEqual([row["message"] for row in rows[15:]], [f"saxpy.cu(3): error: {recordings.MARKUP}", wrong, wrong])
+        first = ",".join(f"{name}={value}" for name, value in rows[0]["point"].items())
+        self.assertEqual((rows[6]["original"], rows[6]["message"]), (first, None))
+        self.assertEqual([row.get("timing") for row in rows[15:]], [None] * 3)
+        self.assertEqual([rows[k]["verdict"]["kind"] for k in (0, 3, 4)], ["verified", "self-verified", "unverified"])
 
     def test_long_messages_are_cut(self):
         document = recordings.recording(recordings.SMALL)
         recordings.fail(document["cache"], 17, "compile_error", "é" * 5000)
-        message, = self.tuning(recordings.write(self.folder / "long.json", document))["messages"]
-        self.assertEqual(message, "é" * 300 + " …")
+        tuning = self.tuning(recordings.write(self.folder / "long.json", document))
+        self.assertEqual(tuning["rows"][17]["message"], "é" * 300 + " …")
 
     def test_what_is_not_there(self):
         self.assertIn(f"there is no cache at '{self.cache}'", self.hone("report", "saxpy", expect=3).stderr)

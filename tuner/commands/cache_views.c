@@ -15,7 +15,7 @@
 #include "tuner/config/config_files.h"
 #include "tuner/report/format.h"
 #include "tuner/report/outcomes.h"
-#include "tuner/report/recall_shared.h"
+#include "tuner/report/report.h"
 #include "tuner/report/table.h"
 
 /* What a cache holds, as tables and as documents: all tunings, or those of a kernel with their

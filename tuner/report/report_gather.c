@@ -4,9 +4,9 @@
 
 #include "base/memory.h"
 #include "cache/store/store.h"
+#include "runtime/plan/launch.h"
 #include "tuner/config/config_files.h"
 #include "tuner/report/format.h"
-#include "tuner/report/recall_shared.h"
 #include "tuner/report/report.h"
 
 void hn_report_init(struct hn_report *report)
@@ -53,6 +53,20 @@ static struct hn_report_tuning *append(struct hn_report *report)
     *tuning = (struct hn_report_tuning){.best = SIZE_MAX};
     hn_identity_init(&tuning->identity);
     return tuning;
+}
+
+void hn_records_recall_shared(const char *plan_json, const struct hn_bindings *problem,
+                              struct hn_records *records)
+{
+    struct hn_plan *plan = NULL;
+    struct hn_error ignored;
+    json_t *json = plan_json != NULL ? json_loads(plan_json, 0, NULL) : NULL;
+    if (json != NULL && hn_plan_from_json(json, &plan, &ignored) == HN_OK) {
+        for (size_t i = 0; i < records->count; i++)
+            hn_launch_recall_shared(plan, problem, &records->items[i]);
+        hn_plan_destroy(plan);
+    }
+    json_decref(json);
 }
 
 struct made {

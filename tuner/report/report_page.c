@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "runtime/bench/roofs.h"
 #include "runtime/device/health.h"
 #include "tuner/report/findings.h"
+#include "tuner/report/render.h"
 #include "tuner/report/report.h"
 #include "tuner/report/staging.h"
 
@@ -24,130 +24,17 @@ static json_t *string_to_json(const char *string)
     return string == NULL ? json_null() : hn_string_to_json(string);
 }
 
-/* A value of a parameter or problem as its text, which rounds nothing. */
-static json_t *value_to_json(const struct hn_value *value)
+/* Values of a point or a problem as texts, which round nothing. */
+static json_t *bindings_to_json(const struct hn_bindings *bindings)
 {
-    struct hn_text text = {0};
-    hn_value_append(&text, value);
-    json_t *json = string_to_json(text.data);
-    hn_text_finish(&text);
-    return json;
-}
-
-/* A whole number without a point, what JSON can not say as null. */
-static json_t *number(double value)
-{
-    if (!isfinite(value))
-        return json_null();
-    if (value == floor(value) && fabs(value) < 1e15)
-        return json_integer((json_int_t)value);
-    return json_real(value);
-}
-
-static json_t *known(bool is_known, double value)
-{
-    return is_known ? number(value) : json_null();
-}
-
-static bool has_time(const struct hn_record *record)
-{
-    bool timed = record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER ||
-                 record->outcome == HN_OUTCOME_DUPLICATE;
-    return timed && record->timing.median_us > 0;
-}
-
-static bool was_compared(const struct hn_record *record)
-{
-    return record->verdict.kind == HN_SELF_VERIFIED || record->verdict.kind == HN_VERIFIED;
-}
-
-static double tenths(double value)
-{
-    return round(value * 10) / 10;
-}
-
-/* Takes the value over. */
-static void append_to(json_t *columns, const char *name, json_t *value)
-{
-    json_t *column = json_object_get(columns, name);
-    if (column == NULL)
-        json_object_set_new(columns, name, column = json_array());
-    json_array_append_new(column, hn_needed(value));
-}
-
-static json_t *conditions(const struct hn_record *r)
-{
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_conditions_append(&text, &r->observed);
-    json_t *line = text.length > 0 ? json_string(text.data) : json_null();
-    hn_text_finish(&text);
-    return line;
-}
-
-static json_t *warnings(const struct hn_record *r)
-{
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_warnings_append(&text, r->resources.warnings);
-    json_t *list = text.length > 0 ? json_string(text.data) : json_null();
-    hn_text_finish(&text);
-    return list;
-}
-
-enum { FIGURES = 21 };
-
-/* Appends what each column has of a record to it. */
-static void append_figures(const struct hn_record *r, json_t *columns)
-{
-    const struct hn_timing *timing = &r->timing;
-    const struct hn_resources *used = &r->resources;
-    const bool timed = has_time(r);
-    const bool compared = was_compared(r);
-    const bool weighed = hn_observed(&r->observed, "energy.windows") > 0;
-    const struct {
-        const char *name;
-        bool is_known;
-        double value;
-    } figures[FIGURES] = {
-        {"outcome", true, r->outcome},
-        {"time", timed, timing->median_us},
-        {"low", timed, timing->low_us},
-        {"high", timed, timing->high_us},
-        {"final", true, r->final},
-        {"unstable", true, timed && timing->unstable},
-        {"samples", timed, (double)timing->sample_count},
-        {"batch", timed, timing->batch},
-        {"clock", timed && timing->clock_mhz > 0, round(timing->clock_mhz)},
-        {"joules", weighed, hn_observed(&r->observed, "energy.joules")},
-        {"watts", weighed, tenths(hn_observed(&r->observed, "energy.power_w"))},
-        {"ratio", r->ratio > 0, r->ratio}, /* how much longer its card takes than the first */
-        {"verification", true, r->verdict.kind},
-        {"max_error", compared, r->verdict.max_error},
-        {"tolerance", compared, r->verdict.tolerance},
-        {"registers", used->known, used->registers},
-        {"shared", used->known, (double)hn_resources_shared_bytes(used)},
-        {"spills", used->known, used->spill_store_bytes + used->spill_load_bytes},
-        {"occupancy", used->known, used->occupancy},
-        {"compile_ms", true, tenths(r->costs.compile_ms)},
-        {"run_ms", true, tenths(r->costs.verify_ms + r->costs.measure_ms)},
-    };
-    for (size_t i = 0; i < FIGURES; i++)
-        append_to(columns, figures[i].name, known(figures[i].is_known, figures[i].value));
-    append_to(columns, "conditions", conditions(r));
-    append_to(columns, "warnings", warnings(r));
-}
-
-/* Takes the column over. One that is the same for all is written once. */
-static void set_column(json_t *columns, const char *name, json_t *column)
-{
-    size_t count = json_array_size(column);
-    json_t *first = json_array_get(column, 0);
-    bool same = count > 1 && !json_is_array(first);
-    for (size_t i = 1; same && i < count; i++)
-        same = json_equal(first, json_array_get(column, i));
-    json_object_set(columns, name, same ? first : column);
-    json_decref(column);
+    json_t *object = json_object();
+    for (size_t i = 0; i < bindings->count; i++) {
+        struct hn_text text = {0};
+        hn_value_append(&text, &bindings->values[i]);
+        json_object_set_new(object, bindings->names[i], string_to_json(text.data));
+        hn_text_finish(&text);
+    }
+    return object;
 }
 
 static const struct hn_record *record_at(const struct hn_report_tuning *tuning, size_t place)
@@ -155,111 +42,8 @@ static const struct hn_record *record_at(const struct hn_report_tuning *tuning, 
     return &tuning->records.items[tuning->order[place]];
 }
 
-static void add_figures(const struct hn_report_tuning *tuning, json_t *columns)
-{
-    void *next;
-    const char *name;
-    json_t *column;
-    for (size_t i = 0; i < tuning->records.count; i++)
-        append_figures(record_at(tuning, i), columns);
-    json_object_foreach_safe(columns, next, name, column)
-    {
-        set_column(columns, name, json_incref(column));
-    }
-}
-
-/* Seconds since the first record was made. */
-static void add_times(const struct hn_report_tuning *tuning, double started, json_t *columns)
-{
-    json_t *column = json_array();
-    for (size_t i = 0; i < tuning->records.count; i++) {
-        double time = record_at(tuning, i)->time;
-        json_array_append_new(column, known(time > 0, round((time - started) * 1e3) / 1e3));
-    }
-    set_column(columns, "at", column);
-}
-
-static int compare_values(const void *a, const void *b)
-{
-    return hn_value_compare(a, b);
-}
-
-/* The different values of a parameter, sorted; free it. */
-static struct hn_value *list_values(const struct hn_report_tuning *tuning, const char *name,
-                                    size_t *count)
-{
-    struct hn_value *values = hn_need(tuning->records.count, sizeof *values);
-    size_t found = 0;
-    for (size_t i = 0; i < tuning->records.count; i++) {
-        const struct hn_value *value = hn_bindings_get(&tuning->records.items[i].point, name);
-        if (value != NULL)
-            values[found++] = *value;
-    }
-    *count = 0;
-    qsort(values, found, sizeof *values, compare_values);
-    for (size_t i = 0; i < found; i++)
-        if (i == 0 || !hn_value_equal(&values[i], &values[*count - 1]))
-            values[(*count)++] = values[i];
-    return values;
-}
-
-/* {"name": ..., "values": [...]} and a column of indices into the values. */
-static void add_parameter(const struct hn_report_tuning *tuning, const char *name,
-                          json_t *parameters, json_t *points)
-{
-    size_t count = 0;
-    struct hn_value *values = list_values(tuning, name, &count);
-    json_t *texts = json_array();
-    json_t *column = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(texts, value_to_json(&values[i]));
-    for (size_t i = 0; i < tuning->records.count; i++) {
-        const struct hn_value *value = hn_bindings_get(&record_at(tuning, i)->point, name);
-        const struct hn_value *found =
-            value == NULL ? NULL : bsearch(value, values, count, sizeof *values, compare_values);
-        json_array_append_new(column, found == NULL ? json_null() : json_integer(found - values));
-    }
-    free(values);
-    json_array_append_new(parameters,
-                          json_pack("{s:o, s:o}", "name", string_to_json(name), "values", texts));
-    json_array_append_new(points, column);
-}
-
-static void add_points(const struct hn_report_tuning *tuning, json_t *json)
-{
-    json_t *parameters = json_array();
-    json_t *points = json_array();
-    for (size_t i = 0; i < tuning->parameter_count; i++)
-        add_parameter(tuning, tuning->parameters[i], parameters, points);
-    json_object_set_new(json, "parameters", parameters);
-    json_object_set_new(json, "points", points);
-}
-
-static json_t *metric_to_json(const struct hn_record *record, const char *name)
-{
-    const struct hn_value *value = hn_bindings_get(&record->metrics, name);
-    return value == NULL || value->type == HN_WORD ? json_null() : number(hn_value_number(value));
-}
-
-static void add_metrics(const struct hn_report_tuning *tuning, json_t *json)
-{
-    json_t *metrics = json_object();
-    for (size_t i = 0; i < tuning->records.count; i++) {
-        const struct hn_bindings *own = &record_at(tuning, i)->metrics;
-        for (size_t m = 0; m < own->count; m++) {
-            if (json_object_get(metrics, own->names[m]) != NULL)
-                continue;
-            json_t *column = json_array();
-            for (size_t r = 0; r < tuning->records.count; r++)
-                json_array_append_new(column, metric_to_json(record_at(tuning, r), own->names[m]));
-            set_column(metrics, own->names[m], column);
-        }
-    }
-    json_object_set_new(json, "metrics", metrics);
-}
-
 /* Cut where that is too long, not within a character. */
-static json_t *message_to_json(const char *message)
+static json_t *cut_message(const char *message)
 {
     size_t length = strlen(message);
     if (length <= MESSAGE_BYTES)
@@ -275,111 +59,60 @@ static json_t *message_to_json(const char *message)
     return whole;
 }
 
-/* The place of a message in the table, which grows by it; null where there is none, -1 when the
- * room for messages is used up. */
-static json_t *place_message(const char *message, json_t *table, json_t *places, size_t *room)
+/* told: the messages so far, of which one that many records have counts once. */
+static json_t *message_to_json(const struct hn_record *record, json_t *told, size_t *room)
 {
-    if (message == NULL || message[0] == '\0')
+    /* Of a duplicate `original` says it. */
+    if (record->message == NULL || record->message[0] == '\0' ||
+        (record->outcome == HN_OUTCOME_DUPLICATE && record->original != NULL))
         return json_null();
-    json_t *text = message_to_json(message);
-    json_t *place = json_incref(json_object_get(places, json_string_value(text)));
-    size_t length = json_string_length(text);
-    if (place == NULL && length > *room) {
-        place = json_integer(-1);
-    } else if (place == NULL) {
-        *room -= length;
-        place = json_integer((json_int_t)json_array_size(table));
-        json_object_set(places, json_string_value(text), place);
-        json_array_append(table, text);
+    json_t *message = cut_message(record->message);
+    size_t length = json_string_length(message);
+    bool known = json_object_get(told, json_string_value(message)) != NULL;
+    if (!known && length > *room) {
+        json_decref(message);
+        return json_string("(left out of the report for its size)");
     }
-    json_decref(text);
-    return place;
+    *room -= known ? 0 : length;
+    json_object_set(told, json_string_value(message), json_true());
+    return message;
 }
 
-static void add_messages(const struct hn_report_tuning *tuning, json_t *columns, json_t *json)
+static json_t *conditions_to_json(const struct hn_record *record)
 {
-    json_t *table = json_array();
-    json_t *places = json_object();
-    json_t *column = json_array();
-    size_t room = MESSAGES_BYTES;
-    for (size_t i = 0; i < tuning->records.count; i++) {
-        const struct hn_record *record = record_at(tuning, i);
-        /* of a duplicate `original` says it */
-        const char *message =
-            record->outcome == HN_OUTCOME_DUPLICATE && record->original ? NULL : record->message;
-        json_array_append_new(column, place_message(message, table, places, &room));
-    }
-    json_decref(places);
-    set_column(columns, "message", column);
-    json_object_set_new(json, "messages", table);
+    struct hn_text text = {0};
+    hn_conditions_append(&text, &record->observed);
+    json_t *json = text.length > 0 ? json_string(text.data) : json_null();
+    hn_text_finish(&text);
+    return json;
 }
 
-/* {"cards": [{"host", "card"}]} and a column of places in it; nothing where none is told. */
-static void add_cards(const struct hn_report_tuning *tuning, json_t *columns, json_t *json)
+/* What the page shows of a record. Samples are left out but of the best; how many there were is
+ * told. */
+static json_t *record_to_json(const struct hn_record *record, double started, bool sampled)
 {
-    json_t *table = json_array();
-    json_t *places = json_object();
-    json_t *column = json_array();
-    for (size_t i = 0; i < tuning->records.count; i++) {
-        const struct hn_record *record = record_at(tuning, i);
-        char text[128];
-        snprintf(text, sizeof text, "%s %s", record->host, record->card);
-        if (record->card[0] == '\0') {
-            json_array_append_new(column, json_null());
-            continue;
-        }
-        json_t *place = json_object_get(places, text);
-        if (place == NULL) {
-            place = json_integer((json_int_t)json_array_size(table));
-            json_object_set_new(places, text, place);
-            json_array_append_new(table,
-                                  json_pack("{s:o, s:o}", "host", string_to_json(record->host),
-                                            "card", string_to_json(record->card)));
-        }
-        json_array_append(column, place);
-    }
-    json_decref(places);
-    set_column(columns, "card", column);
-    json_object_set_new(json, "cards", table);
-}
-
-static void add_originals(const struct hn_report_tuning *tuning, json_t *columns)
-{
-    json_t *places = json_object();
-    json_t *column = json_array();
-    for (size_t i = 0; i < tuning->records.count; i++) {
-        char *text = hn_needed(hn_bindings_text(&record_at(tuning, i)->point));
-        json_object_set_new(places, text, json_integer((json_int_t)i));
-        free(text);
-    }
-    for (size_t i = 0; i < tuning->records.count; i++) {
-        const char *original = record_at(tuning, i)->original;
-        json_t *place = original == NULL ? NULL : json_object_get(places, original);
-        json_array_append_new(column, place == NULL ? json_null() : json_incref(place));
-    }
-    json_decref(places);
-    set_column(columns, "original", column);
-}
-
-/* The records as columns. */
-static void add_columns(const struct hn_report_tuning *tuning, json_t *json)
-{
-    double started = 0;
-    for (size_t i = 0; i < tuning->records.count && started <= 0; i++)
-        started = record_at(tuning, i)->time;
-    double ended =
-        tuning->records.count == 0 ? 0 : record_at(tuning, tuning->records.count - 1)->time;
-    json_t *columns = json_object();
-    add_figures(tuning, columns);
-    add_times(tuning, started, columns);
-    add_messages(tuning, columns, json);
-    add_cards(tuning, columns, json);
-    add_originals(tuning, columns);
-    json_object_set_new(json, "columns", columns);
-    json_object_set_new(json, "started", json_integer((json_int_t)started));
-    json_object_set_new(json, "ended", json_integer((json_int_t)ended));
-    add_points(tuning, json);
-    add_metrics(tuning, json);
+    static const char *const shown[] = {"outcome", "verdict",   "costs",    "metrics",
+                                        "final",   "resources", "timing",   "energy",
+                                        "host",    "card",      "original", "ratio"};
+    json_t *whole = hn_needed(hn_record_to_json(record)), *json = json_object();
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        if (json_object_get(whole, shown[i]) != NULL)
+            json_object_set(json, shown[i], json_object_get(whole, shown[i]));
+    json_t *timing = json_object_get(json, "timing");
+    json_t *samples = json_object_get(timing, "samples_us");
+    (void)json_object_set_new(timing, "samples",
+                              json_integer((json_int_t)record->timing.sample_count));
+    while (sampled && json_array_size(samples) > SAMPLES)
+        json_array_remove(samples, json_array_size(samples) - 1);
+    if (!sampled)
+        (void)json_object_del(timing, "samples_us");
+    json_object_set_new(json, "point", bindings_to_json(&record->point));
+    /* Seconds since the first record was made. */
+    json_object_set_new(json, "at",
+                        record->time > 0 ? json_real(record->time - started) : json_null());
+    json_object_set_new(json, "conditions", conditions_to_json(record));
+    json_decref(whole);
+    return json;
 }
 
 /* The place of the best record behind `last` in the order of the objective; -1: there is none. */
@@ -400,61 +133,43 @@ static int next_best(const struct hn_report_tuning *tuning, int last)
     return next;
 }
 
-/* Of the best. */
-static void add_samples(const struct hn_report_tuning *tuning, json_t *json)
+/* The records in the order in which they were made, and when that was. */
+static void add_records(const struct hn_report_tuning *tuning, json_t *json)
 {
-    json_t *kept = json_array();
-    int place = -1;
-    for (int k = 0; k < SAMPLED_RECORDS; k++) {
-        place = next_best(tuning, place);
-        if (place < 0)
-            break;
-        const struct hn_timing *timing = &record_at(tuning, (size_t)place)->timing;
-        json_t *samples = json_array();
-        for (size_t i = 0; i < timing->sample_count && i < SAMPLES; i++)
-            json_array_append_new(samples, number(timing->samples_us[i]));
-        json_array_append_new(kept, json_pack("{s:i, s:o}", "record", place, "us", samples));
+    const size_t count = tuning->records.count;
+    json_t *records = json_array(), *told = json_object();
+    bool *sampled = hn_need(count, sizeof *sampled);
+    size_t room = MESSAGES_BYTES;
+    double started = 0;
+    for (int place = -1, k = 0; k < SAMPLED_RECORDS && (place = next_best(tuning, place)) >= 0; k++)
+        sampled[place] = true;
+    for (size_t i = 0; i < count && started <= 0; i++)
+        started = record_at(tuning, i)->time;
+    for (size_t i = 0; i < count; i++) {
+        const struct hn_record *record = record_at(tuning, i);
+        json_t *row = record_to_json(record, started, sampled[i]);
+        json_object_set_new(row, "message", message_to_json(record, told, &room));
+        json_array_append_new(records, row);
     }
-    json_object_set_new(json, "samples", kept);
+    json_object_set_new(json, "started", json_integer((json_int_t)started));
+    json_object_set_new(
+        json, "ended",
+        json_integer(count > 0 ? (json_int_t)record_at(tuning, count - 1)->time : 0));
+    json_object_set_new(json, "rows", records);
+    json_object_set_new(json, "parameters",
+                        hn_render_names(tuning->parameters, tuning->parameter_count));
+    json_decref(told);
+    free(sampled);
 }
 
-static json_t *names_of_outcomes(void)
+/* By name what each outcome means. */
+static json_t *outcomes_to_json(void)
 {
-    json_t *names = json_array();
+    json_t *meanings = json_object();
     for (int i = 0; i < HN_OUTCOME_COUNT; i++)
-        json_array_append_new(names, json_string(hn_outcome_name((enum hn_outcome)i)));
-    return names;
-}
-
-static json_t *meanings_of_outcomes(void)
-{
-    json_t *meanings = json_array();
-    for (int i = 0; i < HN_OUTCOME_COUNT; i++)
-        json_array_append_new(meanings, json_string(hn_outcome_meaning((enum hn_outcome)i)));
+        json_object_set_new(meanings, hn_outcome_name((enum hn_outcome)i),
+                            json_string(hn_outcome_meaning((enum hn_outcome)i)));
     return meanings;
-}
-
-static json_t *bindings_to_json(const struct hn_bindings *bindings)
-{
-    json_t *object = json_object();
-    for (size_t i = 0; i < bindings->count; i++)
-        json_object_set_new(object, bindings->names[i], value_to_json(&bindings->values[i]));
-    return object;
-}
-
-static json_t *device_to_json(const struct hn_device_identity *device)
-{
-    return json_pack("{s:o, s:i, s:i, s:o}", "name", string_to_json(device->name), "capability",
-                     device->capability, "sm_count", device->sm_count, "mig_profile",
-                     string_to_json(device->mig_profile));
-}
-
-static json_t *version_to_json(const struct hn_version *version)
-{
-    return json_pack("{s:o, s:o, s:s, s:s, s:s, s:i}", "driver", string_to_json(version->driver),
-                     "nvrtc", string_to_json(version->nvrtc), "template", version->template_hash,
-                     "options", version->options_hash, "plan", version->plan_hash, "protocol",
-                     version->protocol);
 }
 
 /* The time stamp as a whole number, which is not rounded as other figures are. */
@@ -468,18 +183,12 @@ static json_t *roofs_to_json(const struct hn_report_tuning *tuning)
     return json;
 }
 
-static size_t place_of(const struct hn_report_tuning *tuning, size_t record)
+static json_t *place_to_json(const struct hn_report_tuning *tuning, size_t record)
 {
     for (size_t i = 0; record != SIZE_MAX && i < tuning->records.count; i++)
         if (tuning->order[i] == record)
-            return i;
-    return SIZE_MAX;
-}
-
-static json_t *place_to_json(const struct hn_report_tuning *tuning, size_t record)
-{
-    size_t place = place_of(tuning, record);
-    return place == SIZE_MAX ? json_null() : json_integer((json_int_t)place);
+            return json_integer((json_int_t)i);
+    return json_null();
 }
 
 static json_t *ladder_to_json(const struct hn_report_tuning *tuning)
@@ -522,28 +231,24 @@ static json_t *counted_to_json(const struct hn_report_tuning *tuning)
 
 static json_t *tuning_to_json(const struct hn_report_tuning *tuning)
 {
-    const struct hn_identity *identity = &tuning->identity;
-    bool kernel_tuners = tuning->version.protocol == HN_KERNEL_TUNER_PROTOCOL;
-    json_t *json = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:b, s:I}",
-        "kernel", string_to_json(identity->kernel), "signature",
-        string_to_json(identity->signature), "problem", bindings_to_json(&identity->problem),
-        "regime", string_to_json(identity->regime), "objective",
-        string_to_json(identity->objective), "device", device_to_json(&identity->device), "version",
-        version_to_json(&tuning->version), "source", string_to_json(tuning->source), "command_line",
-        string_to_json(tuning->command), "config", string_to_json(tuning->config), "merit",
-        string_to_json(tuning->merit), "simulated", tuning->simulated, "stale", tuning->stale,
-        "kernel_tuner", kernel_tuners, "recorded", tuning->recorded, "count",
-        (json_int_t)tuning->records.count);
-    hn_needed(json);
+    json_t *json = hn_needed(hn_fields_to_json(&hn_identity_structure, &tuning->identity));
+    json_object_set_new(json, "problem", bindings_to_json(&tuning->identity.problem));
+    json_object_update_new(
+        json, hn_needed(json_pack(
+                  "{so so so so so sb sb sb sb sI}", "version",
+                  hn_fields_to_json(&hn_version_structure, &tuning->version), "source",
+                  string_to_json(tuning->source), "command_line", string_to_json(tuning->command),
+                  "config", string_to_json(tuning->config), "merit", string_to_json(tuning->merit),
+                  "simulated", tuning->simulated, "stale", tuning->stale, "kernel_tuner",
+                  tuning->version.protocol == HN_KERNEL_TUNER_PROTOCOL, "recorded",
+                  tuning->recorded, "count", (json_int_t)tuning->records.count)));
     json_object_set_new(json, "best", place_to_json(tuning, tuning->best));
     json_object_set_new(json, "family", string_to_json(tuning->family));
     json_object_set_new(json, "roofs", roofs_to_json(tuning));
     json_object_set_new(json, "staging", staging_to_json(tuning));
     json_object_set_new(json, "counted", counted_to_json(tuning));
     json_object_set_new(json, "ladder", ladder_to_json(tuning));
-    add_columns(tuning, json);
-    add_samples(tuning, json);
+    add_records(tuning, json);
     return json;
 }
 
@@ -552,10 +257,10 @@ static json_t *report_to_json(const struct hn_report *report)
     json_t *tunings = json_array();
     for (size_t i = 0; i < report->count; i++)
         json_array_append_new(tunings, tuning_to_json(&report->tunings[i]));
-    return json_pack("{s:i, s:s, s:I, s:i, s:o, s:o, s:o, s:o}", "format", 1, "hone", HONE_VERSION,
+    return json_pack("{s:i, s:s, s:I, s:i, s:o, s:o, s:o}", "format", 2, "hone", HONE_VERSION,
                      "generated", (json_int_t)time(NULL), "protocol", HN_MEASURING_PROTOCOL,
-                     "outcomes", names_of_outcomes(), "meanings", meanings_of_outcomes(), "tunings",
-                     tunings, "cache", string_to_json(report->cache));
+                     "outcomes", outcomes_to_json(), "tunings", tunings, "cache",
+                     string_to_json(report->cache));
 }
 
 /* Six digits tell times apart that the measurement can. */

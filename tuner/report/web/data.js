@@ -1,37 +1,99 @@
 // SPDX-License-Identifier: MIT
-// The data of the page: tunings, whose records are kept as columns.
+// The data of the page: tunings with their records, of which columns are made.
 import {figure, time, date, spread, NONE} from "./format.js";
 
 /** Of tensor cores, in the order in which metrics are looked for. */
 const TENSOR_TYPES = ["fp8", "bf16", "fp16", "tf32"];
 
+const VERIFICATIONS = ["unverified", "self-verified", "verified", "not recorded"];
+
+const number = value => (typeof value === "boolean" ? Number(value) : typeof value === "number" ? value : null);
+const tenths = value => Math.round((value ?? 0) * 10) / 10;
+const hasTime = record => ["ok", "slower", "duplicate"].includes(record.outcome) && (number(record.timing?.median_us) ?? 0) > 0;
+const timed = name => record => (hasTime(record) ? number(record.timing[name]) : null);
+const compared = name => record => (["verified", "self-verified"].includes(record.verdict?.kind) ? number(record.verdict[name]) : null);
+const weighed = name => record => ((record.energy?.windows ?? 0) > 0 ? number(record.energy[name]) : null);
+const used = (name, other) => ({resources}) => (resources === undefined ? null : resources[name] + (resources[other] ?? 0));
+
+/** The figure that a column has of a record; null where it has none. */
+const COLUMNS = {
+  time: timed("median_us"),
+  low: timed("low_us"),
+  high: timed("high_us"),
+  final: ({final}) => Number(final),
+  unstable: record => Number(hasTime(record) && record.timing.unstable),
+  samples: timed("samples"),
+  batch: timed("batch"),
+  clock: record => (hasTime(record) && record.timing.clock_mhz > 0 ? Math.round(record.timing.clock_mhz) : null),
+  joules: weighed("joules"),
+  watts: record => (weighed("power_w")(record) === null ? null : tenths(record.energy.power_w)),
+  ratio: ({ratio}) => (ratio > 0 ? ratio : null), // how much longer its card takes than the first
+  verification: ({verdict}) => VERIFICATIONS.indexOf(verdict?.kind ?? "unverified"),
+  max_error: compared("max_error"),
+  tolerance: compared("tolerance"),
+  registers: used("registers"),
+  shared: used("shared_bytes", "dynamic_shared_bytes"),
+  spills: used("spill_store_bytes", "spill_load_bytes"),
+  occupancy: used("occupancy"),
+  compile_ms: ({costs}) => tenths(costs?.compile_ms),
+  run_ms: ({costs}) => tenths((costs?.verify_ms ?? 0) + (costs?.measure_ms ?? 0)),
+  conditions: ({conditions}) => conditions,
+  warnings: ({resources}) => resources?.warnings?.join(", ") || null,
+  at: ({at}) => at,
+};
+
 /** One tuning. Records are numbered in the order in which they were made. */
 class Tuning {
-  constructor(raw, outcomes, number) {
+  constructor(raw, number) {
     Object.assign(this, raw);
     this.number = number;
-    this.outcomeNames = outcomes;
     this.cache = new Map();
+    this.takeParameters();
+    this.takeMetrics();
+    this.takeOriginals();
     [this.objectiveName, this.direction] = this.objective.split(" ");
     this.timed = this.objectiveName === "time";
     this.lowerIsBetter = this.direction !== "maximize";
     this.rates = Object.keys(this.metrics).filter(name =>
       !["bytes", "flops", ...TENSOR_TYPES.map(type => `flops_${type}`), this.objectiveName].includes(name));
     this.merit ??= this.rates.at(-1) ?? null; // where no config says which it is
-    this.outcome = this.column("outcome").map(index => outcomes[index]);
+    this.outcome = this.rows.map(({outcome}) => outcome);
     this.time = this.column("time");
     this.low = this.column("low");
     this.high = this.column("high");
     this.cost = this.timed ? this.time : this.metric(this.objectiveName);
     this.varying = this.parameters.map((_, p) => p).filter(p => this.parameters[p].values.length > 1);
+    this.samples = this.rows.flatMap(({timing}, record) => (timing?.samples_us ? [{record, us: timing.samples_us}] : []));
     this.rankRecords();
     this.hasRace = this.column("final").some(final => final === 1);
+  }
+
+  /** The values of each parameter, sorted, and of each record which of them it has. */
+  takeParameters() {
+    this.parameters = this.parameters.map(name => ({
+      name, values: [...new Set(this.rows.map(({point}) => point[name]).filter(value => value !== undefined))].sort(compareValues)}));
+    this.points = this.parameters.map(({name, values}) => {
+      const places = new Map(values.map((value, place) => [value, place]));
+      return this.rows.map(({point}) => places.get(point[name]) ?? null);
+    });
+  }
+
+  takeMetrics() {
+    this.metrics = {};
+    for (const {metrics} of this.rows)
+      for (const name of Object.keys(metrics ?? {})) this.metrics[name] ??= this.rows.map(record => number(record.metrics?.[name]));
+  }
+
+  /** Of which record one is a duplicate. */
+  takeOriginals() {
+    const places = new Map(this.rows.map(({point}, place) => [Object.entries(point).map(pair => pair.join("=")).join(","), place]));
+    this.original = this.rows.map(({original}) => places.get(original) ?? null);
   }
 
   /** The valid ones by their cost, the best first where others cost as much. A duplicate has the place of what it is a duplicate of, so that ranks
    * count different variants. */
   rankRecords() {
-    const original = this.column("original");
+    const {original} = this;
     const own = i => (this.outcome[i] === "duplicate" && original[i] !== null && this.isValid(original[i]) ? original[i] : i);
     const order = (a, b) => (a === b ? 0 : this.compare(a, b) || (b === this.best) - (a === this.best) || a - b);
     this.ranked = this.records(i => this.isValid(i)).sort((a, b) => order(own(a), own(b)) || (a !== own(a)) - (b !== own(b)) || a - b);
@@ -43,19 +105,12 @@ class Tuning {
 
   /** A column of figures; null where a record has none. */
   column(name) {
-    if (!this.cache.has(name)) this.cache.set(name, this.expand(this.columns[name]));
+    if (!this.cache.has(name)) this.cache.set(name, this.rows.map(COLUMNS[name]));
     return this.cache.get(name);
   }
 
   metric(name) {
-    const key = `metric ${name}`;
-    if (!this.cache.has(key)) this.cache.set(key, this.expand(this.metrics[name]));
-    return this.cache.get(key);
-  }
-
-  /** What is the same for all records is written once. */
-  expand(column) {
-    return Array.isArray(column) ? column : new Array(this.count).fill(column ?? null);
+    return this.metrics[name] ?? this.rows.map(() => null);
   }
 
   records(test) {
@@ -156,17 +211,15 @@ class Tuning {
   }
 
   message(i) {
-    const original = this.column("original")[i];
+    const original = this.original[i];
     if (this.outcome[i] === "duplicate" && original !== null) return `same machine code and launch as ${this.pointText(original)}`;
-    const index = this.column("message")[i];
-    if (index === null) return "";
-    return index < 0 ? "(left out of the report for its size)" : this.messages[index];
+    return this.rows[i].message ?? "";
   }
 
   /** Who measured it, of several GPUs; "" where that is not told. */
   cardText(i) {
-    const place = this.column("card")[i];
-    return place === null ? "" : `${this.cards[place].host} ${this.cards[place].card.slice(0, 12)}`;
+    const {host, card} = this.rows[i];
+    return card === undefined ? "" : `${host ?? ""} ${card.slice(0, 12)}`;
   }
 
   /** What a reader has to know before trusting the time. */
@@ -293,7 +346,7 @@ export async function unpack(text) {
 export function loadTunings(document) {
   const kernels = [...new Set(document.tunings.map(({kernel}) => kernel))];
   const sorted = [...document.tunings].sort((a, b) => compareTunings(kernels, a, b));
-  const tunings = sorted.map((raw, number) => new Tuning({...raw, cachePath: document.cache}, document.outcomes, number));
+  const tunings = sorted.map((raw, number) => new Tuning({...raw, cachePath: document.cache}, number));
   return {...document, tunings};
 }
 

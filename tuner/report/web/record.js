@@ -6,6 +6,7 @@ import {state} from "./state.js";
 
 function rows(tuning, i) {
   const get = name => tuning.column(name)[i];
+  const {host, card} = tuning.rows[i];
   const timed = tuning.time[i] !== null;
   const verified = get("verification");
   const bound = tuning.isCensored(i) ? "at least " : "";
@@ -30,7 +31,7 @@ function rows(tuning, i) {
     ["verified", verified === 0 ? "no" : verified === 3 ? "not recorded" : verified === 1 ? `against the default point: ${error}` : error],
     ["conditions", get("conditions")],
     ["cost", `compiled in ${figure(get("compile_ms"), 3)} ms, verified and measured in ${figure(get("run_ms"), 3)} ms`],
-    ["measured by", get("card") === null ? "" : `${tuning.cards[get("card")].card} of host ${tuning.cards[get("card")].host}${apart}`],
+    ["measured by", card === undefined ? "" : `${card} of host ${host ?? ""}${apart}`],
     ["made", get("at") === null ? "" : `${date(tuning.started + get("at"), true)}, after ${duration(get("at"))}`],
   ];
   return list.filter(([, text]) => text !== "" && text !== null && text !== "–");

@@ -32,7 +32,7 @@ function sideBySide(tuning, list) {
   const facts = [
     ["device", t => t.device.name], ["problem", t => t.problemText], ["regime", t => t.regime],
     ["driver, NVRTC", t => `${t.version.driver || "unknown"}, ${t.version.nvrtc || "unknown"}`], ["measured", t => date(t.started, true)],
-    ["template", t => t.version.template.slice(0, 8) || NONE],
+    ["template", t => t.version.template_hash.slice(0, 8) || NONE],
     ["best", t => t.costText(best(t))], ["±95%", t => t.spreadText(best(t))],
     [tuning.merit ?? "metric", t => (t.merit ? t.rateText(t.merit, best(t)) : NONE)], ["of the roof", t => t.roofText(best(t))],
     ["points", t => String(t.count)], ["remarks", t => t.remarks(best(t)).filter(text => text !== "best").join(", ") || "verified"],

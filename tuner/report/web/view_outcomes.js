@@ -34,12 +34,12 @@ function row(tuning, name, records) {
   const said = records.some(i => tuning.message(i) !== "");
   return html("tr", {}, html("th", {scope: "row"}, name), html("td", {class: "figure"}, records.length.toLocaleString("en")),
     html("td", {class: "figure"}, percent(share, 1)), html("td", {class: "bar-cell"}, bar),
-    html("td", {}, state.report.meanings[tuning.outcomeNames.indexOf(name)], " ", only,
+    html("td", {}, state.report.outcomes[name], " ", only,
       said ? html("details", {open: tuning.isFailure(records[0])}, html("summary", {}, "messages"), messageList(tuning, records)) : null));
 }
 
 function draw(body, tuning) {
-  const names = tuning.outcomeNames.filter(name => tuning.outcome.includes(name));
+  const names = Object.keys(state.report.outcomes).filter(name => tuning.outcome.includes(name));
   replace(body, html("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Outcomes"}, html("table", {class: "outcomes"},
     html("caption", {}, `Outcomes of ${plural(tuning.count, "point")}`),
     html("thead", {}, html("tr", {}, ["outcome", "points", "share", "", "meaning"].map((text, k) =>

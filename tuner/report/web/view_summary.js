@@ -97,7 +97,7 @@ function roofsText(roofs) {
 function provenance(tuning) {
   const {version} = tuning;
   const took = tuning.ended > tuning.started ? ` and for ${duration(tuning.ended - tuning.started)}` : "";
-  const hashes = [["template", version.template], ["options", version.options], ["plan", version.plan]].filter(([, hash]) => hash);
+  const hashes = [["template", version.template_hash], ["options", version.options_hash], ["plan", version.plan_hash]].filter(([, hash]) => hash);
   const facts = [
     ["device", deviceText(tuning.device)],
     ["driver, NVRTC", `${version.driver || "unknown"}, ${version.nvrtc || "unknown"}`],
