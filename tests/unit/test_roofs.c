@@ -2,7 +2,7 @@
 #include "runtime/bench/roofs.h"
 
 #include "store_fixture.h"
-#include "tuner/commands/device_roofs.h"
+#include "tuner/commands/command.h"
 #include "tuner/report/roof.h"
 
 static const struct hn_device_identity h200 = {"NVIDIA H200", 90, 132, ""};

@@ -186,6 +186,13 @@ enum hn_status hn_family_source_check(const struct hn_family_source *source, con
 enum hn_status hn_family_source_load(void *source, struct hn_config **config, struct hn_error *err);
 void hn_family_source_say(void *source, const char *line);
 
+struct hn_driver;
+struct hn_device;
+struct hn_roofs;
+/* Measures in this very process what the device can do at best, in turn with tuners that work on it. HN_ERUN. */
+enum hn_status hn_device_measure_roofs(const struct hn_driver *driver, const struct hn_device *device,
+                                       struct hn_roofs *roofs, struct hn_error *err);
+
 /* A command ("tune") that is printed for the user to run next, on a config or kernel (may be NULL). It runs as it is
  * printed: it is quoted for a shell, and has of the options that this command was given those that the other takes, too. Returns
  * line. */

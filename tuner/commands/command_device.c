@@ -130,9 +130,9 @@ static enum hn_status measure_with(const struct hn_driver *driver, const struct 
     return status;
 }
 
-/* Measures in this very process, in turn with tuners that work on the device. */
-static enum hn_status measure_roofs(const struct hn_driver *driver, const struct hn_device *device,
-                                    struct hn_roofs *roofs, struct hn_error *err)
+enum hn_status hn_device_measure_roofs(const struct hn_driver *driver,
+                                       const struct hn_device *device, struct hn_roofs *roofs,
+                                       struct hn_error *err)
 {
     struct hn_image image;
     hn_image_init(&image);
@@ -157,7 +157,7 @@ static enum hn_status find_roofs(struct show *show, const struct hn_device *devi
         return show->store == NULL
                    ? HN_ENOTFOUND
                    : hn_store_get_roofs(show->store, &device->identity, NULL, roofs, err);
-    enum hn_status status = measure_roofs(&show->driver, device, roofs, err);
+    enum hn_status status = hn_device_measure_roofs(&show->driver, device, roofs, err);
     return status == HN_OK ? hn_store_put_roofs(show->store, &device->identity, roofs, err)
                            : status;
 }
