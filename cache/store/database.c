@@ -2,8 +2,10 @@
 #include "cache/store/database.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <math.h>
 #include <sqlite3.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,6 @@
 
 #include "base/run.h"
 #include "base/text.h"
-#include "cache/store/store_place.h"
 
 /* What a statement that reads may take inside SQLite: longer than it may wait for a lock. SQLite
  * asks each so many of its instructions whether to go on. */
@@ -114,7 +115,7 @@ static enum hn_status fail_sqlite(const struct hn_database *database, int code,
         return hn_fail(err, HN_ERUN, "cache '%s' can not be written: it is read-only", path);
     case SQLITE_CANTOPEN:
         /* Where it could not be made, SQLite looked for one to read. */
-        if (system == ENOENT && hn_place_is_read_only(path))
+        if (system == ENOENT && hn_database_is_read_only(path))
             system = errno;
         return fail_open(path, system == 0 ? reason : strerror(system), err);
     case SQLITE_BUSY:
@@ -349,7 +350,7 @@ void hn_database_run(struct hn_database *database, const char *sql, struct hn_er
 
 int64_t hn_database_integer(struct hn_database *database, const char *sql, struct hn_error *err)
 {
-    struct hn_statement *statement = hn_database_prepare(database, sql, err);
+    struct hn_statement *statement = hn_database_prepare(database, err, sql, "");
     int64_t value = hn_statement_step(statement, err) ? hn_column_integer(statement, 0) : 0;
     hn_statement_finish(statement);
     return value;
@@ -394,6 +395,14 @@ bool hn_database_set_wal(struct hn_database *database, bool wal, struct hn_error
     return code == SQLITE_OK && strcmp(mode, wal ? "wal" : "delete") == 0;
 }
 
+bool hn_database_is_read_only(const char *path)
+{
+    char *copy = strdup(path);
+    bool denied = copy != NULL && access(dirname(copy), W_OK) != 0;
+    free(copy);
+    return denied;
+}
+
 bool hn_database_has_moved(const struct hn_database *database)
 {
     int moved = 0;
@@ -418,8 +427,35 @@ void hn_database_copy(struct hn_database *database, const char *path, struct hn_
     hn_database_close(copy);
 }
 
-struct hn_statement *hn_database_prepare(struct hn_database *database, const char *sql,
-                                         struct hn_error *err)
+static void bind_all(struct hn_statement *statement, const char *kinds, va_list values)
+{
+    for (const char *kind = kinds; statement != NULL && *kind != '\0'; kind++) {
+        sqlite3_stmt *handle = statement->handle;
+        int place = ++statement->bound;
+        int code = SQLITE_OK;
+        const void *bytes;
+        switch (*kind) {
+        case 't':
+            code =
+                sqlite3_bind_text(handle, place, va_arg(values, const char *), -1, SQLITE_STATIC);
+            break;
+        case 'i':
+            code = sqlite3_bind_int64(handle, place, va_arg(values, int64_t));
+            break;
+        case 'r':
+            code = sqlite3_bind_double(handle, place, va_arg(values, double));
+            break;
+        default:
+            bytes = va_arg(values, const void *);
+            code = sqlite3_bind_blob64(handle, place, bytes, va_arg(values, size_t), SQLITE_STATIC);
+        }
+        if (statement->failure == SQLITE_OK)
+            statement->failure = code;
+    }
+}
+
+static struct hn_statement *prepare(struct hn_database *database, const char *sql,
+                                    struct hn_error *err)
 {
     if (hn_failed(err))
         return NULL;
@@ -439,44 +475,43 @@ struct hn_statement *hn_database_prepare(struct hn_database *database, const cha
     return NULL;
 }
 
+struct hn_statement *hn_database_prepare(struct hn_database *database, struct hn_error *err,
+                                         const char *sql, const char *kinds, ...)
+{
+    va_list values;
+    struct hn_statement *statement = prepare(database, sql, err);
+    va_start(values, kinds);
+    bind_all(statement, kinds, values);
+    va_end(values);
+    return statement;
+}
+
+void hn_statement_bind(struct hn_statement *statement, const char *kinds, ...)
+{
+    va_list values;
+    va_start(values, kinds);
+    bind_all(statement, kinds, values);
+    va_end(values);
+}
+
+void hn_database_do(struct hn_database *database, struct hn_error *err, const char *sql,
+                    const char *kinds, ...)
+{
+    va_list values;
+    struct hn_statement *statement = prepare(database, sql, err);
+    va_start(values, kinds);
+    bind_all(statement, kinds, values);
+    va_end(values);
+    hn_statement_run(statement, err);
+    hn_statement_finish(statement);
+}
+
 void hn_statement_finish(struct hn_statement *statement)
 {
     if (statement == NULL)
         return;
     sqlite3_finalize(statement->handle);
     free(statement);
-}
-
-static void note(struct hn_statement *statement, int code)
-{
-    if (statement->failure == SQLITE_OK)
-        statement->failure = code;
-}
-
-void hn_bind_text(struct hn_statement *statement, const char *text)
-{
-    if (statement != NULL)
-        note(statement,
-             sqlite3_bind_text(statement->handle, ++statement->bound, text, -1, SQLITE_STATIC));
-}
-
-void hn_bind_integer(struct hn_statement *statement, int64_t integer)
-{
-    if (statement != NULL)
-        note(statement, sqlite3_bind_int64(statement->handle, ++statement->bound, integer));
-}
-
-void hn_bind_real(struct hn_statement *statement, double real)
-{
-    if (statement != NULL)
-        note(statement, sqlite3_bind_double(statement->handle, ++statement->bound, real));
-}
-
-void hn_bind_bytes(struct hn_statement *statement, const void *bytes, size_t size)
-{
-    if (statement != NULL)
-        note(statement, sqlite3_bind_blob64(statement->handle, ++statement->bound, bytes, size,
-                                            SQLITE_STATIC));
 }
 
 /* What reads has to be done in time, all steps together; what writes takes what it takes. */

@@ -30,6 +30,8 @@ void hn_database_close(struct hn_database *database); /* NULL is fine */
 
 /* Runs statements that give no rows. */
 void hn_database_run(struct hn_database *database, const char *sql, struct hn_error *err);
+/* The same for one with parameters. */
+void hn_database_do(struct hn_database *database, struct hn_error *err, const char *sql, const char *kinds, ...);
 /* The first column of the first row; 0 where there is none. */
 int64_t hn_database_integer(struct hn_database *database, const char *sql, struct hn_error *err);
 /* Commits what was begun, or takes all of it back where err has failed; returns err's status. */
@@ -41,21 +43,22 @@ bool hn_database_set_wal(struct hn_database *database, bool wal, struct hn_error
 /* How long a statement that reads may take inside SQLite, from the next one on; INFINITY: as long as it takes. */
 void hn_database_set_patience(struct hn_database *database, double patience_ms);
 
+/* Whether the folder of path can not be written by us. */
+bool hn_database_is_read_only(const char *path);
 /* Whether the file is no longer at its path: deleted, moved, or another is there. */
 bool hn_database_has_moved(const struct hn_database *database);
 /* All of it, into a file that is empty. */
 void hn_database_copy(struct hn_database *database, const char *path, struct hn_error *err);
 
-/* The statement belongs to the caller; finish before the database is closed. NULL after a failure, which all below takes. */
-struct hn_statement *hn_database_prepare(struct hn_database *database, const char *sql, struct hn_error *err);
+/* The statement belongs to the caller; finish before the database is closed. NULL after a failure, which all below takes. Its first
+ * parameters are bound, as hn_statement_bind does it. */
+struct hn_statement *hn_database_prepare(struct hn_database *database, struct hn_error *err, const char *sql,
+                                         const char *kinds, ...);
 void hn_statement_finish(struct hn_statement *statement);
 
-/* Each binds the next parameter, borrowing text and bytes until the statement has run; a failure shows when it is stepped.
- * NULL text is SQL's NULL. */
-void hn_bind_text(struct hn_statement *statement, const char *text);
-void hn_bind_integer(struct hn_statement *statement, int64_t integer);
-void hn_bind_real(struct hn_statement *statement, double real);
-void hn_bind_bytes(struct hn_statement *statement, const void *bytes, size_t size);
+/* Binds the next parameters, for each a letter and a value: t a text (NULL: SQL's NULL), i an int64_t, r a double, b bytes and their
+ * size_t. Texts and bytes are borrowed until the statement has run; a failure shows when it is stepped. */
+void hn_statement_bind(struct hn_statement *statement, const char *kinds, ...);
 
 /* Whether there is a row more. After the last one the statement can be bound anew. */
 bool hn_statement_step(struct hn_statement *statement, struct hn_error *err);

@@ -61,7 +61,7 @@ char *hn_version_text(const struct hn_version *version, struct hn_error *err);
 /* Whether a row of sessions or images is of a subject, which is bound first. Of a version there may be thousands of sessions, so that its
  * index is no help (+). */
 #define HN_SUBJECT "kernel = ?1 AND problem = ?2 AND task = ?3 AND +version = ?4"
-void hn_subject_bind(struct hn_statement *statement, const struct hn_subject *subject);
+#define HN_SUBJECT_VALUES(subject) (subject)->kernel, (subject)->problem, (subject)->task, (subject)->version
 
 /* The rows below are written inside the caller's transaction. */
 int64_t hn_store_add_head(struct hn_store *store, const struct hn_store_head *head, struct hn_error *err);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "cache/record/gate.h"
 #include "cache/store/lookup.h"
 #include "cache/store/store_internal.h"
@@ -116,18 +117,12 @@ static bool is_better(struct hn_statement *row, const struct found *found)
            (objective == found->objective && strcmp(hn_column_text(row, 3), found->point) < 0);
 }
 
-static void bind_scope(struct hn_statement *statement, const struct hn_store_head *head)
-{
-    hn_subject_bind(statement, &head->subject);
-    hn_bind_integer(statement, head->simulated);
-}
-
 static void look(struct hn_statement *statement, const struct hn_store_head *head,
                  int64_t session_id, struct found *found, struct hn_error *err)
 {
-    bind_scope(statement, head);
-    hn_bind_integer(statement, session_id);
-    hn_bind_real(statement, found->id == 0 ? INFINITY : found->objective);
+    hn_statement_bind(statement, "ttttiir", HN_SUBJECT_VALUES(&head->subject),
+                      (int64_t)head->simulated, session_id,
+                      found->id == 0 ? INFINITY : found->objective);
     if (!hn_statement_step(statement, err))
         return;
     if (is_better(statement, found)) {
@@ -148,7 +143,8 @@ static int64_t find_best(const struct listing *listing, const struct hn_store_he
 {
     struct found found = {.id = 0};
     struct hn_statement *sessions = listing->sessions;
-    bind_scope(sessions, head);
+    hn_statement_bind(sessions, "tttti", HN_SUBJECT_VALUES(&head->subject),
+                      (int64_t)head->simulated);
     while (hn_statement_step(sessions, err)) {
         bool imported = hn_column_integer(sessions, 1) != 0;
         /* The newest race counts; and what was measured here before what was imported. */
@@ -186,8 +182,7 @@ static bool read_tuned(const struct listing *listing, const struct hn_store_head
     int64_t id = find_best(listing, head, err);
     if (id == 0)
         return false;
-    hn_bind_integer(record, id);
-    hn_bind_integer(record, listing->count);
+    hn_statement_bind(record, "ii", id, (int64_t)listing->count);
     if (!hn_statement_step(record, err))
         return false;
     tuned->version = head->version;
@@ -266,16 +261,14 @@ static void list_tasks(struct listing *listing, const char *kernel, const char *
 {
     struct hn_database *database = listing->store->database;
     *listing->list = (struct hn_tuned_list){.items = NULL};
-    listing->tasks = hn_database_prepare(database,
+    listing->tasks = hn_database_prepare(database, err,
                                          kernel == NULL    ? all_tasks
                                          : problem == NULL ? tasks_of_kernel
                                                            : tasks_of_problem,
-                                         err);
-    listing->sessions = hn_database_prepare(database, sessions_of, err);
-    listing->best = hn_database_prepare(database, best_of, err);
-    listing->record = hn_database_prepare(database, record_of, err);
-    hn_bind_text(listing->tasks, kernel);
-    hn_bind_text(listing->tasks, problem);
+                                         "tt", kernel, problem);
+    listing->sessions = hn_database_prepare(database, err, sessions_of, "");
+    listing->best = hn_database_prepare(database, err, best_of, "");
+    listing->record = hn_database_prepare(database, err, record_of, "");
     while (hn_statement_step(listing->tasks, err)) {
         enter_task(listing, err);
         if (hn_column_integer(listing->tasks, HN_HEAD_COLUMN_COUNT) == 0 ||
@@ -457,8 +450,8 @@ static void append_rule(struct hn_store *store, struct hn_statement *statement,
 static void get_rules(struct hn_store *store, const char *kernel, struct hn_stored_rules *rules,
                       struct hn_error *err)
 {
-    struct hn_statement *statement = hn_database_prepare(store->database, rules_that_count, err);
-    hn_bind_text(statement, kernel);
+    struct hn_statement *statement =
+        hn_database_prepare(store->database, err, rules_that_count, "t", kernel);
     while (hn_statement_step(statement, err))
         append_rule(store, statement, rules, err);
     hn_statement_finish(statement);
@@ -512,19 +505,15 @@ enum hn_status hn_store_get_rules(struct hn_store *store, const char *kernel,
     return err->status;
 }
 
-/* FNV-1a; never 0. */
+/* Never 0. */
 static uint64_t hash_text(const char *text)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return hash | 1;
+    return hn_hash_number(text, strlen(text)) | 1;
 }
 
-/* The upper bits are mixed best. */
 static size_t place_of(const struct hn_known_problems *known, uint64_t hash)
 {
-    size_t place = (size_t)(hash >> 20) & known->mask;
+    size_t place = (size_t)(hash >> 1) & known->mask;
     while (known->hashes[place] != 0 && known->hashes[place] != hash)
         place = (place + 1) & known->mask;
     return place;
@@ -534,8 +523,7 @@ static void add_problems(const struct hn_store *store, const char *kernel, int64
                          struct hn_known_problems *known, struct hn_error *err)
 {
     struct hn_statement *statement = hn_database_prepare(
-        store->database, "SELECT DISTINCT problem FROM session WHERE kernel = ?", err);
-    hn_bind_text(statement, kernel);
+        store->database, err, "SELECT DISTINCT problem FROM session WHERE kernel = ?", "t", kernel);
     /* Another process may write meanwhile: what is more than there is room for came later. */
     for (int64_t i = 0; i < most && hn_statement_step(statement, err); i++) {
         uint64_t hash = hash_text(hn_column_text(statement, 0));
@@ -548,8 +536,8 @@ static int64_t count_problems(const struct hn_store *store, const char *kernel,
                               struct hn_error *err)
 {
     struct hn_statement *statement = hn_database_prepare(
-        store->database, "SELECT count(DISTINCT problem) FROM session WHERE kernel = ?", err);
-    hn_bind_text(statement, kernel);
+        store->database, err, "SELECT count(DISTINCT problem) FROM session WHERE kernel = ?", "t",
+        kernel);
     int64_t count = hn_statement_step(statement, err) ? hn_column_integer(statement, 0) : 0;
     hn_statement_finish(statement);
     return count;

@@ -50,13 +50,12 @@ enum hn_status hn_store_get_extents(struct hn_store *store, int64_t last_record,
     err = hn_error_begin(err, &own);
     *extents = (struct hn_store_extents){.items = NULL};
     struct hn_statement *statement = hn_database_prepare(
-        store->database,
+        store->database, err,
         "SELECT s.id, s.origin, (SELECT count(*) FROM record r WHERE r.session_id = s.id),"
         " s.rule IS NOT NULL FROM session s"
         " WHERE ?1 = 0 OR s.id IN (SELECT session_id FROM record WHERE id > ?1)"
         " ORDER BY s.origin",
-        err);
-    hn_bind_integer(statement, last_record);
+        "i", (int64_t)last_record);
     while (hn_statement_step(statement, err))
         append_extent(statement, extents, &capacity, err);
     hn_statement_finish(statement);
@@ -102,12 +101,10 @@ static void copy_records(const struct merge *merge, int64_t from_id, const char 
                          int64_t session_id, int64_t first, struct hn_error *err)
 {
     struct hn_statement *statement = hn_database_prepare(
-        merge->from->database,
+        merge->from->database, err,
         "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE session_id = ? ORDER BY id"
                                         " LIMIT -1 OFFSET ?",
-        err);
-    hn_bind_integer(statement, from_id);
-    hn_bind_integer(statement, first);
+        "ii", (int64_t)from_id, (int64_t)first);
     while (hn_statement_step(statement, err)) {
         struct hn_record record;
         hn_record_init(&record);

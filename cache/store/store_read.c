@@ -10,7 +10,6 @@
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"
 #include "cache/store/store_internal.h"
-#include "cache/store/store_place.h"
 
 /* What is read out of a cache, which may be damaged or an enemy's: heads of sessions with their
  * plans and rules, records, images. */
@@ -264,11 +263,10 @@ enum hn_status hn_store_get_head(struct hn_store *store, int64_t session_id,
     err = hn_error_begin(err, &own);
     *head = (struct hn_store_head){.origin = NULL};
     struct hn_statement *statement = hn_database_prepare(
-        store->database,
+        store->database, err,
         "SELECT " HN_HEAD_COLUMNS("s.") ", p.json, s.plan IS NULL OR " HN_PLAN_INTACT(
             "p.") " FROM session s LEFT JOIN plan p ON p.hash = s.plan WHERE s.id = ?",
-        err);
-    hn_bind_integer(statement, session_id);
+        "i", (int64_t)session_id);
     if (hn_statement_step(statement, err)) {
         hn_store_read_head(store, statement, head, err);
         hn_store_expect_intact(store, statement, HN_HEAD_COLUMN_COUNT + 1, "a plan", err);
@@ -291,11 +289,10 @@ enum hn_status hn_store_find_session(struct hn_store *store, const char *origin,
     struct hn_error own;
     err = hn_error_begin(err, &own);
     struct hn_statement *statement = hn_database_prepare(
-        store->database,
+        store->database, err,
         "SELECT s.id, (SELECT count(*) FROM record r WHERE r.session_id = s.id) FROM session s"
         " WHERE s.origin = ?",
-        err);
-    hn_bind_text(statement, origin);
+        "t", origin);
     bool row = hn_statement_step(statement, err);
     *id = row ? hn_column_integer(statement, 0) : 0;
     if (records != NULL)
@@ -309,9 +306,8 @@ enum hn_status hn_store_get_command(struct hn_store *store, int64_t session_id, 
 {
     struct hn_error own;
     err = hn_error_begin(err, &own);
-    struct hn_statement *statement =
-        hn_database_prepare(store->database, "SELECT command FROM session WHERE id = ?", err);
-    hn_bind_integer(statement, session_id);
+    struct hn_statement *statement = hn_database_prepare(
+        store->database, err, "SELECT command FROM session WHERE id = ?", "i", (int64_t)session_id);
     bool row = hn_statement_step(statement, err) && hn_column_text(statement, 0)[0] != '\0';
     *command = row ? copy_column(statement, 0, err) : NULL;
     hn_statement_finish(statement);
@@ -325,7 +321,7 @@ enum hn_status hn_store_knows(struct hn_store *store, const struct hn_version *v
     err = hn_error_begin(err, &own);
     *known = false;
     struct hn_statement *statement =
-        hn_database_prepare(store->database, "SELECT DISTINCT version FROM session", err);
+        hn_database_prepare(store->database, err, "SELECT DISTINCT version FROM session", "");
     while (!*known && hn_statement_step(statement, err)) {
         struct hn_version kept = {.protocol = 0};
         struct hn_error unread = {.status = HN_OK};
@@ -348,13 +344,11 @@ enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel,
     char *version_text = hn_version_text(version, err);
     /* What a version does not hash (metrics, words) may change: the newest plan counts. */
     struct hn_statement *statement = hn_database_prepare(
-        store->database,
+        store->database, err,
         "SELECT p.json, p.json IS NOT NULL AND " HN_PLAN_INTACT(
             "p.") " FROM session s LEFT JOIN plan p ON p.hash = s.plan WHERE +s.kernel = ?"
                   " AND s.version = ? AND s.plan IS NOT NULL ORDER BY s.id DESC LIMIT 1",
-        err);
-    hn_bind_text(statement, kernel);
-    hn_bind_text(statement, version_text);
+        "tt", kernel, version_text);
     bool row = hn_version_knows_template(version) && hn_statement_step(statement, err);
     if (row)
         hn_store_expect_intact(store, statement, 1, "a plan or a file of it", err);
@@ -423,7 +417,7 @@ static void visit_one(struct hn_store *store, const struct hn_subject *subject,
 {
     char why[640] = "", machine[65] = "";
     struct hn_statement *statement = hn_database_prepare(
-        store->database,
+        store->database, err,
         "SELECT " HN_RECORD_COLUMNS(
             "") " FROM record WHERE id IN (SELECT id FROM (SELECT r.id, ROW_NUMBER() OVER"
                 " (PARTITION BY r.point ORDER BY " HN_PLACE(
@@ -435,15 +429,12 @@ static void visit_one(struct hn_store *store, const struct hn_subject *subject,
                               " WHEN 2 THEN s.source <> '' ELSE 1 END) "
                               "WHERE place = 1)"
                               " ORDER BY id",
-        err);
-    hn_subject_bind(statement, subject);
-    hn_bind_integer(statement, simulated);
-    hn_bind_integer(statement, whose);
+        "ttttii", HN_SUBJECT_VALUES(subject), (int64_t)simulated, (int64_t)whose);
     /* Else it is NULL, which nothing is equal to. */
     char *real = realpath(store->path, NULL);
-    if (real != NULL && hn_place_is_own(real, false, why, sizeof why) &&
+    if (real != NULL && hn_store_is_own(real, false, why, sizeof why) &&
         gethostname(machine, sizeof machine - 1) == 0)
-        hn_bind_text(statement, machine);
+        hn_statement_bind(statement, "t", machine);
     free(real);
     while (hn_statement_step(statement, err)) {
         struct hn_record record;
@@ -598,8 +589,8 @@ enum hn_status hn_store_get(struct hn_store *store, int64_t id, struct hn_record
     err = hn_error_begin(err, &own);
     hn_record_init(record);
     struct hn_statement *statement = hn_database_prepare(
-        store->database, "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE id = ?", err);
-    hn_bind_integer(statement, id);
+        store->database, err, "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE id = ?", "i",
+        (int64_t)id);
     read_row(store, statement, record, err);
     return err->status;
 }
@@ -631,12 +622,10 @@ enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id,
     if (key == NULL)
         hn_fail_memory(err);
     struct hn_statement *statement = hn_database_prepare(
-        store->database,
+        store->database, err,
         "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE session_id = ? AND point = ?"
                                         " ORDER BY id DESC LIMIT 1",
-        err);
-    hn_bind_integer(statement, session_id);
-    hn_bind_text(statement, key);
+        "it", (int64_t)session_id, key);
     read_row(store, statement, record, err);
     free(key);
     return err->status;
@@ -656,10 +645,8 @@ enum hn_status hn_store_visit_lines(struct hn_store *store, int64_t session_id, 
     struct hn_error own;
     err = hn_error_begin(err, &own);
     struct hn_statement *statement =
-        hn_database_prepare(store->database, first < 0 ? rule : records, err);
-    hn_bind_integer(statement, session_id);
-    hn_bind_integer(statement, most);
-    hn_bind_integer(statement, first);
+        hn_database_prepare(store->database, err, first < 0 ? rule : records, "iii",
+                            (int64_t)session_id, (int64_t)most, (int64_t)first);
     for (; hn_statement_step(statement, err); first++) {
         hn_store_expect_intact(store, statement, 1, first < 0 ? "a tuning" : "a record", err);
         if (!hn_failed(err))
@@ -694,12 +681,11 @@ enum hn_status hn_store_visit_images(struct hn_store *store, int64_t session_id,
     struct hn_error own;
     err = hn_error_begin(err, &own);
     struct hn_statement *statement = hn_database_prepare(
-        store->database,
+        store->database, err,
         "SELECT " HN_IMAGE_COLUMNS(
             "i.") " FROM session s JOIN image i ON i.kernel = s.kernel AND i.problem = s.problem"
                   " AND i.task = s.task AND i.version = s.version WHERE s.id = ?",
-        err);
-    hn_bind_integer(statement, session_id);
+        "i", (int64_t)session_id);
     while (hn_statement_step(statement, err)) {
         struct hn_store_image image;
         hn_store_read_image(store, statement, &image, err);
@@ -741,10 +727,9 @@ enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identi
     if (hn_subject_make(&subject, identity, version, err) == HN_OK && key == NULL)
         hn_fail_memory(err);
     struct hn_statement *statement = hn_database_prepare(
-        store->database,
-        "SELECT " HN_IMAGE_COLUMNS("") " FROM image WHERE " HN_SUBJECT " AND point = ?5", err);
-    hn_subject_bind(statement, &subject);
-    hn_bind_text(statement, key);
+        store->database, err,
+        "SELECT " HN_IMAGE_COLUMNS("") " FROM image WHERE " HN_SUBJECT " AND point = ?5", "ttttt",
+        HN_SUBJECT_VALUES(&subject), key);
     if (hn_statement_step(statement, err)) {
         hn_store_read_image(store, statement, &image, err);
         if (!hn_failed(err))

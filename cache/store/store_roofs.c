@@ -148,13 +148,11 @@ static bool find_roofs(const struct hn_store *store, const struct hn_device_iden
 {
     char *text = device_text(device, err);
     struct hn_statement *statement =
-        hn_database_prepare(store->database,
+        hn_database_prepare(store->database, err,
                             "SELECT json, " HN_ROOF_INTACT(
                                 "") " FROM roof WHERE device = ? AND driver = ifnull(?, driver)"
                                     " ORDER BY measured DESC LIMIT 1",
-                            err);
-    hn_bind_text(statement, text);
-    hn_bind_text(statement, driver);
+                            "tt", text, driver);
     bool found = hn_statement_step(statement, err);
     if (found)
         read_roofs(store, statement, device, roofs, err);
@@ -194,15 +192,9 @@ enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device
     char *device_json = hn_failed(err) ? NULL : device_text(device, err);
     if (text == NULL && !hn_failed(err))
         hn_fail_memory(err);
-    struct hn_statement *statement = hn_database_prepare(
-        store->database,
-        "INSERT OR REPLACE INTO roof VALUES(?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))", err);
-    hn_bind_text(statement, device_json);
-    hn_bind_text(statement, roofs->driver);
-    hn_bind_real(statement, roofs->measured);
-    hn_bind_text(statement, text);
-    hn_statement_run(statement, err);
-    hn_statement_finish(statement);
+    hn_database_do(store->database, err,
+                   "INSERT OR REPLACE INTO roof VALUES(?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))",
+                   "ttrt", device_json, roofs->driver, roofs->measured, text);
     json_decref(json);
     free(device_json);
     free(text);
@@ -215,7 +207,7 @@ enum hn_status hn_store_visit_roofs(struct hn_store *store, hn_store_visit_roofs
     struct hn_error own;
     err = hn_error_begin(err, &own);
     struct hn_statement *statement = hn_database_prepare(
-        store->database, "SELECT device, json FROM roof WHERE " HN_ROOF_INTACT(""), err);
+        store->database, err, "SELECT device, json FROM roof WHERE " HN_ROOF_INTACT(""), "");
     while (hn_statement_step(statement, err))
         err->status =
             visit(visitor, hn_column_text(statement, 0), hn_column_text(statement, 1), err);

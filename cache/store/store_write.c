@@ -66,25 +66,14 @@ void hn_subject_finish(struct hn_subject *subject)
     *subject = (struct hn_subject){.kernel = NULL};
 }
 
-void hn_subject_bind(struct hn_statement *statement, const struct hn_subject *subject)
-{
-    hn_bind_text(statement, subject->kernel);
-    hn_bind_text(statement, subject->problem);
-    hn_bind_text(statement, subject->task);
-    hn_bind_text(statement, subject->version);
-}
-
 /* A plan is named by what it says; *name is set. */
 static void add_plan(struct hn_store *store, const char *json, struct hn_hash *name,
                      struct hn_error *err)
 {
     *name = hn_hash_string(json);
-    struct hn_statement *statement = hn_database_prepare(
-        store->database, "INSERT OR IGNORE INTO plan VALUES(?1, ?2, checksum(?1, ?2))", err);
-    hn_bind_text(statement, name->hex);
-    hn_bind_text(statement, json);
-    hn_statement_run(statement, err);
-    hn_statement_finish(statement);
+    hn_database_do(store->database, err,
+                   "INSERT OR IGNORE INTO plan VALUES(?1, ?2, checksum(?1, ?2))", "tt", name->hex,
+                   json);
 }
 
 static char *plan_text(const struct hn_stored_plan *plan, struct hn_error *err)
@@ -104,21 +93,15 @@ enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel,
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
     if (!hn_failed(err))
         add_plan(store, text, &name, err);
-    struct hn_statement *statement =
-        hn_database_prepare(store->database,
-                            "UPDATE session SET plan = ?1, checksum = checksum(origin, kernel,"
-                            " problem, task, version, ?1, rule, started, command, simulated,"
-                            " machine, source, imported) WHERE kernel = ?2 AND version = ?3",
-                            err);
-    hn_bind_text(statement, name.hex);
-    hn_bind_text(statement, kernel);
-    hn_bind_text(statement, version_text);
-    hn_statement_run(statement, err);
+    hn_database_do(store->database, err,
+                   "UPDATE session SET plan = ?1, checksum = checksum(origin, kernel,"
+                   " problem, task, version, ?1, rule, started, command, simulated,"
+                   " machine, source, imported) WHERE kernel = ?2 AND version = ?3",
+                   "ttt", name.hex, kernel, version_text);
     bool found = hn_version_knows_template(version) &&
                  hn_database_integer(store->database, "SELECT changes()", err) > 0;
     if (!hn_failed(err) && !found)
         hn_fail(err, HN_ENOTFOUND, "cache '%s' has nothing of that version", store->path);
-    hn_statement_finish(statement);
     free(version_text);
     free(text);
     return hn_database_commit(store->database, err);
@@ -144,33 +127,24 @@ int64_t hn_store_add_head(struct hn_store *store, const struct hn_store_head *he
         return 0;
     if (head->plan != NULL)
         add_plan(store, head->plan, &plan, err);
-    struct hn_statement *statement =
-        hn_database_prepare(store->database,
-                            "INSERT INTO session VALUES(NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
-                            " ?10, ?11, ?12, ?13, checksum(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
-                            " ?10, ?11, ?12, ?13))",
-                            err);
-    hn_bind_text(statement, head->origin == NULL ? origin.hex : head->origin);
-    hn_subject_bind(statement, &head->subject);
-    hn_bind_text(statement, head->plan == NULL ? NULL : plan.hex);
-    hn_bind_text(statement, head->rule);
-    hn_bind_real(statement, head->started);
-    hn_bind_text(statement, head->command);
-    hn_bind_integer(statement, head->simulated);
-    hn_bind_text(statement, head->from.machine);
-    hn_bind_text(statement, head->from.source);
-    hn_bind_real(statement, hn_origin_is_foreign(&head->from) ? now() : 0);
-    hn_statement_run(statement, err);
-    hn_statement_finish(statement);
+    hn_database_do(store->database, err,
+                   "INSERT INTO session VALUES(NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
+                   " ?10, ?11, ?12, ?13, checksum(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
+                   " ?10, ?11, ?12, ?13))",
+                   "tttttttrtittr", head->origin == NULL ? origin.hex : head->origin,
+                   HN_SUBJECT_VALUES(&head->subject), head->plan == NULL ? NULL : plan.hex,
+                   head->rule, head->started, head->command, (int64_t)head->simulated,
+                   head->from.machine, head->from.source,
+                   hn_origin_is_foreign(&head->from) ? now() : 0);
     return hn_failed(err) ? 0 : hn_database_last_id(store->database);
 }
 
 struct hn_statement *hn_store_prepare_record(struct hn_database *database, struct hn_error *err)
 {
-    return hn_database_prepare(database,
+    return hn_database_prepare(database, err,
                                "INSERT INTO record VALUES(NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7,"
                                " checksum(?1, ?2, ?3, ?4, ?5, ?6, ?7))",
-                               err);
+                               "");
 }
 
 void hn_store_add_record(struct hn_statement *statement, int64_t session_id,
@@ -182,13 +156,9 @@ void hn_store_add_record(struct hn_statement *statement, int64_t session_id,
     char *json = text_of(hn_record_to_json(record), err);
     if (point == NULL)
         hn_fail_memory(err);
-    hn_bind_integer(statement, session_id);
-    hn_bind_text(statement, point);
-    hn_bind_text(statement, hn_outcome_name(record->outcome));
-    hn_bind_integer(statement, record->verdict.kind);
-    hn_bind_integer(statement, record->final);
-    hn_bind_real(statement, record->objective);
-    hn_bind_text(statement, json);
+    hn_statement_bind(statement, "ittiirt", session_id, point, hn_outcome_name(record->outcome),
+                      (int64_t)record->verdict.kind, (int64_t)record->final, record->objective,
+                      json);
     hn_statement_run(statement, err);
     free(json);
     free(point);
@@ -291,16 +261,11 @@ static void set_rule(struct hn_store *store, int64_t session_id, const struct hn
                      struct hn_error *err)
 {
     char *text = hn_failed(err) ? NULL : text_of(hn_rule_to_json(rule), err);
-    struct hn_statement *statement =
-        hn_database_prepare(store->database,
-                            "UPDATE session SET rule = ?1, checksum = checksum(origin, kernel,"
-                            " problem, task, version, plan, ?1, started, command, simulated,"
-                            " machine, source, imported) WHERE id = ?2",
-                            err);
-    hn_bind_text(statement, text);
-    hn_bind_integer(statement, session_id);
-    hn_statement_run(statement, err);
-    hn_statement_finish(statement);
+    hn_database_do(store->database, err,
+                   "UPDATE session SET rule = ?1, checksum = checksum(origin, kernel,"
+                   " problem, task, version, plan, ?1, started, command, simulated,"
+                   " machine, source, imported) WHERE id = ?2",
+                   "ti", text, (int64_t)session_id);
     free(text);
 }
 
@@ -391,18 +356,12 @@ void hn_store_add_image(struct hn_database *database, int64_t session_id,
                         const struct hn_store_image *image, struct hn_error *err)
 {
     const struct hn_hash hash = hn_hash_bytes(image->cubin, image->size);
-    struct hn_statement *statement = hn_database_prepare(
-        database,
+    hn_database_do(
+        database, err,
         "INSERT OR REPLACE INTO image SELECT kernel, problem, task, version, ?1, ?2, ?3, ?4,"
         " checksum(kernel, problem, task, version, ?1, ?2, ?4) FROM session WHERE id = ?5",
-        err);
-    hn_bind_text(statement, image->point);
-    hn_bind_text(statement, image->entry);
-    hn_bind_bytes(statement, image->cubin, image->size);
-    hn_bind_text(statement, hash.hex);
-    hn_bind_integer(statement, session_id);
-    hn_statement_run(statement, err);
-    hn_statement_finish(statement);
+        "ttbti", image->point, image->entry, image->cubin, image->size, hash.hex,
+        (int64_t)session_id);
 }
 
 static void write_image(struct hn_database *database, const struct hn_pending *pending,
@@ -504,13 +463,12 @@ enum hn_status hn_store_extend(struct hn_store *store, const char *origin, int64
     err = hn_error_begin(err, &own);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
     struct hn_statement *session = hn_database_prepare(
-        store->database,
+        store->database, err,
         "SELECT s.id, json_extract(s.task, '$.objective'),"
         " (SELECT count(*) FROM record r WHERE r.session_id = s.id) FROM session s"
         " WHERE s.origin = ?",
-        err);
+        "t", origin);
     struct hn_statement *record = hn_store_prepare_record(store->database, err);
-    hn_bind_text(session, origin);
     bool found = hn_statement_step(session, err);
     int64_t id = found ? hn_column_integer(session, 0) : 0;
     int64_t known = found ? hn_column_integer(session, 2) : -1;

@@ -15,7 +15,6 @@
 
 #include "base/text.h"
 #include "cache/record/gate.h"
-#include "cache/store/store_place.h"
 
 /* What is asked for. Borrows all. */
 struct request {
@@ -244,7 +243,7 @@ static bool is_way_own(const char *path, int strict, char *why, size_t size)
             is_way_own(folder, strict - 1, why, size);
         free(folder);
     }
-    return why[0] == '\0' && hn_place_is_own(path, strict <= 0, why, size);
+    return why[0] == '\0' && hn_store_is_own(path, strict <= 0, why, size);
 }
 
 /* In a folder of recordings, or beside a cache, where it may not be. */
@@ -254,7 +253,7 @@ static void check_file(const char *path, const char *name, char *why, size_t siz
     snprintf(whole, sizeof whole, "%s%s", path, name);
     if (why[0] == '\0' &&
         (faccessat(AT_FDCWD, whole, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT))
-        hn_place_is_own(whole, false, why, size);
+        hn_store_is_own(whole, false, why, size);
 }
 
 static void check_files(const char *folder, char *why, size_t size)

@@ -9,7 +9,6 @@
 
 #include "base/file.h"
 #include "cache/store/store.h"
-#include "cache/store/store_place.h"
 
 TEST_WITH(makes_missing_folders, set_up, tear_down)
 {
@@ -510,8 +509,8 @@ TEST(path_comes_from_option_then_environment)
 
 TEST(network_file_systems_are_known)
 {
-    assert_string_equal(hn_place_network_name(0x6969), "NFS");
-    assert_string_equal(hn_place_network_name(0x0bd00bd0), "Lustre");
-    assert_null(hn_place_network_name(0xef53));     /* ext4 */
-    assert_null(hn_place_network_name(0x01021994)); /* tmpfs */
+    assert_string_equal(hn_store_network_name(0x6969), "NFS");
+    assert_string_equal(hn_store_network_name(0x0bd00bd0), "Lustre");
+    assert_null(hn_store_network_name(0xef53));     /* ext4 */
+    assert_null(hn_store_network_name(0x01021994)); /* tmpfs */
 }

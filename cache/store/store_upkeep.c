@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cache/store/store_internal.h"
+
+/* Keeping a cache in order: looking whether it is whole, and taking out what is no longer wanted.
+ */
+
+/* Leaves what is to be said of a row in finding. */
+typedef void look_at_row(struct hn_store *store, struct hn_statement *statement,
+                         struct hn_error *finding);
+
+/* Of a query whose rows are findings, except a single "ok". */
+static void look_at_finding(struct hn_store *store, struct hn_statement *statement,
+                            struct hn_error *finding)
+{
+    const char *text = hn_column_text(statement, 0);
+    (void)store;
+    if (strcmp(text, "ok") != 0)
+        hn_fail(finding, HN_EFORMAT, "%s", text);
+}
+
+static void look_at_head(struct hn_store *store, struct hn_statement *statement,
+                         struct hn_error *finding)
+{
+    struct hn_store_head head = {.origin = NULL};
+    hn_store_read_head(store, statement, &head, finding);
+    hn_store_head_finish(&head);
+}
+
+static void look_at_plan(struct hn_store *store, struct hn_statement *statement,
+                         struct hn_error *finding)
+{
+    struct hn_stored_plan plan = {.json = NULL};
+    hn_document_read_plan(hn_column_text(statement, 0), &plan, finding);
+    hn_store_name_failure(store, "a plan", finding);
+    hn_stored_plan_free(&plan);
+}
+
+static void look_at_rule(struct hn_store *store, struct hn_statement *statement,
+                         struct hn_error *finding)
+{
+    struct hn_rule rule;
+    hn_rule_init(&rule);
+    hn_document_read_rule(hn_column_text(statement, 0), &rule, finding);
+    hn_store_name_failure(store, "the rule of a family", finding);
+    hn_rule_finish(&rule);
+}
+
+static void look_at_record(struct hn_store *store, struct hn_statement *statement,
+                           struct hn_error *finding)
+{
+    struct hn_record record;
+    hn_record_init(&record);
+    hn_store_read_record(store, statement, hn_column_text(statement, HN_RECORD_COLUMN_COUNT),
+                         &record, finding);
+    hn_record_finish(&record);
+}
+
+static void look_at_image(struct hn_store *store, struct hn_statement *statement,
+                          struct hn_error *finding)
+{
+    struct hn_store_image image;
+    hn_store_read_image(store, statement, &image, finding);
+}
+
+/* Of each table the rows that are not as they were written. */
+/* clang-format off */
+static const char altered[] =
+    "SELECT 'session ' || id FROM session WHERE NOT (" HN_SESSION_INTACT("") ")"
+    " UNION ALL SELECT 'the plan of session ' || id FROM session"
+    " WHERE plan IS NOT NULL AND plan NOT IN (SELECT hash FROM plan)"
+    " UNION ALL SELECT 'plan ' || hash FROM plan WHERE NOT (" HN_PLAN_INTACT("") ")"
+    " UNION ALL SELECT 'record ' || id FROM record WHERE NOT (" HN_RECORD_INTACT("") ")"
+    " UNION ALL SELECT 'a roof of driver ' || driver FROM roof WHERE NOT (" HN_ROOF_INTACT("") ")";
+/* clang-format on */
+
+/* The title stands before what is found. */
+static const struct check {
+    const char *title;
+    const char *sql;
+    look_at_row *look;
+} checks[] = {
+    {"integrity: ", "PRAGMA integrity_check", look_at_finding},
+    {"foreign key: ",
+     "SELECT 'row ' || rowid || ' of ' || \"table\" || ' names a row of '"
+     " || parent || ' that is not there' FROM pragma_foreign_key_check",
+     look_at_finding},
+    {"not what was written: ", altered, look_at_finding},
+    {"", "SELECT " HN_HEAD_COLUMNS("") " FROM session WHERE " HN_SESSION_INTACT(""), look_at_head},
+    {"", "SELECT json FROM plan WHERE " HN_PLAN_INTACT(""), look_at_plan},
+    {"", "SELECT rule FROM session WHERE rule IS NOT NULL AND " HN_SESSION_INTACT(""),
+     look_at_rule},
+    {"",
+     "SELECT " HN_RECORD_COLUMNS("r.") ", json_extract(s.task, '$.objective') FROM record r"
+                                       " JOIN session s ON s.id = r.session_id"
+                                       " WHERE json_valid(s.task) AND " HN_RECORD_INTACT("r."),
+     look_at_record},
+    {"", "SELECT " HN_IMAGE_COLUMNS("") " FROM image", look_at_image},
+};
+
+static void run_check(struct hn_store *store, const struct check *check, struct hn_text *report,
+                      struct hn_error *err)
+{
+    struct hn_statement *statement = hn_database_prepare(store->database, err, check->sql, "");
+    while (hn_statement_step(statement, err)) {
+        struct hn_error finding;
+        hn_error_init(&finding);
+        check->look(store, statement, &finding);
+        if (finding.status == HN_ENOMEM)
+            hn_fail_memory(err);
+        else if (hn_failed(&finding))
+            hn_text_printf(report, "%s%s\n", check->title, finding.message);
+    }
+    hn_statement_finish(statement);
+}
+
+enum hn_status hn_store_check(struct hn_store *store, struct hn_text *report, struct hn_error *err)
+{
+    struct hn_error own;
+    size_t before = report->length;
+    err = hn_error_begin(err, &own);
+    hn_database_set_patience(store->database, INFINITY);
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        run_check(store, &checks[i], report, err);
+    if (!hn_failed(err) && report->failed)
+        hn_fail_memory(err);
+    if (!hn_failed(err) && report->length > before)
+        hn_fail(err, HN_EFORMAT, "cache '%s' is damaged", store->path);
+    return err->status;
+}
+
+/* ?1: the kernel or NULL, ?2: stale, ?3: simulated, ?4: before. `newest` has, of each tuning, the
+ * version that counts: that of its newest session with a valid record, of a family with a rule. */
+static const char doom[] =
+    "WITH good AS (SELECT s.task, s.simulated, s.version, ROW_NUMBER() OVER (PARTITION BY"
+    " s.task, s.simulated ORDER BY s.source <> '', s.started DESC, s.id DESC) AS age FROM"
+    " session s WHERE s.rule IS NOT NULL"
+    " OR EXISTS(SELECT 1 FROM record r WHERE r.session_id = s.id AND r.outcome = 'ok')),"
+    " newest AS (SELECT * FROM good WHERE age = 1)"
+    " INSERT INTO doomed SELECT s.id FROM session s"
+    " LEFT JOIN newest n ON n.task = s.task AND n.simulated = s.simulated"
+    " WHERE (?1 IS NULL OR s.kernel = ?1) AND ((?3 AND s.simulated)"
+    " OR (?2 AND n.version IS NOT NULL AND n.version <> s.version)"
+    " OR (s.started < ?4 AND s.id NOT IN (SELECT id FROM best)))";
+
+/* Of the doomed sessions, and of images that no other session has a use for. */
+static const char doom_images[] =
+    "INSERT INTO doomed_image SELECT i.rowid FROM image i"
+    " WHERE (?1 IS NULL OR i.kernel = ?1) AND (?2 OR NOT EXISTS(SELECT 1 FROM session s"
+    " WHERE s.kernel = i.kernel AND s.problem = i.problem AND s.task = i.task"
+    " AND s.version = i.version AND s.id NOT IN (SELECT id FROM doomed)))";
+
+/* Sessions that hold nothing but images, for the words of a family whose rule counts. */
+static const char images_of_rules[] =
+    "INSERT OR IGNORE INTO best SELECT s.id FROM session s"
+    " WHERE s.rule IS NULL AND NOT EXISTS(SELECT 1 FROM record c WHERE c.session_id = s.id)"
+    " AND EXISTS(SELECT 1 FROM session r WHERE r.rule IS NOT NULL"
+    " AND r.id IN (SELECT id FROM best) AND r.version = s.version AND r.kernel = s.kernel"
+    " AND json_extract(r.task, '$.device.name') = json_extract(s.task, '$.device.name'))";
+
+/* In the order in which rows refer to one another. */
+static const char removal[] =
+    "DELETE FROM image WHERE rowid IN (SELECT id FROM doomed_image);"
+    "DELETE FROM record WHERE session_id IN (SELECT id FROM doomed);"
+    "DELETE FROM session WHERE id IN (SELECT id FROM doomed);"
+    "DELETE FROM plan WHERE hash NOT IN (SELECT plan FROM session WHERE plan IS NOT NULL)";
+
+static void add_best(struct hn_store *store, const char *kernel, struct hn_error *err)
+{
+    static const char mark[] = "INSERT OR IGNORE INTO best VALUES(?)";
+    struct hn_tuned_list list = {.count = 0};
+    struct hn_stored_rules rules = {.count = 0};
+    if (!hn_failed(err) && hn_store_list(store, kernel, &list, err) == HN_OK)
+        (void)hn_store_get_rules(store, kernel, &rules, err);
+    for (size_t i = 0; i < list.count; i++)
+        hn_database_do(store->database, err, mark, "i", list.items[i].session_id);
+    for (size_t i = 0; i < rules.count; i++)
+        hn_database_do(store->database, err, mark, "i", rules.items[i].session_id);
+    hn_database_run(store->database, images_of_rules, err);
+    hn_tuned_list_free(&list);
+    hn_stored_rules_free(&rules);
+}
+
+enum hn_status hn_store_prune(struct hn_store *store, const struct hn_prune *prune,
+                              struct hn_pruned *pruned, struct hn_error *err)
+{
+    struct hn_error own;
+    struct hn_database *database = store->database;
+    assert(store->mode == HN_STORE_WRITE);
+    err = hn_error_begin(err, &own);
+    hn_database_run(database,
+                    "BEGIN IMMEDIATE; CREATE TEMP TABLE best(id INTEGER PRIMARY KEY);"
+                    "CREATE TEMP TABLE doomed(id INTEGER PRIMARY KEY);"
+                    "CREATE TEMP TABLE doomed_image(id INTEGER PRIMARY KEY)",
+                    err);
+    add_best(store, prune->kernel, err);
+    hn_database_do(database, err, doom, "tiir", prune->kernel, (int64_t)prune->stale,
+                   (int64_t)prune->simulated, prune->before);
+    hn_database_do(database, err, doom_images, "ti", prune->kernel, (int64_t)prune->images);
+    *pruned = (struct hn_pruned){
+        .sessions = hn_database_integer(database, "SELECT count(*) FROM doomed", err),
+        .records = hn_database_integer(database,
+                                       "SELECT count(*) FROM record WHERE session_id IN"
+                                       " (SELECT id FROM doomed)",
+                                       err),
+        .images = hn_database_integer(database, "SELECT count(*) FROM doomed_image", err),
+        .image_bytes = hn_database_integer(database,
+                                           "SELECT coalesce(sum(length(cubin)), 0) FROM image"
+                                           " WHERE rowid IN (SELECT id FROM doomed_image)",
+                                           err),
+    };
+    if (!prune->dry_run)
+        hn_database_run(database, removal, err);
+    hn_database_run(database,
+                    "DROP TABLE temp.best; DROP TABLE temp.doomed; DROP TABLE temp.doomed_image",
+                    err);
+    (void)hn_database_commit(database, err);
+    if (!prune->dry_run && pruned->sessions + pruned->images > 0)
+        hn_database_run(database, "VACUUM", err);
+    return err->status;
+}
