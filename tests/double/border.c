@@ -5,8 +5,6 @@
 
 /* The kernels of border.yaml (tests/data/double.txt) in C: outputs that are written in part. */
 
-#define TAKE(type, index) (*(type *)parameters[index])
-
 enum {
     FAULT_WRITES_BORDER = 1,
     FAULT_LEAVES_OUT,
@@ -33,10 +31,10 @@ static void write_even(int *z, int n, int fault)
             z[i] = i;
 }
 
-static CUresult run(struct double_device *device, void **parameters, int fault, bool late)
+static CUresult run(const struct double_launch *launch, int fault, bool late)
 {
     int n = TAKE(int, 3);
-    device->now_us += 20.0 * double_noise(device);
+    launch->device->now_us += 20.0 * double_noise(launch->device);
     if (fault == FAULT_IDLE)
         return CUDA_SUCCESS;
     add_neighbours(TAKE(const float *, 0), TAKE(float *, 1), n, fault, late);
@@ -44,17 +42,12 @@ static CUresult run(struct double_device *device, void **parameters, int fault, 
     return CUDA_SUCCESS;
 }
 
-CUresult double_border(struct double_device *device, struct double_function *function,
-                       const struct double_geometry *geometry, void **parameters)
+CUresult double_border(const struct double_launch *launch)
 {
-    (void)geometry;
-    return run(device, parameters, function->module->table[0], function->launches > 1);
+    return run(launch, launch->function->module->table[0], launch->function->launches > 1);
 }
 
-CUresult double_border_reference(struct double_device *device, struct double_function *function,
-                                 const struct double_geometry *geometry, void **parameters)
+CUresult double_border_reference(const struct double_launch *launch)
 {
-    (void)function;
-    (void)geometry;
-    return run(device, parameters, 0, false);
+    return run(launch, 0, false);
 }

@@ -7,8 +7,6 @@
 /* The kernels of tests/fault/cheats.cu in C, tile by tile as there. Which one it is, the names of
  * the module's variables tell. */
 
-#define TAKE(type, index) (*(type *)parameters[index])
-
 /* As there. */
 enum { MOST_SETS = 32, MOST_ELEMENTS = 4096 * 1024 };
 
@@ -513,52 +511,44 @@ static CUresult run_tiles(struct launch *l, const struct double_function *functi
     return CUDA_SUCCESS;
 }
 
-CUresult double_cheat(struct double_device *device, struct double_function *function,
-                      const struct double_geometry *geometry, void **parameters)
+CUresult double_cheat(const struct double_launch *launch)
 {
     struct launch l = {
-        .device = device,
-        .module = function->module,
+        .device = launch->device,
+        .module = launch->function->module,
         .x = TAKE(float *, 0),
         .y = TAKE(float *, 1),
         .scratch = TAKE(float *, 2),
         .tickets = TAKE(unsigned int *, 3),
         .first = TAKE(int, 4),
         .n = TAKE(int, 5),
-        .adds = function->module->table[2] != 0,
+        .adds = launch->function->module->table[2] != 0,
     };
-    (void)geometry;
-    return run_tiles(&l, function);
+    return run_tiles(&l, launch->function);
 }
 
-CUresult double_first_step(struct double_device *device, struct double_function *function,
-                           const struct double_geometry *geometry, void **parameters)
+CUresult double_first_step(const struct double_launch *launch)
 {
     struct launch l = {
-        .device = device,
-        .module = function->module,
+        .device = launch->device,
+        .module = launch->function->module,
         .x = TAKE(float *, 0),
         .y = TAKE(float *, 1),
         .scratch = TAKE(float *, 1),
         .n = TAKE(int, 2),
     };
-    (void)geometry;
-    return run_tiles(&l, function);
+    return run_tiles(&l, launch->function);
 }
 
-CUresult double_second_step(struct double_device *device, struct double_function *function,
-                            const struct double_geometry *geometry, void **parameters)
+CUresult double_second_step(const struct double_launch *launch)
 {
     const float *series_of_x = TAKE(const float *, 0);
-    (void)function;
-    (void)geometry;
     for (int i = 0; i < TAKE(int, 2); i++)
         TAKE(float *, 1)[i] = series_of_x[i] * series_of_x[i];
-    device->now_us += 2.0;
-    return CUDA_SUCCESS;
+    return double_took_exactly(launch, 2.0);
 }
 
-static CUresult reference(struct double_device *device, void **parameters, bool adds, bool squares)
+static CUresult reference(const struct double_launch *launch, bool adds, bool squares)
 {
     const float *x = TAKE(const float *, 0);
     float *y = TAKE(float *, 1);
@@ -566,14 +556,11 @@ static CUresult reference(struct double_device *device, void **parameters, bool 
         double limit = (double)x[i] / (1.0 - (double)x[i]);
         y[i] = (float)((adds ? (double)y[i] : 0.0) + (squares ? limit * limit : limit));
     }
-    device->now_us += 200.0;
-    return CUDA_SUCCESS;
+    return double_took_exactly(launch, 200.0);
 }
 
-CUresult double_cheats_reference(struct double_device *device, struct double_function *function,
-                                 const struct double_geometry *geometry, void **parameters)
+CUresult double_cheats_reference(const struct double_launch *launch)
 {
-    (void)geometry;
-    return reference(device, parameters, strstr(function->name, "_add_") != NULL,
-                     strstr(function->name, "_square_") != NULL);
+    return reference(launch, strstr(launch->function->name, "_add_") != NULL,
+                     strstr(launch->function->name, "_square_") != NULL);
 }

@@ -101,17 +101,27 @@ struct double_geometry {
     CUaccessPolicyWindow window;
 };
 
+/* A launch, which each kernel of the double is given. */
+struct double_launch {
+    struct double_device *device;
+    struct double_function *function;
+    const struct double_geometry *geometry;
+    void **parameters;
+};
+typedef CUresult double_kernel(const struct double_launch *launch);
+#define TAKE(type, index) (*(type *)launch->parameters[index])
+
+/* Ends a kernel that takes so long, with noise and leaving something else in the cache, or just so long. */
+CUresult double_took(const struct double_launch *launch, double us);
+CUresult double_took_exactly(const struct double_launch *launch, double us);
+
 /* Runs a kernel and advances the device's time. CUDA_ERROR_NOT_SUPPORTED for one that the double does not know. */
-CUresult double_kernel_run(struct double_device *device, struct double_function *function,
-                           const struct double_geometry *geometry, void **parameters);
+double_kernel double_kernel_run;
 
 /* The kernels of the other templates of tests/data/double.txt; CUDA_ERROR_NOT_SUPPORTED for what is none of them. */
-CUresult double_template_run(struct double_device *device, struct double_function *function,
-                             const struct double_geometry *geometry, void **parameters);
+double_kernel double_template_run;
 
 /* Those of pipeline.cu. */
-typedef CUresult double_kernel(struct double_device *device, struct double_function *function,
-                               const struct double_geometry *geometry, void **parameters);
 double_kernel double_gather, double_add, double_smooth_reference, double_window_sum;
 /* border.c */
 double_kernel double_border, double_border_reference;
@@ -127,8 +137,7 @@ unsigned long double_maps_encoded(void); /* how often one was, for tests that as
 double_kernel double_reduce, double_sgemm, double_nothing;
 
 /* The kernel of tests/fault/fault.cu. */
-CUresult double_fault_run(struct double_device *device, struct double_function *function,
-                          const struct double_geometry *geometry, void **parameters);
+double_kernel double_fault_run;
 
 /* A factor between 0.999 and 1.001 that looks random and is the same in every run. */
 double double_noise(struct double_device *device);

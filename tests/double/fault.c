@@ -88,28 +88,26 @@ static double time_us(int block, int items, int fault)
     return 50.0 * factor * (fault == FAULT_PRINTF_FLOOD ? 10.0 : 1.0);
 }
 
-CUresult double_fault_run(struct double_device *device, struct double_function *function,
-                          const struct double_geometry *geometry, void **parameters)
+CUresult double_fault_run(const struct double_launch *launch)
 {
-    float *x = *(float **)parameters[0];
-    float *y = *(float **)parameters[1];
-    float a = *(float *)parameters[3];
-    int n = *(int *)parameters[4];
-    if (function->module->table_count < 3)
+    float *x = *(float **)launch->parameters[0];
+    float *y = *(float **)launch->parameters[1];
+    float a = *(float *)launch->parameters[3];
+    int n = *(int *)launch->parameters[4];
+    if (launch->function->module->table_count < 3)
         return CUDA_ERROR_INVALID_IMAGE;
-    int block = function->module->table[0];
-    int items = function->module->table[1];
-    int fault = function->module->table[2];
-    device->pending = context_fault(fault);
-    device->hangs = fault == FAULT_ENDLESS_LOOP;
-    if (device->pending != CUDA_SUCCESS || device->hangs)
+    int block = launch->function->module->table[0];
+    int items = launch->function->module->table[1];
+    int fault = launch->function->module->table[2];
+    launch->device->pending = context_fault(fault);
+    launch->device->hangs = fault == FAULT_ENDLESS_LOOP;
+    if (launch->device->pending != CUDA_SUCCESS || launch->device->hangs)
         return CUDA_SUCCESS;
-    uint64_t covered = (uint64_t)geometry->grid[0] * geometry->block[0] * (uint64_t)items;
+    uint64_t covered =
+        (uint64_t)launch->geometry->grid[0] * launch->geometry->block[0] * (uint64_t)items;
     int written = covered < (uint64_t)n ? (int)covered : n;
     for (int i = 0; i < written - (fault == FAULT_UNWRITTEN_ELEMENT); i++)
         y[i] = a * x[i];
-    write_memory(fault, function->launches, x, y, n);
-    device->now_us += time_us(block, items, fault) * double_noise(device);
-    device->flushed = false;
-    return CUDA_SUCCESS;
+    write_memory(fault, launch->function->launches, x, y, n);
+    return double_took(launch, time_us(block, items, fault));
 }

@@ -131,7 +131,8 @@ static CUresult run(struct node *node)
     }
     for (int i = 0; i < MOST_PARAMETERS; i++)
         parameters[i] = &node->values[i];
-    return double_kernel_run(device, node->function, &node->geometry, parameters);
+    return double_kernel_run(
+        &(struct double_launch){device, node->function, &node->geometry, parameters});
 }
 
 CUresult CUDAAPI cuGraphLaunch(CUgraphExec exec, CUstream stream)

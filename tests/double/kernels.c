@@ -12,43 +12,42 @@
 
 #include "runtime/bench/support.cu"
 
-#define TAKE(type, index) (*(type *)parameters[index])
 #define TAKE_COUNT(index) (blockIdx.x == 0 ? TAKE(u64, index) : 0)
 
-static void fill(void **parameters)
+static void fill(const struct double_launch *launch)
 {
     hone_fill(TAKE(void *, 0), TAKE_COUNT(1), TAKE(u64, 2), TAKE(u64, 3), TAKE(int, 4),
               TAKE(struct hone_recipe, 5));
 }
 
-static void poison(void **parameters)
+static void poison(const struct double_launch *launch)
 {
     hone_poison(TAKE(void *, 0), TAKE_COUNT(1), TAKE(u64, 2), TAKE(u64, 3), TAKE(int, 4),
                 TAKE(u64, 5));
 }
 
-static void write_zones(void **parameters)
+static void write_zones(const struct double_launch *launch)
 {
     hone_write_zones(TAKE(const struct hone_zone *, 0));
 }
 
-static void check_zones(void **parameters)
+static void check_zones(const struct double_launch *launch)
 {
     hone_check_zones(TAKE(const struct hone_zone *, 0), TAKE(struct hone_damage *, 1));
 }
 
-static void checksum(void **parameters)
+static void checksum(const struct double_launch *launch)
 {
     hone_checksum(TAKE(const void *, 0), TAKE_COUNT(1), TAKE(u64 *, 2));
 }
 
-static void veil_elements(void **parameters)
+static void veil_elements(const struct double_launch *launch)
 {
     hone_veil(TAKE(const void *, 0), TAKE(void *, 1), TAKE_COUNT(2), TAKE(unsigned int, 3),
               TAKE(u64, 4));
 }
 
-static void compare(void **parameters)
+static void compare(const struct double_launch *launch)
 {
     hone_compare(TAKE(const void *, 0), TAKE(const void *, 1), TAKE(u64, 2), TAKE_COUNT(3),
                  TAKE(u64, 4), TAKE(u64, 5), TAKE(int, 6), TAKE(double, 7),
@@ -56,21 +55,21 @@ static void compare(void **parameters)
                  TAKE(struct hone_difference *, 11));
 }
 
-static void written(void **parameters)
+static void written(const struct double_launch *launch)
 {
     hone_written(TAKE(const void *, 0), TAKE(const void *, 1), TAKE(u64, 2), TAKE_COUNT(3),
                  TAKE(u64, 4), TAKE(u64, 5), TAKE(int, 6), TAKE(unsigned int, 7), TAKE(u64, 8),
                  TAKE(u64, 9), TAKE(unsigned int *, 10), TAKE(u64 *, 11));
 }
 
-static void multiset(void **parameters)
+static void multiset(const struct double_launch *launch)
 {
     hone_multiset(TAKE(const void *, 0), TAKE(const void *, 1), TAKE(u64, 2), TAKE_COUNT(3),
                   TAKE(u64, 4), TAKE(u64, 5), TAKE(int, 6), TAKE(unsigned int, 7),
                   TAKE(struct hone_bags *, 8));
 }
 
-static void sum(void **parameters)
+static void sum(const struct double_launch *launch)
 {
     hone_sum(TAKE(const void *, 0), TAKE_COUNT(1), TAKE(int, 2), TAKE(double *, 3));
 }
@@ -78,7 +77,7 @@ static void sum(void **parameters)
 /* The support kernels whose text runs here, block by block. */
 static const struct {
     const char *name;
-    void (*run)(void **parameters);
+    void (*run)(const struct double_launch *launch);
 } support_kernels[] = {
     {"hone_fill", fill},
     {"hone_poison", poison},
@@ -100,24 +99,36 @@ double double_noise(struct double_device *device)
            0.002 * ((double)(word >> 11) * 0x1p-53 - 0.5);
 }
 
-static CUresult flush(struct double_device *device, void **parameters)
+CUresult double_took(const struct double_launch *launch, double us)
 {
-    (void)parameters;
-    device->flushed = true;
-    device->now_us += 32.0;
+    launch->device->now_us += us * double_noise(launch->device);
+    launch->device->flushed = false;
     return CUDA_SUCCESS;
 }
 
-static CUresult spin(struct double_device *device, void **parameters)
+CUresult double_took_exactly(const struct double_launch *launch, double us)
+{
+    launch->device->now_us += us;
+    return CUDA_SUCCESS;
+}
+
+static CUresult flush(const struct double_launch *launch)
+{
+    launch->device->flushed = true;
+    return double_took_exactly(launch, 32.0);
+}
+
+static CUresult spin(const struct double_launch *launch)
 {
     u64 nanoseconds = TAKE(u64, 0);
     u64 *stamp = TAKE(u64 *, 1);
-    bool slow = device->throttle > 0 && ++device->spins % (u64)device->throttle == 0;
+    bool slow = launch->device->throttle > 0 &&
+                ++launch->device->spins % (u64)launch->device->throttle == 0;
     stamp[0] = nanoseconds * (slow ? 990 : 1980) / 1000;
     stamp[1] = nanoseconds;
-    device->now_us += (double)nanoseconds * 1e-3;
-    device->after_poison = device->poisoned;
-    device->poisoned = false;
+    launch->device->now_us += (double)nanoseconds * 1e-3;
+    launch->device->after_poison = launch->device->poisoned;
+    launch->device->poisoned = false;
     return CUDA_SUCCESS;
 }
 
@@ -189,43 +200,46 @@ static double scale_time_us(const struct double_device *device, const int *table
     return cold_us * (1.0 + 0.1 * block + 0.05 * items) * (warm ? 0.8 : 1.0);
 }
 
-static CUresult scale(struct double_device *device, struct double_function *function,
-                      const struct double_geometry *geometry, void **parameters)
+/* README.md's kernel, y = 2 x: with N in the table's third place. */
+static CUresult double_of_x(const struct double_launch *launch)
 {
-    const int *table = function->module->table;
+    const int *table = launch->function->module->table;
+    const float *x = TAKE(const float *, 0);
+    float *y = TAKE(float *, 1);
+    if (launch->function->module->table_count < 3)
+        return CUDA_ERROR_INVALID_IMAGE;
+    for (int i = 0; i < table[2]; i++)
+        y[i] = 2 * x[i];
+    launch->device->now_us +=
+        scale_time_us(launch->device, table, x, table[2]) * double_noise(launch->device);
+    launch->device->flushed = false;
+    launch->device->cached = (uint64_t)(uintptr_t)x;
+    return CUDA_SUCCESS;
+}
+
+static CUresult scale(const struct double_launch *launch)
+{
+    if (launch->function->parameter_count == 2)
+        return double_of_x(launch);
+    const int *table = launch->function->module->table;
     float *x = TAKE(float *, 0);
     float *y = TAKE(float *, 1);
     float a = TAKE(float, 2);
     int n = TAKE(int, 3);
-    if (function->module->table_count < 3)
+    if (launch->function->module->table_count < 3)
         return CUDA_ERROR_INVALID_IMAGE;
-    uint64_t covered = (uint64_t)geometry->grid[0] * geometry->block[0] * (uint64_t)table[1];
+    uint64_t covered =
+        (uint64_t)launch->geometry->grid[0] * launch->geometry->block[0] * (uint64_t)table[1];
     if (covered < (uint64_t)n)
         n = (int)covered;
-    CUresult result = start_fault(device, table[2]);
-    if (result != CUDA_SUCCESS || device->pending != CUDA_SUCCESS || device->hangs)
+    CUresult result = start_fault(launch->device, table[2]);
+    if (result != CUDA_SUCCESS || launch->device->pending != CUDA_SUCCESS || launch->device->hangs)
         return result;
-    write_outputs(table[2], function->launches, x, y, a, n);
-    device->now_us += scale_time_us(device, table, x, n) * double_noise(device);
-    device->flushed = false;
-    device->cached = (uint64_t)(uintptr_t)x;
-    return CUDA_SUCCESS;
-}
-
-/* README.md's kernel, y = 2 x: with N in the table's third place. */
-static CUresult double_of_x(struct double_device *device, struct double_function *function,
-                            void **parameters)
-{
-    const int *table = function->module->table;
-    const float *x = TAKE(const float *, 0);
-    float *y = TAKE(float *, 1);
-    if (function->module->table_count < 3)
-        return CUDA_ERROR_INVALID_IMAGE;
-    for (int i = 0; i < table[2]; i++)
-        y[i] = 2 * x[i];
-    device->now_us += scale_time_us(device, table, x, table[2]) * double_noise(device);
-    device->flushed = false;
-    device->cached = (uint64_t)(uintptr_t)x;
+    write_outputs(table[2], launch->function->launches, x, y, a, n);
+    launch->device->now_us +=
+        scale_time_us(launch->device, table, x, n) * double_noise(launch->device);
+    launch->device->flushed = false;
+    launch->device->cached = (uint64_t)(uintptr_t)x;
     return CUDA_SUCCESS;
 }
 
@@ -235,35 +249,31 @@ static void write_reference(const float *x, float *y, float a, int n)
         y[i] = (float)((double)a * (double)x[i]);
 }
 
-static CUresult fault_reference(struct double_device *device, void **parameters)
+static CUresult fault_reference(const struct double_launch *launch)
 {
     write_reference(TAKE(const float *, 0), TAKE(float *, 1), TAKE(float, 3), TAKE(int, 4));
-    device->now_us += 200.0;
-    return CUDA_SUCCESS;
+    return double_took_exactly(launch, 200.0);
 }
 
-static CUresult scale_reference(struct double_device *device, void **parameters)
+static CUresult scale_reference(const struct double_launch *launch)
 {
     write_reference(TAKE(const float *, 0), TAKE(float *, 1), TAKE(float, 2), TAKE(int, 3));
-    device->now_us += 200.0;
-    return CUDA_SUCCESS;
+    return double_took_exactly(launch, 200.0);
 }
 
-static CUresult scale_twice_reference(struct double_device *device, void **parameters)
+static CUresult scale_twice_reference(const struct double_launch *launch)
 {
     const float *x = TAKE(const float *, 0);
     float *y = TAKE(float *, 2);
     double a = (double)TAKE(float, 3);
     for (int i = 0; i < TAKE(int, 4); i++)
         y[i] = (float)(a * a * (double)x[i]);
-    device->now_us += 200.0;
-    return CUDA_SUCCESS;
+    return double_took_exactly(launch, 200.0);
 }
 
 /* accumulate.cu (tests/data/double.txt): needs y restored and the counter zeroed before each
  * launch. */
-static CUresult accumulate(struct double_device *device, struct double_function *function,
-                           void **parameters)
+static CUresult accumulate(const struct double_launch *launch)
 {
     const float *x = TAKE(const float *, 0);
     float *y = TAKE(float *, 1);
@@ -271,59 +281,52 @@ static CUresult accumulate(struct double_device *device, struct double_function 
     unsigned int *metric = TAKE(unsigned int *, 3);
     unsigned char *scratch = TAKE(unsigned char *, 4);
     long long n = TAKE(long long, 5);
-    if (function->module->table_count < 1)
+    if (launch->function->module->table_count < 1)
         return CUDA_ERROR_INVALID_IMAGE;
-    memset(scratch, 1, (size_t)function->module->table[0]);
+    memset(scratch, 1, (size_t)launch->function->module->table[0]);
     for (long long i = 0; i < n; i++)
         y[i] += x[i] + (float)*counter;
     ++*counter;
     for (unsigned int i = 0; i < 4; i++)
         metric[i] += i;
-    device->now_us += 10.0 * double_noise(device);
-    device->flushed = false;
-    return CUDA_SUCCESS;
+    return double_took(launch, 10.0);
 }
 
-static CUresult run_support(struct double_device *device, size_t kernel,
-                            const struct double_geometry *geometry, void **parameters)
+static CUresult run_support(const struct double_launch *launch, size_t kernel)
 {
-    for (blockIdx.x = 0; blockIdx.x < geometry->grid[0]; blockIdx.x++)
-        support_kernels[kernel].run(parameters);
-    device->now_us += 2.0;
-    return CUDA_SUCCESS;
+    for (blockIdx.x = 0; blockIdx.x < launch->geometry->grid[0]; blockIdx.x++)
+        support_kernels[kernel].run(launch);
+    return double_took_exactly(launch, 2.0);
 }
 
-CUresult double_kernel_run(struct double_device *device, struct double_function *function,
-                           const struct double_geometry *geometry, void **parameters)
+static const struct {
+    const char *name;
+    double_kernel *run;
+} kernels[] = {
+    {"accumulate", accumulate},
+    {"blur", double_blur},
+    {"blur_reference", double_blur_reference},
+    {"fault", double_fault_run},
+    {"fault_reference", fault_reference},
+    {"hone_flush", flush},
+    {"hone_spin", spin},
+    {"scale", scale},
+    {"scale_reference", scale_reference},
+    {"scale_twice_reference", scale_twice_reference},
+};
+
+CUresult double_kernel_run(const struct double_launch *launch)
 {
-    const char *name = function->name;
-    function->launches++;
+    const char *name = launch->function->name;
+    struct double_device *device = launch->device;
+    launch->function->launches++;
     device->poisoned = device->poisoned || strcmp(name, "hone_poison") == 0;
     device->now_us += device->after_poison ? double_poison_us() : 0.0;
     for (size_t i = 0; i < sizeof support_kernels / sizeof support_kernels[0]; i++)
         if (strcmp(name, support_kernels[i].name) == 0)
-            return run_support(device, i, geometry, parameters);
-    if (strcmp(name, "hone_flush") == 0)
-        return flush(device, parameters);
-    if (strcmp(name, "hone_spin") == 0)
-        return spin(device, parameters);
-    if (strcmp(name, "scale") == 0 && function->parameter_count == 2)
-        return double_of_x(device, function, parameters);
-    if (strcmp(name, "scale") == 0)
-        return scale(device, function, geometry, parameters);
-    if (strcmp(name, "fault") == 0)
-        return double_fault_run(device, function, geometry, parameters);
-    if (strcmp(name, "fault_reference") == 0)
-        return fault_reference(device, parameters);
-    if (strcmp(name, "scale_reference") == 0)
-        return scale_reference(device, parameters);
-    if (strcmp(name, "scale_twice_reference") == 0)
-        return scale_twice_reference(device, parameters);
-    if (strcmp(name, "accumulate") == 0)
-        return accumulate(device, function, parameters);
-    if (strcmp(name, "blur") == 0)
-        return double_blur(device, function, geometry, parameters);
-    if (strcmp(name, "blur_reference") == 0)
-        return double_blur_reference(device, function, geometry, parameters);
-    return double_template_run(device, function, geometry, parameters);
+            return run_support(launch, i);
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
+        if (strcmp(name, kernels[i].name) == 0)
+            return kernels[i].run(launch);
+    return double_template_run(launch);
 }

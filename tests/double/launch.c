@@ -76,7 +76,7 @@ static CUresult launch(CUstream stream, CUfunction function, const struct double
     double_stream_begin(stream);
     hone_double_launches++;
     hone_double_threads = threads;
-    CUresult result = double_kernel_run(device, own, geometry, parameters);
+    CUresult result = double_kernel_run(&(struct double_launch){device, own, geometry, parameters});
     double_stream_end(stream);
     return result;
 }

@@ -6,8 +6,6 @@
 
 /* The kernels of docs/tutorial.md and docs/own-kernel.md in C. */
 
-#define TAKE(type, index) (*(type *)parameters[index])
-
 struct picture {
     const float *in;
     float *out;
@@ -53,37 +51,29 @@ static void write_picture(const struct picture *picture)
         write_row(picture, y, picture->width);
 }
 
-static struct picture take_picture(void **parameters)
+static struct picture take_picture(const struct double_launch *launch)
 {
     return (struct picture){TAKE(const float *, 0), TAKE(float *, 1), TAKE(int, 2), TAKE(int, 3)};
 }
 
 /* The best is a block of 64 x 4 with four rows a thread; every factor of two away from it costs
  * some percent. */
-CUresult double_blur(struct double_device *device, struct double_function *function,
-                     const struct double_geometry *geometry, void **parameters)
+CUresult double_blur(const struct double_launch *launch)
 {
-    struct picture picture = take_picture(parameters);
-    double threads = (double)geometry->grid[1] * geometry->block[1];
+    struct picture picture = take_picture(launch);
+    double threads = (double)launch->geometry->grid[1] * launch->geometry->block[1];
     double rows = fmax(1, (double)picture.height / threads);
-    double away = 0.12 * fabs(log2(geometry->block[0]) - 6) +
-                  0.07 * fabs(log2(geometry->block[1]) - 2) + 0.09 * fabs(log2(rows) - 2);
-    (void)function;
+    double away = 0.12 * fabs(log2(launch->geometry->block[0]) - 6) +
+                  0.07 * fabs(log2(launch->geometry->block[1]) - 2) + 0.09 * fabs(log2(rows) - 2);
     write_picture(&picture);
-    device->now_us += 40.0 * (1.0 + away) * double_noise(device);
-    device->flushed = false;
-    return CUDA_SUCCESS;
+    return double_took(launch, 40.0 * (1.0 + away));
 }
 
-CUresult double_blur_reference(struct double_device *device, struct double_function *function,
-                               const struct double_geometry *geometry, void **parameters)
+CUresult double_blur_reference(const struct double_launch *launch)
 {
-    struct picture picture = take_picture(parameters);
-    (void)function;
-    (void)geometry;
+    struct picture picture = take_picture(launch);
     write_picture(&picture);
-    device->now_us += 100.0;
-    return CUDA_SUCCESS;
+    return double_took_exactly(launch, 100.0);
 }
 
 /* One step of heat over a plate; as above, what the last launch left is not computed again. */
@@ -105,18 +95,14 @@ static bool heat_row(const struct picture *plate, int y, int count, float alpha)
 }
 
 /* The best is a block of 64 x 4. */
-CUresult double_heat(struct double_device *device, struct double_function *function,
-                     const struct double_geometry *geometry, void **parameters)
+CUresult double_heat(const struct double_launch *launch)
 {
-    struct picture plate = take_picture(parameters);
+    struct picture plate = take_picture(launch);
     float alpha = TAKE(float, 4);
-    double away =
-        0.12 * fabs(log2(geometry->block[0]) - 6) + 0.07 * fabs(log2(geometry->block[1]) - 2);
-    (void)function;
+    double away = 0.12 * fabs(log2(launch->geometry->block[0]) - 6) +
+                  0.07 * fabs(log2(launch->geometry->block[1]) - 2);
     bool changed = heat_row(&plate, plate.height / 2, 64, alpha);
     for (int y = 0; changed && y < plate.height; y++)
         heat_row(&plate, y, plate.width, alpha);
-    device->now_us += 20.0 * (1.0 + away) * double_noise(device);
-    device->flushed = false;
-    return CUDA_SUCCESS;
+    return double_took(launch, 20.0 * (1.0 + away));
 }

@@ -3,16 +3,12 @@
 
 /* The kernels of pipeline.cu (tests/data/double.txt) in C. */
 
-#define TAKE(type, index) (*(type *)parameters[index])
-
-CUresult double_gather(struct double_device *device, struct double_function *function,
-                       const struct double_geometry *geometry, void **parameters)
+CUresult double_gather(const struct double_launch *launch)
 {
     float *x = TAKE(float *, 0);
     int radius = TAKE(int, 2);
     int begin = TAKE(int, 3);
     int count = TAKE(int, 4);
-    (void)geometry;
     for (int i = 0; i < count; i++) {
         float sum = 0.0f;
         for (int d = -radius; d <= radius; d++)
@@ -20,28 +16,21 @@ CUresult double_gather(struct double_device *device, struct double_function *fun
                 sum += x[i + d];
         TAKE(float *, 1)[i] = sum;
     }
-    if (function->module->table[0] == 1 && begin <= 5 && 5 < begin + count)
+    if (launch->function->module->table[0] == 1 && begin <= 5 && 5 < begin + count)
         x[5 - begin] = 0.0f;
-    device->now_us += 5.0 + 0.01 * count * double_noise(device);
-    device->flushed = false;
-    return CUDA_SUCCESS;
+    return double_took(launch, 5.0 + 0.01 * count);
 }
 
-CUresult double_window_sum(struct double_device *device, struct double_function *function,
-                           const struct double_geometry *geometry, void **parameters)
+CUresult double_window_sum(const struct double_launch *launch)
 {
     int count = TAKE(int, 3);
-    (void)function;
-    (void)geometry;
     for (int i = 0; i < count; i++) {
         float sum = 0.0f;
         for (int d = 0; d <= TAKE(int, 2); d++)
             sum += TAKE(const float *, 0)[i + d];
         TAKE(float *, 1)[i] = sum;
     }
-    device->now_us += 5.0 + 0.01 * count * double_noise(device);
-    device->flushed = false;
-    return CUDA_SUCCESS;
+    return double_took(launch, 5.0 + 0.01 * count);
 }
 
 static void add_to(float *y, int i, float value)
@@ -50,16 +39,14 @@ static void add_to(float *y, int i, float value)
     y[2 * i + 1] -= value;
 }
 
-CUresult double_add(struct double_device *device, struct double_function *function,
-                    const struct double_geometry *geometry, void **parameters)
+CUresult double_add(const struct double_launch *launch)
 {
     const float *table = TAKE(const float *, 2);
     float *y = TAKE(float *, 1);
-    int fault = function->module->table[0];
+    int fault = launch->function->module->table[0];
     int begin = TAKE(int, 4);
     int count = TAKE(int, 5);
     int size = TAKE(int, 6);
-    (void)geometry;
     for (int i = 0; i < count; i++) {
         float value = TAKE(const float *, 0)[i] * table[(begin + i) % 16];
         bool at_end = begin + i == size - 1;
@@ -73,21 +60,16 @@ CUresult double_add(struct double_device *device, struct double_function *functi
         for (int k = 0; at_end && k < 4; k++)
             TAKE(float *, 3)[k] = value + table[k];
     }
-    device->now_us += 5.0 + 0.01 * count * double_noise(device);
-    device->flushed = false;
-    return CUDA_SUCCESS;
+    return double_took(launch, 5.0 + 0.01 * count);
 }
 
-CUresult double_smooth_reference(struct double_device *device, struct double_function *function,
-                                 const struct double_geometry *geometry, void **parameters)
+CUresult double_smooth_reference(const struct double_launch *launch)
 {
     const float *x = TAKE(const float *, 0);
     float *y = TAKE(float *, 1);
     const float *table = TAKE(const float *, 2);
     int radius = TAKE(int, 4);
     int size = TAKE(int, 5);
-    (void)function;
-    (void)geometry;
     for (int i = 0; i < size; i++) {
         double sum = 0.0;
         for (int d = -radius; d <= radius; d++)
@@ -99,6 +81,5 @@ CUresult double_smooth_reference(struct double_device *device, struct double_fun
         for (int k = 0; i == size - 1 && k < 4; k++)
             TAKE(float *, 3)[k] = (float)(value + (double)table[k]);
     }
-    device->now_us += 200.0;
-    return CUDA_SUCCESS;
+    return double_took_exactly(launch, 200.0);
 }

@@ -6,32 +6,23 @@
 /* Kernels of templates/ in C, for programs that use them. A kernel that finishes what another one
  * began does nothing: that one has done it all. */
 
-#define TAKE(type, index) (*(type *)parameters[index])
-
 enum { PLAIN_BYTES = 5 * 8 + 3 * 4 }; /* of the parameters of sgemm.cu */
 
-CUresult double_nothing(struct double_device *device, struct double_function *function,
-                        const struct double_geometry *geometry, void **parameters)
+CUresult double_nothing(const struct double_launch *launch)
 {
-    (void)function;
-    (void)geometry;
-    (void)parameters;
-    device->now_us += 1.5 * double_noise(device);
+    launch->device->now_us += 1.5 * double_noise(launch->device);
     return CUDA_SUCCESS;
 }
 
 /* reduce.cu */
-CUresult double_reduce(struct double_device *device, struct double_function *function,
-                       const struct double_geometry *geometry, void **parameters)
+CUresult double_reduce(const struct double_launch *launch)
 {
     const float *in = TAKE(const float *, 0);
     double sum = 0;
-    (void)function;
-    (void)geometry;
     for (int64_t i = 0; i < TAKE(int64_t, 2); i++)
         sum += in[i];
     *TAKE(float *, 1) = (float)sum;
-    device->now_us += 20.0 * double_noise(device);
+    launch->device->now_us += 20.0 * double_noise(launch->device);
     return CUDA_SUCCESS;
 }
 
@@ -52,7 +43,7 @@ static double extent(const float *first)
 
 /* sgemm_blas.cu. What is transposed is part of the program, which is not known here: it follows
  * from the leading dimensions where k is more than rows and columns, gaps included. */
-static CUresult product(struct double_device *device, void **parameters)
+static CUresult product(const struct double_launch *launch)
 {
     const float *a = TAKE(const float *, 0);
     const float *b = TAKE(const float *, 1);
@@ -71,17 +62,16 @@ static CUresult product(struct double_device *device, void **parameters)
                    b[trans_b ? column * ldb + j : j * ldb + column];
         *to = (float)(alpha * sum + (beta == 0 ? 0.0 : (double)beta * *to));
     }
-    device->now_us += 50.0 * double_noise(device);
+    launch->device->now_us += 50.0 * double_noise(launch->device);
     return CUDA_SUCCESS;
 }
 
 /* sgemm.cu and matmul.cu with a row-major B, where sizes are constants: they follow from those of
  * the buffers. */
-CUresult double_sgemm(struct double_device *device, struct double_function *function,
-                      const struct double_geometry *geometry, void **parameters)
+CUresult double_sgemm(const struct double_launch *launch)
 {
-    if (function->parameter_bytes > PLAIN_BYTES)
-        return product(device, parameters);
+    if (launch->function->parameter_bytes > PLAIN_BYTES)
+        return product(launch);
     const float *a = TAKE(const float *, 0);
     const float *b = TAKE(const float *, 1);
     float *c = TAKE(float *, 2);
@@ -91,13 +81,12 @@ CUresult double_sgemm(struct double_device *device, struct double_function *func
     size_t m = (size_t)(sqrt(mk * mn / kn) + 0.5);
     size_t n = (size_t)(mn / (double)m + 0.5);
     size_t k = (size_t)(mk / (double)m + 0.5);
-    (void)geometry;
     for (size_t i = 0; i < m * n; i++) {
         double sum = 0;
         for (size_t j = 0; j < k; j++)
             sum += (double)a[i / n * k + j] * b[j * n + i % n];
         c[i] = (float)sum;
     }
-    device->now_us += 50.0 * double_noise(device);
+    launch->device->now_us += 50.0 * double_noise(launch->device);
     return CUDA_SUCCESS;
 }

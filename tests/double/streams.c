@@ -51,7 +51,8 @@ static void run_kernel(struct task *task)
     void *parameters[MOST_PARAMETERS];
     for (int i = 0; i < MOST_PARAMETERS; i++)
         parameters[i] = &task->values[i];
-    double_kernel_run(double_the_device(), task->function, &task->geometry, parameters);
+    double_kernel_run(
+        &(struct double_launch){double_the_device(), task->function, &task->geometry, parameters});
 }
 
 static void drain(struct CUstream_st *stream, uint64_t until)

@@ -5,18 +5,14 @@
 
 /* The kernels of <feature>.cu (tests/data/double.txt) in C. */
 
-#define TAKE(type, index) (*(type *)parameters[index])
-
 /* symbols.cu */
-static CUresult look_up(struct double_device *device, struct double_function *function,
-                        const struct double_geometry *geometry, void **parameters)
+static CUresult look_up(const struct double_launch *launch)
 {
-    const struct double_module *module = function->module;
+    const struct double_module *module = launch->function->module;
     const int *x = TAKE(const int *, 0);
     const int *weights = TAKE(const int *, 1);
     int *y = TAKE(int *, 2);
     int n = TAKE(int, 3);
-    (void)geometry;
     if (module->table[0])
         weights = double_global(module, "constant_weights");
     const int *offsets = double_global(module, "offsets");
@@ -27,22 +23,17 @@ static CUresult look_up(struct double_device *device, struct double_function *fu
     for (int i = 0; i < n; i++)
         y[i] = *scale * weights[x[i] & 15] + offsets[x[i] & 3] + (int)*turns;
     ++*turns;
-    device->now_us += 30.0 * double_noise(device);
-    device->flushed = false;
-    return CUDA_SUCCESS;
+    return double_took(launch, 30.0);
 }
 
-static CUresult look_up_reference(struct double_device *device, struct double_function *function,
-                                  const struct double_geometry *geometry, void **parameters)
+static CUresult look_up_reference(const struct double_launch *launch)
 {
     const int *x = TAKE(const int *, 0);
     const int *weights = TAKE(const int *, 1);
-    const int *offsets = double_global(function->module, "offsets");
-    (void)geometry;
+    const int *offsets = double_global(launch->function->module, "offsets");
     for (int i = 0; i < TAKE(int, 3); i++)
         TAKE(int *, 2)[i] = 3 * weights[x[i] & 15] + offsets[x[i] & 3];
-    device->now_us += 100.0;
-    return CUDA_SUCCESS;
+    return double_took_exactly(launch, 100.0);
 }
 
 static unsigned int keep_above(const float *x, float *out, float threshold, int n, bool forward)
@@ -57,59 +48,46 @@ static unsigned int keep_above(const float *x, float *out, float threshold, int 
 }
 
 /* keep.cu */
-static CUresult keep(struct double_device *device, struct double_function *function,
-                     const struct double_geometry *geometry, void **parameters)
+static CUresult keep(const struct double_launch *launch)
 {
-    const int *table = function->module->table;
+    const int *table = launch->function->module->table;
     float *out = TAKE(float *, 1);
     unsigned int count =
         keep_above(TAKE(const float *, 0), out, TAKE(float, 3), TAKE(int, 4), table[0] != 0);
-    (void)geometry;
     if (table[1] == 1)
         out[count / 2] = 0.25f;
     if (table[1] == 2)
         out[0] = out[1];
     *TAKE(unsigned int *, 2) = count + (table[1] == 3);
-    device->now_us += 30.0 * double_noise(device);
-    device->flushed = false;
-    return CUDA_SUCCESS;
+    return double_took(launch, 30.0);
 }
 
-static CUresult keep_reference(struct double_device *device, struct double_function *function,
-                               const struct double_geometry *geometry, void **parameters)
+static CUresult keep_reference(const struct double_launch *launch)
 {
-    (void)function;
-    (void)geometry;
     *TAKE(unsigned int *, 2) =
         keep_above(TAKE(const float *, 0), TAKE(float *, 1), TAKE(float, 3), TAKE(int, 4), true);
-    device->now_us += 100.0;
-    return CUDA_SUCCESS;
+    return double_took_exactly(launch, 100.0);
 }
 
 /* attributes.cu; says by its result what it was launched with. What begins early takes less time.
  */
-static CUresult attributes(struct double_device *device, struct double_function *function,
-                           const struct double_geometry *geometry, void **parameters)
+static CUresult attributes(const struct double_launch *launch)
 {
-    const int *table = function->module->table;
-    bool right = geometry->cooperative == (table[1] != 0);
-    if (function->module->table_count > 3)
-        right = right && function->carveout == table[3];
+    const int *table = launch->function->module->table;
+    bool right = launch->geometry->cooperative == (table[1] != 0);
+    if (launch->function->module->table_count > 3)
+        right = right && launch->function->carveout == table[3];
     for (int i = 0; i < TAKE(int, 2); i++)
-        TAKE(int *, 1)[i] = TAKE(const int *, 0)[i] + (right ? (int)geometry->cluster[0] : -1);
-    device->now_us += (geometry->programmatic ? 20.0 : 30.0) * double_noise(device);
-    device->flushed = false;
-    return CUDA_SUCCESS;
+        TAKE(int *, 1)
+    [i] = TAKE(const int *, 0)[i] + (right ? (int)launch->geometry->cluster[0] : -1);
+    return double_took(launch, (launch->geometry->programmatic ? 20.0 : 30.0));
 }
 
-static CUresult attributes_reference(struct double_device *device, struct double_function *function,
-                                     const struct double_geometry *geometry, void **parameters)
+static CUresult attributes_reference(const struct double_launch *launch)
 {
-    (void)geometry;
     for (int i = 0; i < TAKE(int, 2); i++)
-        TAKE(int *, 1)[i] = TAKE(const int *, 0)[i] + function->module->table[0];
-    device->now_us += 100.0;
-    return CUDA_SUCCESS;
+        TAKE(int *, 1)[i] = TAKE(const int *, 0)[i] + launch->function->module->table[0];
+    return double_took_exactly(launch, 100.0);
 }
 
 static bool is_window_of(const CUaccessPolicyWindow *window, const int *table)
@@ -126,40 +104,33 @@ static bool is_window_of(const CUaccessPolicyWindow *window, const int *table)
 
 /* windows.cu; its result is right with the window that its table says. What an earlier launch left
  * in the L2 cache saves a third of its time, and spoils the result of a launch without a window. */
-static CUresult windows(struct double_device *device, struct double_function *function,
-                        const struct double_geometry *geometry, void **parameters)
+static CUresult windows(const struct double_launch *launch)
 {
-    const int *table = function->module->table;
+    const int *table = launch->function->module->table;
     uint64_t base = (uint64_t)(uintptr_t)TAKE(const int *, 0);
-    bool right = is_window_of(&geometry->window, table) && device->set_aside == (size_t)table[4];
-    right = right && (table[0] != 0 || device->persisting == 0);
+    bool right = is_window_of(&launch->geometry->window, table) &&
+                 launch->device->set_aside == (size_t)table[4];
+    right = right && (table[0] != 0 || launch->device->persisting == 0);
     for (int i = 0; i < TAKE(int, 2); i++)
         TAKE(int *, 1)[i] = TAKE(const int *, 0)[i] + (right ? 1 : -1);
-    device->now_us += (device->persisting == base ? 40.0 : 60.0) * double_noise(device);
-    device->flushed = false;
-    if (table[0] != 0 && table[2] && device->set_aside > 0)
-        device->persisting = base;
+    launch->device->now_us +=
+        (launch->device->persisting == base ? 40.0 : 60.0) * double_noise(launch->device);
+    launch->device->flushed = false;
+    if (table[0] != 0 && table[2] && launch->device->set_aside > 0)
+        launch->device->persisting = base;
     return CUDA_SUCCESS;
 }
 
-static CUresult windows_reference(struct double_device *device, struct double_function *function,
-                                  const struct double_geometry *geometry, void **parameters)
+static CUresult windows_reference(const struct double_launch *launch)
 {
-    (void)function;
-    (void)geometry;
     for (int i = 0; i < TAKE(int, 2); i++)
         TAKE(int *, 1)[i] = TAKE(const int *, 0)[i] + 1;
-    device->now_us += 100.0;
-    return CUDA_SUCCESS;
+    return double_took_exactly(launch, 100.0);
 }
 
 /* aligned.cu */
-static CUresult aligned(struct double_device *device, struct double_function *function,
-                        const struct double_geometry *geometry, void **parameters)
+static CUresult aligned(const struct double_launch *launch)
 {
-    (void)device;
-    (void)function;
-    (void)geometry;
     for (int i = 0; i < 4; i++) {
         uintptr_t address = TAKE(uintptr_t, i) | 512;
         TAKE(int *, 1)[i] = (int)(address & (0 - address));
@@ -167,12 +138,8 @@ static CUresult aligned(struct double_device *device, struct double_function *fu
     return CUDA_SUCCESS;
 }
 
-static CUresult aligned_reference(struct double_device *device, struct double_function *function,
-                                  const struct double_geometry *geometry, void **parameters)
+static CUresult aligned_reference(const struct double_launch *launch)
 {
-    (void)device;
-    (void)function;
-    (void)geometry;
     int *y = TAKE(int *, 0);
     y[0] = TAKE(int, 1);
     y[1] = 8;
@@ -190,17 +157,15 @@ static float widen(unsigned short half)
 }
 
 /* types.cu */
-static CUresult types(struct double_device *device, struct double_function *function,
-                      const struct double_geometry *geometry, void **parameters)
+static CUresult types(const struct double_launch *launch)
 {
-    const int *table = function->module->table;
+    const int *table = launch->function->module->table;
     const unsigned short *a = TAKE(const unsigned short *, 0);
     const unsigned short *b = TAKE(const unsigned short *, 1);
     unsigned short *turned = TAKE(unsigned short *, 2);
     float *wide = TAKE(float *, 3);
     unsigned int *pairs = TAKE(unsigned int *, 4);
     int n = TAKE(int, 5);
-    (void)geometry;
     for (int i = 0; i < n; i++) {
         int place = table[0] ? n - 1 - i : i;
         turned[i] = (unsigned short)(a[i] ^ 0x8000);
@@ -219,12 +184,10 @@ static CUresult types(struct double_device *device, struct double_function *func
     }
     if (table[1] == 5)
         turned[9] = 0x7e00;
-    device->now_us += 30.0 * double_noise(device);
-    device->flushed = false;
-    return CUDA_SUCCESS;
+    return double_took(launch, 30.0);
 }
 
-static CUresult add_inputs(struct double_device *device, void **parameters, const int *weights)
+static CUresult add_inputs(const struct double_launch *launch, const int *weights)
 {
     const int *order = TAKE(const int *, 0);
     const float *array = TAKE(const float *, 1);
@@ -232,41 +195,32 @@ static CUresult add_inputs(struct double_device *device, void **parameters, cons
     for (int i = 0; i < TAKE(int, 5); i++)
         TAKE(int *, 4)
     [i] = weights[order[i] & 7] + (int)array[order[i] % 6] + bytes[i & 3] + order[i];
-    device->now_us += 30.0 * double_noise(device);
-    device->flushed = false;
-    return CUDA_SUCCESS;
+    return double_took(launch, 30.0);
 }
 
 /* inputs.cu: the weights are the argument itself. */
-static CUresult inputs(struct double_device *device, struct double_function *function,
-                       const struct double_geometry *geometry, void **parameters)
+static CUresult inputs(const struct double_launch *launch)
 {
-    (void)function;
-    (void)geometry;
-    return add_inputs(device, parameters, parameters[3]);
+    return add_inputs(launch, launch->parameters[3]);
 }
 
-static CUresult inputs_reference(struct double_device *device, struct double_function *function,
-                                 const struct double_geometry *geometry, void **parameters)
+static CUresult inputs_reference(const struct double_launch *launch)
 {
-    (void)function;
-    (void)geometry;
-    return add_inputs(device, parameters, TAKE(const int *, 3));
+    return add_inputs(launch, TAKE(const int *, 3));
 }
 
 /* composite.cu; a counter that is not zero at the start is not at BLOCKS when the last block asks.
  */
-static CUresult sum_blocks(struct double_device *device, struct double_function *function,
-                           const struct double_geometry *geometry, void **parameters)
+static CUresult sum_blocks(const struct double_launch *launch)
 {
-    const int *table = function->module->table;
+    const int *table = launch->function->module->table;
     const int *x = TAKE(const int *, 0);
     int *partial = TAKE(int *, 1);
     int n = TAKE(int, 4);
     int total = 0;
-    for (unsigned int block = 0; block < geometry->grid[0]; block++) {
+    for (unsigned int block = 0; block < launch->geometry->grid[0]; block++) {
         partial[block] = 0;
-        for (int i = (int)block; i < n; i += (int)geometry->grid[0])
+        for (int i = (int)block; i < n; i += (int)launch->geometry->grid[0])
             partial[block] += x[i];
         total += partial[block];
     }
@@ -274,37 +228,30 @@ static CUresult sum_blocks(struct double_device *device, struct double_function 
         unsigned int *done = TAKE(unsigned int *, 3);
         if (*done == 0)
             *TAKE(int *, 2) = total;
-        *done = geometry->grid[0] == 4 ? 0 : *done + geometry->grid[0]; /* who cleans up is right */
+        *done = launch->geometry->grid[0] == 4
+                    ? 0
+                    : *done + launch->geometry->grid[0]; /* who cleans up is right */
     }
-    device->now_us += 4.0 * double_noise(device);
-    device->flushed = false;
-    return CUDA_SUCCESS;
+    return double_took(launch, 4.0);
 }
 
-static CUresult sum_partial(struct double_device *device, struct double_function *function,
-                            const struct double_geometry *geometry, void **parameters)
+static CUresult sum_partial(const struct double_launch *launch)
 {
-    (void)function;
-    (void)geometry;
     int total = 0;
     for (int i = 0; i < TAKE(int, 2); i++)
         total += TAKE(const int *, 0)[i];
     *TAKE(int *, 1) = total;
-    device->now_us += 2.0 * double_noise(device);
+    launch->device->now_us += 2.0 * double_noise(launch->device);
     return CUDA_SUCCESS;
 }
 
-static CUresult sum_reference(struct double_device *device, struct double_function *function,
-                              const struct double_geometry *geometry, void **parameters)
+static CUresult sum_reference(const struct double_launch *launch)
 {
-    (void)function;
-    (void)geometry;
     int total = 0;
     for (int i = 0; i < TAKE(int, 2); i++)
         total += TAKE(const int *, 0)[i];
     *TAKE(int *, 1) = total;
-    device->now_us += 100.0;
-    return CUDA_SUCCESS;
+    return double_took_exactly(launch, 100.0);
 }
 
 /* What a fetch at a whole place gives: only what the tests ask for. */
@@ -330,7 +277,7 @@ static float fetch_plane(const struct double_texture *texture, int column, int r
     return ((const float *)(const void *)line)[column];
 }
 
-static float fetch(int path, void **parameters, int row, int column, int shift)
+static float fetch(const struct double_launch *launch, int path, int row, int column, int shift)
 {
     long long per_row = TAKE(long long, 7) / 4;
     int at = column + shift;
@@ -342,21 +289,19 @@ static float fetch(int path, void **parameters, int row, int column, int shift)
 }
 
 /* field.cu */
-static CUresult field(struct double_device *device, struct double_function *function,
-                      const struct double_geometry *geometry, void **parameters)
+static CUresult field(const struct double_launch *launch)
 {
-    const int *table = function->module->table;
+    const int *table = launch->function->module->table;
     int width = TAKE(int, 5);
     int height = TAKE(int, 6);
-    (void)geometry;
     for (int row = 0; row < height; row++) {
         float *out = (float *)(void *)(TAKE(char *, 3) + row * TAKE(long long, 8));
         for (int column = 0; column < width; column++) {
             bool inside = table[0] == 3;
             int left = column > 0 || inside ? -1 : 0;
             int right = column < width - 1 || inside || table[2] == 2 ? 1 : 0;
-            out[2 * column] = fetch(table[0], parameters, row, column, left);
-            out[2 * column + 1] = fetch(table[0], parameters, row, column, right);
+            out[2 * column] = fetch(launch, table[0], row, column, left);
+            out[2 * column + 1] = fetch(launch, table[0], row, column, right);
             TAKE(unsigned char *, 4)[row * TAKE(long long, 9) + column] = 1;
         }
         if (table[2] == 3 && row == 2)
@@ -364,17 +309,12 @@ static CUresult field(struct double_device *device, struct double_function *func
         if (table[2] == 1)
             out[2 * width] = 7.0f;
     }
-    device->now_us += 8.0 * double_noise(device);
-    device->flushed = false;
-    return CUDA_SUCCESS;
+    return double_took(launch, 8.0);
 }
 
-static CUresult field_reference(struct double_device *device, struct double_function *function,
-                                const struct double_geometry *geometry, void **parameters)
+static CUresult field_reference(const struct double_launch *launch)
 {
     int width = TAKE(int, 2);
-    (void)function;
-    (void)geometry;
     for (int row = 0; row < TAKE(int, 3); row++) {
         const float *in = TAKE(const float *, 0) + row * (TAKE(long long, 4) / 4);
         float *out = (float *)(void *)(TAKE(char *, 1) + row * TAKE(long long, 5));
@@ -383,68 +323,54 @@ static CUresult field_reference(struct double_device *device, struct double_func
             out[2 * column + 1] = in[column < width - 1 ? column + 1 : column];
         }
     }
-    device->now_us += 100.0;
-    return CUDA_SUCCESS;
+    return double_took_exactly(launch, 100.0);
 }
 
 /* The kernels of runtime/bench/roofs.cu: 20 TFLOP/s, 6 TB/s from the L2 cache, 1.5 us a launch. */
-static CUresult roof_fp32(struct double_device *device, struct double_function *function,
-                          const struct double_geometry *geometry, void **parameters)
+static CUresult roof_fp32(const struct double_launch *launch)
 {
-    (void)function;
-    double threads = (double)geometry->grid[0] * geometry->block[0];
-    device->now_us += 128.0 * TAKE(int, 1) * threads / 20e6 * double_noise(device);
+    double threads = (double)launch->geometry->grid[0] * launch->geometry->block[0];
+    launch->device->now_us += 128.0 * TAKE(int, 1) * threads / 20e6 * double_noise(launch->device);
     return CUDA_SUCCESS;
 }
 
-static CUresult roof_l2(struct double_device *device, struct double_function *function,
-                        const struct double_geometry *geometry, void **parameters)
+static CUresult roof_l2(const struct double_launch *launch)
 {
-    (void)function;
-    (void)geometry;
     double bytes = 16.0 * (double)TAKE(unsigned long long, 1) * TAKE(int, 2);
-    device->now_us += bytes / 6e6 * double_noise(device);
+    launch->device->now_us += bytes / 6e6 * double_noise(launch->device);
     return CUDA_SUCCESS;
 }
 
 /* By words 4.4 TB/s, more than a memcpy; where a thread takes several of them less. */
-static CUresult roof_copy(struct double_device *device, struct double_function *function,
-                          const struct double_geometry *geometry, void **parameters)
+static CUresult roof_copy(const struct double_launch *launch)
 {
-    (void)function;
     double words = (double)TAKE(unsigned long long, 2);
-    bool each = (double)geometry->grid[0] * geometry->block[0] >= words;
-    device->now_us += 32.0 * words / (each ? 4.4e6 : 1e6) * double_noise(device);
+    bool each = (double)launch->geometry->grid[0] * launch->geometry->block[0] >= words;
+    launch->device->now_us += 32.0 * words / (each ? 4.4e6 : 1e6) * double_noise(launch->device);
     return CUDA_SUCCESS;
 }
 
 /* On tensor cores 400 TFLOP/s of 16-bit numbers at 1500 MHz. */
-static CUresult roof_tensor(struct double_device *device, struct double_function *function,
-                            const struct double_geometry *geometry, void **parameters)
+static CUresult roof_tensor(const struct double_launch *launch)
 {
-    (void)function;
-    double us = 65536.0 * 64 * TAKE(int, 1) * geometry->grid[0] / 400e6 * double_noise(device);
+    double us = 65536.0 * 64 * TAKE(int, 1) * launch->geometry->grid[0] / 400e6 *
+                double_noise(launch->device);
     unsigned long long *clocks = TAKE(void *, 2);
     clocks[0] = (unsigned long long)(us * 1500);
     clocks[1] = (unsigned long long)(us * 1000);
-    device->now_us += us;
+    launch->device->now_us += us;
     return CUDA_SUCCESS;
 }
 
-static CUresult roof_launch(struct double_device *device, struct double_function *function,
-                            const struct double_geometry *geometry, void **parameters)
+static CUresult roof_launch(const struct double_launch *launch)
 {
-    (void)function;
-    (void)geometry;
-    (void)parameters;
-    device->now_us += 1.5 * double_noise(device);
+    launch->device->now_us += 1.5 * double_noise(launch->device);
     return CUDA_SUCCESS;
 }
 
 static const struct {
     const char *name;
-    CUresult (*run)(struct double_device *device, struct double_function *function,
-                    const struct double_geometry *geometry, void **parameters);
+    double_kernel *run;
 } kernels[] = {
     {"_Z4heatPKfPfiif", double_heat},
     {"add", double_add},
@@ -495,11 +421,10 @@ static const struct {
     {"windows_reference", windows_reference},
 };
 
-CUresult double_template_run(struct double_device *device, struct double_function *function,
-                             const struct double_geometry *geometry, void **parameters)
+CUresult double_template_run(const struct double_launch *launch)
 {
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
-        if (strcmp(function->name, kernels[i].name) == 0)
-            return kernels[i].run(device, function, geometry, parameters);
+        if (strcmp(launch->function->name, kernels[i].name) == 0)
+            return kernels[i].run(launch);
     return CUDA_ERROR_NOT_SUPPORTED;
 }

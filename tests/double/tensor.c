@@ -102,45 +102,38 @@ static void *find(const struct double_map *map, const int64_t *at)
 }
 
 /* Moves it by a row and four columns, or eight by the template's table. */
-CUresult double_tensor(struct double_device *device, struct double_function *function,
-                       const struct double_geometry *geometry, void **parameters)
+CUresult double_tensor(const struct double_launch *launch)
 {
     struct double_map in, out;
-    memcpy(&in, parameters[0], sizeof in);
-    memcpy(&out, parameters[1], sizeof out);
+    memcpy(&in, launch->parameters[0], sizeof in);
+    memcpy(&out, launch->parameters[1], sizeof out);
     if (in.mark != MARK || out.mark != MARK || in.rank != 2 || out.rank != 2 || in.size != 4 ||
         memcmp(in.box, out.box, sizeof in.box) != 0)
         return CUDA_ERROR_ILLEGAL_ADDRESS;
-    int64_t columns = (int64_t)geometry->grid[0] * in.box[0];
-    int64_t rows = (int64_t)geometry->grid[1] * in.box[1];
+    int64_t columns = (int64_t)launch->geometry->grid[0] * in.box[0];
+    int64_t rows = (int64_t)launch->geometry->grid[1] * in.box[1];
     for (int64_t y = 0; y < rows; y++) {
         for (int64_t x = 0; x < columns; x++) {
             const float zero = 0.0f;
             const float *from =
-                find(&in, (const int64_t[]){x + 4 + 4 * function->module->table[1], y + 1});
+                find(&in, (const int64_t[]){x + 4 + 4 * launch->function->module->table[1], y + 1});
             float *to = find(&out, (const int64_t[]){x, y});
             if (to != NULL)
                 memcpy(to, from == NULL ? &zero : from, sizeof *to);
         }
     }
-    device->now_us += 4.0 * double_noise(device);
-    device->flushed = false;
-    return CUDA_SUCCESS;
+    return double_took(launch, 4.0);
 }
 
-CUresult double_tensor_reference(struct double_device *device, struct double_function *function,
-                                 const struct double_geometry *geometry, void **parameters)
+CUresult double_tensor_reference(const struct double_launch *launch)
 {
-    const float *in = *(const float **)parameters[0];
-    float *out = *(float **)parameters[1];
-    int rows = *(const int *)parameters[2];
-    int columns = *(const int *)parameters[3];
-    (void)function;
-    (void)geometry;
+    const float *in = *(const float **)launch->parameters[0];
+    float *out = *(float **)launch->parameters[1];
+    int rows = *(const int *)launch->parameters[2];
+    int columns = *(const int *)launch->parameters[3];
     for (int y = 0; y < rows; y++)
         for (int x = 0; x < columns; x++)
             out[y * columns + x] =
                 y + 1 < rows && x + 4 < columns ? in[(y + 1) * columns + x + 4] : 0.0f;
-    device->now_us += 100.0;
-    return CUDA_SUCCESS;
+    return double_took_exactly(launch, 100.0);
 }
