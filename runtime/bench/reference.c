@@ -5,23 +5,11 @@
 
 #include "base/memory.h"
 #include "runtime/bench/bench_parts.h"
-#include "runtime/compile/signature.h"
+#include "runtime/compile/cubin.h"
 
 /* Outputs are filled with ordinary numbers before the first run of a reference and with NaN before
  * the second: what it leaves unwritten can not agree. */
 enum { ORDINARY_POISON = 1, NAN_POISON = 0 };
-
-static void copy_image(struct hn_image *to, const struct hn_image *from)
-{
-    to->outcome = from->outcome;
-    to->size = from->size;
-    to->cubin = hn_need(from->size, 1);
-    if (from->size > 0)
-        memcpy(to->cubin, from->cubin, from->size);
-    to->entries = hn_need(from->entry_count + 1, sizeof *to->entries);
-    for (; to->entry_count < from->entry_count; to->entry_count++)
-        to->entries[to->entry_count] = hn_need_copy(from->entries[to->entry_count]);
-}
 
 static void destroy_reference(struct hn_reference_run *reference)
 {
@@ -267,8 +255,7 @@ static void put_reference(struct hn_bench *bench, const struct hn_bindings *depe
     struct hn_reference_run *made = hn_need(1, sizeof *made);
     made->key = key;
     hn_bindings_copy(&made->depends, depends, err);
-    hn_image_init(&made->image);
-    copy_image(&made->image, image);
+    hn_image_copy(&made->image, image, err);
     hn_outputs_init(&made->outputs, &bench->arena, err);
     compute(bench, made, true, err);
     if (hn_failed(err)) {

@@ -17,11 +17,6 @@ void hn_nvcc_compile(const struct hn_compile_request *request, struct hn_image *
  * that entry as `kernel`, the mangled name of another. */
 bool hn_entry_marker_names(const char *marker, size_t entry, const char *kernel);
 
-/* Which kernel of the machine code an entry means that is a plain name: the one that is extern "C", else the only one
- * of that name in whatever namespace. Puts mangled names into the image's entries. Where there is none, or several,
- * the image's message says so and lists the entries that there are, and it is a compile error. */
-void hn_kernel_choose(const struct hn_compile_request *request, struct hn_image *image, struct hn_error *err);
-
 /* Removes in place the lines that differ from run to run ("Compile time = 3.4 ms"). */
 void hn_compile_log_strip(char *log);
 /* What to tell of a log of a failed compile: its first error, with file(line) as the compiler gives

@@ -9,12 +9,40 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "runtime/compile/cubin_internal.h"
+#include "base/text.h"
 
 /* A cubin's machine in ELF. */
 enum { MACHINE_CUDA = 190 };
 /* More than any program has; they bound the time that a hostile file can take. */
 enum { MOST_SECTIONS = 8192, NAME_BYTES = 65536 };
+
+/* The sections and symbols of a cubin (a 64-bit little-endian ELF file), checked once so that
+ * readers need not check again. Borrows the bytes; names and data point into them. */
+struct section {
+    const char *name;
+    uint32_t type;
+    uint64_t flags;
+    uint32_t info;
+    uint32_t link;
+    const unsigned char *data; /* NULL when the section holds nothing in the file (.nv.shared) */
+    size_t size;
+};
+
+struct symbol {
+    const char *name;
+    size_t section; /* index, or at least section_count when it is in none of this file */
+    uint64_t value;
+    uint64_t size;
+    unsigned char type;  /* STT_* */
+    unsigned char other; /* 0x10 is set for a kernel */
+};
+
+struct cubin {
+    struct section *sections;
+    size_t section_count;
+    struct symbol *symbols;
+    size_t symbol_count;
+};
 
 struct file {
     const unsigned char *bytes;
@@ -27,14 +55,26 @@ static bool holds(const struct file *file, uint64_t offset, uint64_t size)
     return offset <= file->size && size <= file->size - offset;
 }
 
-static enum hn_status fail(const char *what, struct hn_error *err)
+/* HN_EFORMAT where it does not hold, and nothing failed before. Returns whether all is well. */
+static bool expect(bool it_holds, const char *what, struct hn_error *err)
 {
-    return hn_fail(err, HN_EFORMAT, "not a valid cubin: %s", what);
+    if (!hn_failed(err) && !it_holds)
+        hn_fail(err, HN_EFORMAT, "not a valid cubin: %s", what);
+    return !hn_failed(err);
+}
+
+/* Zeroed; NULL after a failure. */
+static void *allocate(size_t count, size_t size, struct hn_error *err)
+{
+    void *made = hn_failed(err) ? NULL : calloc(count + 1, size);
+    if (made == NULL && !hn_failed(err))
+        hn_fail_memory(err);
+    return made;
 }
 
 /* The string at offset, or NULL when it does not end within the section, or is too long for a name.
  */
-static const char *string_at(const struct hn_cubin_section *table, uint64_t offset)
+static const char *string_at(const struct section *table, uint64_t offset)
 {
     if (table->data == NULL || offset >= table->size)
         return NULL;
@@ -44,24 +84,22 @@ static const char *string_at(const struct hn_cubin_section *table, uint64_t offs
     return (const char *)table->data + offset;
 }
 
-static enum hn_status read_header(struct file *file, struct hn_error *err)
+static void read_header(struct file *file, struct hn_error *err)
 {
-    if (file->bytes == NULL || file->size < sizeof file->header)
-        return fail("too short", err);
-    memcpy(&file->header, file->bytes, sizeof file->header);
     const Elf64_Ehdr *header = &file->header;
-    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64 ||
-        header->e_ident[EI_DATA] != ELFDATA2LSB)
-        return fail("no 64-bit ELF file", err);
-    if (header->e_machine != MACHINE_CUDA)
-        return fail("ELF, but not for a GPU", err);
-    if (header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shnum == 0 ||
-        header->e_shnum > MOST_SECTIONS || header->e_shstrndx >= header->e_shnum ||
-        !holds(file, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr)))
-        return fail("its section table is damaged", err);
-    if (!holds(file, header->e_phoff, (uint64_t)header->e_phnum * header->e_phentsize))
-        return fail("its program header is cut off", err);
-    return HN_OK;
+    if (!expect(file->bytes != NULL && file->size >= sizeof *header, "too short", err))
+        return;
+    memcpy(&file->header, file->bytes, sizeof file->header);
+    expect(memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
+               header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB,
+           "no 64-bit ELF file", err);
+    expect(header->e_machine == MACHINE_CUDA, "ELF, but not for a GPU", err);
+    expect(header->e_shentsize == sizeof(Elf64_Shdr) && header->e_shnum > 0 &&
+               header->e_shnum <= MOST_SECTIONS && header->e_shstrndx < header->e_shnum &&
+               holds(file, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr)),
+           "its section table is damaged", err);
+    expect(holds(file, header->e_phoff, (uint64_t)header->e_phnum * header->e_phentsize),
+           "its program header is cut off", err);
 }
 
 static Elf64_Shdr section_header(const struct file *file, size_t index)
@@ -71,102 +109,82 @@ static Elf64_Shdr section_header(const struct file *file, size_t index)
     return header;
 }
 
-static enum hn_status read_section(const struct file *file, size_t index,
-                                   struct hn_cubin_section *section, struct hn_error *err)
+static void read_sections(const struct file *file, struct cubin *cubin, struct hn_error *err)
 {
-    Elf64_Shdr header = section_header(file, index);
-    bool empty = header.sh_type == SHT_NOBITS || header.sh_type == SHT_NULL;
-    if (!empty && !holds(file, header.sh_offset, header.sh_size))
-        return fail("a section lies beyond its end", err);
-    *section = (struct hn_cubin_section){
-        .type = header.sh_type,
-        .flags = header.sh_flags,
-        .info = header.sh_info,
-        .link = header.sh_link,
-        .data = empty ? NULL : file->bytes + header.sh_offset,
-        .size = (size_t)header.sh_size,
-    };
-    return HN_OK;
-}
-
-static enum hn_status read_sections(const struct file *file, struct hn_cubin *cubin,
-                                    struct hn_error *err)
-{
-    cubin->sections = calloc((size_t)file->header.e_shnum + 1, sizeof *cubin->sections);
-    if (cubin->sections == NULL)
-        return hn_fail_memory(err);
-    cubin->section_count = file->header.e_shnum;
+    cubin->sections = allocate(file->header.e_shnum, sizeof *cubin->sections, err);
+    cubin->section_count = hn_failed(err) ? 0 : file->header.e_shnum;
     for (size_t i = 0; i < cubin->section_count; i++) {
-        enum hn_status status = read_section(file, i, &cubin->sections[i], err);
-        if (status != HN_OK)
-            return status;
+        Elf64_Shdr header = section_header(file, i);
+        bool empty = header.sh_type == SHT_NOBITS || header.sh_type == SHT_NULL;
+        if (!expect(empty || holds(file, header.sh_offset, header.sh_size),
+                    "a section lies beyond its end", err))
+            return;
+        cubin->sections[i] = (struct section){
+            .type = header.sh_type,
+            .flags = header.sh_flags,
+            .info = header.sh_info,
+            .link = header.sh_link,
+            .data = empty ? NULL : file->bytes + header.sh_offset,
+            .size = (size_t)header.sh_size,
+        };
     }
-    const struct hn_cubin_section *names = &cubin->sections[file->header.e_shstrndx];
     for (size_t i = 0; i < cubin->section_count; i++) {
+        const struct section *names = &cubin->sections[file->header.e_shstrndx];
         cubin->sections[i].name = string_at(names, section_header(file, i).sh_name);
-        if (cubin->sections[i].name == NULL)
-            return fail("a section has no name", err);
+        expect(cubin->sections[i].name != NULL, "a section has no name", err);
     }
-    return HN_OK;
 }
 
-static enum hn_status read_symbols(struct hn_cubin *cubin, const struct hn_cubin_section *table,
-                                   struct hn_error *err)
+static void read_symbols(struct cubin *cubin, const struct section *table, struct hn_error *err)
 {
-    if (table->link >= cubin->section_count || table->data == NULL)
-        return fail("its symbols have no names", err);
-    const struct hn_cubin_section *names = &cubin->sections[table->link];
+    if (!expect(table->link < cubin->section_count && table->data != NULL,
+                "its symbols have no names", err))
+        return;
     size_t count = table->size / sizeof(Elf64_Sym);
-    cubin->symbols = calloc(count > 0 ? count : 1, sizeof *cubin->symbols);
-    if (cubin->symbols == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; i < count; i++) {
+    cubin->symbols = allocate(count, sizeof *cubin->symbols, err);
+    for (size_t i = 0; i < count && !hn_failed(err); i++) {
         Elf64_Sym symbol;
         memcpy(&symbol, table->data + i * sizeof symbol, sizeof symbol);
-        const char *name = string_at(names, symbol.st_name);
-        if (name == NULL)
-            return fail("a symbol has no name", err);
-        cubin->symbols[i] = (struct hn_cubin_symbol){
-            .name = name,
+        cubin->symbols[i] = (struct symbol){
+            .name = string_at(&cubin->sections[table->link], symbol.st_name),
             .section = symbol.st_shndx == SHN_UNDEF ? SIZE_MAX : symbol.st_shndx,
             .value = symbol.st_value,
             .size = symbol.st_size,
             .type = ELF64_ST_TYPE(symbol.st_info),
             .other = symbol.st_other,
         };
+        expect(cubin->symbols[i].name != NULL, "a symbol has no name", err);
     }
     cubin->symbol_count = count;
-    return HN_OK;
 }
 
-static void close_cubin(struct hn_cubin *cubin)
+static void close_cubin(struct cubin *cubin)
 {
     free(cubin->symbols);
     free(cubin->sections);
-    *cubin = (struct hn_cubin){0};
+    *cubin = (struct cubin){0};
 }
 
-static enum hn_status open_cubin(const void *bytes, size_t size, struct hn_cubin *cubin,
-                                 struct hn_error *err)
+/* Sticky; empty after a failure. */
+static void open_cubin(const void *bytes, size_t size, struct cubin *cubin, struct hn_error *err)
 {
-    *cubin = (struct hn_cubin){0};
     struct file file = {.bytes = bytes, .size = size};
-    enum hn_status status = read_header(&file, err);
-    if (status == HN_OK)
-        status = read_sections(&file, cubin, err);
-    for (size_t i = 0; status == HN_OK && i < cubin->section_count; i++) {
-        if (cubin->sections[i].type == SHT_SYMTAB) {
-            status = read_symbols(cubin, &cubin->sections[i], err);
-            break;
-        }
-    }
-    if (status != HN_OK)
+    size_t table = 0;
+    *cubin = (struct cubin){0};
+    read_header(&file, err);
+    if (!hn_failed(err))
+        read_sections(&file, cubin, err);
+    while (table < cubin->section_count && cubin->sections[table].type != SHT_SYMTAB)
+        table++;
+    if (!hn_failed(err) && table < cubin->section_count)
+        read_symbols(cubin, &cubin->sections[table], err);
+    if (hn_failed(err))
         close_cubin(cubin);
-    return status;
 }
 
-const struct hn_cubin_section *hn_cubin_find(const struct hn_cubin *cubin, const char *prefix,
-                                             const char *name)
+/* Section "<prefix><name>", or NULL. */
+static const struct section *find_section(const struct cubin *cubin, const char *prefix,
+                                          const char *name)
 {
     size_t length = strlen(prefix);
     for (size_t i = 0; i < cubin->section_count; i++) {
@@ -180,15 +198,17 @@ const struct hn_cubin_section *hn_cubin_find(const struct hn_cubin *cubin, const
 /* In st_other of a symbol. */
 enum { SYMBOL_IS_KERNEL = 0x10 };
 
-static bool is_kernel(const struct hn_cubin_symbol *symbol)
+static bool is_kernel(const struct symbol *symbol)
 {
     return symbol->type == STT_FUNC && (symbol->other & SYMBOL_IS_KERNEL) != 0;
 }
 
-void hn_cubin_each_attribute(const struct hn_cubin_section *section,
-                             void (*visit)(void *context, unsigned attribute,
-                                           const unsigned char *payload, size_t size),
-                             void *context)
+/* Calls `visit` with each attribute of a section of attributes (.nv.info…), which may be NULL: its
+ * number and its payload. Stops quietly where the section is damaged. */
+static void each_attribute(const struct section *section,
+                           void (*visit)(void *context, unsigned attribute,
+                                         const unsigned char *payload, size_t size),
+                           void *context)
 {
     enum { FORMAT_SIZED = 4 };
     size_t offset = 0;
@@ -207,36 +227,28 @@ void hn_cubin_each_attribute(const struct hn_cubin_section *section,
     }
 }
 
-static int compare(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-enum hn_status hn_cubin_read_kernels(const void *bytes, size_t size,
-                                     struct hn_kernel_names *kernels, struct hn_error *err)
+void hn_cubin_read_kernels(const void *bytes, size_t size, struct hn_kernel_names *kernels,
+                           struct hn_error *err)
 {
-    struct hn_cubin cubin;
-    *kernels = (struct hn_kernel_names){.names = NULL};
-    enum hn_status status = open_cubin(bytes, size, &cubin, err);
-    if (status != HN_OK)
-        return status;
-    kernels->names = calloc(cubin.symbol_count + 1, sizeof *kernels->names);
-    bool failed = kernels->names == NULL;
-    for (size_t i = 0; i < cubin.symbol_count && !failed; i++) {
+    struct cubin cubin;
+    open_cubin(bytes, size, &cubin, err);
+    *kernels = (struct hn_kernel_names){allocate(cubin.symbol_count, sizeof(char *), err), 0};
+    for (size_t i = 0; i < cubin.symbol_count && !hn_failed(err); i++) {
         if (!is_kernel(&cubin.symbols[i]))
             continue;
-        char *name = strdup(cubin.symbols[i].name);
-        failed = name == NULL;
-        if (!failed)
-            kernels->names[kernels->count++] = name;
+        kernels->names[kernels->count] = strdup(cubin.symbols[i].name);
+        if (kernels->names[kernels->count] == NULL)
+            hn_fail_memory(err);
+        kernels->count += !hn_failed(err);
     }
     close_cubin(&cubin);
-    if (!failed) {
-        qsort(kernels->names, kernels->count, sizeof *kernels->names, compare);
-        return HN_OK;
-    }
-    hn_kernel_names_finish(kernels);
-    return hn_fail_memory(err);
+    if (!hn_failed(err))
+        qsort(kernels->names, kernels->count, sizeof *kernels->names, compare_names);
 }
 
 void hn_kernel_names_finish(struct hn_kernel_names *kernels)
@@ -258,7 +270,7 @@ enum { MOST_PARAMETERS = 32764 };
 /* What the driver keeps of a block's shared memory; from sm_90 on the linker counts it in. */
 enum { SHARED_RESERVED = 1024 };
 /* The kernel's index, or symbol_count. */
-static size_t find_kernel(const struct hn_cubin *cubin, const char *name)
+static size_t find_kernel(const struct cubin *cubin, const char *name)
 {
     for (size_t i = 0; i < cubin->symbol_count; i++) {
         if (is_kernel(&cubin->symbols[i]) && strcmp(cubin->symbols[i].name, name) == 0)
@@ -301,13 +313,13 @@ static void read_attribute(void *context, unsigned attribute, const unsigned cha
         raise_to(&reading->resources->local_bytes, number);
 }
 
-static void read_shared(const struct hn_cubin *cubin, const char *entry,
+static void read_shared(const struct cubin *cubin, const char *entry,
                         struct hn_resources *resources)
 {
-    const struct hn_cubin_section *section = hn_cubin_find(cubin, ".nv.shared.", entry);
+    const struct section *section = find_section(cubin, ".nv.shared.", entry);
     if (section == NULL)
         return;
-    bool reserved = hn_cubin_find(cubin, ".nv.shared.reserved.0", "") != NULL;
+    bool reserved = find_section(cubin, ".nv.shared.reserved.0", "") != NULL;
     size_t size = section->size;
     if (reserved)
         size = size > SHARED_RESERVED ? size - SHARED_RESERVED : 0;
@@ -328,56 +340,254 @@ static void read_bound(void *context, unsigned attribute, const unsigned char *p
         resources->max_threads = (int)threads;
 }
 
-static enum hn_status read_resources(const struct hn_cubin *cubin, const char *entry,
-                                     struct hn_resources *resources, struct hn_error *err)
+static void read_resources(const struct cubin *cubin, const char *entry,
+                           struct hn_resources *resources, struct hn_error *err)
 {
     size_t symbol = find_kernel(cubin, entry);
-    if (symbol == cubin->symbol_count)
-        return hn_fail(err, HN_ENOTFOUND, "no kernel '%.200s' in the machine code", entry);
+    if (symbol == cubin->symbol_count) {
+        hn_fail(err, HN_ENOTFOUND, "no kernel '%.200s' in the machine code", entry);
+        return;
+    }
     struct reading reading = {.symbol = (uint32_t)symbol, .resources = resources};
-    hn_cubin_each_attribute(hn_cubin_find(cubin, ".nv.info", ""), read_attribute, &reading);
-    hn_cubin_each_attribute(hn_cubin_find(cubin, ".nv.info.", entry), read_bound, resources);
+    each_attribute(find_section(cubin, ".nv.info", ""), read_attribute, &reading);
+    each_attribute(find_section(cubin, ".nv.info.", entry), read_bound, resources);
     read_shared(cubin, entry, resources);
     resources->known = true;
-    return HN_OK;
 }
 
-static enum hn_status hash_code(const struct hn_cubin *cubin, const char *const *entries,
-                                size_t entry_count, const struct hn_resources *resources,
-                                char code_hash[33], struct hn_error *err)
+/* The hash of the code. */
+
+/* Far more than the code of any kernel. */
+enum { HASHED_BYTES = 256 << 20 };
+
+/* Sections of code that are part of a kernel, in the order in which they were found. */
+struct reached {
+    const struct cubin *cubin;
+    struct hn_text *text;
+    size_t *sections;
+    size_t count;
+};
+
+static void append_number(struct hn_text *text, uint64_t number)
+{
+    hn_text_append_bytes(text, &number, sizeof number);
+}
+
+/* Sections of a hostile file may lie over each other and be reached many times. */
+static void append_data(struct hn_text *text, const struct section *section)
+{
+    append_number(text, section->size);
+    if (text->length > HASHED_BYTES || (section->data != NULL && section->size > HASHED_BYTES))
+        text->failed = true;
+    if (section->data != NULL)
+        hn_text_append_bytes(text, section->data, section->size);
+}
+
+static size_t reach(struct reached *reached, size_t section)
+{
+    for (size_t i = 0; i < reached->count; i++) {
+        if (reached->sections[i] == section)
+            return i;
+    }
+    reached->sections[reached->count] = section;
+    return reached->count++;
+}
+
+/* A place in memory by what it is, not by its name: names of kernels and of the variables in them
+ * differ between variants that run the same. Only what the driver has to supply (vprintf) is known
+ * by nothing but its name. */
+static void append_target(struct reached *reached, const struct symbol *symbol)
+{
+    const struct cubin *cubin = reached->cubin;
+    append_number(reached->text, symbol->value);
+    append_number(reached->text, symbol->size);
+    if (symbol->section >= cubin->section_count) {
+        hn_text_append_bytes(reached->text, symbol->name, strlen(symbol->name) + 1);
+        return;
+    }
+    const struct section *section = &cubin->sections[symbol->section];
+    append_number(reached->text, section->flags);
+    if ((section->flags & SHF_EXECINSTR) != 0)
+        append_number(reached->text, reach(reached, symbol->section));
+    else
+        append_number(reached->text, section->size);
+}
+
+static void append_relocation(struct reached *reached, const Elf64_Rela *entry)
+{
+    if (reached->text->length > HASHED_BYTES)
+        reached->text->failed = true;
+    append_number(reached->text, entry->r_offset);
+    append_number(reached->text, ELF64_R_TYPE(entry->r_info));
+    append_number(reached->text, (uint64_t)entry->r_addend);
+    size_t symbol = ELF64_R_SYM(entry->r_info);
+    if (symbol < reached->cubin->symbol_count)
+        append_target(reached, &reached->cubin->symbols[symbol]);
+}
+
+static void append_relocations(struct reached *reached, size_t target)
+{
+    const struct cubin *cubin = reached->cubin;
+    for (size_t i = 0; i < cubin->section_count; i++) {
+        const struct section *section = &cubin->sections[i];
+        bool with_addend = section->type == SHT_RELA;
+        if ((!with_addend && section->type != SHT_REL) || section->info != target ||
+            section->data == NULL)
+            continue;
+        size_t stride = with_addend ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
+        for (size_t j = 0; j < section->size / stride; j++) {
+            Elf64_Rela entry = {0};
+            memcpy(&entry, section->data + j * stride, stride);
+            append_relocation(reached, &entry);
+        }
+    }
+}
+
+/* The rest of the name when this is a constant bank: ".nv.constant2.kernel" has ".kernel",
+ * ".nv.constant3" "". */
+static const char *constant_owner(const char *name, unsigned *bank)
+{
+    static const char prefix[] = ".nv.constant";
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0 || !hn_is_digit(name[sizeof prefix - 1]))
+        return NULL;
+    char *end = NULL;
+    *bank = (unsigned)strtoul(name + sizeof prefix - 1, &end, 10);
+    return end;
+}
+
+/* Constant banks that belong to `owner`: a function (".name"), or all ("") . */
+static void append_constants(struct reached *reached, const char *owner)
+{
+    for (size_t i = 0; i < reached->cubin->section_count; i++) {
+        const struct section *section = &reached->cubin->sections[i];
+        unsigned bank = 0;
+        const char *whose = constant_owner(section->name, &bank);
+        if (whose == NULL || strcmp(whose, owner) != 0)
+            continue;
+        append_number(reached->text, bank);
+        append_data(reached->text, section);
+        append_relocations(reached, i);
+    }
+}
+
+static void append_code(struct reached *reached, size_t index)
+{
+    const struct section *section = &reached->cubin->sections[index];
+    append_number(reached->text, section->flags);
+    /* Up to sm_89 the upper byte of sh_info is the number of registers; the rest is a symbol's
+     * index. */
+    append_number(reached->text, section->info >> 24);
+    append_data(reached->text, section);
+    append_relocations(reached, index);
+    if (strncmp(section->name, ".text.", 6) == 0)
+        append_constants(reached, section->name + 5);
+}
+
+/* Attributes that decide which launches a kernel takes and how its arguments lie. */
+static void append_attribute(void *context, unsigned attribute, const unsigned char *payload,
+                             size_t size)
+{
+    static const unsigned kept[] = {
+        0x05, /* largest block */
+        0x10, /* required block */
+        0x17, /* an argument */
+        0x19, /* size of the arguments */
+        0x45, /* an argument of a kernel that takes many bytes */
+        0x3d, /* blocks of a cluster */
+        0x3e, /* cluster given at the launch */
+        0x3f, /* largest cluster */
+    };
+    struct hn_text *text = context;
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        if (kept[i] != attribute)
+            continue;
+        append_number(text, attribute);
+        append_number(text, size);
+        hn_text_append_bytes(text, payload, size);
+    }
+}
+
+static void append_kernel(struct reached *reached, const char *entry)
+{
+    const struct cubin *cubin = reached->cubin;
+    const struct section *code = find_section(cubin, ".text.", entry);
+    const struct section *shared = find_section(cubin, ".nv.shared.", entry);
+    reached->count = 0;
+    if (code != NULL)
+        reach(reached, (size_t)(code - cubin->sections));
+    for (size_t i = 0; i < reached->count; i++)
+        append_code(reached, reached->sections[i]);
+    append_number(reached->text, shared != NULL ? shared->size : 0);
+    each_attribute(find_section(cubin, ".nv.info.", entry), append_attribute, reached->text);
+}
+
+/* Everything that decides how kernels run: their code and that of the functions which they refer
+ * to, constant banks, initialised data, limits of the launch; no names, no compiler options. */
+static void append_all_code(struct hn_text *text, const struct cubin *cubin,
+                            const char *const *entries, size_t entry_count)
+{
+    struct reached reached = {.cubin = cubin, .text = text};
+    reached.sections = calloc(cubin->section_count, sizeof *reached.sections);
+    text->failed = text->failed || reached.sections == NULL;
+    for (size_t i = 0; i < entry_count && !text->failed; i++)
+        append_kernel(&reached, entries[i]);
+    if (text->failed) {
+        free(reached.sections);
+        return;
+    }
+    /* What all kernels share: user constants and global data. */
+    reached.count = 0;
+    append_constants(&reached, "");
+    static const char *const data[] = {".nv.global.init", ".nv.global"};
+    for (size_t i = 0; i < sizeof data / sizeof *data; i++) {
+        const struct section *section = find_section(cubin, data[i], "");
+        if (section == NULL)
+            continue;
+        append_data(text, section);
+        append_relocations(&reached, (size_t)(section - cubin->sections));
+    }
+    /* Functions whose addresses stand in tables. */
+    for (size_t i = 0; i < reached.count; i++)
+        append_code(&reached, reached.sections[i]);
+    free(reached.sections);
+}
+
+static void hash_code(const struct cubin *cubin, const char *const *entries, size_t entry_count,
+                      const struct hn_resources *resources, char code_hash[33],
+                      struct hn_error *err)
 {
     struct hn_text text;
-    hn_text_init(&text);
-    hn_cubin_append_code(&text, cubin, entries, entry_count);
     const int numbers[] = {resources->registers, resources->shared_bytes, resources->stack_bytes,
                            resources->local_bytes};
+    if (hn_failed(err))
+        return;
+    hn_text_init(&text);
+    append_all_code(&text, cubin, entries, entry_count);
     hn_text_append_bytes(&text, numbers, sizeof numbers);
-    if (text.failed) {
-        hn_text_finish(&text);
-        return hn_fail_memory(err);
-    }
-    struct hn_hash hash = hn_hash_bytes(text.data, text.length);
-    memcpy(code_hash, hash.hex, sizeof hash.hex);
+    if (text.failed)
+        hn_fail_memory(err);
+    else
+        memcpy(code_hash, hn_hash_bytes(text.data, text.length).hex, 33);
     hn_text_finish(&text);
-    return HN_OK;
 }
 
-enum hn_status hn_cubin_inspect(const void *cubin, size_t size, const char *const *entries,
+enum hn_status hn_cubin_inspect(const void *bytes, size_t size, const char *const *entries,
                                 size_t entry_count, struct hn_resources *resources,
                                 char code_hash[33], struct hn_error *err)
 {
+    struct cubin cubin;
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     *resources = (struct hn_resources){0};
-    struct hn_cubin file;
-    enum hn_status status = open_cubin(cubin, size, &file, err);
-    if (status != HN_OK)
-        return status;
-    for (size_t i = 0; status == HN_OK && i < entry_count; i++)
-        status = read_resources(&file, entries[i], resources, err);
-    if (status == HN_OK)
-        status = hash_code(&file, entries, entry_count, resources, code_hash, err);
-    close_cubin(&file);
-    return status;
+    open_cubin(bytes, size, &cubin, err);
+    for (size_t i = 0; i < entry_count && !hn_failed(err); i++)
+        read_resources(&cubin, entries[i], resources, err);
+    hash_code(&cubin, entries, entry_count, resources, code_hash, err);
+    close_cubin(&cubin);
+    return err->status;
 }
+
+/* Parameters. */
 
 static void read_parameter(void *context, unsigned attribute, const unsigned char *payload,
                            size_t size)
@@ -395,24 +605,21 @@ static void read_parameter(void *context, unsigned attribute, const unsigned cha
     parameters->bytes[place] = (uint16_t)(large ? last & 0xffff : last >> 18);
 }
 
-enum hn_status hn_cubin_read_parameters(const void *cubin, size_t size, const char *entry,
+enum hn_status hn_cubin_read_parameters(const void *bytes, size_t size, const char *entry,
                                         struct hn_parameters *parameters, struct hn_error *err)
 {
-    struct hn_cubin file;
-    *parameters =
-        (struct hn_parameters){.bytes = calloc(MOST_PARAMETERS, sizeof *parameters->bytes)};
-    if (parameters->bytes == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = open_cubin(cubin, size, &file, err);
-    if (status != HN_OK)
-        return status;
-    const struct hn_cubin_section *info = hn_cubin_find(&file, ".nv.info.", entry);
+    struct cubin cubin;
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    *parameters = (struct hn_parameters){.bytes = allocate(MOST_PARAMETERS, sizeof(uint16_t), err)};
+    open_cubin(bytes, size, &cubin, err);
+    const struct section *info = find_section(&cubin, ".nv.info.", entry);
     if (info != NULL)
-        hn_cubin_each_attribute(info, read_parameter, parameters);
-    else
-        status = hn_fail(err, HN_EFORMAT, "the cubin has no parameters of kernel '%.200s'", entry);
-    close_cubin(&file);
-    return status;
+        each_attribute(info, read_parameter, parameters);
+    else if (!hn_failed(err))
+        hn_fail(err, HN_EFORMAT, "the cubin has no parameters of kernel '%.200s'", entry);
+    close_cubin(&cubin);
+    return err->status;
 }
 
 void hn_parameters_finish(struct hn_parameters *parameters)
@@ -420,6 +627,106 @@ void hn_parameters_finish(struct hn_parameters *parameters)
     free(parameters->bytes);
     *parameters = (struct hn_parameters){.bytes = NULL};
 }
+
+/* What is passed by address, and the handle of a texture object; a CUtensorMap. */
+enum { ADDRESS_BYTES = 8, TENSOR_MAP_BYTES = 128 };
+/* Of the arguments that a message lists. */
+enum { LISTED_BYTES = 1500 };
+
+/* Bytes that the driver takes from an argument, and what it is in words. */
+static enum hn_status passed_bytes(const struct hn_plan *plan, size_t index,
+                                   const struct hn_value *values, uint64_t *bytes, char what[96],
+                                   struct hn_error *err)
+{
+    const struct hn_argument *argument = &plan->arguments[index];
+    *bytes = ADDRESS_BYTES;
+    if (argument->role == HN_ROLE_TEXTURE) {
+        snprintf(what, 96, "a texture object");
+    } else if (argument->role == HN_ROLE_TENSOR_MAP) {
+        *bytes = TENSOR_MAP_BYTES;
+        snprintf(what, 96, "a tensor map, passed by value");
+    } else if (hn_argument_is_buffer(argument)) {
+        snprintf(what, 96, "a buffer, passed as its address");
+    } else if (argument->value != NULL) {
+        *bytes = hn_element_size(argument->element);
+        snprintf(what, 96, "%s", hn_element_name(argument->element));
+    } else {
+        snprintf(what, 96, "the contents of '%.60s'", argument->from);
+        return hn_argument_buffer_bytes(&plan->arguments[hn_plan_source(plan, index)], values,
+                                        bytes, err);
+    }
+    return HN_OK;
+}
+
+static enum hn_status fail_count(const struct hn_plan *plan, const struct hn_step *step,
+                                 const struct hn_parameters *declared, struct hn_error *err)
+{
+    struct hn_text sizes, passed;
+    hn_text_init(&sizes);
+    hn_text_init(&passed);
+    for (size_t i = 0; i < declared->count && sizes.length < LISTED_BYTES; i++)
+        hn_text_printf(&sizes, "%s%u", i > 0 ? ", " : " of ", (unsigned)declared->bytes[i]);
+    for (size_t i = 0; i < step->argument_count && passed.length < LISTED_BYTES; i++)
+        hn_text_printf(&passed, "%s%s", i > 0 ? ", " : ": ",
+                       plan->arguments[step->arguments[i]].name);
+    enum hn_status status = hn_fail(
+        err, HN_ECONFIG,
+        "kernel '%.200s' takes %zu parameter%s%s%s, the plan passes %zu%s; give it one argument "
+        "for each parameter, in the kernel's order",
+        step->entry, declared->count, declared->count == 1 ? "" : "s",
+        sizes.data != NULL ? sizes.data : "", sizes.data != NULL ? " bytes" : "",
+        step->argument_count, passed.data != NULL ? passed.data : "");
+    hn_text_finish(&sizes);
+    hn_text_finish(&passed);
+    return status;
+}
+
+static enum hn_status compare_step(const struct hn_plan *plan, const struct hn_value *values,
+                                   const struct hn_step *step, const struct hn_parameters *declared,
+                                   struct hn_error *err)
+{
+    if (declared->count != step->argument_count)
+        return fail_count(plan, step, declared, err);
+    for (size_t i = 0; i < declared->count; i++) {
+        uint64_t bytes = 0;
+        char what[96];
+        size_t argument = step->arguments[i];
+        enum hn_status status = passed_bytes(plan, argument, values, &bytes, what, err);
+        if (status != HN_OK)
+            return status;
+        if (bytes != declared->bytes[i])
+            return hn_fail(err, HN_ECONFIG,
+                           "argument '%s' is %s (%llu byte%s); parameter %zu of kernel '%.200s' "
+                           "has %u byte%s; expected arguments in the kernel's order, of the types "
+                           "that it declares",
+                           plan->arguments[argument].name, what, (unsigned long long)bytes,
+                           bytes == 1 ? "" : "s", i + 1, step->entry, (unsigned)declared->bytes[i],
+                           declared->bytes[i] == 1 ? "" : "s");
+    }
+    return HN_OK;
+}
+
+enum hn_status hn_signature_check(const struct hn_plan *plan, const struct hn_value *values,
+                                  const struct hn_launch *launch, const struct hn_image *image,
+                                  struct hn_error *err)
+{
+    if (image->entry_count != launch->step_count)
+        return hn_fail(err, HN_EFORMAT, "the image has %zu kernels; the plan launches %zu",
+                       image->entry_count, launch->step_count);
+    for (size_t i = 0; i < launch->step_count; i++) {
+        struct hn_parameters declared;
+        enum hn_status status =
+            hn_cubin_read_parameters(image->cubin, image->size, image->entries[i], &declared, err);
+        if (status == HN_OK)
+            status = compare_step(plan, values, launch->steps[i].step, &declared, err);
+        hn_parameters_finish(&declared);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+/* The log. */
 
 static bool is_entry(const char *name, size_t length, const char *const *entries,
                      size_t entry_count)

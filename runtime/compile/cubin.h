@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "runtime/compile/image.h"
+#include "runtime/plan/launch.h"
 
 /* Reads a cubin by plain ELF: registers, static shared memory and frame of the entries (largest of each), and the
  * hash of their code sections, constants and resources, which is equal for kernels that run the same whatever their
@@ -28,5 +29,22 @@ struct hn_parameters {
 enum hn_status hn_cubin_read_parameters(const void *cubin, size_t size, const char *entry,
                                         struct hn_parameters *parameters, struct hn_error *err);
 void hn_parameters_finish(struct hn_parameters *parameters);
+
+/* Compares what each step of a launch passes with the parameters that its kernel declares in the cubin: how many there
+ * are, and how many bytes each has. The driver is given nothing but addresses and would read whatever lies there.
+ * HN_ECONFIG names the kernel and the argument, as "argument 'n' is float64 (8 bytes); parameter 3 of kernel 'k' has 4
+ * bytes". HN_EFORMAT: the cubin does not say. values: of the plan's names. */
+enum hn_status hn_signature_check(const struct hn_plan *plan, const struct hn_value *values,
+                                  const struct hn_launch *launch, const struct hn_image *image, struct hn_error *err);
+
+/* The mangled names of the kernels of a cubin, sorted. Owns them. */
+struct hn_kernel_names {
+    char **names;
+    size_t count;
+};
+
+/* HN_EFORMAT: no cubin. Sticky; finish them in any case. */
+void hn_cubin_read_kernels(const void *cubin, size_t size, struct hn_kernel_names *kernels, struct hn_error *err);
+void hn_kernel_names_finish(struct hn_kernel_names *kernels);
 
 #endif

@@ -17,7 +17,7 @@
 #include "base/run.h"
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
-#include "runtime/compile/cubin_internal.h"
+#include "runtime/compile/cubin.h"
 #include "runtime/plan/option_list.h"
 
 enum { LOG_LIMIT = 16 << 20, CUBIN_LIMIT = 1 << 30, OWN_OPTIONS = 12 };
@@ -449,8 +449,7 @@ static void read_entries(const struct hn_compile_request *request, struct hn_ima
                          struct hn_error *err)
 {
     struct hn_kernel_names kernels;
-    if (hn_failed(err) || hn_cubin_read_kernels(image->cubin, image->size, &kernels, err) != HN_OK)
-        return;
+    hn_cubin_read_kernels(image->cubin, image->size, &kernels, err);
     image->entries = calloc(request->entry_count + 1, sizeof *image->entries);
     if (image->entries == NULL)
         hn_fail_memory(err);

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "cache/record/record_json.h"
-#include "runtime/compile/signature.h"
+#include "runtime/compile/cubin.h"
 
 _Static_assert(HONE_FLOAT8_E4M3 - HONE_INT8 == HN_FLOAT8_E4M3 - HN_INT8,
                "kinds follow the elements");

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "runtime/compile/signature.h"
+#include "runtime/compile/cubin.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/launch.h"
 #include "tuner/init/find_kernels.h"
