@@ -248,9 +248,8 @@ static enum hn_status show_recording(struct explain *explain, struct hn_task *ta
         return status;
     struct hn_tuned tuned = {.simulated = true, .version = recording.version};
     hn_origin_of_file(explain->options->simulate, &tuned.origin);
-    status = hn_task_set_measured(task, &recording.identity, err);
-    if (status == HN_OK)
-        show(explain, task, &recording.records, &tuned);
+    hn_task_set_measured(task, &recording.identity);
+    show(explain, task, &recording.records, &tuned);
     hn_recording_finish(&recording);
     return status;
 }
@@ -291,9 +290,8 @@ static enum hn_status show_cached(struct explain *explain, struct hn_task *task,
                                &records, err);
         if (status != HN_OK)
             break;
-        status = hn_task_set_measured(task, &tuned->identity, err);
-        if (status == HN_OK)
-            show(explain, task, &records, tuned);
+        hn_task_set_measured(task, &tuned->identity);
+        show(explain, task, &records, tuned);
         hn_records_free(&records);
     }
     if (status == HN_OK || list.items != NULL)

@@ -16,14 +16,12 @@ struct hn_tune_search {
     const struct hn_config *config;
     const struct hn_strategy_kind *strategy;
     FILE *events; /* NULL: none */
-    const char *command;
     struct hn_store *store;
     struct hn_server *server;   /* whose cache others share, the store's; NULL: nobody does */
     struct hn_workers *workers; /* NULL: a simulation */
     int jobs;                   /* that may compile at once */
     struct hn_progress_board *board;
     size_t problem;
-    double energy_s; /* of a window in which a finalist's energy is measured; 0: it is not */
     double started_ms;
     const char *label; /* which of several it is; "": the only one */
     const char *place; /* " (GPU 1 of host gpu7)" behind the device's name; "": none */

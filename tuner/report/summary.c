@@ -445,8 +445,7 @@ json_t *hn_summary(const struct hn_session *session, const struct hn_backend *ba
     const struct summary summary = {session, hn_session_state(session), backend,
                                     backend->task->plan, roofs};
     struct hn_ranking ranking;
-    uint32_t *ladder = NULL;
-    size_t ladder_count = 0;
+    size_t ladder_count;
     hn_error_init(err);
     if (hn_session_ranking(session, &ranking, err) != HN_OK)
         return NULL;
@@ -454,8 +453,7 @@ json_t *hn_summary(const struct hn_session *session, const struct hn_backend *ba
     struct hn_record *kept = hn_need(count, sizeof *kept);
     json_t *json = hn_needed(state_to_json(&summary, ranking.tied));
     json_t *records = records_to_json(&summary, ranking.tickets, count, kept, err);
-    if (!hn_failed(err))
-        (void)hn_session_ladder(session, &ladder, &ladder_count, err);
+    uint32_t *ladder = hn_session_ladder(session, &ladder_count);
     json_object_set_new(
         json, "ladder",
         records_to_json(&summary, ladder, ranking.tied > 0 ? ladder_count : 0, NULL, err));

@@ -300,17 +300,15 @@ void hn_ranking_finish(struct hn_ranking *ranking)
     *ranking = (struct hn_ranking){0};
 }
 
-enum hn_status hn_session_ladder(const struct hn_session *session, uint32_t **tickets,
-                                 size_t *count, struct hn_error *err)
+uint32_t *hn_session_ladder(const struct hn_session *session, size_t *count)
 {
-    (void)err;
-    *tickets = hn_need(session->search.ladder_count, sizeof **tickets);
+    uint32_t *tickets = hn_need(session->search.ladder_count, sizeof *tickets);
     *count = 0;
     /* An interrupted session has steps without a result. */
     for (size_t i = 0; i < session->search.ladder_count; i++)
         if (session->tickets.items[i].state == HN_TICKET_FINISHED)
-            (*tickets)[(*count)++] = (uint32_t)i;
-    return HN_OK;
+            tickets[(*count)++] = (uint32_t)i;
+    return tickets;
 }
 
 size_t hn_session_find(const struct hn_session *session, const struct hn_bindings *point)

@@ -8,8 +8,319 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "cache/record/record_json.h"
+#include "cache/store/store.h"
 #include "runtime/plan/launch.h"
 #include "tuner/session/session_internal.h"
+
+/* --- what is kept of them ----------------------------------------------------------------------
+ */
+
+/* Images of variants this close to the best are kept for the final race. */
+static const double close_within = 1.05;
+
+bool hn_session_choose(struct hn_session *session, const struct hn_bindings *point)
+{
+    const struct hn_space *space = session->task->space;
+    struct hn_error invalid;
+    return hn_space_choice(space, point, session->choice, &invalid) == HN_OK &&
+           hn_space_contains(space, session->choice);
+}
+
+/* The number of a point given as text; HN_NO_KEY when the space has no such point. */
+static uint32_t number_of(struct hn_session *session, const char *text)
+{
+    struct hn_bindings bindings;
+    if (text == NULL || hn_bindings_parse(text, &bindings, NULL) != HN_OK)
+        return HN_NO_KEY;
+    bool known = hn_session_choose(session, &bindings);
+    hn_bindings_finish(&bindings);
+    return known ? hn_points_add(&session->points, session->choice) : HN_NO_KEY;
+}
+
+/* What is compared of a record; its original becomes the number of a point. */
+static struct hn_result result_of(struct hn_session *session, const struct hn_record *record)
+{
+    const struct hn_timing *timing = &record->timing;
+    return (struct hn_result){
+        .objective = record->objective,
+        .median_us = timing->median_us,
+        .clock_mhz = (float)timing->clock_mhz,
+        .low = timing->median_us > 0 ? (float)(timing->low_us / timing->median_us) : 1,
+        .outcome = (uint8_t)record->outcome,
+        .final = record->final,
+        .against = number_of(session, record->original),
+    };
+}
+
+void hn_session_note_result(struct hn_session *session, size_t number)
+{
+    struct hn_ticket *ticket = &session->tickets.items[number];
+    ticket->result = result_of(session, &ticket->flight->record);
+}
+
+/* --- what the cache holds --------------------------------------------------------------------- */
+
+static struct hn_cached_entry *entry_for(struct hn_cached *cached, uint32_t point)
+{
+    if (point >= cached->count) {
+        uint32_t count = point + point / 2 + 64;
+        cached->entries = hn_need_more(cached->entries, count, sizeof *cached->entries);
+        memset(cached->entries + cached->count, 0,
+               (count - cached->count) * sizeof *cached->entries);
+        cached->count = count;
+    }
+    return &cached->entries[point];
+}
+
+static enum hn_status take_record(void *visitor, int64_t id, struct hn_record *record,
+                                  struct hn_error *err)
+{
+    struct hn_session *session = visitor;
+    struct hn_cached *cached = &session->cached;
+    (void)err;
+    cached->earliest = fmin(cached->earliest, record->time);
+    /* The space may have changed since: points that it no longer has are left alone. */
+    if (!hn_session_choose(session, &record->point))
+        return HN_OK;
+    uint32_t point = hn_points_add(&session->points, session->choice);
+    struct hn_cached_entry *entry = entry_for(cached, point);
+    entry->row = id;
+    memcpy(entry->code_hash, record->code_hash, sizeof entry->code_hash);
+    entry->result = result_of(session, record);
+    if (record->outcome == HN_OUTCOME_OK &&
+        (cached->incumbent == HN_NO_KEY ||
+         record->objective < cached->entries[cached->incumbent].result.objective))
+        cached->incumbent = point;
+    return HN_OK;
+}
+
+/* Somebody else's measurements are no result, but their best is worth a try. */
+static enum hn_status take_lead(void *visitor, int64_t id, struct hn_record *record,
+                                struct hn_error *err)
+{
+    struct hn_session *session = visitor;
+    struct hn_cached *cached = &session->cached;
+    (void)id;
+    (void)err;
+    if (record->outcome != HN_OUTCOME_OK || !(record->objective < cached->lead_objective) ||
+        !hn_session_choose(session, &record->point))
+        return HN_OK;
+    cached->lead_objective = record->objective;
+    cached->lead = hn_points_add(&session->points, session->choice);
+    return HN_OK;
+}
+
+void hn_session_load_cached(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_task *task = session->task;
+    bool simulated = session->backend->simulated;
+    session->cached = (struct hn_cached){.incumbent = HN_NO_KEY,
+                                         .earliest = INFINITY,
+                                         .lead = HN_NO_KEY,
+                                         .lead_objective = INFINITY};
+    /* Kernel Tuner does not say with which driver and compiler: another file of it is another
+     * measurement. */
+    if (session->store == NULL || task->version.protocol == HN_KERNEL_TUNER_PROTOCOL)
+        return;
+    err->status = hn_store_visit(session->store, &task->identity, &task->version, simulated,
+                                 HN_STORE_OWN, take_record, session, err);
+    if (!hn_failed(err))
+        err->status = hn_store_visit(session->store, &task->identity, &task->version, simulated,
+                                     HN_STORE_IMPORTED, take_lead, session, err);
+}
+
+static const struct hn_cached_entry *entry_of(const struct hn_cached *cached, uint32_t point)
+{
+    return point < cached->count && cached->entries[point].row != 0 ? &cached->entries[point]
+                                                                    : NULL;
+}
+
+/* Whether what a cached record is held against, the point that it duplicates or that stopped it
+ * early, is a point of this space with a time of its own. */
+static bool has_footing(const struct hn_cached *cached, const struct hn_result *result)
+{
+    const struct hn_cached_entry *original =
+        result->against != HN_NO_KEY ? entry_of(cached, result->against) : NULL;
+    return original != NULL && original->result.outcome == HN_OUTCOME_OK;
+}
+
+/* Whether a cached record serves, or its point has to be evaluated again. */
+static bool is_reusable(const struct hn_session *session, const struct hn_result *result)
+{
+    switch ((enum hn_outcome)result->outcome) {
+    case HN_OUTCOME_OK:
+        return true;
+    case HN_OUTCOME_DUPLICATE:
+        return has_footing(&session->cached, result);
+    case HN_OUTCOME_SLOWER:
+        return !session->options.full && has_footing(&session->cached, result);
+    case HN_OUTCOME_COMPILE_STOPPED:
+        return false; /* it may be worth more now */
+    case HN_OUTCOME_SKIPPED:
+        /* Declined by a strategy: another that measures everything does not take its word. */
+        return session->options.strategy->compiled != NULL && !session->options.retry_failed;
+    default:
+        return !session->options.retry_failed;
+    }
+}
+
+const struct hn_cached_entry *hn_session_find_cached(const struct hn_session *session,
+                                                     uint32_t point)
+{
+    const struct hn_cached_entry *entry = entry_of(&session->cached, point);
+    return entry != NULL && is_reusable(session, &entry->result) ? entry : NULL;
+}
+
+/* --- what the session holds ------------------------------------------------------------------- */
+
+void hn_session_point(const struct hn_session *session, uint32_t point,
+                      struct hn_bindings *bindings, struct hn_error *err)
+{
+    hn_bindings_init(bindings);
+    hn_points_choice(&session->points, point, session->choice);
+    if (!hn_failed(err))
+        hn_space_bindings(session->task->space, session->choice, bindings, err);
+}
+
+/* Reads from the cache what is no longer in flight. */
+static void read_record(const struct hn_session *session, const struct hn_ticket *ticket,
+                        struct hn_record *record, struct hn_error *err)
+{
+    struct hn_bindings point;
+    if (!ticket->kept) {
+        err->status =
+            hn_store_get(session->store, session->cached.entries[ticket->point].row, record, err);
+        return;
+    }
+    hn_session_point(session, ticket->point, &point, err);
+    if (!hn_failed(err))
+        err->status = hn_store_get_last(session->store, session->session_id, &point, record, err);
+    hn_bindings_finish(&point);
+}
+
+enum hn_status hn_session_record(const struct hn_session *session, size_t number,
+                                 struct hn_record *record, struct hn_error *err)
+{
+    struct hn_error ignored;
+    const struct hn_ticket *ticket = &session->tickets.items[number];
+    err = err != NULL ? err : &ignored;
+    hn_error_init(err);
+    if (ticket->replayed)
+        ticket = &session->tickets.items[hn_tickets_of_point(&session->tickets, ticket->point)];
+    hn_record_init(record);
+    if (ticket->flight != NULL)
+        hn_record_copy(record, &ticket->flight->record, err);
+    else
+        read_record(session, ticket, record, err);
+    record->final = ticket->result.final;
+    return err->status;
+}
+
+struct hn_flight *hn_session_recall(struct hn_session *session, size_t number, struct hn_error *err)
+{
+    struct hn_record record;
+    if (hn_failed(err) || session->tickets.items[number].flight != NULL)
+        return session->tickets.items[number].flight;
+    if (hn_session_record(session, number, &record, err) != HN_OK) {
+        hn_record_finish(&record);
+        return NULL;
+    }
+    struct hn_flight *flight = hn_tickets_fly(&session->tickets, number);
+    flight->record = record;
+    return flight;
+}
+
+static bool is_close(const struct hn_leaders *leaders, size_t number)
+{
+    for (size_t i = 0; i < leaders->close_count; i++)
+        if (leaders->close[i] == number)
+            return true;
+    return number == leaders->best;
+}
+
+void hn_session_release(struct hn_session *session, size_t number)
+{
+    struct hn_ticket *ticket = &session->tickets.items[number];
+    bool readable =
+        ticket->replayed || (session->store != NULL && (ticket->kept || ticket->cached));
+    bool told = number < session->search.given_count || ticket->told ||
+                !session->options.strategy->needs_feedback;
+    if (ticket->flight == NULL || ticket->state != HN_TICKET_FINISHED || ticket->flight->held ||
+        is_close(&session->leaders, number))
+        return;
+    hn_image_finish(&ticket->flight->image);
+    if (readable && told)
+        hn_tickets_land(&session->tickets, number);
+}
+
+static void drop_close(struct hn_session *session, size_t place)
+{
+    struct hn_leaders *leaders = &session->leaders;
+    size_t number = leaders->close[place];
+    leaders->close_count--;
+    memmove(&leaders->close[place], &leaders->close[place + 1],
+            (leaders->close_count - place) * sizeof *leaders->close);
+    hn_session_release(session, number);
+}
+
+static void keep_close(struct hn_session *session, size_t number)
+{
+    struct hn_leaders *leaders = &session->leaders;
+    const struct hn_ticket *tickets = session->tickets.items;
+    double limit = tickets[leaders->best].result.median_us * close_within;
+    size_t place = leaders->close_count;
+    while (place > 0 &&
+           tickets[number].result.objective < tickets[leaders->close[place - 1]].result.objective)
+        place--;
+    if (place < HN_KEPT_CLOSE) {
+        if (leaders->close_count == HN_KEPT_CLOSE)
+            drop_close(session, HN_KEPT_CLOSE - 1);
+        memmove(&leaders->close[place + 1], &leaders->close[place],
+                (leaders->close_count - place) * sizeof *leaders->close);
+        leaders->close[place] = number;
+        leaders->close_count++;
+    }
+    for (size_t i = leaders->close_count; i-- > 0;) {
+        const struct hn_result *result = &tickets[leaders->close[i]].result;
+        if (result->median_us * (double)result->low > limit)
+            drop_close(session, i);
+    }
+}
+
+static void set_best(struct hn_session *session, size_t number, struct hn_error *err)
+{
+    size_t before = session->leaders.best;
+    if (number != SIZE_MAX)
+        hn_session_recall(session, number, err);
+    if (hn_failed(err))
+        return;
+    session->leaders.best = number;
+    if (before != SIZE_MAX && before != number)
+        hn_session_release(session, before);
+}
+
+void hn_session_find_best(struct hn_session *session, struct hn_error *err)
+{
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < session->tickets.count; i++)
+        if (hn_ticket_is_ok(&session->tickets.items[i]) &&
+            (best == SIZE_MAX || hn_session_is_better(session, i, best)))
+            best = i;
+    set_best(session, best, err);
+}
+
+void hn_session_forget_races(struct hn_session *session)
+{
+    for (size_t i = 0; i < session->tickets.count; i++) {
+        struct hn_ticket *ticket = &session->tickets.items[i];
+        ticket->result.final = false;
+        if (ticket->flight != NULL)
+            ticket->flight->record.final = false;
+    }
+}
+
+/* --- what comes back ---------------------------------------------------------------------------
+ */
 
 /* A compilation that takes longer than this no longer holds up the look-up of machine code behind
  * it. */
@@ -47,11 +358,11 @@ static void compare_with_best(struct hn_session *session, size_t number, struct 
     if (hn_failed(err) || !hn_ticket_is_ok(&tickets[number]))
         return;
     if (best == SIZE_MAX || tickets[number].result.objective < tickets[best].result.objective)
-        hn_session_set_best(session, number, err);
+        set_best(session, number, err);
     if (session->leaders.best == number && !hn_failed(err))
         hn_session_show(session, session->state.phase);
     if (!hn_failed(err) && !tickets[number].cached)
-        hn_session_keep_close(session, number);
+        keep_close(session, number);
 }
 
 /* A duplicate has its original's fate: its time when that was measured, its failure when it failed.

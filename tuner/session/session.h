@@ -127,8 +127,7 @@ struct hn_ranking {
 enum hn_status hn_session_ranking(const struct hn_session *session, struct hn_ranking *ranking, struct hn_error *err);
 void hn_ranking_finish(struct hn_ranking *ranking);
 /* Those of the ladder, in its order. Free it. */
-enum hn_status hn_session_ladder(const struct hn_session *session, uint32_t **tickets, size_t *count,
-                                 struct hn_error *err);
+uint32_t *hn_session_ladder(const struct hn_session *session, size_t *count);
 
 /* The finished ticket of a point; SIZE_MAX when there is none. */
 size_t hn_session_find(const struct hn_session *session, const struct hn_bindings *point);

@@ -7,8 +7,8 @@
 #include "tuner/session/ticket.h"
 #include "tuner/strategy/schedule.h"
 
-/* Shared by session.c (the loop and the clock), search.c (proposals), results.c (what comes back), memory.c (what is held of it),
- * ranking.c (who is better), events.c and the finals. Functions that take an err and return nothing are sticky. */
+/* Shared by session.c (the loop and the clock), search.c (proposals), results.c (what comes back, and what is held of it), ranking.c (who
+ * is better) and finals.c. Functions that take an err and return nothing are sticky. */
 
 /* Images of so many of the best are kept for the final race. */
 #define HN_KEPT_CLOSE 24
@@ -116,7 +116,7 @@ void hn_session_reopen(struct hn_ticket *ticket);
 /* Seconds since the epoch. */
 double hn_session_epoch_s(void);
 
-/* memory.c: what a session holds of its tickets. The record of a finished one stays in flight as long as it is needed, and is
+/* Also results.c: what a session holds of its tickets. The record of a finished one stays in flight as long as it is needed, and is
  * read from the cache when it is needed again. */
 /* Numbers the points of the cached records, the first that a session numbers. A session without a store has none. */
 void hn_session_load_cached(struct hn_session *session, struct hn_error *err);
@@ -132,22 +132,15 @@ void hn_session_note_result(struct hn_session *session, size_t number);
 void hn_session_point(const struct hn_session *session, uint32_t point, struct hn_bindings *bindings, struct hn_error *err);
 /* Puts the point into session->choice; false: it is none of the space. */
 bool hn_session_choose(struct hn_session *session, const struct hn_bindings *point);
-/* Keeps image and record of a ticket that is among the best. */
-void hn_session_keep_close(struct hn_session *session, size_t number);
-/* Makes it the best, or none (SIZE_MAX). */
-void hn_session_set_best(struct hn_session *session, size_t number, struct hn_error *err);
 /* Looks for the best among all: raced ones before others. */
 void hn_session_find_best(struct hn_session *session, struct hn_error *err);
 /* No record counts as raced any more, until the next race. */
 void hn_session_forget_races(struct hn_session *session);
 
-/* events.c: a line of --events each; nothing where there is none. HN_ERUN: it can not be written. */
-void hn_session_tell_start(struct hn_session *session, struct hn_error *err);
+/* session.c */
+/* A line of --events each; nothing where there is none. HN_ERUN: it can not be written. */
 void hn_session_tell_record(struct hn_session *session, const struct hn_record *record, struct hn_error *err);
 void hn_session_tell_chance(struct hn_session *session, double chance, struct hn_error *err);
-void hn_session_tell_end(struct hn_session *session, struct hn_error *err);
-
-/* session.c */
 /* Of a session with these options. */
 unsigned hn_session_look_ahead(const struct hn_task *task, const struct hn_session_options *options);
 /* Waits for the space, and makes the strategy. */

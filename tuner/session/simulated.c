@@ -383,7 +383,7 @@ enum hn_status hn_backend_simulated(struct hn_task *task, const char *path,
         close_simulated(&simulated->base);
         return err->status;
     }
-    hn_task_set_measured(task, &simulated->recording.identity, err);
+    hn_task_set_measured(task, &simulated->recording.identity);
     set_version(simulated);
     *backend = &simulated->base;
     return HN_OK;

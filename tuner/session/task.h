@@ -40,7 +40,7 @@ void hn_task_set_device(struct hn_task *task, const struct hn_device_identity *d
                         const char *nvrtc);
 
 /* Device and regime of what was measured elsewhere. */
-enum hn_status hn_task_set_measured(struct hn_task *task, const struct hn_identity *measured, struct hn_error *err);
+void hn_task_set_measured(struct hn_task *task, const struct hn_identity *measured);
 
 /* Opens a session in the store, with the plan and the template's files beside the version where it is theirs. */
 enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store, const char *command,
