@@ -13,8 +13,8 @@
 #include "tuner/config/config_files.h"
 #include "tuner/export/export_parts.h"
 
-/* What is exported: the results of the cache, of recordings, or in their place the default point of
- * a config; the chosen one of them, and the configurations that they come down to. */
+/* The results that are exported: those of the cache, of recordings, or in their place the default
+ * point of a config; the chosen one of them, and the configurations that they come down to. */
 
 static void nothing_cached(struct hn_store *store, const char *kernel, struct hn_error *err)
 {
@@ -75,7 +75,7 @@ static void leave_least(enum hn_front_by by, struct hn_tuned_list *all)
         }
 }
 
-/* Of problems whose energy was not measured the fastest is left. */
+/* Problems whose energy was not measured keep their fastest result. */
 static void choose_all_by(struct hn_store *store, const struct hn_export_request *request,
                           struct hn_tuned_list *all, struct hn_error *err)
 {
@@ -179,7 +179,7 @@ static bool problem_matches(const struct hn_bindings *problem, const struct hn_b
     return true;
 }
 
-/* Of several results for one device and problem the preferred one. */
+/* Keeps the preferred one of several results for one device and problem. */
 static void add_result(struct hn_export *export, const struct hn_tuned *tuned)
 {
     for (size_t i = 0; i < export->result_count; i++) {
@@ -298,8 +298,8 @@ static void order(struct hn_export *export, size_t chosen)
     }
 }
 
-/* What makes the code of a result: its point, the problem values that the template sees as
- * constants, and the compile options. */
+/* Everything that makes the code of a result: its point, the problem values that the template sees
+ * as constants, and the compile options. */
 static char *make_key(const struct hn_export *export, const struct hn_tuned *tuned,
                       struct hn_error *err)
 {

@@ -20,7 +20,7 @@ struct hn_export_compiling {
     bool quiet;
 };
 
-/* What `hone export` writes: the tuned results of one kernel, one a device and problem, and the configurations that
+/* An export consists of the tuned results of one kernel, one a device and problem, and the configurations that
  * they come down to. The first is the chosen one, whose values the header's macros take. */
 struct hn_export {
     const char *kernel; /* borrowed */
@@ -67,9 +67,9 @@ struct hn_export_request {
     struct hn_export_compiling compiling;
 };
 
-/* Reads the tuned configurations and the plan; store is NULL where recordings are given, or with `defaults` where there is no
- * cache. HN_ENOTFOUND: what the cache holds instead; HN_EUSAGE: several devices to choose from. With `defaults`, why there is
- * nothing stands in err although it is HN_OK. Finish it in any case. */
+/* Reads the tuned configurations and the plan; store is NULL where recordings are given, or with `defaults` where
+ * there is no cache. HN_ENOTFOUND: what the cache holds instead; HN_EUSAGE: several devices to choose from. With
+ * `defaults`, why there is nothing stands in err although it is HN_OK. Finish it in any case. */
 enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_request *request,
                               struct hn_export *export, struct hn_error *err);
 void hn_export_finish(struct hn_export *export);

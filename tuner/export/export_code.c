@@ -147,7 +147,7 @@ char *hn_export_condition(const struct hn_export_code *code, const struct hn_exp
 
 enum { LINE_MOST = 110 };
 
-/* What a statement depends on. */
+/* A statement depends on the configuration, on the step, on both or neither. */
 enum dependence { ON_NOTHING, ON_CONFIG, ON_STEP, ON_BOTH };
 
 struct hn_export_cases hn_export_cases_begin(struct hn_export_writer *writer, size_t steps,

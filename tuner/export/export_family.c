@@ -28,8 +28,8 @@ void hn_export_append_loss(const struct hn_export *export, struct hn_text *text)
         hn_rule_append_loss(text, &export->family->stored->rule);
 }
 
-/* Of the same kernel at the same regime and objective: 2 on that device, 1 on one of its compute
- * capability, 0: none of this. */
+/* How well a rule of the same kernel fits, at the same regime and objective: 2 on that device, 1 on
+ * one of its compute capability, 0: none of this. */
 static int rank_rule(const struct hn_stored_rule *stored, const struct hn_identity *chosen)
 {
     const struct hn_identity *own = &stored->identity;

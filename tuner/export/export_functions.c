@@ -139,7 +139,7 @@ static void set_case(const struct hn_export_cases *cases, const struct hn_export
     }
 }
 
-/* What of a step is a member of hone_step: condition, grid, block, cluster, the rest. */
+/* The members of hone_step that a step sets: condition, grid, block, cluster, the rest. */
 enum { STEP_STATEMENTS = 13 };
 
 static void set_step(const struct hn_export_cases *cases, const struct hn_export_code *code,

@@ -90,7 +90,7 @@ static void write_options(struct hn_export_writer *writer)
     hn_source_finish(&source);
 }
 
-/* Of the default point there is nothing to tell but that. */
+/* The default point was not measured: there is nothing to tell but that. */
 static void write_untuned(struct hn_export_writer *writer)
 {
     const struct hn_tuned *tuned = writer->export->configs[0];

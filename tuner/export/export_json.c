@@ -25,7 +25,7 @@ static json_t *error_json(const struct hn_verdict *verdict, double value)
     return verdict->kind == HN_NOT_RECORDED ? json_null() : json_real(value);
 }
 
-/* What a thread spills is told, not all that it has of local memory. */
+/* Tells the bytes that a thread spills, not all that it has of local memory. */
 static json_t *resources_json(const struct hn_resources *resources)
 {
     if (!resources->known)

@@ -93,7 +93,7 @@ void hn_export_append_time(struct hn_text *text, double time_us)
     hn_text_printf(text, "%s%s", digits, strpbrk(digits, ".e") == NULL ? ".0" : "");
 }
 
-/* What the prelude does not hold: where and for what the configuration was tuned. A problem value
+/* Macros beside the prelude: where and for what the configuration was tuned. A problem value
  * of the same name, as SM_COUNT, stands for the device's. */
 static void append_tuned(const struct hn_export *export, const struct hn_tuned *tuned,
                          struct hn_text *text)
@@ -185,7 +185,7 @@ static void check_names(const struct hn_export_writer *writer)
                     own[i], writer->export->upper, own[i]);
 }
 
-/* What all configurations share, then what differs, under their numbers. */
+/* Macros that all configurations share come first, then those that differ, under their numbers. */
 static void write_macros(struct hn_export_writer *writer)
 {
     const struct hn_export *export = writer->export;
@@ -204,8 +204,8 @@ static void write_macros(struct hn_export_writer *writer)
     hn_text_append(writer->text, "#endif\n");
 }
 
-/* Of a configuration at whose point the values of `freeze` are constants, which has the names of
- * all; or one at which they are not. The first, where all are alike. */
+/* The prelude of a configuration at whose point the values of `freeze` are constants, which has the
+ * names of all, or of one at which they are not; of the first, where all are alike. */
 static const char *find_prelude(const struct hn_export_writer *writer, bool frozen)
 {
     int found = hn_export_find_freezing(writer->export, frozen);

@@ -9,10 +9,11 @@
 #include "tuner/config/config.h"
 #include "tuner/export/export.h"
 
-/* What the files of the room share. Whatever takes an err, or a writer that has one, does nothing once it has failed. */
+/* The files of the room share this. Whatever takes an err, or a writer that has one, does nothing once it has
+ * failed. */
 
-/* The rule of a family in a header. Words of the problem are part of compiled code, so that each configuration of the rule
- * is there once for each way to choose them: a variant. */
+/* The rule of a family in a header. Words of the problem are part of compiled code, so that each configuration of the
+ * rule is there once for each way to choose them: a variant. */
 struct hn_export_family {
     struct hn_stored_rules rules; /* of the kernel */
     const struct hn_stored_rule *stored; /* the one of the device */
@@ -23,15 +24,16 @@ struct hn_export_family {
     size_t *config_of;            /* the number of each row's configuration in the header */
 };
 
-/* From the store, or where there is none (NULL) from the recordings of the request. Takes the rule of the chosen result's device,
- * else of one of its compute capability, and leaves out results that are none of the rule's configurations. Nothing happens where
- * there is no rule, or it is of another state of the config. */
+/* From the store, or where there is none (NULL) from the recordings of the request. Takes the rule of the chosen
+ * result's device, else of one of its compute capability, and leaves out results that are none of the rule's
+ * configurations. Nothing happens where there is no rule, or it is of another state of the config. */
 void hn_export_take_family(struct hn_export *export, struct hn_store *store, const struct hn_export_request *request,
                            struct hn_error *err);
 void hn_export_family_destroy(struct hn_export_family *family); /* NULL is fine */
 
-/* Takes the plan and the template from the request's config, or from where the results come from: there may be none. Of a config, points
- * from before what `freeze` depends on get the defaults. HN_EUSAGE when it is of another kernel. */
+/* Takes the plan and the template from the request's config, or from where the results come from: there may be
+ * none. With a config, points from before what `freeze` depends on get the defaults. HN_EUSAGE when it is of
+ * another kernel. */
 void hn_export_take_plan(struct hn_export *export, struct hn_store *store, const struct hn_export_request *request,
                          struct hn_error *err);
 /* HN_EUSAGE: it is of another kernel. */
@@ -70,8 +72,8 @@ enum hn_status hn_export_cubin(const struct hn_export *export, struct hn_text *t
 /* One C file with the header, all images and what loads them. */
 enum hn_status hn_export_cubin_header(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
 
-/* Types of arguments may be those of a configuration's problem: makes its plan, once they are numbered. HN_ENOTFOUND: nothing says
- * which. */
+/* Types of arguments may be those of a configuration's problem: makes its plan, once they are numbered. HN_ENOTFOUND:
+ * nothing says which. */
 void hn_export_make_types(struct hn_export *export, struct hn_error *err);
 const struct hn_plan *hn_export_plan_of(const struct hn_export *export, size_t config);
 /* Appends the types of an argument of export->plan in C, "float or int". */
@@ -79,7 +81,7 @@ void hn_export_append_types(const struct hn_export *export, const struct hn_argu
 /* HN_ECONFIG: configurations have it of several types, which no C can have. */
 void hn_export_need_one_type(const struct hn_export *export, const struct hn_argument *argument, struct hn_error *err);
 
-/* What is written, from what. */
+/* The part of an export that is being written, and where it goes. */
 struct hn_export_writer {
     const struct hn_export *export;
     const struct hn_plan *plan; /* the export's */
@@ -101,7 +103,7 @@ struct hn_export_code {
     size_t config;
     const struct hn_plan *plan; /* its own */
     char *macros[HN_EXPORT_MACROS];
-    struct hn_value *values; /* of its own problem and point; NULL of a plan with a pipeline, whose expressions are not written */
+    struct hn_value *values; /* of its own problem and point; NULL where the plan is a pipeline, which C does not launch */
     struct hn_c_slot *slots; /* names, then the pitches of arguments, then the clusters that run at once */
     struct hn_value clusters;
 };
@@ -115,8 +117,8 @@ void hn_export_append_expression(const struct hn_export_code *code, const struct
 /* The same as an int64_t: a real that is not whole is -1, which is no size. NULL: `missing`. */
 void hn_export_append_number(const struct hn_export_code *code, const struct hn_expression *expression,
                              const char *missing, struct hn_text *text);
-/* The truth of a condition, "1" where it is NULL or known to hold; free it. What C can not say (words of two lists compared)
- * counts as true for the problem that was tuned alone. */
+/* The truth of a condition, "1" where it is NULL or known to hold; free it. A condition that C can not say (words of
+ * two lists compared) counts as true for the problem that was tuned alone. */
 char *hn_export_condition(const struct hn_export_code *code, const struct hn_expression *condition);
 
 /* Statements of a function that depend on `config`, and may depend on `step`: one text for each, NULL for none. */
@@ -129,8 +131,8 @@ struct hn_export_cases {
 struct hn_export_cases hn_export_cases_begin(struct hn_export_writer *writer, size_t steps, size_t count);
 /* Where the text of a statement goes. */
 char **hn_export_cases_at(const struct hn_export_cases *cases, size_t config, size_t step, size_t statement);
-/* Writes them and frees all: what is the same in all cases stands once; the others in a switch by config, by step, or by both. Behind
- * the sizes where it uses them, outside of the function that makes them. */
+/* Writes them and frees all: what is the same in all cases stands once; the others in a switch by config, by step, or
+ * by both. Behind the sizes where it uses them, outside of the function that makes them. */
 void hn_export_cases_write(struct hn_export_cases *cases, bool in_sizes);
 
 /* Appends a piece of a list, behind `line_break` ("\n    " and the like) where it would pass the 110th column. */
@@ -152,9 +154,10 @@ void hn_export_append_problem(const struct hn_export *export, const struct hn_tu
 void hn_export_append_row(const struct hn_export *export, const struct hn_tuned *tuned, size_t config,
                           struct hn_text *text);
 
-/* Exported C is a skeleton (header.h.in, driver.h.in, embedded.h.in) that is filled in. HONE_NAME and hone_NAME become the
- * prefix; {{name}} a part's text, and the line goes with it where it holds nothing else; lines from {{#name}} to {{/name}} stay
- * where the part counts something, those from {{^name}} where it does not; the lines of a part behind " * " become a comment's. */
+/* Exported C is a skeleton (header.h.in, driver.h.in, embedded.h.in) that is filled in. HONE_NAME and hone_NAME become
+ * the prefix; {{name}} a part's text, and the line goes with it where it holds nothing else; lines from {{#name}} to
+ * {{/name}} stay where the part counts something, those from {{^name}} where it does not; the lines of a part behind "
+ * * " become a comment's. */
 struct hn_export_part {
     const char *name;
     size_t (*count)(const struct hn_export *export); /* its text too, where there is no other */
@@ -179,8 +182,8 @@ void hn_export_fill(struct hn_export_writer *writer, const char *skeleton);
 /* The same with a writer of its own. */
 void hn_export_write(const struct hn_export *export, const char *skeleton, struct hn_text *text, struct hn_error *err);
 
-/* Whether an argument, or a tensor map over it, is passed to a kernel; and whether the caller gives it: scalars that follow from
- * problem and point are computed. */
+/* Whether an argument, or a tensor map over it, is passed to a kernel; and whether the caller gives it: scalars that
+ * follow from problem and point are computed. */
 bool hn_export_is_taken(const struct hn_plan *plan, size_t argument);
 bool hn_export_is_given(const struct hn_argument *argument);
 /* The number of a tensor map among those of the plan. */
@@ -189,8 +192,8 @@ size_t hn_export_map_number(const struct hn_plan *plan, size_t argument);
 int hn_export_find_freezing(const struct hn_export *export, bool frozen);
 /* Whether a problem value is passed as a double (some configuration has it real). */
 bool hn_export_problem_is_real(const struct hn_export *export, const char *name);
-/* The template's text. HN_EFORMAT: the cache has none. It is stored under its own name: as the cache was told, its path or the end
- * of it. */
+/* The template's text. HN_EFORMAT: the cache has none. It is stored under its own name: as the cache was told, its
+ * path or the end of it. */
 const char *hn_export_template(const struct hn_export *export, struct hn_error *err);
 
 #endif

@@ -40,7 +40,8 @@ static void find_plan(struct hn_store *store, const struct hn_export_request *re
         read_plan(export, err);
 }
 
-/* What was measured with another state of template, options or plan is said to be stale. */
+/* A result that was measured with another state of template, options or plan is said to be stale.
+ */
 static void mark_stale(struct hn_export *export, const struct hn_config *config,
                        const struct hn_version *version)
 {
@@ -70,8 +71,8 @@ static bool lacks_freezing(const struct hn_plan *plan, const struct hn_bindings 
     return false;
 }
 
-/* What was tuned before a point could say whether problem values are constants had them so: it is
- * the point with the other parameters at their defaults, where these freeze too. */
+/* A point that was tuned before points could say whether problem values are constants had them so:
+ * it is the point with the other parameters at their defaults, where these freeze too. */
 static void complete_points(struct hn_export *export, struct hn_error *err)
 {
     const struct hn_plan *plan = export->plan;
@@ -219,7 +220,7 @@ void hn_export_drop_incompatible(struct hn_export *export, struct hn_error *err)
 }
 
 /* Types of arguments may follow from words of the problem: each configuration has a plan with its
- * own. What says them is the config, or the signature of results. */
+ * own. They stand in the config, or the signature of results. */
 
 static bool same_words(const struct hn_bindings *a, const struct hn_bindings *b)
 {

@@ -29,7 +29,7 @@ static void write_part(struct hn_export_writer *writer, const char *name)
         hn_text_printf(writer->text, "%zu", part->count(writer->export));
 }
 
-/* What stands at `here` is replaced. Returns the length of what was read. */
+/* Replaces the token at `here`. Returns the length of what was read. */
 static size_t write_token(struct hn_export_writer *writer, const char *here)
 {
     static const char prefix[] = "HONE_NAME";

@@ -87,7 +87,7 @@ static void set_list(struct map_case *own, const char *member, struct hn_express
     own->count += HN_TENSOR_RANK - count;
 }
 
-/* What is read outside is that of the tuned problem, since C has no words. */
+/* The value that is read outside is that of the tuned problem, since C has no words. */
 static void set_settings(struct map_case *own, const struct hn_tensor_map *map,
                          const struct hn_tensor *tensor)
 {
@@ -178,7 +178,7 @@ static void write_functions(struct hn_export_writer *writer)
     }
 }
 
-/* What a launch makes of the buffers that it is given. */
+/* A launch encodes maps over the buffers that it is given. */
 static void write_encoding(struct hn_export_writer *writer)
 {
     const char *lower = writer->export->lower;

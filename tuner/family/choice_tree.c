@@ -209,7 +209,7 @@ static void look_ahead(struct growth *growth, struct leaf *leaf, double cost, in
         growth->above[growth->order[i]] = 0;
 }
 
-/* What is left of a size by 4, and the like, matters together with any other feature; and a range
+/* The rest of a size by 4, and the like, matters together with any other feature; and a range
  * of values begins and ends. */
 static void look_beyond(struct growth *growth, struct leaf *leaf, double cost, int feature)
 {
@@ -375,7 +375,7 @@ size_t hn_choice_tree_leaf(const struct hn_rule_node *nodes, const struct hn_cho
 }
 
 enum { EXCHANGES = 4 };
-/* What a sample costs where nothing that is picked can be used: more than anything else. */
+/* The cost of a sample where nothing that is picked can be used: more than anything else. */
 static const double unusable = 50;
 
 static double at(const struct hn_costs_table *table, size_t choice, size_t sample)
@@ -392,7 +392,7 @@ static double with(const struct hn_costs_table *table, const double *least, size
     return cost;
 }
 
-/* What samples cost with the picked ones but for one (SIZE_MAX: with all). */
+/* The costs of samples with the picked ones but for one (SIZE_MAX: with all). */
 static void find_least(const struct hn_costs_table *table, const size_t *picked, size_t count,
                        size_t without, double *least)
 {

@@ -10,8 +10,8 @@
 #include "tuner/session/session.h"
 #include "tuner/workers/workers.h"
 
-/* The tuning of a family: sizes are tuned, what is good at some is measured at others, and a rule is learnt that says what to
- * take where. Then sizes that were not used are tuned each on its own, and the rule is held against them. */
+/* The tuning of a family: sizes are tuned, what is good at some is measured at others, and a rule is learnt that says
+ * what to take where. Then sizes that were not used are tuned each on its own, and the rule is held against them. */
 
 /* How a family is tuned. Borrows all. */
 struct hn_family_options {
@@ -41,13 +41,13 @@ struct hn_family_outcome {
     bool reached; /* the predicted loss is what was asked for */
 };
 
-/* The rule is in the store then, with its machine code. HN_ENOTFOUND: nothing valid was found at any size. HN_EINTERRUPTED:
- * a signal came; what was measured is kept, and the same command goes on from there. */
+/* The rule is in the store then, with its machine code. HN_ENOTFOUND: nothing valid was found at any size.
+ * HN_EINTERRUPTED: a signal came; what was measured is kept, and the same command goes on from there. */
 enum hn_status hn_family_tune(const struct hn_family_options *options, struct hn_family_outcome *outcome,
                               struct hn_error *err);
 void hn_family_outcome_finish(struct hn_family_outcome *outcome);
 
-/* What a rule loses at sizes that it has not seen. */
+/* The loss of a rule at sizes that it has not seen. */
 struct hn_held_out_loss {
     struct hn_rule_loss loss; /* of fewer sizes where the family has no more, or nothing could be measured */
     struct hn_rule_loss untuned; /* the same of the default point */
@@ -57,7 +57,7 @@ struct hn_held_out_loss {
 /* Appends "the default point there: 41.0% slower in the mean, 210% at worst"; nothing where it is not known. */
 void hn_family_append_default(struct hn_text *text, const struct hn_rule_loss *loss);
 
-/* What a rule of the cache promises, measured again at sizes that nobody has measured yet. */
+/* The loss that a rule of the cache promises, measured again at sizes that nobody has measured yet. */
 
 struct hn_family_replay {
     struct hn_stored_rules rules; /* that of the cache's rules which was held against searches is `rule` */
@@ -68,8 +68,8 @@ struct hn_family_replay {
 };
 
 /* options->budget_s 0: as much as `hone tune --family` spends on it without --budget; held_out 0: as many as that. The
- * searches go into the store, the rule stays as it is. HN_ENOTFOUND: the store has no rule of the config's family that was
- * learnt on this device. */
+ * searches go into the store, the rule stays as it is. HN_ENOTFOUND: the store has no rule of the config's family that
+ * was learnt on this device. */
 enum hn_status hn_family_replay(const struct hn_family_options *options, struct hn_family_replay *replay,
                                 struct hn_error *err);
 void hn_family_replay_finish(struct hn_family_replay *replay);

@@ -178,8 +178,8 @@ static bool serves_some(const struct tuning *tuning, const struct some_sizes *so
     return serves;
 }
 
-/* What who wrote the config would try: default points for some problems, then the ladder, the last
- * first, since a ladder gets better downwards. */
+/* Points that the author of the config would try: default points for some problems, then the
+ * ladder, the last first, since a ladder gets better downwards. */
 static void add_ladder(struct tuning *tuning, struct hn_error *err)
 {
     struct some_sizes some = {.count = 0};
@@ -239,7 +239,7 @@ static void tune_sizes(struct tuning *tuning, struct hn_error *err)
         hn_measuring_fill(&tuning->measuring, s, 0, err);
 }
 
-/* What tunes of this family have measured before, with whatever budget. */
+/* Takes over what earlier tunes of this family have measured, with whatever budget. */
 static void recall(struct tuning *tuning, struct hn_error *err)
 {
     const struct hn_matrix *matrix = tuning->measuring.matrix;
@@ -303,9 +303,9 @@ static bool lacks_times(const struct tuning *tuning, size_t size)
     return lacks;
 }
 
-/* What was found since a size was measured. Where there was a search it says what a search of its
- * own finds beyond what was found elsewhere; at the others, as long as there is time, what little
- * is known of what was found last. */
+/* Measures what was found since a size was measured. Where there was a search it says what a search
+ * of its own finds beyond what was found elsewhere; at the others, as long as there is time, what
+ * little is known of what was found last. */
 static void fill_late(struct tuning *tuning, struct hn_error *err)
 {
     const struct hn_matrix *matrix = tuning->measuring.matrix;

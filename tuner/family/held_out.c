@@ -88,7 +88,7 @@ static bool hold_out(const struct hn_held_out *held_out, uint64_t *at, struct hn
     return false;
 }
 
-/* Of logarithms of losses. */
+/* Sums of logarithms of losses. */
 struct sums {
     double sum, squares, worst;
     size_t sizes;

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-/* What one more configuration has to save of the mean time. */
+/* The share of the mean time that one more configuration has to save. */
 static const double least_gain = 0.0005;
 /* Enough to tell which points go together well. */
 enum { SAMPLES_OF_ALL = 4000 };
@@ -54,9 +54,9 @@ static void order_fallback(struct hn_learning *learning)
     free(sums);
 }
 
-/* What a rule may ask of a problem: each size and what 2 and 4 leave of it, products and quotients
- * of two, the product of all, which value of a list it has, and how many blocks a configuration has
- * for it. */
+/* The questions that a rule may ask of a problem: each size and what 2 and 4 leave of it, products
+ * and quotients of two, the product of all, which value of a list it has, and how many blocks a
+ * configuration has for it. */
 
 /* The range or the words of a value. */
 static void set_value(const struct hn_family *family, const char *name,
@@ -207,7 +207,7 @@ static void add_grids(const struct hn_plan *plan, struct hn_rule *rule)
         }
 }
 
-/* Of all samples, then of all sizes. */
+/* Features of all samples, then of all sizes. */
 static void evaluate_features(struct hn_learning *learning, struct hn_error *err)
 {
     const struct hn_rule *rule = &learning->learnt->rule;
@@ -254,7 +254,8 @@ static void drop_unused(struct hn_rule *rule)
     free(renamed);
 }
 
-/* Of the points of a matrix, at so many samples. `like` has the lengths and terms of the models. */
+/* Looks at the points of a matrix, at so many samples. `like` has the lengths and terms of the
+ * models. */
 static void look_out(const struct hn_learning *learning, const struct hn_matrix *matrix,
                      size_t samples, const struct hn_models *like, struct hn_outlook *outlook,
                      struct hn_error *err)

@@ -30,10 +30,10 @@ enum hn_status hn_learn(const struct hn_family_kernel *kernel, const struct hn_m
                         const struct hn_learn_options *options, struct hn_learnt *learnt, struct hn_error *err);
 void hn_learnt_finish(struct hn_learnt *learnt);
 
-/* The rest is what the parts of hn_learn share: learn.c makes the rule, learn_loss.c has costs and trees and predicts what is lost by it,
- * learn_next.c says where it is sure, and what to measure and search next. */
+/* The rest is what the parts of hn_learn share: learn.c makes the rule, learn_loss.c has costs and trees and predicts
+ * what is lost by it, learn_next.c says where it is sure, and what to measure and search next. */
 
-/* What is known of the points of a matrix, and predicted. */
+/* The points of a matrix, as they are known and predicted. */
 struct hn_outlook {
     const struct hn_matrix *matrix;
     struct hn_places sizes; /* of the matrix */
@@ -58,7 +58,8 @@ void hn_learning_costs(const struct hn_learning *learning, const struct hn_outlo
 struct hn_choice_tree_data hn_learning_samples(const struct hn_learning *learning);
 /* The least logarithm of a time at a sample, of all points. */
 double hn_outlook_least(const struct hn_outlook *outlook, const double *logarithms, size_t sample);
-/* Grows a tree from the forecast, of configurations that would be there without the sizes that are not used (NULL: all are). Free it. */
+/* Grows a tree from the forecast, of configurations that would be there without the sizes that are not used (NULL: all
+ * are). Free it. */
 struct hn_rule_node *hn_learning_tree(struct hn_learning *learning, const bool *use, size_t *count);
 /* Sets the rule's predicted loss. */
 void hn_learning_predict_loss(struct hn_learning *learning);

@@ -11,7 +11,7 @@
  */
 
 enum { MOST_LEAVES = 400, LEAST_SAMPLES = 4, FOLDS = 5 };
-/* What one more leaf has to save of the mean time. */
+/* The share of the mean time that one more leaf has to save. */
 static const double least_split_gain = 0.0001;
 /* Where the worst ratio counts, a loss of 10% weighs as much as 23 of 1%. */
 static const double worst_power = 16;
@@ -47,7 +47,7 @@ void hn_learning_costs(const struct hn_learning *learning, const struct hn_outlo
     }
 }
 
-/* What can not be used costs what is used instead. */
+/* A configuration that can not be used costs what is used instead. */
 static void cost_fallback(struct hn_learning *learning)
 {
     const struct hn_rule *rule = &learning->learnt->rule;
@@ -213,7 +213,7 @@ static struct hn_rule_loss rule_loss(const struct losses *losses)
         .mean = expm1(mean), .worst = expm1(losses->worst), .sizes = losses->count_of_all};
 }
 
-/* What the folds share. */
+/* The folds share this. */
 struct folds {
     const struct hn_learning *learning;
     const double *logs;

@@ -12,8 +12,8 @@
 static const double sure_loss = 0.1, sure_share = 0.8;
 static const double dear_us = 10000;
 
-/* What a configuration loses at a sample to the best of all configurations; INFINITY: it can not be
- * used. */
+/* The loss of a configuration at a sample to the best of all configurations; INFINITY: it can not
+ * be used. */
 static double plain_loss(const struct hn_learning *learning, size_t configuration, size_t sample)
 {
     const struct hn_forecast *forecast = &learning->picked.forecast;
@@ -21,7 +21,7 @@ static double plain_loss(const struct hn_learning *learning, size_t configuratio
     return own - hn_outlook_least(&learning->picked, forecast->logarithms, sample);
 }
 
-/* Of its prediction there. */
+/* The deviation of its prediction there. */
 static double deviation_of(const struct hn_learning *learning, size_t configuration, size_t sample)
 {
     const struct hn_forecast *forecast = &learning->picked.forecast;
@@ -60,7 +60,7 @@ void hn_learning_find_wanted(struct hn_learning *learning)
         size_t leaf = hn_choice_tree_leaf(learnt->rule.nodes, &data, s);
         size_t c = (size_t)learnt->rule.nodes[leaf].configuration;
         scores[s] = deviation_of(learning, c, s) + fmin(1, plain_loss(learning, c, s));
-        /* What takes much longer than to begin with says no more than what is soon done. */
+        /* A size that takes much longer than a session takes to begin says no more than others. */
         scores[s] /=
             1 +
             exp(fmin(hn_outlook_least(&learning->picked, forecast->logarithms, s), 30)) / dear_us;
@@ -148,7 +148,7 @@ static double novelty(const struct hn_learning *learning, size_t sample)
     return 1 - nearest;
 }
 
-/* What a search at a sample would say beyond those that were made, of all samples. */
+/* The worth of what a search at a sample would say beyond those that were made, of all samples. */
 static double worth_at(const struct hn_learning *learning, const double *gains,
                        const double *novelties, size_t at)
 {

@@ -7,7 +7,7 @@
 #include "runtime/plan/plan.h"
 #include "tuner/config/config.h"
 
-/* What is measured of a family: configurations at sizes. */
+/* The measurements of a family: configurations at sizes. */
 
 enum {
     HN_MATRIX_SIZES = 320, /* as many as a Gaussian process takes well */
@@ -44,15 +44,17 @@ struct hn_matrix *hn_matrix_pick(const struct hn_matrix *matrix, const size_t *p
 /* The least time at a size, by any point or by its own search; INFINITY: nothing was measured there. */
 double hn_matrix_best(const struct hn_matrix *matrix, size_t size);
 
-/* The problems of a family that are looked at: as hn_family_draw gives them, and, in turn with these, with sizes rounded to
- * multiples of 16, as most programs have them and what is drawn hardly ever is. A sequence by seed; *at moves behind it.
- * HN_ECONFIG: none was found. `problem` is initialised in any case; does nothing else once err has failed. */
+/* The problems of a family that are looked at: as hn_family_draw gives them, and, in turn with these, with sizes
+ * rounded to multiples of 16, as most programs have them and what is drawn hardly ever is. A sequence by seed; *at
+ * moves behind it. HN_ECONFIG: none was found. `problem` is initialised in any case; does nothing else once err has
+ * failed. */
 void hn_family_next(const struct hn_family *family, uint64_t seed, uint64_t *at, struct hn_bindings *problem,
                     struct hn_error *err);
 
-/* What the models of times see of problems: the logarithm of each size and of the power of two that divides it, a number
- * for other values, and of each point's launch the logarithms of its blocks, of the waves in which the device takes them, of
- * the blocks that a multiprocessor gets, and, beside these features, of the three sides of its grid. */
+/* The features of problems that models of times see: the logarithm of each size and of the power of two that divides
+ * it, a number for other values, and of each point's launch the logarithms of its blocks, of the waves in which the
+ * device takes them, of the blocks that a multiprocessor gets, and, beside these features, of the three sides of its
+ * grid. */
 
 enum { HN_PLACES_SIDES = 3 };
 
@@ -64,7 +66,7 @@ enum hn_places_of_launch {
     HN_PLACES_OF_LAUNCH
 };
 
-/* What a launch is told from. Borrows all. */
+/* The kernel whose launches are looked at. Borrows all. */
 struct hn_family_kernel {
     const struct hn_family *family;
     const struct hn_plan *plan;
@@ -92,7 +94,7 @@ void hn_places_init(struct hn_places *places, const struct hn_family *family, si
 void hn_places_finish(struct hn_places *places);
 /* Adds a problem, which hn_places_see has to look at. There is room. */
 void hn_places_add(struct hn_places *places, const struct hn_bindings *problem);
-/* What each of the points is at all problems that were added. */
+/* Looks at each of the points at all problems that were added. */
 void hn_places_see(struct hn_places *places, const struct hn_family_kernel *kernel, const struct hn_matrix *matrix);
 
 /* Whether the point can be launched for the problem: constraints and limits of the device allow it. */

@@ -11,11 +11,11 @@
 #include "cache/store/store.h"
 #include "tuner/config/config.h"
 
-/* Of a search so many of the best points join the others, as far as they are within so much of the
+/* So many of the best points of a search join the others, as far as they are within so much of the
  * best. */
 enum { JOINING_MOST = 2 };
 static const double joining_loss = 0.1;
-/* Of the times at a size those are taken in one race, in turn, that are so near to the best. */
+/* Points whose times at a size are so near to the best meet in one race, in turn. */
 static const double racing_loss = 0.1;
 /* And what the rule chose, unless it is out of the question. */
 static const double racing_sides_loss = 3;
@@ -81,7 +81,7 @@ enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn
     return status;
 }
 
-/* What a session is for. */
+/* A session is to measure these points, or to search. */
 struct errand {
     const struct hn_bindings *problem;
     const struct hn_bindings *points; /* NULL: a search */
@@ -298,7 +298,7 @@ void hn_measuring_fill(struct hn_measuring *measuring, size_t size, double budge
     end_visit(&visit);
 }
 
-/* What the rule says; the default point and the best of the search, as far as they are others. */
+/* The rule's choice; the default point and the best of the search, as far as they are others. */
 struct comparison {
     struct hn_bindings points[3]; /* borrowed, but for `best` */
     size_t count;
@@ -343,8 +343,8 @@ static void search(struct hn_measuring *measuring, struct hn_config *whole,
     end_visit(&visit);
 }
 
-/* What can not be told from the best meets it in a race, and so does the rule's choice. The default
- * point need not: it may take a hundred times as long. */
+/* Points that can not be told from the best meet it in a race, and so does the rule's choice. The
+ * default point need not: it may take a hundred times as long. */
 static void race(struct hn_measuring *measuring, struct hn_config *whole,
                  const struct hn_bindings *problem, struct comparison *comparison,
                  struct hn_error *err)
@@ -452,7 +452,7 @@ static bool is_first_with(const struct hn_matrix *matrix, size_t size,
     return true;
 }
 
-/* What images are being kept for: a part of the family that shares programs. */
+/* Images are being kept for a part of the family that shares programs. */
 struct keeping {
     struct hn_measuring *measuring;
     struct hn_task task;

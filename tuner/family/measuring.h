@@ -6,8 +6,8 @@
 #include "tuner/family/family.h"
 #include "tuner/family/matrix.h"
 
-/* What fills the matrix: sessions over one problem each, and what earlier tunes of the family measured; and what holds a rule against
- * searches. What returns no status does nothing once err has failed. */
+/* The matrix is filled by sessions over one problem each and by what earlier tunes of the family measured, and rules
+ * are held against searches. A function that returns no status does nothing once err has failed. */
 
 struct hn_measuring {
     const struct hn_family_options *options;
@@ -25,18 +25,23 @@ void hn_measuring_finish(struct hn_measuring *measuring);
 /* The whole problem: with what the config has beside the family's values. */
 struct hn_bindings hn_measuring_complete(const struct hn_measuring *measuring, const struct hn_bindings *problem);
 /* The next problem of the sequence of a seed (hn_family_next), whole. */
-struct hn_bindings hn_measuring_draw(const struct hn_measuring *measuring, uint64_t seed, uint64_t *at, struct hn_error *err);
-/* A task for that problem, with the device and the version of all sessions; for after the first, which says what compiles. */
-enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn_bindings *problem, struct hn_task *task,
-                                 struct hn_error *err);
-/* What the record of an evaluated point says it took, of what was stopped early at least; NAN: it was not timed. */
+struct hn_bindings hn_measuring_draw(const struct hn_measuring *measuring, uint64_t seed, uint64_t *at,
+                                     struct hn_error *err);
+/* A task for that problem, with the device and the version of all sessions; for after the first, which says what
+ * compiles. */
+enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn_bindings *problem,
+                                 struct hn_task *task, struct hn_error *err);
+/* The time that the record of an evaluated point says, the least that it can be where it was stopped early; NAN: it
+ * was not timed. */
 double hn_measuring_time(enum hn_outcome outcome, const struct hn_record *record);
 /* Searches at a size for so many seconds; what is good there joins the points. */
 void hn_measuring_tune(struct hn_measuring *measuring, size_t size, double budget_s, struct hn_error *err);
-/* Measures all points at a size, as far as they were not and `budget_s` (0: any) lasts: a session takes longer to begin than most of them. */
+/* Measures all points at a size, as far as they were not and `budget_s` (0: any) lasts: a session takes longer to
+ * begin than most of them. */
 void hn_measuring_fill(struct hn_measuring *measuring, size_t size, double budget_s, struct hn_error *err);
-/* At a problem that is no size of the matrix, which is searched among all points of the space, those with sizes as constants
- * too. The search begins with all points of the matrix, and where there are none with those of the rule. NAN where there is no time. */
+/* At a problem that is no size of the matrix, which is searched among all points of the space, those with sizes as
+ * constants too. The search begins with all points of the matrix, and where there are none with those of the rule. NAN
+ * where there is no time. */
 struct hn_compared {
     double chosen_us, default_us; /* of the rule's choice; of the default point for that problem */
     double best_us; /* the least of all */
@@ -44,15 +49,16 @@ struct hn_compared {
 void hn_measuring_compare(struct hn_measuring *measuring, const struct hn_bindings *problem, const struct hn_rule *rule,
                           size_t chosen, double budget_s, struct hn_compared *compared, struct hn_error *err);
 /* Puts the rule into the store, in a session that is begun for it, and the machine code of its configurations. */
-void hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rule, int64_t *session, struct hn_error *err);
+void hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rule, int64_t *session,
+                       struct hn_error *err);
 
-/* Puts into the matrix what the store knows of the family from before, by this device and version: points that were measured at
- * eight sizes or more, and the sizes where four of the matrix' points were, up to three quarters of all that it takes. For after the
- * first session. */
+/* Puts into the matrix what the store knows of the family from before, by this device and version: points that were
+ * measured at eight sizes or more, and the sizes where four of the matrix' points were, up to three quarters of all
+ * that it takes. For after the first session. */
 void hn_recall(struct hn_measuring *measuring, struct hn_error *err);
 
-/* What is lost by a rule at sizes that it has not seen: each is tuned on its own, and what that found and what the rule says
- * meet in a race. Borrows all. */
+/* The loss of a rule at sizes that it has not seen: each is tuned on its own, and what that found and what the rule
+ * says meet in a race. Borrows all. */
 struct hn_held_out {
     struct hn_measuring *measuring;
     struct hn_family_kernel kernel;
@@ -68,7 +74,7 @@ struct hn_held_out {
 /* Says a line a size. HN_EINTERRUPTED. */
 void hn_held_out_measure(const struct hn_held_out *held_out, struct hn_held_out_loss *found, struct hn_error *err);
 
-/* What is spent on a family where nobody says. */
+/* The effort that is spent on a family where nobody says. */
 struct hn_family_worth {
     double budget_s;
     size_t tuned;      /* sizes that are searched */
@@ -76,7 +82,7 @@ struct hn_family_worth {
     size_t least_sizes; /* before a predicted loss is believed */
 };
 struct hn_family_worth hn_family_worth(const struct hn_family *family);
-/* What of a budget at least is for the sizes that are not used. */
+/* The least part of a budget that is for the sizes that are not used. */
 double hn_family_held_out_s(double budget_s);
 
 #endif

@@ -120,7 +120,7 @@ static void copy_scales(struct hn_gaussian_scales *to, const struct hn_gaussian_
     to->signal = from->signal;
 }
 
-/* What a process is of: distances from the sum of terms, in units of their own deviation. */
+/* A process is of distances from the sum of terms, in units of their own deviation. */
 struct targets {
     size_t at[HN_MATRIX_SIZES];
     double values[HN_MATRIX_SIZES];
@@ -236,8 +236,8 @@ struct hn_models *hn_models_make(const struct hn_family *family, const struct hn
     return models;
 }
 
-/* Of places that lie behind each other: what the process adds to the sum of terms, and how sure it
- * is. `room` has a row of PLACES for each feature and each input. */
+/* Predicts at places that lie behind each other: what the process adds to the sum of terms, and how
+ * sure it is. `room` has a row of PLACES for each feature and each input. */
 enum { PLACES = 128 };
 
 HN_WIDE static void predict_some(const struct hn_models *models, size_t point,

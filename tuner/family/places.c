@@ -103,7 +103,7 @@ static int64_t power_of_two_in(int64_t size)
     return power;
 }
 
-/* What all points see. */
+/* Features that all points see. */
 static size_t see_problem(const struct hn_family *family, const struct hn_bindings *problem,
                           double *seen)
 {
@@ -133,14 +133,15 @@ static double blocks_of(const struct hn_launch_step *step)
 
 enum { OF_LAUNCH = HN_PLACES_OF_LAUNCH + HN_PLACES_SIDES };
 
-/* What some points only launch clears or copies for the others. */
+/* A step that only some points launch clears or copies for the others. */
 static bool is_rather(const struct hn_launch_step *step, const struct hn_launch_step *than)
 {
     bool always = step->step->condition == NULL;
     return always == (than->step->condition == NULL) ? blocks_of(step) > blocks_of(than) : always;
 }
 
-/* Of the step that does the work: how many blocks, in how many waves, and the sides of the grid. */
+/* Looks at the step that does the work: how many blocks, in how many waves, and the sides of the
+ * grid. */
 static void see_launch(const struct hn_launch *launch, const struct hn_device *device,
                        double occupancy, double seen[OF_LAUNCH])
 {

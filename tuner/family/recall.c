@@ -15,7 +15,7 @@ enum {
     MOST_POINTS = HN_MATRIX_POINTS * 3 / 4 /* searches are to add some */
 };
 
-/* What was measured at one problem. */
+/* The records of one problem. */
 struct known_size {
     const struct hn_bindings *problem;
     struct hn_records records;

@@ -114,7 +114,7 @@ static void solve(const struct equations *equations, const size_t *chosen, size_
     }
 }
 
-/* What one point's times say. */
+/* The evidence of one point's times. */
 struct evidence {
     double *rows; /* [time][candidate]: terms over time */
     size_t count;

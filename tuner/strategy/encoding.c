@@ -185,7 +185,8 @@ static size_t add_source(const struct hn_search *search, unsigned source, struct
     return count;
 }
 
-/* Of `count` sorted entries the best half of `most` and an even choice of the others, in front. */
+/* Brings the best half of `most` of the sorted entries to the front, and an even choice of the
+ * others. */
 static size_t select_entries(struct entry *entries, size_t count, size_t most)
 {
     if (count <= most)

@@ -43,7 +43,7 @@ void hn_gaussian_clear(struct hn_gaussian *gaussian)
         gaussian->weights[f] = exp(-2 * gaussian->scales.lengths[f]);
 }
 
-/* Of lower triangles in packed rows. */
+/* Lower triangles stand in packed rows. */
 static double *row_of(double *triangle, size_t row)
 {
     return triangle + row * (row + 1) / 2;
@@ -246,7 +246,7 @@ static double log_likelihood(double *factor, const double *inverse, const double
     return sum;
 }
 
-/* What pairs of an input and those before it add to the slopes by the lengths. */
+/* Adds to the slopes by the lengths what pairs of an input and those before it say. */
 static void add_slopes(const struct hn_gaussian *gaussian, const double *inputs, size_t i,
                        const double *change, const double *slope, double *restrict gradient)
 {

@@ -36,8 +36,8 @@ void hn_gaussian_clear(struct hn_gaussian *gaussian); /* forgets the inputs, kee
 /* Below the capacity. O(count^2). */
 void hn_gaussian_append(struct hn_gaussian *gaussian, const double *input);
 
-/* Distances of `input`, in units of the lengths over the square root of 5, to `width` columns: columns[f * stride + c] is feature f
- * of column c. distances has room for width. */
+/* Distances of `input`, in units of the lengths over the square root of 5, to `width` columns: columns[f * stride + c]
+ * is feature f of column c. distances has room for width. */
 void hn_gaussian_distances(const struct hn_gaussian *gaussian, const double *input, const double *columns,
                            size_t stride, size_t width, double *distances);
 /* Covariance of the function at `input` with that at `width` columns: columns[f * stride + c] is feature f of column
@@ -50,8 +50,9 @@ void hn_gaussian_whiten(const struct hn_gaussian *gaussian, const double *target
 /* weights = L^-T L^-1 targets: the function at a place is the sum of weights times covariances with it. */
 void hn_gaussian_weigh(const struct hn_gaussian *gaussian, const double *targets, double *weights);
 
-/* Moves the scales towards the maximum of their posterior, given the first `fitted` inputs with their targets (none NAN):
- * gradient ascent by sign (Rprop, Riedmiller and Braun 1993), at most `steps`. Then it has the first `count` inputs alone. */
+/* Moves the scales towards the maximum of their posterior, given the first `fitted` inputs with their targets (none
+ * NAN): gradient ascent by sign (Rprop, Riedmiller and Braun 1993), at most `steps`. Then it has the first `count`
+ * inputs alone. */
 void hn_gaussian_fit(struct hn_gaussian *gaussian, const double *inputs, const double *targets, size_t count,
                      size_t fitted, int steps);
 

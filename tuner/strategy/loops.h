@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Before a function whose loops gain by wide registers: where the processor has them it runs a copy that was compiled for
- * them. The results are the same bit by bit, since no copy sums in another order or fuses a product with a sum. */
+/* Before a function whose loops gain by wide registers: where the processor has them it runs a copy that was compiled
+ * for them. The results are the same bit by bit, since no copy sums in another order or fuses a product with a sum. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #if __has_attribute(target_clones)
 #define HN_WIDE __attribute__((target_clones("avx2", "default")))
@@ -20,8 +20,8 @@
 /* Two numbers that all processors add and multiply at once. */
 typedef double hn_pair __attribute__((vector_size(16), aligned(8), may_alias));
 
-/* The inner product, always summed in this order: compilers may not reorder it, and four sums keep the adders busy. First
- * four products at a time, then the rest and the sums. */
+/* The inner product, always summed in this order: compilers may not reorder it, and four sums keep the adders busy.
+ * First four products at a time, then the rest and the sums. */
 static inline void hn_add_products(const double *a, const double *b, hn_pair *low, hn_pair *high)
 {
     *low += *(const hn_pair *)a * *(const hn_pair *)b;
@@ -43,8 +43,8 @@ static inline double hn_dot(const double *a, const double *b, size_t count)
     return hn_sum_products(a + i, b + i, count - i, low, high);
 }
 
-/* to[c] += the sum over `count` rows of weights[i * step] * rows[i * stride + c], for c < width, in the order of the rows: four at
- * a time, so that to[c] is read and written a quarter as often. */
+/* to[c] += the sum over `count` rows of weights[i * step] * rows[i * stride + c], for c < width, in the order of the
+ * rows: four at a time, so that to[c] is read and written a quarter as often. */
 static inline void hn_add_rows(double *restrict to, const double *weights, size_t step, const double *restrict rows,
                                size_t stride, size_t count, size_t width)
 {
@@ -64,8 +64,8 @@ static inline void hn_add_rows(double *restrict to, const double *weights, size_
     }
 }
 
-/* exp(x) for x <= 0, within 1e-14 of it: 2^n times the series of what is left. Loops over it are vectorised, and it is the same
- * on all machines, which libraries are not. */
+/* exp(x) for x <= 0, within 1e-14 of it: 2^n times the series of what is left. Loops over it are vectorised, and it is
+ * the same on all machines, which libraries are not. */
 static inline double hn_decay(double x)
 {
     const double shift = 0x1.8p52; /* a sum with it has the nearest whole number in its lowest bits */

@@ -25,8 +25,9 @@ struct hn_encoding {
 };
 
 void hn_encoding_init(struct hn_encoding *encoding, const struct hn_space *space);
-/* Adds what the priors of the search say as a feature, where there are enough of them: a Gaussian process of their costs. That is no
- * cost here, measured under other circumstances (another device, another problem): how much it tells is learnt as for any other. */
+/* Adds what the priors of the search say as a feature, where there are enough of them: a Gaussian process of their
+ * costs. That is no cost here, measured under other circumstances (another device, another problem): how much it tells
+ * is learnt as for any other. */
 void hn_encoding_add_prior(struct hn_encoding *encoding, const struct hn_search *search);
 void hn_encoding_finish(struct hn_encoding *encoding);
 
@@ -107,15 +108,16 @@ void hn_candidates_remove(struct hn_candidates *candidates, size_t candidate);
 void hn_candidates_restart(struct hn_candidates *candidates);
 /* Brings the rows up to the process's inputs, then mean[c] = the process's, given its whitened targets. */
 void hn_candidates_predict(struct hn_candidates *candidates, const double *whitened_targets);
-/* means[c] = that of another function at the candidates, whose whitened targets these are; after hn_candidates_predict. */
+/* means[c] = that of another function at the candidates, whose whitened targets these are; after
+ * hn_candidates_predict. */
 void hn_candidates_regress(const struct hn_candidates *candidates, const double *whitened_targets, double *means);
 /* Standard deviation of the function at the candidate, as of hn_candidates_predict. */
 double hn_candidates_deviation(const struct hn_candidates *candidates, size_t candidate);
 
-/* What finding out about a point takes: a model of how long points compile. The logarithms of the times of the points told are
- * further targets of the surrogate's process, which costs next to nothing. Where the GPU is the bottleneck, all points
- * have one price; so have those that compile faster than HN_PRICES_LEAST_MS, whose times are mostly noise, and those whose
- * program another point has already. */
+/* The price of finding out about a point: a model of how long points compile. The logarithms of the times of the
+ * points told are further targets of the surrogate's process, which costs next to nothing. Where the GPU is the
+ * bottleneck, all points have one price; so have those that compile faster than HN_PRICES_LEAST_MS, whose times are
+ * mostly noise, and those whose program another point has already. */
 #define HN_PRICES_LEAST_MS 300.0
 
 struct hn_prices {
@@ -141,7 +143,7 @@ void hn_prices_finish(struct hn_prices *prices);
 
 /* A point is proposed: others of its program are compiled with it. */
 void hn_prices_propose(struct hn_prices *prices, const uint16_t *choice);
-/* What a finished point took. */
+/* Notes the time that a finished point took. */
 void hn_prices_note(struct hn_prices *prices, uint32_t point, const struct hn_observation *observation);
 /* The surrogate is up to date, and the candidates were predicted. */
 void hn_prices_predict(struct hn_prices *prices, const struct hn_surrogate *surrogate,

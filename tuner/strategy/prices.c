@@ -8,7 +8,8 @@
 #include "tuner/strategy/model.h"
 #include "tuner/strategy/schedule.h"
 
-/* What was stopped would have taken longer: as long again is the median of what has no scale. */
+/* A compilation that was stopped would have taken longer: as long again is the median of what has
+ * no scale. */
 static const double stopped_factor = 2;
 /* So many compilations are known before differences are. */
 static const size_t known_least = 8;

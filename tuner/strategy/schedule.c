@@ -110,7 +110,7 @@ static const struct hn_schedule_ticket *find_compiled(const struct hn_schedule *
             *known_ms = ms;
             next = ticket;
         }
-        /* Of two at once the lower number is first. */
+        /* The lower number is first of two at once. */
         if (!known && next != NULL && ms >= *known_ms)
             ms = nextafter(ms, INFINITY);
         if (!known)
@@ -136,7 +136,7 @@ enum hn_schedule_event hn_schedule_next(struct hn_schedule *schedule, uint64_t *
     double unknown_ms;
     const struct hn_schedule_ticket *compiled = find_compiled(schedule, &known_ms, &unknown_ms);
     const struct hn_schedule_ticket *finished = find_finished(schedule);
-    /* Of two at once the one that makes room. */
+    /* The one that makes room is first of two at once. */
     bool presses = schedule->compiling >= most_compiling(schedule);
     double finished_ms = finished != NULL ? finished->compiled_ms + HN_SCHEDULE_LEAST_MS : INFINITY;
     bool finishes = finished_ms < known_ms || (finished_ms <= known_ms && !presses);

@@ -4,11 +4,12 @@
 
 #include "tuner/strategy/strategy.h"
 
-/* In which order a strategy is told of its tickets: as they would be compiled and finished on a machine of look-ahead / 2
- * cores, HN_SCHEDULE_CORES at most, each of which compiles for as long as was measured. That is a function of proposals and
- * measurements, whatever the machine, and near the order in which they really end. What takes less than
- * HN_SCHEDULE_LEAST_MS, which is mostly noise, takes that: such tickets are told in the order of the proposals. A ticket is
- * finished HN_SCHEDULE_LEAST_MS after it was compiled; evaluations that take longer hold up what is proposed next. */
+/* In which order a strategy is told of its tickets: as they would be compiled and finished on a machine of look-ahead
+ * / 2 cores, HN_SCHEDULE_CORES at most, each of which compiles for as long as was measured. That is a function of
+ * proposals and measurements, whatever the machine, and near the order in which they really end. A compilation of less
+ * than HN_SCHEDULE_LEAST_MS, which is mostly noise, takes that: such tickets are told in the order of the proposals. A
+ * ticket is finished HN_SCHEDULE_LEAST_MS after it was compiled; evaluations that take longer hold up what is proposed
+ * next. */
 #define HN_SCHEDULE_LEAST_MS 300.0
 #define HN_SCHEDULE_CORES 16
 
@@ -37,13 +38,14 @@ struct hn_schedule {
 void hn_schedule_init(struct hn_schedule *schedule, unsigned look_ahead);
 void hn_schedule_finish(struct hn_schedule *schedule);
 
-/* Whether another ticket may be proposed: fewer than look-ahead / 2 compile (one always may), fewer than look-ahead are unfinished. */
+/* Whether another ticket may be proposed: fewer than look-ahead / 2 compile (one always may), fewer than look-ahead
+ * are unfinished. */
 bool hn_schedule_has_room(const struct hn_schedule *schedule);
 /* original: the first ticket of the point; the number itself where it is new. */
 void hn_schedule_propose(struct hn_schedule *schedule, uint64_t number, uint64_t original);
-/* What is known of a ticket that is in flight: how long it compiles, or (not known) for how long it does so far. */
+/* Notes of a ticket that is in flight how long it compiles, or (not known) for how long it does so far. */
 void hn_schedule_note(struct hn_schedule *schedule, uint64_t number, double compile_ms, bool known);
-/* What is next, and of which ticket; NONE: that can not be told yet, or there is nothing in flight. */
+/* The next event, and its ticket; NONE: that can not be told yet, or there is nothing in flight. */
 enum hn_schedule_event hn_schedule_next(struct hn_schedule *schedule, uint64_t *number);
 /* It was told. evaluate_ms: of what is finished. */
 void hn_schedule_tell(struct hn_schedule *schedule, enum hn_schedule_event event, uint64_t number, double evaluate_ms);
@@ -57,8 +59,8 @@ void hn_schedule_tell(struct hn_schedule *schedule, enum hn_schedule_event event
 bool hn_may_propose(const struct hn_strategy_kind *kind, const struct hn_strategy *strategy,
                     const struct hn_schedule *schedule);
 
-/* Tells what compiling found, and no more: of a measurement that is already there nothing. False when the strategy declines
- * to have it measured; not of what failed. */
+/* Tells what compiling found, and no more: of a measurement that is already there nothing. False when the strategy
+ * declines to have it measured; not of what failed. */
 bool hn_tell_compiled(const struct hn_strategy_kind *kind, struct hn_strategy *strategy, uint64_t ticket,
                       const struct hn_observation *known);
 

@@ -6,13 +6,13 @@
 #include "tuner/space/space.h"
 
 /* A search strategy proposes points; each proposal carries a ticket (0, 1, 2, …), and the strategy is told of a ticket
- * twice: when it was compiled and when it was finished. At a proposal at most L/2 tickets are not told as compiled and L - 1 not as
- * finished (look-ahead L). They are told in the order in which they would end on a machine that schedule.h describes, so that seed,
- * config and measurements, compile times among them, alone determine the sequence. A strategy of its own is one file with one
- * exported hn_strategy_kind, listed in strategy.c. */
+ * twice: when it was compiled and when it was finished. At a proposal at most L/2 tickets are not told as compiled and
+ * L - 1 not as finished (look-ahead L). They are told in the order in which they would end on a machine that
+ * schedule.h describes, so that seed, config and measurements, compile times among them, alone determine the sequence.
+ * A strategy of its own is one file with one exported hn_strategy_kind, listed in strategy.c. */
 struct hn_strategy;
 
-/* What is known of a point: lower cost is better. */
+/* The knowledge of a point: lower cost is better. */
 struct hn_observation {
     enum hn_outcome outcome;
     /* ok, duplicate: the objective (negated when it is maximised); slower: a lower bound of it; else NAN. */

@@ -144,7 +144,7 @@ static double isolation(const struct hn_strategy *strategy, const uint16_t *choi
     return nearest;
 }
 
-/* Of some random points the one that is farthest from the founders so far (a maximin design:
+/* Takes of some random points the one that is farthest from the founders so far (a maximin design:
  * Johnson, Moore and Ylvisaker 1990). */
 static void spread(struct hn_strategy *strategy, uint16_t *choice)
 {
@@ -245,7 +245,7 @@ static void take_in(const struct hn_strategy *strategy, uint32_t *points, size_t
     points[i] = point;
 }
 
-/* Of each child: whether it was better than the best before it. */
+/* Judges each child by whether it was better than the best before it. */
 static void judge(struct hn_strategy *strategy, uint64_t ticket, bool improved)
 {
     if (improved) {

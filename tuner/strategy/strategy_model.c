@@ -141,7 +141,7 @@ static double distance(const struct hn_encoding *encoding, const double *a, cons
     return sum;
 }
 
-/* Of a few random new points the one that is farthest from all proposed ones. */
+/* Takes of a few random new points the one that is farthest from all proposed ones. */
 static bool spread(struct hn_strategy *strategy, uint16_t *choice)
 {
     const struct hn_encoding *encoding = &strategy->surrogate.encoding;

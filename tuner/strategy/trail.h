@@ -4,8 +4,8 @@
 
 #include "tuner/strategy/strategy.h"
 
-/* What a strategy proposed and what it was told of it: the distinct points with their costs, found by value, and for
- * each ticket its point and a number of the strategy's own (`tag`). Owns its copies. */
+/* The proposals of a strategy and what it was told of them: the distinct points with their costs, found by value, and
+ * for each ticket its point and a number of the strategy's own (`tag`). Owns its copies. */
 struct hn_trail {
     const struct hn_space *space;
     size_t width;            /* parameters of a point */
@@ -77,8 +77,8 @@ bool hn_move_renew(struct hn_trail *trail, uint16_t *choice);
  * how many there are. */
 size_t hn_seeds(const struct hn_search *search, size_t limit, uint16_t *choices);
 
-/* Writes points that the space estimates to cost least, of a sample, no two alike in all but one parameter; `limit` at most.
- * Returns how many there are: 0 without estimates. */
+/* Writes points that the space estimates to cost least, of a sample, no two alike in all but one parameter; `limit` at
+ * most. Returns how many there are: 0 without estimates. */
 size_t hn_guesses(const struct hn_search *search, size_t limit, uint16_t *choices);
 
 #endif
