@@ -4,10 +4,13 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 #include <xxhash.h>
+
+#include "base/memory.h"
 
 static struct hn_hash as_text(XXH128_hash_t value)
 {
@@ -53,6 +56,68 @@ struct hn_hash hn_hash_join(const struct hn_hash *a, const struct hn_hash *b)
     memcpy(both, a->hex, 32);
     memcpy(both + 32, b->hex, 32);
     return hn_hash_bytes(both, sizeof both);
+}
+
+void hn_keys_init(struct hn_keys *keys, size_t stride)
+{
+    *keys = (struct hn_keys){.stride = stride};
+}
+
+void hn_keys_finish(struct hn_keys *keys)
+{
+    free(keys->bytes);
+    free(keys->slots);
+    hn_keys_init(keys, keys->stride);
+}
+
+const void *hn_keys_at(const struct hn_keys *keys, uint32_t number)
+{
+    return keys->bytes + number * keys->stride;
+}
+
+/* Where the key is, or the free slot where it would be. */
+static uint32_t *slot_of(const struct hn_keys *keys, const void *key)
+{
+    uint32_t mask = keys->slot_count - 1;
+    for (uint32_t i = (uint32_t)hn_hash_number(key, keys->stride) & mask;; i = (i + 1) & mask) {
+        uint32_t *slot = &keys->slots[i];
+        if (*slot == 0 || memcmp(hn_keys_at(keys, *slot - 1), key, keys->stride) == 0)
+            return slot;
+    }
+}
+
+uint32_t hn_keys_find(const struct hn_keys *keys, const void *key)
+{
+    /* The number of a free slot is 0, and one less than that is HN_NO_KEY. */
+    return keys->slot_count > 0 ? *slot_of(keys, key) - 1 : HN_NO_KEY;
+}
+
+static void make_room(struct hn_keys *keys)
+{
+    if (keys->count == keys->capacity) {
+        keys->capacity = keys->capacity > 0 ? keys->capacity * 2 : 64;
+        keys->bytes = hn_need_more(keys->bytes, keys->capacity * keys->stride + 1, 1);
+    }
+    /* At most three quarters full. */
+    if ((uint64_t)keys->count * 4 < (uint64_t)keys->slot_count * 3)
+        return;
+    free(keys->slots);
+    keys->slot_count = keys->slot_count > 0 ? keys->slot_count * 2 : 64;
+    keys->slots = hn_need(keys->slot_count, sizeof *keys->slots);
+    for (uint32_t i = 0; i < keys->count; i++)
+        *slot_of(keys, hn_keys_at(keys, i)) = i + 1;
+}
+
+uint32_t hn_keys_add(struct hn_keys *keys, const void *key)
+{
+    uint32_t number = hn_keys_find(keys, key);
+    if (number != HN_NO_KEY)
+        return number;
+    make_room(keys);
+    number = keys->count++;
+    memcpy(keys->bytes + number * keys->stride, key, keys->stride);
+    *slot_of(keys, key) = keys->count;
+    return number;
 }
 
 struct hn_random hn_random_seeded(uint64_t seed)

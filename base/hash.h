@@ -22,6 +22,28 @@ struct hn_hash hn_hash_string(const char *string);
 /* The hash of two hashes, in order. */
 struct hn_hash hn_hash_join(const struct hn_hash *a, const struct hn_hash *b);
 
+/* A set of byte strings of one size, numbered in the order added: a hash table with open addressing, a few bytes a key
+ * beside the key. Memory that can not be had ends the process, as with hn_need. */
+struct hn_keys {
+    unsigned char *bytes; /* stride of each, one behind the other */
+    size_t stride;
+    uint32_t count;
+    uint32_t capacity;
+    uint32_t *slots; /* number + 1; 0: free */
+    uint32_t slot_count; /* a power of two, or 0 */
+};
+
+#define HN_NO_KEY UINT32_MAX
+
+void hn_keys_init(struct hn_keys *keys, size_t stride);
+void hn_keys_finish(struct hn_keys *keys);
+/* The number of a key, which is added (copied) where it is not there. */
+uint32_t hn_keys_add(struct hn_keys *keys, const void *key);
+/* HN_NO_KEY: it is not there. */
+uint32_t hn_keys_find(const struct hn_keys *keys, const void *key);
+/* The bytes of a key, until the next is added. */
+const void *hn_keys_at(const struct hn_keys *keys, uint32_t number);
+
 /* A generator of random numbers that gives the same sequence for a seed on every machine: splitmix64 (Steele, Lea and
  * Flood, "Fast splittable pseudorandom number generators", 2014). */
 struct hn_random {

@@ -2,25 +2,8 @@
 #ifndef HONE_TUNER_SESSION_POINTS_H
 #define HONE_TUNER_SESSION_POINTS_H
 
+#include "base/hash.h"
 #include "tuner/space/space.h"
-
-/* A set of byte strings of one size, numbered in the order added: a hash table with open addressing, a few bytes a key
- * beside the key. */
-struct hn_keys {
-    unsigned char *bytes; /* stride of each, one behind the other */
-    size_t stride;
-    uint32_t count;
-    uint32_t capacity;
-    uint32_t *slots; /* number + 1; 0: free */
-    uint32_t slot_count; /* a power of two, or 0 */
-};
-
-#define HN_NO_KEY UINT32_MAX
-
-void hn_keys_init(struct hn_keys *keys, size_t stride);
-void hn_keys_finish(struct hn_keys *keys);
-/* The number of a key, which is added (copied) where it is not there. */
-uint32_t hn_keys_add(struct hn_keys *keys, const void *key);
 
 /* The points that somebody has looked at, numbered in the order seen: what is known of them goes into arrays by this
  * number, so that memory goes with what was tried and not with the size of the space, which need not be enumerated. */

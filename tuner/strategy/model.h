@@ -129,9 +129,7 @@ struct hn_prices {
     size_t measured;
     const struct hn_space *space;
     bool *unread;       /* as of hn_search; NULL: all is read */
-    uint64_t *programs; /* of the points proposed, as hashes in open addressing; 0: free */
-    size_t program_count;
-    size_t program_slots;
+    struct hn_keys programs; /* of the points proposed: what the program reads of each */
     double *prices; /* by candidate, in ms, as of hn_prices_predict */
     bool differ;    /* they do: the compiler is what is scarce */
     double spread;  /* standard deviation of the logarithms of what is known */

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
 #include "tuner/strategy/model.h"
 #include "tuner/strategy/schedule.h"
@@ -19,6 +18,7 @@ void hn_prices_init(struct hn_prices *prices, const struct hn_search *search, si
     size_t width = hn_space_parameter_count(search->space);
     *prices = (struct hn_prices){.look_ahead = search->look_ahead, .space = search->space};
     prices->prices = hn_need(candidates, sizeof *prices->prices);
+    hn_keys_init(&prices->programs, width * sizeof(uint16_t));
     if (search->unread == NULL)
         return;
     prices->unread = hn_need(width, sizeof *prices->unread);
@@ -30,60 +30,33 @@ void hn_prices_finish(struct hn_prices *prices)
     free(prices->log_compile);
     free(prices->prices);
     free(prices->unread);
-    free(prices->programs);
+    hn_keys_finish(&prices->programs);
     *prices = (struct hn_prices){0};
 }
 
-/* The hash of what the program reads; not 0. */
-static uint64_t program_of(const struct hn_prices *prices, const uint16_t *choice)
+/* The choice without what the program does not read. */
+static void read_choice(const struct hn_prices *prices, const uint16_t *choice, uint16_t *read)
 {
-    size_t width = hn_space_parameter_count(prices->space);
-    uint16_t read[width + 1];
-    for (size_t i = 0; i < width; i++)
+    for (size_t i = 0; i < hn_space_parameter_count(prices->space); i++)
         read[i] = prices->unread[i] ? 0 : choice[i];
-    uint64_t hash = hn_hash_number(read, width * sizeof *read);
-    return hash != 0 ? hash : 1;
-}
-
-/* Where the program is, or belongs. There is a free one. */
-static uint64_t *program_slot(uint64_t *programs, size_t slots, uint64_t program)
-{
-    size_t slot = (program ^ program >> 32) & (slots - 1);
-    while (programs[slot] != 0 && programs[slot] != program)
-        slot = (slot + 1) & (slots - 1);
-    return &programs[slot];
-}
-
-static void grow_programs(struct hn_prices *prices)
-{
-    size_t slots = prices->program_slots > 0 ? 2 * prices->program_slots : 64;
-    uint64_t *programs = hn_need(slots, sizeof *programs);
-    for (size_t i = 0; i < prices->program_slots; i++)
-        if (prices->programs[i] != 0)
-            *program_slot(programs, slots, prices->programs[i]) = prices->programs[i];
-    free(prices->programs);
-    prices->programs = programs;
-    prices->program_slots = slots;
 }
 
 void hn_prices_propose(struct hn_prices *prices, const uint16_t *choice)
 {
+    uint16_t read[hn_space_parameter_count(prices->space) + 1];
     if (prices->unread == NULL)
         return;
-    if (2 * prices->program_count >= prices->program_slots)
-        grow_programs(prices);
-    uint64_t program = program_of(prices, choice);
-    uint64_t *slot = program_slot(prices->programs, prices->program_slots, program);
-    prices->program_count += *slot == 0;
-    *slot = program;
+    read_choice(prices, choice, read);
+    hn_keys_add(&prices->programs, read);
 }
 
 static bool is_compiled(const struct hn_prices *prices, const uint16_t *choice)
 {
-    if (prices->program_count == 0)
+    uint16_t read[hn_space_parameter_count(prices->space) + 1];
+    if (prices->programs.count == 0)
         return false;
-    uint64_t program = program_of(prices, choice);
-    return *program_slot(prices->programs, prices->program_slots, program) == program;
+    read_choice(prices, choice, read);
+    return hn_keys_find(&prices->programs, read) != HN_NO_KEY;
 }
 
 static void make_room(struct hn_prices *prices, uint32_t point)

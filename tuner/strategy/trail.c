@@ -3,20 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
 #include "tuner/strategy/trail.h"
-
-/* The slot that holds the point, or the empty one where it belongs. */
-static size_t slot_of(const struct hn_trail *trail, const uint16_t *choice)
-{
-    size_t mask = trail->slot_count - 1;
-    size_t slot = hn_hash_number(choice, trail->width * sizeof *choice) & mask;
-    while (trail->slots[slot] != 0 && memcmp(hn_trail_point(trail, trail->slots[slot] - 1), choice,
-                                             trail->width * sizeof *choice) != 0)
-        slot = (slot + 1) & mask;
-    return slot;
-}
 
 void hn_trail_init(struct hn_trail *trail, const struct hn_search *search)
 {
@@ -28,53 +16,40 @@ void hn_trail_init(struct hn_trail *trail, const struct hn_search *search)
         .random = hn_random_seeded(search->seed),
         .neighbours = hn_need((limit + 1) * width, sizeof *trail->neighbours),
     };
+    hn_keys_init(&trail->points, width * sizeof(uint16_t));
 }
 
 void hn_trail_finish(struct hn_trail *trail)
 {
-    free(trail->points);
+    hn_keys_finish(&trail->points);
     free(trail->costs);
     free(trail->open);
-    free(trail->slots);
     free(trail->tickets);
     free(trail->neighbours);
     *trail = (struct hn_trail){0};
 }
 
-/* Twice the points, and a table that stays at most half full. */
-static void grow_points(struct hn_trail *trail)
-{
-    size_t capacity = trail->capacity > 0 ? 2 * trail->capacity : 64;
-    trail->points = hn_need_more(trail->points, capacity * trail->width, sizeof *trail->points);
-    trail->costs = hn_need_more(trail->costs, capacity, sizeof *trail->costs);
-    trail->open = hn_need_more(trail->open, capacity, sizeof *trail->open);
-    free(trail->slots);
-    trail->slots = hn_need(2 * capacity, sizeof *trail->slots);
-    trail->slot_count = 2 * capacity;
-    trail->capacity = capacity;
-    for (size_t i = 0; i < trail->count; i++)
-        trail->slots[slot_of(trail, hn_trail_point(trail, (uint32_t)i))] = (uint32_t)i + 1;
-}
-
 void hn_trail_add(struct hn_trail *trail, uint64_t ticket, const uint16_t *choice, uint32_t tag)
 {
-    if (trail->count == trail->capacity)
-        grow_points(trail);
+    uint32_t point = hn_keys_add(&trail->points, choice);
+    if (trail->count == trail->capacity) {
+        trail->capacity = trail->capacity > 0 ? 2 * trail->capacity : 64;
+        trail->costs = hn_need_more(trail->costs, trail->capacity, sizeof *trail->costs);
+        trail->open = hn_need_more(trail->open, trail->capacity, sizeof *trail->open);
+    }
+    if (point == trail->count) {
+        trail->open[point] = false;
+        trail->costs[point] = NAN;
+        trail->count++;
+    }
     if (ticket >= trail->ticket_capacity) {
         trail->ticket_capacity = 2 * (ticket + 32);
         trail->tickets =
             hn_need_more(trail->tickets, trail->ticket_capacity, sizeof *trail->tickets);
     }
-    size_t slot = slot_of(trail, choice);
-    if (trail->slots[slot] == 0) {
-        memcpy(trail->points + trail->count * trail->width, choice, trail->width * sizeof *choice);
-        trail->open[trail->count] = false;
-        trail->costs[trail->count++] = NAN;
-        trail->slots[slot] = (uint32_t)trail->count;
-    }
     for (; trail->ticket_count < ticket; trail->ticket_count++)
         trail->tickets[trail->ticket_count].point = HN_TRAIL_NONE;
-    trail->tickets[ticket] = (struct hn_trail_ticket){trail->slots[slot] - 1, tag};
+    trail->tickets[ticket] = (struct hn_trail_ticket){point, tag};
     trail->ticket_count = ticket + 1;
 }
 
@@ -93,15 +68,12 @@ uint32_t hn_trail_tell(struct hn_trail *trail, uint64_t ticket,
 
 uint32_t hn_trail_find(const struct hn_trail *trail, const uint16_t *choice)
 {
-    if (trail->slot_count == 0)
-        return HN_TRAIL_NONE;
-    uint32_t found = trail->slots[slot_of(trail, choice)];
-    return found > 0 ? found - 1 : HN_TRAIL_NONE;
+    return hn_keys_find(&trail->points, choice);
 }
 
 const uint16_t *hn_trail_point(const struct hn_trail *trail, uint32_t point)
 {
-    return trail->points + point * trail->width;
+    return hn_keys_at(&trail->points, point);
 }
 
 bool hn_trail_is_complete(const struct hn_trail *trail)

@@ -2,6 +2,7 @@
 #ifndef HONE_TUNER_STRATEGY_TRAIL_H
 #define HONE_TUNER_STRATEGY_TRAIL_H
 
+#include "base/hash.h"
 #include "tuner/strategy/strategy.h"
 
 /* The proposals of a strategy and what it was told of them: the distinct points with their costs, found by value, and
@@ -10,13 +11,11 @@ struct hn_trail {
     const struct hn_space *space;
     size_t width;            /* parameters of a point */
     struct hn_random random; /* the strategy's only source of chance */
-    uint16_t *points;        /* `count` distinct points, width numbers each, as first proposed */
+    struct hn_keys points;   /* distinct ones, width numbers each, as first proposed */
     double *costs;           /* lower is better; NAN: not told yet, or open; INFINITY: failed */
     bool *open;              /* told that its compilation was stopped: it may be good or fail */
-    size_t count;
+    size_t count; /* of the points */
     size_t capacity;
-    uint32_t *slots; /* hash table: number of a point + 1, or 0 */
-    size_t slot_count;
     struct hn_trail_ticket *tickets;
     size_t ticket_count; /* tickets proposed, or the last of them + 1 */
     size_t ticket_capacity;
@@ -30,7 +29,7 @@ struct hn_trail_ticket {
 };
 
 /* No point: what hn_trail_find and hn_trail_tell say of what was never proposed. */
-#define HN_TRAIL_NONE UINT32_MAX
+#define HN_TRAIL_NONE HN_NO_KEY
 
 /* Seeds the chance with search->seed. */
 void hn_trail_init(struct hn_trail *trail, const struct hn_search *search);
