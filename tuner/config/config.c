@@ -164,11 +164,12 @@ struct trial {
     char *where; /* "M=4096,TILE_WIDTH=16", for messages */
 };
 
-static void fail_trial(const struct trial *trial, const struct hn_expression *expression,
-                       const char *reason)
+static void take_reason(const struct trial *trial, const struct hn_expression *expression,
+                        const struct hn_error *reason)
 {
-    hn_config_fail(trial->reader, hn_config_place(trial->reader, expression),
-                   "%s (at the default point: %s)", reason, trial->where);
+    if (hn_failed(reason))
+        hn_config_fail(trial->reader, hn_config_place(trial->reader, expression),
+                       "%s (at the default point: %s)", reason->message, trial->where);
 }
 
 /* That the expression, when there is one, is a whole number in these bounds there. */
@@ -179,15 +180,13 @@ static void try_integer(const struct trial *trial, const struct hn_expression *e
     int64_t result = 0;
     if (expression == NULL)
         return;
-    if (hn_expression_integer(expression, trial->values, &result, &reason) == HN_OK) {
-        if (result >= least && result <= most)
-            return;
+    if (hn_expression_integer(expression, trial->values, &result, &reason) == HN_OK &&
+        (result < least || result > most))
         hn_fail(&reason, HN_ECONFIG, "'%.60s' is %lld, expected %s %lld",
                 hn_expression_text(expression), (long long)result,
                 result < least ? "at least" : "at most",
                 (long long)(result < least ? least : most));
-    }
-    fail_trial(trial, expression, reason.message);
+    take_reason(trial, expression, &reason);
 }
 
 static void try_number(const struct trial *trial, const struct hn_expression *expression,
@@ -197,23 +196,21 @@ static void try_number(const struct trial *trial, const struct hn_expression *ex
     double result = 0;
     if (expression == NULL)
         return;
-    if (hn_expression_number(expression, trial->values, &result, &reason) == HN_OK) {
-        if (result >= least)
-            return;
+    if (hn_expression_number(expression, trial->values, &result, &reason) == HN_OK &&
+        !(result >= least))
         hn_fail(&reason, HN_ECONFIG, "'%.60s' is %g, expected at least %g",
                 hn_expression_text(expression), result, least);
-    }
-    fail_trial(trial, expression, reason.message);
+    take_reason(trial, expression, &reason);
 }
 
-/* That the expression, when there is one, has a value there. */
-static void try_condition(const struct trial *trial, const struct hn_expression *expression)
+/* Whether it holds, which it does where there is none. */
+static bool try_condition(const struct trial *trial, const struct hn_expression *expression)
 {
     struct hn_error reason = {0};
-    struct hn_value result;
-    if (expression != NULL &&
-        hn_expression_evaluate(expression, trial->values, &result, &reason) != HN_OK)
-        fail_trial(trial, expression, reason.message);
+    bool holds;
+    hn_expression_holds(expression, trial->values, &holds, &reason);
+    take_reason(trial, expression, &reason);
+    return holds;
 }
 
 /* The values that expressions may have, by their keys; one without a row has only to have a value.
@@ -250,7 +247,7 @@ static void try_field(void *context, struct hn_expression *expression, const str
             try_integer(trial, expression, bounds[i].least, bounds[i].most);
         return;
     }
-    try_condition(trial, expression);
+    (void)try_condition(trial, expression);
 }
 
 /* That a tensor map's fields have values; what they may be is a matter of each point. */
@@ -259,24 +256,22 @@ static void try_tensor(const struct trial *trial, const struct hn_argument *argu
     const struct hn_plan *plan = trial->reader->config->plan;
     struct hn_error reason = {0};
     struct hn_tensor tensor;
-    if (argument->role == HN_ROLE_TENSOR_MAP && !hn_failed(trial->reader->err) &&
-        hn_argument_evaluate_tensor(argument, hn_plan_find_argument(plan, argument->from),
-                                    trial->values, &tensor, &reason) != HN_OK)
-        fail_trial(trial, argument->tensor_map.dims[0], reason.message);
+    if (argument->role != HN_ROLE_TENSOR_MAP || hn_failed(trial->reader->err))
+        return;
+    hn_argument_evaluate_tensor(argument, hn_plan_find_argument(plan, argument->from),
+                                trial->values, &tensor, &reason);
+    take_reason(trial, argument->tensor_map.dims[0], &reason);
 }
 
 static void try_step(struct trial *trial, struct hn_step *step)
 {
     struct hn_error reason = {0};
     struct hn_l2_window window;
-    bool applies = false;
-    if (hn_expression_holds(step->condition, trial->values, &applies, &reason) != HN_OK)
-        fail_trial(trial, step->condition, reason.message);
-    if (!applies)
+    if (!try_condition(trial, step->condition))
         return;
     hn_expressions_walk(&hn_step_structure, step, try_field, trial);
-    if (hn_l2_window_evaluate(&step->geometry.window, trial->values, &window, &reason) != HN_OK)
-        fail_trial(trial, step->geometry.window.parts[HN_WINDOW_BYTES], reason.message);
+    hn_l2_window_evaluate(&step->geometry.window, trial->values, &window, &reason);
+    take_reason(trial, step->geometry.window.parts[HN_WINDOW_BYTES], &reason);
     for (size_t i = 0; i < step->argument_count; i++)
         try_tensor(trial, &trial->reader->config->plan->arguments[step->arguments[i]]);
 }
@@ -323,8 +318,8 @@ static void try_buffer(const struct trial *trial, const struct hn_argument *argu
     struct hn_error reason = {0};
     uint64_t align;
     try_integer(trial, argument->count, 1, INT64_MAX / (int64_t)hn_argument_bytes(argument));
-    if (hn_argument_evaluate_align(argument, trial->values, &align, &reason) != HN_OK)
-        fail_trial(trial, argument->align, reason.message);
+    hn_argument_evaluate_align(argument, trial->values, &align, &reason);
+    take_reason(trial, argument->align, &reason);
     if (!hn_failed(reader->err) && hn_argument_is_filled(argument))
         check_fill(reader, argument, trial->values, trial->where);
 }
@@ -342,11 +337,7 @@ static void try_scalar(const struct trial *trial, const struct hn_argument *argu
 
 static void try_argument(struct trial *trial, const struct hn_argument *argument)
 {
-    struct hn_error reason = {0};
-    bool applies = false;
-    if (hn_expression_holds(argument->condition, trial->values, &applies, &reason) != HN_OK)
-        fail_trial(trial, argument->condition, reason.message);
-    if (!applies || argument->from != NULL)
+    if (!try_condition(trial, argument->condition) || argument->from != NULL)
         return;
     if (argument->compare != NULL)
         hn_expressions_walk(&hn_compare_structure, argument->compare, try_field, trial);
@@ -364,12 +355,13 @@ static void try_plan(struct trial *trial)
     for (size_t i = 0; i < plan->step_count; i++)
         try_step(trial, &plan->steps[i]);
     for (size_t i = 0; i < plan->option_count; i++)
-        try_condition(trial, plan->options[i].condition);
+        (void)try_condition(trial, plan->options[i].condition);
     try_step(trial, &plan->reference.step);
     hn_expressions_walk(&hn_compare_structure, &plan->compare, try_field, trial);
 }
 
-char *hn_config_describe_default(const struct hn_config *config, size_t problem)
+/* "M=4096,TILE_WIDTH=16": a problem and the default point. The caller frees it. */
+static char *describe_default(const struct hn_config *config, size_t problem)
 {
     struct hn_text text;
     hn_text_init(&text);
@@ -387,7 +379,7 @@ static void try_problem(struct hn_config_reader *reader, size_t problem)
     if (hn_config_find_broken(config, problem, &config->plan->defaults, reader->err) != NULL ||
         hn_failed(reader->err))
         return;
-    trial.where = hn_config_describe_default(config, problem);
+    trial.where = describe_default(config, problem);
     if (hn_plan_values(config->plan, &config->problems[problem], &config->plan->defaults,
                        &trial.values, &reason) == HN_OK)
         try_plan(&trial);
@@ -487,6 +479,70 @@ static void check_all(struct hn_config_reader *reader)
     check_ladder(reader);
     for (size_t i = 0; i < config->problem_count; i++)
         try_problem(reader, i);
+}
+
+/* `prior`: what a point may cost. It changes nothing of what is measured, so that the limits of the
+ * device that it names are no problem values, and where the device is not known those of an H200
+ * do. */
+
+static void take_limits(struct hn_config_reader *reader)
+{
+    struct hn_config *config = reader->config;
+    for (size_t i = 0; i < HN_DEVICE_LIMITS && !hn_failed(reader->err); i++) {
+        const char *name = hn_device_limit_names[i];
+        struct hn_error reason = {0};
+        if (hn_plan_has_name(config->plan, name) ||
+            !hn_config_mentions(hn_expression_text(config->prior), name))
+            continue;
+        int64_t found = reader->use != NULL ? hn_config_find_limit(reader, i, &reason) : 0;
+        const struct hn_value value = hn_integer(found > 0 ? found : hn_config_nominal_limit(i));
+        hn_bindings_set(&config->prior_limits, name, &value, reader->err);
+    }
+}
+
+/* That it is above 0 at the default point of a problem, where there is one. */
+static void try_prior(struct hn_config_reader *reader, size_t problem)
+{
+    const struct hn_config *config = reader->config;
+    const struct hn_plan *plan = config->plan;
+    const struct hn_bindings *limits = &config->prior_limits;
+    struct hn_error reason = {0};
+    double estimate = 0;
+    if (plan->defaults.count == 0 || hn_failed(reader->err))
+        return;
+    struct trial trial = {.reader = reader, .where = describe_default(config, problem)};
+    if (hn_plan_values(plan, &config->problems[problem], &plan->defaults, &trial.values, &reason) ==
+        HN_OK) {
+        trial.values =
+            hn_need_more(trial.values, plan->name_count + limits->count, sizeof *trial.values);
+        for (size_t i = 0; i < limits->count; i++)
+            trial.values[plan->name_count + i] = limits->values[i];
+        if (hn_expression_number(config->prior, trial.values, &estimate, &reason) == HN_OK &&
+            !(estimate > 0))
+            hn_fail(&reason, HN_ECONFIG, "'%.60s' is %g, expected a time, above 0",
+                    hn_expression_text(config->prior), estimate);
+    }
+    take_reason(&trial, config->prior, &reason);
+    free(trial.where);
+    free(trial.values);
+}
+
+static void read_prior(struct hn_config_reader *reader)
+{
+    struct hn_config *config = reader->config;
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "prior");
+    if (node == NULL || hn_failed(reader->err))
+        return;
+    hn_config_read_expression(reader, node, &config->prior);
+    if (hn_failed(reader->err))
+        return;
+    take_limits(reader);
+    struct hn_scope scope =
+        hn_config_scope(config->plan, config->prior_limits.names, config->prior_limits.count);
+    hn_config_bind(reader, node, node->text, config->prior, &scope);
+    hn_config_finish_scope(&scope);
+    for (size_t i = 0; i < config->problem_count; i++)
+        try_prior(reader, i);
 }
 
 enum { FORMAT = 1 };
@@ -623,7 +679,7 @@ static void read_root(struct hn_config_reader *reader)
     else
         hn_config_read_kernel(reader, template);
     check_all(reader);
-    hn_config_read_prior(reader);
+    read_prior(reader);
 }
 
 /* What fails later, at a point, says where it stands; until now the reader has said it. */
@@ -691,75 +747,4 @@ enum hn_status hn_config_load_for(const char *path, const struct hn_config_for *
     free(reader.folder);
     hn_yaml_destroy(root);
     return err->status;
-}
-
-static void add_constants(const struct hn_bindings *values, struct hn_space *space,
-                          struct hn_error *err)
-{
-    for (size_t i = 0; i < values->count && !hn_failed(err); i++)
-        hn_space_add_constant(space, values->names[i], &values->values[i], err);
-}
-
-/* All but its points. */
-static void fill_space(const struct hn_config *config, size_t problem, struct hn_space *made,
-                       struct hn_error *err)
-{
-    const struct hn_plan *plan = config->plan;
-    for (size_t i = 0; i < config->parameter_count && !hn_failed(err); i++) {
-        const struct hn_config_parameter *parameter = &config->parameters[i];
-        hn_space_add_parameter(made, parameter->name, parameter->values, parameter->count, err);
-    }
-    add_constants(&config->problems[problem], made, err);
-    add_constants(&config->prior_limits, made, err);
-    /* Constraints may name words that other problems have, or that -s has taken from a parameter.
-     */
-    for (size_t i = 0; i < plan->word_list_count; i++)
-        for (size_t w = 0; w < plan->word_lists[i].count; w++)
-            hn_space_add_word(made, plan->word_lists[i].words[w]);
-    if (config->prior != NULL && !hn_failed(err))
-        hn_space_set_estimate(made, config->prior, err);
-    for (size_t i = 0; config->only == NULL && i < config->constraint_count; i++)
-        hn_space_add_expression(made, config->constraints[i].expression,
-                                config->constraints[i].where);
-}
-
-/* What only a built space can say is told at once: that it is empty, and where that is unknown. */
-static void begin(const struct hn_config *config, struct hn_space *space, struct hn_error *err)
-{
-    hn_space_make_hasty(space);
-    if (hn_space_begin(space, err) == HN_OK && !hn_config_has_defaults(config, space))
-        hn_space_wait(space, err);
-}
-
-static enum hn_status make_space(const struct hn_config *config, size_t problem, bool waits,
-                                 struct hn_space **space, struct hn_error *err)
-{
-    struct hn_error ignored;
-    struct hn_space *made = hn_space_create();
-    err = err == NULL ? &ignored : err;
-    hn_error_init(err);
-    fill_space(config, problem, made, err);
-    if (config->only != NULL)
-        hn_config_build_only(config, problem, made, err);
-    else if (!hn_failed(err) && waits)
-        hn_space_build(made, err);
-    else if (!hn_failed(err))
-        begin(config, made, err);
-    if (!hn_failed(err))
-        *space = made;
-    else
-        hn_space_destroy(made);
-    return err->status;
-}
-
-enum hn_status hn_config_space(const struct hn_config *config, size_t problem,
-                               struct hn_space **space, struct hn_error *err)
-{
-    return make_space(config, problem, true, space, err);
-}
-
-enum hn_status hn_config_begin_space(const struct hn_config *config, size_t problem,
-                                     struct hn_space **space, struct hn_error *err)
-{
-    return make_space(config, problem, false, space, err);
 }

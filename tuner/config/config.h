@@ -160,9 +160,6 @@ enum hn_status hn_config_space(const struct hn_config *config, size_t problem, s
  * hn_space_wait(). */
 enum hn_status hn_config_begin_space(const struct hn_config *config, size_t problem, struct hn_space **space,
                                      struct hn_error *err);
-/* Whether the `defaults` are all there is to the default point, and are valid. */
-bool hn_config_has_defaults(const struct hn_config *config, const struct hn_space *space);
-
 /* The default point: the first valid point in declared order that has the `defaults`; the first of all where -p or -s
  * left none that has them. */
 enum hn_status hn_config_default_point(const struct hn_config *config, const struct hn_space *space,

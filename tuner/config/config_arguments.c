@@ -198,13 +198,27 @@ static bool read_type_name(struct hn_config_reader *reader, const struct hn_yaml
     return true;
 }
 
-bool hn_config_is_typed(const struct hn_config *config, size_t argument)
+static bool is_typed(const struct hn_config *config, size_t argument)
 {
     for (size_t i = 0; i < config->typed_count; i++) {
         if (config->typed[i].argument == argument)
             return true;
     }
     return false;
+}
+
+/* How results are compared: for all, and an argument's own way. */
+
+static const char default_relative[] = "1.0e-5";
+
+/* Two units in the last place of the largest element: a kernel and its reference round on their
+ * own. */
+static const char *default_relative_bound(enum hn_element element)
+{
+    return element == HN_FLOAT16       ? "2.0e-3"
+           : element == HN_BFLOAT16    ? "1.6e-2"
+           : element == HN_FLOAT8_E4M3 ? "2.5e-1"
+                                       : default_relative;
 }
 
 /* What halves can not keep to is not asked of them, where the config gives no bounds of its own. */
@@ -216,11 +230,11 @@ static void set_compare(const struct hn_argument *argument, const char *type, js
     if (!hn_argument_is_compared(argument) || !hn_type_parse(type, &element, &lanes))
         return;
     if (compare == NULL || compare->mode != HN_COMPARE_MAX_NORM || compare->relative == NULL ||
-        strcmp(hn_expression_text(compare->relative),
-               hn_config_default_relative(argument->element)) != 0)
+        strcmp(hn_expression_text(compare->relative), default_relative_bound(argument->element)) !=
+            0)
         return;
     json_object_set_new(json_object_get(json, "compare"), "relative",
-                        json_string(hn_config_default_relative(element)));
+                        json_string(default_relative_bound(element)));
 }
 
 static void fail_type(const struct hn_argument *argument, const char *name,
@@ -486,13 +500,108 @@ static void read_viewed(struct hn_config_reader *reader, const struct hn_yaml *n
     hn_config_read_word(reader, node, "the name of a buffer", &((struct hn_argument *)owner)->from);
 }
 
+static void set_default(struct hn_config_reader *reader, enum hn_element element,
+                        struct hn_compare *compare)
+{
+    if (!hn_failed(reader->err))
+        hn_expression_parse(default_relative_bound(element), &compare->relative, reader->err);
+}
+
+static bool has_bounds(const struct hn_compare *compare)
+{
+    return compare->relative != NULL || compare->absolute != NULL;
+}
+
+/* "10", an expression of the problem and the parameters, or a share: "0.1%". */
+static void read_mismatches(struct hn_config_reader *reader, const struct hn_yaml *node,
+                            void *owner)
+{
+    static const char expected[] =
+        "a number of elements, or a share of them from 0% to less than 100%, as 0.1%";
+    struct hn_compare *compare = owner;
+    if (!hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected))
+        return;
+    size_t length = strlen(node->text);
+    if (length == 0 || node->text[length - 1] != '%') {
+        hn_config_read_expression(reader, node, &compare->mismatches);
+        return;
+    }
+    char *end = NULL;
+    double percent = hn_c_strtod(node->text, &end);
+    bool fits =
+        end == node->text + length - 1 && end != node->text && percent >= 0 && percent < 100;
+    if (hn_config_expect(reader, fits, node, expected))
+        compare->mismatch_share = percent / 100;
+}
+
+static const struct hn_config_form compare_forms[] = {
+    {"mismatches", read_mismatches}, {"mismatch_share", NULL}, {NULL, NULL}};
+
+/* A mode, or a mapping of it and its bounds; no node: what counts without one. */
+static void read_comparison(struct hn_config_reader *reader, const struct hn_yaml *node,
+                            struct hn_compare *compare)
+{
+    static const struct hn_config_mapping mapping = {&hn_compare_structure, compare_forms, NULL};
+    if (node == NULL || node->kind == HN_YAML_SCALAR) {
+        int mode = hn_config_read_choice(reader, node, "mode", hn_compare_mode_names,
+                                         HN_COMPARE_MODE_COUNT);
+        compare->mode = (enum hn_compare_mode)mode;
+        return;
+    }
+    hn_config_check_mapping(reader, node, &mapping);
+    hn_config_read_mapping(reader, node, &mapping, compare);
+    const struct hn_field_rule *broken =
+        hn_config_broken_rule(reader, node, hn_compare_structure.rules, compare);
+    if (broken != NULL)
+        hn_config_fail(reader, hn_yaml_get(node, broken->key)->key, "mode %s takes no '%s'",
+                       hn_compare_mode_names[compare->mode], broken->key);
+}
+
+/* `compare` of an argument, a form. */
+static void read_own_compare(struct hn_config_reader *reader, const struct hn_yaml *node,
+                             void *owner)
+{
+    struct hn_argument *argument = owner;
+    argument->compare = hn_need(1, sizeof *argument->compare);
+    read_comparison(reader, node, argument->compare);
+    if (argument->compare->mode == HN_COMPARE_MAX_NORM && !has_bounds(argument->compare))
+        set_default(reader, argument->element, argument->compare);
+}
+
+/* Where the config gives no bounds, what halves can not keep to is not asked of them. */
+static void set_defaults(struct hn_config_reader *reader)
+{
+    struct hn_plan *plan = reader->config->plan;
+    set_default(reader, HN_FLOAT32, &plan->compare);
+    for (size_t i = 0; i < plan->argument_count && !hn_failed(reader->err); i++) {
+        struct hn_argument *argument = &plan->arguments[i];
+        if (!hn_argument_is_compared(argument) || argument->compare != NULL ||
+            (default_relative_bound(argument->element) == default_relative &&
+             !is_typed(reader->config, i)))
+            continue;
+        argument->compare = hn_need(1, sizeof *argument->compare);
+        argument->compare->partial = plan->compare.partial;
+        argument->compare->mismatch_share = plan->compare.mismatch_share;
+        if (plan->compare.mismatches != NULL)
+            hn_expression_copy(plan->compare.mismatches, &argument->compare->mismatches,
+                               reader->err);
+        set_default(reader, argument->element, argument->compare);
+    }
+}
+
+void hn_config_read_compare(struct hn_config_reader *reader)
+{
+    struct hn_compare *compare = &reader->config->plan->compare;
+    read_comparison(reader, hn_yaml_get(reader->root, "compare"), compare);
+    if (compare->mode == HN_COMPARE_MAX_NORM && !has_bounds(compare))
+        set_defaults(reader);
+}
+
 static const struct hn_config_form argument_forms[] = {
-    {"type", read_type},         {"role", read_role},
-    {"pitch", read_pitch},       {"device_pitch", NULL},
-    {"fill", read_fill},         {"texture", read_viewed},
-    {"tensor_map", read_viewed}, {"if", NULL},
-    {"changes", NULL},           {"compare", hn_config_read_own_compare},
-    {"file", read_file},         {NULL, NULL}};
+    {"type", read_type},           {"role", read_role}, {"pitch", read_pitch},
+    {"device_pitch", NULL},        {"fill", read_fill}, {"texture", read_viewed},
+    {"tensor_map", read_viewed},   {"if", NULL},        {"changes", NULL},
+    {"compare", read_own_compare}, {"file", read_file}, {NULL, NULL}};
 static const struct hn_config_mapping argument_mapping = {&hn_argument_structure, argument_forms,
                                                           &texture_mapping};
 
@@ -502,21 +611,18 @@ static const struct hn_config_mapping argument_mapping = {&hn_argument_structure
 static const struct source {
     const char *key;
     enum hn_role role;
-    const char *beside[12];
+    const char *beside;
+    const struct hn_structure *
+        settings; /* whose keys stand beside, too, and of buffers `why_not` says that they do not */
+    const char *why_not;
 } sources[] = {
-    {"value", HN_ROLE_VALUE, {"name", "type", "value", "if"}},
-    {"from", HN_ROLE_VALUE, {"name", "from", "if"}},
-    {"texture",
-     HN_ROLE_TEXTURE,
-     {"name", "texture", "dimensions", "address", "filter", "normalized", "read"}},
-    {"tensor_map",
-     HN_ROLE_TENSOR_MAP,
-     {"name", "tensor_map", "dims", "strides", "box", "element_strides",
-#define X(identifier, key) key,
-      HN_TENSOR_SETTINGS(X)
-#undef X
-          NULL}},
+    {"value", HN_ROLE_VALUE, "name type value if", NULL, NULL},
+    {"from", HN_ROLE_VALUE, "name from if", NULL, NULL},
+    {"texture", HN_ROLE_TEXTURE, "name texture", &hn_texture_structure, "is no texture"},
+    {"tensor_map", HN_ROLE_TENSOR_MAP, "name tensor_map", &hn_tensor_map_structure,
+     "is no tensor map"},
 };
+enum { SOURCES = sizeof sources / sizeof *sources };
 
 static bool has_rows(const void *argument)
 {
@@ -536,19 +642,7 @@ static bool never(const void *argument)
 
 /* The sentence begins "'x' has a 'width', so it can not have a". */
 static const struct hn_field_rule buffer_rules[] = {
-    {"dimensions", never, "is no texture"},
-    {"address", never, "is no texture"},
-    {"filter", never, "is no texture"},
-    {"normalized", never, "is no texture"},
-    {"read", never, "is no texture"},
-    {"dims", never, "is no tensor map"},
-    {"strides", never, "is no tensor map"},
-    {"box", never, "is no tensor map"},
-    {"element_strides", never, "is no tensor map"},
-#define X(identifier, key) {key, never, "is no tensor map"},
-    HN_TENSOR_SETTINGS(X)
-#undef X
-        {"count", has_no_rows, "has a 'width'"},
+    {"count", has_no_rows, "has a 'width'"},
     {"height", has_rows, "has no 'width'"},
     {"pitch", has_rows, "has no 'width'"},
     {NULL, NULL, NULL},
@@ -595,16 +689,16 @@ static const struct source *begin(struct hn_config_reader *reader, const struct 
         return NULL;
     const struct source *source = NULL;
     char because[32];
-    for (size_t i = 0; source == NULL && i < sizeof sources / sizeof sources[0]; i++)
+    for (size_t i = 0; source == NULL && i < SOURCES; i++)
         source = hn_yaml_get(node, sources[i].key) != NULL ? &sources[i] : NULL;
     const struct hn_yaml *child = source == NULL ? NULL : node->child;
     for (; child != NULL; child = child->next) {
-        bool fits = false;
-        for (size_t i = 0; source->beside[i] != NULL; i++)
-            fits = fits || strcmp(child->key->text, source->beside[i]) == 0;
+        const char *key = child->key->text;
+        bool fits = hn_text_has_word(source->beside, key, strlen(key)) ||
+                    (source->settings != NULL && hn_config_has_field(source->settings, key));
         snprintf(because, sizeof because, "has a '%s'", source->key);
         if (!fits)
-            refuse(reader, node, child->key->text, because);
+            refuse(reader, node, key, because);
     }
     if (source == NULL || source == &sources[0])
         hn_config_need(reader, node, "type");
@@ -658,6 +752,10 @@ static void read_argument(struct hn_config_reader *reader, const struct hn_yaml 
     read_view(reader, node, argument);
     if (source != NULL || hn_failed(reader->err))
         return;
+    for (size_t i = 0; i < SOURCES; i++)
+        for (size_t f = 0; sources[i].settings != NULL && f < sources[i].settings->count; f++)
+            if (hn_yaml_get(node, sources[i].settings->fields[f].key) != NULL)
+                refuse(reader, node, sources[i].settings->fields[f].key, sources[i].why_not);
     check_rules(reader, node, buffer_rules, argument);
     const struct hn_field_rule *broken =
         hn_config_broken_rule(reader, node, hn_argument_structure.rules, argument);

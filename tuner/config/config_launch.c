@@ -9,6 +9,25 @@
 
 /* What is frozen, steps, pipelines, compile options and the reference. */
 
+/* A list of words out of those that are known. */
+static void read_words(struct hn_config_reader *reader, const struct hn_yaml *node,
+                       const char *what, char *const *known, size_t known_count, char ***words,
+                       size_t *count)
+{
+    const char *const *names = (const char *const *)known;
+    char expected[64];
+    snprintf(expected, sizeof expected, "a list of %ss", what);
+    const struct hn_yaml *item = hn_config_list(reader, node, expected);
+    snprintf(expected, sizeof expected, "the name of a %s", what);
+    if (node != NULL)
+        *words = hn_need(node->count, sizeof **words);
+    for (; item != NULL && !hn_failed(reader->err); item = item->next) {
+        hn_config_read_word(reader, item, expected, &(*words)[(*count)++]);
+        if (!hn_failed(reader->err) && !hn_text_is_among(item->text, names, known_count))
+            hn_config_fail_unknown(reader, item, what, item->text, names, known_count);
+    }
+}
+
 /* [M, N], or {values: [M, N], if: FROZEN}. */
 static void read_freeze(struct hn_config_reader *reader)
 {
@@ -19,8 +38,8 @@ static void read_freeze(struct hn_config_reader *reader)
         values = hn_config_need(reader, node, "values");
         hn_config_read_expression(reader, hn_yaml_get(node, "if"), &plan->freeze_if);
     }
-    hn_config_read_words(reader, values, "problem value", plan->problem, plan->problem_count,
-                         &plan->freeze, &plan->freeze_count);
+    read_words(reader, values, "problem value", plan->problem, plan->problem_count, &plan->freeze,
+               &plan->freeze_count);
 }
 
 /* Steps. */
@@ -400,8 +419,8 @@ static void read_depends(struct hn_config_reader *reader, const struct hn_yaml *
 {
     struct hn_plan *plan = reader->config->plan;
     struct hn_reference *reference = owner;
-    hn_config_read_words(reader, node, "parameter", plan->parameters, plan->parameter_count,
-                         &reference->depends, &reference->depends_count);
+    read_words(reader, node, "parameter", plan->parameters, plan->parameter_count,
+               &reference->depends, &reference->depends_count);
 }
 
 static const struct hn_config_form reference_forms[] = {
@@ -470,116 +489,6 @@ static void read_reference(struct hn_config_reader *reader)
                            "the buffer",
                            argument->name, argument->from);
     }
-}
-
-/* How results are compared: for all, and an argument's own way. */
-
-static const char default_relative[] = "1.0e-5";
-
-/* Two units in the last place of the largest element: a kernel and its reference round on their
- * own. */
-const char *hn_config_default_relative(enum hn_element element)
-{
-    return element == HN_FLOAT16       ? "2.0e-3"
-           : element == HN_BFLOAT16    ? "1.6e-2"
-           : element == HN_FLOAT8_E4M3 ? "2.5e-1"
-                                       : default_relative;
-}
-
-static void set_default(struct hn_config_reader *reader, enum hn_element element,
-                        struct hn_compare *compare)
-{
-    if (!hn_failed(reader->err))
-        hn_expression_parse(hn_config_default_relative(element), &compare->relative, reader->err);
-}
-
-static bool has_bounds(const struct hn_compare *compare)
-{
-    return compare->relative != NULL || compare->absolute != NULL;
-}
-
-/* "10", an expression of the problem and the parameters, or a share: "0.1%". */
-static void read_mismatches(struct hn_config_reader *reader, const struct hn_yaml *node,
-                            void *owner)
-{
-    static const char expected[] =
-        "a number of elements, or a share of them from 0% to less than 100%, as 0.1%";
-    struct hn_compare *compare = owner;
-    if (!hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected))
-        return;
-    size_t length = strlen(node->text);
-    if (length == 0 || node->text[length - 1] != '%') {
-        hn_config_read_expression(reader, node, &compare->mismatches);
-        return;
-    }
-    char *end = NULL;
-    double percent = hn_c_strtod(node->text, &end);
-    bool fits =
-        end == node->text + length - 1 && end != node->text && percent >= 0 && percent < 100;
-    if (hn_config_expect(reader, fits, node, expected))
-        compare->mismatch_share = percent / 100;
-}
-
-static const struct hn_config_form compare_forms[] = {
-    {"mismatches", read_mismatches}, {"mismatch_share", NULL}, {NULL, NULL}};
-
-/* A mode, or a mapping of it and its bounds; no node: what counts without one. */
-static void read_comparison(struct hn_config_reader *reader, const struct hn_yaml *node,
-                            struct hn_compare *compare)
-{
-    static const struct hn_config_mapping mapping = {&hn_compare_structure, compare_forms, NULL};
-    if (node == NULL || node->kind == HN_YAML_SCALAR) {
-        int mode = hn_config_read_choice(reader, node, "mode", hn_compare_mode_names,
-                                         HN_COMPARE_MODE_COUNT);
-        compare->mode = (enum hn_compare_mode)mode;
-        return;
-    }
-    hn_config_check_mapping(reader, node, &mapping);
-    hn_config_read_mapping(reader, node, &mapping, compare);
-    const struct hn_field_rule *broken =
-        hn_config_broken_rule(reader, node, hn_compare_structure.rules, compare);
-    if (broken != NULL)
-        hn_config_fail(reader, hn_yaml_get(node, broken->key)->key, "mode %s takes no '%s'",
-                       hn_compare_mode_names[compare->mode], broken->key);
-}
-
-void hn_config_read_own_compare(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                void *owner)
-{
-    struct hn_argument *argument = owner;
-    argument->compare = hn_need(1, sizeof *argument->compare);
-    read_comparison(reader, node, argument->compare);
-    if (argument->compare->mode == HN_COMPARE_MAX_NORM && !has_bounds(argument->compare))
-        set_default(reader, argument->element, argument->compare);
-}
-
-/* Where the config gives no bounds, what halves can not keep to is not asked of them. */
-static void set_defaults(struct hn_config_reader *reader)
-{
-    struct hn_plan *plan = reader->config->plan;
-    set_default(reader, HN_FLOAT32, &plan->compare);
-    for (size_t i = 0; i < plan->argument_count && !hn_failed(reader->err); i++) {
-        struct hn_argument *argument = &plan->arguments[i];
-        if (!hn_argument_is_compared(argument) || argument->compare != NULL ||
-            (hn_config_default_relative(argument->element) == default_relative &&
-             !hn_config_is_typed(reader->config, i)))
-            continue;
-        argument->compare = hn_need(1, sizeof *argument->compare);
-        argument->compare->partial = plan->compare.partial;
-        argument->compare->mismatch_share = plan->compare.mismatch_share;
-        if (plan->compare.mismatches != NULL)
-            hn_expression_copy(plan->compare.mismatches, &argument->compare->mismatches,
-                               reader->err);
-        set_default(reader, argument->element, argument->compare);
-    }
-}
-
-static void read_compare(struct hn_config_reader *reader)
-{
-    struct hn_compare *compare = &reader->config->plan->compare;
-    read_comparison(reader, hn_yaml_get(reader->root, "compare"), compare);
-    if (compare->mode == HN_COMPARE_MAX_NORM && !has_bounds(compare))
-        set_defaults(reader);
 }
 
 /* Metrics and the objective. */
@@ -662,74 +571,7 @@ void hn_config_read_kernel(struct hn_config_reader *reader, const struct hn_yaml
     read_launch(reader);
     read_compile(reader);
     read_reference(reader);
-    read_compare(reader);
+    hn_config_read_compare(reader);
     read_metrics(reader);
     hn_config_read_types(reader);
-}
-
-/* `prior`: what a point may cost. It changes nothing of what is measured, so that the limits of the
- * device that it names are no problem values, and where the device is not known those of an H200
- * do. */
-
-static void take_limits(struct hn_config_reader *reader)
-{
-    struct hn_config *config = reader->config;
-    for (size_t i = 0; i < HN_DEVICE_LIMITS && !hn_failed(reader->err); i++) {
-        const char *name = hn_device_limit_names[i];
-        struct hn_error reason = {0};
-        if (hn_plan_has_name(config->plan, name) ||
-            !hn_config_mentions(hn_expression_text(config->prior), name))
-            continue;
-        int64_t found = reader->use != NULL ? hn_config_find_limit(reader, i, &reason) : 0;
-        const struct hn_value value = hn_integer(found > 0 ? found : hn_config_nominal_limit(i));
-        hn_bindings_set(&config->prior_limits, name, &value, reader->err);
-    }
-}
-
-/* That it is above 0 at the default point of a problem, where there is one. */
-static void try_default(struct hn_config_reader *reader, const struct hn_yaml *node, size_t problem)
-{
-    const struct hn_config *config = reader->config;
-    const struct hn_plan *plan = config->plan;
-    const struct hn_bindings *limits = &config->prior_limits;
-    struct hn_error reason = {0};
-    struct hn_value *own = NULL;
-    double estimate = 0;
-    if (plan->defaults.count == 0 || hn_failed(reader->err))
-        return;
-    bool known =
-        hn_plan_values(plan, &config->problems[problem], &plan->defaults, &own, &reason) == HN_OK;
-    struct hn_value *values = hn_need(plan->name_count + limits->count, sizeof *values);
-    for (size_t i = 0; i < plan->name_count && known; i++)
-        values[i] = own[i];
-    for (size_t i = 0; i < limits->count; i++)
-        values[plan->name_count + i] = limits->values[i];
-    if (known && hn_expression_number(config->prior, values, &estimate, &reason) == HN_OK &&
-        !(estimate > 0))
-        hn_fail(&reason, HN_ECONFIG, "'%.60s' is %g, expected a time, above 0",
-                hn_expression_text(config->prior), estimate);
-    char *where = hn_config_describe_default(config, problem);
-    if (hn_failed(&reason))
-        hn_config_fail(reader, node, "%s (at the default point: %s)", reason.message, where);
-    free(where);
-    free(values);
-    free(own);
-}
-
-void hn_config_read_prior(struct hn_config_reader *reader)
-{
-    struct hn_config *config = reader->config;
-    const struct hn_yaml *node = hn_yaml_get(reader->root, "prior");
-    if (node == NULL || hn_failed(reader->err))
-        return;
-    hn_config_read_expression(reader, node, &config->prior);
-    if (hn_failed(reader->err))
-        return;
-    take_limits(reader);
-    struct hn_scope scope =
-        hn_config_scope(config->plan, config->prior_limits.names, config->prior_limits.count);
-    hn_config_bind(reader, node, node->text, config->prior, &scope);
-    hn_config_finish_scope(&scope);
-    for (size_t i = 0; i < config->problem_count; i++)
-        try_default(reader, node, i);
 }

@@ -80,16 +80,14 @@ void hn_config_read_word(struct hn_config_reader *reader, const struct hn_yaml *
 /* A path relative to the config file; absolute, and without links where the file is there. */
 void hn_config_read_path(struct hn_config_reader *reader, const struct hn_yaml *node, const char *expected, char **to);
 void hn_config_read_expression(struct hn_config_reader *reader, const struct hn_yaml *node, struct hn_expression **to);
-/* One expression, or a list of one to three. */
-void hn_config_read_dimensions(struct hn_config_reader *reader, const struct hn_yaml *node, struct hn_expression **to);
 /* The place of a word in a list of them, which `what` says the name of; 0 without one. */
 int hn_config_read_choice(struct hn_config_reader *reader, const struct hn_yaml *node, const char *what,
                           const char *const *choices, size_t count);
 /* true or false; without a node false. */
 bool hn_config_read_flag(struct hn_config_reader *reader, const struct hn_yaml *node, const char *what);
-/* A list of words out of those that are known. */
-void hn_config_read_words(struct hn_config_reader *reader, const struct hn_yaml *node, const char *what,
-                          char *const *known, size_t known_count, char ***words, size_t *count);
+/* A whole number from `least` to `most`, or an expression of constants that gives one: 2 ** 20. */
+int64_t hn_config_read_whole(struct hn_config_reader *reader, const struct hn_yaml *node, int64_t least, int64_t most,
+                             const char *expected);
 
 /* Whether the name is a token of an expression. */
 bool hn_config_mentions(const char *text, const char *name);
@@ -119,6 +117,8 @@ struct hn_config_mapping {
     const struct hn_config_mapping *beside; /* whose keys stand beside these; NULL: none */
 };
 
+/* Whether a key is one of the table's. */
+bool hn_config_has_field(const struct hn_structure *structure, const char *key);
 void hn_config_check_mapping(struct hn_config_reader *reader, const struct hn_yaml *node,
                              const struct hn_config_mapping *mapping);
 /* Reads the keys that are there, in the order of the table, then those that only YAML has. */
@@ -152,21 +152,15 @@ void hn_config_read_computed(struct hn_config_reader *reader); /* values of para
 void hn_config_read_points(struct hn_config_reader *reader); /* defaults and ladder */
 void hn_config_read_arguments(struct hn_config_reader *reader);
 void hn_config_read_symbols(struct hn_config_reader *reader);
+void hn_config_read_compare(struct hn_config_reader *reader);
 /* Parameters that are the type of an argument become problem values. */
 void hn_config_move_types(struct hn_config_reader *reader);
-bool hn_config_is_typed(const struct hn_config *config, size_t argument);
-/* The bounds of what is compared without any in the config: text of the relative one. */
-const char *hn_config_default_relative(enum hn_element element);
 /* What the template says of names and words, once the entries are read. */
 void hn_config_read_types(struct hn_config_reader *reader);
-/* After it: the prior is tried at the default point, too. */
-void hn_config_read_prior(struct hn_config_reader *reader);
 /* A limit of the device that the reader reads for, as found; 0: not known, and why. */
 int64_t hn_config_find_limit(struct hn_config_reader *reader, size_t limit, struct hn_error *reason);
 /* Those of an H200, for who wants nothing that depends on the device. */
 int64_t hn_config_nominal_limit(size_t limit);
-/* "M=4096,TILE_WIDTH=16": a problem and the default point. The caller frees it. */
-char *hn_config_describe_default(const struct hn_config *config, size_t problem);
 
 /* Whether the grammar of expressions keeps a word for itself. */
 bool hn_config_is_reserved(const char *word);
@@ -186,16 +180,12 @@ bool hn_config_is_computed(const struct hn_config_reader *reader, const struct h
 void hn_config_compute(struct hn_config *config, struct hn_error *err);
 void hn_config_finish_recipe(struct hn_config_recipe *recipe);
 struct hn_config_parameter *hn_config_find_parameter(const struct hn_config *config, const char *name);
-/* Builds a space of no more than config->only. HN_ENOTFOUND. */
-void hn_config_build_only(const struct hn_config *config, size_t problem, struct hn_space *space, struct hn_error *err);
 
 /* The place of the argument of kernels that the node names. */
 size_t hn_config_find_argument(struct hn_config_reader *reader, const struct hn_yaml *node);
 /* The same of arguments that `fits` takes; `why_not` says of one of that name that it does not. */
 size_t hn_config_find_among(struct hn_config_reader *reader, const struct hn_yaml *node, const char *what,
                             bool (*fits)(const struct hn_argument *argument), const char *why_not);
-/* `compare` of an argument, a form. */
-void hn_config_read_own_compare(struct hn_config_reader *reader, const struct hn_yaml *node, void *argument);
 /* Once expressions are bound: that its words are known and what is copied is of one size. */
 void hn_config_check_pipeline(struct hn_config_reader *reader);
 /* That the default point makes chunks of a problem. */

@@ -154,7 +154,8 @@ static int choose(const struct hn_space *space, size_t parameter, const struct h
     return -1;
 }
 
-bool hn_config_has_defaults(const struct hn_config *config, const struct hn_space *space)
+/* Whether the `defaults` are all there is to the default point, and are valid. */
+static bool has_defaults(const struct hn_config *config, const struct hn_space *space)
 {
     size_t count = hn_space_parameter_count(space);
     uint16_t *choice = hn_need(count, sizeof *choice);
@@ -254,8 +255,8 @@ enum hn_status hn_config_keep_points(struct hn_config *config,
 }
 
 /* Those of `only` that the plan allows for the problem. */
-void hn_config_build_only(const struct hn_config *config, size_t problem, struct hn_space *space,
-                          struct hn_error *err)
+static void build_only(const struct hn_config *config, size_t problem, struct hn_space *space,
+                       struct hn_error *err)
 {
     uint64_t count = 0;
     size_t width = config->parameter_count;
@@ -370,6 +371,79 @@ enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err)
                 "with FROZEN: [0, 1]",
                 config->path, frozen, frozen);
     return err->status;
+}
+
+/* Spaces. */
+
+static void add_constants(const struct hn_bindings *values, struct hn_space *space,
+                          struct hn_error *err)
+{
+    for (size_t i = 0; i < values->count && !hn_failed(err); i++)
+        hn_space_add_constant(space, values->names[i], &values->values[i], err);
+}
+
+/* All but its points. */
+static void fill_space(const struct hn_config *config, size_t problem, struct hn_space *made,
+                       struct hn_error *err)
+{
+    const struct hn_plan *plan = config->plan;
+    for (size_t i = 0; i < config->parameter_count && !hn_failed(err); i++) {
+        const struct hn_config_parameter *parameter = &config->parameters[i];
+        hn_space_add_parameter(made, parameter->name, parameter->values, parameter->count, err);
+    }
+    add_constants(&config->problems[problem], made, err);
+    add_constants(&config->prior_limits, made, err);
+    /* Constraints may name words that other problems have, or that -s has taken from a parameter.
+     */
+    for (size_t i = 0; i < plan->word_list_count; i++)
+        for (size_t w = 0; w < plan->word_lists[i].count; w++)
+            hn_space_add_word(made, plan->word_lists[i].words[w]);
+    if (config->prior != NULL && !hn_failed(err))
+        hn_space_set_estimate(made, config->prior, err);
+    for (size_t i = 0; config->only == NULL && i < config->constraint_count; i++)
+        hn_space_add_expression(made, config->constraints[i].expression,
+                                config->constraints[i].where);
+}
+
+/* What only a built space can say is told at once: that it is empty, and where that is unknown. */
+static void begin(const struct hn_config *config, struct hn_space *space, struct hn_error *err)
+{
+    hn_space_make_hasty(space);
+    if (hn_space_begin(space, err) == HN_OK && !has_defaults(config, space))
+        hn_space_wait(space, err);
+}
+
+static enum hn_status make_space(const struct hn_config *config, size_t problem, bool waits,
+                                 struct hn_space **space, struct hn_error *err)
+{
+    struct hn_error ignored;
+    struct hn_space *made = hn_space_create();
+    err = err == NULL ? &ignored : err;
+    hn_error_init(err);
+    fill_space(config, problem, made, err);
+    if (config->only != NULL)
+        build_only(config, problem, made, err);
+    else if (!hn_failed(err) && waits)
+        hn_space_build(made, err);
+    else if (!hn_failed(err))
+        begin(config, made, err);
+    if (!hn_failed(err))
+        *space = made;
+    else
+        hn_space_destroy(made);
+    return err->status;
+}
+
+enum hn_status hn_config_space(const struct hn_config *config, size_t problem,
+                               struct hn_space **space, struct hn_error *err)
+{
+    return make_space(config, problem, true, space, err);
+}
+
+enum hn_status hn_config_begin_space(const struct hn_config *config, size_t problem,
+                                     struct hn_space **space, struct hn_error *err)
+{
+    return make_space(config, problem, false, space, err);
 }
 
 /* -p, -s and --reference: a config after it was read. */

@@ -282,24 +282,6 @@ bool hn_config_read_flag(struct hn_config_reader *reader, const struct hn_yaml *
     return hn_config_read_choice(reader, node, what, truths, 2) == 1;
 }
 
-void hn_config_read_words(struct hn_config_reader *reader, const struct hn_yaml *node,
-                          const char *what, char *const *known, size_t known_count, char ***words,
-                          size_t *count)
-{
-    const char *const *names = (const char *const *)known;
-    char expected[64];
-    snprintf(expected, sizeof expected, "a list of %ss", what);
-    const struct hn_yaml *item = hn_config_list(reader, node, expected);
-    snprintf(expected, sizeof expected, "the name of a %s", what);
-    if (node != NULL)
-        *words = hn_need(node->count, sizeof **words);
-    for (; item != NULL && !hn_failed(reader->err); item = item->next) {
-        hn_config_read_word(reader, item, expected, &(*words)[(*count)++]);
-        if (!hn_failed(reader->err) && !hn_text_is_among(item->text, names, known_count))
-            hn_config_fail_unknown(reader, item, what, item->text, names, known_count);
-    }
-}
-
 /* Expressions. */
 
 void hn_config_remember(struct hn_config_reader *reader, const struct hn_expression *expression,
@@ -350,8 +332,9 @@ void hn_config_read_expression(struct hn_config_reader *reader, const struct hn_
         hn_config_parse(reader, node, node->text, to);
 }
 
-void hn_config_read_dimensions(struct hn_config_reader *reader, const struct hn_yaml *node,
-                               struct hn_expression **to)
+/* One expression, or a list of one to three. */
+static void read_dimensions(struct hn_config_reader *reader, const struct hn_yaml *node,
+                            struct hn_expression **to)
 {
     if (node == NULL || node->kind == HN_YAML_SCALAR) {
         hn_config_read_expression(reader, node, to);
@@ -367,6 +350,23 @@ void hn_config_read_dimensions(struct hn_config_reader *reader, const struct hn_
         hn_config_read_expression(reader, item, to++);
 }
 
+int64_t hn_config_read_whole(struct hn_config_reader *reader, const struct hn_yaml *node,
+                             int64_t least, int64_t most, const char *expected)
+{
+    static const struct hn_scope nothing = {NULL, 0, NULL, 0};
+    struct hn_expression *expression = NULL;
+    int64_t result = least;
+    if (!hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected))
+        return least;
+    bool found = hn_expression_parse(node->text, &expression, NULL) == HN_OK &&
+                 hn_expression_bind(expression, &nothing, NULL) == HN_OK &&
+                 hn_expression_integer(expression, NULL, &result, NULL) == HN_OK;
+    hn_expression_destroy(expression);
+    return hn_config_expect(reader, found && result >= least && result <= most, node, expected)
+               ? result
+               : least;
+}
+
 /* A mapping by a table of fields. */
 
 static const struct hn_config_form *find_form(const struct hn_config_mapping *mapping,
@@ -378,7 +378,7 @@ static const struct hn_config_form *find_form(const struct hn_config_mapping *ma
     return form != NULL && form->key != NULL ? form : NULL;
 }
 
-static bool has_field(const struct hn_structure *structure, const char *key)
+bool hn_config_has_field(const struct hn_structure *structure, const char *key)
 {
     for (size_t i = 0; i < structure->count; i++)
         if (structure->fields[i].key != NULL && strcmp(structure->fields[i].key, key) == 0)
@@ -401,7 +401,7 @@ void hn_config_check_mapping(struct hn_config_reader *reader, const struct hn_ya
         }
         for (const struct hn_config_form *form = mapping->forms; form != NULL && form->key != NULL;
              form++)
-            if (!has_field(structure, form->key))
+            if (!hn_config_has_field(structure, form->key))
                 keys[count++] = form->key;
         assert(count <= KEYS_MOST);
     }
@@ -486,7 +486,7 @@ static void read_field(struct hn_config_reader *reader, const struct hn_field *f
         if (field->of == &hn_expression_field)
             hn_config_read_expression(reader, node, member);
         else
-            hn_config_read_dimensions(reader, node, member);
+            read_dimensions(reader, node, member);
     }
 }
 
@@ -510,7 +510,7 @@ void hn_config_read_mapping(struct hn_config_reader *reader, const struct hn_yam
     for (const struct hn_config_form *form = mapping->forms;
          form != NULL && form->key != NULL && !hn_failed(reader->err); form++) {
         const struct hn_yaml *child = hn_yaml_get(node, form->key);
-        if (child != NULL && !has_field(structure, form->key))
+        if (child != NULL && !hn_config_has_field(structure, form->key))
             form->read(reader, child, owner);
     }
 }

@@ -281,15 +281,18 @@ static void list_words(struct hn_config_reader *reader)
     }
 }
 
-/* The first node under `node` that gives this word as a value. */
-static const struct hn_yaml *find_word(const struct hn_yaml *node, const char *word)
+/* The first scalar under `node` that is the name, or (mentions) has it in it. */
+static const struct hn_yaml *find_scalar(const struct hn_yaml *node, const char *name,
+                                         bool mentions)
 {
-    if (node == NULL || node->kind == HN_YAML_SCALAR)
-        return node != NULL && strcmp(node->text, word) == 0 ? node : NULL;
     const struct hn_yaml *found = NULL;
-    for (const struct hn_yaml *child = node->child; child != NULL && found == NULL;
-         child = child->next)
-        found = find_word(child, word);
+    if (node != NULL && node->kind == HN_YAML_SCALAR)
+        return (mentions ? hn_config_mentions(node->text, name) : strcmp(node->text, name) == 0)
+                   ? node
+                   : NULL;
+    for (const struct hn_yaml *child = node == NULL ? NULL : node->child;
+         child != NULL && found == NULL; child = child->next)
+        found = find_scalar(child, name, mentions);
     return found;
 }
 
@@ -300,9 +303,9 @@ static const struct hn_yaml *place_of_word(const struct hn_config_reader *reader
     const struct hn_yaml *parameters = hn_yaml_get(reader->root, "parameters");
     const struct hn_yaml *list = hn_yaml_get(parameters, name);
     const struct hn_yaml *node =
-        find_word(list != NULL ? list : hn_yaml_get(reader->root, "problem"), word);
+        find_scalar(list != NULL ? list : hn_yaml_get(reader->root, "problem"), word, false);
     if (node == NULL)
-        node = find_word(hn_yaml_get(reader->root, "family"), word);
+        node = find_scalar(hn_yaml_get(reader->root, "family"), word, false);
     return node == NULL ? parameters : node;
 }
 
@@ -547,18 +550,6 @@ int64_t hn_config_nominal_limit(size_t limit)
     return nominal[limit];
 }
 
-/* The first scalar below that has the name in it. */
-static const struct hn_yaml *find_use(const struct hn_yaml *node, const char *name)
-{
-    if (node->kind == HN_YAML_SCALAR)
-        return hn_config_mentions(node->text, name) ? node : NULL;
-    const struct hn_yaml *found = NULL;
-    for (const struct hn_yaml *child = node->child; child != NULL && found == NULL;
-         child = child->next)
-        found = find_use(child, name);
-    return found;
-}
-
 static const struct hn_yaml *find_use_in_config(const struct hn_config_reader *reader,
                                                 const char *name)
 {
@@ -570,10 +561,8 @@ static const struct hn_yaml *find_use_in_config(const struct hn_config_reader *r
         hn_yaml_get(hn_yaml_get(reader->root, "let"), name) != NULL ||
         hn_bindings_get(&reader->config->problems[0], name) != NULL)
         return NULL;
-    for (size_t i = 0; found == NULL && i < sizeof keys / sizeof keys[0]; i++) {
-        const struct hn_yaml *node = hn_yaml_get(reader->root, keys[i]);
-        found = node == NULL ? NULL : find_use(node, name);
-    }
+    for (size_t i = 0; found == NULL && i < sizeof keys / sizeof keys[0]; i++)
+        found = find_scalar(hn_yaml_get(reader->root, keys[i]), name, true);
     return found;
 }
 
@@ -622,21 +611,6 @@ static void read_device(struct hn_config_reader *reader)
     }
 }
 
-static void read_look_ahead(struct hn_config_reader *reader)
-{
-    static const char expected[] = "a whole number from 1 to 4096";
-    _Static_assert(HN_LOOK_AHEAD_MOST == 4096, "as the message says");
-    const struct hn_yaml *node = hn_yaml_get(reader->root, "look_ahead");
-    if (node == NULL || !hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected))
-        return;
-    struct hn_value value = hn_config_read_value(reader, node);
-    if (hn_config_expect(reader,
-                         value.type == HN_INTEGER && value.integer >= 1 &&
-                             value.integer <= HN_LOOK_AHEAD_MOST,
-                         node, expected))
-        reader->config->look_ahead = (unsigned)value.integer;
-}
-
 void hn_config_read_space(struct hn_config_reader *reader)
 {
     hn_config_read_word(reader, hn_config_need(reader, reader->root, "kernel"),
@@ -651,5 +625,9 @@ void hn_config_read_space(struct hn_config_reader *reader)
     read_constraints(reader);
     hn_config_read_computed(reader);
     hn_config_read_points(reader);
-    read_look_ahead(reader);
+    const struct hn_yaml *look_ahead = hn_yaml_get(reader->root, "look_ahead");
+    _Static_assert(HN_LOOK_AHEAD_MOST == 4096, "as the message says");
+    if (look_ahead != NULL)
+        reader->config->look_ahead = (unsigned)hn_config_read_whole(
+            reader, look_ahead, 1, HN_LOOK_AHEAD_MOST, "a whole number from 1 to 4096");
 }

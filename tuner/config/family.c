@@ -230,23 +230,6 @@ enum hn_status hn_family_middle(const struct hn_family *family, struct hn_bindin
 static const char *const own_keys[] = {"where",  "sizes",          "goal", "defaults",
                                        "ladder", "configurations", "loss", "weight"};
 
-/* A whole number, or an expression of constants that gives one: 2 ** 20. */
-static int64_t read_integer(struct hn_config_reader *reader, const struct hn_yaml *node,
-                            const char *expected)
-{
-    static const struct hn_scope nothing = {NULL, 0, NULL, 0};
-    struct hn_expression *expression = NULL;
-    int64_t result = 0;
-    if (!hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected))
-        return 0;
-    bool found = hn_expression_parse(node->text, &expression, NULL) == HN_OK &&
-                 hn_expression_bind(expression, &nothing, NULL) == HN_OK &&
-                 hn_expression_integer(expression, NULL, &result, NULL) == HN_OK;
-    hn_expression_destroy(expression);
-    hn_config_expect(reader, found, node, expected);
-    return result;
-}
-
 /* To the multiples that lie between the bounds. */
 static void tighten(struct hn_config_reader *reader, const struct hn_yaml *node,
                     struct hn_family_value *value)
@@ -272,14 +255,16 @@ static void read_range(struct hn_config_reader *reader, const struct hn_yaml *no
     value->multiple_of = 1;
     value->log = hn_config_read_choice(reader, hn_yaml_get(node, "scale"), "scale", scales, 2) == 0;
     if (multiple != NULL) {
-        value->multiple_of = read_integer(reader, multiple, "a whole number of at least 1");
-        hn_config_expect(reader, value->multiple_of >= 1, multiple, "a whole number of at least 1");
+        value->multiple_of =
+            hn_config_read_whole(reader, multiple, 1, INT64_MAX, "a whole number of at least 1");
     }
     if (!hn_config_expect(reader, bounds->kind == HN_YAML_SEQUENCE && bounds->count == 2, bounds,
                           "[low, high]"))
         return;
-    value->low = read_integer(reader, bounds->child, "a whole number");
-    value->high = read_integer(reader, bounds->child->next, "a whole number");
+    value->low =
+        hn_config_read_whole(reader, bounds->child, INT64_MIN, INT64_MAX, "a whole number");
+    value->high =
+        hn_config_read_whole(reader, bounds->child->next, INT64_MIN, INT64_MAX, "a whole number");
     if (value->low > value->high)
         hn_config_fail(reader, bounds, "found [%s, %s], expected the lower bound first",
                        bounds->child->text, bounds->child->next->text);
@@ -339,20 +324,6 @@ static void read_where(struct hn_config_reader *reader, const struct hn_yaml *no
          item = item->next)
         hn_config_read_condition(reader, item, &scope, &family->where[family->where_count++]);
     hn_config_finish_scope(&scope);
-}
-
-static void read_configurations(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                struct hn_family *family)
-{
-    static const char expected[] = "a whole number from 1 to 255";
-    _Static_assert(HN_FAMILY_CONFIGURATIONS_MOST == 255, "as the message says");
-    family->configurations = HN_FAMILY_CONFIGURATIONS;
-    if (node == NULL)
-        return;
-    int64_t count = read_integer(reader, node, expected);
-    if (hn_config_expect(reader, count >= 1 && count <= HN_FAMILY_CONFIGURATIONS_MOST, node,
-                         expected))
-        family->configurations = (unsigned)count;
 }
 
 /* 0.03, or 3%. */
@@ -587,7 +558,13 @@ void hn_config_read_family(struct hn_config_reader *reader)
                        "found no problem values, expected at least one, as M: {range: [1, 4096]}");
     read_where(reader, hn_yaml_get(node, "where"), family);
     family->worst = hn_config_read_choice(reader, hn_yaml_get(node, "goal"), "goal", goals, 2) == 1;
-    read_configurations(reader, hn_yaml_get(node, "configurations"), family);
+    const struct hn_yaml *configurations = hn_yaml_get(node, "configurations");
+    _Static_assert(HN_FAMILY_CONFIGURATIONS_MOST == 255, "as the message says");
+    family->configurations = HN_FAMILY_CONFIGURATIONS;
+    if (configurations != NULL)
+        family->configurations =
+            (unsigned)hn_config_read_whole(reader, configurations, 1, HN_FAMILY_CONFIGURATIONS_MOST,
+                                           "a whole number from 1 to 255");
     read_loss(reader, hn_yaml_get(node, "loss"), family);
     read_sizes(reader, hn_yaml_get(node, "sizes"), family);
 }
