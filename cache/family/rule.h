@@ -84,8 +84,21 @@ bool hn_rule_evaluate(const struct hn_rule *rule, const struct hn_bindings *prob
 int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem,
                    bool (*usable)(int configuration, void *context), void *context, bool *sure);
 
+/* A rule whose features are computed all at once, for whoever asks it about many problems. */
+struct hn_rule_program;
+
+/* Borrows the rule. NULL: it can not be compiled, or memory is out. */
+struct hn_rule_program *hn_rule_program_make(const struct hn_rule *rule);
+void hn_rule_program_destroy(struct hn_rule_program *program);
+
+/* The leaf for a problem that is inside of what the rule was learnt for, with integers where that has whole numbers; NULL for all others. Not
+ * to be called by several threads at once. */
+const struct hn_rule_node *hn_rule_program_find(struct hn_rule_program *program, const struct hn_bindings *problem);
+
 /* Whether numbers are told apart by their whole part only: low and high are whole. Else they count as reals. */
 bool hn_rule_value_is_whole(const struct hn_rule_value *value);
+/* What it is at one end: an integer where it is whole, else a real; of words the first. */
+struct hn_value hn_rule_value_end(const struct hn_rule_value *value, bool high);
 
 /* Appends what it was learnt for: "M 1 to 4096, ORDER row or column". */
 void hn_rule_append_values(struct hn_text *text, const struct hn_rule *rule);

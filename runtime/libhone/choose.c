@@ -500,11 +500,11 @@ static struct hone_kernel *make_like_others(struct search *search)
 {
     const struct hone_options *options = search->asked.options;
     struct hn_lib_rule *rule = search->rule;
-    if (rule == NULL || !search->is_own_rule || !rule->has_program || !rule->has_known ||
+    if (rule == NULL || !search->is_own_rule || rule->program == NULL || !rule->has_known ||
         rule->plan == NULL || options->separate != 0 || options->graph != 0 ||
         search->asked.cache->capture_folder != NULL)
         return NULL;
-    const struct hn_rule_node *leaf = hn_rule_program_find(&rule->program, search->asked.problem);
+    const struct hn_rule_node *leaf = hn_rule_program_find(rule->program, search->asked.problem);
     if (leaf == NULL || hn_known_problems_may_have(&rule->known, search->asked.problem))
         return NULL;
     const struct hn_rule *stored = &rule->stored->rule;

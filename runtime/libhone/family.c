@@ -305,7 +305,7 @@ static void finish_rule(struct hn_lib_rule *rule)
     }
     free(rule->configurations);
     hn_bindings_finish(&rule->names);
-    hn_rule_program_finish(&rule->program);
+    hn_rule_program_destroy(rule->program);
     hn_known_problems_finish(&rule->known);
 }
 
@@ -340,7 +340,7 @@ static void fill_rule(struct hn_lib_family *family, size_t index, struct hn_erro
             .simulated = stored->simulated,
             .stale = stored->stale,
         };
-    rule->has_program = hn_rule_program_make(&rule->program, &stored->rule);
+    rule->program = hn_rule_program_make(&stored->rule);
     for (size_t i = 0; i < stored->rule.value_count && !hn_failed(err); i++)
         hn_bindings_set(&rule->names, stored->rule.values[i].name, &zero, err);
     for (size_t i = 0; i < HN_DEVICE_LIMITS; i++)

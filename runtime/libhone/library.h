@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "cache/family/rule_program.h"
+#include "cache/family/rule.h"
 #include "cache/store/store.h"
 #include "cache/store/lookup.h"
 #include "runtime/compile/image.h"
@@ -306,8 +306,7 @@ struct hn_lib_rule {
     struct hn_known_problems known; /* that may have results of their own */
     bool has_known;                 /* they were read */
     struct hn_lib_configuration *configurations;
-    struct hn_rule_program program;
-    bool has_program; /* it can be run */
+    struct hn_rule_program *program; /* NULL: it has none */
 };
 
 /* The rules of a kernel, which may be none. */

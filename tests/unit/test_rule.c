@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/family/rule_program.h"
+#include "cache/family/rule.h"
 
 #include "tests/unit/rule_fixture.h"
 
@@ -79,10 +79,10 @@ TEST(a_program_finds_the_same_leaf)
 {
     static const char *const words[] = {"row", "column", "diagonal"};
     struct hn_rule rule;
-    struct hn_rule_program program;
     int inside = 0;
     read_rule(rule_text, &rule);
-    assert_true(hn_rule_program_make(&program, &rule));
+    struct hn_rule_program *program = hn_rule_program_make(&rule);
+    assert_non_null(program);
     for (int i = 0; i < 20000; i++) {
         struct hn_bindings problem;
         char text[80];
@@ -91,14 +91,14 @@ TEST(a_program_finds_the_same_leaf)
                  words[i % 50 == 0 ? 2 : i % 2]);
         assert_int_equal(hn_bindings_parse(text, &problem, NULL), HN_OK);
         int expected = hn_rule_choose(&rule, &problem, NULL, NULL, &sure);
-        const struct hn_rule_node *leaf = hn_rule_program_find(&program, &problem);
+        const struct hn_rule_node *leaf = hn_rule_program_find(program, &problem);
         if (leaf == NULL ? sure : leaf->configuration != expected || leaf->sure != sure)
             fail_msg("%s: configuration %d (sure %d) is not found", text, expected, sure);
         inside += leaf != NULL;
         hn_bindings_finish(&problem);
     }
     assert_true(inside > 18000 && inside < 20000);
-    hn_rule_program_finish(&program);
+    hn_rule_program_destroy(program);
     hn_rule_finish(&rule);
 }
 

@@ -83,10 +83,7 @@ static size_t count_ways(const struct hn_plan *plan, const struct hn_rule *rule,
 
 static struct hn_value way_of(const struct hn_rule_value *value, size_t way)
 {
-    double end = way == 0 ? value->low : value->high;
-    if (value->word_count > 0)
-        return value->words[way];
-    return hn_rule_value_is_whole(value) ? hn_integer((int64_t)end) : hn_real(end);
+    return value->word_count > 0 ? value->words[way] : hn_rule_value_end(value, way > 0);
 }
 
 /* The problem of a variant: that of a result with the variant's words and frozen numbers, the

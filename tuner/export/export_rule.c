@@ -56,10 +56,7 @@ static bool is_truth(const struct hn_rule *rule, const struct hn_rule_feature *f
 {
     struct hn_value values[HN_RULE_VALUES_MOST], result;
     for (size_t i = 0; i < rule->value_count; i++)
-        values[i] = rule->values[i].word_count > 0 ? rule->values[i].words[0]
-                    : hn_rule_value_is_whole(&rule->values[i])
-                        ? hn_integer((int64_t)rule->values[i].low)
-                        : hn_real(rule->values[i].low);
+        values[i] = hn_rule_value_end(&rule->values[i], false);
     return hn_expression_evaluate(feature->expression, values, &result, NULL) == HN_OK &&
            result.type == HN_BOOLEAN;
 }
@@ -84,10 +81,7 @@ static bool make_end(const struct hn_rule *rule, bool high, struct hn_bindings *
     hn_bindings_init(problem);
     for (size_t i = 0; made && i < rule->value_count; i++) {
         const struct hn_rule_value *value = &rule->values[i];
-        double end = high ? value->high : value->low;
-        const struct hn_value own = value->word_count > 0           ? value->words[0]
-                                    : hn_rule_value_is_whole(value) ? hn_integer((int64_t)end)
-                                                                    : hn_real(end);
+        const struct hn_value own = hn_rule_value_end(value, high);
         made = value->word_count <= 1 && hn_bindings_set(problem, value->name, &own, NULL) == HN_OK;
     }
     return made;
@@ -173,13 +167,15 @@ static void append_integer(struct hn_text *text, int64_t integer)
         hn_text_printf(text, "%" PRId64, integer);
 }
 
-static void append_end(struct hn_text *text, double end, bool real)
+static char *end_text(double end, bool real)
 {
+    struct hn_text text = {0};
     const struct hn_value value = hn_real(end);
     if (real)
-        hn_value_append(text, &value);
+        hn_value_append(&text, &value);
     else
-        append_integer(text, (int64_t)end);
+        append_integer(&text, (int64_t)end);
+    return hn_needed(hn_text_take(&text));
 }
 
 static const char *type_of(const struct rule_writer *out, size_t place)
@@ -198,16 +194,13 @@ static void write_number(const struct rule_writer *out, size_t place)
         hn_text_printf(text, "    const int64_t own_%s = problem.%s;\n", value->name, value->name);
         return;
     }
-    hn_text_printf(text, "    const %s own_%s = %sproblem.%s >= ", type_of(out, place), value->name,
-                   cast, value->name);
-    append_end(text, value->low, real);
-    hn_text_printf(text, " ? %sproblem.%s <= ", cast, value->name);
-    append_end(text, value->high, real);
-    hn_text_printf(text, " ? %sproblem.%s : ", cast, value->name);
-    append_end(text, value->high, real);
-    hn_text_append(text, " : ");
-    append_end(text, value->low, real);
-    hn_text_append(text, ";\n");
+    char *low = end_text(value->low, real), *high = end_text(value->high, real);
+    hn_text_printf(text, "    const %s own_%s = %sproblem.%s >= %s ? %sproblem.%s <= %s ? ",
+                   type_of(out, place), value->name, cast, value->name, low, cast, value->name,
+                   high);
+    hn_text_printf(text, "%sproblem.%s : %s : %s;\n", cast, value->name, high, low);
+    free(low);
+    free(high);
 }
 
 /* "(problem.ORDER == HONE_MATMUL_ROW || …)", or that a number stayed what it was. */
