@@ -349,12 +349,23 @@ void hn_arena_init(struct hn_arena *arena, struct hn_context *context, struct hn
     write_zones(arena, err);
 }
 
+/* They are made again where buffers were moved. */
+static void drop_textures(struct hn_arena *arena)
+{
+    size_t count = arena->textures == NULL ? 0 : HN_MAX_SETS * arena->plan->argument_count;
+    for (size_t i = 0; i < count; i++)
+        if (arena->textures[i] != 0)
+            arena->context->driver->p_cuTexObjectDestroy(arena->textures[i]);
+    free(arena->textures);
+    arena->textures = NULL;
+}
+
 void hn_arena_finish(struct hn_arena *arena)
 {
     if (arena->context == NULL)
         return;
     const struct hn_driver *driver = arena->context->driver;
-    hn_arena_drop_textures(arena);
+    drop_textures(arena);
     if (arena->set_block != 0)
         driver->p_cuMemFree(arena->set_block);
     if (arena->dynamic_block != 0)
@@ -424,7 +435,7 @@ void hn_arena_place(struct hn_arena *arena, const struct hn_value *values, bool 
         arena->zone_count = arena->static_zones;
         return;
     }
-    hn_arena_drop_textures(arena);
+    drop_textures(arena);
     move_to(arena, true, arena->static_zones, arena->dynamic_block);
     write_zones(arena, err);
 }
@@ -533,14 +544,4 @@ CUresult hn_arena_texture(struct hn_arena *arena, size_t set, size_t argument, C
     }
     *texture = *made;
     return result;
-}
-
-void hn_arena_drop_textures(struct hn_arena *arena)
-{
-    size_t count = arena->textures == NULL ? 0 : HN_MAX_SETS * arena->plan->argument_count;
-    for (size_t i = 0; i < count; i++)
-        if (arena->textures[i] != 0)
-            arena->context->driver->p_cuTexObjectDestroy(arena->textures[i]);
-    free(arena->textures);
-    arena->textures = NULL;
 }

@@ -92,7 +92,7 @@ struct hn_arena {
 /* values: of the plan's names. HN_ERUN with a table when the plan does not fit; HN_ECONFIG for a count below 1, or one
  * that depends on parameters where that is not possible. */
 void hn_arena_init(struct hn_arena *arena, struct hn_context *context, struct hn_support *support,
-                             const struct hn_plan *plan, const struct hn_value *values, struct hn_error *err);
+                   const struct hn_plan *plan, const struct hn_value *values, struct hn_error *err);
 void hn_arena_finish(struct hn_arena *arena);
 
 /* Fills the inputs and notes their checksums. Also repairs what a variant has damaged. */
@@ -106,8 +106,7 @@ void hn_arena_load(struct hn_arena *arena, size_t argument, const char *path, st
  * zeroed. */
 void hn_arena_restore(struct hn_arena *arena, struct hn_error *err);
 /* Poisons the outputs of the first `sets` sets, or their scratch, from that seed (support_fill.cuh). */
-void hn_arena_poison(struct hn_arena *arena, size_t sets, uint64_t seed, struct hn_error *err);
-void hn_arena_poison_scratch(struct hn_arena *arena, size_t sets, uint64_t seed, struct hn_error *err);
+void hn_arena_poison(struct hn_arena *arena, enum hn_role role, size_t sets, uint64_t seed, struct hn_error *err);
 /* The index that the first element of an argument has in its poison, in that set. */
 uint64_t hn_arena_poisoned(const struct hn_arena *arena, size_t set, size_t argument);
 /* Writes what is there, as poison writes other bytes: the same to caches. Of all arguments of that role in the first
@@ -127,7 +126,7 @@ void hn_arena_refill(struct hn_arena *arena, uint64_t seed, struct hn_error *err
 /* Places the buffers whose count depends on parameters. *fits is false when there is not enough memory; `needed` says
  * how many bytes there had to be. Does nothing for a plan without such buffers. */
 void hn_arena_place(struct hn_arena *arena, const struct hn_value *values, bool *fits, uint64_t *needed,
-                              struct hn_error *err);
+                    struct hn_error *err);
 
 /* Makes up to `wanted` sets of the arguments, fewer where memory does not allow; at least the first. */
 void hn_arena_make_sets(struct hn_arena *arena, size_t wanted, size_t *count, struct hn_error *err);
@@ -137,8 +136,6 @@ struct hn_elements hn_arena_elements(const struct hn_arena *arena, size_t set, s
 
 /* The texture object of an argument of that role, over a set's buffer; made when it is first asked for. */
 CUresult hn_arena_texture(struct hn_arena *arena, size_t set, size_t argument, CUtexObject *texture);
-/* They are made again: buffers were moved. */
-void hn_arena_drop_textures(struct hn_arena *arena);
 
 /* Where the results of an argument's checks go, and what the host has read of them. */
 enum hn_slot { HN_SLOT_CHECKSUM, HN_SLOT_COMPARE, HN_SLOT_REFERENCE, HN_SLOT_COUNT };

@@ -279,26 +279,20 @@ static void poison_argument(struct hn_arena *arena, size_t i, size_t sets, uint6
     hn_support_poison(arena->support, &elements, seed, err);
 }
 
-void hn_arena_poison(struct hn_arena *arena, size_t sets, uint64_t seed, struct hn_error *err)
+void hn_arena_poison(struct hn_arena *arena, enum hn_role role, size_t sets, uint64_t seed,
+                     struct hn_error *err)
 {
-    arena->poison = seed;
+    if (role == HN_ROLE_OUTPUT)
+        arena->poison = seed;
     for (size_t i = 0; i < arena->plan->argument_count && !hn_failed(err); i++)
-        if (arena->plan->arguments[i].role == HN_ROLE_OUTPUT)
-            poison_argument(arena, i, sets, seed, err);
+        if (arena->plan->arguments[i].role == role)
+            poison_argument(arena, i, arena->buffers[i].dynamic ? 1 : sets, seed, err);
 }
 
 uint64_t hn_arena_poisoned(const struct hn_arena *arena, size_t set, size_t argument)
 {
     size_t size = hn_element_size(arena->plan->arguments[argument].element);
     return set == 0 ? 0 : (set - 1) * (arena->buffers[argument].bytes / size);
-}
-
-void hn_arena_poison_scratch(struct hn_arena *arena, size_t sets, uint64_t seed,
-                             struct hn_error *err)
-{
-    for (size_t i = 0; i < arena->plan->argument_count && !hn_failed(err); i++)
-        if (arena->plan->arguments[i].role == HN_ROLE_SCRATCH)
-            poison_argument(arena, i, arena->buffers[i].dynamic ? 1 : sets, seed, err);
 }
 
 static void rewrite_argument(struct hn_arena *arena, size_t i, size_t sets, struct hn_error *err)

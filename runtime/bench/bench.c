@@ -291,7 +291,7 @@ static void prepare_verification(void *subject, size_t sets, enum hn_outputs_bef
     (void)before;
     hn_variant_restore(variant, err);
     hn_variant_poison(variant, 1, 0, err);
-    hn_arena_poison_scratch(variant->arena, 1, 0, err);
+    hn_arena_poison(variant->arena, HN_ROLE_SCRATCH, 1, 0, err);
 }
 
 /* Without a reference, a variant's own first launch is what later ones are compared with. */

@@ -34,9 +34,10 @@ static const double TENSOR_OPERATIONS_A_ROUND = 2.0 * 128 * 256 * 128;
 static const double WARM_UP_MS = 100.0;
 static const uint64_t COPY_BYTES = 1u << 30;
 
-/* Everything that is needed for a run. */
+/* Everything that is needed for a run. After a failure nothing is done. */
 struct roofer {
     struct hn_context *context;
+    struct hn_error *err;
     CUmodule module;
     CUfunction kernels[KERNELS];
     CUevent start;
@@ -49,132 +50,121 @@ struct roofer {
 };
 
 /* What is timed: queues work, and says how much it is. */
-typedef void queue_work(struct roofer *roofer, double *amount, struct hn_error *err);
+typedef double queue_work(struct roofer *roofer);
 
-static void launch(struct roofer *roofer, int kernel, unsigned int blocks, void **parameters,
-                   struct hn_error *err)
+static void launch(struct roofer *roofer, int kernel, unsigned int blocks, void **parameters)
 {
     HN_CALL(roofer->context, cuLaunchKernel,
             (roofer->kernels[kernel], blocks, 1, 1, kernel == KERNEL_LAUNCH ? 32 : THREADS, 1, 1, 0,
              roofer->context->stream, parameters, NULL),
-            hn_roofs_entries[kernel], err);
+            hn_roofs_entries[kernel], roofer->err);
 }
 
-static void queue_fp32(struct roofer *roofer, double *amount, struct hn_error *err)
+static double queue_fp32(struct roofer *roofer)
 {
     int rounds = 1024;
     float a = 0.999f;
     float b = 0.001f;
     void *parameters[] = {&roofer->buffer, &rounds, &a, &b};
-    *amount = OPERATIONS_A_ROUND * rounds * THREADS * roofer->blocks;
-    launch(roofer, KERNEL_FP32, roofer->blocks, parameters, err);
+    launch(roofer, KERNEL_FP32, roofer->blocks, parameters);
+    return OPERATIONS_A_ROUND * rounds * THREADS * roofer->blocks;
 }
 
 /* A quarter of the cache, so that all of it stays there wherever it lies. */
-static void queue_l2(struct roofer *roofer, double *amount, struct hn_error *err)
+static double queue_l2(struct roofer *roofer)
 {
     int rounds = 256;
     uint64_t bytes = (uint64_t)roofer->context->device->l2_bytes / 4;
-    if (bytes > roofer->half)
-        bytes = roofer->half;
-    uint64_t count = bytes / 16;
+    uint64_t count = (bytes < roofer->half ? bytes : roofer->half) / 16;
     CUdeviceptr sink = roofer->buffer + roofer->half;
     void *parameters[] = {&roofer->buffer, &count, &rounds, &sink};
-    *amount = 16.0 * (double)count * rounds;
-    launch(roofer, KERNEL_L2, roofer->blocks, parameters, err);
+    launch(roofer, KERNEL_L2, roofer->blocks, parameters);
+    return 16.0 * (double)count * rounds;
 }
 
 /* A block a multiprocessor; cycles and nanoseconds of one go to the buffer. */
-static void queue_products(struct roofer *roofer, double *amount, struct hn_error *err)
+static double queue_products(struct roofer *roofer)
 {
     int rounds = 1024;
     CUdeviceptr clocks = roofer->buffer + roofer->half;
     void *parameters[] = {&roofer->buffer, &rounds, &clocks};
     unsigned int blocks = roofer->blocks / BLOCKS_PER_SM;
-    *amount = TENSOR_OPERATIONS_A_ROUND / element_bytes[roofer->pipe] * rounds * blocks;
-    launch(roofer, KERNEL_TENSOR + roofer->pipe, blocks, parameters, err);
+    launch(roofer, KERNEL_TENSOR + roofer->pipe, blocks, parameters);
+    return TENSOR_OPERATIONS_A_ROUND / element_bytes[roofer->pipe] * rounds * blocks;
 }
 
-static void queue_copy(struct roofer *roofer, double *amount, struct hn_error *err)
+static double queue_copy(struct roofer *roofer)
 {
-    *amount = 2.0 * (double)roofer->half;
     HN_CALL(roofer->context, cuMemcpyDtoDAsync,
             (roofer->buffer + roofer->half, roofer->buffer, roofer->half, roofer->context->stream),
-            "cuMemcpyDtoDAsync", err);
+            "cuMemcpyDtoDAsync", roofer->err);
+    return 2.0 * (double)roofer->half;
 }
 
-static void queue_words(struct roofer *roofer, double *amount, struct hn_error *err)
+static double queue_words(struct roofer *roofer)
 {
     uint64_t count = roofer->half / 16;
     CUdeviceptr to = roofer->buffer + roofer->half;
     void *parameters[] = {&roofer->buffer, &to, &count};
-    *amount = 2.0 * (double)roofer->half;
-    launch(roofer, KERNEL_COPY, roofer->copiers, parameters, err);
+    launch(roofer, KERNEL_COPY, roofer->copiers, parameters);
+    return 2.0 * (double)roofer->half;
 }
 
-static void queue_launches(struct roofer *roofer, double *amount, struct hn_error *err)
+static double queue_launches(struct roofer *roofer)
 {
-    *amount = LAUNCHES;
-    for (int i = 0; i < LAUNCHES && !hn_failed(err); i++)
-        launch(roofer, KERNEL_LAUNCH, 1, NULL, err);
+    for (int i = 0; i < LAUNCHES; i++)
+        launch(roofer, KERNEL_LAUNCH, 1, NULL);
+    return LAUNCHES;
 }
 
-static void record(struct roofer *roofer, CUevent event, struct hn_error *err)
+/* One run, behind work that keeps the device busy until all is queued: its time, and how much was
+ * done. */
+static double time_once(struct roofer *roofer, queue_work *queue, double *amount)
 {
-    HN_CALL(roofer->context, cuEventRecord, (event, roofer->context->stream), "cuEventRecord", err);
-}
-
-/* One run, behind work that keeps the device busy until all is queued. */
-static void time_once(struct roofer *roofer, queue_work *queue, double *amount, double *time_us,
-                      struct hn_error *err)
-{
+    struct hn_context *context = roofer->context;
     float elapsed_ms = 0.0f;
-    double ignored;
-    queue_fp32(roofer, &ignored, err);
-    record(roofer, roofer->start, err);
-    queue(roofer, amount, err);
-    record(roofer, roofer->end, err);
-    HN_CALL(roofer->context, cuEventSynchronize, (roofer->end), "cuEventSynchronize", err);
-    HN_CALL(roofer->context, cuEventElapsedTime, (&elapsed_ms, roofer->start, roofer->end),
-            "cuEventElapsedTime", err);
-    *time_us = 1e3 * (double)elapsed_ms;
+    queue_fp32(roofer);
+    HN_CALL(context, cuEventRecord, (roofer->start, context->stream), "cuEventRecord", roofer->err);
+    *amount = queue(roofer);
+    HN_CALL(context, cuEventRecord, (roofer->end, context->stream), "cuEventRecord", roofer->err);
+    HN_CALL(context, cuEventSynchronize, (roofer->end), "cuEventSynchronize", roofer->err);
+    HN_CALL(context, cuEventElapsedTime, (&elapsed_ms, roofer->start, roofer->end),
+            "cuEventElapsedTime", roofer->err);
+    return 1e3 * (double)elapsed_ms;
 }
 
-/* How much is done in a microsecond. */
-static void measure_rate(struct roofer *roofer, queue_work *queue, double *rate,
-                         struct hn_error *err)
+/* How much is done in a microsecond. The first run does not count. */
+static double measure_rate(struct roofer *roofer, queue_work *queue)
 {
     double times_us[RUNS];
     double amount = 0.0;
-    time_once(roofer, queue, &amount, &times_us[0], err);
-    for (int i = 0; i < RUNS && !hn_failed(err); i++)
-        time_once(roofer, queue, &amount, &times_us[i], err);
-    if (hn_failed(err))
-        return;
+    time_once(roofer, queue, &amount);
+    for (int i = 0; i < RUNS; i++)
+        times_us[i] = time_once(roofer, queue, &amount);
     double median_us = hn_median(times_us, RUNS);
-    *rate = median_us > 0.0 ? amount / median_us : 0.0;
+    return median_us > 0.0 ? amount / median_us : 0.0;
 }
 
 /* A memcpy, threads that copy several words, a thread for each: which is the fastest differs from
  * device to device. */
-static void measure_copies(struct roofer *roofer, double *gb_per_s, struct hn_error *err)
+static double measure_copies(struct roofer *roofer)
 {
-    const unsigned int copiers[] = {0, roofer->blocks, (unsigned int)(roofer->half / 16 / THREADS)};
-    for (int i = 0; i < 3 && !hn_failed(err); i++) {
-        double rate = 0.0;
+    const unsigned int copiers[] = {roofer->blocks, (unsigned int)(roofer->half / 16 / THREADS)};
+    double rate = measure_rate(roofer, queue_copy);
+    for (int i = 0; i < 2; i++) {
         roofer->copiers = copiers[i];
-        measure_rate(roofer, i == 0 ? queue_copy : queue_words, &rate, err);
-        *gb_per_s = fmax(*gb_per_s, rate / 1e3);
+        rate = fmax(rate, measure_rate(roofer, queue_words));
     }
+    return rate;
 }
 
-static void warm_up(struct roofer *roofer, struct hn_error *err)
+static void warm_up(struct roofer *roofer)
 {
     double start_ms = hn_now_ms();
-    double amount, time_us;
+    double amount;
     /* A simulated device takes no time of ours. */
-    for (int i = 0; !hn_failed(err) && i < 1000 && hn_now_ms() - start_ms < WARM_UP_MS; i++)
-        time_once(roofer, queue_fp32, &amount, &time_us, err);
+    for (int i = 0; !hn_failed(roofer->err) && i < 1000 && hn_now_ms() - start_ms < WARM_UP_MS; i++)
+        time_once(roofer, queue_fp32, &amount);
 }
 
 bool hn_roofs_have_pipe(int capability, enum hn_tensor_pipe pipe)
@@ -184,87 +174,62 @@ bool hn_roofs_have_pipe(int capability, enum hn_tensor_pipe pipe)
     return capability >= (pipe == HN_PIPE_FP8 ? 89 : 80);
 }
 
-static void measure_pipe(struct roofer *roofer, struct hn_tensor_roof *roof, struct hn_error *err)
-{
-    uint64_t clocks[2] = {0, 0}; /* cycles, nanoseconds */
-    double rate = 0.0;
-    measure_rate(roofer, queue_products, &rate, err);
-    HN_CALL(roofer->context, cuMemcpyDtoH, (clocks, roofer->buffer + roofer->half, sizeof clocks),
-            "cuMemcpyDtoH", err);
-    *roof = (struct hn_tensor_roof){
-        .gflops = rate / 1e3,
-        .clock_mhz = clocks[1] == 0 ? 0.0 : 1e3 * (double)clocks[0] / (double)clocks[1]};
-}
-
-static void measure_tensor_cores(struct roofer *roofer, struct hn_tensor_roofs *roofs,
-                                 struct hn_error *err)
+static void measure_tensor_cores(struct roofer *roofer, struct hn_tensor_roofs *roofs)
 {
     const struct hn_device *device = roofer->context->device;
-    if (hn_failed(err))
-        return;
-    for (int pipe = 0; pipe < HN_PIPE_COUNT && !hn_failed(err); pipe++) {
+    for (int pipe = 0; pipe < HN_PIPE_COUNT && !hn_failed(roofer->err); pipe++) {
+        uint64_t clocks[2] = {0, 0}; /* cycles, nanoseconds */
+        if (!hn_roofs_have_pipe(device->identity.capability, (enum hn_tensor_pipe)pipe))
+            continue;
         roofer->pipe = pipe;
-        if (hn_roofs_have_pipe(device->identity.capability, (enum hn_tensor_pipe)pipe))
-            measure_pipe(roofer, &roofs->pipes[pipe], err);
+        roofs->pipes[pipe].gflops = measure_rate(roofer, queue_products) / 1e3;
+        HN_CALL(roofer->context, cuMemcpyDtoH,
+                (clocks, roofer->buffer + roofer->half, sizeof clocks), "cuMemcpyDtoH",
+                roofer->err);
+        if (clocks[1] != 0)
+            roofs->pipes[pipe].clock_mhz = 1e3 * (double)clocks[0] / (double)clocks[1];
     }
-    struct hn_health_watch *watch = hn_health_watch_create(device->uuid);
+    struct hn_health_watch *watch =
+        hn_failed(roofer->err) ? NULL : hn_health_watch_create(device->uuid);
     roofs->power_limit_w = hn_health_power_limit(watch);
     hn_health_watch_destroy(watch);
 }
 
-static void measure_all(struct roofer *roofer, struct hn_roofs *roofs, struct hn_error *err)
+static void measure_all(struct roofer *roofer, struct hn_roofs *roofs)
 {
-    double rate = 0.0;
-    warm_up(roofer, err);
-    measure_rate(roofer, queue_fp32, &rate, err);
-    roofs->fp32_gflops = rate / 1e3;
-    measure_rate(roofer, queue_l2, &rate, err);
-    roofs->l2_gb_per_s = rate / 1e3;
-    measure_copies(roofer, &roofs->copy_gb_per_s, err);
-    measure_rate(roofer, queue_launches, &rate, err);
-    roofs->launch_us = rate > 0.0 ? 1.0 / rate : 0.0;
-    measure_tensor_cores(roofer, &roofs->tensor, err);
+    if (hn_failed(roofer->err))
+        return;
+    warm_up(roofer);
+    roofs->fp32_gflops = measure_rate(roofer, queue_fp32) / 1e3;
+    roofs->l2_gb_per_s = measure_rate(roofer, queue_l2) / 1e3;
+    roofs->copy_gb_per_s = measure_copies(roofer) / 1e3;
+    double launches = measure_rate(roofer, queue_launches);
+    roofs->launch_us = launches > 0.0 ? 1.0 / launches : 0.0;
+    measure_tensor_cores(roofer, &roofs->tensor);
 }
 
 /* A GiB, or what fits. */
-static void allocate(struct roofer *roofer, struct hn_error *err)
+static void allocate(struct roofer *roofer)
 {
     size_t available = 0, total = 0;
-    HN_CALL(roofer->context, cuMemGetInfo, (&available, &total), "cuMemGetInfo", err);
-    if (hn_failed(err))
-        return;
+    HN_CALL(roofer->context, cuMemGetInfo, (&available, &total), "cuMemGetInfo", roofer->err);
     roofer->half = COPY_BYTES;
     while (roofer->half > available / 4 && roofer->half > 1u << 20)
         roofer->half /= 2;
     HN_CALL(roofer->context, cuMemAlloc, (&roofer->buffer, 2 * roofer->half),
-            "allocating what is copied", err);
-    if (hn_failed(err)) {
+            "allocating what is copied", roofer->err);
+    if (hn_failed(roofer->err))
         roofer->buffer = 0;
-        return;
-    }
     HN_CALL(roofer->context, cuMemsetD8Async,
-            (roofer->buffer, 1, 2 * roofer->half, roofer->context->stream), "cuMemsetD8Async", err);
+            (roofer->buffer, 1, 2 * roofer->half, roofer->context->stream), "cuMemsetD8Async",
+            roofer->err);
 }
 
-static void find_kernels(struct roofer *roofer, const struct hn_image *image, struct hn_error *err)
+static void make_event(struct roofer *roofer, CUevent *event)
 {
-    HN_CALL(roofer->context, cuModuleLoadDataEx, (&roofer->module, image->cubin, 0, NULL, NULL),
-            "loading the kernels of the roofs", err);
-    if (hn_failed(err)) {
-        roofer->module = NULL;
-        return;
-    }
-    for (int i = 0; i < KERNELS && !hn_failed(err); i++) {
-        HN_CALL(roofer->context, cuModuleGetFunction,
-                (&roofer->kernels[i], roofer->module, hn_roofs_entries[i]), hn_roofs_entries[i],
-                err);
-    }
-}
-
-static void make_event(struct roofer *roofer, CUevent *event, struct hn_error *err)
-{
-    HN_CALL(roofer->context, cuEventCreate, (event, CU_EVENT_DEFAULT), "cuEventCreate", err);
-    if (hn_failed(err))
+    HN_CALL(roofer->context, cuEventCreate, (event, CU_EVENT_DEFAULT), "cuEventCreate",
+            roofer->err);
+    if (hn_failed(roofer->err))
         *event = NULL;
 }
 
@@ -284,20 +249,18 @@ static void finish(struct roofer *roofer)
 enum hn_status hn_roofs_measure(struct hn_context *context, const struct hn_image *image,
                                 struct hn_roofs *roofs, struct hn_error *err)
 {
-    struct roofer roofer = {.context = context};
+    struct roofer roofer = {.context = context, .err = err};
+    int sms = context->device->identity.sm_count;
     hn_error_init(err);
     *roofs = (struct hn_roofs){.measured = (double)time(NULL)};
-    if (image->outcome != HN_OUTCOME_OK || image->cubin == NULL)
-        return hn_fail(err, HN_ERUN, "the kernels of the roofs did not compile: %s",
-                       image->message == NULL ? "no message" : image->message);
     snprintf(roofs->driver, sizeof roofs->driver, "%s", context->device->driver);
-    int sms = context->device->identity.sm_count;
     roofer.blocks = BLOCKS_PER_SM * (unsigned int)(sms > 0 ? sms : 1);
-    find_kernels(&roofer, image, err);
-    make_event(&roofer, &roofer.start, err);
-    make_event(&roofer, &roofer.end, err);
-    allocate(&roofer, err);
-    measure_all(&roofer, roofs, err);
+    roofer.module = hn_kernels_load(context, image, "kernels of the roofs", hn_roofs_entries,
+                                    KERNELS, roofer.kernels, err);
+    make_event(&roofer, &roofer.start);
+    make_event(&roofer, &roofer.end);
+    allocate(&roofer);
+    measure_all(&roofer, roofs);
     finish(&roofer);
     return err->status;
 }

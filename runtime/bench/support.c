@@ -33,32 +33,37 @@ void hn_support_options(const struct hn_plan *plan, char options[HN_SUPPORT_OPTI
     snprintf(options[3], sizeof options[3], "-DLOOSE=%d", loose);
 }
 
+CUmodule hn_kernels_load(struct hn_context *context, const struct hn_image *image, const char *what,
+                         const char *const *entries, size_t count, CUfunction *kernels,
+                         struct hn_error *err)
+{
+    CUmodule module = NULL;
+    char loading[64];
+    if (hn_failed(err))
+        return NULL;
+    snprintf(loading, sizeof loading, "loading the %s", what);
+    if (image->outcome != HN_OUTCOME_OK || image->cubin == NULL)
+        hn_fail(err, HN_ERUN, "the %s did not compile: %s", what,
+                image->message == NULL ? "no message" : image->message);
+    HN_CALL(context, cuModuleLoadDataEx, (&module, image->cubin, 0, NULL, NULL), loading, err);
+    if (hn_failed(err))
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        HN_CALL(context, cuModuleGetFunction, (&kernels[i], module, entries[i]), entries[i], err);
+    if (!hn_failed(err))
+        return module;
+    context->driver->p_cuModuleUnload(module);
+    return NULL;
+}
+
 void hn_support_init(struct hn_support *support, struct hn_context *context,
                      const struct hn_image *image, struct hn_error *err)
 {
-    *support = (struct hn_support){.context = context};
-    if (image->outcome != HN_OUTCOME_OK || image->cubin == NULL) {
-        hn_fail(err, HN_ERUN, "the support kernels did not compile: %s",
-                image->message == NULL ? "no message" : image->message);
-        return;
-    }
     int blocks = BLOCKS_PER_SM * context->device->identity.sm_count;
+    *support = (struct hn_support){.context = context};
     support->blocks = blocks < 1 || blocks > MAX_BLOCKS ? MAX_BLOCKS : (unsigned int)blocks;
-    HN_CALL(context, cuModuleLoadDataEx, (&support->module, image->cubin, 0, NULL, NULL),
-            "loading the support kernels", err);
-    if (hn_failed(err)) {
-        support->module = NULL;
-        return;
-    }
-    for (size_t i = 0; i < hn_support_entry_count; i++) {
-        HN_CALL(context, cuModuleGetFunction,
-                (&support->kernels[i], support->module, hn_support_entries[i]),
-                hn_support_entries[i], err);
-        if (hn_failed(err)) {
-            hn_support_finish(support);
-            return;
-        }
-    }
+    support->module = hn_kernels_load(context, image, "support kernels", hn_support_entries,
+                                      hn_support_entry_count, support->kernels, err);
 }
 
 void hn_support_finish(struct hn_support *support)

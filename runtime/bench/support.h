@@ -62,6 +62,11 @@ struct hn_stamp {
     uint64_t nanoseconds;
 };
 
+/* Loads an image and finds so many kernels of it. `what` it is, for messages: "support kernels". NULL after a failure; all
+ * of these are sticky. */
+CUmodule hn_kernels_load(struct hn_context *context, const struct hn_image *image, const char *what,
+                         const char *const *entries, size_t count, CUfunction *kernels, struct hn_error *err);
+
 void hn_support_init(struct hn_support *support, struct hn_context *context, const struct hn_image *image,
                                struct hn_error *err);
 void hn_support_finish(struct hn_support *support);

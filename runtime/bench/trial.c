@@ -168,8 +168,8 @@ static void prepare(void *subject, size_t sets, enum hn_outputs_before outputs,
         if (side->own.issued)
             hn_variant_poison(side->variant, 1, side->seed, err);
         else
-            hn_arena_poison(arena, side->own.batch, side->seed, err);
-        hn_arena_poison_scratch(arena, side->own.batch, side->seed, err);
+            hn_arena_poison(arena, HN_ROLE_OUTPUT, side->own.batch, side->seed, err);
+        hn_arena_poison(arena, HN_ROLE_SCRATCH, side->own.batch, side->seed, err);
     }
     /* In both, so that memory is left in the same state. */
     hn_arena_rewrite(arena, HN_ROLE_OUTPUT, side->own.batch, err);

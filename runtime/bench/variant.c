@@ -394,7 +394,7 @@ void hn_variant_poison(struct hn_variant *variant, size_t sets, uint64_t seed, s
     struct hn_arena *arena = variant->arena;
     variant->compared_set = hn_random_below(&arena->secret, sets);
     hn_arena_lend_inputs(arena, variant->compared_set, err);
-    hn_arena_poison(arena, sets, seed, err);
+    hn_arena_poison(arena, HN_ROLE_OUTPUT, sets, seed, err);
     hn_pipeline_poison(variant, seed, err);
 }
 

@@ -202,7 +202,7 @@ void hn_verify_launch(struct hn_variant *variant, uint64_t poison, struct hn_err
         return;
     hn_variant_restore(variant, err);
     hn_variant_poison(variant, 1, poison, err);
-    hn_arena_poison_scratch(arena, 1, poison, err);
+    hn_arena_poison(arena, HN_ROLE_SCRATCH, 1, poison, err);
     if (hn_failed(err))
         return;
     hn_variant_describe(variant);

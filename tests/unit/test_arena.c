@@ -102,7 +102,7 @@ TEST(what_is_passed_by_value_is_bounded)
 TEST(buffers_are_aligned_as_the_config_says)
 {
     static const char *const problems[] = {"OWN=4", "OWN=16", "OWN=256", "OWN=512"};
-    struct bench_fixture aligned;
+    static struct bench_fixture aligned; /* closed once more behind the test */
     struct hn_error err = {.message = ""};
     bench_fixture_load(&aligned, "double/aligned.yaml", 90);
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {

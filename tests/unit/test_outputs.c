@@ -102,7 +102,7 @@ TEST(narrow_types_and_vectors_are_compared)
         {"FAULT=4,ORDER=1", HN_OUTCOME_WRONG_RESULT, "pairs holds '(0, "},
         {"FAULT=5,ORDER=0", HN_OUTCOME_WRONG_RESULT, "turned[9] is nan; expected "},
     };
-    struct bench_fixture types;
+    static struct bench_fixture types; /* closed once more behind the test */
     bench_fixture_load(&types, "double/types.yaml", 90);
     bench_fixture_start(&types, HN_COLD);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

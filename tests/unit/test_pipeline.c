@@ -204,7 +204,7 @@ TEST(chunks_cover_the_extent)
 /* 10000 units and 16 behind them: a chunk uploads to 16 behind its own. */
 TEST(padded_inputs_are_cut)
 {
-    struct bench_fixture padded;
+    static struct bench_fixture padded; /* closed once more behind the test */
     struct hn_bindings point;
     struct hn_launch launch;
     struct hn_error err = {.message = ""};

@@ -11,8 +11,8 @@
 
 static void cover_sets(struct hn_arena *arena, size_t sets, uint64_t seed, struct hn_error *err)
 {
-    hn_arena_poison(arena, sets, seed, err);
-    hn_arena_poison_scratch(arena, sets, seed, err);
+    hn_arena_poison(arena, HN_ROLE_OUTPUT, sets, seed, err);
+    hn_arena_poison(arena, HN_ROLE_SCRATCH, sets, seed, err);
 }
 
 /* What launches may write in their sets is covered by what was there before: then nothing differs.
