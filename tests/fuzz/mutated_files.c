@@ -13,7 +13,6 @@
 #include "hostile_cache.h"
 #include "runtime/libhone/hone.h"
 #include "tuner/commands/command.h"
-#include "tuner/commands/output.h"
 
 /* Shipped recordings with something in them that is other than it was, handed to every command that
  * reads recordings, and to those that read the cache that one was imported into; and caches changed

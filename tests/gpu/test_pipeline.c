@@ -2,7 +2,7 @@
 
 #include "bench_fixture.h"
 #include "tests/unit/unit.h"
-#include "tuner/report/staging.h"
+#include "tuner/report/roof.h"
 
 /* Pipelines on a GPU: every kind of host memory and both orders, right and wrong. */
 

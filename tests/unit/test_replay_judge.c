@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/commands/replay_judge.h"
+#include "tuner/commands/command.h"
 
 #include "tests/unit/unit.h"
 

@@ -3,6 +3,7 @@
 
 #include "store_fixture.h"
 #include "tuner/commands/command.h"
+#include "tuner/report/render.h"
 #include "tuner/report/roof.h"
 
 static const struct hn_device_identity h200 = {"NVIDIA H200", 90, 132, ""};
@@ -240,7 +241,9 @@ TEST(roofs_have_a_text)
     struct hn_text text;
     roofs.fp32_gflops = 61234;
     hn_text_init(&text);
-    hn_roofs_append(&text, &roofs);
+    json_t *json = hn_roofs_to_json(&roofs);
+    assert_true(hn_render_line(&text, json, HN_ROOFS_LINE("")));
+    json_decref(json);
     assert_string_equal(text.data, "copy 4000 GB/s, L2 8000 GB/s, FP32 61.2 TFLOP/s, launch 2 us, "
                                    "measured 2026-11-21 with driver 580.82");
     hn_text_finish(&text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/report/staging.h"
+#include "tuner/report/roof.h"
 
 #include "tests/unit/unit.h"
 

@@ -9,7 +9,6 @@
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/open_cache.h"
 #include "tuner/report/format.h"
-#include "tuner/report/outcomes.h"
 #include "tuner/report/table.h"
 
 /* The tunings of two caches side by side, and how their best times differ beyond the noise. */

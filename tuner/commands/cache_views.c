@@ -11,10 +11,9 @@
 #include "cache/store/lookup.h"
 #include "runtime/device/health.h"
 #include "tuner/commands/cache_command.h"
-#include "tuner/commands/output.h"
+#include "tuner/commands/command.h"
 #include "tuner/config/config_files.h"
 #include "tuner/report/format.h"
-#include "tuner/report/outcomes.h"
 #include "tuner/report/report.h"
 #include "tuner/report/table.h"
 

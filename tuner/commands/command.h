@@ -2,6 +2,7 @@
 #ifndef HONE_TUNER_COMMANDS_COMMAND_H
 #define HONE_TUNER_COMMANDS_COMMAND_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -199,5 +200,34 @@ enum hn_status hn_device_measure_roofs(const struct hn_driver *driver, const str
 enum { HN_FOLLOW_UP_SIZE = 2048 };
 const char *hn_follow_up(const struct hn_options *options, const char *command, const char *subject,
                          char line[HN_FOLLOW_UP_SIZE]);
+
+/* What `hone replay` says of a time. */
+enum hn_replay_verdict {
+    HN_REPLAY_HOLDS, HN_REPLAY_VERIFIED_ONLY, HN_REPLAY_MACHINE, HN_REPLAY_SLOWER, HN_REPLAY_WRONG,
+};
+
+/* HN_REPLAY_SLOWER: half of the processes of now and more are slower than the record by more than `most` (a tenth at least
+ * where the record is of one process) and than both intervals. The record's time is the median of its processes, or that of
+ * its race, whichever is longer: a process may have been fast by chance. HN_REPLAY_MACHINE: slower, but for what the copies
+ * or the clock lost. A single process (now->processes 0) is held against half of the limit: it is a reason to ask others. */
+enum hn_replay_verdict hn_replay_judge_time(const struct hn_timing *was, const struct hn_timing *now, double most);
+
+/* What the command writes to standard output and standard error. Text goes through stdout and stderr, which show control
+ * bytes as \x1b: names of devices, strings of configs and caches and what compilers say may hold what a terminal obeys. Data
+ * goes through the functions below, as it is. What moves the cursor is written to STDERR_FILENO. */
+
+/* The first thing that main does. Descriptors 0 to 2 that are closed lead to /dev/null from here on, such that reading and
+ * writing there fail: what is opened later never gets their numbers. SIGPIPE and SIGXFSZ become errors of the calls. A program that
+ * would exit with 0, from wherever, exits with 1 and a message where not all text could be written to standard output. */
+void hn_output_init(void);
+
+/* With --json a program that ends with another exit code than 0, and has written nothing, writes {"error": {"code", "message"}}.
+ * The message is read then; "" where standard error alone says what is wrong. */
+void hn_output_promise_json(const char *message);
+
+/* HN_ERUN where standard output takes no more. */
+enum hn_status hn_output_data(const void *bytes, size_t size, struct hn_error *err);
+/* Indented, with a newline at the end. document may be NULL: what jansson could not make of the results. */
+enum hn_status hn_output_json(const json_t *document, struct hn_error *err);
 
 #endif

@@ -12,7 +12,6 @@
 #include "runtime/device/driver.h"
 #include "runtime/process/process.h"
 #include "tuner/commands/command.h"
-#include "tuner/commands/output.h"
 #include "tuner/report/render.h"
 #include "tuner/session/task.h"
 #include "tuner/workers/compile_pool.h"

@@ -13,7 +13,6 @@
 #include "tuner/commands/command.h"
 #include "tuner/commands/hosts_option.h"
 #include "tuner/commands/open_cache.h"
-#include "tuner/commands/output.h"
 #include "tuner/report/render.h"
 #include "tuner/report/roof.h"
 #include "tuner/workers/turn.h"

@@ -7,7 +7,6 @@
 #include "base/run.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/open_cache.h"
-#include "tuner/commands/output.h"
 #include "tuner/explain/explain.h"
 #include "tuner/report/edges.h"
 #include "tuner/session/backend.h"

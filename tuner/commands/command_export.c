@@ -8,7 +8,6 @@
 #include "runtime/device/driver.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/open_cache.h"
-#include "tuner/commands/output.h"
 #include "tuner/export/export.h"
 
 static enum hn_export_kind kind_of(const struct hn_options *options)

@@ -8,7 +8,6 @@
 
 #include "base/memory.h"
 #include "tuner/commands/command.h"
-#include "tuner/commands/output.h"
 #include "tuner/import/import.h"
 #include "tuner/init/draft.h"
 

@@ -10,7 +10,6 @@
 #include "runtime/bench/support.h"
 #include "runtime/plan/contents.h"
 #include "tuner/commands/command.h"
-#include "tuner/commands/output.h"
 #include "tuner/config/config_files.h"
 
 static const char missing[] = "expected a CONFIG, and a folder to write to: -o DIR";

@@ -13,7 +13,6 @@
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/open_cache.h"
-#include "tuner/commands/output.h"
 #include "tuner/report/report.h"
 
 struct input {

@@ -11,10 +11,9 @@
 #include "runtime/bench/support.h"
 #include "runtime/compile/compile.h"
 #include "tuner/commands/command.h"
-#include "tuner/commands/output.h"
 #include "tuner/report/findings.h"
 #include "tuner/report/format.h"
-#include "tuner/report/staging.h"
+#include "tuner/report/roof.h"
 #include "tuner/report/summary.h"
 #include "tuner/workers/turn.h"
 

@@ -14,9 +14,8 @@
 #include "runtime/compile/compile.h"
 #include "runtime/plan/launch.h"
 #include "tuner/commands/command.h"
-#include "tuner/commands/output.h"
 #include "tuner/config/config_files.h"
-#include "tuner/report/table.h"
+#include "tuner/report/render.h"
 #include "tuner/session/task.h"
 
 enum mode { SUMMARY, COUNT, LIST, SAMPLE };
@@ -162,80 +161,26 @@ static enum hn_status check_points(struct view *view, struct hn_error *err)
     return status == HN_OK && view->problem == 0 ? check_signature(view, err) : status;
 }
 
-static void add_values(struct hn_table *table, const struct hn_config_parameter *parameter)
-{
-    enum { SHOWN = 12 };
-    struct hn_text text;
-    hn_text_init(&text);
-    for (size_t i = 0; i < parameter->count && i < SHOWN; i++) {
-        hn_text_append(&text, i == 0 ? "" : ", ");
-        hn_value_append(&text, &parameter->values[i]);
-    }
-    if (parameter->count > SHOWN)
-        hn_text_printf(&text, ", ... (%zu more)", parameter->count - SHOWN);
-    hn_table_cell(table, "%s", parameter->name);
-    hn_table_cell(table, "%zu", parameter->count);
-    hn_table_cell(table, "%s", text.data == NULL ? "" : text.data);
-    hn_text_finish(&text);
-}
-
-static void print_parameters(const struct hn_config *config)
-{
-    static const char *const headings[] = {"parameter", ">count", "~values", NULL};
-    struct hn_table *table = hn_table_create(headings);
-    printf("%s: %zu parameter%s, %zu constraint%s\n", config->plan->kernel, config->parameter_count,
-           config->parameter_count == 1 ? "" : "s", config->constraint_count,
-           config->constraint_count == 1 ? "" : "s");
-    for (size_t i = 0; i < config->parameter_count; i++)
-        add_values(table, &config->parameters[i]);
-    hn_table_print(table, stdout, 2);
-    hn_table_destroy(table);
-}
-
-static void print_summary(const struct view *view, const char *problem)
-{
-    double cartesian = hn_space_cartesian(view->task.space);
-    double valid = hn_space_valid(view->task.space, NULL);
-    char count[HN_SPACE_COUNT_TEXT];
-    if (view->problem == 0)
-        print_parameters(view->config);
-    if (problem[0] != '\0')
-        printf("%s: ", problem);
-    printf(cartesian < 1e15      ? "%s valid point%s of %.0f"
-           : isfinite(cartesian) ? "%s valid point%s of %.4g"
-                                 : "%s valid point%s of more than 1e+308",
-           hn_space_count_text(view->task.space, count), valid == 1 ? "" : "s", cartesian);
-    if (isfinite(cartesian))
-        printf(" (%.3g%%)", 100.0 * valid / cartesian);
-    printf(", %s in %.1f ms\n",
-           hn_space_enumerated(view->task.space) ? "built" : "too many to be numbered; counted",
-           view->build_ms);
-    if (view->refused > 0)
-        printf("no launch: %llu of %llu points%s, as %s\n", (unsigned long long)view->refused,
-               (unsigned long long)view->tried,
-               (double)view->tried < valid ? " that were drawn" : "", view->example);
-}
-
-static enum hn_status print_view(const struct view *view, const struct arguments *arguments,
-                                 struct hn_error *err)
-{
-    bool several = view->config->problem_count > 1;
-    char *problem = hn_needed(hn_bindings_text(&view->config->problems[view->problem]));
-    enum hn_status status = HN_OK;
-    if (arguments->mode == SUMMARY) {
-        print_summary(view, problem);
-    } else if (arguments->mode == COUNT) {
-        char count[HN_SPACE_COUNT_TEXT];
-        printf("%s%s%s\n", hn_space_count_text(view->task.space, count), several ? "\t" : "",
-               several ? problem : "");
-    } else {
-        if (several)
-            printf("# %s\n", problem);
-        status = visit_points(view, arguments, print_point, stdout, err);
-    }
-    free(problem);
-    return status;
-}
+static const struct hn_column columns[] = {{"parameter", "{name}"},
+                                           {">count", "{values+0:.0f}"},
+                                           {"~values", "{values:few}"},
+                                           {NULL, NULL}};
+static const struct hn_view summary_views[] = {
+    {.line = "{kernel}: {parameters+0:.0f} parameter{parameters:s}, {constraints} "
+             "constraint{constraints:s}{?first}"},
+    {.at = "parameters", .columns = columns, .indent = 2},
+    {.line = "[{problem}: ]{valid_text} valid point{valid:s} of "
+             "[{?infinite}more than 1e+308|{?cartesian<1e15}{cartesian:.0f}|{cartesian:.4g}]"
+             "[{?!infinite} ({valid*100/cartesian:.3g}%)], "
+             "[{?numbered}built|too many to be numbered; counted] in {build_ms:.1f} ms"},
+    {.line = "no launch: {launches.refused} of {launches.tried} points"
+             "[{?launches.tried<valid} that were drawn], as {launches.example}{?launches.refused}"},
+    {NULL},
+};
+static const struct hn_view count_views[] = {
+    {.line = "{valid_text}[{?several}\t{problem}]"},
+    {NULL},
+};
 
 static enum hn_status add_point(const struct hn_bindings *point, void *context,
                                 struct hn_error *err)
@@ -245,7 +190,7 @@ static enum hn_status add_point(const struct hn_bindings *point, void *context,
     return HN_OK;
 }
 
-static json_t *parameters_json(const struct hn_config *config)
+static json_t *parameters_to_json(const struct hn_config *config)
 {
     json_t *parameters = json_array();
     for (size_t i = 0; i < config->parameter_count; i++) {
@@ -265,23 +210,56 @@ static json_t *count_to_json(double count)
     return count < 0x1p53 ? json_integer((json_int_t)count) : json_real(fmin(count, DBL_MAX));
 }
 
+static json_t *view_to_json(const struct view *view)
+{
+    const struct hn_space *space = view->task.space;
+    bool exact;
+    double valid = hn_space_valid(space, &exact);
+    json_t *json = json_pack("{so so sb sb so sf}", "problem",
+                             hn_bindings_to_json(&view->config->problems[view->problem]), "valid",
+                             count_to_json(valid), "numbered", hn_space_enumerated(space),
+                             "estimated", !exact, "cartesian",
+                             count_to_json(hn_space_cartesian(space)), "build_ms", view->build_ms);
+    if (view->tried > 0)
+        json_object_set_new(hn_needed(json), "launches",
+                            json_pack("{sI sI ss*}", "tried", (json_int_t)view->tried, "refused",
+                                      (json_int_t)view->refused, "example", view->example));
+    return hn_needed(json);
+}
+
+/* Points are printed as they come: there may be more than memory holds. The parameters stand in
+ * front of the first problem. */
+static enum hn_status print_view(const struct view *view, const struct arguments *arguments,
+                                 struct hn_error *err)
+{
+    const struct hn_config *config = view->config;
+    const bool several = config->problem_count > 1;
+    char text[HN_SPACE_COUNT_TEXT];
+    if (arguments->mode == LIST || arguments->mode == SAMPLE) {
+        char *problem = hn_needed(hn_bindings_text(&config->problems[view->problem]));
+        if (several)
+            printf("# %s\n", problem);
+        free(problem);
+        return visit_points(view, arguments, print_point, stdout, err);
+    }
+    json_t *json = view_to_json(view);
+    json_object_update_new(
+        json, json_pack("{ss ss sb sb sb si so}", "valid_text",
+                        hn_space_count_text(view->task.space, text), "kernel", config->plan->kernel,
+                        "several", several, "first", view->problem == 0, "infinite",
+                        isfinite(hn_space_cartesian(view->task.space)) == 0, "constraints",
+                        (int)config->constraint_count, "parameters",
+                        view->problem == 0 ? parameters_to_json(config) : json_null()));
+    hn_render(json, arguments->mode == COUNT ? count_views : summary_views, stdout);
+    json_decref(json);
+    return HN_OK;
+}
+
 static enum hn_status add_view(const struct view *view, const struct arguments *arguments,
                                json_t *problems, struct hn_error *err)
 {
-    bool exact;
-    double valid = hn_space_valid(view->task.space, &exact);
-    bool enumerated = hn_space_enumerated(view->task.space);
-    json_t *object =
-        json_pack("{s:o, s:o, s:b, s:b, s:o, s:f}", "problem",
-                  hn_bindings_to_json(&view->config->problems[view->problem]), "valid",
-                  count_to_json(valid), "numbered", enumerated, "estimated", !exact, "cartesian",
-                  count_to_json(hn_space_cartesian(view->task.space)), "build_ms", view->build_ms);
-    json_array_append_new(problems, hn_needed(object));
-    if (view->tried > 0)
-        json_object_set_new(object, "launches",
-                            json_pack("{s:I, s:I, s:s*}", "tried", (json_int_t)view->tried,
-                                      "refused", (json_int_t)view->refused, "example",
-                                      view->example));
+    json_t *object = view_to_json(view);
+    json_array_append_new(problems, object);
     if (arguments->mode != LIST && arguments->mode != SAMPLE)
         return HN_OK;
     json_t *points = json_array();
@@ -335,7 +313,7 @@ static enum hn_status show_json(const struct hn_config *config, const struct arg
     json_t *problems = json_array();
     json_t *root =
         json_pack("{s:s, s:s, s:o, s:o}", "config", config->path, "kernel", config->plan->kernel,
-                  "parameters", parameters_json(config), "problems", problems);
+                  "parameters", parameters_to_json(config), "problems", problems);
     hn_needed(root);
     enum hn_status status = show_problems(config, arguments, problems, err);
     if (status == HN_OK)

@@ -10,11 +10,11 @@
 #include "tuner/commands/command.h"
 #include "tuner/commands/hosts_option.h"
 #include "tuner/commands/open_cache.h"
-#include "tuner/commands/output.h"
 #include "tuner/commands/tune_search.h"
 #include "tuner/commands/tune_spread.h"
 #include "tuner/config/capture.h"
 #include "tuner/family/family.h"
+#include "tuner/report/render.h"
 #include "tuner/workers/workers.h"
 
 struct tune {
@@ -205,33 +205,32 @@ static enum hn_status tune_spread(struct tune *tune, struct hn_error *err)
     return status;
 }
 
-static void print_family(const struct hn_family_outcome *outcome)
-{
-    struct hn_text loss;
-    hn_text_init(&loss);
-    hn_rule_append_loss(&loss, &outcome->rule);
-    hn_text_append(&loss, "\n");
-    hn_family_append_default(&loss, &outcome->untuned);
-    printf("%zu configuration%s for any size, chosen by a tree of %zu node%s\n"
-           "%s\n"
-           "learnt in %.0f s from %zu size%s, %zu of them tuned on their own, and %zu time%s of a "
-           "configuration at a size\n",
-           outcome->rule.configuration_count, hn_plural(outcome->rule.configuration_count),
-           outcome->rule.node_count, hn_plural(outcome->rule.node_count),
-           loss.data != NULL ? loss.data : "", outcome->elapsed_s, outcome->sizes,
-           hn_plural(outcome->sizes), outcome->tuned, outcome->cells, hn_plural(outcome->cells));
-    hn_text_finish(&loss);
-}
+static const struct hn_view family_views[] = {
+    {.at = "family",
+     .line =
+         "{rule.configurations+0:.0f} configuration{rule.configurations:s} for any size, chosen "
+         "by a tree of {nodes} node{nodes:s}\n"
+         "{loss}\n{untuned}\n"
+         "learnt in {elapsed_s:.0f} s from {sizes} size{sizes:s}, {tuned} of them tuned on their "
+         "own, and {cells} time{cells:s} of a configuration at a size"},
+    {NULL},
+};
 
-static void add_family(const struct hn_family_outcome *outcome, const char *kernel, json_t *results)
+static json_t *family_to_json(const struct hn_family_outcome *outcome, const char *kernel)
 {
+    struct hn_text loss = {0}, untuned = {0};
+    hn_rule_append_loss(&loss, &outcome->rule);
+    hn_family_append_default(&untuned, &outcome->untuned);
     json_t *json =
-        json_pack("{ss s{so sI sI sI sf sb so}}", "kernel", kernel, "family", "rule",
+        json_pack("{ss s{so sI sI sI sf sb so sI ss* ss*}}", "kernel", kernel, "family", "rule",
                   hn_rule_to_json(&outcome->rule), "sizes", (json_int_t)outcome->sizes, "tuned",
                   (json_int_t)outcome->tuned, "cells", (json_int_t)outcome->cells, "elapsed_s",
                   outcome->elapsed_s, "reached", (int)outcome->reached, "default",
-                  hn_rule_loss_to_json(&outcome->untuned));
-    json_array_append_new(results, hn_needed(json));
+                  hn_rule_loss_to_json(&outcome->untuned), "nodes",
+                  (json_int_t)outcome->rule.node_count, "loss", loss.data, "untuned", untuned.data);
+    hn_text_finish(&loss);
+    hn_text_finish(&untuned);
+    return hn_needed(json);
 }
 
 static enum hn_status tune_family(struct tune *tune, struct hn_error *err)
@@ -256,10 +255,12 @@ static enum hn_status tune_family(struct tune *tune, struct hn_error *err)
         .events = tune->events,
     };
     enum hn_status status = hn_family_tune(&family, &outcome, err);
-    if (status == HN_OK && options->json)
-        add_family(&outcome, tune->config->plan->kernel, tune->results);
-    else if (status == HN_OK)
-        print_family(&outcome);
+    if (status == HN_OK) {
+        json_t *json = family_to_json(&outcome, tune->config->plan->kernel);
+        if (!options->json)
+            hn_render(json, family_views, stdout);
+        json_array_append_new(tune->results, json);
+    }
     hn_family_outcome_finish(&outcome);
     return status;
 }

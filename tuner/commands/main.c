@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "tuner/commands/command.h"
-#include "tuner/commands/output.h"
 
 int main(int argc, char **argv)
 {

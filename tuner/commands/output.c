@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/commands/output.h"
+#include "tuner/commands/command.h"
 
 #include <errno.h>
 #include <fcntl.h>

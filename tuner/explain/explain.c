@@ -10,7 +10,6 @@
 #include "tuner/explain/explain_parts.h"
 #include "tuner/report/format.h"
 #include "tuner/report/roof.h"
-#include "tuner/report/staging.h"
 
 enum { EFFECTS_SHOWN = 8, PAIRS_SHOWN = 4, COMPILING_SHOWN = 4, FINDINGS_SHOWN = 3 };
 /* Interactions below are not worth a line. */

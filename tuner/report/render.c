@@ -204,6 +204,20 @@ static bool append_origin(struct hn_text *text, const json_t *json)
     return true;
 }
 
+/* The first of an array, and how many more there are. */
+static bool append_few(struct hn_text *text, const json_t *values)
+{
+    enum { SHOWN = 12 };
+    size_t count = json_array_size(values);
+    for (size_t i = 0; i < count && i < SHOWN; i++) {
+        hn_text_append(text, i > 0 ? ", " : "");
+        append_value(text, json_array_get(values, i));
+    }
+    if (count > SHOWN)
+        hn_text_printf(text, ", ... (%zu more)", count - SHOWN);
+    return true;
+}
+
 /* What an array has, with a blank between. */
 static bool append_words(struct hn_text *text, const json_t *words)
 {
@@ -292,6 +306,7 @@ static const struct {
     {"origin", NULL, append_origin},
     {"timing", NULL, append_timing},
     {"spread", NULL, append_spread},
+    {"few", NULL, append_few},
     {"words", NULL, append_words},
     {"places", NULL, append_places},
     {"busy", NULL, append_busy},

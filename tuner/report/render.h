@@ -22,7 +22,7 @@
  *   timing, spread   of an object with median_us, low_us and high_us
  *   counts, meanings   of an object of outcomes: "70 ok, 6 slower", and what those other than `ok` mean
  *   busy          of an object of units and their shares of the time
- *   words, places   of an array: with blanks between; of places that count from 0, from 1
+ *   few, words, places   of an array: the first twelve; with blanks between; of places that count from 0, from 1
  * Without a format a value is text, an object "A=1,B=2", and an array "a, b".
  *
  * What stands in brackets is left out where one of its values is missing: not there, null, or empty. {?path} prints nothing and

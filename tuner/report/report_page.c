@@ -12,7 +12,7 @@
 #include "tuner/report/findings.h"
 #include "tuner/report/render.h"
 #include "tuner/report/report.h"
-#include "tuner/report/staging.h"
+#include "tuner/report/roof.h"
 
 /* Of how many of the best the samples are kept, and how many of each; and how much room messages
  * have, so that ten thousand records stay below the size that a browser opens at once. */

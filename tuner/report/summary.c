@@ -15,7 +15,6 @@
 #include "tuner/report/format.h"
 #include "tuner/report/render.h"
 #include "tuner/report/roof.h"
-#include "tuner/report/staging.h"
 
 enum { BEST_SHOWN = 5, EDGES_SHOWN = 3, FINDINGS_SHOWN = 3 };
 

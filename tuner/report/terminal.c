@@ -91,31 +91,3 @@ void hn_terminal_print(FILE *file, size_t indent, size_t columns, const char *te
         text += strspn(text, " ");
     }
 }
-
-FILE *hn_sentences_open(struct hn_sentences *sentences, FILE *file)
-{
-    *sentences = (struct hn_sentences){.file = file};
-    if (file == stdout && isatty(STDOUT_FILENO) != 0)
-        sentences->stream = open_memstream(&sentences->text, &sentences->size);
-    return sentences->stream != NULL ? sentences->stream : file;
-}
-
-void hn_sentences_close(struct hn_sentences *sentences)
-{
-    size_t columns = hn_terminal_columns(sentences->file);
-    if (sentences->stream == NULL)
-        return;
-    bool whole = fclose(sentences->stream) == 0;
-    char *line = whole ? sentences->text : NULL;
-    while (line != NULL && *line != '\0') {
-        char *end = strchr(line, '\n');
-        if (end != NULL)
-            *end = '\0';
-        size_t indent = strspn(line, " ");
-        if (line[indent] == '\0')
-            fputc('\n', sentences->file);
-        hn_terminal_print(sentences->file, indent, columns, line + indent);
-        line = end != NULL ? end + 1 : NULL;
-    }
-    free(sentences->text);
-}

@@ -22,17 +22,6 @@ size_t hn_terminal_take_line(const char *text, size_t columns);
 /* A paragraph: lines behind the first begin two blanks further in. No word is broken. */
 void hn_terminal_print(FILE *file, size_t indent, size_t columns, const char *text);
 
-/* Sentences, whose lines are broken between words where they are shown on a terminal; in a pipe or file they stay as they are.
- * What is written to the stream that open gives is printed by close. Tables and commands to be copied do not go through it. */
-struct hn_sentences {
-    FILE *file;
-    FILE *stream; /* NULL: they go to the file as they are */
-    char *text;
-    size_t size;
-};
-FILE *hn_sentences_open(struct hn_sentences *sentences, FILE *file);
-void hn_sentences_close(struct hn_sentences *sentences);
-
 /* Whether what is printed there may be coloured: standard output on a terminal that can, and NO_COLOR does not forbid it. */
 bool hn_terminal_has_colour(FILE *file);
 
