@@ -602,7 +602,7 @@ static const struct hn_view family_views[] = {
     {.line =
          "  now       at {now.sizes} sizes that nobody had measured: {now.mean:.1%} slower than "
          "tuned for each in the mean, {now.worst:.1%} at worst"},
-    {.line = "            {untuned}"},
+    {.line = "            [{untuned}]"},
     {.line = "  origin    {origin:origin}"},
     {.line = "  stale     the rule was learnt with another version: {changed}"},
     {.line = "  verdict   {verdict}"},

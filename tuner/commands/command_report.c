@@ -41,42 +41,38 @@ static bool is_path(const char *name)
 static const char roofs_file[] = "roofs.json";
 
 /* Calls `take` with every file of the folder that ends so, in the order of their names. */
-static enum hn_status
-for_each_file(const char *folder, const char *const *ends, struct input *input,
-              enum hn_status (*take)(struct input *, const char *, struct hn_error *),
-              struct hn_error *err)
+static void for_each_file(const char *folder, const char *const *ends, struct input *input,
+                          void (*take)(struct input *, const char *, struct hn_error *),
+                          struct hn_error *err)
 {
     struct dirent **entries;
-    enum hn_status status = HN_OK;
     int count = scandir(folder, &entries, NULL, alphasort);
     if (count < 0)
-        return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", folder, strerror(errno));
+        hn_fail(err, HN_ERUN, "'%s' can not be read: %s", folder, strerror(errno));
     for (int i = 0; i < count; i++) {
         bool fits = false;
         for (size_t e = 0; ends[e] != NULL; e++)
             fits = fits || ends_with(entries[i]->d_name, ends[e]);
-        fits = fits && strcmp(entries[i]->d_name, roofs_file) != 0;
         struct hn_text path = {0};
         hn_text_printf(&path, "%s%s%s", folder, ends_with(folder, "/") ? "" : "/",
                        entries[i]->d_name);
-        if (status == HN_OK && fits)
-            status = take(input, path.data, err);
+        if (!hn_failed(err) && fits && strcmp(entries[i]->d_name, roofs_file) != 0)
+            take(input, path.data, err);
         hn_text_finish(&path);
         free(entries[i]);
     }
-    free(entries);
-    return status;
+    if (count >= 0)
+        free(entries);
 }
 
 /* Those that -p and --device-name leave out are taken away again. */
-static enum hn_status add_recording(struct input *input, const char *path, struct hn_error *err)
+static void add_recording(struct input *input, const char *path, struct hn_error *err)
 {
     struct hn_report *report = &input->report;
-    enum hn_status status = hn_report_add_recording(report, path, err);
-    if (status == HN_OK &&
+    hn_report_add_recording(report, path, err);
+    if (!hn_failed(err) &&
         !hn_cache_fits(&input->cache, &report->tunings[report->count - 1].identity))
         hn_report_drop_last(report);
-    return status;
 }
 
 /* The cache is there to be read once it is needed; recordings do without one. */
@@ -92,81 +88,69 @@ static enum hn_status open_cache(struct input *input, struct hn_error *err)
                                 : hn_cache_open(input->options, HN_STORE_READ, &cache->store, err);
 }
 
-static enum hn_status add_kernel(struct input *input, const char *kernel, struct hn_error *err)
+static void add_kernel(struct input *input, const char *kernel, struct hn_error *err)
 {
     struct hn_tuned_list list;
-    enum hn_status status = open_cache(input, err);
-    if (status == HN_OK)
-        status = hn_cache_select(&input->cache, kernel, &list, err);
-    if (status != HN_OK)
-        return status;
-    for (size_t i = 0; status == HN_OK && i < list.count; i++) {
-        status = hn_report_add_tuned(&input->report, input->cache.store, input->cache.path,
-                                     &list.items[i], err);
-        if (status == HN_OK)
-            status = hn_report_apply_plan(&input->report.tunings[input->report.count - 1],
-                                          input->cache.store, err);
-    }
+    if (open_cache(input, err) != HN_OK ||
+        hn_cache_select(&input->cache, kernel, &list, err) != HN_OK)
+        return;
+    for (size_t i = 0; i < list.count; i++)
+        hn_report_add_tuned(&input->report, input->cache.store, input->cache.path, &list.items[i],
+                            err);
     hn_tuned_list_free(&list);
-    return status;
 }
 
-static enum hn_status add_name(struct input *input, const char *name, struct hn_error *err)
+static void gather(struct input *input, struct hn_error *err)
 {
     static const char *const ends[] = {".json", ".json.gz", NULL};
-    if (!is_path(name))
-        return add_kernel(input, name, err);
-    return is_folder(name) ? for_each_file(name, ends, input, add_recording, err)
-                           : add_recording(input, name, err);
+    const struct hn_texts *names = &input->options->arguments;
+    if (names->count == 0)
+        add_kernel(input, NULL, err);
+    for (size_t i = 0; !hn_failed(err) && i < names->count; i++) {
+        if (!is_path(names->items[i]))
+            add_kernel(input, names->items[i], err);
+        else if (is_folder(names->items[i]))
+            for_each_file(names->items[i], ends, input, add_recording, err);
+        else
+            add_recording(input, names->items[i], err);
+    }
+    if (!hn_failed(err) && input->report.count == 0)
+        hn_fail(err, HN_ENOTFOUND, "none of the recordings fits");
 }
 
-static enum hn_status gather(struct input *input, struct hn_error *err)
-{
-    enum hn_status status =
-        input->options->arguments.count == 0 ? add_kernel(input, NULL, err) : HN_OK;
-    for (size_t i = 0; status == HN_OK && i < input->options->arguments.count; i++)
-        status = add_name(input, input->options->arguments.items[i], err);
-    if (status == HN_OK && input->report.count == 0)
-        return hn_fail(err, HN_ENOTFOUND, "none of the recordings fits");
-    return status;
-}
-
-static enum hn_status apply_config(struct input *input, const char *path, struct hn_error *err)
+static void apply_config(struct input *input, const char *path, struct hn_error *err)
 {
     struct hn_config *config;
-    enum hn_status status = hn_config_load(path, &config, err);
-    if (status != HN_OK)
-        return status;
-    for (size_t i = 0; status == HN_OK && i < input->report.count; i++) {
+    if (hn_config_load(path, &config, err) != HN_OK)
+        return;
+    for (size_t i = 0; i < input->report.count; i++) {
         struct hn_report_tuning *tuning = &input->report.tunings[i];
         if (strcmp(tuning->identity.kernel, config->plan->kernel) == 0)
-            status = hn_report_apply_config(tuning, config, err);
+            hn_report_apply_config(tuning, config, err);
     }
     hn_config_destroy(config);
-    return status;
 }
 
 /* Of a folder, what can not be read is said and left out. */
-static enum hn_status try_config(struct input *input, const char *path, struct hn_error *err)
+static void try_config(struct input *input, const char *path, struct hn_error *err)
 {
-    enum hn_status status = apply_config(input, path, err);
-    if (status != HN_ECONFIG)
-        return status;
+    apply_config(input, path, err);
+    if (err->status != HN_ECONFIG)
+        return;
     fprintf(stderr, "hone: left out: %s\n", err->message);
-    err->message[0] = '\0';
-    return HN_OK;
+    hn_error_init(err);
 }
 
-static enum hn_status apply_configs(struct input *input, struct hn_error *err)
+static void apply_configs(struct input *input, struct hn_error *err)
 {
     static const char *const ends[] = {".yaml", ".yml", NULL};
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < input->options->configs.count; i++) {
+    for (size_t i = 0; !hn_failed(err) && i < input->options->configs.count; i++) {
         const char *path = input->options->configs.items[i];
-        status = is_folder(path) ? for_each_file(path, ends, input, try_config, err)
-                                 : apply_config(input, path, err);
+        if (is_folder(path))
+            for_each_file(path, ends, input, try_config, err);
+        else
+            apply_config(input, path, err);
     }
-    return status;
 }
 
 /* From what `hone device --json` printed. */
@@ -188,24 +172,20 @@ static enum hn_status read_roofs(const json_t *document, struct hn_report_tuning
     return HN_OK;
 }
 
-static enum hn_status load_roofs(const char *path, json_t **document, struct hn_error *err)
+/* NULL: there is none, or it failed. */
+static json_t *load_roofs(const char *path, struct hn_error *err)
 {
     enum { LIMIT = 16 << 20 };
-    json_error_t reason;
     char *text = NULL;
-    *document = NULL;
-    if (path == NULL)
-        return HN_OK;
-    enum hn_status status = hn_file_read(path, LIMIT, &text, NULL, err);
-    if (status != HN_OK)
-        return status;
-    *document = json_loads(text, 0, &reason);
+    if (path == NULL || hn_file_read(path, LIMIT, &text, NULL, err) != HN_OK)
+        return NULL;
+    json_t *document = json_loads(text, 0, NULL);
     free(text);
-    if (json_is_array(json_object_get(*document, "devices")))
-        return HN_OK;
-    json_decref(*document);
-    *document = NULL;
-    return hn_fail(err, HN_EFORMAT, "--roofs: '%s' is not what `hone device --json` prints", path);
+    if (json_is_array(json_object_get(document, "devices")))
+        return document;
+    json_decref(document);
+    hn_fail(err, HN_EFORMAT, "--roofs: '%s' is not what `hone device --json` prints", path);
+    return NULL;
 }
 
 /* A recording has the roofs of its device in a file beside it, or beside its folder; what can not
@@ -217,36 +197,32 @@ static void find_roofs(struct hn_report_tuning *tuning)
     int folder = name == NULL ? 0 : (int)(name + 1 - tuning->source);
     for (size_t i = 0; !tuning->has_roofs && i < sizeof places / sizeof *places; i++) {
         struct hn_error ignored;
-        struct hn_text path;
-        json_t *document = NULL;
-        hn_text_init(&path);
+        struct hn_text path = {0};
         hn_text_printf(&path, "%.*s%s%s", folder, tuning->source, places[i], roofs_file);
-        if (!path.failed && load_roofs(path.data, &document, &ignored) == HN_OK &&
-            read_roofs(document, tuning, &ignored) != HN_OK)
-            tuning->has_roofs = false;
+        json_t *document = load_roofs(path.data, &ignored);
+        tuning->has_roofs = read_roofs(document, tuning, &ignored) == HN_OK && tuning->has_roofs;
         json_decref(document);
         hn_text_finish(&path);
     }
 }
 
-static enum hn_status apply_roofs(struct input *input, struct hn_error *err)
+static void apply_roofs(struct input *input, struct hn_error *err)
 {
     struct hn_error ignored;
-    json_t *document;
-    enum hn_status status = load_roofs(input->options->roofs, &document, err);
-    bool has_cache = status == HN_OK && open_cache(input, &ignored) == HN_OK;
-    for (size_t i = 0; status == HN_OK && i < input->report.count; i++) {
+    if (hn_failed(err))
+        return;
+    json_t *document = load_roofs(input->options->roofs, err);
+    bool has_cache = !hn_failed(err) && open_cache(input, &ignored) == HN_OK;
+    for (size_t i = 0; !hn_failed(err) && i < input->report.count; i++) {
         struct hn_report_tuning *tuning = &input->report.tunings[i];
         tuning->has_roofs =
             has_cache && hn_store_get_roofs(input->cache.store, &tuning->identity.device, NULL,
                                             &tuning->roofs, &ignored) == HN_OK;
-        if (!tuning->has_roofs)
-            status = read_roofs(document, tuning, err);
-        if (status == HN_OK && !tuning->has_roofs && tuning->recorded)
+        if (!tuning->has_roofs && read_roofs(document, tuning, err) == HN_OK &&
+            !tuning->has_roofs && tuning->recorded)
             find_roofs(tuning);
     }
     json_decref(document);
-    return status;
 }
 
 static enum hn_status write_out(const struct input *input, const struct hn_text *page,
@@ -265,32 +241,23 @@ static enum hn_status write_out(const struct input *input, const struct hn_text 
     return status;
 }
 
-static enum hn_status make(struct input *input, struct hn_error *err)
-{
-    struct hn_text page = {0};
-    enum hn_status status = gather(input, err);
-    if (status == HN_OK)
-        status = apply_configs(input, err);
-    if (status == HN_OK)
-        status = apply_roofs(input, err);
-    if (status == HN_OK)
-        status = hn_report_page(&input->report, &page, err);
-    if (status == HN_OK)
-        status = write_out(input, &page, err);
-    hn_text_finish(&page);
-    return status;
-}
-
 static enum hn_status run(struct hn_options *options, struct hn_error *err)
 {
     struct input input = {.options = options,
                           .cache = {.options = options, .versions = options->history}};
+    struct hn_text page = {0};
+    hn_error_init(err);
     hn_report_init(&input.report);
-    enum hn_status status = make(&input, err);
+    gather(&input, err);
+    apply_configs(&input, err);
+    apply_roofs(&input, err);
+    if (!hn_failed(err) && hn_report_page(&input.report, &page, err) == HN_OK)
+        (void)write_out(&input, &page, err);
+    hn_text_finish(&page);
     hn_report_finish(&input.report);
     hn_store_close(input.cache.store);
     free(input.cache.path);
-    return status;
+    return err->status;
 }
 
 const struct hn_command hn_command_report = {

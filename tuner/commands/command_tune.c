@@ -210,7 +210,7 @@ static const struct hn_view family_views[] = {
      .line =
          "{rule.configurations+0:.0f} configuration{rule.configurations:s} for any size, chosen "
          "by a tree of {nodes} node{nodes:s}\n"
-         "{loss}\n{untuned}\n"
+         "{loss}\n[{untuned}]\n"
          "learnt in {elapsed_s:.0f} s from {sizes} size{sizes:s}, {tuned} of them tuned on their "
          "own, and {cells} time{cells:s} of a configuration at a size"},
     {NULL},

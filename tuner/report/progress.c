@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "tuner/report/format.h"
-#include "tuner/report/terminal.h"
+#include "tuner/report/table.h"
 
 enum { BAR = 24, SPARK = 32, EARLY_POINTS = 20, EARLY_S = 5 };
 

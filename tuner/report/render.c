@@ -14,7 +14,6 @@
 #include "cache/record/record.h"
 #include "tuner/report/format.h"
 #include "tuner/report/table.h"
-#include "tuner/report/terminal.h"
 
 /* What the paths of a line lead through. */
 struct place {
@@ -106,20 +105,26 @@ static bool is_missing(const json_t *value)
            (json_is_array(value) && json_array_size(value) == 0);
 }
 
+static void append_value(struct hn_text *text, const json_t *json);
+
+static void append_list(struct hn_text *text, const json_t *items, const char *separator,
+                        size_t most)
+{
+    for (size_t i = 0; i < json_array_size(items) && i < most; i++) {
+        hn_text_append(text, i > 0 ? separator : "");
+        append_value(text, json_array_get(items, i));
+    }
+}
+
 static void append_value(struct hn_text *text, const json_t *json)
 {
     struct hn_value value;
     const char *name;
     json_t *item;
-    size_t i;
     if (json_is_string(json)) {
         hn_text_append(text, json_string_value(json));
     } else if (json_is_array(json)) {
-        json_array_foreach(json, i, item)
-        {
-            hn_text_append(text, i > 0 ? ", " : "");
-            append_value(text, item);
-        }
+        append_list(text, json, ", ", SIZE_MAX);
     } else if (hn_value_from_json(json, &value, NULL) == HN_OK) {
         hn_value_append(text, &value);
     } else {
@@ -208,26 +213,15 @@ static bool append_origin(struct hn_text *text, const json_t *json)
 static bool append_few(struct hn_text *text, const json_t *values)
 {
     enum { SHOWN = 12 };
-    size_t count = json_array_size(values);
-    for (size_t i = 0; i < count && i < SHOWN; i++) {
-        hn_text_append(text, i > 0 ? ", " : "");
-        append_value(text, json_array_get(values, i));
-    }
-    if (count > SHOWN)
-        hn_text_printf(text, ", ... (%zu more)", count - SHOWN);
+    append_list(text, values, ", ", SHOWN);
+    if (json_array_size(values) > SHOWN)
+        hn_text_printf(text, ", ... (%zu more)", json_array_size(values) - SHOWN);
     return true;
 }
 
-/* What an array has, with a blank between. */
 static bool append_words(struct hn_text *text, const json_t *words)
 {
-    size_t i;
-    json_t *word;
-    json_array_foreach(words, i, word)
-    {
-        hn_text_append(text, i > 0 ? " " : "");
-        append_value(text, word);
-    }
+    append_list(text, words, " ", SIZE_MAX);
     return true;
 }
 

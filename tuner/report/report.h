@@ -48,17 +48,15 @@ struct hn_report {
 void hn_report_init(struct hn_report *report);
 void hn_report_finish(struct hn_report *report);
 
-/* A tuning of the cache, or of a recording, behind the others. */
-enum hn_status hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const char *path,
-                                   const struct hn_tuned *tuned, struct hn_error *err);
-enum hn_status hn_report_add_recording(struct hn_report *report, const char *path, struct hn_error *err);
+/* A tuning of the cache with what its plan says, or of a recording, behind the others. These are sticky (base/error.h). */
+void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const char *path, const struct hn_tuned *tuned,
+                         struct hn_error *err);
+void hn_report_add_recording(struct hn_report *report, const char *path, struct hn_error *err);
 
 void hn_report_drop_last(struct hn_report *report);
 
-/* Takes ladder, figure of merit and path from a config of the tuning's kernel; or from the plan that the cache keeps. */
-enum hn_status hn_report_apply_config(struct hn_report_tuning *tuning, const struct hn_config *config,
-                                      struct hn_error *err);
-enum hn_status hn_report_apply_plan(struct hn_report_tuning *tuning, struct hn_store *store, struct hn_error *err);
+/* Takes ladder, figure of merit and path from a config of the tuning's kernel. */
+void hn_report_apply_config(struct hn_report_tuning *tuning, const struct hn_config *config, struct hn_error *err);
 
 /* Records that do not say what their launches ask for of dynamic shared memory, as older versions wrote none, get it from
  * the plan that was kept with them (hn_plan_to_json). NULL, or a plan that can not be read: they stay as they are. */

@@ -127,85 +127,6 @@ static void name_parameters(struct hn_report_tuning *tuning)
             hn_need_copy(point->names[tuning->parameter_count]);
 }
 
-/* "16 configurations for M 1 to 4096; at 40 sizes …", of the rule of that kernel and device. */
-static enum hn_status describe_family(struct hn_report_tuning *tuning, struct hn_store *store,
-                                      struct hn_error *err)
-{
-    struct hn_stored_rules rules;
-    const struct hn_identity *own = &tuning->identity;
-    enum hn_status status = hn_store_get_rules(store, own->kernel, &rules, err);
-    for (size_t i = 0; status == HN_OK && tuning->family == NULL && i < rules.count; i++) {
-        const struct hn_stored_rule *stored = &rules.items[i];
-        struct hn_text text = {0};
-        if (!hn_device_identity_equal(&stored->identity.device, &own->device) ||
-            strcmp(stored->identity.regime, own->regime) != 0 ||
-            strcmp(stored->identity.objective, own->objective) != 0)
-            continue;
-        hn_text_printf(&text, "%zu configuration%s for ", stored->rule.configuration_count,
-                       hn_plural(stored->rule.configuration_count));
-        hn_rule_append_values(&text, &stored->rule);
-        hn_text_append(&text, "; ");
-        hn_rule_append_loss(&text, &stored->rule);
-        tuning->family = hn_needed(hn_text_take(&text));
-    }
-    hn_stored_rules_free(&rules);
-    return status;
-}
-
-enum hn_status hn_report_add_tuned(struct hn_report *report, struct hn_store *store,
-                                   const char *path, const struct hn_tuned *tuned,
-                                   struct hn_error *err)
-{
-    struct hn_report_tuning *tuning = append(report);
-    tuning->version = tuned->version;
-    tuning->simulated = tuned->simulated;
-    tuning->stale = tuned->stale;
-    struct hn_text source = {0};
-    hn_text_append(&source, path);
-    if (hn_origin_is_foreign(&tuned->origin)) {
-        hn_text_append(&source, ", ");
-        hn_origin_append(&source, &tuned->origin);
-    }
-    tuning->source = hn_needed(hn_text_take(&source));
-    enum hn_status status = hn_identity_copy(&tuning->identity, &tuned->identity, err);
-    if (status == HN_OK)
-        status = hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated,
-                               &tuning->records, err);
-    if (status == HN_OK)
-        status = hn_store_get_command(store, tuned->session_id, &tuning->command, err);
-    if (status == HN_OK)
-        status = describe_family(tuning, store, err);
-    name_parameters(tuning);
-    order_records(tuning);
-    tuning->best = find_record(&tuning->records, &tuned->best.point);
-    return status;
-}
-
-enum hn_status hn_report_add_recording(struct hn_report *report, const char *path,
-                                       struct hn_error *err)
-{
-    struct hn_recording recording;
-    enum hn_status status = hn_recording_load(path, &recording, err);
-    if (status != HN_OK)
-        return status;
-    struct hn_report_tuning *tuning = append(report);
-    tuning->recorded = true;
-    tuning->identity = recording.identity;
-    tuning->version = recording.version;
-    tuning->records = recording.records;
-    tuning->parameters = recording.parameters;
-    tuning->parameter_count = recording.parameter_count;
-    tuning->command = recording.command;
-    tuning->stale = recording.from_hone && recording.version.protocol != HN_MEASURING_PROTOCOL;
-    hn_records_recall_shared(recording.plan.json, &tuning->identity.problem, &tuning->records);
-    hn_stored_plan_free(&recording.plan);
-    free(recording.date);
-    tuning->best = find_best(&tuning->records);
-    tuning->source = hn_need_copy(path);
-    order_records(tuning);
-    return HN_OK;
-}
-
 /* Puts the parameters into the plan's order, where they are the same. */
 static void order_parameters(struct hn_report_tuning *tuning, const struct hn_plan *plan)
 {
@@ -232,72 +153,131 @@ static void take_plan(struct hn_report_tuning *tuning, const struct hn_plan *pla
     order_parameters(tuning, plan);
 }
 
-static enum hn_status add_step(struct hn_report_tuning *tuning, const struct hn_bindings *defaults,
-                               const struct hn_bindings *set, struct hn_error *err)
+static void add_step(struct hn_report_tuning *tuning, const struct hn_bindings *defaults,
+                     const struct hn_bindings *set, struct hn_error *err)
 {
     struct hn_bindings point;
     struct hn_report_step *step = &tuning->ladder[tuning->ladder_count];
-    enum hn_status status = hn_bindings_copy(&point, defaults, err);
-    if (status == HN_OK)
-        status = hn_bindings_merge(&point, set, err);
-    if (status == HN_OK)
-        status = hn_bindings_copy(&step->set, set, err);
-    if (status == HN_OK) {
+    if (hn_failed(err))
+        return;
+    if (hn_bindings_copy(&point, defaults, err) == HN_OK &&
+        hn_bindings_merge(&point, set, err) == HN_OK &&
+        hn_bindings_copy(&step->set, set, err) == HN_OK) {
         step->record = find_record(&tuning->records, &point);
         tuning->ladder_count++;
     }
     hn_bindings_finish(&point);
-    return status;
 }
 
-enum hn_status hn_report_apply_config(struct hn_report_tuning *tuning,
-                                      const struct hn_config *config, struct hn_error *err)
+void hn_report_apply_config(struct hn_report_tuning *tuning, const struct hn_config *config,
+                            struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
     take_plan(tuning, config->plan, config->path);
     tuning->stale |= hn_config_has_changed(config, &tuning->identity, &tuning->version);
     if (tuning->ladder != NULL)
-        return HN_OK;
+        return;
     tuning->ladder = hn_need(config->ladder_count, sizeof *tuning->ladder);
-    for (size_t i = 0; status == HN_OK && i < config->ladder_count; i++)
-        status = add_step(tuning, &config->plan->defaults, &config->ladder[i], err);
-    return status;
+    for (size_t i = 0; i < config->ladder_count; i++)
+        add_step(tuning, &config->plan->defaults, &config->ladder[i], err);
 }
 
-/* The ladder stands in the config only: it is looked up where the config was when it was tuned. */
-static enum hn_status apply_config_of(struct hn_report_tuning *tuning, const struct hn_plan *plan,
-                                      struct hn_error *err)
-{
-    struct hn_config *config = NULL;
-    struct hn_error ignored;
-    if (plan->config == NULL || hn_config_load(plan->config, &config, &ignored) != HN_OK)
-        return HN_OK;
-    enum hn_status status = HN_OK;
-    if (strcmp(config->plan->kernel, plan->kernel) == 0)
-        status = hn_report_apply_config(tuning, config, err);
-    hn_config_destroy(config);
-    return status;
-}
-
-enum hn_status hn_report_apply_plan(struct hn_report_tuning *tuning, struct hn_store *store,
-                                    struct hn_error *err)
+/* From the plan that the cache keeps; imported results have none. The ladder stands in the config
+ * only: it is looked up where the config was when it was tuned. */
+static void apply_plan(struct hn_report_tuning *tuning, struct hn_store *store,
+                       struct hn_error *err)
 {
     struct hn_stored_plan stored = {.json = NULL};
     struct hn_plan *plan = NULL;
+    struct hn_config *config = NULL;
     struct hn_error ignored;
-    json_t *json = NULL;
-    if (hn_store_get_plan(store, tuning->identity.kernel, &tuning->version, &stored, &ignored) !=
-        HN_OK)
-        return HN_OK; /* imported results have none */
+    if (hn_failed(err) || hn_store_get_plan(store, tuning->identity.kernel, &tuning->version,
+                                            &stored, &ignored) != HN_OK)
+        return;
     hn_records_recall_shared(stored.json, &tuning->identity.problem, &tuning->records);
-    json = json_loads(stored.json, 0, NULL);
-    enum hn_status status = HN_OK;
+    json_t *json = json_loads(stored.json, 0, NULL);
     if (json != NULL && hn_plan_from_json(json, &plan, &ignored) == HN_OK) {
         take_plan(tuning, plan, plan->config);
-        status = apply_config_of(tuning, plan, err);
+        if (plan->config != NULL && hn_config_load(plan->config, &config, &ignored) == HN_OK &&
+            strcmp(config->plan->kernel, plan->kernel) == 0)
+            hn_report_apply_config(tuning, config, err);
+        hn_config_destroy(config);
         hn_plan_destroy(plan);
     }
     json_decref(json);
     hn_stored_plan_free(&stored);
-    return status;
+}
+
+/* "16 configurations for M 1 to 4096; at 40 sizes …", of the rule of that kernel and device. */
+static void describe_family(struct hn_report_tuning *tuning, struct hn_store *store,
+                            struct hn_error *err)
+{
+    struct hn_stored_rules rules;
+    const struct hn_identity *own = &tuning->identity;
+    if (hn_failed(err) || hn_store_get_rules(store, own->kernel, &rules, err) != HN_OK)
+        return;
+    for (size_t i = 0; tuning->family == NULL && i < rules.count; i++) {
+        const struct hn_stored_rule *stored = &rules.items[i];
+        struct hn_text text = {0};
+        if (!hn_device_identity_equal(&stored->identity.device, &own->device) ||
+            strcmp(stored->identity.regime, own->regime) != 0 ||
+            strcmp(stored->identity.objective, own->objective) != 0)
+            continue;
+        hn_text_printf(&text, "%zu configuration%s for ", stored->rule.configuration_count,
+                       hn_plural(stored->rule.configuration_count));
+        hn_rule_append_values(&text, &stored->rule);
+        hn_text_append(&text, "; ");
+        hn_rule_append_loss(&text, &stored->rule);
+        tuning->family = hn_needed(hn_text_take(&text));
+    }
+    hn_stored_rules_free(&rules);
+}
+
+void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const char *path,
+                         const struct hn_tuned *tuned, struct hn_error *err)
+{
+    if (hn_failed(err))
+        return;
+    struct hn_report_tuning *tuning = append(report);
+    tuning->version = tuned->version;
+    tuning->simulated = tuned->simulated;
+    tuning->stale = tuned->stale;
+    struct hn_text source = {0};
+    hn_text_append(&source, path);
+    if (hn_origin_is_foreign(&tuned->origin)) {
+        hn_text_append(&source, ", ");
+        hn_origin_append(&source, &tuned->origin);
+    }
+    tuning->source = hn_needed(hn_text_take(&source));
+    if (hn_identity_copy(&tuning->identity, &tuned->identity, err) != HN_OK ||
+        hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &tuning->records,
+                      err) != HN_OK ||
+        hn_store_get_command(store, tuned->session_id, &tuning->command, err) != HN_OK)
+        return;
+    describe_family(tuning, store, err);
+    name_parameters(tuning);
+    order_records(tuning);
+    tuning->best = find_record(&tuning->records, &tuned->best.point);
+    apply_plan(tuning, store, err);
+}
+
+void hn_report_add_recording(struct hn_report *report, const char *path, struct hn_error *err)
+{
+    struct hn_recording recording;
+    if (hn_failed(err) || hn_recording_load(path, &recording, err) != HN_OK)
+        return;
+    struct hn_report_tuning *tuning = append(report);
+    tuning->recorded = true;
+    tuning->identity = recording.identity;
+    tuning->version = recording.version;
+    tuning->records = recording.records;
+    tuning->parameters = recording.parameters;
+    tuning->parameter_count = recording.parameter_count;
+    tuning->command = recording.command;
+    tuning->stale = recording.from_hone && recording.version.protocol != HN_MEASURING_PROTOCOL;
+    hn_records_recall_shared(recording.plan.json, &tuning->identity.problem, &tuning->records);
+    hn_stored_plan_free(&recording.plan);
+    free(recording.date);
+    tuning->best = find_best(&tuning->records);
+    tuning->source = hn_need_copy(path);
+    order_records(tuning);
 }

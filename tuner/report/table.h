@@ -2,6 +2,7 @@
 #ifndef HONE_TUNER_REPORT_TABLE_H
 #define HONE_TUNER_REPORT_TABLE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/bindings.h"
@@ -41,5 +42,21 @@ void hn_outcomes_explain(const uint64_t counts[HN_OUTCOME_COUNT], FILE *file);
 
 /* The same of a column of regimes. */
 void hn_regimes_explain(FILE *file);
+
+/* What text for people is fitted to. */
+
+/* Whether the environment allows colour: NO_COLOR is not set, or empty. */
+bool hn_terminal_allows_colour(void);
+
+/* How many characters a line of standard output has: COLUMNS, or the terminal's; SIZE_MAX where there is neither, and for
+ * any other file. */
+size_t hn_terminal_columns(FILE *file);
+
+/* Characters of so many bytes of UTF-8. */
+size_t hn_terminal_width(const char *text, size_t bytes);
+/* How many bytes of the text have room in a line of `columns` characters: up to a blank or behind a comma, one word at least. */
+size_t hn_terminal_take_line(const char *text, size_t columns);
+/* A paragraph: lines behind the first begin two blanks further in. No word is broken. */
+void hn_terminal_print(FILE *file, size_t indent, size_t columns, const char *text);
 
 #endif
