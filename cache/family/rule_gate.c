@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cache/family/rule.h"
-#include "cache/record/bindings_json.h"
+#include "cache/record/record_json.h"
 
 /* What a rule is checked for, whoever made it, and its JSON. */
 

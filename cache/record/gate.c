@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "base/text.h"
-#include "cache/record/front.h"
 #include "cache/record/record.h"
 
 enum { SIGNATURE_MOST = 1 << 16, LINE_MOST = 1024 };

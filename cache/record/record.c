@@ -236,3 +236,138 @@ bool hn_record_beats(const struct hn_record *a, const struct hn_record *b)
         return a->final;
     return a->objective < b->objective;
 }
+
+double hn_observed(const struct hn_bindings *observed, const char *name)
+{
+    const struct hn_value *value = hn_bindings_get(observed, name);
+    return value == NULL ? 0 : hn_value_number(value);
+}
+
+static bool is_in(const char *name, const char *group)
+{
+    size_t length = strlen(group);
+    return strncmp(name, group, length) == 0 && name[length] == '.';
+}
+
+size_t hn_observed_range(const struct hn_bindings *observed, const char *group, size_t *end)
+{
+    size_t begin = 0;
+    while (begin < observed->count && !is_in(observed->names[begin], group))
+        begin++;
+    *end = begin;
+    while (*end < observed->count && is_in(observed->names[*end], group))
+        ++*end;
+    return begin;
+}
+
+bool hn_observed_any(const struct hn_bindings *observed, const char *group)
+{
+    size_t end;
+    return hn_observed_range(observed, group, &end) < end;
+}
+
+static void set(struct hn_bindings *observed, const char *name, struct hn_value value,
+                struct hn_error *err)
+{
+    if (!hn_failed(err))
+        hn_bindings_set(observed, name, &value, err);
+}
+
+void hn_observed_set(struct hn_bindings *observed, const char *name, double value,
+                     struct hn_error *err)
+{
+    set(observed, name, hn_real(value), err);
+}
+
+void hn_observed_count(struct hn_bindings *observed, const char *name, int64_t count,
+                       struct hn_error *err)
+{
+    set(observed, name, hn_integer(count), err);
+}
+
+void hn_observed_flag(struct hn_bindings *observed, const char *name, struct hn_error *err)
+{
+    set(observed, name, hn_boolean(true), err);
+}
+
+void hn_observed_drop(struct hn_bindings *observed, const char *group)
+{
+    size_t end;
+    size_t begin = hn_observed_range(observed, group, &end);
+    for (size_t i = begin; i < end; i++)
+        free(observed->names[i]);
+    size_t behind = observed->count - end;
+    if (begin == end)
+        return;
+    memmove(observed->names + begin, observed->names + end, behind * sizeof *observed->names);
+    memmove(observed->values + begin, observed->values + end, behind * sizeof *observed->values);
+    observed->count -= end - begin;
+}
+
+void hn_observed_replace(struct hn_bindings *observed, const char *group,
+                         const struct hn_bindings *from, struct hn_error *err)
+{
+    size_t end;
+    size_t begin = hn_observed_range(from, group, &end);
+    if (hn_failed(err))
+        return;
+    hn_observed_drop(observed, group);
+    for (size_t i = begin; i < end && !hn_failed(err); i++)
+        hn_bindings_set(observed, from->names[i], &from->values[i], err);
+}
+
+static const double counter_leaves = 0.002;
+
+static bool is_weighed(const struct hn_record *record)
+{
+    return hn_observed(&record->observed, "energy.windows") > 0;
+}
+
+double hn_front_cost(const struct hn_record *record, enum hn_front_by by)
+{
+    double time_us = record->timing.median_us;
+    double joules = hn_observed(&record->observed, "energy.joules");
+    if (record->outcome != HN_OUTCOME_OK || (by != HN_FRONT_TIME && !(joules > 0)))
+        return INFINITY;
+    if (by == HN_FRONT_TIME)
+        return time_us;
+    return by == HN_FRONT_ENERGY ? joules : joules * time_us;
+}
+
+bool hn_front_parse(const char *objective, enum hn_front_by *by)
+{
+    *by = strcmp(objective, "energy_delay") == 0 ? HN_FRONT_ENERGY_DELAY : HN_FRONT_ENERGY;
+    return *by == HN_FRONT_ENERGY_DELAY || strcmp(objective, "energy") == 0;
+}
+
+double hn_front_objective(const struct hn_record *record, enum hn_front_by by)
+{
+    double seconds = 1e-6 * record->timing.median_us;
+    double joules = is_weighed(record) ? hn_observed(&record->observed, "energy.joules")
+                                       : record->estimated_w * seconds;
+    if (!(joules > 0))
+        return (double)NAN;
+    return by == HN_FRONT_ENERGY_DELAY ? joules * seconds : joules;
+}
+
+bool hn_front_is_tied(const struct hn_record *better, const struct hn_record *other)
+{
+    double apart = (other->objective - better->objective) / better->objective;
+    return is_weighed(better) && is_weighed(other) &&
+           apart <= fmax(hn_observed(&better->observed, "energy.spread"), counter_leaves) +
+                        fmax(hn_observed(&other->observed, "energy.spread"), counter_leaves);
+}
+
+bool hn_front_has(const struct hn_record *records, size_t count, size_t record)
+{
+    double time = hn_front_cost(&records[record], HN_FRONT_TIME);
+    double energy = hn_front_cost(&records[record], HN_FRONT_ENERGY);
+    for (size_t i = 0; i < count; i++) {
+        double other_time = hn_front_cost(&records[i], HN_FRONT_TIME);
+        double other_energy = hn_front_cost(&records[i], HN_FRONT_ENERGY);
+        if (other_time <= time && other_energy <= energy &&
+            (other_time < time || other_energy < energy))
+            return false;
+    }
+    return isfinite(energy);
+}

@@ -8,8 +8,8 @@
 
 #include "base/bindings.h"
 #include "base/hash.h"
+#include "base/schema.h"
 #include "base/text.h"
-#include "cache/record/observed.h"
 
 /* What became of a variant: X(identifier, name, meaning). The names are written to caches and files: never change one.
  * docs/outcomes.md says more of each. */
@@ -178,7 +178,7 @@ struct hn_record {
     struct hn_verdict verdict;
     struct hn_timing timing;
     struct hn_costs costs;
-    struct hn_bindings observed; /* what observers saw, by name: cache/record/observed.h */
+    struct hn_bindings observed; /* what observers saw, by name: hn_observed */
     double estimated_w; /* where energy is the objective, until it is measured: what the GPU may draw; else 0 */
     struct hn_bindings metrics; /* name = number, as evaluated; time is not among them */
     double objective;           /* the value that is compared: lower is better, whatever the direction */
@@ -191,6 +191,25 @@ struct hn_record {
     char card[48]; /* its UUID */
     double ratio;
 };
+
+/* What observers (runtime/bench/observe) saw of a variant beside its time: numbers that are not negative, by
+ * "observer.name", as "energy.joules". In JSON each observer has an object of its own; a list of words in it is a set, and
+ * the flag "conditions.held_down_by.power_cap" says that a word is in it. Names are written to caches and files: never
+ * change one. */
+
+/* 0 where it was not seen. */
+double hn_observed(const struct hn_bindings *observed, const char *name);
+/* The values that begin with `group` and a dot: from the returned place to *end. */
+size_t hn_observed_range(const struct hn_bindings *observed, const char *group, size_t *end);
+bool hn_observed_any(const struct hn_bindings *observed, const char *group);
+/* Sticky, as all below. */
+void hn_observed_set(struct hn_bindings *observed, const char *name, double value, struct hn_error *err);
+void hn_observed_count(struct hn_bindings *observed, const char *name, int64_t count, struct hn_error *err);
+void hn_observed_flag(struct hn_bindings *observed, const char *name, struct hn_error *err);
+/* What one observer saw, in the place of what it saw before. */
+void hn_observed_replace(struct hn_bindings *observed, const char *group, const struct hn_bindings *from,
+                         struct hn_error *err);
+void hn_observed_drop(struct hn_bindings *observed, const char *group);
 
 /* What a block has of shared memory, static and dynamic. */
 int64_t hn_resources_shared_bytes(const struct hn_resources *resources);
@@ -207,5 +226,26 @@ bool hn_record_beats(const struct hn_record *a, const struct hn_record *b);
 /* Sets outcome and message (printf). An allocation failure leaves message NULL. */
 void hn_record_fail(struct hn_record *record, enum hn_outcome outcome, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* What is chosen by, of records whose energy was measured. */
+enum hn_front_by { HN_FRONT_TIME, HN_FRONT_ENERGY, HN_FRONT_ENERGY_DELAY };
+
+/* Joules, or joules times microseconds, of a launch; the time in microseconds. INFINITY of what is not ok, or was not
+ * measured. */
+double hn_front_cost(const struct hn_record *record, enum hn_front_by by);
+
+/* The objectives "energy" and "energy_delay"; false for any other name. */
+bool hn_front_parse(const char *objective, enum hn_front_by *by);
+/* What is compared where that is a tuning's objective: joules, or joules times seconds, of a launch. Of a record whose energy was
+ * not measured, what the most that the GPU may draw makes of its time; NAN where there is neither. */
+double hn_front_objective(const struct hn_record *record, enum hn_front_by by);
+
+/* Of two whose energy was measured, the first of which is the better one by it: whether they can not be told apart, by what
+ * their windows differ by, and at least what the counter leaves open. */
+bool hn_front_is_tied(const struct hn_record *better, const struct hn_record *other);
+
+/* Whether no other of the records is at once as fast and as frugal, and better in one of the two (Pareto). False of those
+ * whose energy was not measured. */
+bool hn_front_has(const struct hn_record *records, size_t count, size_t record);
 
 #endif

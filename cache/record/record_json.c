@@ -6,6 +6,230 @@
 
 #include "cache/record/gate.h"
 
+json_t *hn_value_to_json(const struct hn_value *value)
+{
+    switch (value->type) {
+    case HN_INTEGER:
+        return json_integer(value->integer);
+    case HN_REAL:
+        return hn_real_to_json(value->real);
+    case HN_BOOLEAN:
+        return json_boolean(value->boolean);
+    case HN_WORD:
+        return json_string(value->word);
+    }
+    return NULL;
+}
+
+json_t *hn_bindings_to_json(const struct hn_bindings *bindings)
+{
+    struct hn_builder object = hn_build_object();
+    for (size_t i = 0; i < bindings->count; i++)
+        hn_build_set(&object, bindings->names[i], hn_value_to_json(&bindings->values[i]));
+    return hn_build_finish(&object);
+}
+
+enum hn_status hn_value_from_json(const json_t *json, struct hn_value *value, struct hn_error *err)
+{
+    double real = 0;
+    switch (json == NULL ? JSON_NULL : json_typeof(json)) {
+    case JSON_INTEGER:
+        *value = hn_integer(json_integer_value(json));
+        return HN_OK;
+    case JSON_REAL:
+        *value = hn_real(json_real_value(json));
+        return HN_OK;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        *value = hn_boolean(json_is_true(json));
+        return HN_OK;
+    case JSON_STRING:
+        if (!hn_text_is_word(json_string_value(json)))
+            return hn_fail(err, HN_EFORMAT, "found the string '%.60s', expected a word",
+                           json_string_value(json));
+        *value = hn_word(json_string_value(json));
+        return HN_OK;
+    case JSON_OBJECT:
+        if (!hn_real_from_json(json, &real))
+            return hn_fail(err, HN_EFORMAT, "found an object, expected a value");
+        *value = hn_real(real);
+        return HN_OK;
+    default:
+        return hn_fail(err, HN_EFORMAT, "found %s, expected a value", hn_json_type_name(json));
+    }
+}
+
+enum hn_status hn_bindings_from_json(const json_t *json, struct hn_bindings *bindings,
+                                     struct hn_error *err)
+{
+    if (!json_is_object(json))
+        return hn_fail(err, HN_EFORMAT, "found %s, expected an object of names and values",
+                       hn_json_type_name(json));
+    const char *name;
+    json_t *item;
+    json_object_foreach((json_t *)json, name, item)
+    {
+        struct hn_value value;
+        if (!hn_text_is_word(name))
+            return hn_fail(err, HN_EFORMAT, "found the name '%.60s', expected a word", name);
+        enum hn_status status = hn_value_from_json(item, &value, err);
+        if (status == HN_OK)
+            status = hn_bindings_set(bindings, name, &value, err);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+static void read_bindings(struct hn_json_reader *reader, const struct hn_field *field,
+                          const json_t *json, void *member)
+{
+    (void)field;
+    hn_json_take(reader, hn_bindings_from_json(json, member, reader->err));
+}
+
+static void build_bindings(struct hn_builder *object, const struct hn_field *field,
+                           const void *member)
+{
+    hn_build_set(object, field->key, hn_bindings_to_json(member));
+}
+
+static void finish_bindings(void *member)
+{
+    hn_bindings_finish(member);
+}
+
+const struct hn_field_own hn_bindings_field = {read_bindings, build_bindings, finish_bindings};
+
+enum { NAME_SIZE = 160, WORD_MOST = 60 };
+
+/* In files these come first, in this order; all others by their names. */
+static const char *const first[] = {
+    "staging.chunks",
+    "staging.streams",
+    "staging.register_ms",
+    "staging.copy_engines",
+    "staging.kernels_us",
+    "staging.upload_us",
+    "staging.download_us",
+    "staging.sequential_us",
+    "energy.joules",
+    "energy.spread",
+    "energy.power_w",
+    "energy.launch_us",
+    "energy.idle_w",
+    "energy.seconds",
+    "energy.windows",
+    "energy.temperature_c",
+    "conditions.sm_mhz",
+    "conditions.memory_mhz",
+    "conditions.power_w",
+    "conditions.temperature_c",
+    "conditions.held_down_by.power_cap",
+    "conditions.held_down_by.hardware",
+    "conditions.held_down_by.temperature",
+    "conditions.held_down_by.hot",
+};
+
+static void build_value(struct hn_builder *object, const char *name, const struct hn_value *value)
+{
+    char key[NAME_SIZE];
+    const char *own = strchr(name, '.') + 1;
+    const char *word = strchr(own, '.');
+    if (word == NULL) {
+        hn_build_set(object, own, hn_value_to_json(value));
+        return;
+    }
+    snprintf(key, sizeof key, "%.*s", (int)(word - own), own);
+    if (json_object_get(object->json, key) == NULL)
+        hn_build_set(object, key, json_array());
+    struct hn_builder list = {json_object_get(object->json, key), object->failed};
+    hn_build_append(&list, json_string(word + 1));
+    object->failed = list.failed;
+}
+
+json_t *hn_observed_to_json(const struct hn_bindings *observed, const char *group)
+{
+    size_t end;
+    size_t begin = hn_observed_range(observed, group, &end);
+    struct hn_builder object = hn_build_object();
+    bool written[sizeof first / sizeof *first] = {false};
+    for (size_t i = 0; begin < end && i < sizeof first / sizeof *first; i++) {
+        const struct hn_value *value = hn_bindings_get(observed, first[i]);
+        written[i] = value != NULL && strncmp(first[i], group, strlen(group)) == 0 &&
+                     first[i][strlen(group)] == '.';
+        if (written[i])
+            build_value(&object, first[i], value);
+    }
+    for (size_t i = begin; i < end; i++) {
+        bool again = false;
+        for (size_t k = 0; k < sizeof first / sizeof *first; k++)
+            again = again || (written[k] && strcmp(first[k], observed->names[i]) == 0);
+        if (!again)
+            build_value(&object, observed->names[i], &observed->values[i]);
+    }
+    return hn_build_finish(&object);
+}
+
+static void read_later(struct hn_json_reader *reader, const struct hn_field *field,
+                       const json_t *json, void *member)
+{
+    (void)reader;
+    (void)field;
+    (void)json;
+    (void)member;
+}
+
+static void build_group(struct hn_builder *object, const struct hn_field *field, const void *member)
+{
+    if (hn_observed_any(member, field->key))
+        hn_build_set(object, field->key, hn_observed_to_json(member, field->key));
+}
+
+static const struct hn_field_own observed_field = {read_later, build_group, NULL};
+
+static void read_set(struct hn_bindings *observed, const char *name, const json_t *list,
+                     struct hn_error *err)
+{
+    size_t index;
+    const json_t *item;
+    char flag[NAME_SIZE + WORD_MOST + 2];
+    json_array_foreach(list, index, item)
+    {
+        const char *word = json_string_value(item);
+        if (word == NULL || !hn_text_is_word(word) || strlen(word) > WORD_MOST)
+            continue;
+        snprintf(flag, sizeof flag, "%s.%.*s", name, (int)WORD_MOST, word);
+        hn_observed_flag(observed, flag, err);
+    }
+}
+
+/* Takes an object of a record that is none of its parts; HN_EFORMAT for all but numbers and lists
+ * in it. */
+static void read_observed(struct hn_bindings *observed, const char *group, const json_t *object,
+                          struct hn_error *err)
+{
+    const char *key;
+    json_t *item;
+    json_object_foreach((json_t *)(uintptr_t)object, key, item)
+    {
+        char name[NAME_SIZE];
+        struct hn_value value;
+        if (hn_failed(err))
+            return;
+        if (!hn_text_is_word(group) || !hn_text_is_word(key) ||
+            snprintf(name, sizeof name, "%s.%s", group, key) >= (int)sizeof name)
+            hn_fail(err, HN_EFORMAT, "record: found '%.60s' in '%.60s', expected words", key,
+                    group);
+        else if (json_is_array(item))
+            read_set(observed, name, item, err);
+        else if (!json_is_number(item) || hn_value_from_json(item, &value, err) != HN_OK)
+            hn_fail(err, HN_EFORMAT, "record: '%s' is not a number", key);
+        else
+            (void)hn_bindings_set(observed, name, &value, err);
+    }
+}
+
 /* Far more than any measurement takes, small enough to refuse nonsense before it is allocated. */
 enum { SAMPLES_MOST = 1 << 20 };
 enum { NUMBER_MOST = 1000000 };
@@ -123,7 +347,7 @@ static const struct hn_field record_fields[] = {
     {.key = "verdict", HN_STRUCT(hn_record, verdict, verdict_structure)},
     {.key = "costs", HN_STRUCT(hn_record, costs, costs_structure)},
     {.key = "metrics", HN_OWN(hn_record, metrics, hn_bindings_field)},
-    {.key = "counters", HN_OWN(hn_record, observed, hn_observed_field)},
+    {.key = "counters", HN_OWN(hn_record, observed, observed_field)},
     {ALWAYS(hn_record, objective, HN_FIELD_REAL)},
     {ALWAYS(hn_record, final, HN_FIELD_FLAG)},
     {ALWAYS(hn_record, time, HN_FIELD_REAL)},
@@ -135,10 +359,10 @@ static const struct hn_field record_fields[] = {
      HN_STRUCT(hn_record, resources, hn_resources_structure),
      .told = is_compiled},
     {.key = "timing", HN_STRUCT(hn_record, timing, timing_structure), .told = is_measured},
-    {.key = "staging", HN_OWN(hn_record, observed, hn_observed_field)},
-    {.key = "energy", HN_OWN(hn_record, observed, hn_observed_field)},
+    {.key = "staging", HN_OWN(hn_record, observed, observed_field)},
+    {.key = "energy", HN_OWN(hn_record, observed, observed_field)},
     {IF_ANY(hn_record, estimated_w, HN_FIELD_AMOUNT)},
-    {.key = "conditions", HN_OWN(hn_record, observed, hn_observed_field)},
+    {.key = "conditions", HN_OWN(hn_record, observed, observed_field)},
     {IF_ANY(hn_record, host, HN_FIELD_CHARS), .most = sizeof((struct hn_record *)NULL)->host - 1},
     {IF_ANY(hn_record, card, HN_FIELD_CHARS), .most = sizeof((struct hn_record *)NULL)->card - 1},
     {IF_ANY(hn_record, ratio, HN_FIELD_AMOUNT)},
@@ -218,7 +442,7 @@ enum hn_status hn_record_from_json(const json_t *json, const char *objective,
     json_object_foreach((json_t *)(uintptr_t)json, key, item)
     {
         if (json_is_object(item) && !is_part(key))
-            hn_observed_read(&record->observed, key, item, err);
+            read_observed(&record->observed, key, item, err);
     }
     return hn_failed(err) ? err->status : hn_gate_record(record, objective, err);
 }

@@ -451,62 +451,29 @@ static void visit_one(struct hn_store *store, const struct hn_subject *subject,
 struct seen {
     hn_store_visit_record *visit;
     void *visitor;
-    char (*points)[33]; /* hashes */
-    size_t count;
-    size_t capacity;
-    bool sorted;
+    json_t *points;
 };
-
-static enum hn_status hash_point(const struct hn_bindings *point, struct hn_hash *hash,
-                                 struct hn_error *err)
-{
-    char *text = hn_bindings_text(point);
-    if (text == NULL)
-        return hn_fail_memory(err);
-    *hash = hn_hash_string(text);
-    free(text);
-    return HN_OK;
-}
 
 static enum hn_status note_seen(void *pointer, int64_t id, struct hn_record *record,
                                 struct hn_error *err)
 {
     struct seen *seen = pointer;
-    struct hn_hash hash;
-    if (seen->count == seen->capacity) {
-        size_t capacity = seen->capacity == 0 ? 256 : 2 * seen->capacity;
-        char(*grown)[33] = realloc(seen->points, capacity * sizeof *grown);
-        if (grown == NULL)
-            return hn_fail_memory(err);
-        seen->points = grown;
-        seen->capacity = capacity;
-    }
-    enum hn_status status = hash_point(&record->point, &hash, err);
-    if (status != HN_OK)
-        return status;
-    memcpy(seen->points[seen->count++], hash.hex, sizeof hash.hex);
-    return seen->visit(seen->visitor, id, record, err);
-}
-
-static int compare_hashes(const void *a, const void *b)
-{
-    return strcmp(a, b);
+    char *point = hn_bindings_text(&record->point);
+    bool noted = point != NULL && json_object_set_new(seen->points, point, json_true()) == 0;
+    free(point);
+    return noted ? seen->visit(seen->visitor, id, record, err) : hn_fail_memory(err);
 }
 
 static enum hn_status skip_seen(void *pointer, int64_t id, struct hn_record *record,
                                 struct hn_error *err)
 {
     struct seen *seen = pointer;
-    struct hn_hash hash;
+    char *point = hn_bindings_text(&record->point);
     (void)id;
-    if (!seen->sorted && seen->count > 0)
-        qsort(seen->points, seen->count, sizeof *seen->points, compare_hashes);
-    seen->sorted = true;
-    enum hn_status status = hash_point(&record->point, &hash, err);
-    if (status != HN_OK)
-        return status;
-    bool known = seen->count > 0 && bsearch(hash.hex, seen->points, seen->count,
-                                            sizeof *seen->points, compare_hashes) != NULL;
+    if (point == NULL)
+        return hn_fail_memory(err);
+    bool known = json_object_get(seen->points, point) != NULL;
+    free(point);
     return known ? HN_OK : seen->visit(seen->visitor, 0, record, err);
 }
 
@@ -522,12 +489,13 @@ enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *
     err = hn_error_begin(err, &own);
     if (hn_subject_make(&subject, identity, version, err) != HN_OK)
         return err->status;
+    seen.points = json_object();
     visit_one(store, &subject, identity->objective, simulated, whose, both ? note_seen : visit,
               both ? &seen : visitor, err);
     if (both)
         visit_one(store->base, &subject, identity->objective, simulated, HN_STORE_ALL, skip_seen,
                   &seen, err);
-    free(seen.points);
+    json_decref(seen.points);
     hn_subject_finish(&subject);
     return err->status;
 }

@@ -8,7 +8,7 @@ struct hn_bench;
 struct hn_variant;
 
 /* Whoever sees more of a variant than its time and its results. What it saw are values of the record, "name.value"
- * (cache/record/observed.h): the record's JSON has them as an object `name`, and all that shows records finds them
+ * (cache/record/record.h): the record's JSON has them as an object `name`, and all that shows records finds them
  * there. A new one is a file in runtime/bench/observe and a row in its list.
  *
  * Hooks that are NULL are not called. Each gets what `open` made, or the bench where there is no `open`. A hook

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/text.h"
-#include "cache/record/observed.h"
+#include "cache/record/record.h"
 
 /* NVML's clocks event reasons as far as they take speed away: being idle, and clocks that somebody set, do not. Sets of them
  * are bits. Described, they are "the power cap, the temperature"; "" for none. */

@@ -2,7 +2,6 @@
 #ifndef HONE_RUNTIME_PLAN_LAUNCH_H
 #define HONE_RUNTIME_PLAN_LAUNCH_H
 
-#include "cache/record/front.h"
 #include "cache/record/record.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/plan.h"

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/expression/expression.h"
-#include "cache/record/front.h"
 #include "cache/record/gate.h"
+#include "cache/record/record.h"
 #include "cache/record/record_json.h"
 #include "runtime/plan/plan.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "cache/record/front.h"
+#include "cache/record/record.h"
 #include "cache/record/record_json.h"
 #include "cache/store/lookup.h"
 #include "runtime/device/health.h"

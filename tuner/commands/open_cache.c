@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/store/store.h"
+#include "base/memory.h"
 
 static void tell(void *server)
 {
@@ -34,38 +34,24 @@ static void finish(void *server)
                 end.server, (long long)end.unkept, end.unkept == 1 ? " was" : "s were", end.copy);
 }
 
-static void tell_refused(const struct hn_server *server, const struct hn_fetched *fetched)
-{
-    const char *name = hn_server_shown(server);
-    if (fetched->refused > 0)
-        fprintf(stderr, "hone: warning: %s: %lld row%s can not be used and %s left out: %s\n", name,
-                (long long)fetched->refused, fetched->refused == 1 ? "" : "s",
-                fetched->refused == 1 ? "is" : "are", fetched->reason);
-    if (fetched->left)
-        fprintf(stderr,
-                "hone: warning: %s: there is more than one command fetches; the next ones go on\n",
-                name);
-}
-
-/* Takes the server over, also after a failure. */
-static enum hn_status follow(struct hn_server *server, struct hn_store *store, struct hn_error *err)
-{
-    enum hn_status status = hn_server_follow(server, err);
-    if (status == HN_OK)
-        hn_store_follow(store, &(struct hn_store_follower){tell, finish, server});
-    else
-        hn_server_close(server, &(struct hn_server_end){.losses = 0});
-    return status;
-}
-
+/* Brings the copy up to date, and says what could not be. */
 static enum hn_status sync_copy(struct hn_server *server, struct hn_store *store,
                                 const struct hn_sync *sync, struct hn_error *err)
 {
     struct hn_fetched fetched;
+    const char *name = hn_server_shown(server);
     enum hn_status status = hn_server_sync(server, store, sync, &fetched, err);
-    if (status == HN_OK)
-        tell_refused(server, &fetched);
-    return status;
+    if (status != HN_OK)
+        return status;
+    if (fetched.refused > 0)
+        fprintf(stderr, "hone: warning: %s: %lld row%s can not be used and %s left out: %s\n", name,
+                (long long)fetched.refused, fetched.refused == 1 ? "" : "s",
+                fetched.refused == 1 ? "is" : "are", fetched.reason);
+    if (fetched.left)
+        fprintf(stderr,
+                "hone: warning: %s: there is more than one command fetches; the next ones go on\n",
+                name);
+    return HN_OK;
 }
 
 /* What is only read needs the server no longer. */
@@ -74,30 +60,27 @@ static enum hn_status open_server(const char *uri, const struct hn_cache_place *
                                   struct hn_server **server, struct hn_error *err)
 {
     struct hn_server *own;
+    const struct hn_sync sync = {place->kernel, place->images};
     enum hn_status status = hn_server_open(uri, &own, err);
     if (status != HN_OK)
         return status;
-    const struct hn_sync sync = {place->kernel, place->images};
     status = hn_store_open(hn_server_copy(own), HN_STORE_WRITE, store, err);
     if (status == HN_OK)
         status = sync_copy(own, *store, &sync, err);
-    if (status == HN_OK && mode == HN_STORE_READ) {
+    if (status == HN_OK && mode == HN_STORE_WRITE) {
+        status = hn_server_follow(own, err);
+        if (status == HN_OK) {
+            *server = own;
+            hn_store_follow(*store, &(struct hn_store_follower){tell, finish, own});
+            return HN_OK;
+        }
+    } else if (status == HN_OK) {
         hn_store_close(*store);
         status = hn_store_open(hn_server_copy(own), mode, store, err);
         if (status == HN_OK)
             status = hn_store_set_name(*store, hn_server_shown(own), err);
-    } else if (status == HN_OK) {
-        *server = own;
-        status = follow(own, *store, err);
-        own = NULL;
     }
-    if (own != NULL)
-        finish(own);
-    if (status != HN_OK) {
-        hn_store_close(*store);
-        *store = NULL;
-        *server = NULL;
-    }
+    finish(own);
     return status;
 }
 
@@ -109,17 +92,22 @@ static enum hn_status open_alone(const char *path, const struct hn_cache_place *
                                     : hn_store_open(path, mode, store, err);
 }
 
-static enum hn_status add_base(const char *path, const char *kernel, struct hn_store *store,
-                               struct hn_error *err)
+/* Puts the base under the store, which is closed and NULL after a failure. */
+static enum hn_status add_base(const char *path, const char *kernel, struct hn_store **store,
+                               enum hn_status status, struct hn_error *err)
 {
-    struct hn_store *base;
+    struct hn_store *base = NULL;
     struct hn_server *none;
     const struct hn_cache_place place = {.kernel = kernel};
-    if (path == NULL)
-        return HN_OK;
-    enum hn_status status = open_alone(path, &place, HN_STORE_READ, &base, &none, err);
-    if (status == HN_OK)
-        hn_store_set_base(store, base);
+    if (status == HN_OK && path != NULL)
+        status = open_alone(path, &place, HN_STORE_READ, &base, &none, err);
+    if (status == HN_OK && base != NULL) {
+        hn_store_set_base(*store, base);
+    } else if (status != HN_OK) {
+        hn_store_close(base);
+        hn_store_close(*store);
+        *store = NULL;
+    }
     return status;
 }
 
@@ -129,27 +117,21 @@ enum hn_status hn_cache_open_place(const struct hn_cache_place *place, enum hn_s
 {
     struct hn_server *unasked;
     struct hn_server **own = server == NULL ? &unasked : server;
-    char *path = hn_store_default_path(place->path);
+    char *path = hn_needed(hn_store_default_path(place->path));
     *store = NULL;
     *own = NULL;
-    if (path == NULL)
-        return hn_fail_memory(err);
     enum hn_status status = open_alone(path, place, mode, store, own, err);
     free(path);
     /* Where nothing was tuned yet the base is all there is to read. */
     if (status == HN_ENOTFOUND && mode == HN_STORE_READ && place->base != NULL)
-        return open_alone(place->base, place, mode, store, own, err);
-    if (status == HN_OK)
-        status = add_base(place->base, place->kernel, *store, err);
-    if (status != HN_OK) {
-        hn_store_close(*store);
-        *store = NULL;
+        return add_base(NULL, NULL, store, open_alone(place->base, place, mode, store, own, err),
+                        err);
+    status = add_base(place->base, place->kernel, store, status, err);
+    if (status != HN_OK)
         *own = NULL;
-        return status;
-    }
-    if (hn_store_warning(*store) != NULL && !place->quiet)
+    else if (hn_store_warning(*store) != NULL && !place->quiet)
         fprintf(stderr, "hone: warning: %s\n", hn_store_warning(*store));
-    return HN_OK;
+    return status;
 }
 
 enum hn_status hn_cache_open(const struct hn_options *options, enum hn_store_mode mode,
@@ -163,21 +145,13 @@ enum hn_status hn_cache_open(const struct hn_options *options, enum hn_store_mod
 enum hn_status hn_cache_open_again(const struct hn_options *options, struct hn_server *server,
                                    struct hn_store **store, struct hn_error *err)
 {
-    char *path =
-        server == NULL ? hn_store_default_path(options->cache) : strdup(hn_server_copy(server));
-    if (path == NULL)
-        return hn_fail_memory(err);
+    char *path = server == NULL ? hn_needed(hn_store_default_path(options->cache))
+                                : hn_need_copy(hn_server_copy(server));
     enum hn_status status = hn_store_open(path, HN_STORE_WRITE, store, err);
     if (status == HN_OK && server != NULL)
         hn_store_follow(*store, &(struct hn_store_follower){.committed = tell, .context = server});
     free(path);
-    if (status == HN_OK)
-        status = add_base(options->base, NULL, *store, err);
-    if (status != HN_OK) {
-        hn_store_close(*store);
-        *store = NULL;
-    }
-    return status;
+    return add_base(options->base, NULL, store, status, err);
 }
 
 char *hn_cache_shown(const char *path)

@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "cache/record/bindings_json.h"
+#include "cache/record/record_json.h"
 #include "cache/store/store_roofs.h"
 #include "runtime/bench/roofs.h"
 #include "tuner/commands/cache_command.h"

@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_EXPORT_EXPORT_H
 #define HONE_TUNER_EXPORT_EXPORT_H
 
-#include "cache/record/front.h"
+#include "cache/record/record.h"
 #include "cache/store/store.h"
 #include "runtime/compile/image.h"
 #include "runtime/compile/source.h"

@@ -9,9 +9,9 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "cache/record/bindings_json.h"
 #include "cache/record/identity.h"
 #include "cache/record/record.h"
+#include "cache/record/record_json.h"
 #include "tuner/report/format.h"
 #include "tuner/report/table.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cache/record/front.h"
+#include "cache/record/record.h"
 #include "cache/record/record_json.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/plan/launch.h"

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/statistics.h"
-#include "cache/record/front.h"
+#include "cache/record/record.h"
 #include "tuner/session/session_internal.h"
 
 /* Who is better: the order of results, who takes part in the finals, and whether there have to be
