@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/session/points.h"
+#include "tuner/session/ticket.h"
 
 #include "tests/unit/unit.h"
-#include "tuner/session/ticket.h"
 
 /* 3 x 400 x 1 x 200 values: four bytes a point. */
 static struct hn_space *make_space(void)

@@ -7,7 +7,6 @@
 #include "cache/store/store.h"
 #include "tuner/session/backend.h"
 #include "tuner/strategy/strategy.h"
-#include "tuner/session/ticket.h"
 
 /* The tuning of one task: proposals become tickets, tickets become records, records go to the store and back to the
  * strategy. */

@@ -2,7 +2,6 @@
 #ifndef HONE_TUNER_SESSION_SESSION_INTERNAL_H
 #define HONE_TUNER_SESSION_SESSION_INTERNAL_H
 
-#include "tuner/session/points.h"
 #include "tuner/session/session.h"
 #include "tuner/session/ticket.h"
 #include "tuner/strategy/schedule.h"

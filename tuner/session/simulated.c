@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "tuner/session/backend.h"
-#include "tuner/session/points.h"
+#include "tuner/session/ticket.h"
 
 /* --- of any backend --------------------------------------------------------------------------- */
 
