@@ -142,7 +142,6 @@ extern const struct hn_command hn_command_replay;
 extern const struct hn_command hn_command_report;
 extern const struct hn_command hn_command_cache;
 extern const struct hn_command hn_command_device;
-extern const struct hn_command hn_command_worker;
 
 /* Those of users, as `hone --help` lists them; NULL-terminated. */
 extern const struct hn_command *const hn_commands[];

@@ -285,11 +285,11 @@ static void report_taken(struct hn_tune_search *search, const struct sharing *sh
         return;
     const struct hn_tuned *tuned = find_tuned(&list, task);
     search->found = tuned != NULL;
-    json_t *json =
-        json_pack("{s:s, s:o, s:o, s:s, s:o}", "kernel", identity->kernel, "problem",
-                  hn_bindings_to_json(&identity->problem), "device",
-                  hn_string_to_json(identity->device.name), "tuned_by", sharing->holder.machine,
-                  "tuned", tuned != NULL ? hn_cache_tuned_to_json(tuned) : json_null());
+    json_t *json = json_pack("{s:s, s:o, s:o, s:s, s:o}", "kernel", identity->kernel, "problem",
+                             hn_bindings_to_json(&identity->problem), "device",
+                             hn_string_to_json(identity->device.name), "tuned_by",
+                             hn_string_to_json(sharing->holder.machine), "tuned",
+                             tuned != NULL ? hn_cache_tuned_to_json(tuned) : json_null());
     show_result(search, hn_needed(json), taken_views);
     hn_tuned_list_free(&list);
 }

@@ -378,8 +378,8 @@ static json_t *state_to_json(const struct summary *summary, size_t tied)
     const struct hn_backend *backend = summary->backend;
     const struct hn_identity *identity = &backend->task->identity;
     return json_pack(
-        "{ss so ss ss so si sb sb so sI ss sI sI so so sb sb sb si sf ss* so so so so so}",
-        "kernel", identity->kernel, "problem", hn_bindings_to_json(&identity->problem), "regime",
+        "{ss so ss ss so si sb sb so sI ss sI sI so so sb sb sb si sf so so so so so}", "kernel",
+        identity->kernel, "problem", hn_bindings_to_json(&identity->problem), "regime",
         identity->regime, "objective", identity->objective, "device",
         hn_string_to_json(identity->device.name), "compute_capability", identity->device.capability,
         "simulated", backend->simulated, "stale", backend->task->stale, "points",
@@ -388,8 +388,7 @@ static json_t *state_to_json(const struct summary *summary, size_t tied)
         (json_int_t)state->reused, "cut", (json_int_t)state->cut, "outcomes",
         hn_session_counts_to_json(state), "chance", hn_render_number(state->chance), "stopped",
         state->stopped, "unraced", state->unraced, "unweighed", state->unweighed, "tied", (int)tied,
-        "copy_gb_per_s", state->copy_gb_per_s, "no_counters",
-        state->no_counters[0] != '\0' ? state->no_counters : NULL, "roofs",
+        "copy_gb_per_s", state->copy_gb_per_s, "roofs",
         summary->roofs != NULL ? hn_roofs_to_json(summary->roofs) : json_null(), "time",
         time_to_json(summary), "health", hn_health_to_json(&state->usage.health), "cards",
         cards_to_json(&state->usage), "trials", trials_to_json(state->usage.trials));
@@ -411,6 +410,7 @@ static void add_words(const struct summary *summary, json_t *json)
                         hn_render_names(plan->parameters, plan->parameter_count));
     set_text(json, "merit", hn_format_merit_name(plan));
     set_text(json, "note", summary->backend->note);
+    set_text(json, "no_counters", summary->state->no_counters);
     set_text(json, "reservation", reservation_of(plan, best));
     json_object_set_new(
         json, "held_down",
