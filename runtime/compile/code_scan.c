@@ -61,8 +61,7 @@ const char *hn_code_behind(const char *at, enum hn_code *kind)
     return at;
 }
 
-/* The rest of a line behind `#` and the word that the directive begins with, or NULL. */
-static const char *behind_directive(const char *line, const char *end, const char *begins)
+const char *hn_code_directive(const char *line, const char *end, const char *begins)
 {
     const char *const tokens[] = {"#", begins};
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
@@ -77,7 +76,7 @@ static const char *behind_directive(const char *line, const char *end, const cha
 
 static bool read_include(const char *line, const char *end, struct hn_include *include)
 {
-    const char *mark = behind_directive(line, end, "include");
+    const char *mark = hn_code_directive(line, end, "include");
     if (mark == NULL || (*mark != '"' && *mark != '<'))
         return false;
     include->quoted = *mark == '"';
@@ -91,15 +90,15 @@ static bool read_include(const char *line, const char *end, struct hn_include *i
 
 static void follow_conditions(struct hn_include_scan *scan, const char *line, const char *end)
 {
-    if (behind_directive(line, end, "if") != NULL) {
-        const char *name = behind_directive(line, end, "ifdef");
+    if (hn_code_directive(line, end, "if") != NULL) {
+        const char *name = hn_code_directive(line, end, "ifdef");
         scan->conditions++;
         if (scan->nvrtc == 0 && name != NULL && strncmp(name, "__CUDACC_RTC__", 14) == 0)
             scan->nvrtc = scan->conditions;
     } else if (scan->nvrtc > 0 && scan->conditions == scan->nvrtc &&
-               behind_directive(line, end, "else") != NULL) {
+               hn_code_directive(line, end, "else") != NULL) {
         scan->host = true;
-    } else if (behind_directive(line, end, "endif") != NULL && --scan->conditions < scan->nvrtc) {
+    } else if (hn_code_directive(line, end, "endif") != NULL && --scan->conditions < scan->nvrtc) {
         scan->nvrtc = 0;
         scan->host = false;
     }

@@ -15,6 +15,9 @@ enum hn_code { HN_CODE_OTHER, HN_CODE_WORD, HN_CODE_NUMBER, HN_CODE_LITERAL, HN_
  * or character that is not closed (HN_CODE_OPEN) ends with its line, such a comment with the text. */
 const char *hn_code_behind(const char *at, enum hn_code *kind);
 
+/* The rest of a line behind `#`, the word that the directive begins with, and blanks; NULL: it is no such line. */
+const char *hn_code_directive(const char *line, const char *end, const char *begins);
+
 /* The #include lines of a source, outside of comments, whatever conditions stand around them. */
 struct hn_include_scan {
     const char *next; /* the line to look at; begin with the text */

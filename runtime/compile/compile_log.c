@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "runtime/compile/code_scan.h"
 #include "runtime/compile/host_headers.h"
 
 /* Static shared memory of a block, on every architecture. */
@@ -229,17 +230,6 @@ static char *find_second_define(const char *text, const char *log)
     return NULL;
 }
 
-/* The rest of a line behind "#word", or NULL. */
-static const char *behind_directive(const char *line, const char *word)
-{
-    line += strspn(line, " \t");
-    if (*line != '#')
-        return NULL;
-    line += 1 + strspn(line + 1, " \t");
-    size_t length = strlen(word);
-    return strncmp(line, word, length) == 0 ? line + length : NULL;
-}
-
 static char *find_undef(const char *name, const char *text)
 {
     const char *at = strstr(text, template_start);
@@ -248,12 +238,12 @@ static char *find_undef(const char *name, const char *text)
     int number = 1;
     at = at == NULL ? "" : at + strlen(template_start);
     for (; *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n', number++) {
-        const char *undefined = behind_directive(at, "undef");
-        depth += behind_directive(at, "if") != NULL; /* and #ifdef, #ifndef */
-        depth -= behind_directive(at, "endif") != NULL;
+        const char *end = at + strcspn(at, "\n");
+        const char *undefined = hn_code_directive(at, end, "undef");
+        depth += hn_code_directive(at, end, "if") != NULL; /* and #ifdef, #ifndef */
+        depth -= hn_code_directive(at, end, "endif") != NULL;
         if (undefined == NULL || depth != 0)
             continue;
-        undefined += strspn(undefined, " \t");
         if (find_macro(text, undefined, &macro)) {
             char place[600];
             snprintf(place, sizeof place, "%.500s(%d)", name, number);

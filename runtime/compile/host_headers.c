@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/compile/code_scan.h"
+
 /* X(file of headers/, name, its name in C++) */
 #define OF_C(X)                                                                                    \
     X(assert_h, "assert.h", "cassert")                                                             \
@@ -56,6 +58,19 @@ const struct hn_host_header *hn_host_header_find(const char *name, size_t length
             return header;
     }
     return NULL;
+}
+
+void hn_host_header_use(const struct hn_host_header *header, bool uses[HN_HOST_HEADER_COUNT])
+{
+    struct hn_include_scan lines = {.next = header->text};
+    struct hn_include include;
+    bool known = uses[header - hn_host_headers];
+    uses[header - hn_host_headers] = true;
+    while (!known && hn_include_next(&lines, &include)) {
+        const struct hn_host_header *next = hn_host_header_find(include.name, include.length);
+        if (next != NULL)
+            hn_host_header_use(next, uses);
+    }
 }
 
 /* Names of C++'s headers have no dot; C's lie where the host's compiler looks. */

@@ -18,6 +18,8 @@ extern const struct hn_host_header hn_host_headers[HN_HOST_HEADER_COUNT];
 
 /* The header of that name, which need not end at a zero; NULL: it is none of them. */
 const struct hn_host_header *hn_host_header_find(const char *name, size_t length);
+/* Marks a header and what it includes itself, which are others of its kind. */
+void hn_host_header_use(const struct hn_host_header *header, bool uses[HN_HOST_HEADER_COUNT]);
 /* Whether a header that NVRTC does not find is one of the host's C or C++, which nvcc's host compiler has. */
 bool hn_is_header_of_host(const char *name, size_t length);
 

@@ -452,19 +452,6 @@ static void mark_code(struct prelude *prelude, const char *text)
     }
 }
 
-/* With what it includes, which are others of its kind. */
-static void mark_header(struct prelude *prelude, const struct hn_host_header *header)
-{
-    struct hn_include_scan scan = {.next = header->text};
-    struct hn_include include;
-    mark_words(prelude, header->text, header->text + strlen(header->text));
-    while (hn_include_next(&scan, &include)) {
-        const struct hn_host_header *inner = hn_host_header_find(include.name, include.length);
-        if (inner != NULL && inner->text != header->text)
-            mark_header(prelude, inner);
-    }
-}
-
 static bool is_of_template(const struct hn_template *template, const struct hn_include *include)
 {
     for (size_t i = 0; i < template->include_count; i++) {
@@ -480,16 +467,21 @@ static void mark_text(struct prelude *prelude, const struct hn_source *source, c
 {
     struct hn_include_scan scan = {.next = text};
     struct hn_include include;
+    bool uses[HN_HOST_HEADER_COUNT] = {false};
     mark_code(prelude, text);
     while (!prelude->uncertain && hn_include_next(&scan, &include)) {
         const struct hn_host_header *header = hn_host_header_find(include.name, include.length);
         if (is_of_template(source->template, &include))
             continue;
         if (header != NULL && !header->fallback && source->compiler == HN_COMPILER_NVRTC)
-            mark_header(prelude, header);
+            hn_host_header_use(header, uses);
         else
             prelude->uncertain = true;
     }
+    for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++)
+        if (uses[i])
+            mark_words(prelude, hn_host_headers[i].text,
+                       hn_host_headers[i].text + strlen(hn_host_headers[i].text));
 }
 
 /* The values of macros are words, too. */

@@ -75,22 +75,6 @@ static void add_found(struct loader *loader, const char *file, int line, const c
         check_text(path, template->includes[number].text, err);
 }
 
-/* With what it includes itself. */
-static void use_header(struct loader *loader, const struct hn_host_header *header)
-{
-    struct hn_include_scan lines = {.next = header->text};
-    struct hn_include include;
-    bool *uses = &loader->uses[header - hn_host_headers];
-    if (*uses)
-        return;
-    *uses = true;
-    while (hn_include_next(&lines, &include)) {
-        const struct hn_host_header *next = hn_host_header_find(include.name, include.length);
-        if (next != NULL)
-            use_header(loader, next);
-    }
-}
-
 /* One that is not there may be for others who compile the file: the compiler says whether it is
  * needed. */
 static void add_include(struct loader *loader, const char *file, const struct hn_include *include,
@@ -105,7 +89,7 @@ static void add_include(struct loader *loader, const char *file, const struct hn
     else if (realpath(beside, real) != NULL)
         add_found(loader, file, include->line, name, real, err);
     else if (header != NULL)
-        use_header(loader, header);
+        hn_host_header_use(header, loader->uses);
     else if (!include->conditional)
         hn_fail(err, HN_ECONFIG,
                 "%s:%d: include \"%s\" was not found: no file %s (headers of the CUDA "
@@ -124,7 +108,7 @@ static void scan(struct loader *loader, const char *file, const char *text, stru
         if (include.quoted)
             add_include(loader, file, &include, err);
         else if (header != NULL && !include.host)
-            use_header(loader, header);
+            hn_host_header_use(header, loader->uses);
     }
 }
 
