@@ -106,11 +106,6 @@ static inline double *hn_places_column(const struct hn_places *places, size_t po
     return places->columns + (point * (places->features + HN_PLACES_SIDES) + feature) * places->capacity;
 }
 
-static inline double *hn_places_launch(const struct hn_places *places, size_t point, enum hn_places_of_launch what)
-{
-    return hn_places_column(places, point, places->features - HN_PLACES_OF_LAUNCH + (size_t)what);
-}
-
 /* How alike two problems are, by their values alone: 1 for the same, 0.37 where a size is seven times the other. */
 double hn_places_likeness(const struct hn_places *places, size_t place, const struct hn_places *others, size_t other);
 

@@ -20,6 +20,12 @@ static const double least_gain = 0.015;
 static const double most_error = 1;
 static const double settled_change = 1e-5;
 
+static double *launch_of(const struct hn_places *places, size_t point,
+                         enum hn_places_of_launch what)
+{
+    return hn_places_column(places, point, places->features - HN_PLACES_OF_LAUNCH + (size_t)what);
+}
+
 static size_t count_shares(const struct hn_time_terms *terms)
 {
     return 1 + terms->factor_count * (1 + HN_PLACES_SIDES) + 1;
@@ -51,7 +57,7 @@ static double share_of(const struct hn_time_terms *terms, const struct hn_places
         return 0;
     if (share == count_shares(terms) - 1)
         return product_of(terms, places, point, place, all) -
-               hn_places_launch(places, point, HN_PLACES_BLOCKS)[place];
+               launch_of(places, point, HN_PLACES_BLOCKS)[place];
     size_t factor = (share - 1) / (1 + HN_PLACES_SIDES), side = (share - 1) % (1 + HN_PLACES_SIDES);
     double size = hn_places_column(places, point, terms->factors[factor])[place];
     return side == 0 ? size
@@ -70,7 +76,7 @@ static double candidate_of(const struct hn_time_terms *terms, const struct hn_pl
         return exp(product_of(terms, places, point, place, candidate));
     size_t how = (candidate - products) % 4;
     double share = share_of(terms, places, point, place, (candidate - products) / 4);
-    return exp(share + (how < 3 ? hn_places_launch(places, point, times[how])[place] : 0));
+    return exp(share + (how < 3 ? launch_of(places, point, times[how])[place] : 0));
 }
 
 /* The normal equations of relative errors: each row is terms over time, the right side is 1. */

@@ -1,11 +1,68 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "tuner/strategy/gaussian.h"
 #include "tuner/strategy/loops.h"
+
+/* Two numbers that all processors add and multiply at once. */
+typedef double pair __attribute__((vector_size(16), aligned(8), may_alias));
+
+/* The inner product, always summed in this order: compilers may not reorder it, and four sums keep
+ * the adders busy. First four products at a time, then the rest and the sums. */
+static inline void add_products(const double *a, const double *b, pair *low, pair *high)
+{
+    *low += *(const pair *)a * *(const pair *)b;
+    *high += *(const pair *)(a + 2) * *(const pair *)(b + 2);
+}
+
+static inline double sum_products(const double *a, const double *b, size_t rest, pair low,
+                                  pair high)
+{
+    double first = low[0];
+    for (size_t i = 0; i < rest; i++)
+        first += a[i] * b[i];
+    return (first + low[1]) + (high[0] + high[1]);
+}
+
+static inline double dot(const double *a, const double *b, size_t count)
+{
+    pair low = {0}, high = {0};
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        add_products(a + i, b + i, &low, &high);
+    return sum_products(a + i, b + i, count - i, low, high);
+}
+
+/* exp(x) for x <= 0, within 1e-14 of it: 2^n times the series of what is left. Loops over it are
+ * vectorised, and it is the same on all machines, which libraries are not. */
+static inline double decay_of(double x)
+{
+    /* A sum with it has the nearest whole number in its lowest bits. */
+    const double shift = 0x1.8p52;
+    double bounded = x > -700 ? x : -700;
+    double shifted = bounded * 0x1.71547652b82fep+0 + shift;
+    double n = shifted - shift;
+    double r = (bounded - n * 0x1.62e42fefa2p-1) - n * 0x1.9ef35793c7673p-41;
+    uint64_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits + 1023) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    double series = 1. / 39916800;
+    series = 1. / 3628800 + r * series;
+    series = 1. / 362880 + r * series;
+    series = 1. / 40320 + r * series;
+    series = 1. / 5040 + r * series;
+    series = 1. / 720 + r * series;
+    series = 1. / 120 + r * series;
+    series = 1. / 24 + r * series;
+    series = 1. / 6 + r * series;
+    return power * (1 + r * (1 + r * (1. / 2 + r * series)));
+}
 
 void hn_gaussian_init(struct hn_gaussian *gaussian, size_t features, const bool *category,
                       size_t capacity)
@@ -49,7 +106,8 @@ static double *row_of(double *triangle, size_t row)
     return triangle + row * (row + 1) / 2;
 }
 
-HN_WIDE void hn_gaussian_distances(const struct hn_gaussian *gaussian, const double *input,
+/* Distances of `input`, in units of the lengths over the square root of 5, to `width` columns. */
+HN_WIDE static void find_distances(const struct hn_gaussian *gaussian, const double *input,
                                    const double *columns, size_t stride, size_t width,
                                    double *distances)
 {
@@ -74,10 +132,10 @@ HN_WIDE void hn_gaussian_covariances(const struct hn_gaussian *gaussian, const d
                                      double *covariances)
 {
     double signal = exp(gaussian->scales.signal);
-    hn_gaussian_distances(gaussian, input, columns, stride, width, covariances);
+    find_distances(gaussian, input, columns, stride, width, covariances);
     for (size_t c = 0; c < width; c++) {
         double distance = covariances[c];
-        covariances[c] = signal * (1 + distance + distance * distance / 3) * hn_decay(-distance);
+        covariances[c] = signal * (1 + distance + distance * distance / 3) * decay_of(-distance);
     }
 }
 
@@ -93,21 +151,21 @@ HN_WIDE static void solve(const double *factor, size_t count, double *values)
     size_t i = 0;
     for (; i + 4 <= count; i += 4) {
         const double *rows[4];
-        hn_pair low[4] = {{0}}, high[4] = {{0}};
+        pair low[4] = {{0}}, high[4] = {{0}};
         for (size_t r = 0; r < 4; r++)
             rows[r] = factor + (i + r) * (i + r + 1) / 2;
         for (size_t j = 0; j < i; j += 4) {
             for (size_t r = 0; r < 4; r++)
-                hn_add_products(rows[r] + j, values + j, &low[r], &high[r]);
+                add_products(rows[r] + j, values + j, &low[r], &high[r]);
         }
         for (size_t r = 0; r < 4; r++) {
-            double sum = hn_sum_products(rows[r] + i, values + i, r, low[r], high[r]);
+            double sum = sum_products(rows[r] + i, values + i, r, low[r], high[r]);
             values[i + r] = solved(values[i + r], sum, rows[r][r + i]);
         }
     }
     for (; i < count; i++) {
         const double *row = factor + i * (i + 1) / 2;
-        values[i] = solved(values[i], hn_dot(row, values, i), row[i]);
+        values[i] = solved(values[i], dot(row, values, i), row[i]);
     }
 }
 
@@ -170,10 +228,10 @@ HN_WIDE static void fill(const struct hn_gaussian *gaussian, const double *input
     double signal = exp(gaussian->scales.signal);
     double noise = exp(gaussian->scales.noise);
     for (size_t i = 0; i < n; i++, covariance += i, slope += i) {
-        hn_gaussian_distances(gaussian, inputs + i * gaussian->features, columns, n, i, covariance);
+        find_distances(gaussian, inputs + i * gaussian->features, columns, n, i, covariance);
         for (size_t j = 0; j < i; j++) {
             double distance = covariance[j];
-            double decay = signal * hn_decay(-distance);
+            double decay = signal * decay_of(-distance);
             covariance[j] = (1 + distance + distance * distance / 3) * decay;
             slope[j] = 5.0 / 3 * (1 + distance) * decay;
         }
@@ -187,13 +245,13 @@ HN_WIDE static bool factorize(double *triangle, size_t n)
 {
     for (size_t j = 0; j < n; j++) {
         double *own = row_of(triangle, j);
-        double pivot = own[j] - hn_dot(own, own, j);
+        double pivot = own[j] - dot(own, own, j);
         if (pivot < 1e-10)
             return false;
         own[j] = sqrt(pivot);
         for (size_t i = j + 1; i < n; i++) {
             double *row = row_of(triangle, i);
-            row[j] = (row[j] - hn_dot(row, own, j)) / own[j];
+            row[j] = (row[j] - dot(row, own, j)) / own[j];
         }
     }
     return true;
@@ -238,7 +296,7 @@ static double log_likelihood(double *factor, const double *inverse, const double
     memset(solution, 0, n * sizeof *solution);
     for (size_t i = 0; i < n; i++) {
         const double *row = inverse + i * n;
-        double whitened = hn_dot(row, targets, i + 1);
+        double whitened = dot(row, targets, i + 1);
         for (size_t j = 0; j <= i; j++)
             solution[j] += whitened * row[j];
         sum -= 0.5 * whitened * whitened + log(row_of(factor, i)[i]);

@@ -36,10 +36,6 @@ void hn_gaussian_clear(struct hn_gaussian *gaussian); /* forgets the inputs, kee
 /* Below the capacity. O(count^2). */
 void hn_gaussian_append(struct hn_gaussian *gaussian, const double *input);
 
-/* Distances of `input`, in units of the lengths over the square root of 5, to `width` columns: columns[f * stride + c]
- * is feature f of column c. distances has room for width. */
-void hn_gaussian_distances(const struct hn_gaussian *gaussian, const double *input, const double *columns,
-                           size_t stride, size_t width, double *distances);
 /* Covariance of the function at `input` with that at `width` columns: columns[f * stride + c] is feature f of column
  * c. covariances has room for width. */
 void hn_gaussian_covariances(const struct hn_gaussian *gaussian, const double *input, const double *columns,
