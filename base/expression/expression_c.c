@@ -37,21 +37,12 @@ struct generator {
     struct hn_error *err;
 };
 
-/* A constant part has no value. */
-static void fail_value(struct generator *generator, const struct hn_operation *operation,
-                       const char *reason)
-{
-    generator->status = hn_fail(generator->err, HN_EVALUE, "'%s', column %u: %s",
-                                generator->expression->text, operation->column, reason);
-}
-
-/* C can not say it. */
-static void fail_form(struct generator *generator, const struct hn_operation *operation,
-                      const char *reason)
+static void fail(struct generator *generator, const struct hn_operation *operation,
+                 enum hn_status status, const char *reason)
 {
     generator->status =
-        hn_fail(generator->err, HN_ECONFIG, "'%s', column %u: can not be written as C: %s",
-                generator->expression->text, operation->column, reason);
+        hn_fail(generator->err, status, "'%s', column %u: %s%s", generator->expression->text,
+                operation->column, status == HN_ECONFIG ? "can not be written as C: " : "", reason);
 }
 
 static void set_constant(struct part *part, struct hn_value value)
@@ -124,11 +115,9 @@ static void append_condition(struct hn_text *text, const struct part *part)
 /* Takes the code of another part. */
 static void move(struct part *to, struct part *from)
 {
-    to->kind = from->kind;
-    to->narrow = from->narrow;
-    to->value = from->value;
-    to->slot = from->slot;
-    to->code = from->code;
+    bool as_condition = to->as_condition;
+    *to = *from;
+    to->as_condition = as_condition;
     from->code = (struct hn_text){0};
 }
 
@@ -182,7 +171,7 @@ static void set_conditional(struct generator *generator, const struct hn_operati
                             const struct part *b, struct part *part)
 {
     if (is_word(a) || is_word(b)) {
-        fail_form(generator, operation, "a word is not a number");
+        fail(generator, operation, HN_ECONFIG, "a word is not a number");
         return;
     }
     bool real = is_real(a) || is_real(b);
@@ -201,7 +190,7 @@ static void set_name(struct generator *generator, const struct hn_operation *ope
                      struct part *part)
 {
     if (operation->slot == HN_SLOT_UNBOUND) {
-        fail_value(generator, operation, "the name is not bound");
+        fail(generator, operation, HN_EVALUE, "the name is not bound");
         return;
     }
     const struct hn_c_slot *slot = operation->slot < 0 ? NULL : &generator->slots[operation->slot];
@@ -236,11 +225,11 @@ static void compare_words(struct generator *generator, const struct hn_operation
     const struct part *slot = a->kind == WORD ? a : b;
     const struct part *other = slot == a ? b : a;
     if (operation->code != HN_OP_EQUAL && operation->code != HN_OP_NOT_EQUAL) {
-        fail_form(generator, operation, "words have no order in C");
+        fail(generator, operation, HN_ECONFIG, "words have no order in C");
         return;
     }
     if (other->kind == WORD && other->slot->words != slot->slot->words) {
-        fail_form(generator, operation, "two names with different words are compared");
+        fail(generator, operation, HN_ECONFIG, "two names with different words are compared");
         return;
     }
     size_t words = slot->slot->word_count, number = words;
@@ -271,7 +260,7 @@ static void set_comparison(struct generator *generator, const struct hn_operatio
     else if (equality)
         set_constant(part, hn_boolean(operation->code == HN_OP_NOT_EQUAL));
     else
-        fail_value(generator, operation, "a word and a number have no order");
+        fail(generator, operation, HN_EVALUE, "a word and a number have no order");
 }
 
 /* b NULL: of one operand. */
@@ -285,12 +274,12 @@ static void set_arithmetic(struct generator *generator, const struct hn_operatio
                  b->value.integer < 0);
     bool of_integers = code == HN_OP_INVERT || (code >= HN_OP_BIT_OR && code <= HN_OP_SHIFT_RIGHT);
     if (is_word(a) || (b != NULL && is_word(b)) || (real && of_integers))
-        fail_form(generator, operation,
-                  code == HN_OP_MIN || code == HN_OP_MAX ? "words have no order in C"
-                  : code > HN_OP_MAX                     ? "a word where a number is needed"
-                                     : "a word or real where a number is needed");
+        fail(generator, operation, HN_ECONFIG,
+             code == HN_OP_MIN || code == HN_OP_MAX ? "words have no order in C"
+             : code > HN_OP_MAX                     ? "a word where a number is needed"
+                                                    : "a word or real where a number is needed");
     else if (code == HN_OP_SIZEOF)
-        fail_form(generator, operation, "sizeof needs the name of a type");
+        fail(generator, operation, HN_ECONFIG, "sizeof needs the name of a type");
     else
         set_operation(generator, hn_operation_forms[code].in_c,
                       code == HN_OP_IS_POWER_OF_2 ? CHOICE
@@ -343,7 +332,7 @@ static void generate(struct generator *generator, const struct hn_operation *ope
         struct hn_value value;
         const char *reason = hn_apply(code, &a->value, &b->value, &value);
         if (reason != NULL)
-            fail_value(generator, operation, reason);
+            fail(generator, operation, HN_EVALUE, reason);
         else
             set_constant(part, value);
     } else if (code == HN_OP_NOT) {
@@ -394,7 +383,7 @@ static struct part *generate_all(struct generator *generator, bool as_condition)
             /* An operand that the C needs twice is written twice: nested, that doubles with every
              * level. */
             if (generator->status == HN_OK && part->code.length > CODE_BYTES)
-                fail_form(generator, operation, "too long; nest less");
+                fail(generator, operation, HN_ECONFIG, "too long; nest less");
             /* the operands of comparisons may be those of others, too */
             bool shares = operation->code >= HN_OP_LESS && operation->code <= HN_OP_NOT_EQUAL;
             for (int j = 0; j < hn_operation_forms[operation->code].operands && !shares; j++)
@@ -440,7 +429,7 @@ static void append_result(struct generator *generator, const struct part *part, 
         if (number == floor(number) && fabs(number) < 0x1p63)
             append_number(text, &whole, false, false);
         else
-            fail_value(generator, root, "not an integer");
+            fail(generator, root, HN_EVALUE, "not an integer");
     } else {
         append_number(text, part, is_real(part), false);
     }
@@ -453,7 +442,8 @@ enum hn_status hn_expression_append_c(const struct hn_expression *expression,
     struct generator generator = {expression, slots, prefix, NULL, HN_OK, err};
     const struct part *part = generate_all(&generator, false);
     if (generator.status == HN_OK && is_word(part))
-        fail_form(&generator, &expression->list[expression->count - 1], "a word is not a number");
+        fail(&generator, &expression->list[expression->count - 1], HN_ECONFIG,
+             "a word is not a number");
     if (generator.status == HN_OK)
         append_result(&generator, part, real, text);
     finish_all(&generator);

@@ -491,26 +491,19 @@ static size_t rank_of(const struct arranging *arranging, int term)
     return last;
 }
 
-static size_t count_operands(const struct hn_terms *terms, enum hn_term_operation operation,
-                             int term)
+/* What a chain of one operation joins, to `to` where that is not NULL; returns how many. */
+static size_t list_operands(const struct hn_terms *terms, enum hn_term_operation operation,
+                            int term, struct operand *to)
 {
     const struct hn_term *item = &terms->items[term];
-    if (item->operation != operation)
-        return 1;
-    return count_operands(terms, operation, item->operand[0]) +
-           count_operands(terms, operation, item->operand[1]);
-}
-
-static struct operand *list_operands(const struct hn_terms *terms, enum hn_term_operation operation,
-                                     int term, struct operand *to)
-{
-    const struct hn_term *item = &terms->items[term];
-    if (item->operation != operation) {
-        to->term = term;
-        return to + 1;
+    if (item->operation == operation) {
+        size_t first = list_operands(terms, operation, item->operand[0], to);
+        return first +
+               list_operands(terms, operation, item->operand[1], to == NULL ? NULL : to + first);
     }
-    to = list_operands(terms, operation, item->operand[0], to);
-    return list_operands(terms, operation, item->operand[1], to);
+    if (to != NULL)
+        to->term = term;
+    return 1;
 }
 
 static int compare_operands(const void *a, const void *b)
@@ -529,7 +522,7 @@ static int arrange_chain(struct arranging *arranging, int term)
     enum { MOST_OPERANDS = 1000 };
     struct hn_terms *terms = arranging->terms;
     enum hn_term_operation operation = terms->items[term].operation;
-    size_t count = count_operands(terms, operation, term);
+    size_t count = list_operands(terms, operation, term, NULL);
     struct operand *operands = count > MOST_OPERANDS ? NULL : calloc(count, sizeof *operands);
     if (operands == NULL)
         return -1;

@@ -200,121 +200,97 @@ static enum hn_status check_format(const json_t *head, const char *path, struct 
     return HN_OK;
 }
 
-static enum hn_status check_names(const json_t *head, struct hn_error *err)
+static void check_names(const json_t *head, struct hn_error *err)
 {
     const char *kernel = json_string_value(json_object_get(head, "kernel"));
     const char *config = json_string_value(json_object_get(head, "config"));
     if (kernel == NULL || !hn_text_is_word(kernel))
-        return hn_fail(err, HN_EFORMAT, "its kernel is named '%.60s', expected a word",
-                       kernel == NULL ? "" : kernel);
-    return config == NULL ? HN_OK
-                          : hn_gate_line("the path of its config", config, HN_NAME_MOST, err);
+        hn_fail(err, HN_EFORMAT, "its kernel is named '%.60s', expected a word",
+                kernel == NULL ? "" : kernel);
+    else if (config != NULL)
+        hn_gate_line("the path of its config", config, HN_NAME_MOST, err);
 }
 
-static enum hn_status check_problem(const json_t *head, struct hn_error *err)
+static void check_problem(const json_t *head, struct hn_error *err)
 {
     struct hn_bindings problem;
     const json_t *json = json_object_get(head, "problem");
-    if (json_object_size(json) > PROBLEM_MOST)
-        return hn_fail(err, HN_EFORMAT, "its problem has %zu values, expected at most %d",
-                       json_object_size(json), PROBLEM_MOST);
+    if (!hn_failed(err) && json_object_size(json) > PROBLEM_MOST)
+        hn_fail(err, HN_EFORMAT, "its problem has %zu values, expected at most %d",
+                json_object_size(json), PROBLEM_MOST);
     hn_bindings_init(&problem);
-    enum hn_status status = hn_bindings_from_json(json, &problem, err);
-    for (size_t i = 0; status == HN_OK && i < problem.count; i++)
+    if (!hn_failed(err))
+        hn_bindings_from_json(json, &problem, err);
+    for (size_t i = 0; !hn_failed(err) && i < problem.count; i++)
         if (problem.values[i].type == HN_REAL && !isfinite(problem.values[i].real))
-            status =
-                hn_fail(err, HN_EFORMAT, "'%s' of its problem is not finite", problem.names[i]);
+            hn_fail(err, HN_EFORMAT, "'%s' of its problem is not finite", problem.names[i]);
     hn_bindings_finish(&problem);
-    return status;
 }
 
-static enum hn_status check_scalars(json_t *head, struct hn_error *err)
+static void check_scalars(json_t *head, struct hn_error *err)
 {
     const char *name;
     json_t *json;
     json_t *scalars = json_object_get(head, "scalars");
+    if (hn_failed(err))
+        return;
     if (!json_is_object(scalars) || json_object_size(scalars) > PARTS_MOST)
-        return hn_fail(err, HN_EFORMAT, "'scalars' has to be an object of at most %d numbers",
-                       PARTS_MOST);
+        hn_fail(err, HN_EFORMAT, "'scalars' has to be an object of at most %d numbers", PARTS_MOST);
     json_object_foreach(scalars, name, json)
     {
-        if (!hn_text_is_word(name) || !json_is_number(json))
-            return hn_fail(err, HN_EFORMAT, "scalar '%.60s' is no word with a number", name);
+        if (!hn_failed(err) && (!hn_text_is_word(name) || !json_is_number(json)))
+            hn_fail(err, HN_EFORMAT, "scalar '%.60s' is no word with a number", name);
     }
-    return HN_OK;
 }
 
 /* end: where the description begins. */
-static enum hn_status check_part(const json_t *part, json_int_t end, struct hn_error *err)
+static void check_part(const json_t *part, json_int_t end, struct hn_error *err)
 {
     const char *name = json_string_value(json_object_get(part, "name"));
     json_int_t offset = json_integer_value(json_object_get(part, "offset"));
     json_int_t packed = json_integer_value(json_object_get(part, "packed"));
     json_int_t bytes = json_integer_value(json_object_get(part, "bytes"));
     if (name == NULL || !hn_text_is_word(name))
-        return hn_fail(err, HN_EFORMAT, "a part is named '%.60s', expected a word",
-                       name == NULL ? "" : name);
-    if (offset < 0 || offset > end || packed < 1 || packed > end - offset)
-        return hn_fail(err, HN_EFORMAT, "'%s' lies at byte %lld with %lld bytes, beyond the file",
-                       name, (long long)offset, (long long)packed);
-    if (bytes < 1 || bytes / inflation > packed)
-        return hn_fail(err, HN_EFORMAT, "'%s' has %lld bytes, which are not made of %lld packed",
-                       name, (long long)bytes, (long long)packed);
-    return HN_OK;
+        hn_fail(err, HN_EFORMAT, "a part is named '%.60s', expected a word",
+                name == NULL ? "" : name);
+    else if (offset < 0 || offset > end || packed < 1 || packed > end - offset)
+        hn_fail(err, HN_EFORMAT, "'%s' lies at byte %lld with %lld bytes, beyond the file", name,
+                (long long)offset, (long long)packed);
+    else if (bytes < 1 || bytes / inflation > packed)
+        hn_fail(err, HN_EFORMAT, "'%s' has %lld bytes, which are not made of %lld packed", name,
+                (long long)bytes, (long long)packed);
 }
 
-static enum hn_status check_parts(const json_t *head, const char *key, json_int_t end,
-                                  struct hn_error *err)
+static void check_parts(const json_t *head, const char *key, json_int_t end, struct hn_error *err)
 {
     const json_t *parts = json_object_get(head, key);
     json_t *seen = json_object();
-    enum hn_status status = seen == NULL ? hn_fail_memory(err) : HN_OK;
-    if (status == HN_OK && (!json_is_array(parts) || json_array_size(parts) > PARTS_MOST))
-        status =
-            hn_fail(err, HN_EFORMAT, "'%s' has to be a list of at most %d parts", key, PARTS_MOST);
-    for (size_t i = 0; status == HN_OK && i < json_array_size(parts); i++) {
+    if (!hn_failed(err) && seen == NULL)
+        hn_fail_memory(err);
+    if (!hn_failed(err) && (!json_is_array(parts) || json_array_size(parts) > PARTS_MOST))
+        hn_fail(err, HN_EFORMAT, "'%s' has to be a list of at most %d parts", key, PARTS_MOST);
+    for (size_t i = 0; !hn_failed(err) && i < json_array_size(parts); i++) {
         const json_t *part = json_array_get(parts, i);
-        status = check_part(part, end, err);
-        if (status != HN_OK)
-            break;
         const char *name = json_string_value(json_object_get(part, "name"));
+        check_part(part, end, err);
+        if (hn_failed(err))
+            break;
         if (json_object_get(seen, name) != NULL)
-            status = hn_fail(err, HN_EFORMAT, "'%s' is twice among its %s", name, key);
+            hn_fail(err, HN_EFORMAT, "'%s' is twice among its %s", name, key);
         else if (json_object_set_new(seen, name, json_true()) != 0)
-            status = hn_fail_memory(err);
+            hn_fail_memory(err);
     }
     json_decref(seen);
-    return status;
 }
 
-static enum hn_status check(json_t *head, json_int_t end, struct hn_error *err)
-{
-    enum hn_status status = check_names(head, err);
-    if (status == HN_OK)
-        status = check_problem(head, err);
-    if (status == HN_OK)
-        status = check_scalars(head, err);
-    if (status == HN_OK)
-        status = check_parts(head, "inputs", end, err);
-    return status == HN_OK ? check_parts(head, "expected", end, err) : status;
-}
-
-static enum hn_status parse(const char *text, size_t size, json_t **head, struct hn_error *err)
+static void parse(const char *text, size_t size, json_t **head, struct hn_error *err)
 {
     json_error_t place;
-    enum hn_status status = hn_gate_json(text, size, err);
-    if (status != HN_OK)
-        return status;
+    if (hn_gate_json(text, size, err) != HN_OK)
+        return;
     *head = json_loadb(text, size, JSON_REJECT_DUPLICATES, &place);
-    return *head != NULL ? HN_OK : hn_fail(err, HN_EFORMAT, "%s", place.text);
-}
-
-static enum hn_status fail_damaged(enum hn_status status, const char *path,
-                                   const struct hn_error *reason, struct hn_error *err)
-{
-    return status == HN_ENOMEM
-               ? hn_fail_memory(err)
-               : hn_fail(err, status, "'%s' is damaged: %.1000s", path, reason->message);
+    if (*head == NULL)
+        hn_fail(err, HN_EFORMAT, "%s", place.text);
 }
 
 enum hn_status hn_capture_read_head(FILE *stream, const char *path, json_t **head,
@@ -325,25 +301,27 @@ enum hn_status hn_capture_read_head(FILE *stream, const char *path, json_t **hea
     struct hn_error reason;
     *head = NULL;
     enum hn_status status = read_text(stream, path, &text, &size, err);
-    if (status != HN_OK)
-        goto free_text;
-    status = parse(text, size, head, &reason);
-    if (status != HN_OK) {
-        status = fail_damaged(status, path, &reason, err);
-        goto free_text;
+    hn_error_init(&reason);
+    if (status == HN_OK)
+        parse(text, size, head, &reason);
+    if (*head != NULL)
+        status = check_format(*head, path, err);
+    if (*head != NULL && status == HN_OK) {
+        json_int_t end = ftell(stream) - (long)size;
+        check_names(*head, &reason);
+        check_problem(*head, &reason);
+        check_scalars(*head, &reason);
+        check_parts(*head, "inputs", end, &reason);
+        check_parts(*head, "expected", end, &reason);
     }
-    status = check_format(*head, path, err);
-    if (status == HN_OK) {
-        status = check(*head, ftell(stream) - (long)size, &reason);
-        if (status != HN_OK)
-            status = fail_damaged(status, path, &reason, err);
-    }
+    if (reason.status == HN_ENOMEM)
+        status = hn_fail_memory(err);
+    else if (hn_failed(&reason))
+        status = hn_fail(err, reason.status, "'%s' is damaged: %.1000s", path, reason.message);
     if (status != HN_OK) {
         json_decref(*head);
         *head = NULL;
     }
-
-free_text:
     free(text);
     return status;
 }

@@ -25,30 +25,6 @@ const char *const hn_chunk_names[HN_CHUNK_NAMES] = {
     [HN_CHUNK_INDEX] = "chunk_index",
 };
 
-struct hn_pipeline *hn_pipeline_create(size_t argument_count)
-{
-    struct hn_pipeline *pipeline = calloc(1, sizeof *pipeline);
-    if (pipeline == NULL)
-        return NULL;
-    pipeline->argument_count = argument_count;
-    pipeline->parts = calloc(argument_count + 1, 1);
-    if (pipeline->parts != NULL)
-        return pipeline;
-    free(pipeline);
-    return NULL;
-}
-
-struct hn_copy_step *hn_pipeline_add_copy(struct hn_pipeline *pipeline)
-{
-    struct hn_copy_step *grown =
-        realloc(pipeline->copies, (pipeline->copy_count + 1) * sizeof *grown);
-    if (grown == NULL)
-        return NULL;
-    pipeline->copies = grown;
-    grown[pipeline->copy_count] = (struct hn_copy_step){0};
-    return &grown[pipeline->copy_count++];
-}
-
 void hn_flow_destroy(struct hn_flow *flow)
 {
     if (flow == NULL)
@@ -115,16 +91,6 @@ static enum hn_status check_counts(const struct hn_plan *plan, const struct hn_v
     return HN_OK;
 }
 
-static bool is_between(struct hn_flow *flow, enum hn_pipeline_field field, int64_t number,
-                       int64_t least, int64_t most)
-{
-    if (number >= least && number <= most)
-        return true;
-    snprintf(flow->why, sizeof flow->why, "the pipeline has a '%s' of %lld; expected %lld to %lld",
-             hn_pipeline_keys[field], (long long)number, (long long)least, (long long)most);
-    return false;
-}
-
 static enum hn_status evaluate_fields(const struct hn_plan *plan, const struct hn_value *values,
                                       bool sequential, struct hn_flow *flow, int64_t *granule,
                                       struct hn_error *err)
@@ -133,16 +99,22 @@ static enum hn_status evaluate_fields(const struct hn_plan *plan, const struct h
     struct hn_evaluation evaluation = {values, err, HN_OK};
     int64_t chunks = 1, streams = 1;
     int order = HN_DEPTH_FIRST, memory = HN_HOST_PINNED;
+    const struct {
+        enum hn_pipeline_field field;
+        int64_t *to, least, most;
+    } numbers[] = {
+        {HN_PIPELINE_OVER, &flow->over, 1, INT64_MAX / 2},
+        {HN_PIPELINE_GRANULE, granule, 1, INT64_MAX / 2},
+        {HN_PIPELINE_HALO, &flow->halo, 0, INT64_MAX / 2},
+        {HN_PIPELINE_PADDING, &flow->padding, 0, INT64_MAX / 4},
+        {HN_PIPELINE_PIECES, &flow->pieces, 1, 1 << 20},
+        {HN_PIPELINE_CHUNKS, &chunks, 1, HN_MAX_CHUNKS},
+        {HN_PIPELINE_STREAMS, &streams, 1, HN_MAX_STREAMS},
+    };
+    size_t count = sizeof numbers / sizeof *numbers;
     flow->pieces = 1;
-    hn_evaluate_integer(&evaluation, fields[HN_PIPELINE_OVER], &flow->over);
-    hn_evaluate_integer(&evaluation, fields[HN_PIPELINE_GRANULE], granule);
-    hn_evaluate_integer(&evaluation, fields[HN_PIPELINE_HALO], &flow->halo);
-    hn_evaluate_integer(&evaluation, fields[HN_PIPELINE_PADDING], &flow->padding);
-    hn_evaluate_integer(&evaluation, fields[HN_PIPELINE_PIECES], &flow->pieces);
-    if (!sequential) {
-        hn_evaluate_integer(&evaluation, fields[HN_PIPELINE_CHUNKS], &chunks);
-        hn_evaluate_integer(&evaluation, fields[HN_PIPELINE_STREAMS], &streams);
-    }
+    for (size_t i = 0; i < (sequential ? count - 2 : count); i++)
+        hn_evaluate_integer(&evaluation, fields[numbers[i].field], numbers[i].to);
     evaluate_word(&evaluation, flow, HN_PIPELINE_ORDER, hn_order_names, HN_ORDER_COUNT, &order);
     evaluate_word(&evaluation, flow, HN_PIPELINE_HOST_MEMORY, hn_host_memory_names,
                   HN_HOST_MEMORY_COUNT, &memory);
@@ -150,14 +122,16 @@ static enum hn_status evaluate_fields(const struct hn_plan *plan, const struct h
         return evaluation.status;
     flow->order = (enum hn_order)order;
     flow->host_memory = (enum hn_host_memory)memory;
-    if (!is_between(flow, HN_PIPELINE_OVER, flow->over, 1, INT64_MAX / 2) ||
-        !is_between(flow, HN_PIPELINE_GRANULE, *granule, 1, INT64_MAX / 2) ||
-        !is_between(flow, HN_PIPELINE_HALO, flow->halo, 0, INT64_MAX / 2) ||
-        !is_between(flow, HN_PIPELINE_PADDING, flow->padding, 0, INT64_MAX / 4) ||
-        !is_between(flow, HN_PIPELINE_PIECES, flow->pieces, 1, 1 << 20) ||
-        !is_between(flow, HN_PIPELINE_CHUNKS, chunks, 1, HN_MAX_CHUNKS) ||
-        !is_between(flow, HN_PIPELINE_STREAMS, streams, 1, HN_MAX_STREAMS))
+    for (size_t i = 0; i < count; i++) {
+        int64_t found = *numbers[i].to;
+        if (found >= numbers[i].least && found <= numbers[i].most)
+            continue;
+        snprintf(flow->why, sizeof flow->why,
+                 "the pipeline has a '%s' of %lld; expected %lld to %lld",
+                 hn_pipeline_keys[numbers[i].field], (long long)found, (long long)numbers[i].least,
+                 (long long)numbers[i].most);
         return HN_OK;
+    }
     /* What makes no difference is not told apart. */
     flow->streams = (size_t)(streams < chunks ? streams : chunks);
     if (flow->streams == 1)

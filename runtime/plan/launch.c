@@ -299,45 +299,36 @@ enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_s
 }
 
 /* "64x32", without trailing ones. */
-static void append_dimensions(struct hn_text *text, const int64_t *dimensions)
+enum { DIMENSIONS_TEXT = 72 };
+static const char *dimensions_text(const int64_t *dimensions, char text[DIMENSIONS_TEXT])
 {
-    int last = dimensions[2] != 1 ? 2 : dimensions[1] != 1 ? 1 : 0;
+    int last = dimensions[2] != 1 ? 2 : dimensions[1] != 1 ? 1 : 0, used = 0;
     for (int i = 0; i <= last; i++)
-        hn_text_printf(text, "%s%lld", i > 0 ? "x" : "", (long long)dimensions[i]);
+        used += snprintf(text + used, (size_t)(DIMENSIONS_TEXT - used), "%s%lld", i > 0 ? "x" : "",
+                         (long long)dimensions[i]);
+    return text;
 }
 
 static bool check_dimensions(const char *what, const int64_t *dimensions, const int *limits,
                              const struct hn_device *device, struct hn_record *record)
 {
+    char text[DIMENSIONS_TEXT];
     int axis = 0;
     while (axis < 3 && dimensions[axis] >= 1 && dimensions[axis] <= limits[axis])
         axis++;
-    if (axis == 3)
-        return true;
-    struct hn_text text;
-    hn_text_init(&text);
-    append_dimensions(&text, dimensions);
-    (void)REFUSE(record, "%s %s has %lld in %c; %s takes 1 to %d", what,
-                 text.data != NULL ? text.data : "", (long long)dimensions[axis], "xyz"[axis],
-                 device -> identity.name, limits[axis]);
-    hn_text_finish(&text);
-    return false;
+    return axis == 3 || REFUSE(record, "%s %s has %lld in %c; %s takes 1 to %d", what,
+                               dimensions_text(dimensions, text), (long long)dimensions[axis],
+                               "xyz"[axis], device -> identity.name, limits[axis]);
 }
 
 static bool check_threads(const int64_t *block, const struct hn_device *device,
                           struct hn_record *record)
 {
+    char text[DIMENSIONS_TEXT];
     int64_t threads = block[0] * block[1] * block[2];
-    if (threads <= device->max_threads_per_block)
-        return true;
-    struct hn_text text;
-    hn_text_init(&text);
-    append_dimensions(&text, block);
-    (void)REFUSE(record, "block %s has %lld threads; %s takes %d",
-                 text.data != NULL ? text.data : "", (long long)threads, device->identity.name,
-                 device->max_threads_per_block);
-    hn_text_finish(&text);
-    return false;
+    return threads <= device->max_threads_per_block ||
+           REFUSE(record, "block %s has %lld threads; %s takes %d", dimensions_text(block, text),
+                  (long long)threads, device->identity.name, device->max_threads_per_block);
 }
 
 static bool check_shared(int64_t bytes, const struct hn_device *device, struct hn_record *record)

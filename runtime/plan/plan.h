@@ -147,11 +147,6 @@ struct hn_pipeline {
 enum { HN_CHUNK_BEGIN, HN_CHUNK_COUNT, HN_CHUNK_INDEX, HN_CHUNK_NAMES };
 extern const char *const hn_chunk_names[HN_CHUNK_NAMES];
 
-/* NULL when out of memory. */
-struct hn_pipeline *hn_pipeline_create(size_t argument_count);
-/* Adds a step that copies; it owns what is put into it. NULL when out of memory. */
-struct hn_copy_step *hn_pipeline_add_copy(struct hn_pipeline *pipeline);
-
 /* Who compiles template and reference. */
 enum hn_compiler {
     HN_COMPILER_NVRTC, /* within the worker */

@@ -133,8 +133,11 @@ static void read_copy(struct hn_config_reader *reader, const struct hn_yaml *nod
                        "a step that copies needs a 'pipeline', which the config lacks");
     if (hn_failed(reader->err))
         return;
-    struct hn_copy_step *copy = hn_needed(hn_pipeline_add_copy(plan->pipeline));
-    copy->before = plan->step_count;
+    struct hn_pipeline *pipeline = plan->pipeline;
+    pipeline->copies =
+        hn_need_more(pipeline->copies, pipeline->copy_count + 1, sizeof *pipeline->copies);
+    struct hn_copy_step *copy = &pipeline->copies[pipeline->copy_count++];
+    *copy = (struct hn_copy_step){.before = plan->step_count};
     hn_config_read_mapping(reader, node, &copy_mapping, copy);
 }
 
@@ -258,7 +261,9 @@ static void read_pipeline(struct hn_config_reader *reader)
     check_names(reader, node);
     if (hn_failed(reader->err))
         return;
-    plan->pipeline = hn_needed(hn_pipeline_create(plan->argument_count));
+    plan->pipeline = hn_need(1, sizeof *plan->pipeline);
+    plan->pipeline->argument_count = plan->argument_count;
+    plan->pipeline->parts = hn_need(plan->argument_count, 1);
     hn_config_read_mapping(reader, node, &pipeline_mapping, plan->pipeline);
     for (size_t i = 0; i < plan->argument_count; i++)
         if ((plan->pipeline->parts[i] & BOTH_WAYS) != 0)
