@@ -35,7 +35,7 @@ const char *hn_expression_text(const struct hn_expression *expression);
 /* Where it was written, as "saxpy.yaml:31:9": messages of evaluation begin with it. Copies; out of memory it is not known. */
 void hn_expression_set_place(struct hn_expression *expression, const char *place);
 
-/* What names mean: names[i] is slot i of the values given to evaluate; a name in words is the string itself. */
+/* The meaning of names: names[i] is slot i of the values given to evaluate; a name in words is the string itself. */
 struct hn_scope {
     const char *const *names;
     size_t name_count;
@@ -98,7 +98,7 @@ void hn_conjuncts_finish(struct hn_conjuncts *conjuncts);
 
 /* Types are elements, or vectors of 2, 3, 4, 8 or 16 of them: "float32x4". */
 #define HN_TYPE_SIZE 16
-/* What a type of C or CUDA is called in configs: "int32" of "int", "float32x4" of "float4". False where it is none that is known. */
+/* Gives the name in configs of a type of C or CUDA: "int32" of "int", "float32x4" of "float4". False where it is none that is known. */
 bool hn_type_of_c(const char *name, char type[HN_TYPE_SIZE]);
 /* Bytes of a type known to sizeof, by its name in CUDA C++ or in a config; 0 when it is unknown. */
 int64_t hn_type_bytes(const char *type);
@@ -124,7 +124,7 @@ void hn_expressions_walk(const struct hn_structure *structure, void *owner, hn_e
  * that the evaluator gives. Where the evaluator has no value (division by zero, overflow) the C is
  * still defined and gives 0 or wraps. */
 
-/* What slot i is in C: a known value, which is folded, or a C expression. */
+/* A slot in C: a known value, which is folded, or a C expression. */
 struct hn_c_slot {
     const struct hn_value *constant; /* not NULL: the value; the rest does not count */
     const char *name;                /* a C expression without side effects */

@@ -7,7 +7,7 @@
 #include "base/expression/expression_internal.h"
 #include "base/text.h"
 
-/* Of C for one expression. */
+/* The most C for one expression. */
 enum { CODE_BYTES = 65536 };
 
 enum part_kind {

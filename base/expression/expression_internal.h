@@ -87,7 +87,7 @@ extern const struct hn_operation_form hn_operation_forms[HN_OP_COUNT];
  * zero"). */
 const char *hn_apply(enum hn_code code, const struct hn_value *a, const struct hn_value *b, struct hn_value *result);
 
-/* What the operation at `root` needs, as an expression of its own that borrows the texts. NULL: out of memory. */
+/* An expression of its own of the operations that `root` needs; it borrows the texts. NULL: out of memory. */
 struct hn_expression *hn_expression_part(const struct hn_expression *whole, int root);
 
 #endif

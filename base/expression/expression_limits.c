@@ -25,7 +25,7 @@ static enum hn_code code_of(enum hn_term_operation operation)
     return (enum hn_code)code;
 }
 
-/* Of an operation that is monotone in each operand: the bounds are values at the corners. Rounding
+/* An operation that is monotone in each operand has its bounds at the corners. Rounding
  * is monotone, too. False: one of them has no value, so that it might overflow. */
 static bool bound_monotone(struct hn_term *term, const struct hn_term *a, const struct hn_term *b)
 {
@@ -156,7 +156,7 @@ static bool bound_truth(struct hn_term *term, const struct hn_term *a, const str
     return true;
 }
 
-/* Of the two values to choose from. */
+/* a and b are the two values to choose from. */
 static bool bound_select(struct hn_term *term, const struct hn_term *a, const struct hn_term *b)
 {
     if (term->real) {
@@ -303,7 +303,7 @@ static int divides(struct bounds *bounds, int divisor, int number)
     return make(bounds, HN_TERM_AND, divides(bounds, a, number), divides(bounds, b, number));
 }
 
-/* What has to hold of divisors before a and b can be equal. */
+/* The condition on divisors without which a and b can not be equal. */
 static int needed_divisors(struct bounds *bounds, int a, int b)
 {
     struct hn_terms *terms = bounds->terms;
@@ -491,7 +491,8 @@ static size_t rank_of(const struct arranging *arranging, int term)
     return last;
 }
 
-/* What a chain of one operation joins, to `to` where that is not NULL; returns how many. */
+/* Lists the terms that a chain of one operation joins, to `to` where that is not NULL; returns how
+ * many. */
 static size_t list_operands(const struct hn_terms *terms, enum hn_term_operation operation,
                             int term, struct operand *to)
 {

@@ -499,7 +499,7 @@ const char *hn_apply(enum hn_code code, const struct hn_value *a, const struct h
     }
 }
 
-/* What terms are computed with, and within which bounds the result is. */
+/* Terms are computed with operations on cells. */
 
 static union hn_cell integer_cell(int64_t integer)
 {

@@ -31,7 +31,7 @@ static const char *const marks[] = {"**", "//", "<<", ">>", "<=", ">=", "==", "!
                                     ">",  "(",  ")",  "[",  "]",  ",",  NULL};
 static const char *const keywords[] = {"and", "or", "not", "in", "if", "else", NULL};
 
-/* What C programmers write, and what it is called here. */
+/* Signs that C programmers write, and their words here. */
 static const struct {
     const char *found;
     const char *expected;

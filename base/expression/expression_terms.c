@@ -245,7 +245,7 @@ static union hn_cell cell_at(const struct hn_terms *terms, int term, size_t posi
     return item->operation == HN_TERM_TABLE ? item->table[position] : item->low;
 }
 
-/* Of operands that are constants or tables of one slot. */
+/* The operands are constants or tables of one slot. */
 static int tabulate(struct hn_terms *terms, size_t slot, bool real,
                     enum hn_term_operation operation, const int *operands)
 {

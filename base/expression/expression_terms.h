@@ -182,7 +182,7 @@ static inline bool hn_terms_is(const struct hn_terms *terms, int term, int64_t i
            terms->items[term].low.integer == integer;
 }
 
-/* What is known of a 0-or-1 term while only the slots of `bound` have values: a term over these that is 1 wherever the
+/* Tells what is known of a 0-or-1 term while only the slots of `bound` have values: a term over these that is 1 wherever the
  * term can become 1 (a necessary condition, maybe the constant 1). -1 when memory is out. */
 int hn_terms_possible(struct hn_terms *terms, int term, const uint64_t *bound);
 
@@ -226,7 +226,7 @@ int hn_program_number_or_0(struct hn_program *program, const struct hn_expressio
 /* Whether there is a program that computes those terms, none of which may be -1; then it can be run. */
 bool hn_program_compile(struct hn_program *program, const int *results, size_t count);
 
-/* What a slot of any integer has in the next run, within its bounds. */
+/* Sets the integer that a slot has in the next run, within its bounds. */
 static inline void hn_program_set(struct hn_program *program, size_t slot, int64_t integer)
 {
     if (program->slots[slot] >= 0)

@@ -578,7 +578,7 @@ bool hn_argument_is_filled(const struct hn_argument *argument)
            (argument->role == HN_ROLE_SYMBOL && argument->count != NULL);
 }
 
-/* What a channel of a texture can be: no 64 bits, no bfloat16 and no float8. */
+/* A channel of a texture can have no 64 bits, no bfloat16 and no float8. */
 static bool is_channel(enum hn_element element)
 {
     return hn_element_size(element) <= 4 && element != HN_BFLOAT16 && element != HN_FLOAT8_E4M3;

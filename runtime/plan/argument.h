@@ -24,7 +24,7 @@ void hn_evaluate_truth(struct hn_evaluation *evaluation, const struct hn_express
 void hn_evaluate_word(struct hn_evaluation *evaluation, const struct hn_expression *expression, const char *const *names,
                       int count, const char *expected, int *to);
 
-/* What buffers are made of. */
+/* Elements, which buffers are made of. */
 
 /* Element types: X(identifier, YAML name, bytes, C name, CUDA's name of vectors without their size). */
 #define HN_ELEMENTS(X)                                                                                                 \
@@ -61,7 +61,7 @@ void hn_type_format_c(enum hn_element element, unsigned lanes, char *text, size_
 bool hn_element_is_real(enum hn_element element);
 /* Whether C has no such type, but its bits: float16, bfloat16, float8_e4m3. */
 bool hn_element_is_narrow(enum hn_element element);
-/* Of an integer type; uint64 ends at int64's maximum, since expressions know no more. */
+/* The range of an integer type; uint64 ends at int64's maximum, since expressions know no more. */
 void hn_element_range(enum hn_element element, int64_t *low, int64_t *high);
 /* The number of a real type nearest to `real`, ties to even, as its bytes. */
 void hn_element_encode(double real, enum hn_element element, void *bytes);
@@ -190,7 +190,7 @@ const char *hn_tensor_map_check(const struct hn_tensor_map *map);
 
 
 
-/* What a kernel is given, and what the buffers among it hold. */
+/* Arguments of kernels, and what the buffers among them hold. */
 
 /* X(identifier, name): what a kernel does with a buffer. */
 #define HN_ROLES(X)                                                                                                    \
@@ -233,7 +233,7 @@ struct hn_compare {
     enum hn_compare_mode mode;
     struct hn_expression *relative; /* NULL: 0 */
     struct hn_expression *absolute; /* NULL: 0 */
-    /* Of no multiset: */
+    /* A multiset has none of these: */
     bool partial;                     /* what the reference leaves unwritten of an output is not compared */
     struct hn_expression *mismatches; /* so many elements of an argument may be beyond the tolerance; NULL: none, or */
     double mismatch_share;            /* this share of those that are compared, under 1 */
@@ -275,16 +275,16 @@ struct hn_argument {
     struct hn_expression *align; /* of a buffer: bytes; NULL: see above */
     struct hn_expression *value; /* of a scalar; NULL for a buffer */
     struct hn_fill fill;         /* of what hn_argument_is_filled */
-    /* Of a symbol or a value, which has one of count (only a symbol), value and from: */
+    /* A symbol or a value has these, and one of count (only a symbol), value and from: */
     char *from; /* the input whose contents it takes; a value's are passed as one structure; of a texture or a
                    tensor map its buffer */
     struct hn_texture texture;
     struct hn_tensor_map tensor_map;
-    /* Of a symbol: */
+    /* A symbol has these: */
     struct hn_expression *condition; /* it is set where this holds; NULL: everywhere */
     bool changes;                    /* kernels write to it: set again before every launch */
     enum hn_zeroing zero;            /* of a counter */
-    /* Of what hn_argument_is_compared: */
+    /* A result that hn_argument_is_compared has these: */
     struct hn_compare *compare; /* NULL: as the plan says for all */
     char *length;               /* the compared argument whose first element says how many of this one's are results,
                                    counted from the front; NULL: all */
@@ -301,11 +301,11 @@ enum hn_status hn_argument_evaluate_align(const struct hn_argument *argument, co
                                           uint64_t *align, struct hn_error *err);
 /* "float32x4" */
 void hn_argument_format_type(const struct hn_argument *argument, char text[HN_TYPE_SIZE]);
-/* What one of its count takes. */
+/* The bytes of one of its count. */
 size_t hn_argument_bytes(const struct hn_argument *argument);
 /* The largest count that is possible. */
 int64_t hn_argument_most(const struct hn_argument *argument);
-/* What a buffer takes, with its rows. HN_EVALUE: a count that is not possible. */
+/* The bytes of a buffer with its rows. HN_EVALUE: a count that is not possible. */
 enum hn_status hn_argument_buffer_bytes(const struct hn_argument *argument, const struct hn_value *values,
                                         uint64_t *bytes, struct hn_error *err);
 /* The bytes of a scalar's value. HN_EVALUE: also a number that its type can not hold. */

@@ -120,7 +120,7 @@ enum hn_status hn_recipe_make(const struct hn_plan *plan, size_t argument,
 static const char npy_magic[] = "\x93NUMPY";
 enum { NPY_MAGIC_BYTES = 6, NPY_HEADER_MOST = 64 << 10 };
 
-/* What stands behind 'key': in a header, or NULL. */
+/* The text behind 'key': in a header, or NULL. */
 static const char *find_value(const char *header, const char *key)
 {
     const char *at = strstr(header, key);

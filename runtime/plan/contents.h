@@ -14,7 +14,7 @@ struct hn_recipe {
     size_t argument;
     struct hn_fill fill; /* with all its numbers; borrows names from the plan */
     uint64_t count;      /* elements, of vectors all lanes */
-    /* Of a fill that follows from another input: */
+    /* A fill that follows from another input has these: */
     size_t source;
     struct hn_fill source_fill;
     uint64_t source_count;

@@ -62,7 +62,7 @@ static void evaluate_word(struct hn_evaluation *evaluation, const struct hn_flow
     hn_text_finish(&known);
 }
 
-/* What is cut has the same number of elements, or of rows, for each unit. */
+/* A buffer that is cut has the same number of elements, or of rows, for each unit. */
 static enum hn_status check_counts(const struct hn_plan *plan, const struct hn_value *values,
                                    struct hn_flow *flow, struct hn_error *err)
 {
@@ -132,7 +132,7 @@ static enum hn_status evaluate_fields(const struct hn_plan *plan, const struct h
                  (long long)numbers[i].most);
         return HN_OK;
     }
-    /* What makes no difference is not told apart. */
+    /* Streams without chunks make no difference and are not told apart. */
     flow->streams = (size_t)(streams < chunks ? streams : chunks);
     if (flow->streams == 1)
         flow->order = HN_DEPTH_FIRST;
@@ -151,7 +151,7 @@ static enum hn_status evaluate_copies(const struct hn_value *values, struct hn_f
     return evaluation.status;
 }
 
-/* What is not cut is copied once or not at all. */
+/* A buffer that is not cut is copied once or not at all. */
 static void check_copies(const struct hn_plan *plan, struct hn_flow *flow)
 {
     for (size_t i = 0; flow->chunk_count > 1 && i < flow->pipeline->copy_count; i++) {

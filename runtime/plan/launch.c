@@ -226,7 +226,7 @@ enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindin
     return hn_launch_make_as(plan, problem, point, 0, false, launch, err);
 }
 
-/* What is passed, and what the point is compiled with. */
+/* Checks the values that are passed, and those that the point is compiled with. */
 static enum hn_status check_values(const struct hn_plan *plan, const struct hn_value *values,
                                    struct hn_error *err)
 {
@@ -367,7 +367,7 @@ static bool check_cluster(const struct hn_launch_step *step, const struct hn_dev
 }
 
 /* Such launches came with compute capability 9.0 (CUDA C++ Programming Guide, "Programmatic
- * Dependent Launch and Synchronization"). What a program launched before is none of ours. */
+ * Dependent Launch and Synchronization"). Launches of the program before ours do not count. */
 static bool check_programmatic(const struct hn_launch_step *step, bool first,
                                const struct hn_device *device, struct hn_record *record)
 {
@@ -396,7 +396,7 @@ static bool check_step(const struct hn_launch_step *step, bool first,
            check_window(&step->window, device, record);
 }
 
-/* What a chunk launches; of a plan without a pipeline there is only the whole. */
+/* Checks what each chunk launches. */
 static bool check_chunks(const struct hn_launch *launch, const struct hn_device *device,
                          struct hn_record *record)
 {

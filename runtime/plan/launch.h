@@ -71,12 +71,12 @@ struct hn_tensor {
 #define HN_TENSOR_WHY 320
 bool hn_tensor_check(const struct hn_tensor *tensor, char why[HN_TENSOR_WHY]);
 
-/* What the addresses of buffers and strides are multiples of: 16 or 32. */
+/* Addresses of buffers and strides are multiples of this: 16 or 32. */
 int64_t hn_tensor_grain(const struct hn_tensor *tensor);
 /* All that a launch depends on, but the address, for keys. */
 void hn_tensor_append(struct hn_text *text, const struct hn_tensor *tensor);
 
-/* What a tensor map is for these values of the plan's names: `over` is its buffer. HN_EVALUE. */
+/* Evaluates a tensor map for these values of the plan's names: `over` is its buffer. HN_EVALUE. */
 enum hn_status hn_argument_evaluate_tensor(const struct hn_argument *argument, const struct hn_argument *over,
                                            const struct hn_value *values, struct hn_tensor *tensor,
                                            struct hn_error *err);

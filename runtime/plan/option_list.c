@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-/* What stands behind an option. */
+/* The kinds of text behind an option. */
 enum value {
     NONE,
     WORD,     /* =value, without anything that could be a path */
@@ -25,7 +25,7 @@ struct option {
     enum value value;
 };
 
-/* Of NVRTC 13.0. */
+/* The options of NVRTC 13.0. */
 static const struct option compiler[] = {
     {"define-macro", "D", TEXT},
     {"undefine-macro", "U", TEXT},
@@ -68,7 +68,7 @@ static const struct option compiler[] = {
     {NULL, NULL, NONE},
 };
 
-/* Of ptxas 13.0. */
+/* The options of ptxas 13.0. */
 static const struct option assembler[] = {
     {"opt-level", "O", ATTACHED},
     {"Ofast-compile", "Ofc", WORD},

@@ -13,7 +13,7 @@
 /* HN_ECONFIG: not on the list; says which are. */
 enum hn_status hn_option_check(const char *text, struct hn_error *err);
 
-/* What an option names, within its text: "sm_80" of -arch=sm_80; the folder of -I. NULL: it is another option. */
+/* The part of its text that an option names: "sm_80" of -arch=sm_80; the folder of -I. NULL: it is another option. */
 const char *hn_option_architecture(const char *text);
 const char *hn_option_folder(const char *text);
 /* "N=1" of -DN=1, "N" of -UN. */

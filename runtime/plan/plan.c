@@ -114,8 +114,8 @@ size_t hn_plan_source(const struct hn_plan *plan, size_t argument)
     return (size_t)(hn_plan_find_argument(plan, plan->arguments[argument].from) - plan->arguments);
 }
 
-/* Of the names only parameters have values here. One that the point does not have, as it was tuned
- * before there was such a parameter, takes the default. */
+/* Only parameters among the names have values here. One that the point does not have, as it was
+ * tuned before there was such a parameter, takes the default. */
 bool hn_plan_freezes(const struct hn_plan *plan, const struct hn_bindings *point)
 {
     if (plan->freeze_if == NULL || point == NULL)
@@ -560,7 +560,7 @@ void hn_plan_set_chunk(const struct hn_plan *plan, struct hn_value *values, int6
 
 const char hn_clusters_name[] = "max_active_clusters";
 
-/* What no device has room for. */
+/* No device has room for so many. */
 static const int64_t many_clusters = 1024;
 
 bool hn_plan_asks_clusters(const struct hn_plan *plan, const struct hn_step *step)

@@ -16,7 +16,7 @@
 
 /* A window over a buffer, through which a launch tells the L2 cache what is worth keeping (CUDA C++ Programming Guide,
  * "Device Memory L2 Access Management"): a share of the accesses that fall into it has the property `hit`, the rest
- * `miss`. What persists is kept in a part of the cache that is set aside for it. */
+ * `miss`. Data that persists is kept in a part of the cache that is set aside for it. */
 
 /* As the driver's CUaccessProperty counts them. */
 enum hn_access {
@@ -76,10 +76,10 @@ struct hn_option {
 };
 
 /* Copies the text into the option and parses its holes. HN_ECONFIG: a brace without its partner, an expression that can
- * not be parsed, or an option that is not allowed (runtime/plan/option_list.h). What was made so far is owned by the option. */
+ * not be parsed, or an option that is not allowed (runtime/plan/option_list.h). The option owns all that was made so far. */
 enum hn_status hn_option_set_text(struct hn_option *option, const char *text, struct hn_error *err);
 
-/* What a plan says of the way from host memory to host memory: which arguments are uploaded and downloaded, and how the
+/* The way from host memory to host memory: which arguments are uploaded and downloaded, and how the
  * work is cut into chunks that go through several streams. docs/config.md says what it means. */
 
 enum hn_order { HN_DEPTH_FIRST, HN_BREADTH_FIRST, HN_ORDER_COUNT };
@@ -143,7 +143,7 @@ struct hn_pipeline {
     size_t copy_count;
 };
 
-/* What expressions know of a chunk, in their slots' order. */
+/* Names of a chunk that expressions know, in their slots' order. */
 enum { HN_CHUNK_BEGIN, HN_CHUNK_COUNT, HN_CHUNK_INDEX, HN_CHUNK_NAMES };
 extern const char *const hn_chunk_names[HN_CHUNK_NAMES];
 
@@ -162,7 +162,7 @@ enum hn_reference_kind {
     HN_REFERENCE_FILES, /* what the outputs are to be for the inputs of one seed */
 };
 
-/* What one of the compared arguments is to hold. */
+/* The contents that one of the compared arguments is to have. */
 struct hn_expected_file {
     size_t argument;
     char *file; /* as of an input: hn_plan_data_path */
@@ -265,7 +265,7 @@ extern const struct hn_structure hn_copy_structure;
 extern const struct hn_structure hn_texture_structure;
 extern const struct hn_structure hn_tensor_map_structure;
 
-/* What an expression sees, the tag of its field. */
+/* The names that an expression sees: the tag of its field. */
 enum hn_plan_scope {
     HN_SEES_ALL,     /* names, pitches and, with a pipeline, the chunk */
     HN_SEES_NAMES,   /* parameters and problem values: pitches are made of them, so that there is an order */
@@ -274,7 +274,7 @@ enum hn_plan_scope {
     HN_SEES_CLUSTERS, /* all, and how many clusters run at once: hn_clusters_name */
 };
 
-/* What the grid of a step may name: how many of its clusters the device has room for at once, which is known once the kernel
+/* A name that the grid of a step may use: how many of its clusters the device has room for at once, which is known once the kernel
  * is loaded there. Its slot is the one behind all others. */
 extern const char hn_clusters_name[];
 

@@ -258,7 +258,7 @@ static bool is_compared(const void *owner)
     return hn_argument_is_compared(owner);
 }
 
-/* What may stand beside what: keys that only some roles have. */
+/* Keys that only some roles have. */
 static const struct hn_field_rule argument_rules[] = {
     {"width", may_have_rows, "input, output, inout and scratch have rows"},
     {"zero", is_counter, "counter has it"},
@@ -841,14 +841,15 @@ struct hn_hash hn_plan_hash(const struct hn_plan *plan)
     return hash_json(json);
 }
 
-/* What is not there is no part of it. */
+/* A setting that is not there is no part of the hash. */
 static struct hn_hash join_if(bool there, const struct hn_hash *hash, const char *word)
 {
     struct hn_hash own = hn_hash_string(word);
     return there ? hn_hash_join(hash, &own) : *hash;
 }
 
-/* What is refused has no time, and what was measured before it was refused is to have none. */
+/* A point that is refused has no time, and one that was measured before it was refused is to have
+ * none. */
 struct hn_hash hn_plan_options_hash(const struct hn_plan *plan)
 {
     json_t *all = hn_plan_to_json(plan);

@@ -6,7 +6,7 @@
 
 #include "tuner/config/config.h"
 
-/* What a program gave to a launch (libhone's HONE_CAPTURE), as the data of a tuning. */
+/* A launch that a program made (libhone's HONE_CAPTURE), as the data of a tuning. */
 struct hn_capture;
 
 /* HN_EFORMAT: no capture, damaged, or newer than this Hone; HN_ERUN: can not be read. */

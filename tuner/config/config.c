@@ -436,7 +436,7 @@ static void check_freeze(struct hn_config_reader *reader)
                        name);
 }
 
-/* What launches consume is measured of many, one behind the other. */
+/* The energy of launches is measured of many, one behind the other. */
 static void check_energy(struct hn_config_reader *reader)
 {
     const struct hn_plan *plan = reader->config->plan;
@@ -457,8 +457,8 @@ static void check_energy(struct hn_config_reader *reader)
                            plan->objective, plan->arguments[i].name);
 }
 
-/* What only holds or fails once all is read: names in expressions, the default point, launches at
- * it. */
+/* Checks what only holds or fails once all is read: names in expressions, the default point,
+ * launches at it. */
 static void check_all(struct hn_config_reader *reader)
 {
     const struct hn_config *config = reader->config;
@@ -682,7 +682,8 @@ static void read_root(struct hn_config_reader *reader)
     read_prior(reader);
 }
 
-/* What fails later, at a point, says where it stands; until now the reader has said it. */
+/* An expression that fails later, at a point, says where it stands; until now the reader has said
+ * it. */
 static void set_place(void *context, struct hn_expression *expression, const struct hn_field *field,
                       size_t item)
 {
@@ -697,7 +698,8 @@ static void set_place(void *context, struct hn_expression *expression, const str
     hn_expression_set_place(expression, place);
 }
 
-/* What the plan tells those who have no config: which points are valid, and where the config is. */
+/* Adds to the plan what those need to know who have no config: which points are valid, and where
+ * the config is. */
 static void complete_plan(struct hn_config_reader *reader)
 {
     const struct hn_config *config = reader->config;

@@ -60,7 +60,7 @@ enum hn_status hn_family_check(const struct hn_family *family, const struct hn_b
 enum hn_status hn_family_draw(const struct hn_family *family, uint64_t seed, uint64_t *at, struct hn_bindings *problem,
                               struct hn_error *err);
 
-/* What stands for the family where one problem is asked for: the first of its sizes, or a problem in the middle of its
+/* The problem that stands for the family where one is asked for: the first of its sizes, or a problem in the middle of its
  * ranges (of logarithms where the scale is log), and of lists of numbers, with the first of other lists; nearer to their
  * lower ends where `where` says so. HN_ECONFIG: none was found. */
 enum hn_status hn_family_middle(const struct hn_family *family, struct hn_bindings *problem, struct hn_error *err);

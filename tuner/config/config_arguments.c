@@ -9,7 +9,7 @@
 #include "runtime/compile/template.h"
 #include "tuner/config/config_parts.h"
 
-/* What the text of a template decides: whether words are its types or numbers of its macros, and
+/* The text of a template decides: whether words are its types or numbers of its macros, and
  * which names are parameters of its C++ templates. */
 
 /* A template and its includes. */
@@ -221,7 +221,7 @@ static const char *default_relative_bound(enum hn_element element)
                                        : default_relative;
 }
 
-/* What halves can not keep to is not asked of them, where the config gives no bounds of its own. */
+/* Bounds that halves can not keep are not asked of them, where the config gives none of its own. */
 static void set_compare(const struct hn_argument *argument, const char *type, json_t *json)
 {
     enum hn_element element;
@@ -605,7 +605,7 @@ static const struct hn_config_form argument_forms[] = {
 static const struct hn_config_mapping argument_mapping = {&hn_argument_structure, argument_forms,
                                                           &texture_mapping};
 
-/* What may stand beside what. */
+/* Keys that may stand beside others. */
 
 /* Keys that say what an argument is, and what it may have then; all but these is for buffers. */
 static const struct source {
@@ -725,7 +725,7 @@ static void check_scalar(struct hn_config_reader *reader, const struct hn_yaml *
                        "'%s' has a value, so its type can not be a vector", argument->name);
 }
 
-/* What a buffer is seen as, with its keys. */
+/* Reads how a buffer is seen, with the keys of that. */
 static void read_view(struct hn_config_reader *reader, const struct hn_yaml *node,
                       struct hn_argument *argument)
 {
@@ -786,7 +786,7 @@ static void check_length(struct hn_config_reader *reader, const struct hn_yaml *
                          "the name of another argument of integers with role output or inout");
 }
 
-/* What `from`, `texture` or `tensor_map` names, whose type it has. */
+/* Finds the argument that `from`, `texture` or `tensor_map` names, whose type it has. */
 static void find_source(struct hn_config_reader *reader, const struct hn_yaml *item,
                         struct hn_argument *argument)
 {

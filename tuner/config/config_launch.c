@@ -7,7 +7,8 @@
 #include "runtime/plan/launch.h"
 #include "tuner/config/config_parts.h"
 
-/* What is frozen, steps, pipelines, compile options and the reference. */
+/* All but the space: what is frozen, steps, pipelines, compile options, the reference and metrics.
+ */
 
 /* A list of words out of those that are known. */
 static void read_words(struct hn_config_reader *reader, const struct hn_yaml *node,

@@ -109,8 +109,8 @@ struct hn_config_form {
     void (*read)(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner); /* NULL: only JSON has it */
 };
 
-/* What a mapping may hold: the members of a struct by their table (runtime/plan/plan_fields.c), but for keys of another
- * form. What the table needs and has no value at zero - a name, an expression - has to be there. */
+/* The keys that a mapping may have: the members of a struct by their table (runtime/plan/plan_fields.c), but for keys of another
+ * form. A key that the table needs and that has no value at zero - a name, an expression - has to be there. */
 struct hn_config_mapping {
     const struct hn_structure *structure;
     const struct hn_config_form *forms; /* ends with a key of NULL */
@@ -155,7 +155,7 @@ void hn_config_read_symbols(struct hn_config_reader *reader);
 void hn_config_read_compare(struct hn_config_reader *reader);
 /* Parameters that are the type of an argument become problem values. */
 void hn_config_move_types(struct hn_config_reader *reader);
-/* What the template says of names and words, once the entries are read. */
+/* Takes what the template says of names and words, once the entries are read. */
 void hn_config_read_types(struct hn_config_reader *reader);
 /* A limit of the device that the reader reads for, as found; 0: not known, and why. */
 int64_t hn_config_find_limit(struct hn_config_reader *reader, size_t limit, struct hn_error *reason);
@@ -166,7 +166,7 @@ int64_t hn_config_nominal_limit(size_t limit);
 bool hn_config_is_reserved(const char *word);
 /* That a key is a word that expressions and results leave free. */
 void hn_config_check_name(struct hn_config_reader *reader, const struct hn_yaml *key);
-/* What expressions of the config may name: names of the plan, `more` behind them, and all words. */
+/* Names that expressions of the config may use: names of the plan, `more` behind them, and all words. */
 struct hn_scope hn_config_scope(const struct hn_plan *plan, char *const *more, size_t more_count);
 void hn_config_finish_scope(struct hn_scope *scope);
 /* A condition written at the node, in this scope. */

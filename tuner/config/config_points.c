@@ -405,7 +405,8 @@ static void fill_space(const struct hn_config *config, size_t problem, struct hn
                                 config->constraints[i].where);
 }
 
-/* What only a built space can say is told at once: that it is empty, and where that is unknown. */
+/* A problem that only a built space can tell of is told at once: that it is empty, and where that
+ * is unknown. */
 static void begin(const struct hn_config *config, struct hn_space *space, struct hn_error *err)
 {
     hn_space_make_hasty(space);

@@ -408,7 +408,7 @@ void hn_config_check_mapping(struct hn_config_reader *reader, const struct hn_ya
     check_keys(reader, node, keys, count);
 }
 
-/* What a zero stands for can be left out: the first choice, false, no element. */
+/* A key can be left out where zero stands for it: the first choice, false, no element. */
 static bool is_needed(const struct hn_field *field)
 {
     return field->needed && field->kind != HN_FIELD_CHOICE && field->kind != HN_FIELD_FLAG &&

@@ -423,7 +423,8 @@ static void read_constraints(struct hn_config_reader *reader)
  * expression is read: what comes behind knows nothing of it, and a config means the same with and
  * without. */
 
-/* What names stand for grows by the product where each names the last one several times. */
+/* The texts that names stand for grow by the product where each names the last one several times.
+ */
 enum { EXPANDED_MOST = 16384 };
 
 static const char *find_let(const struct hn_config_reader *reader, const char *name, size_t length)

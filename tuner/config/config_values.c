@@ -5,7 +5,7 @@
 
 #include "tuner/config/config_parts.h"
 
-/* What the grammar of expressions keeps for itself. */
+/* Words that the grammar of expressions keeps for itself. */
 bool hn_config_is_reserved(const char *word)
 {
     static const char *const reserved[] = {"and",  "or",    "not",  "in",    "if",  "else",

@@ -263,7 +263,7 @@ static struct traits event_traits(const yaml_event_t *event)
     return (struct traits){HN_YAML_SCALAR, event->data.scalar.anchor, event->data.scalar.tag};
 }
 
-/* What there is of it so far where it fails; maybe NULL. */
+/* Returns what there is of it so far where it fails; maybe NULL. */
 static struct hn_yaml *parse_node(struct loader *loader, const struct collection *parent,
                                   yaml_event_t *event)
 {

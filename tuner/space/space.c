@@ -385,7 +385,7 @@ static bool first_of_group(const struct hn_space_group *group, const int *wanted
     return row != UINT64_MAX;
 }
 
-/* Of a space that is being built: the point that is wanted, where nothing is left open. */
+/* Takes the point that is wanted of a space that is being built, where nothing is left open. */
 static bool take_wanted(const struct hn_space *space, const int *wanted, uint16_t *choice)
 {
     for (size_t i = 0; i < space->parameter_count; i++) {
@@ -506,8 +506,8 @@ struct vicinity {
     size_t count;
 };
 
-/* What of a point keeps it from being valid: groups, and parameters with another value than their
- * only one. */
+/* The parts of a point that keep it from being valid: groups, and parameters with another value
+ * than their only one. */
 struct faults {
     size_t count;
     size_t group;     /* the last one; SIZE_MAX: none */

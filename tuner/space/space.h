@@ -38,7 +38,7 @@ enum hn_status hn_space_add_constraint(struct hn_space *space, const char *text,
 /* The same from an expression, which is copied; its binding does not matter. */
 void hn_space_add_expression(struct hn_space *space, const struct hn_expression *expression, const char *where);
 
-/* What a point is expected to cost, from an expression over parameters and constants, which are all there; it is copied, and its binding
+/* The cost that a point is expected to have, from an expression over parameters and constants, which are all there; it is copied, and its binding
  * does not matter. It says nothing of which points are valid. HN_ECONFIG: an unknown name. */
 enum hn_status hn_space_set_estimate(struct hn_space *space, const struct hn_expression *expression,
                                      struct hn_error *err);
@@ -61,7 +61,7 @@ void hn_space_make_hasty(struct hn_space *space);
 enum hn_status hn_space_begin(struct hn_space *space, struct hn_error *err);
 /* Whether hn_space_wait() would return at once. */
 bool hn_space_is_built(const struct hn_space *space);
-/* What hn_space_build would have said; HN_OK where nothing was begun. Not from two threads at once. */
+/* Says what hn_space_build would have said; HN_OK where nothing was begun. Not from two threads at once. */
 enum hn_status hn_space_wait(struct hn_space *space, struct hn_error *err);
 
 /* Instead of hn_space_build: the valid points are these `count` ones (a recording's), one after another in choices;

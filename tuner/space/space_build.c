@@ -11,7 +11,8 @@
 #include "base/run.h"
 #include "tuner/space/space_internal.h"
 
-/* What looking for an error may cost; one that is not found in so many steps is as good as none. */
+/* The cost that looking for an error may have; one that is not found in so many steps is as good as
+ * none. */
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 enum { MOST_STEPS = 100000 };
 #else
@@ -420,7 +421,7 @@ enum hn_status hn_space_build_from(struct hn_space *space, const uint16_t *choic
 /* As much as the compile workers, beside which it runs. */
 static const int niceness = 5;
 
-/* What takes no longer is waited for at once. */
+/* A build that takes no longer is waited for at once. */
 static const long quick_ns = 20000000;
 
 /* Whoever comes second, the thread's end or the space's, cleans up. */

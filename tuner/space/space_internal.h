@@ -104,7 +104,7 @@ struct hn_space_block {
     uint64_t count;
 };
 
-/* What a config can make us hold and try: a few lines of it describe more points than any machine has memory and time
+/* Limits of what a config can make us hold and try: a few lines of it describe more points than any machine has memory and time
  * for. Set by hn_space_create; tests lower them. */
 struct hn_space_limits {
     uint64_t points;        /* so many are numbered, and so many combinations of a group kept */
@@ -151,7 +151,7 @@ const struct hn_space_table *hn_space_block_table(const struct hn_space *space, 
 /* space_problem.c: what the constraints of a space demand. Slots of constraints: parameters in declared order, then
  * constants. */
 
-/* What names in expressions mean, in that order. The lists are the caller's, what is in them the space's. */
+/* The meaning of names in expressions, in that order. The lists are the caller's, what is in them the space's. */
 void hn_space_scope_init(const struct hn_space *space, struct hn_scope *scope);
 void hn_space_scope_finish(struct hn_scope *scope);
 
@@ -209,7 +209,7 @@ static inline uint16_t hn_space_problem_index(const struct hn_space_problem *pro
 /* Values of a whole point by slot. */
 void hn_space_set_values(const struct hn_space *space, const uint16_t *choice, struct hn_value *values);
 
-/* What a build stands on, and open groups refer to. */
+/* A build stands on this, and open groups refer to it. */
 struct hn_space_basis {
     struct hn_space_demands demands;
     struct hn_space_problem problem;
@@ -218,7 +218,7 @@ struct hn_space_basis {
 /* Whether all constraints hold, by the evaluator: of a space that is being built. */
 bool hn_space_admits(const struct hn_space *space, const uint16_t *choice);
 
-/* What computes a term. */
+/* Instructions that compute a term. */
 struct hn_space_program {
     const struct hn_instruction *items;
     size_t count;
@@ -230,7 +230,7 @@ static inline bool hn_has_slot(const uint64_t *slots, size_t slot)
 }
 
 /* space_plan.c: how the valid points over some parameters are looked for. Parameters are bound one after another,
- * one a level; a level's steps take away those of its values with which a check can not pass any more. What a step needs
+ * one a level; a level's steps take away those of its values with which a check can not pass any more. All that a step needs
  * of the levels above is computed there, when their parameter is bound. */
 
 enum hn_step_kind {
@@ -360,7 +360,7 @@ void hn_space_solver_init(struct hn_space_solver *solver, struct hn_space_proble
                           const struct hn_space_part *part);
 void hn_space_solver_finish(struct hn_space_solver *solver);
 
-/* space_open.c: how many points lie below each state of a plan. What the levels from one on do depends on little of
+/* space_open.c: how many points lie below each state of a plan. The levels from one on depend on little of
  * what is bound above: the values that their steps use. Where few combinations of these occur, all points are counted,
  * and drawn, without being looked at one by one (as paths through a decision diagram). */
 struct hn_space_count_level {

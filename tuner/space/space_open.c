@@ -275,7 +275,7 @@ static void draw_counted(const struct hn_space_counts *counts, struct hn_space_s
  * out takes one of CANDIDATES points found by random descents, by their weights; each descent may
  * try so many values. */
 enum { PROBES = 4000, CANDIDATES = 32, MOST_DESCENT = 20000 };
-/* What looking for the first point with given values may cost. */
+/* The cost that looking for the first point with given values may have. */
 enum { MOST_FIRST = 50000000 };
 
 struct hn_space_open *hn_space_open_create(struct hn_space_problem *problem,

@@ -271,7 +271,8 @@ static void fold(struct hn_space_problem *problem)
     }
 }
 
-/* What the check depends on: what its term does, or all that is written and open. */
+/* Marks the slots that the check depends on: those of its term, or all that are written and open.
+ */
 static void mark_slots(struct hn_space_problem *problem, struct hn_space_check *check)
 {
     size_t words = problem->demands->slot_words;

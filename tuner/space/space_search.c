@@ -321,7 +321,7 @@ static bool bind_task(struct hn_space_search *search, size_t split, uint64_t tas
     return true;
 }
 
-/* What is left to one task, for what all have found and tried so far. */
+/* The limits that are left to one task, for what all have found and tried so far. */
 static struct hn_walk_limits limits_now(const struct work *work,
                                         const struct hn_space_search *search)
 {
