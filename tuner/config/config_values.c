@@ -305,7 +305,7 @@ static void read_computed(struct hn_config_reader *reader, const struct hn_yaml 
 {
     struct hn_expression **item = &recipe->items[recipe->count++];
     hn_config_read_expression(reader, node, item);
-    if (hn_text_is_word(node->text) && !is_expression(reader, node))
+    if (node->kind == HN_YAML_SCALAR && hn_text_is_word(node->text) && !is_expression(reader, node))
         hn_config_fail(reader, node,
                        "found the word '%s' in a list of expressions, where names are those of "
                        "problem values and of let; rename one",
