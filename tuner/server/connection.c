@@ -287,9 +287,9 @@ static struct pg_result *receive(struct hn_connection *connection, struct hn_err
 static struct pg_result *ask(struct hn_connection *connection, const char *sql,
                              const char *const *values, size_t count, struct hn_error *err)
 {
-    const struct hn_libpq *pq = &connection->pq;
     if (hn_failed(err))
         return NULL;
+    const struct hn_libpq *pq = &connection->pq;
     connection->deadline_ms = hn_now_ms() + connection->patience_ms;
     send_query(connection, sql, values, count, err);
     struct pg_result *result = receive(connection, err);
