@@ -481,30 +481,26 @@ __attribute__((cold, noinline)) static bool refuse(const struct hone_kernel *ker
     return false;
 }
 
-__attribute__((cold, noinline)) static bool refuse_missing(const struct hone_kernel *kernel,
-                                                           const struct hn_lib_slot *slot,
-                                                           const struct hone_argument *found,
-                                                           struct hn_error *err)
+/* found: NULL where the arguments end; slot: NULL behind the last one. */
+__attribute__((cold, noinline)) static bool refuse_place(const struct hone_kernel *kernel,
+                                                         const struct hn_lib_slot *slot,
+                                                         const struct hone_argument *found,
+                                                         struct hn_error *err)
 {
-    if (err != NULL && found == NULL)
+    bool known = found != NULL && is_known(kernel, found->name);
+    if (err == NULL)
+        return false;
+    if (found == NULL)
         hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s is missing", slot->name, kernel->name);
-    else if (err != NULL)
+    else if (slot != NULL)
         hn_lib_fail(err, HONE_INVALID, "found argument '%s' where %s takes '%s'%s", name_of(found),
                     kernel->name, slot->name,
-                    is_known(kernel, found->name) ? ": arguments stand in the config's order"
-                                                  : ", and nothing of that name");
-    return false;
-}
-
-__attribute__((cold, noinline)) static bool refuse_rest(const struct hone_kernel *kernel,
-                                                        const struct hone_argument *found,
-                                                        struct hn_error *err)
-{
-    if (err != NULL)
+                    known ? ": arguments stand in the config's order"
+                          : ", and nothing of that name");
+    else
         hn_lib_fail(err, HONE_INVALID, "argument '%s': %s", name_of(found),
-                    is_known(kernel, found->name)
-                        ? "it is given twice, or out of the config's order"
-                        : "the kernel has none of that name");
+                    known ? "it is given twice, or out of the config's order"
+                          : "the kernel has none of that name");
     return false;
 }
 
@@ -538,12 +534,12 @@ static inline bool resolve(const struct hone_kernel *kernel, const struct hone_a
             continue;
         }
         if (slot->need == HONE_REQUIRED)
-            return refuse_missing(kernel, slot, argument, err);
+            return refuse_place(kernel, slot, argument, err);
         values[i] = slot->preset;
         if (slot->need == HONE_OWNED && slot->taken && !slot->mapped)
             *owned |= (uint64_t)1 << i;
     }
-    return next == count || refuse_rest(kernel, &arguments[next], err);
+    return next == count || refuse_place(kernel, NULL, &arguments[next], err);
 }
 
 static void place_owned(const struct hone_kernel *kernel, uint64_t owned, CUdeviceptr workspace,

@@ -112,75 +112,6 @@ size_t hn_lib_racers_of_results(const struct hn_tuned_list *list,
     return count;
 }
 
-/* What became of a race, as a session of its problem. How launches of a program find the L2 cache
- * is not known, so that its regime is of neither kind, and no tuning takes its times for their own.
- */
-
-static const double EVENT_US = 0.5; /* the resolution of the driver's events */
-
-/* What is written of a race: a point with its times. */
-struct raced {
-    const struct hn_bindings *point;
-    const struct hn_image *image; /* may be empty */
-    double *samples_us;           /* sorted by who writes */
-    size_t sample_count;
-};
-
-static void put(struct hn_store *store, int64_t session, const struct raced *raced,
-                struct hn_error *err)
-{
-    struct hn_record record;
-    const struct hn_image *image = raced->image;
-    const struct hn_interval interval =
-        hn_interval_widen(hn_interval_of(raced->samples_us, raced->sample_count), EVENT_US);
-    hn_record_init(&record);
-    hn_bindings_copy(&record.point, raced->point, err);
-    record.outcome = HN_OUTCOME_OK;
-    record.verdict.kind = HN_UNVERIFIED;
-    record.timing = (struct hn_timing){.median_us = interval.median,
-                                       .low_us = interval.low,
-                                       .high_us = interval.high,
-                                       .resolution_us = EVENT_US,
-                                       .batch = 1};
-    record.objective = interval.median;
-    record.final = true;
-    record.time = (double)time(NULL);
-    if (!hn_failed(err))
-        hn_store_put(store, session, &record, err);
-    hn_record_finish(&record);
-    if (hn_failed(err) || image == NULL || image->cubin == NULL)
-        return;
-    char *entries = hn_image_entry_lines(image);
-    if (entries == NULL)
-        hn_fail_memory(err);
-    else
-        hn_store_put_image(store, session, raced->point, image->cubin, image->size, entries, err);
-    free(entries);
-}
-
-static int64_t begin(struct hn_store *store, const struct hn_identity *identity,
-                     const struct hn_version *version, const struct hn_lib_plan *plan,
-                     struct hn_error *err)
-{
-    const struct hn_template *template = &plan->template;
-    int64_t session = 0;
-    struct hn_stored_file *files = calloc(template->include_count + 1, sizeof *files);
-    if (files == NULL) {
-        hn_fail_memory(err);
-        return 0;
-    }
-    files[0] = (struct hn_stored_file){template->path, template->text};
-    for (size_t i = 0; i < template->include_count; i++)
-        files[i + 1] =
-            (struct hn_stored_file){template->includes[i].name, template->includes[i].text};
-    const struct hn_stored_plan stored = {plan->json, files, template->include_count + 1};
-    const struct hn_store_session begun = {
-        .identity = identity, .version = version, .plan = &stored, .command = "libhone: a race"};
-    hn_store_begin(store, &begun, &session, err);
-    free(files);
-    return session;
-}
-
 enum {
     SAMPLES = 9,    /* of each, until it is known */
     FIRST_LOOK = 3, /* samples after which one may be given up */
@@ -206,6 +137,69 @@ struct racer {
     bool warm;    /* the first was looked at, whose time does not count */
     bool out;
 };
+
+/* What became of a race, as a session of its problem. How launches of a program find the L2 cache
+ * is not known, so that its regime is of neither kind, and no tuning takes its times for their own.
+ */
+
+static const double EVENT_US = 0.5; /* the resolution of the driver's events */
+
+/* Sorts the samples. */
+static void put(struct hn_store *store, int64_t session, struct racer *racer, struct hn_error *err)
+{
+    struct hn_record record;
+    const struct hn_lib_module *shared = racer->kernel->shared;
+    const struct hn_image *image = shared != NULL ? &shared->image : &racer->image;
+    const struct hn_bindings *point = &racer->kernel->point;
+    const struct hn_interval interval =
+        hn_interval_widen(hn_interval_of(racer->samples_us, racer->count), EVENT_US);
+    hn_record_init(&record);
+    hn_bindings_copy(&record.point, point, err);
+    record.outcome = HN_OUTCOME_OK;
+    record.verdict.kind = HN_UNVERIFIED;
+    record.timing = (struct hn_timing){.median_us = interval.median,
+                                       .low_us = interval.low,
+                                       .high_us = interval.high,
+                                       .resolution_us = EVENT_US,
+                                       .batch = 1};
+    record.objective = interval.median;
+    record.final = true;
+    record.time = (double)time(NULL);
+    if (!hn_failed(err))
+        hn_store_put(store, session, &record, err);
+    hn_record_finish(&record);
+    if (hn_failed(err) || image->cubin == NULL)
+        return;
+    char *entries = hn_image_entry_lines(image);
+    if (entries == NULL)
+        hn_fail_memory(err);
+    else
+        hn_store_put_image(store, session, point, image->cubin, image->size, entries, err);
+    free(entries);
+}
+
+static int64_t begin(struct hn_store *store, const struct hn_identity *identity,
+                     const struct hn_version *version, const struct hn_lib_plan *plan,
+                     struct hn_error *err)
+{
+    const struct hn_template *template = &plan->template;
+    int64_t session = 0;
+    struct hn_stored_file *files = calloc(template->include_count + 1, sizeof *files);
+    if (files == NULL) {
+        hn_fail_memory(err);
+        return 0;
+    }
+    files[0] = (struct hn_stored_file){template->path, template->text};
+    for (size_t i = 0; i < template->include_count; i++)
+        files[i + 1] =
+            (struct hn_stored_file){template->includes[i].name, template->includes[i].text};
+    const struct hn_stored_plan stored = {plan->json, files, template->include_count + 1};
+    const struct hn_store_session begun = {
+        .identity = identity, .version = version, .plan = &stored, .command = "libhone: a race"};
+    hn_store_begin(store, &begun, &session, err);
+    free(files);
+    return session;
+}
 
 struct hn_lib_race {
     pthread_mutex_t lock; /* before the cache's */
@@ -405,15 +399,9 @@ static void record(struct hn_lib_race *race, struct hone_cache *cache)
     pthread_mutex_lock(&cache->lock);
     if (hn_store_open(race->path, HN_STORE_WRITE, &store, err) == HN_OK)
         session = begin(store, &race->identity, &race->version, race->racers[0].kernel->plan, err);
-    for (size_t i = 0; i < race->count && !hn_failed(err); i++) {
-        struct racer *racer = &race->racers[i];
-        const struct hn_lib_module *shared = racer->kernel->shared;
-        const struct raced raced = {&racer->kernel->point,
-                                    shared != NULL ? &shared->image : &racer->image,
-                                    racer->samples_us, racer->count};
-        if (racer->count >= FIRST_LOOK)
-            put(store, session, &raced, err);
-    }
+    for (size_t i = 0; i < race->count && !hn_failed(err); i++)
+        if (race->racers[i].count >= FIRST_LOOK)
+            put(store, session, &race->racers[i], err);
     if (!hn_failed(err))
         hn_store_commit(store, err);
     hn_store_close(store);
