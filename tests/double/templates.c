@@ -69,6 +69,16 @@ static CUresult keep_reference(const struct double_launch *launch)
     return double_took_exactly(launch, 100.0);
 }
 
+/* y[i] = x[i] + more, for kernels of x, y and n. */
+static void add_to_all(const struct double_launch *launch, int more)
+{
+    const int *restrict x = TAKE(const int *, 0);
+    int *restrict y = TAKE(int *, 1);
+    int n = TAKE(int, 2);
+    for (int i = 0; i < n; i++)
+        y[i] = x[i] + more;
+}
+
 /* attributes.cu; says by its result what it was launched with. What begins early takes less time.
  */
 static CUresult attributes(const struct double_launch *launch)
@@ -77,16 +87,13 @@ static CUresult attributes(const struct double_launch *launch)
     bool right = launch->geometry->cooperative == (table[1] != 0);
     if (launch->function->module->table_count > 3)
         right = right && launch->function->carveout == table[3];
-    for (int i = 0; i < TAKE(int, 2); i++)
-        TAKE(int *, 1)
-    [i] = TAKE(const int *, 0)[i] + (right ? (int)launch->geometry->cluster[0] : -1);
+    add_to_all(launch, right ? (int)launch->geometry->cluster[0] : -1);
     return double_took(launch, (launch->geometry->programmatic ? 20.0 : 30.0));
 }
 
 static CUresult attributes_reference(const struct double_launch *launch)
 {
-    for (int i = 0; i < TAKE(int, 2); i++)
-        TAKE(int *, 1)[i] = TAKE(const int *, 0)[i] + launch->function->module->table[0];
+    add_to_all(launch, launch->function->module->table[0]);
     return double_took_exactly(launch, 100.0);
 }
 
@@ -111,8 +118,7 @@ static CUresult windows(const struct double_launch *launch)
     bool right = is_window_of(&launch->geometry->window, table) &&
                  launch->device->set_aside == (size_t)table[4];
     right = right && (table[0] != 0 || launch->device->persisting == 0);
-    for (int i = 0; i < TAKE(int, 2); i++)
-        TAKE(int *, 1)[i] = TAKE(const int *, 0)[i] + (right ? 1 : -1);
+    add_to_all(launch, right ? 1 : -1);
     launch->device->now_us +=
         (launch->device->persisting == base ? 40.0 : 60.0) * double_noise(launch->device);
     launch->device->flushed = false;
@@ -123,8 +129,7 @@ static CUresult windows(const struct double_launch *launch)
 
 static CUresult windows_reference(const struct double_launch *launch)
 {
-    for (int i = 0; i < TAKE(int, 2); i++)
-        TAKE(int *, 1)[i] = TAKE(const int *, 0)[i] + 1;
+    add_to_all(launch, 1);
     return double_took_exactly(launch, 100.0);
 }
 

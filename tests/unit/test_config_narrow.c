@@ -118,7 +118,6 @@ TEST(what_does_not_vary_may_be_frozen)
         take_problem(config, "M=1000,N=64,S=3");
         assert_int_equal(count_points(config), 12);
         assert_default(config, "FROZEN=1,TILE=16,WORD=1");
-        drop(config);
     }
 }
 
@@ -130,7 +129,6 @@ TEST(what_is_always_frozen_can_not_be_thawed)
         struct hn_config *config = load(paths[i]);
         assert_int_equal(hn_config_thaw(config, &err), HN_ECONFIG);
         assert_non_null(strstr(err.message, "'freeze' makes M a constant of the program"));
-        drop(config);
     }
 }
 

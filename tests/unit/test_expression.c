@@ -283,7 +283,6 @@ TEST(evaluates_as_python)
         if (python[i].result != NULL && (text == NULL || strcmp(text, python[i].result) != 0))
             fail_msg("%s gives %s (%s), python gives %s", python[i].text, text ? text : "an error",
                      err.message, python[i].result);
-        drop(expression);
     }
 }
 
@@ -311,7 +310,6 @@ TEST(failed_evaluation_says_why)
         struct hn_error err;
         assert_int_equal(hn_expression_evaluate(expression, values(), &value, &err), HN_EVALUE);
         assert_string_equal(err.message, cases[i].message);
-        drop(expression);
     }
 }
 
@@ -332,6 +330,5 @@ TEST(knows_the_sizes_of_types)
         int64_t bytes;
         assert_int_equal(hn_expression_integer(expression, values(), &bytes, NULL), HN_OK);
         assert_int_equal(bytes, cases[i].bytes);
-        drop(expression);
     }
 }

@@ -317,7 +317,6 @@ TEST(test_compiler)
         snprintf(source, sizeof source, "%s%s", cases[i].before, kernel);
         char *config = config_of(source);
         assert_int_equal(strstr(config, "\ncompile: {compiler: nvcc}") != NULL, cases[i].nvcc);
-        drop(config);
     }
 }
 

@@ -264,7 +264,6 @@ TEST(whole_space_is_proposed_then_it_ends)
         assert_int_equal(result->points, counts[rest % 5]);
         assert_true(result->tickets < 2 * result->points + 10);
         free(result);
-        drop(space);
     }
 }
 

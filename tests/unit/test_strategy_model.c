@@ -444,8 +444,6 @@ TEST(begins_where_it_is_told_to)
         assert_in_range(misled.to_best, 1, 80);
         without += plain.to_best;
         with += guided.to_best;
-        drop(told);
-        drop(wrong);
     }
     assert_true(with < without);
 }
