@@ -2,18 +2,11 @@
 #ifndef HONE_TESTS_LIBRARY_FIXTURE_H
 #define HONE_TESTS_LIBRARY_FIXTURE_H
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <hone.h>
+
+#include "tests/unit/unit.h"
 
 /* Tests of libhone as a program sees it: hone.h, the driver, and a cache that tests/library/test_library.py tuned from
  * the configs of tests/data/double.txt ($HONE_TEST_CACHE). */

@@ -62,10 +62,9 @@ static void try_with(int call, const char *kernel, const char *output, struct ou
     cuDevicePrimaryCtxRelease(0);
 }
 
-static void every_call_of_the_driver_may_fail(void **state)
+TEST(every_call_of_the_driver_may_fail)
 {
     static const char *const kernels[][2] = {{"sum_two_pass", "sum"}, {"sum_last_block", "sum"}};
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         /* Beyond these calls a failure would hit what cleans up. */
         struct outcome outcome = {0, 0};
@@ -81,10 +80,4 @@ static void every_call_of_the_driver_may_fail(void **state)
         assert_true(outcome.failed > 20);
         assert_int_equal(outcome.passed, 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_call_of_the_driver_may_fail)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

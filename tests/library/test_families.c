@@ -38,6 +38,8 @@ static int set_up_family(void **state)
     return set_up(state);
 }
 
+ALL_TESTS(set_up_family, tear_down)
+
 static void expect_info(const struct hone_kernel *kernel, enum hone_grade grade, int sure,
                         int compiled, const char *point)
 {
@@ -50,7 +52,7 @@ static void expect_info(const struct hone_kernel *kernel, enum hone_grade grade,
 
 static const char kept[] = "BLOCK=256,FAULT=0,ITEMS=4", other[] = "BLOCK=64,FAULT=0,ITEMS=2";
 
-static void a_size_that_nobody_tuned_needs_no_compiler(void **state)
+TEST(a_size_that_nobody_tuned_needs_no_compiler)
 {
     struct shared *shared = *state;
     const struct hone_options strict = {.on_miss = HONE_MISS_FAIL, .forbid_compile = 1};
@@ -68,7 +70,7 @@ static void a_size_that_nobody_tuned_needs_no_compiler(void **state)
     expect_info(kernel, HONE_GRADE_EXACT, 0, 0, hone_kernel_info(kernel)->point);
 }
 
-static void a_module_serves_all_sizes(void **state)
+TEST(a_module_serves_all_sizes)
 {
     struct shared *shared = *state;
     const struct hone_options separate = {.separate = 1};
@@ -85,7 +87,7 @@ static void a_module_serves_all_sizes(void **state)
 }
 
 /* What is made like the first of a configuration is what is made for itself. */
-static void sizes_are_made_like_others(void **state)
+TEST(sizes_are_made_like_others)
 {
     struct shared *shared = *state;
     const struct hone_options separate = {.separate = 1};
@@ -120,7 +122,7 @@ static void expect_sum(struct hone_kernel *kernel, CUdeviceptr x, CUdeviceptr su
 }
 
 /* The first launch of a size calls for no memory of the device. */
-static void scratch_of_sizes_lies_together(void **state)
+TEST(scratch_of_sizes_lies_together)
 {
     enum { FIRST = 5000, SIZES = 40 };
     struct shared *shared = *state;
@@ -142,7 +144,7 @@ static void scratch_of_sizes_lies_together(void **state)
     free(ones);
 }
 
-static void what_has_no_machine_code_is_compiled_once(void **state)
+TEST(what_has_no_machine_code_is_compiled_once)
 {
     struct shared *shared = *state;
     const struct hone_options strict = {.forbid_compile = 1};
@@ -158,7 +160,7 @@ static void what_has_no_machine_code_is_compiled_once(void **state)
     expect_info(kernel, HONE_GRADE_FAMILY, 1, 0, other);
 }
 
-static void what_is_not_sure_is_a_miss(void **state)
+TEST(what_is_not_sure_is_a_miss)
 {
     struct shared *shared = *state;
     static const int64_t sizes[] = {10, 2000000};
@@ -182,10 +184,9 @@ static void what_is_not_sure_is_a_miss(void **state)
     }
 }
 
-static void unseen_sizes_are_fast(void **state)
+TEST(unseen_sizes_are_fast)
 {
     enum { SIZES = 1000 };
-    (void)state;
     const struct hone_options strict = {.forbid_compile = 1};
     double start = hn_now_ms();
     struct hone_cache *cache = open_cache();
@@ -223,7 +224,7 @@ static void *ask_for_sizes(void *pointer)
     return good ? shared : NULL;
 }
 
-static void threads_ask_for_thousands_of_sizes(void **state)
+TEST(threads_ask_for_thousands_of_sizes)
 {
     enum { THREADS = 3 };
     pthread_t threads[THREADS];
@@ -257,9 +258,8 @@ static void move_elsewhere(const char *path, const char *condition)
 
 /* On a device that has results of its own, a rule of another one does not count; where it has none,
  * it does, and is not sure. */
-static void a_rule_of_another_device_comes_after_what_was_tuned_here(void **state)
+TEST(a_rule_of_another_device_comes_after_what_was_tuned_here)
 {
-    (void)state;
     struct hone_cache *cache = NULL;
     struct hone_error reason = {.message = ""};
     char path[512], command[1200];
@@ -279,22 +279,4 @@ static void a_rule_of_another_device_comes_after_what_was_tuned_here(void **stat
     assert_string_equal(hone_kernel_info(kernel)->device, "Another");
     expect_launch(kernel, 70001);
     hone_close(cache);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_size_that_nobody_tuned_needs_no_compiler),
-        cmocka_unit_test(a_module_serves_all_sizes),
-        cmocka_unit_test(sizes_are_made_like_others),
-        cmocka_unit_test(scratch_of_sizes_lies_together),
-        cmocka_unit_test(what_has_no_machine_code_is_compiled_once),
-        cmocka_unit_test(what_is_not_sure_is_a_miss),
-        cmocka_unit_test(unseen_sizes_are_fast),
-        cmocka_unit_test(threads_ask_for_thousands_of_sizes),
-        cmocka_unit_test(a_rule_of_another_device_comes_after_what_was_tuned_here),
-    };
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, set_up_family, tear_down);
 }

@@ -7,6 +7,8 @@
 /* What launching does beside the driver's work: counted by functions of the C library that stand
  * before the real ones. Only on the driver double, which takes no mutex and allocates nothing. */
 
+ALL_TESTS(set_up, tear_down)
+
 enum { LAUNCHES = 100 };
 
 /* Of the double: how often a tensor map was encoded. */
@@ -111,7 +113,7 @@ static void count_calls(struct shared *shared, const char *name, int64_t n,
 }
 
 /* They are found by the address of the buffer, once they were encoded. */
-static void tensor_maps_are_encoded_once(void **state)
+TEST(tensor_maps_are_encoded_once)
 {
     const struct hone_value problem[] = {hone_integer("ROWS", 64), hone_integer("COLUMNS", 64)};
     unsigned long before = double_maps_encoded();
@@ -119,12 +121,12 @@ static void tensor_maps_are_encoded_once(void **state)
     assert_int_equal(double_maps_encoded() - before, 2);
 }
 
-static void launching_takes_no_lock_and_no_memory(void **state)
+TEST(launching_takes_no_lock_and_no_memory)
 {
     count_calls(*state, "scale", N, NULL, launch);
 }
 
-static void composite_plans_take_none_either(void **state)
+TEST(composite_plans_take_none_either)
 {
     const struct hone_options graph = {.graph = 1};
     count_calls(*state, "sum_two_pass", 4096, NULL, sum);
@@ -134,7 +136,7 @@ static void composite_plans_take_none_either(void **state)
 }
 
 /* By the real `hone`, on the same cache. */
-static void a_miss_tunes_and_remembers(void **state)
+TEST(a_miss_tunes_and_remembers)
 {
     struct shared *shared = *state;
     struct hone_error err = {.message = ""};
@@ -161,17 +163,4 @@ static void a_miss_tunes_and_remembers(void **state)
     kernel = get_kernel(again, "scale", "n", 2000, &strict);
     assert_int_equal(hone_kernel_info(kernel)->compiled, 0);
     hone_close(again);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launching_takes_no_lock_and_no_memory),
-        cmocka_unit_test(composite_plans_take_none_either),
-        cmocka_unit_test(tensor_maps_are_encoded_once),
-        cmocka_unit_test(a_miss_tunes_and_remembers),
-    };
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

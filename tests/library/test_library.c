@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "library_plans.h"
+#include "library_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,6 @@ static CUdevice device;
 
 static int set_up(void **state)
 {
-    (void)state;
     CHECK_CUDA(cuInit(0));
     CHECK_CUDA(cuDeviceGet(&device, 0));
     CHECK_CUDA(cuDevicePrimaryCtxRetain(&context, device));
@@ -29,10 +28,11 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     CHECK_CUDA(cuDevicePrimaryCtxRelease(device));
     return 0;
 }
+
+ALL_TESTS(set_up, tear_down)
 
 /* Buffers of a kernel y = a * x. */
 struct scale {
@@ -77,9 +77,8 @@ static void launch_scale(struct hone_kernel *kernel, const struct scale *scale, 
     expect_ok(hone_launch(kernel, NULL, arguments, 3, &err), &err);
 }
 
-static void an_exact_record_is_launched_from_its_image(void **state)
+TEST(an_exact_record_is_launched_from_its_image)
 {
-    (void)state;
     struct hone_cache *cache = open_cache();
     struct hone_options options = {.on_miss = HONE_MISS_FAIL, .forbid_compile = 1};
     struct hone_kernel *kernel = get_kernel(cache, "scale", "n", N, &options);
@@ -108,9 +107,8 @@ static void an_exact_record_is_launched_from_its_image(void **state)
     hone_close(cache);
 }
 
-static void arguments_tell_what_they_are(void **state)
+TEST(arguments_tell_what_they_are)
 {
-    (void)state;
     static const struct {
         const char *name, *type, *role;
         enum hone_argument_kind kind;
@@ -142,9 +140,8 @@ static void arguments_tell_what_they_are(void **state)
 }
 
 /* Each is wrong in its own way, and none launches anything. */
-static void wrong_arguments_are_refused(void **state)
+TEST(wrong_arguments_are_refused)
 {
-    (void)state;
     struct hone_cache *cache = open_cache();
     struct hone_kernel *kernel = get_kernel(cache, "scale", "n", N, NULL);
     struct scale scale = new_scale(N);
@@ -179,9 +176,8 @@ static void wrong_arguments_are_refused(void **state)
     hone_close(cache);
 }
 
-static void wrong_use_returns_a_status(void **state)
+TEST(wrong_use_returns_a_status)
 {
-    (void)state;
     struct hone_error err = {.message = ""};
     struct hone_cache *cache = NULL;
     struct hone_kernel *kernel = NULL;
@@ -226,9 +222,8 @@ static void wrong_use_returns_a_status(void **state)
     hone_close(cache);
 }
 
-static void files_that_are_no_caches_are_refused(void **state)
+TEST(files_that_are_no_caches_are_refused)
 {
-    (void)state;
     char path[] = "/tmp/hone-library-XXXXXX";
     struct hone_error err = {.message = ""};
     struct hone_cache *cache = NULL;
@@ -244,18 +239,16 @@ static void files_that_are_no_caches_are_refused(void **state)
 }
 
 /* What a file or a path says, a program may show on a terminal. */
-static void messages_have_no_control_bytes(void **state)
+TEST(messages_have_no_control_bytes)
 {
-    (void)state;
     struct hone_error err = {.message = ""};
     struct hone_cache *cache = NULL;
     expect_failure(hone_open("/tmp/a\033[2Jb\x7f\xc2\x9bz", &cache, &err), HONE_NOT_FOUND, &err,
                    "cache '/tmp/a?[2Jb???z': ");
 }
 
-static void without_a_context_nothing_is_made(void **state)
+TEST(without_a_context_nothing_is_made)
 {
-    (void)state;
     struct hone_error err = {.message = ""};
     struct hone_cache *cache = open_cache();
     struct hone_kernel *kernel = NULL;
@@ -269,9 +262,8 @@ static void without_a_context_nothing_is_made(void **state)
     hone_close(cache);
 }
 
-static void the_same_question_gives_the_same_handle(void **state)
+TEST(the_same_question_gives_the_same_handle)
 {
-    (void)state;
     struct hone_cache *cache = open_cache();
     struct hone_options separate = {.separate = 1};
     struct hone_options strict = {.on_miss = HONE_MISS_FAIL};
@@ -287,9 +279,8 @@ static void the_same_question_gives_the_same_handle(void **state)
 }
 
 /* 5000 was not tuned: the code of 65536 does, which n is not compiled into. */
-static void a_miss_takes_the_nearest_record(void **state)
+TEST(a_miss_takes_the_nearest_record)
 {
-    (void)state;
     struct hone_cache *cache = open_cache();
     struct hone_options options = {.on_miss = HONE_MISS_NEAREST, .forbid_compile = 1};
     struct hone_kernel *kernel = get_kernel(cache, "scale", "n", 5000, &options);
@@ -304,9 +295,8 @@ static void a_miss_takes_the_nearest_record(void **state)
     hone_close(cache);
 }
 
-static void a_wrong_name_of_a_problem_value_is_named(void **state)
+TEST(a_wrong_name_of_a_problem_value_is_named)
 {
-    (void)state;
     struct hone_error err = {.message = ""};
     struct hone_cache *cache = open_cache();
     struct hone_kernel *kernel = NULL;
@@ -323,9 +313,8 @@ static void a_wrong_name_of_a_problem_value_is_named(void **state)
     hone_close(cache);
 }
 
-static void a_miss_fails_or_takes_the_default_as_asked(void **state)
+TEST(a_miss_fails_or_takes_the_default_as_asked)
 {
-    (void)state;
     struct hone_error err = {.message = ""};
     struct hone_cache *cache = open_cache();
     struct hone_kernel *kernel = NULL;
@@ -354,9 +343,8 @@ static void a_miss_fails_or_takes_the_default_as_asked(void **state)
     hone_close(cache);
 }
 
-static void a_missing_compiler_is_a_status(void **state)
+TEST(a_missing_compiler_is_a_status)
 {
-    (void)state;
     struct hone_error err = {.message = ""};
     struct hone_cache *cache = open_cache();
     struct hone_kernel *kernel = NULL;
@@ -370,9 +358,8 @@ static void a_missing_compiler_is_a_status(void **state)
     hone_close(cache);
 }
 
-static void a_missing_command_is_a_status(void **state)
+TEST(a_missing_command_is_a_status)
 {
-    (void)state;
     struct hone_error err = {.message = ""};
     struct hone_cache *cache = open_cache();
     struct hone_kernel *kernel = NULL;
@@ -387,9 +374,8 @@ static void a_missing_command_is_a_status(void **state)
 }
 
 /* What ends a compiler ends no application. */
-static void a_compiler_bomb_is_a_status(void **state)
+TEST(a_compiler_bomb_is_a_status)
 {
-    (void)state;
     struct hone_error err = {.message = ""};
     struct hone_cache *cache = open_cache();
     struct hone_kernel *kernel = NULL;
@@ -400,9 +386,8 @@ static void a_compiler_bomb_is_a_status(void **state)
     hone_close(cache);
 }
 
-static void a_problem_may_have_a_default_of_its_own(void **state)
+TEST(a_problem_may_have_a_default_of_its_own)
 {
-    (void)state;
     struct hone_error err = {.message = ""};
     struct hone_cache *cache = open_cache();
     struct hone_kernel *kernel = NULL;
@@ -417,9 +402,8 @@ static void a_problem_may_have_a_default_of_its_own(void **state)
 }
 
 /* Each of the sizes that were tuned has another point, and there is no rule. */
-static void the_nearest_results_are_raced(void **state)
+TEST(the_nearest_results_are_raced)
 {
-    (void)state;
     enum { SIZE = 5000, MOST = 60 };
     struct hone_cache *cache = open_cache();
     const struct hone_options options = {.on_miss = HONE_MISS_RACE, .forbid_compile = 1};
@@ -448,9 +432,8 @@ static void run_line(const char *line)
         fail_msg("%s", line);
 }
 
-static void what_others_can_write_is_not_run(void **state)
+TEST(what_others_can_write_is_not_run)
 {
-    (void)state;
     struct hone_error err = {.message = ""};
     struct hone_kernel *kernel = NULL;
     struct stat about;
@@ -494,9 +477,8 @@ static enum hone_status try_cache(const char *path, struct hone_error *err)
 
 /* Whatever others could put in the place of the cache or beside it, changed by a line of the shell
  * and back again. */
-static void all_that_decides_is_looked_at(void **state)
+TEST(all_that_decides_is_looked_at)
 {
-    (void)state;
     static const struct {
         const char *line;
         const char *back;
@@ -553,9 +535,8 @@ static void exchange(const char *name)
 }
 
 /* `scale` is in the stranger's cache alone. */
-static void a_place_that_is_exchanged_gives_no_kernel(void **state)
+TEST(a_place_that_is_exchanged_gives_no_kernel)
 {
-    (void)state;
     enum { ROUNDS = 400 };
     if (geteuid() != 0 || getenv("HONE_TEST_OTHER") == NULL)
         skip();
@@ -593,9 +574,8 @@ static void *get_again_and_again(void *cache)
 }
 
 /* It has no thread that would give the lock back. */
-static void a_child_does_not_hang(void **state)
+TEST(a_child_does_not_hang)
 {
-    (void)state;
     enum { FORKS = 20 };
     pthread_t thread;
     struct hone_cache *cache = open_cache();
@@ -644,9 +624,8 @@ static void check_product(CUdeviceptr buffer, int m, int n, int k)
 }
 
 /* Of a matmul of 4096 x 4096, on whatever GPU this is. */
-static void a_shipped_recording_serves_another_size(void **state)
+TEST(a_shipped_recording_serves_another_size)
 {
-    (void)state;
     enum { M = 80, N_COLUMNS = 48, K = 40 };
     struct hone_error err = {.message = ""};
     struct hone_cache *cache = NULL;
@@ -673,9 +652,8 @@ static void a_shipped_recording_serves_another_size(void **state)
 }
 
 /* Recordings hold plan and template, but no machine code. */
-static void a_folder_of_recordings_is_compiled(void **state)
+TEST(a_folder_of_recordings_is_compiled)
 {
-    (void)state;
     struct hone_error err = {.message = ""};
     struct hone_cache *cache = NULL;
     struct hone_kernel *kernel = NULL;
@@ -700,9 +678,8 @@ static void a_folder_of_recordings_is_compiled(void **state)
 }
 
 /* A real parameter, and a plan with decimal constants, in whatever locale main sets. */
-static void decimals_are_those_of_c(void **state)
+TEST(decimals_are_those_of_c)
 {
-    (void)state;
     struct hone_error err = {.message = ""};
     struct hone_cache *cache = NULL;
     struct hone_kernel *kernel = NULL;
@@ -721,9 +698,8 @@ static void decimals_are_those_of_c(void **state)
     hone_close(cache);
 }
 
-static void the_locale_is_the_one_asked_for(void **state)
+TEST(the_locale_is_the_one_asked_for)
 {
-    (void)state;
     const char *point = getenv("HONE_TEST_DECIMAL_POINT");
     if (point == NULL)
         skip();
@@ -734,9 +710,8 @@ static void the_locale_is_the_one_asked_for(void **state)
     assert_string_equal(localeconv()->decimal_point, point);
 }
 
-static void a_plan_of_another_signature_is_refused(void **state)
+TEST(a_plan_of_another_signature_is_refused)
 {
-    (void)state;
     if (getenv("HONE_TEST_GROWING") == NULL)
         skip();
     struct hone_error err = {.message = ""};
@@ -752,9 +727,8 @@ static void a_plan_of_another_signature_is_refused(void **state)
 
 /* The next two are run by themselves: with HONE_CAPTURE, and after the captures were tuned. */
 /* Whoever edits a template and does not tune again is told. */
-static void a_changed_template_is_stale(void **state)
+TEST(a_changed_template_is_stale)
 {
-    (void)state;
     if (getenv("HONE_TEST_CHANGED") == NULL)
         skip();
     struct hone_error err = {.message = ""};
@@ -767,9 +741,8 @@ static void a_changed_template_is_stale(void **state)
     hone_close(cache);
 }
 
-static void captures_what_launches_are_given(void **state)
+TEST(captures_what_launches_are_given)
 {
-    (void)state;
     if (getenv("HONE_TEST_CAPTURE") == NULL)
         skip();
     struct hone_cache *cache = open_cache();
@@ -780,15 +753,10 @@ static void captures_what_launches_are_given(void **state)
     check_scale(&scale, 5000, 9);
     free_scale(&scale);
     hone_close(cache);
-    composite_plans_have_scratch_of_their_own(NULL);
-    every_role_is_served(NULL);
-    tensor_maps_are_made_of_buffers(NULL);
-    symbols_are_set_before_a_launch(NULL);
 }
 
-static void captured_data_was_tuned(void **state)
+TEST(captured_data_was_tuned)
 {
-    (void)state;
     if (getenv("HONE_TEST_CAPTURE") == NULL)
         skip();
     struct hone_cache *cache = open_cache();
@@ -801,45 +769,4 @@ static void captured_data_was_tuned(void **state)
     check_scale(&scale, 5000, 3);
     free_scale(&scale);
     hone_close(cache);
-}
-
-int main(int argc, char **argv)
-{
-    (void)setlocale(LC_ALL, ""); /* as applications do */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_exact_record_is_launched_from_its_image),
-        cmocka_unit_test(arguments_tell_what_they_are),
-        cmocka_unit_test(wrong_arguments_are_refused),
-        cmocka_unit_test(wrong_use_returns_a_status),
-        cmocka_unit_test(files_that_are_no_caches_are_refused),
-        cmocka_unit_test(messages_have_no_control_bytes),
-        cmocka_unit_test(without_a_context_nothing_is_made),
-        cmocka_unit_test(the_same_question_gives_the_same_handle),
-        cmocka_unit_test(a_miss_takes_the_nearest_record),
-        cmocka_unit_test(a_wrong_name_of_a_problem_value_is_named),
-        cmocka_unit_test(a_miss_fails_or_takes_the_default_as_asked),
-        cmocka_unit_test(a_missing_compiler_is_a_status),
-        cmocka_unit_test(a_missing_command_is_a_status),
-        cmocka_unit_test(a_compiler_bomb_is_a_status),
-        cmocka_unit_test(a_problem_may_have_a_default_of_its_own),
-        cmocka_unit_test(the_nearest_results_are_raced),
-        cmocka_unit_test(what_others_can_write_is_not_run),
-        cmocka_unit_test(all_that_decides_is_looked_at),
-        cmocka_unit_test(a_child_does_not_hang),
-        cmocka_unit_test(a_place_that_is_exchanged_gives_no_kernel),
-        cmocka_unit_test(a_folder_of_recordings_is_compiled),
-        cmocka_unit_test(a_plan_of_another_signature_is_refused),
-        cmocka_unit_test(a_shipped_recording_serves_another_size),
-        cmocka_unit_test(decimals_are_those_of_c),
-        cmocka_unit_test(the_locale_is_the_one_asked_for),
-#define X(name) cmocka_unit_test(name),
-        LIBRARY_PLAN_TESTS(X)
-#undef X
-            cmocka_unit_test(captures_what_launches_are_given),
-        cmocka_unit_test(a_changed_template_is_stale),
-        cmocka_unit_test(captured_data_was_tuned),
-    };
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

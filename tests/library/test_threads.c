@@ -7,6 +7,8 @@
 
 /* Built twice: as it is, and with the sources of libhone under ThreadSanitizer. */
 
+ALL_TESTS(set_up, tear_down)
+
 static void *work(void *pointer)
 {
     struct shared *shared = pointer;
@@ -29,7 +31,7 @@ static void *work(void *pointer)
     return good ? shared : NULL;
 }
 
-static void threads_may_get_and_launch_at_once(void **state)
+TEST(threads_may_get_and_launch_at_once)
 {
     enum { THREADS = 4 };
     pthread_t threads[THREADS];
@@ -42,7 +44,7 @@ static void threads_may_get_and_launch_at_once(void **state)
     }
 }
 
-static void threads_have_scratch_of_their_own_in_their_streams(void **state)
+TEST(threads_have_scratch_of_their_own_in_their_streams)
 {
     struct shared *shared = *state;
     struct hone_error err = {.message = ""};
@@ -98,7 +100,7 @@ static int count_lines(const char *path)
     return lines;
 }
 
-static void others_go_on_while_one_tunes(void **state)
+TEST(others_go_on_while_one_tunes)
 {
     enum { THREADS = 3 };
     struct shared *shared = *state;
@@ -120,14 +122,4 @@ static void others_go_on_while_one_tunes(void **state)
     assert_ptr_equal(kernels[1], kernels[0]);
     assert_ptr_equal(kernels[2], kernels[0]);
     assert_int_equal(count_lines("started"), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_may_get_and_launch_at_once),
-        cmocka_unit_test(threads_have_scratch_of_their_own_in_their_streams),
-        cmocka_unit_test(others_go_on_while_one_tunes),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The tests of a room in one program: `test_<room> MODULE [PATTERN]` runs those of test_MODULE.c
- * whose names the pattern fits. */
+ * whose names the pattern fits; without MODULE in programs built with UNIT_TOGETHER, whose files
+ * are one module. */
 #include "tests/unit/unit.h"
 
 #undef NDEBUG
 #include <assert.h>
 #include <fnmatch.h>
 
-enum { MOST_FILES = 128, MOST_TESTS = 64, SKIPPED = 77 };
+enum { MOST_FILES = 128, MOST_TESTS = 96, SKIPPED = 77 };
 
 static struct file {
     char module[64];
@@ -34,6 +35,9 @@ static struct file *find(const char *module, size_t length)
 /* <folder>/test_<module>.c */
 static struct file *find_file(const char *path)
 {
+#ifdef UNIT_TOGETHER
+    path = UNIT_TOGETHER;
+#endif
     const char *name = strrchr(path, '/') == NULL ? path : strrchr(path, '/') + 1;
     if (strncmp(name, "test_", 5) == 0)
         name += 5;
@@ -152,6 +156,9 @@ static int run(struct file *file, const char *pattern)
 
 int main(int argc, char **argv)
 {
+#ifdef UNIT_TOGETHER
+    return run(&files[0], argc > 1 ? argv[1] : "*");
+#endif
     for (size_t i = 0; argc > 1 && i < file_count; i++) {
         if (strcmp(argv[1], files[i].module) == 0)
             return run(&files[i], argc > 2 ? argv[2] : "*");
