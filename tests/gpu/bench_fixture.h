@@ -33,8 +33,8 @@ void bench_fixture_unload(struct bench_fixture *fixture);
 enum hn_status bench_fixture_open(struct bench_fixture *fixture, enum hn_regime regime, struct hn_error *err);
 void bench_fixture_close(struct bench_fixture *fixture);
 
-/* The same for tests: loads for the double's sm_90 and opens, or fails, and undoes it when the test ends, or the last one where it
- * is called for all tests. Both return 0, as fixtures do. */
+/* The same for tests, of fixtures that outlive them (static): loads for the double's sm_90 and opens, or fails, and
+ * undoes it when the test ends, or behind the last one where it is called for all. Both return 0, as fixtures do. */
 static inline int bench_fixture_use(struct bench_fixture *fixture, const char *config)
 {
     bench_fixture_load(fixture, config, 90);

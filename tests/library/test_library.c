@@ -19,6 +19,7 @@ static CUdevice device;
 
 static int set_up(void **state)
 {
+    (void)setlocale(LC_ALL, ""); /* as applications do */
     CHECK_CUDA(cuInit(0));
     CHECK_CUDA(cuDeviceGet(&device, 0));
     CHECK_CUDA(cuDevicePrimaryCtxRetain(&context, device));
@@ -677,7 +678,7 @@ TEST(a_folder_of_recordings_is_compiled)
     hone_close(cache);
 }
 
-/* A real parameter, and a plan with decimal constants, in whatever locale main sets. */
+/* A real parameter, and a plan with decimal constants, in whatever locale is set. */
 TEST(decimals_are_those_of_c)
 {
     struct hone_error err = {.message = ""};

@@ -102,8 +102,8 @@ TEST(narrow_types_and_vectors_are_compared)
         {"FAULT=4,ORDER=1", HN_OUTCOME_WRONG_RESULT, "pairs holds '(0, "},
         {"FAULT=5,ORDER=0", HN_OUTCOME_WRONG_RESULT, "turned[9] is nan; expected "},
     };
-    static struct bench_fixture types; /* closed once more behind the test */
-    bench_fixture_load(&types, "double/types.yaml", 90);
+    static struct bench_fixture types;
+    bench_fixture_use(&types, "double/types.yaml");
     bench_fixture_start(&types, HN_COLD);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct hn_record record = bench_fixture_evaluate(&types, cases[i].point, &verify_only);
@@ -112,6 +112,4 @@ TEST(narrow_types_and_vectors_are_compared)
             fail_msg("%s: found %s (%s)", cases[i].point, hn_outcome_name(record.outcome), message);
         hn_record_finish(&record);
     }
-    bench_fixture_close(&types);
-    bench_fixture_unload(&types);
 }

@@ -15,27 +15,33 @@
 
 #include <cmocka.h>
 
-/* A test is TEST(a_sentence_that_holds) and its body. Before main the tests of a file and its fixtures register themselves
- * under the name of the file; unit.c runs them in their order. set_up gets `state` as cmocka's do; NULL: nothing to do. */
+/* A test is TEST(a_sentence_that_holds) and its body. Before main the tests of a file and its fixtures register
+ * themselves under the name of the file; unit.c runs them in their order. set_up gets `state` as cmocka's do; NULL:
+ * nothing to do. */
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 /* One with fixtures of its own. */
 #define TEST_WITH(name, set_up, tear_down)                                                              \
     static void name(void **state);                                                                     \
-    UNIT_BEFORE_MAIN(name) { unit_add(__BASE_FILE__, &(struct CMUnitTest){#name, name, set_up, tear_down, NULL}); } \
+    UNIT_BEFORE_MAIN(name)                                                                              \
+    {                                                                                                   \
+        unit_add(__BASE_FILE__, &(struct CMUnitTest){#name, name, set_up, tear_down, NULL});            \
+    }                                                                                                   \
     static void name(void **state)
 /* Fixtures of each test of the file that has none, and of all of them together. */
 #define EACH_TEST(set_up, tear_down) UNIT_BEFORE_MAIN(each) { unit_each(__BASE_FILE__, set_up, tear_down); }
 #define ALL_TESTS(set_up, tear_down) UNIT_BEFORE_MAIN(all) { unit_all(__BASE_FILE__, set_up, tear_down); }
 /* The tests of the file are skipped where this function finds nothing. */
 #define ONLY_WHERE(is_found) UNIT_BEFORE_MAIN(only) { unit_only_where(__BASE_FILE__, is_found); }
-/* A function that runs as a process of its own, which tests start: this program with the function's name as argument. */
+/* A function that runs as a process of its own, which tests start: this program with the function's name as
+ * argument. */
 #define PROCESS(name)                                                   \
     static int name(void);                                              \
     UNIT_BEFORE_MAIN(name) { unit_process(#name, name); }               \
     static int name(void)
 
-/* An object that the test needs no longer than it lasts: keep() returns it, and it is released when the test ends, also where it
- * fails, the last one first (of the fixture of all tests: behind the last test); drop() releases it now. NULL is nothing to release. */
+/* An object that the test needs no longer than it lasts: keep() returns it, and it is released when the test ends,
+ * also where it fails, the last one first (of the fixture of all tests: behind the last test); drop() releases it
+ * now. NULL is nothing to release. */
 #define keep(object, release) unit_keep(object, (void (*)(void *))(release))
 #define drop(object) unit_drop(object)
 
