@@ -642,7 +642,7 @@ void hn_lib_launch(struct hone_kernel *kernel, const struct hn_lib_launch *launc
         hn_lib_launch_steps(kernel, launch->stream, values, err);
 }
 
-__attribute__((noinline)) static enum hone_status
+__attribute__((cold, noinline)) static enum hone_status
 launch_with_error(struct hone_kernel *kernel, CUstream stream,
                   const struct hone_argument *arguments, size_t count, struct hone_error *err)
 {
