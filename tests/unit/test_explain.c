@@ -183,7 +183,7 @@ TEST(test_sample_of_what_was_measured)
     struct hn_error err;
     static const char *const names[] = {"A", "B", "C"};
     struct hn_value values[32];
-    struct fixture fixture = {.space = hn_space_create()};
+    struct fixture fixture = {.space = keep(hn_space_create(), hn_space_destroy)};
     struct hn_evidence evidence;
     for (int v = 0; v < 32; v++)
         values[v] = hn_integer(v);
