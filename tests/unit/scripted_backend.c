@@ -271,11 +271,20 @@ static const struct hn_backend_kind scripted_kind = {
     .look = look,
 };
 
-void make_grid(struct grid *grid, const char *restriction)
+static void destroy_grid(struct grid *grid)
+{
+    hn_backend_destroy(&grid->backend.base);
+    hn_task_finish(&grid->task);
+    hn_config_destroy(grid->config);
+    free(grid);
+}
+
+struct grid *make_grid(const char *restriction)
 {
     struct hn_error err = {0};
+    struct grid *grid = calloc(1, sizeof *grid);
+    assert_non_null(grid);
     struct scripted *backend = &grid->backend;
-    *grid = (struct grid){0};
     if (hn_config_load(HONE_TEST_DATA "/session/grid.yaml", &grid->config, &err) != HN_OK ||
         (restriction != NULL && hn_config_restrict(grid->config, restriction, &err) != HN_OK) ||
         hn_task_make(grid->config, 0, HN_COLD, &grid->task, &err) != HN_OK)
@@ -287,19 +296,7 @@ void make_grid(struct grid *grid, const char *restriction)
     backend->race_factor = 1;
     for (int i = 0; i < GRID_POINTS; i++)
         backend->fates[i].us = 100 + (7 * i + GRID_BEST) % GRID_POINTS;
-}
-
-/* What tests have read; finish_grid lets go of it. */
-static struct hn_record read_records[4096];
-static size_t read_count;
-
-void finish_grid(struct grid *grid)
-{
-    while (read_count > 0)
-        hn_record_finish(&read_records[--read_count]);
-    hn_backend_destroy(&grid->backend.base);
-    hn_task_finish(&grid->task);
-    hn_config_destroy(grid->config);
+    return keep(grid, destroy_grid);
 }
 
 int point_number(const struct hn_bindings *point)
@@ -317,14 +314,20 @@ const char *point_text(int number, char text[32])
     return text;
 }
 
+static void destroy_record(struct hn_record *record)
+{
+    hn_record_finish(record);
+    free(record);
+}
+
 const struct hn_record *keep_record(const struct hn_session *session, size_t ticket)
 {
-    assert_true(read_count < sizeof read_records / sizeof *read_records);
-    struct hn_record *record = &read_records[read_count++];
+    struct hn_record *record = calloc(1, sizeof *record);
     struct hn_error err = {0};
+    assert_non_null(record);
     if (hn_session_record(session, ticket, record, &err) != HN_OK)
         fail_msg("%s", err.message);
-    return record;
+    return keep(record, destroy_record);
 }
 
 const struct hn_record *record_of(const struct hn_session *session, int point)
@@ -357,14 +360,24 @@ int measured_count(const struct scripted *backend, int point)
     return count;
 }
 
+struct hn_session_options exhaustive(void)
+{
+    return (struct hn_session_options){
+        .strategy = hn_strategy_find("exhaustive"), .seed = 1, .command = "hone tune"};
+}
+
 struct hn_session *run_session(struct grid *grid, struct hn_store *store,
                                const struct hn_session_options *options)
 {
+    const struct hn_session_options usual = exhaustive();
     struct hn_session *session;
     struct hn_error err = {0};
+    options = options == NULL ? &usual : options;
     grid->backend.seed = grid->backend.first_seed = options->seed;
-    if (hn_session_create(&grid->backend.base, store, options, &session, &err) != HN_OK ||
-        hn_session_run(session, NULL, NULL, &err) != HN_OK)
+    if (hn_session_create(&grid->backend.base, store, options, &session, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    keep(session, hn_session_destroy);
+    if (hn_session_run(session, NULL, NULL, &err) != HN_OK)
         fail_msg("%s", err.message);
     return session;
 }

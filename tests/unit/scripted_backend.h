@@ -74,21 +74,22 @@ struct grid {
 };
 
 /* All points are fine; point p takes 100 + (7 * p + 200) % 400 us, so that point 200 is the best. restriction as of -s, or
- * NULL. */
-void make_grid(struct grid *grid, const char *restriction);
-void finish_grid(struct grid *grid);
+ * NULL. Grids, sessions and records are kept until the test ends. */
+struct grid *make_grid(const char *restriction);
 
 int point_number(const struct hn_bindings *point);
 /* "A=1,B=2" of 22. */
 const char *point_text(int number, char text[32]);
 
-/* A record of the session, kept until finish_grid. */
+/* A record of the session. */
 const struct hn_record *keep_record(const struct hn_session *session, size_t ticket);
-/* The record of a point, kept likewise; NULL when the session has none. */
+/* The record of a point; NULL when the session has none. */
 const struct hn_record *record_of(const struct hn_session *session, int point);
 /* How often a point was measured. */
 int measured_count(const struct scripted *backend, int point);
-/* A finished session on the grid; fails the test when it is not HN_OK. */
+/* All points in their order, with seed 1. */
+struct hn_session_options exhaustive(void);
+/* A finished session on the grid with these options (NULL: exhaustive); fails the test when it is not HN_OK. */
 struct hn_session *run_session(struct grid *grid, struct hn_store *store, const struct hn_session_options *options);
 void assert_near(double value, double expected, double margin);
 uint64_t sum_of_counts(const struct hn_session_state *state);

@@ -161,9 +161,9 @@ static const struct hn_strategy_kind ahead = {
     .propose = propose,
 };
 
-static void make_varied(struct grid *grid, int jobs, unsigned shuffle)
+static struct grid *make_varied(int jobs, unsigned shuffle)
 {
-    make_grid(grid, NULL);
+    struct grid *grid = make_grid(NULL);
     grid->backend.jobs = jobs;
     grid->backend.shuffle = shuffle;
     for (int i = 0; i < GRID_POINTS; i++) {
@@ -177,6 +177,7 @@ static void make_varied(struct grid *grid, int jobs, unsigned shuffle)
         fate->delay = shuffle == 0 ? i * 37 % 50 : 0;
         fate->compile_ms = i % 4 == 1 ? 200 : 0;
     }
+    return grid;
 }
 
 static struct hn_session_options options_of(const struct hn_strategy_kind *kind)
@@ -184,11 +185,9 @@ static struct hn_session_options options_of(const struct hn_strategy_kind *kind)
     return (struct hn_session_options){.strategy = kind, .seed = 1, .command = "hone tune"};
 }
 
-static struct hn_session *run_varied(struct grid *grid, const struct hn_strategy_kind *kind,
-                                     int jobs, unsigned shuffle)
+static struct hn_session *run_varied(struct grid *grid, const struct hn_strategy_kind *kind)
 {
     struct hn_session_options options = options_of(kind);
-    make_varied(grid, jobs, shuffle);
     return run_session(grid, NULL, &options);
 }
 
@@ -210,10 +209,9 @@ TEST(measurements_alone_determine_the_sequence)
     char *first = NULL;
     for (unsigned i = 0; i < 8; i++) {
         static const int jobs[] = {1, 2, 16, 64};
-        struct grid grid;
         start_probe(300);
         probe.declined = i < 4 ? 0 : 5;
-        struct hn_session *session = run_varied(&grid, &feedback, jobs[i % 4], i % 4);
+        struct hn_session *session = run_varied(make_varied(jobs[i % 4], i % 4), &feedback);
         assert_int_equal(probe.log.failed, false);
         if (i % 4 == 0) {
             free(first);
@@ -225,10 +223,9 @@ TEST(measurements_alone_determine_the_sequence)
         } else {
             assert_same_log(first, probe.log.data);
         }
-        hn_session_destroy(session);
+        drop(session);
         assert_int_equal(probe.told_compiled, 300);
         assert_int_equal(probe.told_finished, 300);
-        finish_grid(&grid);
     }
     free(first);
 }
@@ -240,19 +237,18 @@ TEST(times_of_compiling_determine_the_order)
     char *first = NULL;
     for (unsigned i = 0; i < 8; i++) {
         static const int jobs[] = {1, 2, 16, 64};
-        struct grid grid;
         struct hn_session_options options = options_of(&feedback);
         options.look_ahead = i < 4 ? 32 : 128;
         start_probe(300);
         probe.exact = false;
         probe.feeds = probe.waits = true;
         probe.declined = 5;
-        make_varied(&grid, jobs[i % 4], i % 4);
+        struct grid *grid = make_varied(jobs[i % 4], i % 4);
         for (int p = 0; p < GRID_POINTS; p++) {
-            grid.backend.fates[p].compile_ms = 400 + p * 7919 % 5000;
-            grid.backend.fates[p].age_ms = p % 3 == 0 ? grid.backend.fates[p].compile_ms : 350;
+            grid->backend.fates[p].compile_ms = 400 + p * 7919 % 5000;
+            grid->backend.fates[p].age_ms = p % 3 == 0 ? grid->backend.fates[p].compile_ms : 350;
         }
-        struct hn_session *session = run_session(&grid, NULL, &options);
+        struct hn_session *session = run_session(grid, NULL, &options);
         if (i % 4 == 0) {
             free(first);
             first = hn_text_take(&probe.log);
@@ -260,10 +256,9 @@ TEST(times_of_compiling_determine_the_order)
         } else {
             assert_same_log(first, probe.log.data);
         }
-        hn_session_destroy(session);
+        drop(session);
         assert_int_equal(probe.told_compiled, 300);
         assert_int_equal(probe.told_finished, 300);
-        finish_grid(&grid);
     }
     free(first);
 }
@@ -271,53 +266,47 @@ TEST(times_of_compiling_determine_the_order)
 /* What compiles for longer than others took holds up nobody, as long as there is another core. */
 TEST(a_slow_compilation_holds_up_no_feedback)
 {
-    struct grid grid;
     struct hn_session_options options = options_of(&feedback);
     start_probe(1);
-    make_grid(&grid, NULL);
-    hn_session_destroy(run_session(&grid, NULL, &options));
-    finish_grid(&grid);
+    struct grid *grid = make_grid(NULL);
+    run_session(grid, NULL, &options);
     int first = probe.points[0];
     start_probe(300);
     probe.exact = false;
-    make_grid(&grid, NULL);
-    grid.backend.fates[first].stuck = true;
-    grid.backend.fates[first].age_ms = 1e5;
-    grid.backend.jobs = 64;
+    grid = make_grid(NULL);
+    grid->backend.fates[first].stuck = true;
+    grid->backend.fates[first].age_ms = 1e5;
+    grid->backend.jobs = 64;
     options.budget_s = 2;
-    struct hn_session *session = run_session(&grid, NULL, &options);
-    assert_int_equal(grid.backend.halts, 1);
-    hn_session_destroy(session);
+    struct hn_session *session = run_session(grid, NULL, &options);
+    assert_int_equal(grid->backend.halts, 1);
+    drop(session);
     assert_in_range(probe.told_finished, 290, 299); /* but that point */
-    finish_grid(&grid);
 }
 
 /* At the end of a budget nobody asks for an order any more: what waited behind a compilation that
  * does not end is measured, though the strategy was not told of it. */
 TEST(what_is_compiled_at_the_end_is_measured)
 {
-    struct grid grid;
     struct hn_session_options options = options_of(&feedback);
     start_probe(1);
-    make_grid(&grid, NULL);
-    hn_session_destroy(run_session(&grid, NULL, &options));
-    finish_grid(&grid);
+    struct grid *grid = make_grid(NULL);
+    run_session(grid, NULL, &options);
     int first = probe.points[0];
     start_probe(300);
-    make_grid(&grid, NULL);
-    grid.backend.fates[first].stuck = true;
-    grid.backend.jobs = 64;
+    grid = make_grid(NULL);
+    grid->backend.fates[first].stuck = true;
+    grid->backend.jobs = 64;
     options.budget_s = 1;
-    struct hn_session *session = run_session(&grid, NULL, &options);
-    assert_int_equal(grid.backend.halts, 1);
-    assert_int_equal(measured_count(&grid.backend, first), 0);
+    struct hn_session *session = run_session(grid, NULL, &options);
+    assert_int_equal(grid->backend.halts, 1);
+    assert_int_equal(measured_count(&grid->backend, first), 0);
     for (int i = 1; i < 16; i++)
         assert_true(probe.points[i] == first ||
-                    measured_count(&grid.backend, probe.points[i]) >= 1);
+                    measured_count(&grid->backend, probe.points[i]) >= 1);
     assert_int_equal(hn_session_state(session)->finished, hn_session_state(session)->proposed - 1);
-    hn_session_destroy(session);
+    drop(session);
     assert_int_equal(probe.told_compiled, 0);
-    finish_grid(&grid);
 }
 
 /* The same for other look-aheads than the usual one; each has a sequence of its own. */
@@ -327,14 +316,12 @@ TEST(the_look_ahead_is_exact)
     char *sequences[6] = {NULL};
     for (size_t i = 0; i < 6; i++) {
         for (unsigned machine = 0; machine < 2; machine++) {
-            struct grid grid;
             struct hn_session_options options = options_of(&feedback);
             options.look_ahead = look_aheads[i];
             start_probe(300);
             probe.declined = 5;
-            make_varied(&grid, machine == 0 ? 1 : 64, machine);
-            hn_session_destroy(run_session(&grid, NULL, &options));
-            finish_grid(&grid);
+            struct grid *grid = make_varied(machine == 0 ? 1 : 64, machine);
+            drop(run_session(grid, NULL, &options));
             assert_int_equal(probe.look_ahead, look_aheads[i]);
             assert_int_equal(probe.told_compiled, 300);
             assert_int_equal(probe.told_finished, 300);
@@ -353,15 +340,13 @@ TEST(the_look_ahead_is_exact)
 TEST(the_config_has_a_look_ahead)
 {
     for (unsigned given = 0; given < 3; given += 2) {
-        struct grid grid;
         struct hn_session_options options = options_of(&feedback);
         options.look_ahead = given;
         start_probe(20);
-        make_varied(&grid, 4, 1);
-        grid.config->look_ahead = 5;
-        hn_session_destroy(run_session(&grid, NULL, &options));
+        struct grid *grid = make_varied(4, 1);
+        grid->config->look_ahead = 5;
+        run_session(grid, NULL, &options);
         assert_int_equal(probe.look_ahead, given > 0 ? given : 5);
-        finish_grid(&grid);
     }
 }
 
@@ -369,47 +354,41 @@ TEST(the_config_has_a_look_ahead)
 TEST(nothing_is_waited_for_in_vain)
 {
     for (unsigned look_ahead = 1; look_ahead <= 64; look_ahead *= 4) {
-        struct grid grid;
         struct hn_session_options options = options_of(&feedback);
         options.look_ahead = look_ahead;
         start_probe(200);
-        make_varied(&grid, 2, 1);
-        hn_session_destroy(run_session(&grid, NULL, &options));
-        assert_int_equal(grid.backend.waits_in_vain, 0);
-        finish_grid(&grid);
+        struct grid *grid = make_varied(2, 1);
+        run_session(grid, NULL, &options);
+        assert_int_equal(grid->backend.waits_in_vain, 0);
     }
 }
 
 /* Points come up again: they are told again, and nothing is done twice. */
 TEST(a_known_point_is_told_and_not_measured_again)
 {
-    struct grid grid;
     start_probe(300);
-    struct hn_session *session = run_varied(&grid, &feedback, 4, 1);
+    struct grid *grid = make_varied(4, 1);
+    struct hn_session *session = run_varied(grid, &feedback);
     const struct hn_session_state *end = hn_session_state(session);
     assert_true(end->proposed < 300 && end->proposed > 150);
     assert_int_equal(end->finished, end->proposed);
     assert_int_equal(sum_of_counts(end), end->proposed);
     for (int i = 0; i < GRID_POINTS; i++)
-        assert_true(measured_count(&grid.backend, i) <= 1);
-    hn_session_destroy(session);
+        assert_true(measured_count(&grid->backend, i) <= 1);
+    drop(session);
     assert_int_equal(probe.told_finished, 300);
-    finish_grid(&grid);
 }
 
 TEST(a_strategy_that_repeats_itself_ends)
 {
     static const struct hn_strategy_kind *const kinds[] = {&feedback, &ahead};
     for (int i = 0; i < 2; i++) {
-        struct grid grid;
         start_probe(UINT64_MAX);
         probe.always_the_same = true;
         probe.exact = i == 0;
-        struct hn_session *session = run_varied(&grid, kinds[i], 4, 1);
+        struct hn_session *session = run_varied(make_varied(4, 1), kinds[i]);
         assert_int_equal(hn_session_state(session)->proposed, GRID_LADDER + 1);
         assert_int_equal(hn_session_state(session)->finished, GRID_LADDER + 1);
-        hn_session_destroy(session);
-        finish_grid(&grid);
     }
 }
 
@@ -433,30 +412,26 @@ static void check_declined(struct hn_session *session, const struct grid *grid)
 
 TEST(what_is_declined_is_skipped)
 {
-    struct grid grid;
     /* More than may wait for the GPU at a time. */
     start_probe(1000);
     probe.declined = 4;
-    struct hn_session *session = run_varied(&grid, &feedback, 4, 2);
-    check_declined(session, &grid);
-    hn_session_destroy(session);
+    struct grid *grid = make_varied(4, 2);
+    struct hn_session *session = run_varied(grid, &feedback);
+    check_declined(session, grid);
+    drop(session);
     assert_int_equal(probe.told_compiled, probe.told_finished);
-    finish_grid(&grid);
 }
 
 /* The ladder and the incumbent are no tickets of the strategy; what it says of their points when it
  * comes to them is too late. */
 TEST(given_points_are_not_declined)
 {
-    struct grid grid;
     start_probe(100);
     probe.declined = 1;
-    struct hn_session *session = run_varied(&grid, &feedback, 4, 3);
+    struct hn_session *session = run_varied(make_varied(4, 3), &feedback);
     assert_int_equal(record_of(session, 0)->outcome, HN_OUTCOME_OK);
     assert_int_equal(record_of(session, 380)->outcome, HN_OUTCOME_OK);
     assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_OK], GRID_LADDER);
-    hn_session_destroy(session);
-    finish_grid(&grid);
 }
 
 static int finish_probe(void **state)

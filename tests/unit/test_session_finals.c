@@ -2,12 +2,6 @@
 #include "scripted_backend.h"
 #include "store_fixture.h"
 
-static struct hn_session_options exhaustive(void)
-{
-    return (struct hn_session_options){
-        .strategy = hn_strategy_find("exhaustive"), .seed = 1, .command = "hone tune"};
-}
-
 static int count_held_against(const struct hn_session *session, int point, enum hn_outcome outcome)
 {
     char text[32];
@@ -34,191 +28,160 @@ static void check_counts(const struct hn_session *session)
 
 /* Point 10 is right on one seed only, after it stopped most of the others early; two more are as
  * fast, so that there are finalists to verify while what it stopped is compiled again. */
-static void make_liar(struct grid *grid)
+static struct grid *make_liar(void)
 {
-    make_grid(grid, NULL);
+    struct grid *grid = make_grid(NULL);
     grid->backend.fates[10] = (struct fate){.us = 50, .second = HN_OUTCOME_WRONG_RESULT, .code = 3};
     grid->backend.fates[12] = (struct fate){.us = 50, .code = 3};
     grid->backend.fates[11].us = 50.1;
     grid->backend.fates[390] = (struct fate){.us = 50.2};
+    return grid;
 }
 
 TEST(a_liar_falls_on_the_second_seed)
 {
     for (unsigned shuffle = 0; shuffle < 4; shuffle++) {
-        struct grid grid;
-        struct hn_session_options options = exhaustive();
-        make_liar(&grid);
-        grid.backend.shuffle = shuffle;
-        struct hn_session *session = run_session(&grid, NULL, &options);
+        struct grid *grid = make_liar();
+        grid->backend.shuffle = shuffle;
+        struct hn_session *session = run_session(grid, NULL, NULL);
         const struct hn_record *liar = record_of(session, 10);
         assert_int_equal(liar->outcome, HN_OUTCOME_WRONG_RESULT);
         assert_memory_equal(liar->message, "it fails (on the second seed, ", 30);
         assert_false(liar->final);
         /* Its duplicate lied with it. */
         assert_int_equal(record_of(session, 12)->outcome, HN_OUTCOME_WRONG_RESULT);
-        assert_int_equal(measured_count(&grid.backend, 12), 0);
+        assert_int_equal(measured_count(&grid->backend, 12), 0);
         assert_int_equal(point_number(&hn_session_state(session)->best->point), 11);
         check_counts(session);
-        hn_session_destroy(session);
-        finish_grid(&grid);
     }
 }
 
 TEST(what_a_liar_stopped_is_measured_after_all)
 {
-    struct grid grid;
-    struct hn_session_options options = exhaustive();
-    make_liar(&grid);
+    struct grid *grid = make_liar();
     /* Two points of the same code, stopped by the liar, and one that fails when run to its end. */
-    grid.backend.fates[200] = (struct fate){.us = 99, .code = 4};
-    grid.backend.fates[201] = (struct fate){.us = 99, .code = 4};
-    struct hn_session *session = run_session(&grid, NULL, &options);
+    grid->backend.fates[200] = (struct fate){.us = 99, .code = 4};
+    grid->backend.fates[201] = (struct fate){.us = 99, .code = 4};
+    struct hn_session *session = run_session(grid, NULL, NULL);
     assert_int_equal(count_held_against(session, 10, HN_OUTCOME_SLOWER), 0);
-    assert_int_equal(measured_count(&grid.backend, 200), 2);
-    assert_int_equal(measured_count(&grid.backend, 201), 0);
+    assert_int_equal(measured_count(&grid->backend, 200), 2);
+    assert_int_equal(measured_count(&grid->backend, 201), 0);
     assert_int_equal(record_of(session, 200)->outcome, HN_OUTCOME_OK);
     assert_int_equal(record_of(session, 201)->outcome, HN_OUTCOME_DUPLICATE);
     assert_string_equal(record_of(session, 201)->original, "A=10,B=0");
     for (int i = 60; i < GRID_POINTS - GRID_TOO_LARGE; i++)
         assert_int_not_equal(record_of(session, i)->outcome, HN_OUTCOME_SLOWER);
     check_counts(session);
-    hn_session_destroy(session);
-    finish_grid(&grid);
 }
 
 /* The cache has the liar as wrong, and nothing that is stopped by it. */
 TEST_WITH(a_fall_is_remembered, set_up, tear_down)
 {
     struct fixture *fixture = *state;
-    struct grid grid;
-    struct hn_session_options options = exhaustive();
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
-    make_liar(&grid);
-    hn_session_destroy(run_session(&grid, store, &options));
-    finish_grid(&grid);
-    make_liar(&grid);
-    struct hn_session *session = run_session(&grid, store, &options);
-    assert_int_equal(grid.backend.compiled_count, 0);
+    struct grid *grid = make_liar();
+    run_session(grid, store, NULL);
+    grid = make_liar();
+    struct hn_session *session = run_session(grid, store, NULL);
+    assert_int_equal(grid->backend.compiled_count, 0);
     assert_int_equal(record_of(session, 10)->outcome, HN_OUTCOME_WRONG_RESULT);
     assert_int_equal(record_of(session, 12)->outcome, HN_OUTCOME_WRONG_RESULT);
     assert_int_equal(point_number(&hn_session_state(session)->best->point), 11);
-    hn_session_destroy(session);
-    finish_grid(&grid);
 }
 
 /* The run ends between the fall and the measurements that it calls for: the next one makes them. */
 TEST_WITH(a_fall_is_made_good_by_the_next_session, set_up, tear_down)
 {
     struct fixture *fixture = *state;
-    struct grid grid;
     struct hn_session *session;
     struct hn_session_options options = exhaustive();
     struct hn_error err = {0};
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
-    make_liar(&grid);
-    grid.backend.fail_seeded = true;
-    grid.backend.seed = grid.backend.first_seed = 1;
-    assert_int_equal(hn_session_create(&grid.backend.base, store, &options, &session, &err), HN_OK);
+    struct grid *grid = make_liar();
+    grid->backend.fail_seeded = true;
+    grid->backend.seed = grid->backend.first_seed = 1;
+    assert_int_equal(hn_session_create(&grid->backend.base, store, &options, &session, &err),
+                     HN_OK);
     assert_int_equal(hn_session_run(session, NULL, NULL, &err), HN_ERUN);
     assert_string_equal(err.message, "no more compilers");
     assert_true(count_held_against(session, 10, HN_OUTCOME_SLOWER) > 100);
     hn_session_destroy(session);
-    finish_grid(&grid);
 
-    make_liar(&grid);
-    session = run_session(&grid, store, &options);
+    grid = make_liar();
+    session = run_session(grid, store, &options);
     assert_int_equal(count_held_against(session, 10, HN_OUTCOME_SLOWER), 0);
-    assert_true(grid.backend.compiled_count > 100);
-    assert_int_equal(measured_count(&grid.backend, 10), 0);
+    assert_true(grid->backend.compiled_count > 100);
+    assert_int_equal(measured_count(&grid->backend, 10), 0);
     assert_int_equal(point_number(&hn_session_state(session)->best->point), 11);
     check_counts(session);
-    hn_session_destroy(session);
-    finish_grid(&grid);
 }
 
 TEST(a_finalist_falls_in_the_race)
 {
-    struct grid grid;
-    struct hn_session_options options = exhaustive();
-    make_grid(&grid, NULL);
-    grid.backend.fates[10] = (struct fate){.us = 50, .raced = HN_OUTCOME_OUT_OF_BOUNDS};
-    grid.backend.fates[11].us = 50.1;
-    struct hn_session *session = run_session(&grid, NULL, &options);
+    struct grid *grid = make_grid(NULL);
+    grid->backend.fates[10] = (struct fate){.us = 50, .raced = HN_OUTCOME_OUT_OF_BOUNDS};
+    grid->backend.fates[11].us = 50.1;
+    struct hn_session *session = run_session(grid, NULL, NULL);
     assert_int_equal(record_of(session, 10)->outcome, HN_OUTCOME_OUT_OF_BOUNDS);
     assert_string_equal(record_of(session, 10)->message, "it fails (in the final race)");
     assert_int_equal(count_held_against(session, 10, HN_OUTCOME_SLOWER), 0);
     assert_int_equal(point_number(&hn_session_state(session)->best->point), 11);
     assert_true(hn_session_state(session)->best->final);
-    assert_int_equal(grid.backend.races, 2);
+    assert_int_equal(grid->backend.races, 2);
     check_counts(session);
-    hn_session_destroy(session);
-    finish_grid(&grid);
 }
 
 TEST(times_stand_when_a_race_comes_to_no_end)
 {
-    struct grid grid;
-    struct hn_session_options options = exhaustive();
-    make_grid(&grid, NULL);
-    grid.backend.fates[10].us = 50.1;
-    grid.backend.fates[11].us = 50;
-    grid.backend.race_hangs = true;
-    struct hn_session *session = run_session(&grid, NULL, &options);
+    struct grid *grid = make_grid(NULL);
+    grid->backend.fates[10].us = 50.1;
+    grid->backend.fates[11].us = 50;
+    grid->backend.race_hangs = true;
+    struct hn_session *session = run_session(grid, NULL, NULL);
     assert_int_equal(point_number(&hn_session_state(session)->best->point), 11);
     assert_false(hn_session_state(session)->best->final);
     assert_near(record_of(session, 11)->timing.median_us, 50, 0);
     check_counts(session);
-    hn_session_destroy(session);
-    finish_grid(&grid);
 }
 
 TEST(everything_fails_on_the_second_seed)
 {
-    struct grid grid;
-    struct hn_session_options options = exhaustive();
-    make_grid(&grid, NULL);
+    struct grid *grid = make_grid(NULL);
     for (int i = 0; i < GRID_POINTS; i++)
-        grid.backend.fates[i].second = HN_OUTCOME_RUN_TIMEOUT;
-    struct hn_session *session = run_session(&grid, NULL, &options);
+        grid->backend.fates[i].second = HN_OUTCOME_RUN_TIMEOUT;
+    struct hn_session *session = run_session(grid, NULL, NULL);
     assert_null(hn_session_state(session)->best);
     assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_RUN_TIMEOUT],
                      GRID_POINTS - GRID_TOO_LARGE);
-    assert_int_equal(grid.backend.races, 0);
+    assert_int_equal(grid->backend.races, 0);
     check_counts(session);
-    hn_session_destroy(session);
-    finish_grid(&grid);
 }
 
 /* The best and the summary's first are the same point, however the strategy came to it. */
 TEST(equals_have_one_order)
 {
     for (uint64_t seed = 1; seed < 6; seed++) {
-        struct grid grid;
         struct hn_ranking ranking;
         struct hn_session_options options = {
             .strategy = hn_strategy_find("random"), .seed = seed, .command = "hone tune"};
-        make_grid(&grid, NULL);
+        struct grid *grid = make_grid(NULL);
         for (int point = 7; point < 397; point += 50)
-            grid.backend.fates[point].us = 50;
-        struct hn_session *session = run_session(&grid, NULL, &options);
+            grid->backend.fates[point].us = 50;
+        struct hn_session *session = run_session(grid, NULL, &options);
         const struct hn_record *best = hn_session_state(session)->best;
         assert_int_equal(point_number(&best->point), 7);
         assert_int_equal(hn_session_ranking(session, &ranking, NULL), HN_OK);
         assert_int_equal(point_number(&keep_record(session, ranking.tickets[0])->point), 7);
         hn_ranking_finish(&ranking);
-        hn_session_destroy(session);
-        finish_grid(&grid);
     }
 }
 
 /* Point 200 takes 100 us, also in the race. */
 TEST(the_best_is_measured_in_other_processes)
 {
-    struct grid grid;
     struct hn_session_options options = exhaustive();
-    make_grid(&grid, NULL);
-    struct hn_session *session = run_session(&grid, NULL, &options);
+    struct grid *grid = make_grid(NULL);
+    struct hn_session *session = run_session(grid, NULL, &options);
     const struct hn_timing *timing = &record_of(session, GRID_BEST)->timing;
     assert_int_equal(timing->processes, 2);
     assert_near(timing->fastest_us, 100, 1e-9);
@@ -227,41 +190,32 @@ TEST(the_best_is_measured_in_other_processes)
     assert_near(timing->copy_gb_per_s, 2000, 1e-9);
     assert_near(timing->median_us, 100, 0.01);
     assert_int_equal(record_of(session, 10)->timing.processes, 0);
-    hn_session_destroy(session);
     options.brief = true;
-    session = run_session(&grid, NULL, &options);
+    session = run_session(grid, NULL, &options);
     assert_int_equal(record_of(session, GRID_BEST)->timing.processes, 0);
-    hn_session_destroy(session);
-    finish_grid(&grid);
 }
 
 TEST(who_fails_in_another_process_falls)
 {
-    struct grid grid;
-    struct hn_session_options options = exhaustive();
-    make_grid(&grid, NULL);
-    grid.backend.fates[GRID_BEST].anew = HN_OUTCOME_WRONG_RESULT;
-    struct hn_session *session = run_session(&grid, NULL, &options);
+    struct grid *grid = make_grid(NULL);
+    grid->backend.fates[GRID_BEST].anew = HN_OUTCOME_WRONG_RESULT;
+    struct hn_session *session = run_session(grid, NULL, NULL);
     assert_int_equal(record_of(session, GRID_BEST)->outcome, HN_OUTCOME_WRONG_RESULT);
     assert_int_not_equal(point_number(&hn_session_state(session)->best->point), GRID_BEST);
     assert_int_equal(hn_session_state(session)->best->timing.processes, 2);
     check_counts(session);
-    hn_session_destroy(session);
-    finish_grid(&grid);
 }
 
 TEST_WITH(images_of_the_best_are_kept, set_up, tear_down)
 {
     struct fixture *fixture = *state;
-    struct grid grid;
-    struct hn_session_options options = exhaustive();
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     void *cubin;
     size_t size;
     char *entry;
-    make_grid(&grid, NULL);
-    struct hn_session *session = run_session(&grid, store, &options);
-    assert_int_equal(hn_store_get_image(store, &grid.task.identity, &grid.task.version,
+    struct grid *grid = make_grid(NULL);
+    struct hn_session *session = run_session(grid, store, NULL);
+    assert_int_equal(hn_store_get_image(store, &grid->task.identity, &grid->task.version,
                                         &hn_session_state(session)->best->point, &cubin, &size,
                                         &entry, NULL),
                      HN_OK);
@@ -270,6 +224,4 @@ TEST_WITH(images_of_the_best_are_kept, set_up, tear_down)
     free(cubin);
     free(entry);
     assert_int_equal(query(fixture->path, "SELECT COUNT(*) FROM image"), 1);
-    hn_session_destroy(session);
-    finish_grid(&grid);
 }

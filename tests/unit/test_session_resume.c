@@ -9,14 +9,9 @@
 
 EACH_TEST(set_up, tear_down)
 
-static struct hn_session_options exhaustive(void)
+static struct grid *make_mixed(void)
 {
-    return (struct hn_session_options){
-        .strategy = hn_strategy_find("exhaustive"), .seed = 1, .command = "hone tune"};
-}
-
-static void mix_fates(struct grid *grid)
-{
+    struct grid *grid = make_grid(NULL);
     for (int i = 0; i < GRID_POINTS; i++) {
         struct fate *fate = &grid->backend.fates[i];
         if (i % 17 == 5)
@@ -26,23 +21,17 @@ static void mix_fates(struct grid *grid)
         else if (i % 10 == 8)
             fate->code = 1 + i / 100;
     }
-}
-
-static void make_mixed(struct grid *grid)
-{
-    make_grid(grid, NULL);
-    mix_fates(grid);
+    return grid;
 }
 
 /* Tunes the mixed grid once and lets go of it; the best point. */
 static int tune_once(struct hn_store *store, const struct hn_session_options *options)
 {
-    struct grid grid;
-    make_mixed(&grid);
-    struct hn_session *session = run_session(&grid, store, options);
+    struct grid *grid = make_mixed();
+    struct hn_session *session = run_session(grid, store, options);
     int best = point_number(&hn_session_state(session)->best->point);
-    hn_session_destroy(session);
-    finish_grid(&grid);
+    drop(session);
+    drop(grid);
     return best;
 }
 
@@ -58,23 +47,20 @@ static void expect_no_work(const struct scripted *backend)
 TEST(second_session_does_no_work)
 {
     struct fixture *fixture = *state;
-    struct grid grid;
     struct hn_session_options options = exhaustive();
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     int best = tune_once(store, &options);
     for (int i = 0; i < 2; i++) {
         options.strategy = hn_strategy_find(i == 0 ? "exhaustive" : "random");
-        make_mixed(&grid);
-        struct hn_session *session = run_session(&grid, store, &options);
+        struct grid *grid = make_mixed();
+        struct hn_session *session = run_session(grid, store, &options);
         const struct hn_session_state *end = hn_session_state(session);
-        expect_no_work(&grid.backend);
+        expect_no_work(&grid->backend);
         assert_int_equal(end->reused, GRID_POINTS);
         assert_int_equal(end->finished, GRID_POINTS);
         assert_int_equal(sum_of_counts(end), GRID_POINTS);
         assert_int_equal(point_number(&end->best->point), best);
         assert_true(end->best->final);
-        hn_session_destroy(session);
-        finish_grid(&grid);
     }
     assert_int_equal(query(fixture->path, "SELECT COUNT(*) FROM session"), 1);
 }
@@ -84,18 +70,14 @@ TEST(second_session_does_no_work)
 TEST(a_race_that_shifts_times_is_not_repeated)
 {
     struct fixture *fixture = *state;
-    struct hn_session_options options = exhaustive();
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     for (int i = 0; i < 2; i++) {
-        struct grid grid;
-        make_grid(&grid, NULL);
-        grid.backend.race_factor = 1.02;
-        struct hn_session *session = run_session(&grid, store, &options);
-        assert_int_equal(grid.backend.races, i == 0);
+        struct grid *grid = make_grid(NULL);
+        grid->backend.race_factor = 1.02;
+        struct hn_session *session = run_session(grid, store, NULL);
+        assert_int_equal(grid->backend.races, i == 0);
         assert_int_equal(point_number(&hn_session_state(session)->best->point), GRID_BEST);
         assert_near(hn_session_state(session)->best->timing.median_us, 102, 0.01);
-        hn_session_destroy(session);
-        finish_grid(&grid);
     }
 }
 
@@ -105,20 +87,19 @@ static void tune_interrupted(const char *path, int at)
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        struct grid grid;
         struct hn_session *session;
         struct hn_session_options options = exhaustive();
         struct hn_store *store;
         struct hn_error err;
         hn_interrupt_install();
-        make_mixed(&grid);
-        grid.backend.interrupt_at = at;
-        grid.backend.seed = grid.backend.first_seed = 1;
+        struct grid *grid = make_mixed();
+        grid->backend.interrupt_at = at;
+        grid->backend.seed = grid->backend.first_seed = 1;
         bool fine =
             hn_store_open(path, HN_STORE_WRITE, &store, &err) == HN_OK &&
-            hn_session_create(&grid.backend.base, store, &options, &session, &err) == HN_OK &&
+            hn_session_create(&grid->backend.base, store, &options, &session, &err) == HN_OK &&
             hn_session_run(session, NULL, NULL, &err) == HN_OK &&
-            hn_session_state(session)->interrupted && grid.backend.evaluated_count == at;
+            hn_session_state(session)->interrupted && grid->backend.evaluated_count == at;
         _exit(fine ? 0 : 1);
     }
     int code;
@@ -129,48 +110,38 @@ static void tune_interrupted(const char *path, int at)
 TEST(an_interrupted_session_goes_on)
 {
     struct fixture *fixture = *state;
-    struct grid grid;
-    struct hn_session_options options = exhaustive();
     tune_interrupted(fixture->path, 60);
     int64_t kept = query(fixture->path, "SELECT COUNT(DISTINCT point) FROM record");
     assert_true(kept >= 59 && kept < 120);
 
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
-    make_mixed(&grid);
-    struct hn_session *session = run_session(&grid, store, &options);
+    struct grid *grid = make_mixed();
+    struct hn_session *session = run_session(grid, store, NULL);
     const struct hn_session_state *end = hn_session_state(session);
     assert_int_equal(end->reused, kept);
     assert_int_equal(end->finished, GRID_POINTS);
     assert_int_equal(sum_of_counts(end), GRID_POINTS);
     assert_int_equal(point_number(&end->best->point), GRID_BEST);
-    assert_int_equal(grid.backend.races, 1);
-    hn_session_destroy(session);
-    finish_grid(&grid);
+    assert_int_equal(grid->backend.races, 1);
 }
 
 /* Interrupted so many evaluations before the last: all is measured, the race is still to be held.
  */
 static void interrupt_final(const struct fixture *fixture, int before_last)
 {
-    struct grid grid;
-    struct hn_session_options options = exhaustive();
-    make_mixed(&grid);
-    struct hn_session *session = run_session(&grid, NULL, &options);
-    int evaluations = grid.backend.evaluated_count - before_last;
-    hn_session_destroy(session);
-    finish_grid(&grid);
+    struct grid *grid = make_mixed();
+    struct hn_session *session = run_session(grid, NULL, NULL);
+    int evaluations = grid->backend.evaluated_count - before_last;
 
     tune_interrupted(fixture->path, evaluations);
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
-    make_mixed(&grid);
-    session = run_session(&grid, store, &options);
+    grid = make_mixed();
+    session = run_session(grid, store, NULL);
     assert_int_equal(hn_session_state(session)->reused, GRID_POINTS);
-    assert_int_equal(grid.backend.races, 1);
-    assert_int_equal(grid.backend.compiled_count, 1);
-    assert_int_equal(grid.backend.evaluated_count, 2);
+    assert_int_equal(grid->backend.races, 1);
+    assert_int_equal(grid->backend.compiled_count, 1);
+    assert_int_equal(grid->backend.evaluated_count, 2);
     assert_true(hn_session_state(session)->best->final);
-    hn_session_destroy(session);
-    finish_grid(&grid);
 }
 
 TEST(an_interrupted_final_is_held_again)
@@ -188,73 +159,62 @@ TEST(an_interrupted_audit_is_held_again)
 TEST(a_run_failure_keeps_what_was_finished)
 {
     struct fixture *fixture = *state;
-    struct grid grid;
     struct hn_session *session;
     struct hn_session_options options = exhaustive();
     struct hn_error err = {0};
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
-    make_grid(&grid, NULL);
-    grid.backend.fail_at = 100;
-    grid.backend.seed = grid.backend.first_seed = 1;
-    assert_int_equal(hn_session_create(&grid.backend.base, store, &options, &session, &err), HN_OK);
+    struct grid *grid = make_grid(NULL);
+    grid->backend.fail_at = 100;
+    grid->backend.seed = grid->backend.first_seed = 1;
+    assert_int_equal(hn_session_create(&grid->backend.base, store, &options, &session, &err),
+                     HN_OK);
     assert_int_equal(hn_session_run(session, NULL, NULL, &err), HN_ERUN);
     assert_string_equal(err.message, "the GPU is gone");
     assert_int_equal(hn_session_state(session)->finished, 99);
     assert_int_equal(query(fixture->path, "SELECT COUNT(*) FROM record"), 99);
     hn_session_destroy(session);
-    finish_grid(&grid);
 
-    make_grid(&grid, NULL);
-    session = run_session(&grid, store, &options);
+    grid = make_grid(NULL);
+    session = run_session(grid, store, &options);
     assert_int_equal(hn_session_state(session)->reused, 99);
     assert_int_equal(hn_session_state(session)->finished, GRID_POINTS);
-    hn_session_destroy(session);
-    finish_grid(&grid);
 }
 
 TEST(retry_failed_tries_failures_alone)
 {
     struct fixture *fixture = *state;
-    struct grid grid;
     struct hn_session_options options = exhaustive();
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     tune_once(store, &options);
     options.retry_failed = true;
-    make_grid(&grid, NULL);
-    struct hn_session *session = run_session(&grid, store, &options);
-    assert_true(grid.backend.compiled_count > 30);
-    for (int i = 0; i < grid.backend.compiled_count; i++) {
-        int point = grid.backend.compiled[i];
+    struct grid *grid = make_grid(NULL);
+    struct hn_session *session = run_session(grid, store, &options);
+    assert_true(grid->backend.compiled_count > 30);
+    for (int i = 0; i < grid->backend.compiled_count; i++) {
+        int point = grid->backend.compiled[i];
         bool failed = point % 17 == 5 || point % 23 == 7;
         /* A finalist that came from the cache is compiled for the race. */
         assert_true(failed || record_of(session, point)->final);
     }
     assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_COMPILE_ERROR], 0);
     assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_WRONG_RESULT], 0);
-    hn_session_destroy(session);
-    finish_grid(&grid);
 }
 
 TEST(full_measures_early_stops_again)
 {
     struct fixture *fixture = *state;
-    struct grid grid;
     struct hn_session_options options = exhaustive();
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
-    make_grid(&grid, NULL);
-    struct hn_session *session = run_session(&grid, store, &options);
+    struct grid *grid = make_grid(NULL);
+    struct hn_session *session = run_session(grid, store, &options);
     int stopped = (int)hn_session_state(session)->counts[HN_OUTCOME_SLOWER];
-    hn_session_destroy(session);
-    finish_grid(&grid);
     assert_true(stopped > 100);
 
     options.full = true;
-    make_grid(&grid, NULL);
-    session = run_session(&grid, store, &options);
+    grid = make_grid(NULL);
+    session = run_session(grid, store, &options);
     assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_SLOWER], 0);
     assert_int_equal(hn_session_state(session)->reused, GRID_POINTS - stopped);
-    hn_session_destroy(session);
-    finish_grid(&grid);
 }
 
 /* What a duplicate or an early stop was held against is outside of the restricted space: they are
@@ -262,20 +222,16 @@ TEST(full_measures_early_stops_again)
 TEST(a_part_of_the_space_has_its_own_best)
 {
     struct fixture *fixture = *state;
-    struct hn_session_options options = exhaustive();
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     for (int i = 0; i < 2; i++) {
-        struct grid grid;
-        make_grid(&grid, i == 0 ? NULL : "A=15");
-        grid.backend.fates[40] = (struct fate){.us = 30, .code = 9};
-        grid.backend.fates[310] = (struct fate){.us = 30, .code = 9};
-        struct hn_session *session = run_session(&grid, store, &options);
+        struct grid *grid = make_grid(i == 0 ? NULL : "A=15");
+        grid->backend.fates[40] = (struct fate){.us = 30, .code = 9};
+        grid->backend.fates[310] = (struct fate){.us = 30, .code = 9};
+        struct hn_session *session = run_session(grid, store, NULL);
         const struct hn_session_state *end = hn_session_state(session);
         assert_int_equal(point_number(&end->best->point), i == 0 ? 40 : 310);
         if (i == 1)
             assert_int_equal(end->counts[HN_OUTCOME_DUPLICATE], 0);
-        hn_session_destroy(session);
-        finish_grid(&grid);
     }
 }
 
@@ -284,36 +240,27 @@ TEST(a_part_of_the_space_has_its_own_best)
 TEST(what_is_new_races_the_best_so_far)
 {
     struct fixture *fixture = *state;
-    struct grid grid;
-    struct hn_session_options options = exhaustive();
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
-    make_grid(&grid, "A=10");
-    hn_session_destroy(run_session(&grid, store, &options));
-    finish_grid(&grid);
+    struct grid *grid = make_grid("A=10");
+    run_session(grid, store, NULL);
 
-    make_grid(&grid, NULL);
-    grid.backend.fates[30].us = 99.9;
-    struct hn_session *session = run_session(&grid, store, &options);
+    grid = make_grid(NULL);
+    grid->backend.fates[30].us = 99.9;
+    struct hn_session *session = run_session(grid, store, NULL);
     assert_int_equal(point_number(&hn_session_state(session)->best->point), 30);
     assert_true(record_of(session, GRID_BEST)->final);
-    assert_int_equal(measured_count(&grid.backend, GRID_BEST), 0);
-    hn_session_destroy(session);
-    finish_grid(&grid);
+    assert_int_equal(measured_count(&grid->backend, GRID_BEST), 0);
 }
 
 static void race_twice(const char *path, double factor, int races)
 {
-    struct hn_session_options options = exhaustive();
     struct hn_store *store = open_store(path, HN_STORE_WRITE);
     for (int run = 0; run < 2; run++) {
-        struct grid grid;
-        make_grid(&grid, NULL);
-        grid.backend.race_factor = factor;
-        struct hn_session *session = run_session(&grid, store, &options);
+        struct grid *grid = make_grid(NULL);
+        grid->backend.race_factor = factor;
+        struct hn_session *session = run_session(grid, store, NULL);
         assert_int_equal(point_number(&hn_session_state(session)->best->point), GRID_BEST);
-        races -= grid.backend.races;
-        hn_session_destroy(session);
-        finish_grid(&grid);
+        races -= grid->backend.races;
     }
     assert_int_equal(races, 0);
 }
@@ -338,12 +285,10 @@ TEST(what_is_in_the_cache_is_not_held)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
-    struct hn_session_options options = exhaustive();
     for (int run = 0; run < 2; run++) {
-        struct grid grid;
         size_t held = 0;
-        make_mixed(&grid);
-        struct hn_session *session = run_session(&grid, store, &options);
+        struct grid *grid = make_mixed();
+        struct hn_session *session = run_session(grid, store, NULL);
         for (size_t i = 0; i < session->tickets.count; i++)
             held += session->tickets.items[i].flight != NULL;
         assert_in_range(held, 1, HN_KEPT_CLOSE + 1);
@@ -352,8 +297,6 @@ TEST(what_is_in_the_cache_is_not_held)
             assert_non_null(record);
             assert_int_equal(point_number(&record->point), i);
         }
-        hn_session_destroy(session);
-        finish_grid(&grid);
     }
 }
 
@@ -361,22 +304,18 @@ TEST(what_is_in_the_cache_is_not_held)
 TEST(what_is_imported_is_measured)
 {
     struct fixture *fixture = *state;
-    struct grid grid;
-    struct hn_session_options options = exhaustive();
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
-    int best = tune_once(store, &options);
+    int best = tune_once(store, NULL);
     drop(store);
     run_sql(fixture->path, "UPDATE session SET source = 'x.json', imported = 1.0;"
                            "UPDATE session SET " SUM_OF_SESSION);
     store = open_store(fixture->path, HN_STORE_WRITE);
-    make_mixed(&grid);
-    struct hn_session *session = run_session(&grid, store, &options);
+    struct grid *grid = make_mixed();
+    struct hn_session *session = run_session(grid, store, NULL);
     const struct hn_session_state *end = hn_session_state(session);
     assert_int_equal(end->reused, 0);
     assert_int_equal(end->finished, GRID_POINTS);
     assert_int_equal(point_number(&end->best->point), best);
-    hn_session_destroy(session);
-    finish_grid(&grid);
 }
 
 static double impatience(const struct hn_strategy *strategy)
@@ -395,23 +334,21 @@ TEST(what_was_stopped_is_compiled_again)
     options.strategy = &hurried;
     hurried.patience = impatience;
     for (int i = 0; i < 3; i++) {
-        struct grid grid;
-        make_grid(&grid, NULL);
+        struct grid *grid = make_grid(NULL);
         for (int p = 3; i < 2 && p < GRID_POINTS; p += 10)
-            grid.backend.fates[p].compile_ms = 1500;
-        struct hn_session *session = run_session(&grid, store, &options);
+            grid->backend.fates[p].compile_ms = 1500;
+        struct hn_session *session = run_session(grid, store, &options);
         const struct hn_session_state *end = hn_session_state(session);
         const struct hn_record *record = record_of(session, 13);
         assert_int_equal(end->counts[HN_OUTCOME_COMPILE_STOPPED], i < 2 ? GRID_POINTS / 10 : 0);
         if (i > 0) /* and some finalists */
-            assert_in_range(grid.backend.compiled_count, GRID_POINTS / 10, GRID_POINTS / 5);
+            assert_in_range(grid->backend.compiled_count, GRID_POINTS / 10, GRID_POINTS / 5);
         assert_int_equal(end->finished, GRID_POINTS);
         assert_near(record->costs.compile_ms, i < 2 ? 1000 : 10, 0);
         assert_true(i < 2
                         ? record->outcome == HN_OUTCOME_COMPILE_STOPPED
                         : record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER);
-        hn_session_destroy(session);
-        finish_grid(&grid);
+        drop(session);
     }
 }
 
@@ -420,18 +357,14 @@ TEST(a_record_that_is_gone_is_said)
 {
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
-    struct hn_session_options options = exhaustive();
     struct hn_record record;
     struct hn_error err = {0};
-    struct grid grid;
     size_t lost = 0;
-    make_grid(&grid, NULL);
-    struct hn_session *session = run_session(&grid, store, &options);
+    struct grid *grid = make_grid(NULL);
+    struct hn_session *session = run_session(grid, store, NULL);
     while (session->tickets.items[lost].flight != NULL)
         lost++;
     run_sql(fixture->path, "DELETE FROM record");
     assert_int_equal(hn_session_record(session, lost, &record, &err), HN_ENOTFOUND);
     assert_non_null(strstr(err.message, "a record is gone that was there before"));
-    hn_session_destroy(session);
-    finish_grid(&grid);
 }

@@ -77,35 +77,34 @@ static const char *in_folder(const struct fixture *fixture, const char *name)
     return path;
 }
 
-static struct hn_session_options exhaustive(void)
+/* A finished session over the recording. */
+static struct hn_session *run_simulated(struct grid *grid, const char *path, struct hn_store *store,
+                                        struct hn_backend **backend)
 {
-    return (struct hn_session_options){
-        .strategy = hn_strategy_find("exhaustive"), .seed = 1, .command = "hone tune"};
-}
-
-static void run_simulated(struct grid *grid, const char *path, struct hn_store *store,
-                          struct hn_backend **backend, struct hn_session **session)
-{
+    struct hn_session *session;
     struct hn_error err = {0};
     struct hn_session_options options = exhaustive();
-    if (hn_backend_simulated(&grid->task, path, backend, &err) != HN_OK ||
-        hn_session_create(*backend, store, &options, session, &err) != HN_OK ||
-        hn_session_run(*session, NULL, NULL, &err) != HN_OK)
+    if (hn_backend_simulated(&grid->task, path, backend, &err) != HN_OK)
         fail_msg("%s", err.message);
+    keep(*backend, hn_backend_destroy);
+    if (hn_session_create(*backend, store, &options, &session, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    keep(session, hn_session_destroy);
+    if (hn_session_run(session, NULL, NULL, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    return session;
 }
 
 TEST(a_recording_plays)
 {
     struct fixture *fixture = *state;
-    struct grid grid;
     struct hn_backend *backend;
-    struct hn_session *session;
-    make_grid(&grid, NULL);
-    save_recording(&grid, in_folder(fixture, "a.json"), 0, "grid", 1024, "cold");
-    run_simulated(&grid, in_folder(fixture, "a.json"), NULL, &backend, &session);
+    struct grid *grid = make_grid(NULL);
+    save_recording(grid, in_folder(fixture, "a.json"), 0, "grid", 1024, "cold");
+    struct hn_session *session = run_simulated(grid, in_folder(fixture, "a.json"), NULL, &backend);
     const struct hn_session_state *end = hn_session_state(session);
     assert_true(backend->simulated);
-    assert_string_equal(grid.task.identity.device.name, "NVIDIA H200");
+    assert_string_equal(grid->task.identity.device.name, "NVIDIA H200");
     assert_int_equal(backend->device.identity.sm_count, 132);
     assert_int_equal(end->finished, GRID_POINTS);
     assert_int_equal(sum_of_counts(end), GRID_POINTS);
@@ -118,9 +117,6 @@ TEST(a_recording_plays)
     assert_string_equal(record_of(session, 49)->message, "grid.cu(3): error: no");
     assert_int_equal(record_of(session, 21)->outcome, HN_OUTCOME_DUPLICATE);
     assert_near(record_of(session, 21)->timing.median_us, 120, 0);
-    hn_session_destroy(session);
-    hn_backend_destroy(backend);
-    finish_grid(&grid);
 }
 
 /* The same points again, as simulated ones of the recorded device, apart from measured ones. */
@@ -129,48 +125,40 @@ TEST(simulated_records_are_kept_apart)
     struct fixture *fixture = *state;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     for (int i = 0; i < 2; i++) {
-        struct grid grid;
         struct hn_backend *backend;
-        struct hn_session *session;
         struct hn_records records;
-        make_grid(&grid, NULL);
-        save_recording(&grid, in_folder(fixture, "a.json"), 0, "grid", 1024, "cold");
-        run_simulated(&grid, in_folder(fixture, "a.json"), store, &backend, &session);
+        struct grid *grid = make_grid(NULL);
+        save_recording(grid, in_folder(fixture, "a.json"), 0, "grid", 1024, "cold");
+        struct hn_session *session =
+            run_simulated(grid, in_folder(fixture, "a.json"), store, &backend);
         assert_int_equal(hn_session_state(session)->reused, i == 0 ? 0 : GRID_POINTS);
         assert_int_equal(point_number(&hn_session_state(session)->best->point), 333);
         assert_int_equal(
-            hn_store_load(store, &grid.task.identity, &grid.task.version, true, &records, NULL),
+            hn_store_load(store, &grid->task.identity, &grid->task.version, true, &records, NULL),
             HN_OK);
         assert_int_equal(records.count, GRID_POINTS);
         hn_records_free(&records);
         assert_int_equal(
-            hn_store_load(store, &grid.task.identity, &grid.task.version, false, &records, NULL),
+            hn_store_load(store, &grid->task.identity, &grid->task.version, false, &records, NULL),
             HN_OK);
         assert_int_equal(records.count, 0);
         hn_records_free(&records);
-        hn_session_destroy(session);
-        hn_backend_destroy(backend);
-        finish_grid(&grid);
     }
 }
 
 TEST(what_was_not_recorded_is_skipped_and_not_kept)
 {
     struct fixture *fixture = *state;
-    struct grid grid;
     struct hn_backend *backend;
-    struct hn_session *session;
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
-    make_grid(&grid, NULL);
-    save_recording(&grid, in_folder(fixture, "a.json.gz"), 20, "grid", 1024, "cold");
-    run_simulated(&grid, in_folder(fixture, "a.json.gz"), store, &backend, &session);
+    struct grid *grid = make_grid(NULL);
+    save_recording(grid, in_folder(fixture, "a.json.gz"), 20, "grid", 1024, "cold");
+    struct hn_session *session =
+        run_simulated(grid, in_folder(fixture, "a.json.gz"), store, &backend);
     assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_SKIPPED], 20);
     assert_int_equal(sum_of_counts(hn_session_state(session)), GRID_POINTS);
     assert_string_equal(record_of(session, 0)->message, "not in the recording");
     assert_int_equal(query(fixture->path, "SELECT COUNT(*) FROM record"), GRID_POINTS - 20);
-    hn_session_destroy(session);
-    hn_backend_destroy(backend);
-    finish_grid(&grid);
 }
 
 static void expect_refusal(struct grid *grid, const char *path, enum hn_status status,
@@ -191,80 +179,65 @@ static void expect_refusal(struct grid *grid, const char *path, enum hn_status s
 TEST(too_little_is_recorded)
 {
     struct fixture *fixture = *state;
-    struct grid grid;
     const char *path = in_folder(fixture, "a.json");
-    make_grid(&grid, NULL);
-    save_recording(&grid, path, 21, "grid", 1024, "cold");
-    expect_refusal(&grid, path, HN_ECONFIG,
+    struct grid *grid = make_grid(NULL);
+    save_recording(grid, path, 21, "grid", 1024, "cold");
+    expect_refusal(grid, path, HN_ECONFIG,
                    "%s records 379 of the 400 valid points; at least 95%% are needed for a "
                    "simulation (restrict the space with -s; `hone explain --simulate` and `hone "
                    "report` show a part of one)",
                    path);
-    finish_grid(&grid);
     /* All that is left by a restriction is recorded. */
     struct hn_backend *backend;
-    struct hn_session *session;
-    make_grid(&grid, "A=2");
-    run_simulated(&grid, path, NULL, &backend, &session);
+    grid = make_grid("A=2");
+    struct hn_session *session = run_simulated(grid, path, NULL, &backend);
     assert_int_equal(hn_session_state(session)->finished, GRID_SIDE);
-    hn_session_destroy(session);
-    hn_backend_destroy(backend);
-    finish_grid(&grid);
 }
 
 TEST(a_file_of_something_else_is_refused)
 {
     struct fixture *fixture = *state;
-    struct grid grid;
     const char *path = in_folder(fixture, "a.json");
-    make_grid(&grid, NULL);
-    save_recording(&grid, path, 0, "copy", 1024, "cold");
-    expect_refusal(&grid, path, HN_ECONFIG,
+    struct grid *grid = make_grid(NULL);
+    save_recording(grid, path, 0, "copy", 1024, "cold");
+    expect_refusal(grid, path, HN_ECONFIG,
                    "%s records copy (n=1024, cold); asked for is grid (n=1024, cold)", path);
-    save_recording(&grid, path, 0, "grid", 4096, "cold");
-    expect_refusal(&grid, path, HN_ECONFIG,
+    save_recording(grid, path, 0, "grid", 4096, "cold");
+    expect_refusal(grid, path, HN_ECONFIG,
                    "%s records grid (n=4096, cold); asked for is grid (n=1024, cold)", path);
-    save_recording(&grid, path, 0, "grid", 1024, "warm");
-    expect_refusal(&grid, path, HN_ECONFIG,
+    save_recording(grid, path, 0, "grid", 1024, "warm");
+    expect_refusal(grid, path, HN_ECONFIG,
                    "%s records grid (n=1024, warm); asked for is grid (n=1024, cold)", path);
-    finish_grid(&grid);
 }
 
 TEST(a_folder_is_searched_for_the_problem)
 {
     struct fixture *fixture = *state;
-    struct grid grid;
     struct hn_backend *backend;
-    struct hn_session *session;
-    make_grid(&grid, NULL);
-    expect_refusal(&grid, fixture->folder, HN_ERUN,
+    struct grid *grid = make_grid(NULL);
+    expect_refusal(grid, fixture->folder, HN_ERUN,
                    "%s holds no recording of grid for n=1024 (cold)", fixture->folder);
-    save_recording(&grid, in_folder(fixture, "a.json"), 0, "copy", 1024, "cold");
-    save_recording(&grid, in_folder(fixture, "b.json"), 0, "grid", 4096, "cold");
-    save_recording(&grid, in_folder(fixture, "c.txt"), 0, "grid", 1024, "cold");
-    expect_refusal(&grid, fixture->folder, HN_ERUN,
+    save_recording(grid, in_folder(fixture, "a.json"), 0, "copy", 1024, "cold");
+    save_recording(grid, in_folder(fixture, "b.json"), 0, "grid", 4096, "cold");
+    save_recording(grid, in_folder(fixture, "c.txt"), 0, "grid", 1024, "cold");
+    expect_refusal(grid, fixture->folder, HN_ERUN,
                    "%s holds no recording of grid for n=1024 (cold)", fixture->folder);
-    save_recording(&grid, in_folder(fixture, "d.json.gz"), 0, "grid", 1024, "cold");
-    run_simulated(&grid, fixture->folder, NULL, &backend, &session);
+    save_recording(grid, in_folder(fixture, "d.json.gz"), 0, "grid", 1024, "cold");
+    struct hn_session *session = run_simulated(grid, fixture->folder, NULL, &backend);
     assert_int_equal(point_number(&hn_session_state(session)->best->point), 333);
-    hn_session_destroy(session);
-    hn_backend_destroy(backend);
-    finish_grid(&grid);
 }
 
 TEST(a_missing_or_broken_file_is_said)
 {
     struct fixture *fixture = *state;
-    struct grid grid;
     struct hn_backend *backend = NULL;
     struct hn_error err = {0};
-    make_grid(&grid, NULL);
+    struct grid *grid = make_grid(NULL);
     const char *path = in_folder(fixture, "none.json");
-    assert_int_equal(hn_backend_simulated(&grid.task, path, &backend, &err), HN_ERUN);
+    assert_int_equal(hn_backend_simulated(&grid->task, path, &backend, &err), HN_ERUN);
     assert_non_null(strstr(err.message, path));
     path = in_folder(fixture, "broken.json");
     assert_int_equal(hn_file_write(path, "{\"hone\": ", 9, NULL), HN_OK);
-    assert_int_equal(hn_backend_simulated(&grid.task, path, &backend, &err), HN_EFORMAT);
+    assert_int_equal(hn_backend_simulated(&grid->task, path, &backend, &err), HN_EFORMAT);
     assert_non_null(strstr(err.message, path));
-    finish_grid(&grid);
 }
