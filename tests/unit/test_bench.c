@@ -27,39 +27,61 @@ static bool is_step(double us)
     return fabs(us - 0.032) < 0.001;
 }
 
+static const char best[] = "BLOCK=256,FAULT=0,ITEMS=4";
+
+static void release(struct hn_record *record)
+{
+    hn_record_finish(record);
+    free(record);
+}
+
+/* The record of a point, in which this came of it; `message` NULL: any. */
+static struct hn_record *evaluate(const char *point, const struct hn_bench_request *request,
+                                  enum hn_outcome outcome, const char *message)
+{
+    struct hn_record *record = malloc(sizeof *record);
+    assert_non_null(record);
+    *record = bench_fixture_evaluate(&scale, point, request);
+    keep(record, release);
+    bench_fixture_check(record, outcome, message);
+    return record;
+}
+
+static struct hn_record *measure(void)
+{
+    return evaluate(best, &both, HN_OUTCOME_OK, NULL);
+}
+
 TEST_WITH(a_right_variant_is_verified_and_measured, open_scale, NULL)
 {
-    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
-    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-    assert_int_equal(record.verdict.kind, HN_VERIFIED);
-    assert_int_equal(record.verdict.seeds, 1);
-    assert_true(record.verdict.max_error <= record.verdict.tolerance);
-    assert_true(record.verdict.max_reference > 2.4 && record.verdict.max_reference <= 2.5);
+    struct hn_record *record = measure();
+    assert_int_equal(record->verdict.kind, HN_VERIFIED);
+    assert_int_equal(record->verdict.seeds, 1);
+    assert_true(record->verdict.max_error <= record->verdict.tolerance);
+    assert_true(record->verdict.max_reference > 2.4 && record->verdict.max_reference <= 2.5);
     /* 51 us by the double's formula, with noise of 0.1%. */
-    assert_true(fabs(record.timing.median_us - 51.0) < 0.1);
-    assert_true(record.timing.low_us <= record.timing.median_us);
-    assert_true(is_step(record.timing.resolution_us));
-    assert_true(record.timing.high_us - record.timing.low_us >= record.timing.resolution_us);
-    assert_int_equal(record.timing.batch, 1);
-    assert_int_equal(record.timing.sample_count, 6);
-    assert_int_equal(record.timing.dropped, 0);
-    assert_false(record.timing.unstable);
-    assert_true(fabs(record.timing.clock_mhz - 1980.0) < 1.0);
+    assert_true(fabs(record->timing.median_us - 51.0) < 0.1);
+    assert_true(record->timing.low_us <= record->timing.median_us);
+    assert_true(is_step(record->timing.resolution_us));
+    assert_true(record->timing.high_us - record->timing.low_us >= record->timing.resolution_us);
+    assert_int_equal(record->timing.batch, 1);
+    assert_int_equal(record->timing.sample_count, 6);
+    assert_int_equal(record->timing.dropped, 0);
+    assert_false(record->timing.unstable);
+    assert_true(fabs(record->timing.clock_mhz - 1980.0) < 1.0);
     assert_int_equal(
-        hn_metrics_evaluate(scale.config->plan, &scale.config->problems[0], &record, NULL), HN_OK);
-    const struct hn_value *gbps = hn_bindings_get(&record.metrics, "gbps");
+        hn_metrics_evaluate(scale.config->plan, &scale.config->problems[0], record, NULL), HN_OK);
+    const struct hn_value *gbps = hn_bindings_get(&record->metrics, "gbps");
     assert_non_null(gbps);
-    assert_true(fabs(gbps->real - 8 * 65536 / record.timing.median_us / 1000) < 1e-9);
-    assert_true(record.objective == record.timing.median_us);
-    hn_record_finish(&record);
+    assert_true(fabs(gbps->real - 8 * 65536 / record->timing.median_us / 1000) < 1e-9);
+    assert_true(record->objective == record->timing.median_us);
 }
 
 TEST_WITH(worse_points_take_longer, open_scale, NULL)
 {
-    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=64,FAULT=0,ITEMS=1", &both);
-    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-    assert_true(fabs(record.timing.median_us - 51.0 * 1.3) < 0.1);
-    hn_record_finish(&record);
+    const struct hn_record *record =
+        evaluate("BLOCK=64,FAULT=0,ITEMS=1", &both, HN_OUTCOME_OK, NULL);
+    assert_true(fabs(record->timing.median_us - 51.0 * 1.3) < 0.1);
 }
 
 static const struct {
@@ -86,45 +108,36 @@ static const struct {
 TEST_WITH(a_failing_variant_leaves_the_bench_as_it_was, open_scale, NULL)
 {
     for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
-        struct hn_record record = bench_fixture_evaluate(&scale, failures[i].point, &both);
-        bench_fixture_check(&record, failures[i].outcome, failures[i].message);
-        assert_non_null(record.message);
-        hn_record_finish(&record);
+        const struct hn_record *record =
+            evaluate(failures[i].point, &both, failures[i].outcome, failures[i].message);
+        assert_non_null(record->message);
         assert_false(hn_bench_is_dead(scale.bench));
-        record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &verify_only);
-        bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-        hn_record_finish(&record);
+        evaluate(best, &verify_only, HN_OUTCOME_OK, NULL);
     }
 }
 
 TEST_WITH(messages_of_wrong_results_tell_index_and_values, open_scale, NULL)
 {
-    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=4,ITEMS=4", &both);
-    assert_memory_equal(record.message, "y[32768] is ", 12);
-    assert_non_null(strstr(record.message, ": an error of 1, more than the tolerance of 2.5e-06"));
-    assert_true(fabs(record.verdict.max_error - 1.0) < 1e-6);
-    hn_record_finish(&record);
-
-    record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=8,ITEMS=4", &both);
-    assert_memory_equal(record.message, "in a timed launch: y[0] is ", 27);
-    hn_record_finish(&record);
-
-    record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=10,ITEMS=4", &both);
-    assert_memory_equal(record.message, "y[65535] is never written; expected ", 36);
-    hn_record_finish(&record);
+    const struct hn_record *record =
+        evaluate("BLOCK=128,FAULT=4,ITEMS=4", &both, HN_OUTCOME_WRONG_RESULT, "y[32768] is ");
+    assert_non_null(strstr(record->message, ": an error of 1, more than the tolerance of 2.5e-06"));
+    assert_true(fabs(record->verdict.max_error - 1.0) < 1e-6);
+    evaluate("BLOCK=128,FAULT=8,ITEMS=4", &both, HN_OUTCOME_WRONG_RESULT,
+             "in a timed launch: y[0] is ");
+    evaluate("BLOCK=128,FAULT=10,ITEMS=4", &both, HN_OUTCOME_WRONG_RESULT,
+             "y[65535] is never written; expected ");
 }
 
 static void expect_slower(double censor_us, size_t samples)
 {
     struct hn_bench_request request = both;
     request.censor_us = censor_us;
-    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request);
-    bench_fixture_check(&record, samples > 0 ? HN_OUTCOME_SLOWER : HN_OUTCOME_OK, NULL);
+    const struct hn_record *record =
+        evaluate(best, &request, samples > 0 ? HN_OUTCOME_SLOWER : HN_OUTCOME_OK, NULL);
     if (samples > 0) {
-        assert_int_equal(record.timing.sample_count, samples);
-        assert_true(record.timing.median_us == record.timing.low_us);
+        assert_int_equal(record->timing.sample_count, samples);
+        assert_true(record->timing.median_us == record->timing.low_us);
     }
-    hn_record_finish(&record);
 }
 
 TEST_WITH(the_slower_the_sooner_it_stops, open_scale, NULL)
@@ -138,9 +151,7 @@ TEST_WITH(the_slower_the_sooner_it_stops, open_scale, NULL)
     struct hn_bench_request request = both;
     request.censor_us = 20.0;
     request.full = true;
-    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request);
-    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-    hn_record_finish(&record);
+    evaluate(best, &request, HN_OUTCOME_OK, NULL);
 }
 
 /* A variant that damages what belongs to others only after it was checked, and is stopped early. */
@@ -148,10 +159,7 @@ static void damage_late(const char *point)
 {
     struct hn_bench_request request = both;
     request.censor_us = 40.0;
-    struct hn_record record = bench_fixture_evaluate(&scale, point, &request);
-    bench_fixture_check(&record, HN_OUTCOME_SLOWER, NULL);
-    assert_int_equal(record.timing.sample_count, 2);
-    hn_record_finish(&record);
+    assert_int_equal(evaluate(point, &request, HN_OUTCOME_SLOWER, NULL)->timing.sample_count, 2);
 }
 
 TEST_WITH(what_is_stopped_early_harms_no_other, open_scale, NULL)
@@ -160,60 +168,45 @@ TEST_WITH(what_is_stopped_early_harms_no_other, open_scale, NULL)
     struct hn_error err = {.message = ""};
     for (int i = 0; i < 2; i++) {
         damage_late(late[i]);
-        struct hn_record record =
-            bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
-        bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-        assert_int_equal(record.verdict.seeds, 1);
-        hn_record_finish(&record);
+        assert_int_equal(measure()->verdict.seeds, 1);
         /* One that is wrong itself stays wrong. */
         damage_late(late[i]);
-        record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=4,ITEMS=4", &both);
-        bench_fixture_check(&record, HN_OUTCOME_WRONG_RESULT, NULL);
-        hn_record_finish(&record);
+        evaluate("BLOCK=256,FAULT=4,ITEMS=4", &both, HN_OUTCOME_WRONG_RESULT, NULL);
         /* Nor does a reference that is computed just then fail. */
         damage_late(late[i]);
         assert_int_equal(hn_bench_reseed(scale.bench, 7 + (uint64_t)i, &err), HN_OK);
-        record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
-        bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-        hn_record_finish(&record);
+        measure();
     }
 }
 
 /* What is measured to its end is compared after its last launch, too. */
 TEST_WITH(what_is_measured_is_compared_again, open_scale, NULL)
 {
-    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=11,ITEMS=4", &both);
-    bench_fixture_check(&record, HN_OUTCOME_OUT_OF_BOUNDS,
-                        "in a timed launch: wrote into input 'x'");
-    hn_record_finish(&record);
+    evaluate("BLOCK=256,FAULT=11,ITEMS=4", &both, HN_OUTCOME_OUT_OF_BOUNDS,
+             "in a timed launch: wrote into input 'x'");
 }
 
 TEST_WITH(an_illegal_address_kills_the_bench, open_scale, NULL)
 {
-    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=2,ITEMS=4", &both);
-    bench_fixture_check(
-        &record, HN_OUTCOME_DEVICE_FAULT,
-        "scale <<<(128, 1, 1), (128, 1, 1), 0 B>>>: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal "
-        "memory access was encountered");
+    evaluate("BLOCK=128,FAULT=2,ITEMS=4", &both, HN_OUTCOME_DEVICE_FAULT,
+             "scale <<<(128, 1, 1), (128, 1, 1), 0 B>>>: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal "
+             "memory access was encountered");
     assert_true(hn_bench_is_dead(scale.bench));
-    hn_record_finish(&record);
 }
 
 TEST_WITH(reseeding_keeps_right_variants_right, open_scale, NULL)
 {
     struct hn_error err = {.message = ""};
-    struct hn_record record =
-        bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &verify_only);
+    struct hn_record *record = evaluate(best, &verify_only, HN_OUTCOME_OK, NULL);
     assert_int_equal(hn_bench_reseed(scale.bench, 2, &err), HN_OK);
-    double before = record.verdict.max_reference;
+    double before = record->verdict.max_reference;
     struct hn_image image;
-    bench_fixture_compile(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &image);
-    assert_int_equal(hn_bench_evaluate(scale.bench, &image, &verify_only, &record, &err), HN_OK);
-    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-    assert_int_equal(record.verdict.seeds, 2);
-    assert_true(record.verdict.max_reference != before);
+    bench_fixture_compile(&scale, best, &image);
+    assert_int_equal(hn_bench_evaluate(scale.bench, &image, &verify_only, record, &err), HN_OK);
+    bench_fixture_check(record, HN_OUTCOME_OK, NULL);
+    assert_int_equal(record->verdict.seeds, 2);
+    assert_true(record->verdict.max_reference != before);
     hn_image_finish(&image);
-    hn_record_finish(&record);
 }
 
 /* One sum of many may be small by chance, and its rounding error is not. */
@@ -224,20 +217,17 @@ TEST_WITH(a_tolerance_goes_by_the_largest_of_all_inputs, open_scale, NULL)
     bool smaller = false;
     for (uint64_t seed = 1; seed <= 8; seed++) {
         assert_int_equal(hn_bench_reseed(scale.bench, seed, &err), HN_OK);
-        struct hn_record record =
-            bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &verify_only);
-        bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-        smaller = smaller || record.verdict.max_reference < largest;
-        largest = fmax(largest, record.verdict.max_reference);
-        assert_true(fabs(record.verdict.tolerance - 1e-6 * largest) < 1e-12);
-        hn_record_finish(&record);
+        const struct hn_record *record = evaluate(best, &verify_only, HN_OUTCOME_OK, NULL);
+        smaller = smaller || record->verdict.max_reference < largest;
+        largest = fmax(largest, record->verdict.max_reference);
+        assert_true(fabs(record->verdict.tolerance - 1e-6 * largest) < 1e-12);
     }
     assert_true(smaller);
 }
 
 TEST_WITH(race_interleaves_and_drops_what_fails, open_scale, NULL)
 {
-    static const char *const points[] = {"BLOCK=256,FAULT=0,ITEMS=4", "BLOCK=128,FAULT=0,ITEMS=4",
+    static const char *const points[] = {best, "BLOCK=128,FAULT=0,ITEMS=4",
                                          "BLOCK=256,FAULT=8,ITEMS=4"};
     enum { COUNT = 3, ROUNDS = 5 };
     struct hn_record records[COUNT];
@@ -252,10 +242,10 @@ TEST_WITH(race_interleaves_and_drops_what_fails, open_scale, NULL)
         bench_fixture_compile(&scale, points[i], &images[i]);
         candidates[i] = (struct hn_bench_candidate){&records[i].point, &images[i]};
     }
-    assert_int_equal(hn_bench_race(scale.bench, candidates, COUNT,
-                                   &(struct hn_race_rules){3, ROUNDS, 1e6}, samples, &done, records,
-                                   &err),
-                     HN_OK);
+    struct hn_race_rules rules = {3, ROUNDS, 1e6};
+    assert_int_equal(
+        hn_bench_race(scale.bench, candidates, COUNT, &rules, samples, &done, records, &err),
+        HN_OK);
     /* A tenth apart: the least rounds show it. */
     assert_int_equal(done, 3);
     for (int r = 0; r < done; r++) {
@@ -265,10 +255,9 @@ TEST_WITH(race_interleaves_and_drops_what_fails, open_scale, NULL)
     bench_fixture_check(&records[0], HN_OUTCOME_OK, NULL);
     bench_fixture_check(&records[1], HN_OUTCOME_OK, NULL);
     bench_fixture_check(&records[2], HN_OUTCOME_WRONG_RESULT, NULL);
-    assert_int_equal(hn_bench_race(scale.bench, candidates, 2,
-                                   &(struct hn_race_rules){3, ROUNDS, 0.0}, samples, &done, records,
-                                   &err),
-                     HN_OK);
+    rules = (struct hn_race_rules){3, ROUNDS, 0.0};
+    assert_int_equal(
+        hn_bench_race(scale.bench, candidates, 2, &rules, samples, &done, records, &err), HN_OK);
     assert_int_equal(done, 3);
     for (int i = 0; i < COUNT; i++) {
         hn_image_finish(&images[i]);
@@ -283,8 +272,8 @@ TEST_WITH(warm_up_and_copy_bandwidth, open_scale, NULL)
     struct hn_error err = {.message = ""};
     double noise = -1.0, rate = 0.0;
     hn_bindings_init(&point);
-    hn_bindings_parse("BLOCK=256,FAULT=0,ITEMS=4", &point, NULL);
-    bench_fixture_compile(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &image);
+    hn_bindings_parse(best, &point, NULL);
+    bench_fixture_compile(&scale, best, &image);
     assert_int_equal(hn_bench_warm_up(scale.bench, &point, &image, false, &noise, &err), HN_OK);
     assert_true(noise >= 0.0 && noise < 0.002);
     assert_int_equal(hn_bench_copy_bandwidth(scale.bench, 64 << 20, &rate, &err), HN_OK);
@@ -296,63 +285,54 @@ TEST_WITH(warm_up_and_copy_bandwidth, open_scale, NULL)
 TEST(warm_regime_is_faster)
 {
     bench_fixture_start(&scale, HN_WARM);
-    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
-    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-    assert_true(fabs(record.timing.median_us - 0.8 * 51.0) < 0.1);
-    hn_record_finish(&record);
+    assert_true(fabs(measure()->timing.median_us - 0.8 * 51.0) < 0.1);
 }
 
 TEST(a_short_kernel_is_timed_in_cold_batches)
 {
-    struct hn_error err = {.message = ""};
-    struct bench_fixture small = scale;
-    struct hn_bindings problem;
-    hn_bindings_init(&problem);
-    hn_bindings_parse("n=4096", &problem, NULL);
     struct hn_bindings kept = scale.config->problems[0];
-    scale.config->problems[0] = problem;
-    assert_int_equal(bench_fixture_open(&small, HN_COLD, &err), HN_OK);
-    struct hn_record record = bench_fixture_evaluate(&small, "BLOCK=256,FAULT=0,ITEMS=4", &both);
-    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
+    hn_bindings_parse("n=4096", &scale.config->problems[0], NULL);
+    bench_fixture_start(&scale, HN_COLD);
+    const struct hn_record *record = measure();
     /* 1 + 50 / 16 us, and no launch of a batch finds what another left in the cache. */
-    assert_true(fabs(record.timing.median_us - 4.125) < 0.01);
-    assert_int_equal(record.timing.batch, 13);
-    assert_true(is_step(record.timing.resolution_us * 13));
-    hn_record_finish(&record);
-    bench_fixture_close(&small);
+    assert_true(fabs(record->timing.median_us - 4.125) < 0.01);
+    assert_int_equal(record->timing.batch, 13);
+    assert_true(is_step(record->timing.resolution_us * 13));
+    drop(&scale);
+    hn_bindings_finish(&scale.config->problems[0]);
     scale.config->problems[0] = kept;
-    hn_bindings_finish(&problem);
+}
+
+/* With every so many of the samples at a lower clock. */
+static const struct hn_record *measure_throttled(const char *every)
+{
+    setenv("HONE_DOUBLE_THROTTLE", every, 1);
+    bench_fixture_start(&scale, HN_COLD);
+    const struct hn_record *record = measure();
+    unsetenv("HONE_DOUBLE_THROTTLE");
+    return record;
 }
 
 TEST(throttled_samples_are_dropped)
 {
-    setenv("HONE_DOUBLE_THROTTLE", "4", 1);
-    bench_fixture_start(&scale, HN_COLD);
-    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
-    unsetenv("HONE_DOUBLE_THROTTLE");
-    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-    assert_true(record.timing.dropped >= 1);
-    assert_true(record.timing.sample_count >= 6);
-    assert_false(record.timing.unstable);
-    hn_record_finish(&record);
+    const struct hn_record *record = measure_throttled("4");
+    assert_true(record->timing.dropped >= 1);
+    assert_true(record->timing.sample_count >= 6);
+    assert_false(record->timing.unstable);
 }
 
 TEST_WITH(the_clocks_of_samples_are_observed, open_scale, NULL)
 {
     const struct hn_bench_request request = {
         .verify = true, .measure = true, .full = true, .observe = "clocks"};
-    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request);
-    assert_int_equal(record.outcome, HN_OUTCOME_OK);
-    double least = hn_observed(&record.observed, "clocks.sm_min_mhz");
-    double median = hn_observed(&record.observed, "clocks.sm_median_mhz");
-    double most = hn_observed(&record.observed, "clocks.sm_max_mhz");
+    const struct hn_record *record = evaluate(best, &request, HN_OUTCOME_OK, NULL);
+    double least = hn_observed(&record->observed, "clocks.sm_min_mhz");
+    double median = hn_observed(&record->observed, "clocks.sm_median_mhz");
+    double most = hn_observed(&record->observed, "clocks.sm_max_mhz");
     assert_true(least > 0 && least <= median && median <= most);
-    assert_true(fabs(median - record.timing.clock_mhz) < 0.1 * median);
-    hn_record_finish(&record);
+    assert_true(fabs(median - record->timing.clock_mhz) < 0.1 * median);
     /* Nobody looks unasked. */
-    record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
-    assert_false(hn_observed_any(&record.observed, "clocks"));
-    hn_record_finish(&record);
+    assert_false(hn_observed_any(&measure()->observed, "clocks"));
     assert_true(hn_bench_asked("energy=2.5,clocks", "energy") == 2.5);
     assert_true(hn_bench_asked("energy=2.5,clocks", "clocks") == 1);
     assert_true(hn_bench_asked("energy=2.5,clocks", "clock") == 0);
@@ -360,13 +340,8 @@ TEST_WITH(the_clocks_of_samples_are_observed, open_scale, NULL)
 
 TEST(mostly_throttled_samples_are_kept_and_flagged)
 {
-    setenv("HONE_DOUBLE_THROTTLE", "1", 1);
-    bench_fixture_start(&scale, HN_COLD);
-    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
-    unsetenv("HONE_DOUBLE_THROTTLE");
-    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-    assert_int_equal(record.timing.dropped, 0);
-    assert_true(record.timing.unstable);
-    assert_true(fabs(record.timing.clock_mhz - 990.0) < 1.0);
-    hn_record_finish(&record);
+    const struct hn_record *record = measure_throttled("1");
+    assert_int_equal(record->timing.dropped, 0);
+    assert_true(record->timing.unstable);
+    assert_true(fabs(record->timing.clock_mhz - 990.0) < 1.0);
 }

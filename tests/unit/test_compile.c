@@ -33,10 +33,18 @@ static char *read_template(const char *name)
     return keep(text, free);
 }
 
-/* Compiles a file of tests/data/templates.txt; options is NULL-terminated. */
-static void compile_for(const char *architecture, const char *name, const char *entry,
-                        const char *const *options, struct hn_image *image)
+static void release(struct hn_image *image)
 {
+    hn_image_finish(image);
+    free(image);
+}
+
+/* A file of tests/data/templates.txt, compiled; options is NULL-terminated. */
+static const struct hn_image *compile_for(const char *architecture, const char *name,
+                                          const char *entry, const char *const *options)
+{
+    struct hn_image *image = malloc(sizeof *image);
+    assert_non_null(image);
     char *text = read_template(name);
     struct hn_compile_request request = {
         .name = name,
@@ -52,44 +60,37 @@ static void compile_for(const char *architecture, const char *name, const char *
     enum hn_status status = hn_compile(&nvrtc, &request, image, &err);
     assert_string_equal(err.message, "");
     assert_int_equal(status, HN_OK);
+    return keep(image, release);
 }
 
-static void compile(const char *name, const char *entry, const char *const *options,
-                    struct hn_image *image)
+/* One that compiles on sm_90. */
+static const struct hn_image *compile(const char *name, const char *entry,
+                                      const char *const *options)
 {
-    compile_for("sm_90", name, entry, options, image);
+    const struct hn_image *image = compile_for("sm_90", name, entry, options);
+    if (image->outcome != HN_OUTCOME_OK)
+        fail_msg("%s", image->message);
+    return image;
 }
 
-static void assert_compile_error(const char *name, const char *entry, const char *const *options,
-                                 const char *message)
-{
-    struct hn_image image;
-    compile(name, entry, options, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
-    assert_string_equal(image.message, message);
-    assert_null(image.cubin);
-    hn_image_finish(&image);
-}
+#define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 TEST(test_resources)
 {
-    struct hn_image image;
-    compile("scale.cu", "scale", NULL, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_OK);
-    assert_null(image.message);
-    assert_true(image.size > 1000);
-    assert_int_equal(image.entry_count, 1);
-    assert_string_equal(image.entries[0], "scale");
-    assert_true(image.resources.known);
-    assert_int_equal(image.resources.shared_bytes, 512);
-    assert_int_equal(image.resources.spill_store_bytes, 0);
+    const struct hn_image *image = compile("scale.cu", "scale", NULL);
+    assert_null(image->message);
+    assert_true(image->size > 1000);
+    assert_int_equal(image->entry_count, 1);
+    assert_string_equal(image->entries[0], "scale");
+    assert_true(image->resources.known);
+    assert_int_equal(image->resources.shared_bytes, 512);
+    assert_int_equal(image->resources.spill_store_bytes, 0);
     char used[64];
-    snprintf(used, sizeof used, "Used %d registers, used 1 barriers", image.resources.registers);
-    assert_non_null(strstr(image.log, used));
-    assert_true(image.compile_ms > 0);
-    assert_null(strstr(image.log, "Compile time"));
-    assert_int_equal(strlen(image.code_hash), 32);
-    hn_image_finish(&image);
+    snprintf(used, sizeof used, "Used %d registers, used 1 barriers", image->resources.registers);
+    assert_non_null(strstr(image->log, used));
+    assert_true(image->compile_ms > 0);
+    assert_null(strstr(image->log, "Compile time"));
+    assert_int_equal(strlen(image->code_hash), 32);
 }
 
 /* Shared memory by the ELF file agrees with ptxas on every architecture that NVRTC knows. */
@@ -101,105 +102,91 @@ TEST(test_shared_memory_of_every_architecture)
     for (size_t i = 0; i < count; i++) {
         char architecture[16];
         snprintf(architecture, sizeof architecture, "sm_%d", known[i]);
-        struct hn_image image;
-        compile_for(architecture, "scale.cu", "scale", NULL, &image);
-        assert_int_equal(image.outcome, HN_OUTCOME_OK);
-        assert_int_equal(image.resources.shared_bytes, 512);
+        const struct hn_image *image = compile_for(architecture, "scale.cu", "scale", NULL);
+        assert_int_equal(image->outcome, HN_OUTCOME_OK);
+        assert_int_equal(image->resources.shared_bytes, 512);
         char used[64];
         snprintf(used, sizeof used, "Used %d registers, used 1 barriers, 512 bytes smem",
-                 image.resources.registers);
-        assert_non_null(strstr(image.log, used));
-        hn_image_finish(&image);
+                 image->resources.registers);
+        assert_non_null(strstr(image->log, used));
     }
 }
 
 TEST(test_spills)
 {
-    const char *const tight[] = {"--maxrregcount=32", NULL};
-    struct hn_image image;
-    compile("spill.cu", "spill", NULL, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_OK);
-    assert_int_equal(image.resources.spill_store_bytes, 0);
-    assert_true(image.resources.registers > 32);
-    hn_image_finish(&image);
-    compile("spill.cu", "spill", tight, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_OK);
-    assert_true(image.resources.spill_store_bytes > 0);
-    assert_true(image.resources.spill_load_bytes > 0);
-    assert_true(image.resources.stack_bytes > 0);
-    assert_true(image.resources.local_bytes >= image.resources.stack_bytes);
-    assert_int_equal(image.resources.registers, 32);
-    hn_image_finish(&image);
+    const struct hn_image *image = compile("spill.cu", "spill", NULL);
+    assert_int_equal(image->resources.spill_store_bytes, 0);
+    assert_true(image->resources.registers > 32);
+    image = compile("spill.cu", "spill", OPTIONS("--maxrregcount=32"));
+    assert_true(image->resources.spill_store_bytes > 0);
+    assert_true(image->resources.spill_load_bytes > 0);
+    assert_true(image->resources.stack_bytes > 0);
+    assert_true(image->resources.local_bytes >= image->resources.stack_bytes);
+    assert_int_equal(image->resources.registers, 32);
 }
 
 TEST(test_name_expression)
 {
-    struct hn_image image;
-    compile("generic.cu", "demo::fill<4, float>", NULL, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_OK);
-    assert_string_equal(image.entries[0], "_ZN4demo4fillILi4EfEEvPT0_");
-    hn_image_finish(&image);
+    const struct hn_image *image = compile("generic.cu", "demo::fill<4, float>", NULL);
+    assert_string_equal(image->entries[0], "_ZN4demo4fillILi4EfEEvPT0_");
 }
 
-TEST(test_name_expression_unknown)
+TEST(test_errors)
 {
-    assert_compile_error(
-        "generic.cu", "demo::empty<4>", NULL,
-        "name expression 'demo::empty<4>': namespace \"demo\" has no member \"empty\"");
-}
-
-TEST(test_entry_missing)
-{
-    struct hn_image image;
-    compile("scale.cu", "scala", NULL, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
-    assert_string_equal(image.message, "no kernel 'scala' in the program; there is scale, unused");
-    hn_image_finish(&image);
-}
-
-TEST(test_entry_missing_from_nothing)
-{
-    struct hn_image image;
-    compile("half_helper.cuh", "fill", NULL, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
-    assert_string_equal(image.message, "no kernel 'fill' in the program; there is none at all");
-    hn_image_finish(&image);
+    const struct {
+        const char *name;
+        const char *entry;
+        const char *const *options;
+        const char *message;
+    } cases[] = {
+        {"generic.cu", "demo::empty<4>", NULL,
+         "name expression 'demo::empty<4>': namespace \"demo\" has no member \"empty\""},
+        {"scale.cu", "scala", NULL, "no kernel 'scala' in the program; there is scale, unused"},
+        {"half_helper.cuh", "fill", NULL, "no kernel 'fill' in the program; there is none at all"},
+        {"names.cu", "tile", NULL,
+         "kernel 'tile' is a template: as entry, expected a name expression with values or types "
+         "in place of the parameters of \"outer::inner::tile<T, N, is_fast>\""},
+        {"broken.cu", "broken", NULL,
+         "broken.cu(4): error: identifier \"undeclared\" is undefined"},
+        {"big_shared.cu", "big_shared", NULL,
+         "kernel 'big_shared' has 80000 bytes of static shared memory; the limit is 49152 (beyond "
+         "it use dynamic shared memory)"},
+        {"scale.cu", "scale", OPTIONS("--bogus=1"),
+         "nvrtc: error: unrecognized option --bogus=1 found"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct hn_image *image =
+            compile_for("sm_90", cases[i].name, cases[i].entry, cases[i].options);
+        assert_int_equal(image->outcome, HN_OUTCOME_COMPILE_ERROR);
+        assert_string_equal(image->message, cases[i].message);
+        assert_null(image->cubin);
+    }
 }
 
 static void expect_entry(const char *entry, const char *mangled)
 {
-    struct hn_image image;
-    compile("names.cu", entry, NULL, &image);
-    if (image.outcome != HN_OUTCOME_OK)
-        fail_msg("%s", image.message);
-    assert_string_equal(image.entries[0], mangled);
-    assert_true(image.resources.registers > 0);
-    hn_image_finish(&image);
+    const struct hn_image *image = compile("names.cu", entry, NULL);
+    assert_string_equal(image->entries[0], mangled);
+    assert_true(image->resources.registers > 0);
 }
 
 /* Whatever a kernel is listed as, it is an entry. */
 static void expect_listed(const char *entry, const char *message, size_t count)
 {
-    struct hn_image image;
-    compile("names.cu", entry, NULL, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
-    assert_string_equal(image.message, message);
-    const char *listed = strstr(image.message, "one of ") + strlen("one of ");
+    const struct hn_image *image = compile_for("sm_90", "names.cu", entry, NULL);
+    assert_int_equal(image->outcome, HN_OUTCOME_COMPILE_ERROR);
+    assert_string_equal(image->message, message);
+    const char *listed = strstr(image->message, "one of ") + strlen("one of ");
     for (; *listed != '\0'; count--) {
         char expression[200];
         size_t quote = *listed == '"';
         size_t length = strcspn(listed + quote, quote ? "\"" : ",");
         snprintf(expression, sizeof expression, "%.*s", (int)length, listed + quote);
-        struct hn_image chosen;
-        compile("names.cu", expression, NULL, &chosen);
-        if (chosen.outcome != HN_OUTCOME_OK)
-            fail_msg("%s", chosen.message);
-        hn_image_finish(&chosen);
+        compile("names.cu", expression, NULL);
         listed += length + 2 * quote;
         listed += strspn(listed, ", ");
     }
     assert_int_equal(count, 0);
-    hn_image_finish(&image);
 }
 
 TEST(test_entry_by_name)
@@ -209,10 +196,7 @@ TEST(test_entry_by_name)
     expect_entry("nested", "_ZN5outer5inner6nestedEPKfPNS_4pairIfEEi");
     expect_entry("kept", "_Z4keptPf");
     expect_entry("once", "_ZN5outer4onceIdLi7EEEvPT_");
-    struct hn_image image;
-    compile("names.cu", "hidden", NULL, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_OK);
-    hn_image_finish(&image);
+    compile("names.cu", "hidden", NULL);
 }
 
 TEST(test_entry_of_several)
@@ -231,48 +215,13 @@ TEST(test_entry_of_several)
                   2);
 }
 
-TEST(test_entry_of_a_template)
-{
-    struct hn_image image;
-    compile("names.cu", "tile", NULL, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
-    assert_string_equal(image.message,
-                        "kernel 'tile' is a template: as entry, expected a name expression with "
-                        "values or types in place of the parameters of "
-                        "\"outer::inner::tile<T, N, is_fast>\"");
-    hn_image_finish(&image);
-}
-
-TEST(test_first_error_is_the_message)
-{
-    assert_compile_error("broken.cu", "broken", NULL,
-                         "broken.cu(4): error: identifier \"undeclared\" is undefined");
-}
-
-TEST(test_too_much_static_shared_memory)
-{
-    assert_compile_error("big_shared.cu", "big_shared", NULL,
-                         "kernel 'big_shared' has 80000 bytes of static shared memory; the limit "
-                         "is 49152 (beyond it use dynamic shared memory)");
-}
-
 TEST(test_assembler_error)
 {
-    struct hn_image image;
-    compile("bad_asm.cu", "bad_asm", NULL, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
-    assert_non_null(strstr(image.message, "'wgmma.fence' not supported on .target 'sm_90'"));
-    hn_image_finish(&image);
-    compile_for("sm_90a", "bad_asm.cu", "bad_asm", NULL, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_OK);
-    hn_image_finish(&image);
-}
-
-TEST(test_option_unknown)
-{
-    const char *const options[] = {"--bogus=1", NULL};
-    assert_compile_error("scale.cu", "scale", options,
-                         "nvrtc: error: unrecognized option --bogus=1 found");
+    const struct hn_image *image = compile_for("sm_90", "bad_asm.cu", "bad_asm", NULL);
+    assert_int_equal(image->outcome, HN_OUTCOME_COMPILE_ERROR);
+    assert_non_null(strstr(image->message, "'wgmma.fence' not supported on .target 'sm_90'"));
+    image = compile_for("sm_90a", "bad_asm.cu", "bad_asm", NULL);
+    assert_int_equal(image->outcome, HN_OUTCOME_OK);
 }
 
 TEST(test_architecture_unknown)
@@ -311,46 +260,36 @@ TEST(test_includes)
     hn_image_finish(&other);
 }
 
-static void hash_of(const char *name, const char *entry, const char *const *options, char hash[33])
-{
-    struct hn_image image;
-    compile(name, entry, options, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_OK);
-    memcpy(hash, image.code_hash, 33);
-    hn_image_finish(&image);
-}
-
 TEST(test_hash_ignores_names_and_options)
 {
-    const char *const renamed[] = {"-DNAME=another_name", "-DIRRELEVANT=1", NULL};
-    const char *const other_kernel[] = {"-DOTHER=9.f", NULL};
-    const char *const limited[] = {"--maxrregcount=128", NULL};
-    char plain[33];
-    char hash[33];
-    hash_of("scale.cu", "scale", NULL, plain);
-    hash_of("scale.cu", "another_name", renamed, hash);
-    assert_string_equal(hash, plain);
-    hash_of("scale.cu", "scale", other_kernel, hash);
-    assert_string_equal(hash, plain);
-    hash_of("scale.cu", "scale", limited, hash);
-    assert_string_equal(hash, plain);
+    const char *plain = compile("scale.cu", "scale", NULL)->code_hash;
+    const struct {
+        const char *entry;
+        const char *const *options;
+    } same[] = {
+        {"another_name", OPTIONS("-DNAME=another_name", "-DIRRELEVANT=1")},
+        {"scale", OPTIONS("-DOTHER=9.f")},
+        {"scale", OPTIONS("--maxrregcount=128")},
+    };
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        assert_string_equal(compile("scale.cu", same[i].entry, same[i].options)->code_hash, plain);
 }
 
 TEST(test_hash_sees_what_runs)
 {
-    const char *const callee[] = {"-DFACTOR=3.5f", NULL};
-    const char *const constant[] = {"-DFIRST=9.f", NULL};
-    const char *const data[] = {"-DLAUNCHES=8", NULL};
-    const char *const shared[] = {"-DTILE=256", NULL};
-    const char *const bounds[] = {"-DBOUNDS=__launch_bounds__(64)", NULL};
-    const char *const pair[] = {"-DBOUNDS=__cluster_dims__(2,1,1)", NULL};
-    const char *const four[] = {"-DBOUNDS=__cluster_dims__(4,1,1)", NULL};
-    const char *const *const changes[] = {callee, constant, data, shared, bounds, pair, four};
+    static const char *const changes[] = {
+        "-DFACTOR=3.5f", /* of a callee */
+        "-DFIRST=9.f",   /* a constant */
+        "-DLAUNCHES=8",  /* data */
+        "-DTILE=256",    /* shared memory */
+        "-DBOUNDS=__launch_bounds__(64)",
+        "-DBOUNDS=__cluster_dims__(2,1,1)",
+        "-DBOUNDS=__cluster_dims__(4,1,1)",
+    };
     enum { CHANGES = sizeof changes / sizeof *changes };
-    char hashes[CHANGES + 1][33];
-    hash_of("scale.cu", "scale", NULL, hashes[0]);
+    const char *hashes[CHANGES + 1] = {compile("scale.cu", "scale", NULL)->code_hash};
     for (size_t i = 0; i < CHANGES; i++) {
-        hash_of("scale.cu", "scale", changes[i], hashes[i + 1]);
+        hashes[i + 1] = compile("scale.cu", "scale", OPTIONS(changes[i]))->code_hash;
         for (size_t j = 0; j <= i; j++)
             assert_string_not_equal(hashes[i + 1], hashes[j]);
     }

@@ -80,10 +80,7 @@ static void wait_for(struct hn_compile_pool *pool, uint64_t id, struct hn_image 
 
 TEST(what_was_compiled_is_there_at_once)
 {
-    struct hn_compile_pool *pool = NULL;
-    struct hn_image image, again;
-    pool = hn_compile_pool_create(1, 60);
-    hn_compile_pool_set(pool, HN_COMPILE_KEEPS_ALL, true);
+    struct hn_compile_pool *pool = make_pool(1, true);
     submit(pool, 1, "2", false);
     assert_false(take_now(pool, 1, &again));
     wait_for(pool, 1, &image);
@@ -112,15 +109,11 @@ TEST(what_was_compiled_is_there_at_once)
     assert_true(image.compile_ms > 0);
     hn_image_finish(&image);
     assert_int_equal(pool->workers->queue.kept_count, 2);
-    hn_compile_pool_destroy(pool);
 }
 
 TEST(what_does_not_compile_is_tried_again)
 {
-    struct hn_compile_pool *pool = NULL;
-    struct hn_image image;
-    pool = hn_compile_pool_create(1, 60);
-    hn_compile_pool_set(pool, HN_COMPILE_KEEPS_ALL, true);
+    struct hn_compile_pool *pool = make_pool(1, true);
     for (uint64_t id = 1; id <= 2; id++) {
         submit(pool, id, "+", false);
         assert_false(take_now(pool, id, &image));
@@ -129,14 +122,11 @@ TEST(what_does_not_compile_is_tried_again)
         hn_image_finish(&image);
     }
     assert_int_equal(pool->workers->queue.kept_count, 0);
-    hn_compile_pool_destroy(pool);
 }
 
 TEST(nothing_is_kept_unless_it_is_asked_for)
 {
-    struct hn_compile_pool *pool = NULL;
-    struct hn_image image;
-    pool = hn_compile_pool_create(1, 60);
+    struct hn_compile_pool *pool = make_pool(1, false);
     for (uint64_t id = 1; id <= 2; id++) {
         submit(pool, id, "2", false);
         assert_false(take_now(pool, id, &image));
@@ -144,15 +134,12 @@ TEST(nothing_is_kept_unless_it_is_asked_for)
         hn_image_finish(&image);
     }
     assert_int_equal(pool->workers->queue.kept_count, 0);
-    hn_compile_pool_destroy(pool);
 }
 
 /* Two workers, and no second one is given what the first is at; nor is it compiled later. */
 TEST(a_program_is_compiled_once)
 {
-    struct hn_compile_pool *pool = NULL;
-    struct hn_image image;
-    pool = hn_compile_pool_create(2, 60);
+    struct hn_compile_pool *pool = make_pool(2, false);
     submit_at(pool, 1, "2", "#define STREAMS 1\n", false, INFINITY);
     submit_at(pool, 2, "2", "#define STREAMS 2\n", false, INFINITY);
     submit_at(pool, 3, "2", "#define STREAMS 4\n", false, INFINITY);
@@ -173,16 +160,13 @@ TEST(a_program_is_compiled_once)
     }
     assert_int_equal(hn_compile_pool_pending(pool), 0);
     assert_int_equal(pool->workers->queue.kept_count, 1);
-    hn_compile_pool_destroy(pool);
 }
 
 /* Whoever waits for a job that is stopped compiles it itself. */
 TEST(a_program_whose_compilation_is_stopped_is_compiled_for_the_next)
 {
-    struct hn_compile_pool *pool = NULL;
-    struct hn_image image;
+    struct hn_compile_pool *pool = make_pool(1, false);
     struct hn_error err = {.message = ""};
-    pool = hn_compile_pool_create(1, 60);
     submit(pool, 1, "2", false);
     while (hn_compile_pool_load(pool, 0).own == 0)
         assert_int_equal(hn_compile_pool_process(pool, &err), HN_OK);
@@ -196,15 +180,12 @@ TEST(a_program_whose_compilation_is_stopped_is_compiled_for_the_next)
     assert_int_equal(image.outcome, HN_OUTCOME_OK);
     assert_true(image.compile_ms > 0);
     hn_image_finish(&image);
-    hn_compile_pool_destroy(pool);
 }
 
 /* It is not the compiler's failure, nor that of the next. */
 TEST(what_is_not_worth_its_time_is_stopped)
 {
-    struct hn_compile_pool *pool = NULL;
-    struct hn_image image;
-    pool = hn_compile_pool_create(1, 60);
+    struct hn_compile_pool *pool = make_pool(1, false);
     submit_at(pool, 1, "2", "", false, 1);
     submit_at(pool, 2, "3", "", false, 50e3);
     wait_for(pool, 1, &image);
@@ -216,7 +197,6 @@ TEST(what_is_not_worth_its_time_is_stopped)
     wait_for(pool, 2, &image);
     assert_int_equal(image.outcome, HN_OUTCOME_OK);
     hn_image_finish(&image);
-    hn_compile_pool_destroy(pool);
 }
 
 static uint64_t count_of(int event)
