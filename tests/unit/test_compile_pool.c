@@ -61,53 +61,76 @@ static void submit(struct hn_compile_pool *pool, uint64_t id, const char *factor
     submit_at(pool, id, factor, "", first, INFINITY);
 }
 
-static bool take_now(struct hn_compile_pool *pool, uint64_t id, struct hn_image *image)
+static struct hn_compile_pool *make_pool(int jobs, bool keeps_all)
 {
-    hn_image_init(image);
-    return hn_compile_pool_take_one(pool, id, image);
+    struct hn_compile_pool *pool = hn_compile_pool_create(jobs, 60);
+    hn_compile_pool_set(pool, HN_COMPILE_KEEPS_ALL, keeps_all);
+    return keep(pool, hn_compile_pool_destroy);
 }
 
-static void wait_for(struct hn_compile_pool *pool, uint64_t id, struct hn_image *image)
+static void process(struct hn_compile_pool *pool)
 {
-    struct hn_error err = {.message = ""};
-    double start = hn_now_ms();
-    while (!take_now(pool, id, image)) {
-        assert_int_equal(hn_compile_pool_process(pool, &err), HN_OK);
+    assert_int_equal(hn_compile_pool_process(pool, NULL), HN_OK);
+    usleep(1000);
+}
+
+static void release(struct hn_image *image)
+{
+    hn_image_finish(image);
+    free(image);
+}
+
+/* The image of that number; NULL where it is not there yet. */
+static struct hn_image *take_now(struct hn_compile_pool *pool, uint64_t id)
+{
+    struct hn_image image;
+    hn_image_init(&image);
+    if (!hn_compile_pool_take_one(pool, id, &image))
+        return NULL;
+    struct hn_image *own = malloc(sizeof *own);
+    assert_non_null(own);
+    *own = image;
+    return keep(own, release);
+}
+
+/* What becomes of a job that is not done yet. */
+static struct hn_image *wait_for(struct hn_compile_pool *pool, uint64_t id, enum hn_outcome outcome)
+{
+    struct hn_image *image = take_now(pool, id);
+    assert_null(image);
+    for (double start = hn_now_ms(); image == NULL; image = take_now(pool, id)) {
+        process(pool);
         assert_true(hn_now_ms() - start < 60e3);
-        usleep(1000);
     }
+    assert_int_equal(image->outcome, outcome);
+    return image;
 }
 
 TEST(what_was_compiled_is_there_at_once)
 {
     struct hn_compile_pool *pool = make_pool(1, true);
     submit(pool, 1, "2", false);
-    assert_false(take_now(pool, 1, &again));
-    wait_for(pool, 1, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_OK);
-    assert_true(image.compile_ms > 0);
+    const struct hn_image *image = wait_for(pool, 1, HN_OUTCOME_OK);
+    assert_true(image->compile_ms > 0);
 
     for (uint64_t id = 2; id <= 3; id++) {
         submit(pool, id, "2", id == 3);
         assert_int_equal(hn_compile_pool_unfinished(pool), 0);
         assert_int_equal(hn_compile_pool_pending(pool), 1);
-        assert_true(take_now(pool, id, &again));
-        assert_int_equal(again.outcome, HN_OUTCOME_OK);
-        assert_true(again.compile_ms == 0);
-        assert_int_equal(again.size, image.size);
-        assert_memory_equal(again.cubin, image.cubin, image.size);
-        assert_int_equal(again.entry_count, 1);
-        assert_string_equal(again.entries[0], "doubled");
+        struct hn_image *again = take_now(pool, id);
+        assert_non_null(again);
+        assert_int_equal(again->outcome, HN_OUTCOME_OK);
+        assert_true(again->compile_ms == 0);
+        assert_int_equal(again->size, image->size);
+        assert_memory_equal(again->cubin, image->cubin, image->size);
+        assert_int_equal(again->entry_count, 1);
+        assert_string_equal(again->entries[0], "doubled");
         assert_int_equal(hn_compile_pool_pending(pool), 0);
-        hn_image_finish(&again); /* it is a copy */
+        drop(again); /* it is a copy */
     }
-    hn_image_finish(&image);
 
     submit(pool, 4, "3", false);
-    assert_false(take_now(pool, 4, &again));
-    wait_for(pool, 4, &image);
-    assert_true(image.compile_ms > 0);
-    hn_image_finish(&image);
+    assert_true(wait_for(pool, 4, HN_OUTCOME_OK)->compile_ms > 0);
     assert_int_equal(pool->workers->queue.kept_count, 2);
 }
 
@@ -116,10 +139,7 @@ TEST(what_does_not_compile_is_tried_again)
     struct hn_compile_pool *pool = make_pool(1, true);
     for (uint64_t id = 1; id <= 2; id++) {
         submit(pool, id, "+", false);
-        assert_false(take_now(pool, id, &image));
-        wait_for(pool, id, &image);
-        assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
-        hn_image_finish(&image);
+        wait_for(pool, id, HN_OUTCOME_COMPILE_ERROR);
     }
     assert_int_equal(pool->workers->queue.kept_count, 0);
 }
@@ -129,9 +149,7 @@ TEST(nothing_is_kept_unless_it_is_asked_for)
     struct hn_compile_pool *pool = make_pool(1, false);
     for (uint64_t id = 1; id <= 2; id++) {
         submit(pool, id, "2", false);
-        assert_false(take_now(pool, id, &image));
-        wait_for(pool, id, &image);
-        hn_image_finish(&image);
+        wait_for(pool, id, HN_OUTCOME_OK);
     }
     assert_int_equal(pool->workers->queue.kept_count, 0);
 }
@@ -143,20 +161,17 @@ TEST(a_program_is_compiled_once)
     submit_at(pool, 1, "2", "#define STREAMS 1\n", false, INFINITY);
     submit_at(pool, 2, "2", "#define STREAMS 2\n", false, INFINITY);
     submit_at(pool, 3, "2", "#define STREAMS 4\n", false, INFINITY);
-    wait_for(pool, 3, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_OK);
-    assert_true(image.compile_ms == 0);
-    hn_image_finish(&image);
-    assert_true(take_now(pool, 1, &image));
-    assert_true(image.compile_ms > 0);
-    hn_image_finish(&image);
+    assert_true(wait_for(pool, 3, HN_OUTCOME_OK)->compile_ms == 0);
+    const struct hn_image *image = take_now(pool, 1);
+    assert_non_null(image);
+    assert_true(image->compile_ms > 0);
     submit_at(pool, 4, "2", "#define STREAMS 8\n", false, INFINITY);
     assert_int_equal(hn_compile_pool_unfinished(pool), 0);
     for (uint64_t id = 2; id <= 4; id += 2) {
-        assert_true(take_now(pool, id, &image));
-        assert_string_equal(image.entries[0], "doubled");
-        assert_true(image.compile_ms == 0);
-        hn_image_finish(&image);
+        image = take_now(pool, id);
+        assert_non_null(image);
+        assert_string_equal(image->entries[0], "doubled");
+        assert_true(image->compile_ms == 0);
     }
     assert_int_equal(hn_compile_pool_pending(pool), 0);
     assert_int_equal(pool->workers->queue.kept_count, 1);
@@ -166,20 +181,14 @@ TEST(a_program_is_compiled_once)
 TEST(a_program_whose_compilation_is_stopped_is_compiled_for_the_next)
 {
     struct hn_compile_pool *pool = make_pool(1, false);
-    struct hn_error err = {.message = ""};
     submit(pool, 1, "2", false);
     while (hn_compile_pool_load(pool, 0).own == 0)
-        assert_int_equal(hn_compile_pool_process(pool, &err), HN_OK);
+        assert_int_equal(hn_compile_pool_process(pool, NULL), HN_OK);
     submit(pool, 2, "2", false);
     pool->workers->items[0].job->timeout_ms = 0;
-    wait_for(pool, 1, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_TIMEOUT);
-    hn_image_finish(&image);
+    wait_for(pool, 1, HN_OUTCOME_COMPILE_TIMEOUT);
     pool->workers->queue.waiting->timeout_ms = 60e3;
-    wait_for(pool, 2, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_OK);
-    assert_true(image.compile_ms > 0);
-    hn_image_finish(&image);
+    assert_true(wait_for(pool, 2, HN_OUTCOME_OK)->compile_ms > 0);
 }
 
 /* It is not the compiler's failure, nor that of the next. */
@@ -188,15 +197,11 @@ TEST(what_is_not_worth_its_time_is_stopped)
     struct hn_compile_pool *pool = make_pool(1, false);
     submit_at(pool, 1, "2", "", false, 1);
     submit_at(pool, 2, "3", "", false, 50e3);
-    wait_for(pool, 1, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_STOPPED);
-    assert_string_equal(image.message,
+    const struct hn_image *image = wait_for(pool, 1, HN_OUTCOME_COMPILE_STOPPED);
+    assert_string_equal(image->message,
                         "the compiler was stopped after 0.0 s, in which other points promise more");
-    assert_in_range(image.compile_ms, 1, 30e3);
-    hn_image_finish(&image);
-    wait_for(pool, 2, &image);
-    assert_int_equal(image.outcome, HN_OUTCOME_OK);
-    hn_image_finish(&image);
+    assert_in_range(image->compile_ms, 1, 30e3);
+    wait_for(pool, 2, HN_OUTCOME_OK);
 }
 
 static uint64_t count_of(int event)
@@ -208,12 +213,9 @@ static uint64_t count_of(int event)
 /* One worker, two guests under the same numbers: whoever has jobs is served in turn. */
 TEST(guests_are_served_in_turn)
 {
-    struct hn_compile_pool *owner = NULL;
+    struct hn_compile_pool *owner = make_pool(1, false);
     struct hn_compile_pool *guests[2];
-    struct hn_image image;
-    struct hn_error err = {.message = ""};
     int wakeups[2], wake = eventfd(0, EFD_NONBLOCK);
-    owner = hn_compile_pool_create(1, 60);
     for (int i = 0; i < 2; i++) {
         wakeups[i] = eventfd(0, EFD_NONBLOCK);
         guests[i] = hn_compile_pool_share(owner, wakeups[i], wake);
@@ -224,24 +226,19 @@ TEST(guests_are_served_in_turn)
     submit(guests[1], 1, "3", false);
     assert_int_equal(hn_compile_pool_pending(owner), 0);
     assert_int_equal(count_of(wake), 4);
-    while (!take_now(guests[1], 1, &image)) {
-        assert_int_equal(hn_compile_pool_process(owner, &err), HN_OK);
-        assert_int_equal(hn_compile_pool_process(guests[1], &err), HN_OK);
-        usleep(1000);
+    while (take_now(guests[1], 1) == NULL) {
+        process(owner);
+        process(guests[1]);
     }
     assert_int_equal(count_of(wakeups[1]), 1);
-    hn_image_finish(&image);
     assert_in_range(hn_compile_pool_unfinished(guests[0]), 1, 2);
     /* What is under way is for nobody then. */
     hn_compile_pool_destroy(guests[0]);
     submit(guests[1], 2, "4", false);
-    while (!take_now(guests[1], 2, &image)) {
-        assert_int_equal(hn_compile_pool_process(owner, &err), HN_OK);
-        usleep(1000);
-    }
-    hn_image_finish(&image);
+    while (take_now(guests[1], 2) == NULL)
+        process(owner);
     hn_compile_pool_destroy(guests[1]);
-    hn_compile_pool_destroy(owner);
+    drop(owner);
     close(wakeups[0]);
     close(wakeups[1]);
     close(wake);
