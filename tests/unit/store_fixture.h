@@ -8,30 +8,36 @@
 #include "cache/store/database.h"
 #include "cache/store/store.h"
 
-struct fixture {
+static struct fixture {
     char folder[64];
     char path[96];
-};
+} cache;
 
 static inline int set_up(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-    assert_non_null(fixture);
-    strcpy(fixture->folder, "/tmp/hone-store-XXXXXX");
-    assert_non_null(mkdtemp(fixture->folder));
-    snprintf(fixture->path, sizeof fixture->path, "%s/hone.db", fixture->folder);
-    *state = fixture;
+    strcpy(cache.folder, "/tmp/hone-store-XXXXXX");
+    assert_non_null(mkdtemp(cache.folder));
+    snprintf(cache.path, sizeof cache.path, "%s/hone.db", cache.folder);
+    *state = &cache;
     return 0;
 }
 
 static inline int tear_down(void **state)
 {
-    struct fixture *fixture = *state;
     char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", fixture->folder);
-    int code = system(command);
-    free(fixture);
-    return code;
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf '%s'", cache.folder);
+    return system(command);
+}
+
+/* The path of a file in the folder. */
+static inline const char *in_folder(const char *name)
+{
+    size_t size = sizeof cache.folder + strlen(name) + 2;
+    char *path = keep(malloc(size), free);
+    assert_non_null(path);
+    snprintf(path, size, "%s/%s", cache.folder, name);
+    return path;
 }
 
 static inline struct hn_store *open_store(const char *path, enum hn_store_mode mode)

@@ -28,7 +28,6 @@ TEST(folder_gives_the_results_of_a_kernel)
 /* As a cache that imports the recording would have it. */
 TEST_WITH(best_is_that_of_a_cache, set_up, tear_down)
 {
-    const struct fixture *fixture = *state;
     struct hn_recording recording;
     struct hn_tuned_list list = {0}, cached = {0};
     bool added = false;
@@ -37,7 +36,7 @@ TEST_WITH(best_is_that_of_a_cache, set_up, tear_down)
                                              .version = &recording.version,
                                              .origin = "test",
                                              .started = 1770000000};
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     assert_int_equal(hn_store_import(store, &session, &recording.records, &added, NULL), HN_OK);
     assert_int_equal(hn_store_list(store, NULL, &cached, NULL), HN_OK);
     assert_int_equal(hn_recording_list(ONE, "matmul", &list, NULL), HN_OK);

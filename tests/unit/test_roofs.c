@@ -33,8 +33,7 @@ static void assert_same(const struct hn_roofs *found, const struct hn_roofs *exp
 
 TEST_WITH(the_newest_of_a_driver_is_kept, set_up, tear_down)
 {
-    const struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct hn_roofs first = make_roofs("580.1", 100);
     struct hn_roofs second = make_roofs("580.1", 200);
     struct hn_roofs other = make_roofs("590.2", 150);
@@ -50,7 +49,7 @@ TEST_WITH(the_newest_of_a_driver_is_kept, set_up, tear_down)
     assert_int_equal(hn_store_put_roofs(store, &h200, &other, NULL), HN_OK);
     drop(store);
 
-    store = open_store(fixture->path, HN_STORE_READ);
+    store = open_store(cache.path, HN_STORE_READ);
     assert_int_equal(hn_store_get_roofs(store, &h200, "580.1", &found, NULL), HN_OK);
     assert_same(&found, &second);
     assert_int_equal(hn_store_get_roofs(store, &h200, "590.2", &found, NULL), HN_OK);
@@ -60,10 +59,10 @@ TEST_WITH(the_newest_of_a_driver_is_kept, set_up, tear_down)
     assert_int_equal(hn_store_get_roofs(store, &h200, "1.0", &found, NULL), HN_ENOTFOUND);
     assert_int_equal(hn_store_get_roofs(store, &slice, NULL, &found, NULL), HN_ENOTFOUND);
     drop(store);
-    assert_int_equal(query(fixture->path, "SELECT count(*) FROM roof"), 2);
+    assert_int_equal(query(cache.path, "SELECT count(*) FROM roof"), 2);
 
     /* Who knows nothing of tensor cores takes nothing away. */
-    store = open_store(fixture->path, HN_STORE_WRITE);
+    store = open_store(cache.path, HN_STORE_WRITE);
     assert_int_equal(hn_store_put_roofs(store, &h200, &first, NULL), HN_OK);
     first.tensor = second.tensor;
     assert_int_equal(hn_store_get_roofs(store, &h200, "580.1", &found, NULL), HN_OK);

@@ -137,8 +137,8 @@ TEST(test_one_answer)
     if (hn_export_open(store, &request, &export, &err) != HN_OK ||
         hn_export_header(&export, &header, &err) != HN_OK)
         fail_msg("%s", err.message);
-    struct hone_cache cache = {.path = (char *)"", .store = store};
-    struct hn_lib_index *index = hn_lib_index_get(&cache, "choose", &err);
+    struct hone_cache opened = {.path = (char *)"", .store = store};
+    struct hn_lib_index *index = hn_lib_index_get(&opened, "choose", &err);
     assert_non_null(index);
     drop(store);
     answers.index = index;

@@ -46,10 +46,10 @@ TEST(no_name_has_a_password)
 }
 
 /* The head of a session of the cache as a document. */
-static json_t *document_of(struct fixture *fixture)
+static json_t *document_of(void)
 {
     struct hn_store_head head;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin_at(store, &version_1, 4096, false, 1700000000.125);
     assert_int_equal(hn_store_get_head(store, session, &head, NULL), HN_OK);
     json_t *json = hn_store_head_to_json(&head);
@@ -73,7 +73,7 @@ TEST(a_head_reads_as_it_was_written)
     struct hn_store_head head;
     struct hn_identity identity;
     struct hn_error err = {0};
-    json_t *json = document_of(*state);
+    json_t *json = document_of();
     json_object_set_new(json, "origin", json_string("1234"));
     assert_int_equal(read_head(json, &head, &err), HN_OK);
     make_identity(&identity, 4096);
@@ -96,7 +96,7 @@ TEST(a_head_that_is_none_is_refused)
         for (int missing = 0; missing < 2; missing++) {
             struct hn_store_head head;
             struct hn_error err = {0};
-            json_t *json = document_of(*state);
+            json_t *json = document_of();
             json_object_set_new(json, keys[i], missing ? json_null() : json_string("\x1b"));
             assert_int_equal(read_head(json, &head, &err), HN_EFORMAT);
             assert_int_not_equal(err.message[0], 0);
@@ -119,15 +119,13 @@ static enum hn_status copy_line(void *visitor, int64_t position, const char *jso
 /* A session and its lines go over to another cache, and what is no line is refused there. */
 TEST(documents_are_taken_over)
 {
-    struct fixture *fixture = *state;
     static const char *const bad[] = {
         "", "{}", "{\"point\": {}}",
         "{\"point\": {\"TILE\": 1}, \"outcome\": \"ok\", \"time\": 9e9}"};
-    char other[128];
+    const char *other = in_folder("other.db");
     struct hn_store_head head;
-    snprintf(other, sizeof other, "%s/other.db", fixture->folder);
     struct hn_store *from = open_store(other, HN_STORE_WRITE);
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin_at(from, &version_1, 4096, false, 0);
     put(from, session, 16, 7);
     put(from, session, 32, 8);

@@ -77,8 +77,7 @@ TEST(what_a_liar_stopped_is_measured_after_all)
 /* The cache has the liar as wrong, and nothing that is stopped by it. */
 TEST_WITH(a_fall_is_remembered, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct grid *grid = make_liar();
     run_session(grid, store, NULL);
     grid = make_liar();
@@ -92,11 +91,10 @@ TEST_WITH(a_fall_is_remembered, set_up, tear_down)
 /* The run ends between the fall and the measurements that it calls for: the next one makes them. */
 TEST_WITH(a_fall_is_made_good_by_the_next_session, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     struct hn_session *session;
     struct hn_session_options options = exhaustive();
     struct hn_error err = {0};
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct grid *grid = make_liar();
     grid->backend.fail_seeded = true;
     grid->backend.seed = grid->backend.first_seed = 1;
@@ -208,8 +206,7 @@ TEST(who_fails_in_another_process_falls)
 
 TEST_WITH(images_of_the_best_are_kept, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     void *cubin;
     size_t size;
     char *entry;
@@ -223,5 +220,5 @@ TEST_WITH(images_of_the_best_are_kept, set_up, tear_down)
     assert_memory_equal(cubin, "cubin", 5);
     free(cubin);
     free(entry);
-    assert_int_equal(query(fixture->path, "SELECT COUNT(*) FROM image"), 1);
+    assert_int_equal(query(cache.path, "SELECT COUNT(*) FROM image"), 1);
 }

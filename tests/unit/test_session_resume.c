@@ -46,9 +46,8 @@ static void expect_no_work(const struct scripted *backend)
 
 TEST(second_session_does_no_work)
 {
-    struct fixture *fixture = *state;
     struct hn_session_options options = exhaustive();
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int best = tune_once(store, &options);
     for (int i = 0; i < 2; i++) {
         options.strategy = hn_strategy_find(i == 0 ? "exhaustive" : "random");
@@ -62,15 +61,14 @@ TEST(second_session_does_no_work)
         assert_int_equal(point_number(&end->best->point), best);
         assert_true(end->best->final);
     }
-    assert_int_equal(query(fixture->path, "SELECT COUNT(*) FROM session"), 1);
+    assert_int_equal(query(cache.path, "SELECT COUNT(*) FROM session"), 1);
 }
 
 /* Times of the race lie above those of the search: one that was left out is now before them all,
  * which is no reason to race again. */
 TEST(a_race_that_shifts_times_is_not_repeated)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     for (int i = 0; i < 2; i++) {
         struct grid *grid = make_grid(NULL);
         grid->backend.race_factor = 1.02;
@@ -109,12 +107,11 @@ static void tune_interrupted(const char *path, int at)
 
 TEST(an_interrupted_session_goes_on)
 {
-    struct fixture *fixture = *state;
-    tune_interrupted(fixture->path, 60);
-    int64_t kept = query(fixture->path, "SELECT COUNT(DISTINCT point) FROM record");
+    tune_interrupted(cache.path, 60);
+    int64_t kept = query(cache.path, "SELECT COUNT(DISTINCT point) FROM record");
     assert_true(kept >= 59 && kept < 120);
 
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct grid *grid = make_mixed();
     struct hn_session *session = run_session(grid, store, NULL);
     const struct hn_session_state *end = hn_session_state(session);
@@ -127,14 +124,14 @@ TEST(an_interrupted_session_goes_on)
 
 /* Interrupted so many evaluations before the last: all is measured, the race is still to be held.
  */
-static void interrupt_final(const struct fixture *fixture, int before_last)
+static void interrupt_final(int before_last)
 {
     struct grid *grid = make_mixed();
     struct hn_session *session = run_session(grid, NULL, NULL);
     int evaluations = grid->backend.evaluated_count - before_last;
 
-    tune_interrupted(fixture->path, evaluations);
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    tune_interrupted(cache.path, evaluations);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     grid = make_mixed();
     session = run_session(grid, store, NULL);
     assert_int_equal(hn_session_state(session)->reused, GRID_POINTS);
@@ -146,23 +143,22 @@ static void interrupt_final(const struct fixture *fixture, int before_last)
 
 TEST(an_interrupted_final_is_held_again)
 {
-    interrupt_final(*state, 1);
+    interrupt_final(1);
 }
 
 /* The last evaluation is that of the winner after the race: cut short, the race counts for nothing.
  */
 TEST(an_interrupted_audit_is_held_again)
 {
-    interrupt_final(*state, 0);
+    interrupt_final(0);
 }
 
 TEST(a_run_failure_keeps_what_was_finished)
 {
-    struct fixture *fixture = *state;
     struct hn_session *session;
     struct hn_session_options options = exhaustive();
     struct hn_error err = {0};
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct grid *grid = make_grid(NULL);
     grid->backend.fail_at = 100;
     grid->backend.seed = grid->backend.first_seed = 1;
@@ -171,7 +167,7 @@ TEST(a_run_failure_keeps_what_was_finished)
     assert_int_equal(hn_session_run(session, NULL, NULL, &err), HN_ERUN);
     assert_string_equal(err.message, "the GPU is gone");
     assert_int_equal(hn_session_state(session)->finished, 99);
-    assert_int_equal(query(fixture->path, "SELECT COUNT(*) FROM record"), 99);
+    assert_int_equal(query(cache.path, "SELECT COUNT(*) FROM record"), 99);
     hn_session_destroy(session);
 
     grid = make_grid(NULL);
@@ -182,9 +178,8 @@ TEST(a_run_failure_keeps_what_was_finished)
 
 TEST(retry_failed_tries_failures_alone)
 {
-    struct fixture *fixture = *state;
     struct hn_session_options options = exhaustive();
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     tune_once(store, &options);
     options.retry_failed = true;
     struct grid *grid = make_grid(NULL);
@@ -202,9 +197,8 @@ TEST(retry_failed_tries_failures_alone)
 
 TEST(full_measures_early_stops_again)
 {
-    struct fixture *fixture = *state;
     struct hn_session_options options = exhaustive();
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct grid *grid = make_grid(NULL);
     struct hn_session *session = run_session(grid, store, &options);
     int stopped = (int)hn_session_state(session)->counts[HN_OUTCOME_SLOWER];
@@ -221,8 +215,7 @@ TEST(full_measures_early_stops_again)
  * measured on their own there, and one of them wins. */
 TEST(a_part_of_the_space_has_its_own_best)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     for (int i = 0; i < 2; i++) {
         struct grid *grid = make_grid(i == 0 ? NULL : "A=15");
         grid->backend.fates[40] = (struct fate){.us = 30, .code = 9};
@@ -239,8 +232,7 @@ TEST(a_part_of_the_space_has_its_own_best)
  * race it has to win first. */
 TEST(what_is_new_races_the_best_so_far)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct grid *grid = make_grid("A=10");
     run_session(grid, store, NULL);
 
@@ -268,23 +260,20 @@ static void race_twice(const char *path, double factor, int races)
 /* A race slows all down alike: by a little it is settled. */
 TEST(a_slower_race_is_settled)
 {
-    const struct fixture *fixture = *state;
-    race_twice(fixture->path, 1.08, 1);
+    race_twice(cache.path, 1.08, 1);
 }
 
 /* By more, those who look better by their times of the search meet the winner in another race. */
 TEST(who_looks_better_meets_the_winner)
 {
-    const struct fixture *fixture = *state;
-    race_twice(fixture->path, 1.2, 2);
+    race_twice(cache.path, 1.2, 2);
 }
 
 /* Records are read back when they are asked for: a session holds those of the best few, in the
  * first run as in one over the cache. */
 TEST(what_is_in_the_cache_is_not_held)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     for (int run = 0; run < 2; run++) {
         size_t held = 0;
         struct grid *grid = make_mixed();
@@ -303,13 +292,12 @@ TEST(what_is_in_the_cache_is_not_held)
 /* All that a stranger says of the whole space spares no measurement. */
 TEST(what_is_imported_is_measured)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int best = tune_once(store, NULL);
     drop(store);
-    run_sql(fixture->path, "UPDATE session SET source = 'x.json', imported = 1.0;"
-                           "UPDATE session SET " SUM_OF_SESSION);
-    store = open_store(fixture->path, HN_STORE_WRITE);
+    run_sql(cache.path, "UPDATE session SET source = 'x.json', imported = 1.0;"
+                        "UPDATE session SET " SUM_OF_SESSION);
+    store = open_store(cache.path, HN_STORE_WRITE);
     struct grid *grid = make_mixed();
     struct hn_session *session = run_session(grid, store, NULL);
     const struct hn_session_state *end = hn_session_state(session);
@@ -327,10 +315,9 @@ static double impatience(const struct hn_strategy *strategy)
 /* It is no failure: whoever looks again may have more time. */
 TEST(what_was_stopped_is_compiled_again)
 {
-    struct fixture *fixture = *state;
     struct hn_strategy_kind hurried = *hn_strategy_find("exhaustive");
     struct hn_session_options options = exhaustive();
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     options.strategy = &hurried;
     hurried.patience = impatience;
     for (int i = 0; i < 3; i++) {
@@ -355,8 +342,7 @@ TEST(what_was_stopped_is_compiled_again)
 /* Somebody may prune the cache meanwhile. */
 TEST(a_record_that_is_gone_is_said)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct hn_record record;
     struct hn_error err = {0};
     size_t lost = 0;
@@ -364,7 +350,7 @@ TEST(a_record_that_is_gone_is_said)
     struct hn_session *session = run_session(grid, store, NULL);
     while (session->tickets.items[lost].flight != NULL)
         lost++;
-    run_sql(fixture->path, "DELETE FROM record");
+    run_sql(cache.path, "DELETE FROM record");
     assert_int_equal(hn_session_record(session, lost, &record, &err), HN_ENOTFOUND);
     assert_non_null(strstr(err.message, "a record is gone that was there before"));
 }

@@ -67,16 +67,6 @@ static void save_recording(const struct grid *grid, const char *path, int missin
     hn_recording_finish(&recording);
 }
 
-/* "<folder>/<name>", in a buffer of its own for each name. */
-static const char *in_folder(const struct fixture *fixture, const char *name)
-{
-    static char paths[4][128];
-    static unsigned next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", fixture->folder, name);
-    return path;
-}
-
 /* A finished session over the recording. */
 static struct hn_session *run_simulated(struct grid *grid, const char *path, struct hn_store *store,
                                         struct hn_backend **backend)
@@ -97,11 +87,10 @@ static struct hn_session *run_simulated(struct grid *grid, const char *path, str
 
 TEST(a_recording_plays)
 {
-    struct fixture *fixture = *state;
     struct hn_backend *backend;
     struct grid *grid = make_grid(NULL);
-    save_recording(grid, in_folder(fixture, "a.json"), 0, "grid", 1024, "cold");
-    struct hn_session *session = run_simulated(grid, in_folder(fixture, "a.json"), NULL, &backend);
+    save_recording(grid, in_folder("a.json"), 0, "grid", 1024, "cold");
+    struct hn_session *session = run_simulated(grid, in_folder("a.json"), NULL, &backend);
     const struct hn_session_state *end = hn_session_state(session);
     assert_true(backend->simulated);
     assert_string_equal(grid->task.identity.device.name, "NVIDIA H200");
@@ -122,15 +111,13 @@ TEST(a_recording_plays)
 /* The same points again, as simulated ones of the recorded device, apart from measured ones. */
 TEST(simulated_records_are_kept_apart)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     for (int i = 0; i < 2; i++) {
         struct hn_backend *backend;
         struct hn_records records;
         struct grid *grid = make_grid(NULL);
-        save_recording(grid, in_folder(fixture, "a.json"), 0, "grid", 1024, "cold");
-        struct hn_session *session =
-            run_simulated(grid, in_folder(fixture, "a.json"), store, &backend);
+        save_recording(grid, in_folder("a.json"), 0, "grid", 1024, "cold");
+        struct hn_session *session = run_simulated(grid, in_folder("a.json"), store, &backend);
         assert_int_equal(hn_session_state(session)->reused, i == 0 ? 0 : GRID_POINTS);
         assert_int_equal(point_number(&hn_session_state(session)->best->point), 333);
         assert_int_equal(
@@ -148,17 +135,15 @@ TEST(simulated_records_are_kept_apart)
 
 TEST(what_was_not_recorded_is_skipped_and_not_kept)
 {
-    struct fixture *fixture = *state;
     struct hn_backend *backend;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct grid *grid = make_grid(NULL);
-    save_recording(grid, in_folder(fixture, "a.json.gz"), 20, "grid", 1024, "cold");
-    struct hn_session *session =
-        run_simulated(grid, in_folder(fixture, "a.json.gz"), store, &backend);
+    save_recording(grid, in_folder("a.json.gz"), 20, "grid", 1024, "cold");
+    struct hn_session *session = run_simulated(grid, in_folder("a.json.gz"), store, &backend);
     assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_SKIPPED], 20);
     assert_int_equal(sum_of_counts(hn_session_state(session)), GRID_POINTS);
     assert_string_equal(record_of(session, 0)->message, "not in the recording");
-    assert_int_equal(query(fixture->path, "SELECT COUNT(*) FROM record"), GRID_POINTS - 20);
+    assert_int_equal(query(cache.path, "SELECT COUNT(*) FROM record"), GRID_POINTS - 20);
 }
 
 static void expect_refusal(struct grid *grid, const char *path, enum hn_status status,
@@ -178,8 +163,7 @@ static void expect_refusal(struct grid *grid, const char *path, enum hn_status s
 
 TEST(too_little_is_recorded)
 {
-    struct fixture *fixture = *state;
-    const char *path = in_folder(fixture, "a.json");
+    const char *path = in_folder("a.json");
     struct grid *grid = make_grid(NULL);
     save_recording(grid, path, 21, "grid", 1024, "cold");
     expect_refusal(grid, path, HN_ECONFIG,
@@ -196,8 +180,7 @@ TEST(too_little_is_recorded)
 
 TEST(a_file_of_something_else_is_refused)
 {
-    struct fixture *fixture = *state;
-    const char *path = in_folder(fixture, "a.json");
+    const char *path = in_folder("a.json");
     struct grid *grid = make_grid(NULL);
     save_recording(grid, path, 0, "copy", 1024, "cold");
     expect_refusal(grid, path, HN_ECONFIG,
@@ -212,31 +195,29 @@ TEST(a_file_of_something_else_is_refused)
 
 TEST(a_folder_is_searched_for_the_problem)
 {
-    struct fixture *fixture = *state;
     struct hn_backend *backend;
     struct grid *grid = make_grid(NULL);
-    expect_refusal(grid, fixture->folder, HN_ERUN,
-                   "%s holds no recording of grid for n=1024 (cold)", fixture->folder);
-    save_recording(grid, in_folder(fixture, "a.json"), 0, "copy", 1024, "cold");
-    save_recording(grid, in_folder(fixture, "b.json"), 0, "grid", 4096, "cold");
-    save_recording(grid, in_folder(fixture, "c.txt"), 0, "grid", 1024, "cold");
-    expect_refusal(grid, fixture->folder, HN_ERUN,
-                   "%s holds no recording of grid for n=1024 (cold)", fixture->folder);
-    save_recording(grid, in_folder(fixture, "d.json.gz"), 0, "grid", 1024, "cold");
-    struct hn_session *session = run_simulated(grid, fixture->folder, NULL, &backend);
+    expect_refusal(grid, cache.folder, HN_ERUN, "%s holds no recording of grid for n=1024 (cold)",
+                   cache.folder);
+    save_recording(grid, in_folder("a.json"), 0, "copy", 1024, "cold");
+    save_recording(grid, in_folder("b.json"), 0, "grid", 4096, "cold");
+    save_recording(grid, in_folder("c.txt"), 0, "grid", 1024, "cold");
+    expect_refusal(grid, cache.folder, HN_ERUN, "%s holds no recording of grid for n=1024 (cold)",
+                   cache.folder);
+    save_recording(grid, in_folder("d.json.gz"), 0, "grid", 1024, "cold");
+    struct hn_session *session = run_simulated(grid, cache.folder, NULL, &backend);
     assert_int_equal(point_number(&hn_session_state(session)->best->point), 333);
 }
 
 TEST(a_missing_or_broken_file_is_said)
 {
-    struct fixture *fixture = *state;
     struct hn_backend *backend = NULL;
     struct hn_error err = {0};
     struct grid *grid = make_grid(NULL);
-    const char *path = in_folder(fixture, "none.json");
+    const char *path = in_folder("none.json");
     assert_int_equal(hn_backend_simulated(&grid->task, path, &backend, &err), HN_ERUN);
     assert_non_null(strstr(err.message, path));
-    path = in_folder(fixture, "broken.json");
+    path = in_folder("broken.json");
     assert_int_equal(hn_file_write(path, "{\"hone\": ", 9, NULL), HN_OK);
     assert_int_equal(hn_backend_simulated(&grid->task, path, &backend, &err), HN_EFORMAT);
     assert_non_null(strstr(err.message, path));

@@ -11,14 +11,13 @@ EACH_TEST(set_up, tear_down)
 
 TEST(records_survive_closing)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);
     put(store, session, 16, 20.5);
     put(store, session, 32, 10.25);
     commit(store);
     drop(store);
-    store = open_store(fixture->path, HN_STORE_READ);
+    store = open_store(cache.path, HN_STORE_READ);
     struct hn_records records = load_of(store, &version_1, false);
     assert_int_equal(records.count, 2);
     assert_true(records.items[1].timing.median_us == 10.25);
@@ -43,11 +42,10 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 /* Nobody could read it again. */
 TEST(a_clock_before_1970_writes_nothing)
 {
-    struct fixture *fixture = *state;
     struct hn_identity identity;
     struct hn_error err = {0};
     int64_t id;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     make_identity(&identity, 1024);
     const struct hn_store_session session = {.identity = &identity, .version = &version_1};
     clock_is_wrong = true;
@@ -62,8 +60,7 @@ TEST(a_clock_before_1970_writes_nothing)
 
 TEST(pending_is_due_within_50_ms)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);
     assert_int_equal(hn_store_due_ms(store), -1);
     put(store, session, 16, 1);
@@ -90,11 +87,10 @@ static void expect_last(struct hn_store *store, int64_t session, int tile, doubl
 
 TEST(the_last_record_of_a_point_reads_back)
 {
-    struct fixture *fixture = *state;
     struct hn_record wanted;
     struct hn_record record;
     struct hn_error err = {0};
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);
     put(store, begin(store), 16, 1);
     put(store, session, 16, 2);
@@ -133,10 +129,9 @@ static enum hn_status visit(void *visitor, int64_t id, struct hn_record *record,
 
 TEST(records_are_visited_one_by_one)
 {
-    struct fixture *fixture = *state;
     struct hn_identity identity;
     struct hn_error err = {0};
-    struct visited visited = {.store = open_store(fixture->path, HN_STORE_WRITE)};
+    struct visited visited = {.store = open_store(cache.path, HN_STORE_WRITE)};
     int64_t session = begin(visited.store);
     for (int i = 1; i <= 3; i++)
         put(visited.store, session, 16 * i, i);
@@ -152,8 +147,7 @@ TEST(records_are_visited_one_by_one)
 
 TEST(newest_session_counts_not_the_fastest)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(store, begin(store), 16, 10);
     put(store, begin(store), 16, 12);
     commit(store);
@@ -166,8 +160,7 @@ TEST(newest_session_counts_not_the_fastest)
 
 TEST(verified_counts_before_unverified)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(store, begin(store), 16, 10);
     put_outcome(store, begin(store), 16, 5, HN_OUTCOME_OK, HN_UNVERIFIED, false);
     commit(store);
@@ -176,8 +169,7 @@ TEST(verified_counts_before_unverified)
 
 TEST(final_counts_within_a_session)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);
     put_outcome(store, session, 16, 11, HN_OUTCOME_OK, HN_VERIFIED, true);
     put(store, session, 16, 10);
@@ -187,8 +179,7 @@ TEST(final_counts_within_a_session)
 
 TEST(wrong_on_a_later_seed_is_wrong)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);
     put_outcome(store, session, 16, 10, HN_OUTCOME_OK, HN_VERIFIED, true);
     put_outcome(store, session, 16, 0, HN_OUTCOME_WRONG_RESULT, HN_UNVERIFIED, false);
@@ -205,9 +196,8 @@ TEST(wrong_on_a_later_seed_is_wrong)
 
 TEST(list_gives_the_best_of_the_newest_version)
 {
-    struct fixture *fixture = *state;
     struct hn_tuned_list list;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(store, begin(store), 8, 1);
     int64_t session = begin_at(store, &version_2, 4096, false, 0);
     put(store, session, 16, 10);
@@ -232,9 +222,8 @@ TEST(list_gives_the_best_of_the_newest_version)
 
 TEST(final_race_decides_the_best)
 {
-    struct fixture *fixture = *state;
     struct hn_tuned_list list;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);
     put(store, session, 16, 8);
     put_outcome(store, session, 32, 10, HN_OUTCOME_OK, HN_VERIFIED, true);
@@ -247,9 +236,8 @@ TEST(final_race_decides_the_best)
 
 TEST(later_session_of_another_version_makes_stale)
 {
-    struct fixture *fixture = *state;
     struct hn_tuned_list list;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(store, begin(store), 16, 8);
     put_outcome(store, begin_at(store, &version_2, 4096, false, 0), 16, 0, HN_OUTCOME_COMPILE_ERROR,
                 HN_UNVERIFIED, false);
@@ -263,7 +251,6 @@ TEST(later_session_of_another_version_makes_stale)
 
 TEST(image_and_plan_read_back)
 {
-    struct fixture *fixture = *state;
     static const char cubin[] = "\177ELF\0\1\2";
     struct hn_stored_file files[] = {{"matmul.cu", "// template"}, {"tile.cuh", ""}};
     const struct hn_stored_plan plan = {"{\"kernel\":\"matmul\"}", files, 2};
@@ -274,7 +261,7 @@ TEST(image_and_plan_read_back)
     make_record(&record, 16, 5);
     struct hn_store_session request = {
         .identity = &identity, .version = &version_1, .plan = &plan, .command = "hone tune"};
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     assert_int_equal(hn_store_begin(store, &request, &session, NULL), HN_OK);
     assert_int_equal(
         hn_store_put_image(store, session, &record.point, cubin, sizeof cubin, "matmul", NULL),
@@ -333,8 +320,7 @@ static void assert_plan(struct hn_store *store, const char *kernel, const char *
 
 TEST(a_plan_belongs_to_a_kernel)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct hn_stored_plan stored;
     begin_with_plan(store, "first", &version_1, "{\"kernel\":\"first\"}");
     begin_with_plan(store, "second", &version_1, "{\"kernel\":\"second\"}");
@@ -349,10 +335,9 @@ TEST(a_plan_belongs_to_a_kernel)
 /* Kernel Tuner's files do not say which template they are of. */
 TEST(without_hashes_there_is_no_plan)
 {
-    struct fixture *fixture = *state;
     const struct hn_version unknown = {.protocol = HN_KERNEL_TUNER_PROTOCOL};
     const struct hn_stored_plan plan = {"{}", NULL, 0};
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct hn_stored_plan stored;
     begin_with_plan(store, "first", &unknown, "{\"kernel\":\"first\"}");
     assert_int_equal(hn_store_get_plan(store, "first", &unknown, &stored, NULL), HN_ENOTFOUND);
@@ -386,35 +371,33 @@ static void write_250(const char *path, int writer)
 
 TEST(four_writers_at_once_lose_nothing)
 {
-    struct fixture *fixture = *state;
     pid_t children[4];
     for (int i = 0; i < 4; i++) {
         children[i] = fork();
         assert_true(children[i] >= 0);
         if (children[i] == 0)
-            write_250(fixture->path, i);
+            write_250(cache.path, i);
     }
     for (int i = 0; i < 4; i++) {
         int status = -1;
         assert_int_equal(waitpid(children[i], &status, 0), children[i]);
         assert_int_equal(status, 0);
     }
-    struct hn_store *store = open_store(fixture->path, HN_STORE_READ);
+    struct hn_store *store = open_store(cache.path, HN_STORE_READ);
     assert_int_equal(count_of(store, &version_1, false), 1000);
     drop(store);
-    assert_int_equal(query(fixture->path, "SELECT count(DISTINCT task) FROM session"), 1);
-    assert_int_equal(query(fixture->path, "SELECT count(*) FROM session"), 4);
+    assert_int_equal(query(cache.path, "SELECT count(DISTINCT task) FROM session"), 1);
+    assert_int_equal(query(cache.path, "SELECT count(*) FROM session"), 4);
 }
 
 TEST(committed_survives_kill_9)
 {
-    struct fixture *fixture = *state;
     int ready[2];
     char byte;
     assert_int_equal(pipe(ready), 0);
     pid_t child = fork();
     if (child == 0) {
-        struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+        struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
         int64_t session = begin(store);
         put(store, session, 16, 1);
         commit(store);
@@ -428,7 +411,7 @@ TEST(committed_survives_kill_9)
     assert_int_equal(waitpid(child, NULL, 0), child);
     close(ready[0]);
     close(ready[1]);
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     assert_int_equal(count_of(store, &version_1, false), 1);
     put(store, begin(store), 32, 2);
     commit(store);

@@ -10,9 +10,9 @@ static const struct hn_device_identity device = {"NVIDIA H200", 90, 132, ""};
 
 /* Own: M = 4096 with tiles 16 and 32. Base: the same with 32 and 64, and M = 512 with an image and
  * a plan. */
-static struct hn_store *open_both(struct fixture *fixture)
+static struct hn_store *open_both(void)
 {
-    char path[128];
+    const char *path = in_folder("base.db");
     struct hn_record record;
     struct hn_identity identity;
     struct hn_stored_file file = {"matmul.cu", "text"};
@@ -24,7 +24,6 @@ static struct hn_store *open_both(struct fixture *fixture)
                                    .measured = 1000,
                                    .driver = "580.1"};
     int64_t id;
-    snprintf(path, sizeof path, "%s/base.db", fixture->folder);
     struct hn_store *base = open_store(path, HN_STORE_WRITE);
     int64_t session = begin_at(base, &version_1, 4096, false, 5000);
     put(base, session, 32, 3);
@@ -40,7 +39,7 @@ static struct hn_store *open_both(struct fixture *fixture)
     hn_record_finish(&record);
     hn_identity_finish(&identity);
     drop(base);
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     session = begin(store);
     put(store, session, 16, 7);
     put(store, session, 32, 8);
@@ -53,7 +52,7 @@ static struct hn_store *open_both(struct fixture *fixture)
 TEST(lists_have_both)
 {
     struct hn_tuned_list list;
-    struct hn_store *store = open_both(*state);
+    struct hn_store *store = open_both();
     assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
     assert_int_equal(list.count, 2);
     /* In the order of problems; of the one that both have, what is one's own. */
@@ -82,7 +81,7 @@ TEST(records_of_both_are_told_apart)
         enum hn_store_whose whose;
         int count;
     } cases[] = {{HN_STORE_OWN, 2}, {HN_STORE_IMPORTED, 2}, {HN_STORE_ALL, 3}};
-    struct hn_store *store = open_both(*state);
+    struct hn_store *store = open_both();
     struct hn_identity identity;
     make_identity(&identity, 4096);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -101,8 +100,7 @@ TEST(records_of_both_are_told_apart)
 
 TEST(the_rest_is_found_in_the_base)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_both(fixture);
+    struct hn_store *store = open_both();
     struct hn_stored_plan plan;
     struct hn_roofs roofs;
     struct hn_identity identity;
@@ -127,6 +125,6 @@ TEST(the_rest_is_found_in_the_base)
     hn_identity_finish(&identity);
     drop(store);
     /* And nothing of it came into one's own. */
-    assert_int_equal(query(fixture->path, "SELECT count(*) FROM record"), 2);
-    assert_int_equal(query(fixture->path, "SELECT count(*) FROM roof"), 0);
+    assert_int_equal(query(cache.path, "SELECT count(*) FROM record"), 2);
+    assert_int_equal(query(cache.path, "SELECT count(*) FROM roof"), 0);
 }

@@ -12,9 +12,8 @@
 
 TEST_WITH(makes_missing_folders, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     char path[160];
-    snprintf(path, sizeof path, "%s/a/b/hone.db", fixture->folder);
+    snprintf(path, sizeof path, "%s/a/b/hone.db", cache.folder);
     drop(open_store(path, HN_STORE_WRITE));
     drop(open_store(path, HN_STORE_READ));
 }
@@ -29,40 +28,38 @@ static void fill_file(const char *path, const char *contents)
 
 TEST_WITH(other_files_are_refused_untouched, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     struct stat before;
     struct stat after;
-    assert_refused(fixture->path, HN_STORE_READ, HN_ENOTFOUND, "nothing was tuned yet");
-    fill_file(fixture->path, "kernel: matmul\n");
-    assert_int_equal(stat(fixture->path, &before), 0);
-    assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT, "is no Hone cache");
-    assert_refused(fixture->path, HN_STORE_READ, HN_EFORMAT, "is no Hone cache");
-    assert_int_equal(stat(fixture->path, &after), 0);
+    assert_refused(cache.path, HN_STORE_READ, HN_ENOTFOUND, "nothing was tuned yet");
+    fill_file(cache.path, "kernel: matmul\n");
+    assert_int_equal(stat(cache.path, &before), 0);
+    assert_refused(cache.path, HN_STORE_WRITE, HN_EFORMAT, "is no Hone cache");
+    assert_refused(cache.path, HN_STORE_READ, HN_EFORMAT, "is no Hone cache");
+    assert_int_equal(stat(cache.path, &after), 0);
     assert_int_equal(before.st_size, after.st_size);
     assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
-    assert_int_equal(unlink(fixture->path), 0);
-    run_sql(fixture->path, "CREATE TABLE bookmarks(url TEXT)");
-    assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT, "of another program");
-    assert_int_equal(query(fixture->path, "SELECT count(*) FROM sqlite_master"), 1);
-    assert_refused(fixture->folder, HN_STORE_WRITE, HN_ERUN, "is no regular file");
+    assert_int_equal(unlink(cache.path), 0);
+    run_sql(cache.path, "CREATE TABLE bookmarks(url TEXT)");
+    assert_refused(cache.path, HN_STORE_WRITE, HN_EFORMAT, "of another program");
+    assert_int_equal(query(cache.path, "SELECT count(*) FROM sqlite_master"), 1);
+    assert_refused(cache.folder, HN_STORE_WRITE, HN_ERUN, "is no regular file");
 }
 
 TEST_WITH(truncated_and_corrupt_are_refused_untouched, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     struct stat info;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(store, begin(store), 16, 1);
     drop(store);
-    assert_int_equal(stat(fixture->path, &info), 0);
-    assert_int_equal(truncate(fixture->path, info.st_size / 2), 0);
-    assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT, "is truncated: it has");
-    assert_refused(fixture->path, HN_STORE_READ, HN_EFORMAT, "is truncated: it has");
+    assert_int_equal(stat(cache.path, &info), 0);
+    assert_int_equal(truncate(cache.path, info.st_size / 2), 0);
+    assert_refused(cache.path, HN_STORE_WRITE, HN_EFORMAT, "is truncated: it has");
+    assert_refused(cache.path, HN_STORE_READ, HN_EFORMAT, "is truncated: it has");
     struct stat after;
-    assert_int_equal(stat(fixture->path, &after), 0);
+    assert_int_equal(stat(cache.path, &after), 0);
     assert_int_equal(after.st_size, info.st_size / 2);
-    assert_int_equal(truncate(fixture->path, 50), 0);
-    assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT, "is truncated: it has 50 bytes");
+    assert_int_equal(truncate(cache.path, 50), 0);
+    assert_refused(cache.path, HN_STORE_WRITE, HN_EFORMAT, "is truncated: it has 50 bytes");
 }
 
 static void assert_damaged(const char *path, const char *finding)
@@ -78,10 +75,9 @@ static void assert_damaged(const char *path, const char *finding)
 
 TEST_WITH(damage_inside_is_found, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     struct hn_text report;
     struct hn_error err;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(store, begin(store), 16, 1);
     commit(store);
     hn_text_init(&report);
@@ -89,22 +85,21 @@ TEST_WITH(damage_inside_is_found, set_up, tear_down)
     assert_int_equal(report.length, 0);
     hn_text_finish(&report);
     drop(store);
-    run_sql(fixture->path, "PRAGMA foreign_keys = OFF; INSERT INTO record"
-                           " VALUES(7, 99, 'A=1', 'ok', 0, 0, 1.0, '{', 0);"
-                           "UPDATE record SET point = 'TILE=17' WHERE id = 1");
-    assert_damaged(fixture->path, "foreign key: row 7 of record names a row of session");
-    assert_damaged(fixture->path, "not what was written: record 1\n");
-    assert_damaged(fixture->path, "not what was written: record 7\n");
-    run_sql(fixture->path, "UPDATE record SET session_id = 1; UPDATE record SET " SUM_OF_RECORD);
-    assert_damaged(fixture->path, "record 7 can not be read");
-    assert_damaged(fixture->path,
+    run_sql(cache.path, "PRAGMA foreign_keys = OFF; INSERT INTO record"
+                        " VALUES(7, 99, 'A=1', 'ok', 0, 0, 1.0, '{', 0);"
+                        "UPDATE record SET point = 'TILE=17' WHERE id = 1");
+    assert_damaged(cache.path, "foreign key: row 7 of record names a row of session");
+    assert_damaged(cache.path, "not what was written: record 1\n");
+    assert_damaged(cache.path, "not what was written: record 7\n");
+    run_sql(cache.path, "UPDATE record SET session_id = 1; UPDATE record SET " SUM_OF_RECORD);
+    assert_damaged(cache.path, "record 7 can not be read");
+    assert_damaged(cache.path,
                    "record 1 can not be read: its point is 'TILE=17', its JSON says 'TILE=16'");
 }
 
 /* Whatever a row says, it is used only as it was written. */
 TEST_WITH(altered_rows_are_refused, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     static const char *const alterations[] = {
         "UPDATE session SET kernel = 'matmuk'",
         "UPDATE session SET task = json_set(task, '$.device.sm_count', 133)",
@@ -117,22 +112,21 @@ TEST_WITH(altered_rows_are_refused, set_up, tear_down)
     for (size_t i = 0; i < sizeof alterations / sizeof *alterations; i++) {
         struct hn_tuned_list list;
         struct hn_error err = {0};
-        struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+        struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
         put(store, begin(store), 16, 7);
         drop(store);
-        run_sql(fixture->path, alterations[i]);
-        store = open_store(fixture->path, HN_STORE_READ);
+        run_sql(cache.path, alterations[i]);
+        store = open_store(cache.path, HN_STORE_READ);
         assert_int_equal(hn_store_list(store, NULL, &list, &err), HN_EFORMAT);
         assert_non_null(strstr(err.message, "is not what was written"));
         drop(store);
-        assert_damaged(fixture->path, "not what was written: ");
-        assert_int_equal(unlink(fixture->path), 0);
+        assert_damaged(cache.path, "not what was written: ");
+        assert_int_equal(unlink(cache.path), 0);
     }
 }
 
 TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     static const char *const alterations[] = {
         "UPDATE image SET cubin = x'63756269'",
         "UPDATE image SET entry = 'k1' WHERE entry = 'k16';"
@@ -143,7 +137,7 @@ TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
     struct hn_stored_file file = {"k.cu", "kernel"};
     const struct hn_stored_plan plan = {"{}", &file, 1};
     for (size_t i = 0; i < sizeof alterations / sizeof *alterations; i++) {
-        struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+        struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
         struct hn_identity identity;
         struct hn_record record;
         struct hn_stored_plan stored;
@@ -163,8 +157,8 @@ TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
         commit(store);
         assert_int_equal(hn_store_put_plan(store, "matmul", &version_1, &plan, NULL), HN_OK);
         drop(store);
-        run_sql(fixture->path, alterations[i]);
-        store = open_store(fixture->path, HN_STORE_READ);
+        run_sql(cache.path, alterations[i]);
+        store = open_store(cache.path, HN_STORE_READ);
         make_identity(&identity, 4096);
         if (i < 2)
             assert_int_equal(hn_store_get_image(store, &identity, &version_1, &record.point, &cubin,
@@ -174,17 +168,16 @@ TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
             assert_int_equal(hn_store_get_plan(store, "matmul", &version_1, &stored, NULL),
                              HN_EFORMAT);
         drop(store);
-        assert_damaged(fixture->path, i < 2 ? "is damaged: an image" : "not what was written: ");
+        assert_damaged(cache.path, i < 2 ? "is damaged: an image" : "not what was written: ");
         hn_record_finish(&record);
         hn_identity_finish(&identity);
-        assert_int_equal(unlink(fixture->path), 0);
+        assert_int_equal(unlink(cache.path), 0);
     }
 }
 
 /* Nothing is read from a file in which anything stands that Hone does not make. */
 TEST_WITH(other_schemas_are_refused, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     static const struct {
         const char *sql;
         const char *message;
@@ -204,21 +197,20 @@ TEST_WITH(other_schemas_are_refused, set_up, tear_down)
         {"DROP INDEX record_by_objective", "it lacks 'CREATE INDEX record_by_objective"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        drop(open_store(fixture->path, HN_STORE_WRITE));
-        run_sql(fixture->path, cases[i].sql);
-        assert_refused(fixture->path, HN_STORE_READ, HN_EFORMAT, cases[i].message);
-        assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT, cases[i].message);
-        assert_int_equal(unlink(fixture->path), 0);
+        drop(open_store(cache.path, HN_STORE_WRITE));
+        run_sql(cache.path, cases[i].sql);
+        assert_refused(cache.path, HN_STORE_READ, HN_EFORMAT, cases[i].message);
+        assert_refused(cache.path, HN_STORE_WRITE, HN_EFORMAT, cases[i].message);
+        assert_int_equal(unlink(cache.path), 0);
     }
 }
 
 TEST_WITH(reading_ends_in_time, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     struct hn_error err = {.status = HN_OK};
-    drop(open_store(fixture->path, HN_STORE_WRITE));
+    drop(open_store(cache.path, HN_STORE_WRITE));
     struct hn_database *database =
-        keep(hn_database_open(fixture->path, HN_DATABASE_READ, &err), hn_database_close);
+        keep(hn_database_open(cache.path, HN_DATABASE_READ, &err), hn_database_close);
     assert_false(hn_failed(&err));
     hn_database_set_patience(database, 50);
     (void)hn_database_integer(database,
@@ -234,15 +226,14 @@ TEST_WITH(reading_ends_in_time, set_up, tear_down)
 
 TEST_WITH(overwritten_pages_are_reported, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     struct hn_text report;
     struct hn_error err = {0};
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);
     for (int i = 0; i < 100; i++)
         put(store, session, i, 1);
     drop(store);
-    int file = open(fixture->path, O_WRONLY);
+    int file = open(cache.path, O_WRONLY);
     char junk[4096];
     memset(junk, 0xa5, sizeof junk);
     struct stat info;
@@ -250,7 +241,7 @@ TEST_WITH(overwritten_pages_are_reported, set_up, tear_down)
     for (off_t at = 8192; at < info.st_size; at += 4096)
         assert_int_equal(pwrite(file, junk, sizeof junk, at), sizeof junk);
     close(file);
-    store = open_store(fixture->path, HN_STORE_READ);
+    store = open_store(cache.path, HN_STORE_READ);
     hn_text_init(&report);
     assert_int_equal(hn_store_check(store, &report, &err), HN_EFORMAT);
     hn_text_finish(&report);
@@ -259,16 +250,15 @@ TEST_WITH(overwritten_pages_are_reported, set_up, tear_down)
 /* Whatever the bytes of a cache are, it is refused or read, and never brings down who opens it. */
 TEST_WITH(random_damage_is_survived, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     char *whole;
     size_t size;
     uint32_t seed = 1;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);
     for (int i = 0; i < 40; i++)
         put(store, session, i, 1);
     drop(store);
-    assert_int_equal(hn_file_read(fixture->path, 1 << 24, &whole, &size, NULL), HN_OK);
+    assert_int_equal(hn_file_read(cache.path, 1 << 24, &whole, &size, NULL), HN_OK);
     for (int i = 0; i < 200; i++) {
         char *damaged = malloc(size);
         assert_non_null(damaged);
@@ -277,9 +267,9 @@ TEST_WITH(random_damage_is_survived, set_up, tear_down)
             seed = seed * 1664525u + 1013904223u;
             damaged[16 + seed % (size - 16)] = (char)(seed >> 24);
         }
-        assert_int_equal(hn_file_write(fixture->path, damaged, size, NULL), HN_OK);
+        assert_int_equal(hn_file_write(cache.path, damaged, size, NULL), HN_OK);
         free(damaged);
-        if (hn_store_open(fixture->path, HN_STORE_READ, &store, NULL) != HN_OK)
+        if (hn_store_open(cache.path, HN_STORE_READ, &store, NULL) != HN_OK)
             continue;
         struct hn_tuned_list list;
         struct hn_text report;
@@ -295,90 +285,85 @@ TEST_WITH(random_damage_is_survived, set_up, tear_down)
 
 TEST_WITH(newer_format_is_refused, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
-    drop(open_store(fixture->path, HN_STORE_WRITE));
-    run_sql(fixture->path, "PRAGMA user_version = 99");
-    assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT,
+    drop(open_store(cache.path, HN_STORE_WRITE));
+    run_sql(cache.path, "PRAGMA user_version = 99");
+    assert_refused(cache.path, HN_STORE_WRITE, HN_EFORMAT,
                    "has format 99, this Hone knows up to 7; it was not touched");
-    assert_refused(fixture->path, HN_STORE_READ, HN_EFORMAT, "has format 99");
-    assert_int_equal(query(fixture->path, "PRAGMA user_version"), 99);
+    assert_refused(cache.path, HN_STORE_READ, HN_EFORMAT, "has format 99");
+    assert_int_equal(query(cache.path, "PRAGMA user_version"), 99);
 }
 
 /* None of them was ever released; nobody may have written those below 0. */
 TEST_WITH(older_formats_are_refused_untouched, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     static const char *const versions[] = {"-2147483648", "-2", "-1", "0", "1",
                                            "2",           "3",  "4",  "5", "6"};
-    drop(open_store(fixture->path, HN_STORE_WRITE));
+    drop(open_store(cache.path, HN_STORE_WRITE));
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         char text[64];
         struct stat before;
         struct stat after;
         snprintf(text, sizeof text, "PRAGMA user_version = %s", versions[i]);
-        run_sql(fixture->path, text);
-        assert_int_equal(stat(fixture->path, &before), 0);
+        run_sql(cache.path, text);
+        assert_int_equal(stat(cache.path, &before), 0);
         snprintf(text, sizeof text, "has format %s, which no released Hone wrote", versions[i]);
-        assert_refused(fixture->path, HN_STORE_READ, HN_EFORMAT, text);
-        assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT, text);
-        assert_int_equal(stat(fixture->path, &after), 0);
+        assert_refused(cache.path, HN_STORE_READ, HN_EFORMAT, text);
+        assert_refused(cache.path, HN_STORE_WRITE, HN_EFORMAT, text);
+        assert_int_equal(stat(cache.path, &after), 0);
         assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
     }
 }
 
 TEST_WITH(unwritable_place_says_so, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     char path[160];
-    fill_file(fixture->path, "");
-    snprintf(path, sizeof path, "%s/below/hone.db", fixture->path);
+    fill_file(cache.path, "");
+    snprintf(path, sizeof path, "%s/below/hone.db", cache.path);
     assert_refused(path, HN_STORE_WRITE, HN_ERUN, "can not be made: Not a directory");
     assert_refused("/proc/hone.db", HN_STORE_WRITE, HN_ERUN, "can not be opened");
 }
 
 /* Runs the rest of a test as somebody who may not write the folder; root may always. */
-static int in_child_without_rights(void (*test)(const struct fixture *), const struct fixture *fix)
+static int in_child_without_rights(void (*test)(void))
 {
     int status = -1;
     pid_t child = fork();
     if (child == 0) {
         if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
             _exit(2);
-        test(fix);
+        test();
         _exit(0);
     }
     waitpid(child, &status, 0);
     return status;
 }
 
-static void read_only_checks(const struct fixture *fixture)
+static void read_only_checks(void)
 {
-    char path[160];
-    snprintf(path, sizeof path, "%s/new.db", fixture->folder);
+    const char *path = in_folder("new.db");
     assert_refused(path, HN_STORE_WRITE, HN_ERUN, "can not be opened");
-    assert_refused(fixture->path, HN_STORE_WRITE, HN_ERUN, "read-only");
-    struct hn_store *store = open_store(fixture->path, HN_STORE_READ);
+    assert_refused(cache.path, HN_STORE_WRITE, HN_ERUN, "read-only");
+    struct hn_store *store = open_store(cache.path, HN_STORE_READ);
     assert_true(only_time(store) == 7);
 }
 
 TEST_WITH(read_only_folder_opens_immutable, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(store, begin(store), 16, 7);
     drop(store);
-    assert_int_equal(chmod(fixture->path, 0444), 0);
-    assert_int_equal(chmod(fixture->folder, 0555), 0);
-    int status = in_child_without_rights(read_only_checks, fixture);
-    assert_int_equal(chmod(fixture->folder, 0755), 0);
+    assert_int_equal(chmod(cache.path, 0444), 0);
+    assert_int_equal(chmod(cache.folder, 0555), 0);
+    int status = in_child_without_rights(read_only_checks);
+    assert_int_equal(chmod(cache.folder, 0755), 0);
     assert_int_equal(status, 0);
 }
 
 /* A limit on the size of files fails writes as a full disk does. */
-static void fill_disk(const struct fixture *fixture)
+static void fill_disk(void)
 {
     struct hn_error err = {0};
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);
     put(store, session, 1, 7);
     commit(store);
@@ -402,29 +387,28 @@ static int count_records(const char *path)
 /* All of it is found in a file beside it, whatever became of the first. */
 TEST_WITH(a_cache_that_is_gone_goes_on_beside_it, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     char command[640];
     char other[128];
     const char *rescued;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);
     put(store, session, 16, 1);
     commit(store);
     assert_null(hn_store_lost(store, &rescued));
-    snprintf(command, sizeof command, "rm '%s'*", fixture->path);
+    snprintf(command, sizeof command, "rm '%s'*", cache.path);
     assert_int_equal(system(command), 0);
     put(store, session, 17, 1);
     commit(store);
-    assert_string_equal(hn_store_lost(store, &rescued), fixture->path);
-    snprintf(other, sizeof other, "%s.rescued", fixture->path);
+    assert_string_equal(hn_store_lost(store, &rescued), cache.path);
+    snprintf(other, sizeof other, "%s.rescued", cache.path);
     assert_string_equal(rescued, other);
     assert_int_equal(count_records(other), 2);
     /* Replaced by another's, and with nothing to commit. */
-    snprintf(command, sizeof command, "cp '%s' '%s/x' && mv '%s/x' '%s'", other, fixture->folder,
-             fixture->folder, other);
+    snprintf(command, sizeof command, "cp '%s' '%s/x' && mv '%s/x' '%s'", other, cache.folder,
+             cache.folder, other);
     assert_int_equal(system(command), 0);
     commit(store);
-    assert_string_equal(hn_store_lost(store, &rescued), fixture->path);
+    assert_string_equal(hn_store_lost(store, &rescued), cache.path);
     strcat(other, "2");
     assert_string_equal(rescued, other);
     put(store, session, 18, 1);
@@ -435,12 +419,11 @@ TEST_WITH(a_cache_that_is_gone_goes_on_beside_it, set_up, tear_down)
 
 TEST_WITH(a_cache_that_can_not_be_rescued_says_so, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     char command[400];
     struct hn_error err = {0};
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(store, begin(store), 16, 1);
-    snprintf(command, sizeof command, "rm -r '%s' && touch '%s'", fixture->folder, fixture->folder);
+    snprintf(command, sizeof command, "rm -r '%s' && touch '%s'", cache.folder, cache.folder);
     assert_int_equal(system(command), 0);
     assert_int_equal(hn_store_commit(store, &err), HN_ERUN);
     if (strstr(err.message, "was deleted, moved or replaced while it was written, and '") == NULL)
@@ -449,16 +432,15 @@ TEST_WITH(a_cache_that_can_not_be_rescued_says_so, set_up, tear_down)
 
 TEST_WITH(full_disk_loses_nothing_committed, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     int status = -1;
     pid_t child = fork();
     if (child == 0) {
-        fill_disk(fixture);
+        fill_disk();
         _exit(0);
     }
     waitpid(child, &status, 0);
     assert_int_equal(status, 0);
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct hn_records records = load_of(store, &version_1, false);
     assert_true(records.count > 10);
     assert_true(records.items[0].timing.median_us == 7);
@@ -471,15 +453,14 @@ TEST_WITH(full_disk_loses_nothing_committed, set_up, tear_down)
 
 TEST_WITH(failed_commit_keeps_what_is_pending, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     struct hn_error err = {0};
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);
-    run_sql(fixture->path, "ALTER TABLE record RENAME TO hidden");
+    run_sql(cache.path, "ALTER TABLE record RENAME TO hidden");
     put(store, session, 16, 7);
     assert_int_equal(hn_store_commit(store, &err), HN_EFORMAT);
     assert_non_null(strstr(err.message, "no such table: record"));
-    run_sql(fixture->path, "ALTER TABLE hidden RENAME TO record");
+    run_sql(cache.path, "ALTER TABLE hidden RENAME TO record");
     commit(store);
     assert_true(only_time(store) == 7);
 }

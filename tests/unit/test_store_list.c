@@ -88,11 +88,10 @@ static void check(struct hn_store *store)
 
 TEST(best_is_that_of_all_points_that_count)
 {
-    struct fixture *fixture = *state;
     unsigned int random = 7;
     for (int trial = 0; trial < TRIALS; trial++) {
         char path[160];
-        snprintf(path, sizeof path, "%s/%d.db", fixture->folder, trial);
+        snprintf(path, sizeof path, "%s/%d.db", cache.folder, trial);
         struct hn_store *store = open_store(path, HN_STORE_WRITE);
         fill(store, &random);
         check(store);

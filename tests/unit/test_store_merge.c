@@ -7,10 +7,8 @@ EACH_TEST(set_up, tear_down)
 
 TEST(merge_takes_each_session_once)
 {
-    struct fixture *fixture = *state;
-    char other[128];
+    const char *other = in_folder("other.db");
     struct hn_store_merged merged;
-    snprintf(other, sizeof other, "%s/other.db", fixture->folder);
     struct hn_store *from = open_store(other, HN_STORE_WRITE);
     int64_t session = begin_at(from, &version_1, 4096, false, 5000);
     put(from, session, 16, 7);
@@ -21,7 +19,7 @@ TEST(merge_takes_each_session_once)
                      HN_OK);
     hn_record_finish(&record);
     commit(from);
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(store, begin(store), 64, 9);
     commit(store);
     assert_int_equal(hn_store_merge(store, from, false, &merged, NULL), HN_OK);
@@ -36,12 +34,10 @@ TEST(merge_takes_each_session_once)
 
 TEST(merge_takes_what_a_session_got_since)
 {
-    struct fixture *fixture = *state;
-    char other[128];
+    const char *other = in_folder("other.db");
     struct hn_store_merged merged;
-    snprintf(other, sizeof other, "%s/other.db", fixture->folder);
     struct hn_store *from = open_store(other, HN_STORE_WRITE);
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(from);
     put(from, session, 16, 7);
     commit(from);
@@ -60,23 +56,21 @@ TEST(merge_takes_what_a_session_got_since)
     assert_int_equal(merged.known, 1);
     drop(store);
     drop(from);
-    assert_int_equal(query(fixture->path, "SELECT count(*) FROM session"), 1);
+    assert_int_equal(query(cache.path, "SELECT count(*) FROM session"), 1);
 }
 
 TEST(merge_is_all_or_nothing)
 {
-    struct fixture *fixture = *state;
-    char other[128];
+    const char *other = in_folder("other.db");
     struct hn_store_merged merged;
     struct hn_error err = {0};
-    snprintf(other, sizeof other, "%s/other.db", fixture->folder);
     struct hn_store *from = open_store(other, HN_STORE_WRITE);
     put(from, begin(from), 16, 7);
     put(from, begin(from), 32, 7);
     drop(from);
     run_sql(other, "UPDATE record SET json = '{}' WHERE id = 2; UPDATE record SET " SUM_OF_RECORD);
     from = open_store(other, HN_STORE_READ);
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     assert_int_equal(hn_store_merge(store, from, true, &merged, &err), HN_EFORMAT);
     assert_non_null(strstr(err.message, "record 2 can not be read"));
     assert_int_equal(count_of(store, &version_1, false), 0);
@@ -84,7 +78,6 @@ TEST(merge_is_all_or_nothing)
 
 TEST(import_takes_an_origin_once)
 {
-    struct fixture *fixture = *state;
     struct hn_identity identity;
     struct hn_record record;
     bool added;
@@ -93,14 +86,14 @@ TEST(import_takes_an_origin_once)
     const struct hn_records records = {&record, 1};
     struct hn_store_session session = {
         .identity = &identity, .version = &version_1, .origin = "recording 1", .started = 1000};
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     assert_int_equal(hn_store_import(store, &session, &records, &added, NULL), HN_OK);
     assert_true(added);
     assert_int_equal(hn_store_import(store, &session, &records, &added, NULL), HN_OK);
     assert_false(added);
     assert_true(only_time(store) == 3);
     drop(store);
-    assert_int_equal(query(fixture->path, "SELECT count(*) FROM record"), 1);
+    assert_int_equal(query(cache.path, "SELECT count(*) FROM record"), 1);
     hn_record_finish(&record);
     hn_identity_finish(&identity);
 }
@@ -143,8 +136,7 @@ static void assert_listed(struct hn_store *store, double time_us, const char *so
 
 TEST(what_was_measured_here_counts_before_what_is_imported)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     import_faster(store);
     assert_listed(store, 1, "x.json");
     put_outcome(store, begin_at(store, &version_1, 4096, false, 1000), 16, 7, HN_OUTCOME_OK,
@@ -157,8 +149,7 @@ TEST(what_was_measured_here_counts_before_what_is_imported)
 /* The newest session of all would be a stranger's of another version. */
 TEST(an_import_makes_nothing_stale)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct hn_pruned pruned;
     const struct hn_prune prune = {.stale = true};
     put(store, begin_at(store, &version_2, 4096, false, 1000), 16, 7);
@@ -171,14 +162,12 @@ TEST(an_import_makes_nothing_stale)
 
 TEST(a_merge_says_where_it_is_from)
 {
-    struct fixture *fixture = *state;
-    char other[128];
+    const char *other = in_folder("other.db");
     char host[65] = "";
     struct hn_store_merged merged;
     struct hn_tuned_list list;
-    snprintf(other, sizeof other, "%s/other.db", fixture->folder);
     struct hn_store *from = open_store(other, HN_STORE_WRITE);
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(from, begin(from), 16, 7);
     commit(from);
     assert_int_equal(hn_store_merge(store, from, false, &merged, NULL), HN_OK);

@@ -7,9 +7,9 @@ EACH_TEST(set_up, tear_down)
 
 /* Two versions of M = 4096 (the older with an image), one old session of the newer version, and a
  * simulated one. */
-static struct hn_store *fill(const struct fixture *fixture)
+static struct hn_store *fill(void)
 {
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t stale = begin_at(store, &version_1, 4096, false, 1000);
     int64_t old = begin_at(store, &version_2, 4096, false, 2000);
     int64_t newest = begin_at(store, &version_2, 4096, false, 3000);
@@ -39,8 +39,7 @@ static struct hn_pruned prune(struct hn_store *store, const struct hn_prune *wha
 
 TEST(stale_versions_go_with_plans_and_images)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = fill(fixture);
+    struct hn_store *store = fill();
     struct hn_pruned pruned = prune(store, &(struct hn_prune){.stale = true});
     assert_int_equal(pruned.sessions, 1);
     assert_int_equal(pruned.records, 2);
@@ -48,27 +47,25 @@ TEST(stale_versions_go_with_plans_and_images)
     assert_int_equal(pruned.image_bytes, 5);
     assert_int_equal(count_of(store, &version_2, false), 2);
     drop(store);
-    assert_int_equal(query(fixture->path, "SELECT count(DISTINCT version) FROM session"), 1);
-    assert_int_equal(query(fixture->path, "SELECT count(*) FROM image"), 0);
-    assert_int_equal(query(fixture->path, "SELECT count(*) FROM session"), 3);
+    assert_int_equal(query(cache.path, "SELECT count(DISTINCT version) FROM session"), 1);
+    assert_int_equal(query(cache.path, "SELECT count(*) FROM image"), 0);
+    assert_int_equal(query(cache.path, "SELECT count(*) FROM session"), 3);
 }
 
 TEST(a_dry_run_removes_nothing)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = fill(fixture);
+    struct hn_store *store = fill();
     struct hn_pruned pruned =
         prune(store, &(struct hn_prune){.stale = true, .simulated = true, .dry_run = true});
     assert_int_equal(pruned.sessions, 2);
     assert_int_equal(pruned.records, 3);
     drop(store);
-    assert_int_equal(query(fixture->path, "SELECT count(*) FROM record"), 5);
+    assert_int_equal(query(cache.path, "SELECT count(*) FROM record"), 5);
 }
 
 TEST(the_best_stays_whatever_its_age)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = fill(fixture);
+    struct hn_store *store = fill();
     struct hn_pruned pruned = prune(store, &(struct hn_prune){.before = 1e9});
     assert_int_equal(pruned.sessions, 2);
     assert_int_equal(count_of(store, &version_2, false), 1);
@@ -77,8 +74,7 @@ TEST(the_best_stays_whatever_its_age)
 
 TEST(simulated_sessions_go_even_if_best)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = fill(fixture);
+    struct hn_store *store = fill();
     assert_int_equal(prune(store, &(struct hn_prune){.simulated = true}).sessions, 1);
     assert_int_equal(count_of(store, &version_2, true), 0);
     assert_int_equal(count_of(store, &version_2, false), 2);
@@ -86,24 +82,22 @@ TEST(simulated_sessions_go_even_if_best)
 
 TEST(images_alone)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = fill(fixture);
+    struct hn_store *store = fill();
     struct hn_pruned pruned = prune(store, &(struct hn_prune){.images = true});
     assert_int_equal(pruned.sessions, 0);
     assert_int_equal(pruned.images, 1);
     assert_int_equal(count_of(store, &version_1, false), 2);
     drop(store);
-    assert_int_equal(query(fixture->path, "SELECT count(*) FROM image"), 0);
+    assert_int_equal(query(cache.path, "SELECT count(*) FROM image"), 0);
 }
 
 TEST(another_kernel_is_left_alone)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = fill(fixture);
+    struct hn_store *store = fill();
     struct hn_pruned pruned = prune(
         store,
         &(struct hn_prune){.kernel = "copy", .stale = true, .simulated = true, .images = true});
     assert_int_equal(pruned.sessions + pruned.images, 0);
     drop(store);
-    assert_int_equal(query(fixture->path, "SELECT count(*) FROM record"), 5);
+    assert_int_equal(query(cache.path, "SELECT count(*) FROM record"), 5);
 }

@@ -66,8 +66,7 @@ static void assert_counts(struct hn_store *store, size_t sizes, bool simulated)
 
 TEST(the_newest_rule_counts)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     assert_int_equal(count_rules(store), 0);
     learn(store, &version_1, 1, true, 9000);
     assert_counts(store, 1, true);
@@ -77,7 +76,7 @@ TEST(the_newest_rule_counts)
     assert_counts(store, 2, false);
     learn(store, &version_2, 4, false, 3000);
     drop(store);
-    store = open_store(fixture->path, HN_STORE_READ);
+    store = open_store(cache.path, HN_STORE_READ);
     assert_counts(store, 4, false);
     struct hn_stored_rules others = rules_of(store, "transpose");
     assert_int_equal(others.count, 0);
@@ -86,9 +85,8 @@ TEST(the_newest_rule_counts)
 
 TEST(a_family_is_no_tuned_problem)
 {
-    struct fixture *fixture = *state;
     struct hn_tuned_list list;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     learn(store, &version_1, 1, false, 1000);
     put(store, begin(store), 16, 20);
     commit(store);
@@ -107,11 +105,9 @@ static enum hn_status put_line(void *visitor, int64_t position, const char *json
 
 TEST(a_rule_is_a_line)
 {
-    struct fixture *fixture = *state;
     struct hn_store_head head;
-    char path[160];
-    snprintf(path, sizeof path, "%s/other.db", fixture->folder);
-    struct hn_store *from = open_store(fixture->path, HN_STORE_WRITE);
+    const char *path = in_folder("other.db");
+    struct hn_store *from = open_store(cache.path, HN_STORE_WRITE);
     struct hn_store *store = open_store(path, HN_STORE_WRITE);
     int64_t session = learn(from, &version_1, 5, false, 1000);
     assert_int_equal(hn_store_get_head(from, session, &head, NULL), HN_OK);
@@ -127,11 +123,9 @@ TEST(a_rule_is_a_line)
 
 TEST(a_merge_takes_rules)
 {
-    struct fixture *fixture = *state;
     struct hn_store_merged merged;
-    char path[160];
-    snprintf(path, sizeof path, "%s/other.db", fixture->folder);
-    struct hn_store *from = open_store(fixture->path, HN_STORE_WRITE);
+    const char *path = in_folder("other.db");
+    struct hn_store *from = open_store(cache.path, HN_STORE_WRITE);
     struct hn_store *store = open_store(path, HN_STORE_WRITE);
     learn(from, &version_1, 5, false, 1000);
     assert_int_equal(hn_store_merge(store, from, true, &merged, NULL), HN_OK);
@@ -146,9 +140,8 @@ TEST(a_merge_takes_rules)
 
 TEST(pruning_keeps_the_rule_that_counts)
 {
-    struct fixture *fixture = *state;
     struct hn_pruned pruned;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     learn(store, &version_1, 1, false, 1000);
     learn(store, &version_2, 2, false, 2000);
     learn(store, &version_2, 3, false, 3000);
@@ -162,10 +155,9 @@ TEST(pruning_keeps_the_rule_that_counts)
     assert_int_equal(pruned.images, 0); /* of version 2, which the rule has as well */
     assert_counts(store, 3, false);
     drop(store);
-    assert_int_equal(query(fixture->path, "SELECT count(*) FROM session WHERE rule IS NOT NULL"),
-                     1);
-    assert_int_equal(query(fixture->path, "SELECT count(DISTINCT version) FROM session"), 1);
-    assert_int_equal(query(fixture->path, "SELECT count(*) FROM image"), 1);
+    assert_int_equal(query(cache.path, "SELECT count(*) FROM session WHERE rule IS NOT NULL"), 1);
+    assert_int_equal(query(cache.path, "SELECT count(DISTINCT version) FROM session"), 1);
+    assert_int_equal(query(cache.path, "SELECT count(*) FROM image"), 1);
 }
 
 /* The session of a way to choose the words of a problem. */
@@ -181,9 +173,8 @@ static void put_image_of_words(struct hn_store *store, const struct hn_version *
 
 TEST(pruning_keeps_the_images_of_a_rule)
 {
-    struct fixture *fixture = *state;
     struct hn_pruned pruned;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put_image_of_words(store, &version_1);
     put_image_of_words(store, &version_2);
     learn(store, &version_2, 3, false, 3000);
@@ -208,25 +199,23 @@ static void assert_found(const char *path, const char *finding)
 
 TEST(what_is_no_rule_is_found)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     learn(store, &version_1, 1, false, 1000);
     drop(store);
-    run_sql(fixture->path, "UPDATE session SET rule = replace(rule, '\"right\":2', '\"right\":0')");
-    assert_found(fixture->path, "not what was written: session 1");
-    run_sql(fixture->path, "UPDATE session SET " SUM_OF_SESSION);
-    assert_found(fixture->path, "node 0 has child 0");
+    run_sql(cache.path, "UPDATE session SET rule = replace(rule, '\"right\":2', '\"right\":0')");
+    assert_found(cache.path, "not what was written: session 1");
+    run_sql(cache.path, "UPDATE session SET " SUM_OF_SESSION);
+    assert_found(cache.path, "node 0 has child 0");
 }
 
 TEST(which_problems_have_sessions_is_known)
 {
     enum { PROBLEMS = 100 };
-    struct fixture *fixture = *state;
     struct hn_known_problems known;
     struct hn_identity identity;
     struct hn_error err = {0};
     int64_t id;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     for (int m = 1; m <= PROBLEMS; m++) {
         make_identity(&identity, 2 * m);
         const struct hn_store_session session = {
