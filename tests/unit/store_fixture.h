@@ -124,6 +124,16 @@ static inline void put_outcome(struct hn_store *store, int64_t session, int tile
     hn_record_finish(&record);
 }
 
+/* The image of a tile; five bytes. */
+static inline void put_image(struct hn_store *store, int64_t session, int tile, const char *entry)
+{
+    struct hn_record record;
+    make_record(&record, tile, 0);
+    assert_int_equal(hn_store_put_image(store, session, &record.point, "cubin", 5, entry, NULL),
+                     HN_OK);
+    hn_record_finish(&record);
+}
+
 static inline void commit(struct hn_store *store)
 {
     struct hn_error err = {0};
@@ -151,6 +161,24 @@ static inline size_t count_of(struct hn_store *store, const struct hn_version *v
     size_t count = records.count;
     hn_records_free(&records);
     return count;
+}
+
+static inline void free_list(struct hn_tuned_list *list)
+{
+    hn_tuned_list_free(list);
+    free(list);
+}
+
+/* The problems that were tuned (of one kernel, or NULL), which are so many. */
+static inline const struct hn_tuned *list_of(struct hn_store *store, const char *kernel,
+                                             size_t count)
+{
+    struct hn_tuned_list *list = calloc(1, sizeof *list);
+    assert_non_null(list);
+    assert_int_equal(hn_store_list(store, kernel, list, NULL), HN_OK);
+    keep(list, free_list);
+    assert_int_equal(list->count, count);
+    return list->items;
 }
 
 /* The time that counts for the only point. */

@@ -229,21 +229,28 @@ TEST(a_failed_compilation_has_no_cubin)
     hn_message_finish(&message);
 }
 
+/* A message with a good image, which the test damages; the image's document. */
+static json_t *send_image(struct hn_message *message)
+{
+    struct hn_image image;
+    make_image(&image);
+    hn_message_init(message, "compiled");
+    assert_int_equal(hn_message_add_image(message, "image", &image, NULL), HN_OK);
+    hn_image_finish(&image);
+    return json_object_get(message->json, "image");
+}
+
 /* Each member of an image in turn is left out, or something else. */
 TEST(a_damaged_image_is_refused)
 {
     static const char *const needed[] = {"outcome", "entries", "code_hash", "compile_ms"};
     static const char *const checked[] = {"outcome",   "message",    "log",   "resources",
                                           "code_hash", "compile_ms", "cubin", "entries"};
-    struct hn_image image;
-    make_image(&image);
     for (size_t i = 0; i < 4 + 8; i++) {
         struct hn_message message;
         struct hn_image read;
         struct hn_error err = {0};
-        hn_message_init(&message, "compiled");
-        assert_int_equal(hn_message_add_image(&message, "image", &image, NULL), HN_OK);
-        json_t *json = json_object_get(message.json, "image");
+        json_t *json = send_image(&message);
         if (i < 4)
             json_object_del(json, needed[i]);
         else
@@ -254,26 +261,20 @@ TEST(a_damaged_image_is_refused)
         assert_null(read.cubin);
         hn_message_finish(&message);
     }
-    hn_image_finish(&image);
 }
 
 TEST(a_cubin_that_is_not_attached_is_refused)
 {
-    struct hn_image image;
-    make_image(&image);
     for (int number = -1; number <= 1; number += 2) {
         struct hn_message message;
         struct hn_image read;
         struct hn_error err = {0};
-        hn_message_init(&message, "compiled");
-        assert_int_equal(hn_message_add_image(&message, "image", &image, NULL), HN_OK);
-        json_t *json = json_object_get(message.json, "image");
+        json_t *json = send_image(&message);
         json_object_set_new(json, "cubin", json_integer(number));
         assert_int_equal(hn_message_get_image(&message, json, &read, &err), HN_EFORMAT);
         assert_string_equal(err.message, "image: 'cubin' is not one that is attached");
         hn_message_finish(&message);
     }
-    hn_image_finish(&image);
 }
 
 /* What a member of a good image is replaced by, and what is said then. */
@@ -294,15 +295,11 @@ TEST(a_hostile_image_is_refused)
         {"resources", "{\"occupancy\": 1.5}", "'occupancy' is 1.5"},
         {"max_threads", "-1", "'max_threads' is not an integer of 0 to"},
     };
-    struct hn_image image;
-    make_image(&image);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hn_message message;
         struct hn_image read;
         struct hn_error err = {0};
-        hn_message_init(&message, "compiled");
-        assert_int_equal(hn_message_add_image(&message, "image", &image, NULL), HN_OK);
-        json_t *json = json_object_get(message.json, "image");
+        json_t *json = send_image(&message);
         if (cases[i].json == NULL)
             json_object_del(json, cases[i].member);
         else
@@ -314,7 +311,6 @@ TEST(a_hostile_image_is_refused)
         assert_null(read.cubin);
         hn_message_finish(&message);
     }
-    hn_image_finish(&image);
 }
 
 TEST(what_a_worker_says_passes_the_gate)

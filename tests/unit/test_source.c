@@ -22,43 +22,47 @@ static const char other_defines[] = "#define TILE 16\n"
                                     "#define SCALE 0.5\n"
                                     "#define MAX_REGISTERS 64\n";
 
-struct fixture {
+static struct subject {
     struct hn_plan *plan;
     struct hn_template template;
     struct hn_bindings problem;
     struct hn_bindings point;
-};
+} tiled;
 
 static int set_up(void **state)
 {
-    static struct fixture fixture;
-    fixture.plan = load_plan("tiled.json");
-    assert_int_equal(
-        hn_template_load(HONE_TEST_DATA "/templates/tiled.cu", &fixture.template, NULL), HN_OK);
-    parse_bindings(problem_text, &fixture.problem);
-    parse_bindings(point_text, &fixture.point);
-    *state = &fixture;
+    tiled.plan = load_plan("tiled.json");
+    assert_int_equal(hn_template_load(HONE_TEST_DATA "/templates/tiled.cu", &tiled.template, NULL),
+                     HN_OK);
+    parse_bindings(problem_text, &tiled.problem);
+    parse_bindings(point_text, &tiled.point);
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct fixture *fixture = *state;
-    hn_template_finish(&fixture->template);
-    hn_bindings_finish(&fixture->problem);
-    hn_bindings_finish(&fixture->point);
+    hn_template_finish(&tiled.template);
+    hn_bindings_finish(&tiled.problem);
+    hn_bindings_finish(&tiled.point);
     return 0;
 }
 
 ALL_TESTS(set_up, tear_down)
 
-static void make(const struct fixture *fixture, struct hn_source *source)
+static void make(const struct subject *subject, struct hn_source *source)
 {
     struct hn_error err = {.message = ""};
-    enum hn_status status = hn_source_make(fixture->plan, &fixture->template, &fixture->problem,
-                                           &fixture->point, source, &err);
+    enum hn_status status = hn_source_make(subject->plan, &subject->template, &subject->problem,
+                                           &subject->point, source, &err);
     assert_string_equal(err.message, "");
     assert_int_equal(status, HN_OK);
+}
+
+static void make_reference(const struct hn_template *template, struct hn_source *source)
+{
+    assert_int_equal(
+        hn_source_make_reference(tiled.plan, template, &tiled.problem, &tiled.point, source, NULL),
+        HN_OK);
 }
 
 static void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
@@ -68,13 +72,12 @@ static void set(struct hn_bindings *bindings, const char *name, struct hn_value 
 
 TEST(puts_prelude_before_the_template)
 {
-    const struct fixture *fixture = *state;
     struct hn_source source;
-    make(fixture, &source);
+    make(&tiled, &source);
     struct hn_text expected;
     hn_text_init(&expected);
     hn_text_printf(&expected, "%s%s%s#line 1\n%s", frozen_defines, variant_defines, other_defines,
-                   fixture->template.text);
+                   tiled.template.text);
     assert_string_equal(source.text, expected.data);
     hn_text_finish(&expected);
     hn_source_finish(&source);
@@ -82,13 +85,11 @@ TEST(puts_prelude_before_the_template)
 
 TEST(gives_the_prelude_alone)
 {
-    const struct fixture *fixture = *state;
     struct hn_error err;
     struct hn_text text;
     hn_text_init(&text);
     assert_int_equal(
-        hn_source_append_prelude(fixture->plan, &fixture->problem, &fixture->point, &text, &err),
-        HN_OK);
+        hn_source_append_prelude(tiled.plan, &tiled.problem, &tiled.point, &text, &err), HN_OK);
     assert_int_equal(strncmp(text.data, frozen_defines, strlen(frozen_defines)), 0);
     assert_null(strstr(text.data, "#line"));
     assert_null(strstr(text.data, "#define M "));
@@ -104,7 +105,7 @@ static void make_template_parameter(struct hn_plan *plan, const char *name)
 
 TEST(types_stand_for_themselves)
 {
-    struct fixture own = *(struct fixture *)*state;
+    struct subject own = tiled;
     struct hn_source source;
     own.plan = load_plan("tiled.json");
     struct hn_word_list *list = (struct hn_word_list *)hn_plan_find_words(own.plan, "VARIANT");
@@ -120,7 +121,7 @@ TEST(types_stand_for_themselves)
 
 TEST(parameters_of_cpp_templates_are_no_macros)
 {
-    struct fixture own = *(struct fixture *)*state;
+    struct subject own = tiled;
     struct hn_source source;
     own.plan = load_plan("tiled.json");
     make_template_parameter(own.plan, "TILE");
@@ -143,7 +144,7 @@ TEST(parameters_of_cpp_templates_are_no_macros)
 TEST(replaces_names_in_name_expressions)
 {
     struct hn_source source;
-    make(*state, &source);
+    make(&tiled, &source);
     assert_int_equal(source.entry_count, 2);
     assert_string_equal(source.entries[0], "tiled<16, 2, (-4), 2, 7, 1>");
     assert_string_equal(source.entries[1], "finish");
@@ -152,29 +153,25 @@ TEST(replaces_names_in_name_expressions)
 
 TEST(expands_options)
 {
-    struct fixture *fixture = *state;
     struct hn_source source;
-    make(fixture, &source);
+    make(&tiled, &source);
     assert_int_equal(source.option_count, 2);
     assert_string_equal(source.options[0], "--maxrregcount=64");
     assert_string_equal(source.options[1], "-DAREA=256_tile");
     hn_source_finish(&source);
 
-    set(&fixture->point, "MAX_REGISTERS", hn_integer(0));
-    make(fixture, &source);
+    set(&tiled.point, "MAX_REGISTERS", hn_integer(0));
+    make(&tiled, &source);
     assert_int_equal(source.option_count, 1);
     assert_string_equal(source.options[0], "-DAREA=256_tile");
     hn_source_finish(&source);
-    set(&fixture->point, "MAX_REGISTERS", hn_integer(64));
+    set(&tiled.point, "MAX_REGISTERS", hn_integer(64));
 }
 
 TEST(shows_the_reference_only_what_it_depends_on)
 {
-    const struct fixture *fixture = *state;
     struct hn_source source;
-    assert_int_equal(hn_source_make_reference(fixture->plan, &fixture->template, &fixture->problem,
-                                              &fixture->point, &source, NULL),
-                     HN_OK);
+    make_reference(&tiled.template, &source);
     struct hn_text expected;
     hn_text_init(&expected);
     hn_text_printf(&expected, "%s%s#line 1\n", strstr(frozen_defines, "#define LAYOUT_row"),
@@ -191,7 +188,6 @@ TEST(shows_the_reference_only_what_it_depends_on)
  * stay. */
 TEST(spares_the_reference_numbers_that_it_does_not_name)
 {
-    const struct fixture *fixture = *state;
     struct hn_template_include include = {(char *)"part.cuh", (char *)"int depth;"};
     struct hn_template template = {.path = (char *)"reference.cu",
                                    .text = (char *)"int KEEP;",
@@ -208,9 +204,7 @@ TEST(spares_the_reference_numbers_that_it_does_not_name)
         struct hn_source source;
         template.text = (char *)cases[i].text;
         include.text = (char *)cases[i].included;
-        assert_int_equal(hn_source_make_reference(fixture->plan, &template, &fixture->problem,
-                                                  &fixture->point, &source, NULL),
-                         HN_OK);
+        make_reference(&template, &source);
         assert_int_equal(strstr(source.text, "#define K (-4)\n") != NULL, cases[i].defined);
         assert_non_null(strstr(source.text, "#define LAYOUT 2\n"));
         hn_source_finish(&source);
@@ -219,55 +213,49 @@ TEST(spares_the_reference_numbers_that_it_does_not_name)
 
 TEST(takes_the_defaults_as_its_own_reference)
 {
-    struct fixture *fixture = *state;
-    fixture->plan->reference.kind = HN_REFERENCE_SELF;
+    tiled.plan->reference.kind = HN_REFERENCE_SELF;
     struct hn_source source;
-    assert_int_equal(hn_source_make_reference(fixture->plan, &fixture->template, &fixture->problem,
-                                              &fixture->point, &source, NULL),
-                     HN_OK);
+    make_reference(&tiled.template, &source);
     assert_non_null(strstr(source.text, "#define PAD 0\n"));
     assert_string_equal(source.entries[0], "tiled<16, 3, (-4), 2, 7, 0>");
     hn_source_finish(&source);
-    fixture->plan->reference.kind = HN_REFERENCE_TEMPLATE;
+    tiled.plan->reference.kind = HN_REFERENCE_TEMPLATE;
 }
 
-static void fails_with(struct fixture *fixture, enum hn_status status, const char *message)
+static void fails_with(enum hn_status status, const char *message)
 {
     struct hn_source source;
     struct hn_error err = {.message = ""};
-    assert_int_equal(hn_source_make(fixture->plan, &fixture->template, &fixture->problem,
-                                    &fixture->point, &source, &err),
-                     status);
+    assert_int_equal(
+        hn_source_make(tiled.plan, &tiled.template, &tiled.problem, &tiled.point, &source, &err),
+        status);
     assert_string_equal(err.message, message);
 }
 
 TEST(refuses_what_no_macro_can_hold)
 {
-    struct fixture *fixture = *state;
-    set(&fixture->point, "VARIANT", hn_word("tyle"));
-    fails_with(fixture, HN_ECONFIG, "'tyle' is no word of VARIANT");
-    set(&fixture->point, "VARIANT", hn_word("tile"));
-    set(&fixture->point, "SCALE", hn_real(1e308 * 10));
-    fails_with(fixture, HN_ECONFIG, "SCALE is not finite and can not be a constant of the program");
-    set(&fixture->point, "SCALE", hn_real(0.5));
+    set(&tiled.point, "VARIANT", hn_word("tyle"));
+    fails_with(HN_ECONFIG, "'tyle' is no word of VARIANT");
+    set(&tiled.point, "VARIANT", hn_word("tile"));
+    set(&tiled.point, "SCALE", hn_real(1e308 * 10));
+    fails_with(HN_ECONFIG, "SCALE is not finite and can not be a constant of the program");
+    set(&tiled.point, "SCALE", hn_real(0.5));
 }
 
 TEST(keeps_the_least_integer_a_literal)
 {
-    struct fixture *fixture = *state;
-    set(&fixture->problem, "K", hn_integer(INT64_MIN));
+    set(&tiled.problem, "K", hn_integer(INT64_MIN));
     struct hn_source source;
-    make(fixture, &source);
+    make(&tiled, &source);
     assert_non_null(strstr(source.text, "#define K (-9223372036854775807 - 1)\n"));
     hn_source_finish(&source);
-    set(&fixture->problem, "K", hn_integer(-4));
+    set(&tiled.problem, "K", hn_integer(-4));
 }
 
 TEST(compiles_to_all_steps)
 {
-    const struct fixture *fixture = *state;
     struct hn_source source;
-    make(fixture, &source);
+    make(&tiled, &source);
     struct hn_compile_request request = {
         .name = source.template->path,
         .text = source.text,

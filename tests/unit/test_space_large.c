@@ -21,6 +21,16 @@ static void add_range(struct hn_space *space, const char *name, int64_t first, s
     free(values);
 }
 
+/* P0 to P<parameters - 1>, each from 1 to `last`. */
+static void add_ranges(struct hn_space *space, int parameters, size_t last)
+{
+    for (int i = 0; i < parameters; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "P%d", i);
+        add_range(space, name, 1, last);
+    }
+}
+
 static void constrain(struct hn_space *space, const char *format, int a, int b)
 {
     char text[128];
@@ -32,11 +42,7 @@ static void constrain(struct hn_space *space, const char *format, int a, int b)
 static struct hn_space *chain_space(void)
 {
     struct hn_space *space = hn_space_create();
-    for (int i = 0; i < LINKS; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "P%d", i);
-        add_range(space, name, 1, VALUES);
-    }
+    add_ranges(space, LINKS, VALUES);
     for (int i = 0; i + 1 < LINKS; i++)
         constrain(space, "P%d %% P%d == 0 or P%d %% P%d == 0", i, i + 1);
     return keep(space, hn_space_destroy);
@@ -255,11 +261,7 @@ TEST(groups_multiply)
     uint16_t choice[24];
     bool exact = false;
     double expected = 1;
-    for (int i = 0; i < 24; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "P%d", i);
-        add_range(space, name, 1, 30);
-    }
+    add_ranges(space, 24, 30);
     for (int i = 0; i < 12; i++) {
         constrain(space, "P%d * P%d <= 100", i, i + 12);
         expected *= 296; /* pairs of 1 to 30 whose product is at most 100 */
@@ -300,11 +302,7 @@ TEST(strategies_cope)
 static struct hn_space *pairs_space(void)
 {
     struct hn_space *space = hn_space_create();
-    for (int i = 0; i < 6; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "P%d", i);
-        add_range(space, name, 1, 40);
-    }
+    add_ranges(space, 6, 40);
     for (int i = 0; i < 3; i++)
         constrain(space, "P%d * P%d <= 80", i, i + 3);
     constrain(space, "P%d + P%d <= 12", 0, 1);
@@ -432,11 +430,7 @@ TEST(hopeless_searches_end)
 {
     struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     struct hn_error err;
-    for (int i = 0; i < 8; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "P%d", i);
-        add_range(space, name, 1, 30);
-    }
+    add_ranges(space, 8, 30);
     assert_int_equal(hn_space_add_constraint(
                          space, "(P0 ^ P1 ^ P2 ^ P3 ^ P4 ^ P5 ^ P6 ^ P7) * 2 == 15", NULL, NULL),
                      HN_OK);
@@ -457,11 +451,7 @@ TEST(products_that_may_overflow_end)
     for (int i = 0; i < 2; i++) {
         struct hn_space *space = hn_space_create();
         struct hn_error err = {0};
-        for (int p = 0; p < 4; p++) {
-            char name[16];
-            snprintf(name, sizeof name, "P%d", p);
-            add_range(space, name, 1, 60000);
-        }
+        add_ranges(space, 4, 60000);
         constrain(space, "P0 * P1 * P2 * P3 == 720720", 0, 0);
         space->limits.steps = 1000000;
         assert_int_equal(hn_space_build(space, &err), HN_ECONFIG);

@@ -3,38 +3,35 @@
 #include "runtime/bench/measure.h"
 #include "tests/unit/unit.h"
 
-/* Takes the samples one by one and returns at which count the rule stopped, and why. */
-static enum hn_stop run(const struct hn_stopping_rule *rule, const double *samples, size_t count,
-                        size_t *taken)
+/* Takes the samples one by one: the rule stops so, at that count; HN_STOP_NOT: behind the last. */
+static void expect(const struct hn_stopping_rule *rule, const double *samples, size_t count,
+                   enum hn_stop expected, size_t taken)
 {
     double sorted[256];
-    for (*taken = 1; *taken <= count; ++*taken) {
-        for (size_t i = 0; i < *taken; i++)
-            sorted[i] = samples[i];
-        struct hn_interval interval = hn_interval_of(sorted, *taken);
-        enum hn_stop stop = hn_stopping_decide(rule, &interval, *taken, (double)*taken);
-        if (stop != HN_STOP_NOT)
-            return stop;
+    enum hn_stop stop = HN_STOP_NOT;
+    size_t i = 0;
+    while (stop == HN_STOP_NOT && i < count) {
+        i++;
+        memcpy(sorted, samples, i * sizeof *samples);
+        struct hn_interval interval = hn_interval_of(sorted, i);
+        stop = hn_stopping_decide(rule, &interval, i, (double)i);
     }
-    return HN_STOP_NOT;
+    assert_int_equal(stop, expected);
+    assert_int_equal(i, taken);
 }
 
 TEST(steady_samples_stop_at_six)
 {
     const double samples[] = {100.1, 100.0, 100.2, 100.1, 100.0, 100.1, 100.1};
     struct hn_stopping_rule rule = hn_stopping_rule_for(100.0, 0.0, 0.1);
-    size_t taken;
-    assert_int_equal(run(&rule, samples, 7, &taken), HN_STOP_PRECISE);
-    assert_int_equal(taken, 6);
+    expect(&rule, samples, 7, HN_STOP_PRECISE, 6);
 }
 
 TEST(an_outlier_costs_samples_but_does_not_widen_for_ever)
 {
     const double samples[] = {100.1, 180.0, 100.2, 100.1, 100.0, 100.1, 100.1, 100.0, 100.2, 100.1};
     struct hn_stopping_rule rule = hn_stopping_rule_for(100.0, 0.0, 0.1);
-    size_t taken;
-    assert_int_equal(run(&rule, samples, 10, &taken), HN_STOP_PRECISE);
-    assert_int_equal(taken, 9);
+    expect(&rule, samples, 10, HN_STOP_PRECISE, 9);
 }
 
 TEST(noise_runs_into_the_bound)
@@ -43,9 +40,7 @@ TEST(noise_runs_into_the_bound)
     for (size_t i = 0; i < 220; i++)
         samples[i] = i % 2 == 0 ? 90.0 : 110.0;
     struct hn_stopping_rule rule = hn_stopping_rule_for(100.0, 0.0, 0.1);
-    size_t taken;
-    assert_int_equal(run(&rule, samples, 220, &taken), HN_STOP_BOUND);
-    assert_int_equal(taken, 200);
+    expect(&rule, samples, 220, HN_STOP_BOUND, 200);
 }
 
 TEST(the_budget_ends_it_but_not_under_the_minimum)
@@ -61,9 +56,7 @@ TEST(long_kernels_need_three)
 {
     const double samples[] = {150000.0, 150100.0, 150050.0, 150000.0};
     struct hn_stopping_rule rule = hn_stopping_rule_for(150000.0, 0.0, 0.5);
-    size_t taken;
-    assert_int_equal(run(&rule, samples, 4, &taken), HN_STOP_PRECISE);
-    assert_int_equal(taken, 3);
+    expect(&rule, samples, 4, HN_STOP_PRECISE, 3);
 }
 
 TEST(an_interval_within_the_resolution_is_precise)
@@ -77,12 +70,10 @@ TEST(few_samples_decide_far_beyond_the_censor)
 {
     const double samples[] = {210.0, 210.0};
     struct hn_stopping_rule rule = hn_stopping_rule_for(210.0, 0.0, 0.5);
-    size_t taken;
     rule.censor_us = 110.0;
-    assert_int_equal(run(&rule, samples, 2, &taken), HN_STOP_SLOWER);
-    assert_int_equal(taken, 2);
+    expect(&rule, samples, 2, HN_STOP_SLOWER, 2);
     rule.censor_us = 195.0;
-    assert_int_equal(run(&rule, samples, 2, &taken), HN_STOP_NOT);
+    expect(&rule, samples, 2, HN_STOP_NOT, 2);
 }
 
 /* What disturbs a launch makes it slower: one undisturbed sample keeps a variant in. */
@@ -90,9 +81,8 @@ TEST(the_smallest_of_few_decides)
 {
     const double samples[] = {190.0, 104.0, 180.0, 104.0};
     struct hn_stopping_rule rule = hn_stopping_rule_for(104.0, 0.0, 0.5);
-    size_t taken;
     rule.censor_us = 100.0;
-    assert_int_equal(run(&rule, samples, 4, &taken), HN_STOP_NOT);
+    expect(&rule, samples, 4, HN_STOP_NOT, 4);
 }
 
 /* What the host may have cost a launch is a millisecond, and more than a factor; without it a
@@ -128,32 +118,27 @@ TEST(six_samples_decide_beyond_two_percent)
     const double slower[] = {103.0, 103.1, 103.2, 103.0, 103.1, 103.3};
     const double tied[] = {101.0, 103.1, 103.2, 103.0, 103.1, 103.3};
     struct hn_stopping_rule rule = hn_stopping_rule_for(103.0, 0.0005, 0.1);
-    size_t taken;
     rule.censor_us = 100.0;
-    assert_int_equal(run(&rule, slower, 6, &taken), HN_STOP_SLOWER);
-    assert_int_equal(taken, 6);
-    assert_int_equal(run(&rule, tied, 6, &taken), HN_STOP_NOT);
+    expect(&rule, slower, 6, HN_STOP_SLOWER, 6);
+    expect(&rule, tied, 6, HN_STOP_NOT, 6);
 }
 
 TEST(long_kernels_are_told_apart_by_less)
 {
     const double samples[] = {10200.0, 10210.0, 10205.0, 10200.0, 10210.0, 10205.0};
     struct hn_stopping_rule rule = hn_stopping_rule_for(10200.0, 0.00001, 0.1);
-    size_t taken;
     rule.censor_us = 10000.0;
-    assert_int_equal(run(&rule, samples, 6, &taken), HN_STOP_SLOWER);
-    assert_int_equal(taken, 4);
+    expect(&rule, samples, 6, HN_STOP_SLOWER, 4);
 }
 
 TEST(full_and_nothing_to_beat_never_stop_for_slowness)
 {
     const double samples[] = {900.0};
     struct hn_stopping_rule rule = hn_stopping_rule_for(900.0, 0.0, 0.5);
-    size_t taken;
-    assert_int_equal(run(&rule, samples, 1, &taken), HN_STOP_NOT);
+    expect(&rule, samples, 1, HN_STOP_NOT, 1);
     rule.censor_us = 100.0;
     rule.full = true;
-    assert_int_equal(run(&rule, samples, 1, &taken), HN_STOP_NOT);
+    expect(&rule, samples, 1, HN_STOP_NOT, 1);
 }
 
 static bool is_decided(const double *a, const double *b, size_t rounds)

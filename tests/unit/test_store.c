@@ -184,10 +184,7 @@ TEST(wrong_on_a_later_seed_is_wrong)
     put_outcome(store, session, 16, 10, HN_OUTCOME_OK, HN_VERIFIED, true);
     put_outcome(store, session, 16, 0, HN_OUTCOME_WRONG_RESULT, HN_UNVERIFIED, false);
     commit(store);
-    struct hn_tuned_list list;
-    assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
-    assert_int_equal(list.count, 0);
-    hn_tuned_list_free(&list);
+    list_of(store, NULL, 0);
     struct hn_records records = load_of(store, &version_1, false);
     assert_int_equal(records.count, 1);
     assert_int_equal(records.items[0].outcome, HN_OUTCOME_WRONG_RESULT);
@@ -196,7 +193,6 @@ TEST(wrong_on_a_later_seed_is_wrong)
 
 TEST(list_gives_the_best_of_the_newest_version)
 {
-    struct hn_tuned_list list;
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(store, begin(store), 8, 1);
     int64_t session = begin_at(store, &version_2, 4096, false, 0);
@@ -206,47 +202,39 @@ TEST(list_gives_the_best_of_the_newest_version)
     put(store, begin_at(store, &version_2, 512, false, 0), 16, 3);
     put(store, begin_at(store, &version_2, 4096, true, 0), 16, 4);
     commit(store);
-    assert_int_equal(hn_store_list(store, "matmul", &list, NULL), HN_OK);
-    assert_int_equal(list.count, 3);
-    assert_true(list.items[0].best.objective == 9);
-    assert_int_equal(list.items[0].points, 3);
-    assert_int_equal(list.items[0].session_id, session);
-    assert_true(hn_version_equal(&list.items[0].version, &version_2));
-    assert_false(list.items[0].simulated || list.items[0].stale);
-    assert_true(list.items[1].simulated);
-    assert_int_equal(hn_bindings_get(&list.items[2].identity.problem, "M")->integer, 512);
-    hn_tuned_list_free(&list);
-    assert_int_equal(hn_store_list(store, "transpose", &list, NULL), HN_OK);
-    assert_int_equal(list.count, 0);
+    const struct hn_tuned *list = list_of(store, "matmul", 3);
+    assert_true(list->best.objective == 9);
+    assert_int_equal(list->points, 3);
+    assert_int_equal(list->session_id, session);
+    assert_true(hn_version_equal(&list->version, &version_2));
+    assert_false(list->simulated || list->stale);
+    assert_true(list[1].simulated);
+    assert_int_equal(hn_bindings_get(&list[2].identity.problem, "M")->integer, 512);
+    list_of(store, "transpose", 0);
 }
 
 TEST(final_race_decides_the_best)
 {
-    struct hn_tuned_list list;
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);
     put(store, session, 16, 8);
     put_outcome(store, session, 32, 10, HN_OUTCOME_OK, HN_VERIFIED, true);
     put_outcome(store, session, 64, 9, HN_OUTCOME_OK, HN_VERIFIED, true);
     commit(store);
-    assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
-    assert_int_equal(hn_bindings_get(&list.items[0].best.point, "TILE")->integer, 64);
-    hn_tuned_list_free(&list);
+    const struct hn_tuned *list = list_of(store, NULL, 1);
+    assert_int_equal(hn_bindings_get(&list->best.point, "TILE")->integer, 64);
 }
 
 TEST(later_session_of_another_version_makes_stale)
 {
-    struct hn_tuned_list list;
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(store, begin(store), 16, 8);
     put_outcome(store, begin_at(store, &version_2, 4096, false, 0), 16, 0, HN_OUTCOME_COMPILE_ERROR,
                 HN_UNVERIFIED, false);
     commit(store);
-    assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
-    assert_int_equal(list.count, 1);
-    assert_true(list.items[0].stale);
-    assert_true(hn_version_equal(&list.items[0].version, &version_1));
-    hn_tuned_list_free(&list);
+    const struct hn_tuned *list = list_of(store, NULL, 1);
+    assert_true(list->stale);
+    assert_true(hn_version_equal(&list->version, &version_1));
 }
 
 TEST(image_and_plan_read_back)

@@ -13,7 +13,6 @@ static const struct hn_device_identity device = {"NVIDIA H200", 90, 132, ""};
 static struct hn_store *open_both(void)
 {
     const char *path = in_folder("base.db");
-    struct hn_record record;
     struct hn_identity identity;
     struct hn_stored_file file = {"matmul.cu", "text"};
     const struct hn_stored_plan plan = {"{}", &file, 1};
@@ -33,10 +32,8 @@ static struct hn_store *open_both(void)
         .identity = &identity, .version = &version_1, .plan = &plan, .command = ""};
     assert_int_equal(hn_store_begin(base, &other, &id, NULL), HN_OK);
     put(base, id, 8, 1);
-    make_record(&record, 8, 1);
-    assert_int_equal(hn_store_put_image(base, id, &record.point, "cubin", 5, "e", NULL), HN_OK);
+    put_image(base, id, 8, "e");
     assert_int_equal(hn_store_put_roofs(base, &device, &roofs, NULL), HN_OK);
-    hn_record_finish(&record);
     hn_identity_finish(&identity);
     drop(base);
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
@@ -51,17 +48,14 @@ static struct hn_store *open_both(void)
 
 TEST(lists_have_both)
 {
-    struct hn_tuned_list list;
     struct hn_store *store = open_both();
-    assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
-    assert_int_equal(list.count, 2);
+    const struct hn_tuned *list = list_of(store, NULL, 2);
     /* In the order of problems; of the one that both have, what is one's own. */
-    assert_string_equal(list.items[0].origin.source, "base.db");
-    assert_true(list.items[0].best.timing.median_us == 1);
-    assert_int_equal(list.items[0].session_id, 0);
-    assert_string_equal(list.items[1].origin.source, "");
-    assert_true(list.items[1].best.timing.median_us == 7);
-    hn_tuned_list_free(&list);
+    assert_string_equal(list->origin.source, "base.db");
+    assert_true(list->best.timing.median_us == 1);
+    assert_int_equal(list->session_id, 0);
+    assert_string_equal(list[1].origin.source, "");
+    assert_true(list[1].best.timing.median_us == 7);
 }
 
 static enum hn_status count_record(void *visitor, int64_t id, struct hn_record *record,

@@ -146,13 +146,8 @@ TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
         size_t size;
         int64_t session = begin(store);
         for (int tile = 16; tile <= 32; tile += 16) {
-            make_record(&record, tile, 7);
-            assert_int_equal(hn_store_put(store, session, &record, NULL), HN_OK);
-            assert_int_equal(hn_store_put_image(store, session, &record.point, "cubin", 5,
-                                                tile == 16 ? "k16" : "k32", NULL),
-                             HN_OK);
-            if (tile == 16)
-                hn_record_finish(&record);
+            put(store, session, tile, 7);
+            put_image(store, session, tile, tile == 16 ? "k16" : "k32");
         }
         commit(store);
         assert_int_equal(hn_store_put_plan(store, "matmul", &version_1, &plan, NULL), HN_OK);
@@ -160,6 +155,7 @@ TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
         run_sql(cache.path, alterations[i]);
         store = open_store(cache.path, HN_STORE_READ);
         make_identity(&identity, 4096);
+        make_record(&record, 32, 7);
         if (i < 2)
             assert_int_equal(hn_store_get_image(store, &identity, &version_1, &record.point, &cubin,
                                                 &size, &entry, NULL),

@@ -13,11 +13,7 @@ TEST(merge_takes_each_session_once)
     int64_t session = begin_at(from, &version_1, 4096, false, 5000);
     put(from, session, 16, 7);
     put(from, session, 32, 8);
-    struct hn_record record;
-    make_record(&record, 16, 7);
-    assert_int_equal(hn_store_put_image(from, session, &record.point, "cubin", 5, "e", NULL),
-                     HN_OK);
-    hn_record_finish(&record);
+    put_image(from, session, 16, "e");
     commit(from);
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(store, begin(store), 64, 9);
@@ -122,16 +118,13 @@ static void import_faster(struct hn_store *store)
 
 static void assert_listed(struct hn_store *store, double time_us, const char *source)
 {
-    struct hn_tuned_list list;
-    assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
-    assert_int_equal(list.count, 1);
-    assert_true(list.items[0].best.timing.median_us == time_us);
-    assert_string_equal(list.items[0].origin.source, source);
-    assert_true(hn_origin_is_foreign(&list.items[0].origin) == (source[0] != '\0'));
-    assert_true((list.items[0].origin.imported > 0) == (source[0] != '\0'));
-    assert_true((list.items[0].origin.machine[0] == '\0') == (source[0] != '\0'));
-    assert_false(list.items[0].stale);
-    hn_tuned_list_free(&list);
+    const struct hn_tuned *list = list_of(store, NULL, 1);
+    assert_true(list->best.timing.median_us == time_us);
+    assert_string_equal(list->origin.source, source);
+    assert_true(hn_origin_is_foreign(&list->origin) == (source[0] != '\0'));
+    assert_true((list->origin.imported > 0) == (source[0] != '\0'));
+    assert_true((list->origin.machine[0] == '\0') == (source[0] != '\0'));
+    assert_false(list->stale);
 }
 
 TEST(what_was_measured_here_counts_before_what_is_imported)
@@ -165,16 +158,14 @@ TEST(a_merge_says_where_it_is_from)
     const char *other = in_folder("other.db");
     char host[65] = "";
     struct hn_store_merged merged;
-    struct hn_tuned_list list;
     struct hn_store *from = open_store(other, HN_STORE_WRITE);
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(from, begin(from), 16, 7);
     commit(from);
     assert_int_equal(hn_store_merge(store, from, false, &merged, NULL), HN_OK);
     drop(from);
-    assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
+    const struct hn_tuned *list = list_of(store, NULL, 1);
     assert_int_equal(gethostname(host, sizeof host - 1), 0);
-    assert_string_equal(list.items[0].origin.source, "other.db");
-    assert_string_equal(list.items[0].origin.machine, host);
-    hn_tuned_list_free(&list);
+    assert_string_equal(list->origin.source, "other.db");
+    assert_string_equal(list->origin.machine, host);
 }

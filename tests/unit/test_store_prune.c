@@ -14,11 +14,7 @@ static struct hn_store *fill(void)
     int64_t old = begin_at(store, &version_2, 4096, false, 2000);
     int64_t newest = begin_at(store, &version_2, 4096, false, 3000);
     int64_t simulated = begin_at(store, &version_2, 4096, true, 4000);
-    struct hn_record record;
-    make_record(&record, 16, 20);
-    assert_int_equal(hn_store_put_image(store, stale, &record.point, "cubin", 5, "matmul", NULL),
-                     HN_OK);
-    hn_record_finish(&record);
+    put_image(store, stale, 16, "matmul");
     put(store, stale, 16, 20);
     put(store, stale, 32, 21);
     put(store, old, 64, 30);

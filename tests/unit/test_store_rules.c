@@ -85,15 +85,12 @@ TEST(the_newest_rule_counts)
 
 TEST(a_family_is_no_tuned_problem)
 {
-    struct hn_tuned_list list;
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     learn(store, &version_1, 1, false, 1000);
     put(store, begin(store), 16, 20);
     commit(store);
-    assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
-    assert_int_equal(list.count, 1);
-    assert_int_equal(list.items[0].identity.problem.count, 1);
-    hn_tuned_list_free(&list);
+    const struct hn_tuned *list = list_of(store, NULL, 1);
+    assert_int_equal(list->identity.problem.count, 1);
 }
 
 static enum hn_status put_line(void *visitor, int64_t position, const char *json,
@@ -163,12 +160,7 @@ TEST(pruning_keeps_the_rule_that_counts)
 /* The session of a way to choose the words of a problem. */
 static void put_image_of_words(struct hn_store *store, const struct hn_version *version)
 {
-    struct hn_record record;
-    int64_t id = begin_at(store, version, 1, false, 1000);
-    make_record(&record, 16, 20);
-    assert_int_equal(hn_store_put_image(store, id, &record.point, "cubin", 5, "matmul", NULL),
-                     HN_OK);
-    hn_record_finish(&record);
+    put_image(store, begin_at(store, version, 1, false, 1000), 16, "matmul");
 }
 
 TEST(pruning_keeps_the_images_of_a_rule)

@@ -177,8 +177,8 @@ TEST(finds_the_best_of_few)
     static const char *const names[] = {"model", "auto"};
     for (size_t i = 0; i < 2; i++) {
         for (uint64_t seed = 1; seed <= 5; seed++) {
-            const struct plan plan = {names[i], seed, 1, 80, NULL, 0, false, 0, false, NULL};
-            run(space, &plan, &found);
+            run(space, &(struct plan){names[i], seed, 1, 80, NULL, 0, false, 0, false, NULL},
+                &found);
             /* random search needs half of the points to have it with even chances: over 250 */
             assert_in_range(found.to_best, 1, 60);
         }
@@ -190,8 +190,7 @@ TEST(looks_ahead_without_harm)
     struct hn_space *space = make_space();
     static struct run found;
     for (uint64_t seed = 1; seed <= 5; seed++) {
-        const struct plan plan = {"auto", seed, 32, 100, NULL, 0, false, 0, false, NULL};
-        run(space, &plan, &found);
+        run(space, &(struct plan){"auto", seed, 32, 100, NULL, 0, false, 0, false, NULL}, &found);
         assert_in_range(found.to_best, 1, 90);
     }
 }
@@ -213,12 +212,9 @@ TEST(has_more_in_flight_with_a_longer_look_ahead)
 {
     struct hn_space *space = make_space();
     static struct run few, some, many;
-    const struct plan begin = {"auto", 2, 128, 6, NULL, 0, false, 0, false, NULL};
-    const struct plan usual = {"auto", 2, 32, 150, NULL, 0, false, 0, false, NULL};
-    const struct plan longer = {"auto", 2, 128, 150, NULL, 0, false, 0, false, NULL};
-    run(space, &begin, &few);
-    run(space, &usual, &some);
-    run(space, &longer, &many);
+    run(space, &(struct plan){"auto", 2, 128, 6, NULL, 0, false, 0, false, NULL}, &few);
+    run(space, &(struct plan){"auto", 2, 32, 150, NULL, 0, false, 0, false, NULL}, &some);
+    run(space, &(struct plan){"auto", 2, 128, 150, NULL, 0, false, 0, false, NULL}, &many);
     assert_int_equal(few.count, 6);
     assert_memory_equal(many.proposals, few.proposals, 6 * sizeof few.proposals[0]);
     assert_int_equal(some.told[6], 3);
@@ -239,17 +235,13 @@ TEST(looks_less_where_points_compile_slowly)
     size_t dear = 0;
     size_t priced = 0;
     for (uint64_t seed = 1; seed <= 15; seed++) {
-        const struct plan unknown = {"model", seed, 1, 30, NULL, 0, false, 0, false, NULL};
-        const struct plan noise = {"model", seed, 1, 30, NULL, 0, false, 290, false, NULL};
-        const struct plan costly = {"model", seed, 1, 30, NULL, 0, false, 8000, false, NULL};
-        const struct plan longer = {"model", seed, 1, 80, NULL, 0, false, 8000, false, NULL};
-        run(space, &unknown, &plain);
-        run(space, &noise, &quick);
-        run(space, &costly, &slow);
+        run(space, &(struct plan){"model", seed, 1, 30, NULL, 0, false, 0, false, NULL}, &plain);
+        run(space, &(struct plan){"model", seed, 1, 30, NULL, 0, false, 290, false, NULL}, &quick);
+        run(space, &(struct plan){"model", seed, 1, 30, NULL, 0, false, 8000, false, NULL}, &slow);
         assert_memory_equal(plain.proposals, quick.proposals, sizeof plain.proposals);
         dear += plain.dear;
         priced += slow.dear;
-        run(space, &longer, &slow);
+        run(space, &(struct plan){"model", seed, 1, 80, NULL, 0, false, 8000, false, NULL}, &slow);
         assert_in_range(slow.to_best, 1, 80);
     }
     assert_true(5 * priced < 4 * dear);
@@ -264,15 +256,14 @@ TEST(does_not_wait_for_what_is_not_worth_it)
     size_t stopped = 0;
     size_t found = 0;
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        const struct plan early = {"model", seed, 1, 8, NULL, 0, false, 40e3, true, NULL};
         const struct plan usual = {"model", seed, 1, 80, NULL, 0, false, 8000, true, NULL};
-        const struct plan waits = {"model", seed, 1, 80, NULL, 0, false, 8000, false, NULL};
-        run(space, &early, &hurried);
+        run(space, &(struct plan){"model", seed, 1, 8, NULL, 0, false, 40e3, true, NULL}, &hurried);
         assert_int_equal(hurried.stopped, 0); /* nothing is known yet */
         run(space, &usual, &hurried);
         run(space, &usual, &again);
         assert_memory_equal(&hurried, &again, sizeof hurried);
-        run(space, &waits, &patient);
+        run(space, &(struct plan){"model", seed, 1, 80, NULL, 0, false, 8000, false, NULL},
+            &patient);
         assert_true(hurried.stopped == 0 ||
                     memcmp(&patient.proposals, &hurried.proposals, sizeof hurried.proposals) != 0);
         stopped += hurried.stopped;
@@ -309,10 +300,9 @@ TEST(is_repeatable)
     struct hn_space *space = make_space();
     static struct run first, second, other;
     const struct plan plan = {"auto", 7, 32, 120, NULL, 0, true, 0, false, NULL};
-    const struct plan another = {"auto", 8, 32, 120, NULL, 0, true, 0, false, NULL};
     run(space, &plan, &first);
     run(space, &plan, &second);
-    run(space, &another, &other);
+    run(space, &(struct plan){"auto", 8, 32, 120, NULL, 0, true, 0, false, NULL}, &other);
     assert_int_equal(first.count, second.count);
     assert_memory_equal(first.proposals, second.proposals, sizeof first.proposals);
     assert_memory_not_equal(first.proposals, other.proposals, sizeof first.proposals);
@@ -367,10 +357,8 @@ TEST(priors_lead_to_the_best)
     static struct run with, without;
     size_t sum_with = 0, sum_without = 0;
     for (uint64_t seed = 1; seed <= 5; seed++) {
-        const struct plan informed = {"auto", seed, 1, 80, priors, 200, false, 0, false, NULL};
-        const struct plan plain = {"auto", seed, 1, 80, NULL, 0, false, 0, false, NULL};
-        run(space, &informed, &with);
-        run(space, &plain, &without);
+        run(space, &(struct plan){"auto", seed, 1, 80, priors, 200, false, 0, false, NULL}, &with);
+        run(space, &(struct plan){"auto", seed, 1, 80, NULL, 0, false, 0, false, NULL}, &without);
         assert_true(with.to_best > 0 && without.to_best > 0);
         sum_with += with.to_best;
         sum_without += without.to_best;
@@ -388,10 +376,8 @@ TEST(declines_what_its_resources_condemn)
 {
     struct hn_space *space = make_space();
     static struct run with, without;
-    const struct plan spills = {"auto", 3, 1, 300, NULL, 0, true, 0, false, NULL};
-    const struct plan plain = {"auto", 3, 1, 300, NULL, 0, false, 0, false, NULL};
-    run(space, &spills, &with);
-    run(space, &plain, &without);
+    run(space, &(struct plan){"auto", 3, 1, 300, NULL, 0, true, 0, false, NULL}, &with);
+    run(space, &(struct plan){"auto", 3, 1, 300, NULL, 0, false, 0, false, NULL}, &without);
     assert_int_equal(without.declined, 0);
     assert_true(with.declined > 50);
     assert_in_range(with.to_best, 1, 60);
@@ -401,10 +387,8 @@ TEST(doubt_falls)
 {
     struct hn_space *space = make_space();
     static struct run early, late;
-    const struct plan few = {"auto", 2, 1, 12, NULL, 0, false, 0, false, NULL};
-    const struct plan many = {"auto", 2, 1, 150, NULL, 0, false, 0, false, NULL};
-    run(space, &few, &early);
-    run(space, &many, &late);
+    run(space, &(struct plan){"auto", 2, 1, 12, NULL, 0, false, 0, false, NULL}, &early);
+    run(space, &(struct plan){"auto", 2, 1, 150, NULL, 0, false, 0, false, NULL}, &late);
     assert_true(early.chance > 0.3 && early.chance < 1);
     assert_true(late.to_best > 0);
     assert_true(late.chance < 0.1);
