@@ -352,7 +352,7 @@ const struct hn_command hn_command_compile = {
     .name = "compile",
     .of = HN_COMPILE,
     .arguments = "CONFIG",
-    .summary = "compile points for an architecture: registers, spills, occupancy",
+    .summary = "compile points: registers, spills, occupancy; needs no GPU",
     .help = "Compiles points of CONFIG and prints registers, shared memory, spills and theoretical "
             "occupancy; needs no GPU.",
     .examples = "hone compile scale.yaml --all --arch sm_90",

@@ -128,7 +128,7 @@ static const struct row {
     {"seed", 0, "S", &whole, AT(seed), SEARCH, HN_TUNE,
      "Seed of the search and the inputs (default 1)"},
     {"seed", 0, "S", &whole, AT(seed), OWN, HN_RUN,
-     "Seed of the inputs (default 1); with --json a drawn one too"},
+     "Seed of the inputs (default 1); with --json a second, drawn one, too"},
     {"seed", 0, "S", &whole, AT(seed), OWN, HN_SPACE, "Seed of the sample (default 1)"},
     {"seed", 0, "S", &whole, AT(seed), OWN, HN_INPUTS,
      "Seed of the inputs, as of `hone tune` (default 1)"},
@@ -232,7 +232,7 @@ static const struct row {
     {"energy", 0, "SECONDS", &window, AT(energy_s), OWN, HN_RUN,
      "Measure what launches consume, in two windows of so many seconds each (default 2)"},
     {"observe", 0, "NAMES", &text, AT(observe), OWN, HN_RUN,
-     "Who else looks at the measurement: clocks, for SM clock and temperature under its samples"},
+     "Also record: clocks, the SM clock and the temperature under the samples"},
     {"verify-only", 0, NULL, &flag, AT(verify_only), OWN, HN_RUN,
      "Launch once and compare; take no times"},
 
