@@ -68,6 +68,25 @@ void bench_fixture_check(const struct hn_record *record, enum hn_outcome outcome
 /* Evaluates a point with its reference, and checks what came of it. */
 void bench_fixture_expect(struct bench_fixture *fixture, const char *point, const struct hn_bench_request *request,
                           enum hn_outcome outcome, const char *message);
+static inline void bench_fixture_release(struct hn_record *record)
+{
+    hn_record_finish(record);
+    free(record);
+}
+
+/* Evaluates a point and checks what came of it; its record lasts as long as the test. */
+static inline struct hn_record *bench_fixture_record(struct bench_fixture *fixture, const char *point,
+                                                     const struct hn_bench_request *request,
+                                                     enum hn_outcome outcome, const char *message)
+{
+    struct hn_record *record = malloc(sizeof *record);
+    assert_non_null(record);
+    *record = bench_fixture_evaluate(fixture, point, request);
+    keep(record, bench_fixture_release);
+    bench_fixture_check(record, outcome, message);
+    return record;
+}
+
 /* On the driver double: opens, evaluates and closes again and again, from call `first` on a later one of the driver's
  * calls failing each time, with a fault of the device and then with a plain rejection, until `passes` runs in a row
  * passed (the calls that only release something come last and fail without a trace). Each run has to end in a status or

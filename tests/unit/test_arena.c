@@ -16,10 +16,7 @@ ALL_TESTS(load, NULL)
 
 static void expect_right(void)
 {
-    struct hn_record record = bench_fixture_evaluate(&inputs, "BLOCK=128", &verify_only);
-    if (record.outcome != HN_OUTCOME_OK)
-        fail_msg("%s: %s", hn_outcome_name(record.outcome), record.message);
-    hn_record_finish(&record);
+    bench_fixture_record(&inputs, "BLOCK=128", &verify_only, HN_OUTCOME_OK, NULL);
 }
 
 TEST(inputs_come_from_files_and_by_value)

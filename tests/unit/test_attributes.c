@@ -72,11 +72,8 @@ TEST(a_kernel_of_several_steps_gets_the_most)
 static double time_us(const char *point)
 {
     static const struct hn_bench_request measured = {.verify = true, .measure = true, .full = true};
-    struct hn_record record = bench_fixture_evaluate(&attributes, point, &measured);
-    assert_int_equal(record.outcome, HN_OUTCOME_OK);
-    double median = record.timing.median_us;
-    hn_record_finish(&record);
-    return median;
+    return bench_fixture_record(&attributes, point, &measured, HN_OUTCOME_OK, NULL)
+        ->timing.median_us;
 }
 
 /* On the double such a step takes less time. */
@@ -95,11 +92,8 @@ TEST(a_step_may_begin_before_the_last_has_ended)
 static int active_clusters(const char *point)
 {
     bench_fixture_set_reference(&attributes, point);
-    struct hn_record record = bench_fixture_evaluate(&attributes, point, &verify_only);
-    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-    int clusters = record.active_clusters;
-    hn_record_finish(&record);
-    return clusters;
+    return bench_fixture_record(&attributes, point, &verify_only, HN_OUTCOME_OK, NULL)
+        ->active_clusters;
 }
 
 /* The double has room for 16 blocks, 8 pairs, 2 clusters of four. */

@@ -29,22 +29,10 @@ static bool is_step(double us)
 
 static const char best[] = "BLOCK=256,FAULT=0,ITEMS=4";
 
-static void release(struct hn_record *record)
-{
-    hn_record_finish(record);
-    free(record);
-}
-
-/* The record of a point, in which this came of it; `message` NULL: any. */
 static struct hn_record *evaluate(const char *point, const struct hn_bench_request *request,
                                   enum hn_outcome outcome, const char *message)
 {
-    struct hn_record *record = malloc(sizeof *record);
-    assert_non_null(record);
-    *record = bench_fixture_evaluate(&scale, point, request);
-    keep(record, release);
-    bench_fixture_check(record, outcome, message);
-    return record;
+    return bench_fixture_record(&scale, point, request, outcome, message);
 }
 
 static struct hn_record *measure(void)

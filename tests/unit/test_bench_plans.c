@@ -14,45 +14,30 @@ static const struct hn_bench_request both = {.verify = true, .measure = true};
 
 static int load(void **state)
 {
-    bench_fixture_load(&scale, "double/scale.yaml", 90);
-    bench_fixture_load(&accumulate, "double/accumulate.yaml", 90);
-    bench_fixture_load(&twice, "double/scale_twice.yaml", 90);
-    bench_fixture_load(&early, "double/attributes_twice.yaml", 90);
-    return 0;
+    return bench_fixture_use(&scale, "double/scale.yaml") ||
+           bench_fixture_use(&accumulate, "double/accumulate.yaml") ||
+           bench_fixture_use(&twice, "double/scale_twice.yaml") ||
+           bench_fixture_use(&early, "double/attributes_twice.yaml");
 }
 
-static int unload(void **state)
-{
-    bench_fixture_unload(&scale);
-    bench_fixture_unload(&accumulate);
-    bench_fixture_unload(&twice);
-    bench_fixture_unload(&early);
-    return 0;
-}
-
-ALL_TESTS(load, unload)
+ALL_TESTS(load, NULL)
 
 TEST(every_role_is_restored_between_launches)
 {
     bench_fixture_start(&accumulate, HN_COLD);
-    struct hn_record record = bench_fixture_evaluate(&accumulate, "SCRATCH=4096", &both);
-    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-    assert_int_equal(record.verdict.kind, HN_SELF_VERIFIED);
-    assert_int_equal(record.timing.batch, 1);
-    assert_true(fabs(record.timing.resolution_us - 0.032) < 0.001); /* what the events step by */
-    assert_int_equal(hn_metrics_evaluate(accumulate.config->plan, &accumulate.config->problems[0],
-                                         &record, NULL),
-                     HN_OK);
-    assert_true(hn_value_number(hn_bindings_get(&record.metrics, "mean")) == 1.5);
-    assert_true(hn_value_number(hn_bindings_get(&record.metrics, "doubled")) == 3.0);
-    hn_record_finish(&record);
-    record = bench_fixture_evaluate(&accumulate, "SCRATCH=1073741824", &both);
-    bench_fixture_check(&record, HN_OUTCOME_OUT_OF_MEMORY,
-                        "its scratch needs 1.000 GiB, more than is free on the device");
-    hn_record_finish(&record);
-    record = bench_fixture_evaluate(&accumulate, "SCRATCH=1024", &both);
-    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-    hn_record_finish(&record);
+    struct hn_record *record =
+        bench_fixture_record(&accumulate, "SCRATCH=4096", &both, HN_OUTCOME_OK, NULL);
+    assert_int_equal(record->verdict.kind, HN_SELF_VERIFIED);
+    assert_int_equal(record->timing.batch, 1);
+    assert_true(fabs(record->timing.resolution_us - 0.032) < 0.001); /* what the events step by */
+    assert_int_equal(
+        hn_metrics_evaluate(accumulate.config->plan, &accumulate.config->problems[0], record, NULL),
+        HN_OK);
+    assert_true(hn_value_number(hn_bindings_get(&record->metrics, "mean")) == 1.5);
+    assert_true(hn_value_number(hn_bindings_get(&record->metrics, "doubled")) == 3.0);
+    bench_fixture_record(&accumulate, "SCRATCH=1073741824", &both, HN_OUTCOME_OUT_OF_MEMORY,
+                         "its scratch needs 1.000 GiB, more than is free on the device");
+    bench_fixture_record(&accumulate, "SCRATCH=1024", &both, HN_OUTCOME_OK, NULL);
 }
 
 /* What is right for FACTOR 3 is another reference than for the default, FACTOR 2. */
@@ -63,10 +48,9 @@ TEST(steps_and_a_reference_that_depends_on_a_parameter)
     struct hn_record record;
     struct hn_bindings three;
     bench_fixture_start(&twice, HN_COLD);
-    record = bench_fixture_evaluate(&twice, "BLOCK=128,FACTOR=2,FAULT=0,ITEMS=1", &both);
-    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-    assert_true(record.verdict.max_reference == 4 * 4095 * 0.25);
-    hn_record_finish(&record);
+    const struct hn_record *two = bench_fixture_record(&twice, "BLOCK=128,FACTOR=2,FAULT=0,ITEMS=1",
+                                                       &both, HN_OUTCOME_OK, NULL);
+    assert_true(two->verdict.max_reference == 4 * 4095 * 0.25);
 
     hn_record_init(&record);
     hn_bindings_parse("BLOCK=128,FACTOR=3,FAULT=0,ITEMS=1", &record.point, NULL);
@@ -84,23 +68,20 @@ TEST(steps_and_a_reference_that_depends_on_a_parameter)
     hn_image_finish(&image);
     hn_bindings_finish(&three);
 
-    record = bench_fixture_evaluate(&twice, "BLOCK=128,FACTOR=3,FAULT=4,ITEMS=1", &both);
-    bench_fixture_check(&record, HN_OUTCOME_WRONG_RESULT, NULL);
-    hn_record_finish(&record);
+    bench_fixture_record(&twice, "BLOCK=128,FACTOR=3,FAULT=4,ITEMS=1", &both,
+                         HN_OUTCOME_WRONG_RESULT, NULL);
 }
 
 static double measure_us(enum hn_regime regime, const char *point)
 {
     bench_fixture_start(&twice, regime);
-    struct hn_record record = bench_fixture_evaluate(&twice, point, &both);
-    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-    double median_us = record.timing.median_us;
-    assert_true(regime == HN_COLD || record.timing.batch >= 10);
-    hn_record_finish(&record);
+    const struct hn_timing timing =
+        bench_fixture_record(&twice, point, &both, HN_OUTCOME_OK, NULL)->timing;
+    assert_true(regime == HN_COLD || timing.batch >= 10);
     bench_fixture_expect(&twice, "BLOCK=128,FACTOR=2,FAULT=4,ITEMS=1", &both,
                          HN_OUTCOME_WRONG_RESULT, NULL);
     bench_fixture_close(&twice);
-    return median_us;
+    return timing.median_us;
 }
 
 /* The double takes 2 us for each launch of a graph. */
@@ -123,10 +104,8 @@ TEST(early_steps_are_early_in_streams_and_graphs)
         bench_fixture_start(&early, regimes[i]);
         for (int e = 0; e < 2; e++) {
             const char *point = e == 0 ? "EARLY=none,SHARED=65536" : "EARLY=second,SHARED=65536";
-            struct hn_record record = bench_fixture_evaluate(&early, point, &both);
-            bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-            times_us[e] = record.timing.median_us;
-            hn_record_finish(&record);
+            times_us[e] =
+                bench_fixture_record(&early, point, &both, HN_OUTCOME_OK, NULL)->timing.median_us;
         }
         bench_fixture_close(&early);
         assert_true(fabs(times_us[0] - times_us[1] - 10.0) < 1.0);
@@ -140,10 +119,9 @@ TEST(a_graph_of_what_has_to_be_restored_is_one_launch)
     bench_fixture_start(&accumulate, HN_GRAPH);
     for (int i = 0; i < 2; i++) {
         const char *points[] = {"SCRATCH=1024", "SCRATCH=4096"};
-        struct hn_record record = bench_fixture_evaluate(&accumulate, points[i], &both);
-        bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-        assert_int_equal(record.timing.batch, 1);
-        hn_record_finish(&record);
+        const struct hn_record *record =
+            bench_fixture_record(&accumulate, points[i], &both, HN_OUTCOME_OK, NULL);
+        assert_int_equal(record->timing.batch, 1);
     }
     bench_fixture_close(&accumulate);
     assert_int_equal(bench_fixture_open(&accumulate, HN_GRAPH10, &err), HN_ECONFIG);

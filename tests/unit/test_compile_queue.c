@@ -69,10 +69,20 @@ static void end(struct fixture *fixture, struct hn_job *job, enum hn_outcome out
     hn_compile_queue_end(&fixture->queue, job);
 }
 
-static bool take(struct hn_client *client, uint64_t id, struct hn_image *image)
+/* The outcome of the image of that number, -1 where there is none yet; `first`: that of whoever had
+ * it compiled. */
+static int take(struct hn_client *client, uint64_t id, bool first)
 {
-    hn_image_init(image);
-    return hn_compile_queue_take(client, &id, &id, image);
+    struct hn_image image;
+    hn_image_init(&image);
+    if (!hn_compile_queue_take(client, &id, &id, &image))
+        return -1;
+    int outcome = (int)image.outcome;
+    assert_true(first ? image.compile_ms > 0 : image.compile_ms == 0);
+    if (image.outcome == HN_OUTCOME_OK)
+        assert_memory_equal(image.cubin, "cubin", image.size);
+    hn_image_finish(&image);
+    return outcome;
 }
 
 TEST(equal_ones_keep_their_order)
@@ -131,29 +141,22 @@ TEST(ranks_come_first_then_whose_turn_it_is)
 TEST(a_program_is_one_job_for_all_that_want_it)
 {
     struct fixture *fixture = *state;
-    struct hn_image image;
     ask(fixture, &fixture->client, 1, 7, HN_RANK_GUESSED, 0);
     assert_int_equal(fixture->client.pending, 0);
     struct hn_job *job = hn_compile_queue_next(&fixture->queue, 1);
     ask(fixture, &fixture->client, 2, 7, HN_RANK_ASKED, 0);
     ask(fixture, &fixture->other, 2, 7, HN_RANK_ASKED, 0);
     assert_null(hn_compile_queue_next(&fixture->queue, 1));
-    assert_false(take(&fixture->client, 2, &image));
+    assert_int_equal(take(&fixture->client, 2, true), -1);
     end(fixture, job, HN_OUTCOME_OK);
-    assert_false(take(&fixture->client, 1, &image));
-    assert_true(take(&fixture->client, 2, &image));
-    assert_true(image.compile_ms > 0);
-    hn_image_finish(&image);
-    assert_true(take(&fixture->other, 2, &image));
-    assert_true(image.compile_ms == 0);
-    assert_memory_equal(image.cubin, "cubin", image.size);
-    hn_image_finish(&image);
+    assert_int_equal(take(&fixture->client, 1, true), -1);
+    assert_int_equal(take(&fixture->client, 2, true), HN_OUTCOME_OK);
+    assert_int_equal(take(&fixture->other, 2, false), HN_OUTCOME_OK);
     assert_int_equal(fixture->client.pending + fixture->other.pending, 0);
     /* It is held for as long as it is guessed to be asked for. */
     ask(fixture, &fixture->other, 3, 7, HN_RANK_ASKED, 0);
     assert_int_equal(fixture->other.unfinished, 0);
-    assert_true(take(&fixture->other, 3, &image));
-    hn_image_finish(&image);
+    assert_int_equal(take(&fixture->other, 3, false), HN_OUTCOME_OK);
     hn_compile_queue_forget(&fixture->queue, &fixture->client, HN_RANK_GUESSED);
     ask(fixture, &fixture->other, 4, 7, HN_RANK_ASKED, 0);
     assert_int_equal(fixture->other.unfinished, 1);
@@ -163,24 +166,18 @@ TEST(a_program_is_one_job_for_all_that_want_it)
 TEST(a_failure_by_chance_is_that_of_one)
 {
     struct fixture *fixture = *state;
-    struct hn_image image;
     ask(fixture, &fixture->client, 1, 7, HN_RANK_ASKED, 0);
     ask(fixture, &fixture->client, 2, 7, HN_RANK_ASKED, 0);
     end(fixture, hn_compile_queue_next(&fixture->queue, 1), HN_OUTCOME_COMPILE_CRASH);
-    assert_true(take(&fixture->client, 1, &image));
-    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_CRASH);
-    hn_image_finish(&image);
-    assert_false(take(&fixture->client, 2, &image));
+    assert_int_equal(take(&fixture->client, 1, true), HN_OUTCOME_COMPILE_CRASH);
+    assert_int_equal(take(&fixture->client, 2, true), -1);
     end(fixture, hn_compile_queue_next(&fixture->queue, 1), HN_OUTCOME_OK);
-    assert_true(take(&fixture->client, 2, &image));
-    assert_true(image.outcome == HN_OUTCOME_OK && image.compile_ms > 0);
-    hn_image_finish(&image);
+    assert_int_equal(take(&fixture->client, 2, true), HN_OUTCOME_OK);
 }
 
 TEST(what_nobody_wants_any_more_is_gone)
 {
     struct fixture *fixture = *state;
-    struct hn_image image;
     for (uint64_t i = 0; i < 3; i++)
         push(fixture, i, 0);
     struct hn_job *begun = hn_compile_queue_next(&fixture->queue, 1);
@@ -192,7 +189,7 @@ TEST(what_nobody_wants_any_more_is_gone)
     assert_null(fixture->queue.waiting);
     assert_null(hn_job_want(begun, &fixture->client, NULL));
     end(fixture, begun, HN_OUTCOME_OK);
-    assert_false(take(&fixture->client, 0, &image));
+    assert_int_equal(take(&fixture->client, 0, true), -1);
 }
 
 /* Many programs: each is found by its own key. */

@@ -17,13 +17,11 @@ ALL_TESTS(open_bench, NULL)
 
 static void expect_time(const char *point, double time_us)
 {
-    struct hn_record record = bench_fixture_evaluate(&composite, point, &both);
-    if (record.outcome != HN_OUTCOME_OK)
-        fail_msg("%s: %s: %s", point, hn_outcome_name(record.outcome), record.message);
-    if (fabs(record.timing.median_us - time_us) > 0.02)
-        fail_msg("%s: %g us, expected %g", point, record.timing.median_us, time_us);
-    assert_true(record.timing.batch > 1);
-    hn_record_finish(&record);
+    const struct hn_record *record =
+        bench_fixture_record(&composite, point, &both, HN_OUTCOME_OK, NULL);
+    if (fabs(record->timing.median_us - time_us) > 0.02)
+        fail_msg("%s: %g us, expected %g", point, record->timing.median_us, time_us);
+    assert_true(record->timing.batch > 1);
 }
 
 TEST(a_point_launches_the_steps_that_apply)
@@ -41,13 +39,11 @@ TEST(a_counter_may_be_zeroed_within_the_time)
 TEST(a_counter_is_else_zeroed_outside)
 {
     composite.config->plan->arguments[3].zero = HN_ZERO_OUTSIDE;
-    struct hn_record record =
-        bench_fixture_evaluate(&composite, "BLOCKS=8,FINISH=last_block", &both);
+    const struct hn_record *record =
+        bench_fixture_record(&composite, "BLOCKS=8,FINISH=last_block", &both, HN_OUTCOME_OK, NULL);
     composite.config->plan->arguments[3].zero = HN_ZERO_INSIDE;
-    assert_int_equal(record.outcome, HN_OUTCOME_OK);
-    assert_int_equal(record.timing.batch, 1);
-    assert_true(fabs(record.timing.median_us - 4) < 0.02);
-    hn_record_finish(&record);
+    assert_int_equal(record->timing.batch, 1);
+    assert_true(fabs(record->timing.median_us - 4) < 0.02);
 }
 
 /* With 4 blocks the kernel leaves the counter at zero, with 8 it does not. */
@@ -55,12 +51,10 @@ TEST(a_counter_may_be_zeroed_once)
 {
     composite.config->plan->arguments[3].zero = HN_ZERO_ONCE;
     expect_time("BLOCKS=4,FINISH=last_block", 4);
-    struct hn_record record =
-        bench_fixture_evaluate(&composite, "BLOCKS=8,FINISH=last_block", &both);
-    assert_int_equal(record.outcome, HN_OUTCOME_WRONG_RESULT);
-    assert_string_equal(record.message, "left counter 'done' other than zero; with 'zero: once' a "
-                                        "launch leaves it as it found it");
-    hn_record_finish(&record);
+    const struct hn_record *record = bench_fixture_record(&composite, "BLOCKS=8,FINISH=last_block",
+                                                          &both, HN_OUTCOME_WRONG_RESULT, NULL);
+    assert_string_equal(record->message, "left counter 'done' other than zero; with 'zero: once' a "
+                                         "launch leaves it as it found it");
     expect_time("BLOCKS=4,FINISH=last_block", 4);
     expect_time("BLOCKS=8,FINISH=two_pass", 4 + 2); /* does not take it */
     composite.config->plan->arguments[3].zero = HN_ZERO_INSIDE;
@@ -68,10 +62,9 @@ TEST(a_counter_may_be_zeroed_once)
 
 TEST(a_launch_has_steps)
 {
-    struct hn_record record = bench_fixture_evaluate(&composite, "BLOCKS=8,FINISH=none", &both);
-    assert_int_equal(record.outcome, HN_OUTCOME_INVALID_LAUNCH);
-    assert_string_equal(record.message, "no step is launched: no 'if' holds");
-    hn_record_finish(&record);
+    const struct hn_record *record = bench_fixture_record(&composite, "BLOCKS=8,FINISH=none", &both,
+                                                          HN_OUTCOME_INVALID_LAUNCH, NULL);
+    assert_string_equal(record->message, "no step is launched: no 'if' holds");
 }
 
 /* What is not launched is not looked for in the program. */

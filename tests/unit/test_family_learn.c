@@ -5,17 +5,18 @@
 #include "tests/unit/unit.h"
 #include "tuner/config/config.h"
 
+static double value(const struct hn_bindings *bindings, const char *name)
+{
+    return hn_value_number(hn_bindings_get(bindings, name));
+}
+
 /* Tiles of a product of matrices on a made-up device: waves of blocks, each of which loads and
  * multiplies, beside what memory takes. */
 static double model_us(const struct hn_bindings *problem, const struct hn_bindings *point)
 {
-    double m = hn_value_number(hn_bindings_get(problem, "M"));
-    double n = hn_value_number(hn_bindings_get(problem, "N"));
-    double k = hn_value_number(hn_bindings_get(problem, "K"));
-    double bm = hn_value_number(hn_bindings_get(point, "BM"));
-    double bn = hn_value_number(hn_bindings_get(point, "BN"));
-    double split = hn_value_number(hn_bindings_get(point, "SPLIT"));
-    double word = hn_value_number(hn_bindings_get(point, "WORD"));
+    double m = value(problem, "M"), n = value(problem, "N"), k = value(problem, "K");
+    double bm = value(point, "BM"), bn = value(point, "BN");
+    double split = value(point, "SPLIT"), word = value(point, "WORD");
     double blocks = ceil(m / bm) * ceil(n / bn) * split;
     double waves = ceil(blocks / (132 * 2));
     double inner = bm * bn / (150 + bm * bn / 400) + (bm + bn) * (word > 1 ? 0.25 : 0.7);
@@ -108,12 +109,20 @@ static struct hn_bindings next(const struct fixture *fixture, uint64_t seed, uin
     return problem;
 }
 
-static void learn(const struct fixture *fixture, const struct hn_learn_options *options,
-                  struct hn_learnt *learnt)
+static void release(struct hn_learnt *learnt)
 {
+    hn_learnt_finish(learnt);
+    free(learnt);
+}
+
+static const struct hn_learnt *learn(const struct fixture *fixture, size_t samples)
+{
+    const struct hn_learn_options options = {.seed = 5, .samples = samples, .wanted = 4};
+    struct hn_learnt *learnt = calloc(1, sizeof *learnt);
     struct hn_error err = {0};
-    if (hn_learn(&fixture->kernel, fixture->matrix, options, learnt, &err) != HN_OK)
+    if (hn_learn(&fixture->kernel, fixture->matrix, &options, learnt, &err) != HN_OK)
         fail_msg("%s", err.message);
+    return keep(learnt, release);
 }
 
 static void measure(struct fixture *fixture, size_t sizes)
@@ -147,10 +156,7 @@ static double no_gain(const struct hn_bindings *problem)
 
 static double gain_of_search(const struct hn_bindings *problem)
 {
-    return hn_value_number(hn_bindings_get(problem, "M")) > 8192 &&
-                   hn_value_number(hn_bindings_get(problem, "N")) > 8192
-               ? 0.7
-               : 0.05;
+    return value(problem, "M") > 8192 && value(problem, "N") > 8192 ? 0.7 : 0.05;
 }
 
 /* Over problems that the rule has not seen: what it chooses beside the best of all points, and what
@@ -193,22 +199,20 @@ static void compare(const struct fixture *fixture, const struct hn_learnt *learn
 TEST_WITH(a_rule_chooses_well_at_sizes_that_it_has_not_seen, set_up, tear_down)
 {
     struct fixture *fixture = *state;
-    struct hn_learnt learnt;
-    const struct hn_learn_options options = {.seed = 5, .samples = 3000, .wanted = 4};
     double mean, worst;
     add_points(fixture);
     measure(fixture, 150);
-    learn(fixture, &options, &learnt);
-    compare(fixture, &learnt, no_gain, &mean, &worst);
+    const struct hn_learnt *learnt = learn(fixture, 3000);
+    compare(fixture, learnt, no_gain, &mean, &worst);
     print_message(
         "%zu configurations, %zu nodes: predicted %.2f%%, %.1f%% at worst; is %.2f%%, %.1f%%\n",
-        learnt.rule.configuration_count, learnt.rule.node_count, 100 * learnt.rule.predicted.mean,
-        100 * learnt.rule.predicted.worst, 100 * mean, 100 * worst);
-    assert_true(learnt.rule.configuration_count <= 16);
+        learnt->rule.configuration_count, learnt->rule.node_count,
+        100 * learnt->rule.predicted.mean, 100 * learnt->rule.predicted.worst, 100 * mean,
+        100 * worst);
+    assert_true(learnt->rule.configuration_count <= 16);
     assert_true(mean < 0.04);
-    assert_true(fabs(learnt.rule.predicted.mean - mean) < 0.02);
-    assert_int_equal(learnt.wanted_count, 4);
-    hn_learnt_finish(&learnt);
+    assert_true(fabs(learnt->rule.predicted.mean - mean) < 0.02);
+    assert_int_equal(learnt->wanted_count, 4);
 }
 
 static void search(struct fixture *fixture, size_t size)
@@ -225,8 +229,6 @@ TEST_WITH(a_predicted_loss_is_that_of_any_size, set_up, tear_down)
     enum { DRAWN = 120, SEARCHED = 8 };
     struct fixture *fixture = *state;
     struct hn_matrix *matrix = fixture->matrix;
-    struct hn_learnt learnt;
-    const struct hn_learn_options options = {.seed = 5, .samples = 2000, .wanted = 4};
     double mean, worst;
     add_points(fixture);
     measure(fixture, DRAWN);
@@ -243,11 +245,10 @@ TEST_WITH(a_predicted_loss_is_that_of_any_size, set_up, tear_down)
         search(fixture, place);
         search(fixture, (size_t)i);
     }
-    learn(fixture, &options, &learnt);
-    compare(fixture, &learnt, gain_of_search, &mean, &worst);
-    print_message("predicted %.2f%%, is %.2f%%\n", 100 * learnt.rule.predicted.mean, 100 * mean);
-    assert_true(fabs(learnt.rule.predicted.mean - mean) < 0.02);
-    hn_learnt_finish(&learnt);
+    const struct hn_learnt *learnt = learn(fixture, 2000);
+    compare(fixture, learnt, gain_of_search, &mean, &worst);
+    print_message("predicted %.2f%%, is %.2f%%\n", 100 * learnt->rule.predicted.mean, 100 * mean);
+    assert_true(fabs(learnt->rule.predicted.mean - mean) < 0.02);
 }
 
 /* The place of the fastest point at a size but for one (SIZE_MAX: of all). */
@@ -268,25 +269,21 @@ TEST_WITH(what_one_search_found_is_left_out_with_it, set_up, tear_down)
     enum { SIZES = 120 };
     struct fixture *fixture = *state;
     struct hn_matrix *matrix = fixture->matrix;
-    struct hn_learnt learnt, without;
-    const struct hn_learn_options options = {.seed = 5, .samples = 2000, .wanted = 4};
     add_points(fixture);
     measure(fixture, SIZES);
-    learn(fixture, &options, &learnt);
+    const struct hn_learnt *learnt = learn(fixture, 2000);
     for (size_t s = 0; s < SIZES; s++) {
         size_t best = fastest(matrix, s, SIZE_MAX), next = fastest(matrix, s, best);
         if (best > 0 && matrix->points[best].only_size < 0 &&
             matrix->times[next][s] < 1.03 * matrix->times[best][s])
             matrix->points[best].only_size = (int64_t)s;
     }
-    learn(fixture, &options, &without);
+    const struct hn_learnt *without = learn(fixture, 2000);
     print_message(
         "predicted %.2f%%, %.0f%% at worst; without what one search found %.2f%%, %.0f%%\n",
-        100 * learnt.rule.predicted.mean, 100 * learnt.rule.predicted.worst,
-        100 * without.rule.predicted.mean, 100 * without.rule.predicted.worst);
-    assert_true(without.rule.predicted.worst < 1.5 * learnt.rule.predicted.worst);
-    hn_learnt_finish(&learnt);
-    hn_learnt_finish(&without);
+        100 * learnt->rule.predicted.mean, 100 * learnt->rule.predicted.worst,
+        100 * without->rule.predicted.mean, 100 * without->rule.predicted.worst);
+    assert_true(without->rule.predicted.worst < 1.5 * learnt->rule.predicted.worst);
 }
 
 /* Wide matrices take twice as long as what is known would let expect, and were not searched. */
@@ -294,21 +291,18 @@ TEST_WITH(a_search_goes_where_nothing_good_is_known, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct hn_matrix *matrix = fixture->matrix;
-    struct hn_learnt learnt;
-    const struct hn_learn_options options = {.seed = 5, .samples = 1000, .wanted = 4};
     const double wide = 2000;
     add_points(fixture);
     measure(fixture, 100);
     for (size_t s = 0; s < matrix->size_count; s++) {
-        bool is_wide = hn_value_number(hn_bindings_get(&matrix->sizes[s].problem, "N")) > wide;
+        bool is_wide = value(&matrix->sizes[s].problem, "N") > wide;
         for (size_t p = 0; p < matrix->point_count && is_wide; p++)
             matrix->times[p][s] *= 2;
         matrix->sizes[s].searched = !is_wide;
     }
-    learn(fixture, &options, &learnt);
-    assert_true(learnt.has_search);
-    assert_true(hn_value_number(hn_bindings_get(&learnt.search, "N")) > wide);
-    hn_learnt_finish(&learnt);
+    const struct hn_learnt *learnt = learn(fixture, 1000);
+    assert_true(learnt->has_search);
+    assert_true(value(&learnt->search, "N") > wide);
 }
 
 /* Two choices, of which one is right below 100. */

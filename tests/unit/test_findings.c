@@ -98,43 +98,42 @@ TEST(nothing_costs_more_than_memory_leaves)
 
 TEST(each_fault_is_told_by_its_counters)
 {
-    assert_string_equal(first(CHANGED({"load_sectors", 16777216}, {"stall_long_scoreboard", 90})),
-                        "uncoalesced");
-    /* Widths that are not known excuse half of them. */
-    assert_string_equal(
-        first(CHANGED({"store_sectors", 16777216}, {"store_bytes", 0}, {"stall_lg_throttle", 90})),
-        "uncoalesced");
-    assert_string_equal(first(CHANGED({"shared_load_wavefronts", 64e6},
-                                      {"shared_load_conflicts", 62e6}, {"stall_mio_throttle", 80})),
-                        "conflicts");
-    assert_string_equal(first(CHANGED({"occupancy_percent", 5}, {"stall_long_scoreboard", 90})),
-                        "occupancy");
-    assert_string_equal(first(CHANGED({"stall_long_scoreboard", 90})), "loads");
-    assert_string_equal(first(CHANGED({"local_load_sectors", 2e7}, {"local_store_sectors", 1e7},
-                                      {"stall_long_scoreboard", 90})),
-                        "local");
-    assert_string_equal(first(CHANGED({"reduction_requests", 524288}, {"l2_atomic_percent", 80},
-                                      {"stall_long_scoreboard", 40})),
-                        "atomics");
-    /* Who waits for an atomic's result waits as for a load: compact with an atomic an element. */
-    assert_string_equal(
-        first(CHANGED({"atomic_requests", 2097152}, {"store_requests", 2097152},
-                      {"l2_atomic_percent", 55}, {"dram_percent", 3}, {"l2_percent", 4},
-                      {"occupancy_percent", 98}, {"stall_long_scoreboard", 98})),
-        "atomics");
-    assert_string_equal(first(CHANGED({"atomic_requests", 131072}, {"l2_atomic_percent", 5},
-                                      {"stall_long_scoreboard", 90})),
-                        "loads");
-    assert_string_equal(first(CHANGED({"active_cycles", 6000}, {"stall_wait", 50})), "idle");
-    /* A block for every other SM: who is there alone waits, but half of the SMs have nothing. */
-    assert_string_equal(first(CHANGED({"active_cycles", 28800}, {"occupancy_percent", 12},
-                                      {"stall_long_scoreboard", 55}, {"stall_short_scoreboard", 13},
-                                      {"dram_percent", 3}, {"l2_percent", 4})),
-                        "idle");
-    assert_string_equal(first(CHANGED({"threads_per_instruction", 2}, {"issue_percent", 80})),
-                        "divergence");
-    assert_string_equal(first(CHANGED({"stall_barrier", 90})), "barrier");
-    assert_string_equal(first(CHANGED({"stall_wait", 75}, {"occupancy_percent", 6})), "dependency");
+    const struct {
+        const char *kind;
+        const struct counted *changes;
+    } cases[] = {
+        {"uncoalesced", CHANGED({"load_sectors", 16777216}, {"stall_long_scoreboard", 90})},
+        /* Widths that are not known excuse half of them. */
+        {"uncoalesced",
+         CHANGED({"store_sectors", 16777216}, {"store_bytes", 0}, {"stall_lg_throttle", 90})},
+        {"conflicts", CHANGED({"shared_load_wavefronts", 64e6}, {"shared_load_conflicts", 62e6},
+                              {"stall_mio_throttle", 80})},
+        {"occupancy", CHANGED({"occupancy_percent", 5}, {"stall_long_scoreboard", 90})},
+        {"loads", CHANGED({"stall_long_scoreboard", 90})},
+        {"local", CHANGED({"local_load_sectors", 2e7}, {"local_store_sectors", 1e7},
+                          {"stall_long_scoreboard", 90})},
+        {"atomics", CHANGED({"reduction_requests", 524288}, {"l2_atomic_percent", 80},
+                            {"stall_long_scoreboard", 40})},
+        /* Who waits for an atomic's result waits as for a load: compact, an atomic an element. */
+        {"atomics", CHANGED({"atomic_requests", 2097152}, {"store_requests", 2097152},
+                            {"l2_atomic_percent", 55}, {"dram_percent", 3}, {"l2_percent", 4},
+                            {"occupancy_percent", 98}, {"stall_long_scoreboard", 98})},
+        {"loads", CHANGED({"atomic_requests", 131072}, {"l2_atomic_percent", 5},
+                          {"stall_long_scoreboard", 90})},
+        {"idle", CHANGED({"active_cycles", 6000}, {"stall_wait", 50})},
+        /* A block for every other SM: who is there alone waits, but half of the SMs are idle. */
+        {"idle",
+         CHANGED({"active_cycles", 28800}, {"occupancy_percent", 12}, {"stall_long_scoreboard", 55},
+                 {"stall_short_scoreboard", 13}, {"dram_percent", 3}, {"l2_percent", 4})},
+        {"divergence", CHANGED({"threads_per_instruction", 2}, {"issue_percent", 80})},
+        {"barrier", CHANGED({"stall_barrier", 90})},
+        {"dependency", CHANGED({"stall_wait", 75}, {"occupancy_percent", 6})},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *kind = first(cases[i].changes);
+        if (strcmp(kind, cases[i].kind) != 0)
+            fail_msg("case %zu is '%s', expected '%s'", i, kind, cases[i].kind);
+    }
 }
 
 /* A unit that is busy all the time leaves nothing to be gained by waiting less. */
@@ -170,53 +169,40 @@ TEST(rates_are_by_the_measured_time_and_the_roof)
 
 /* As an H100 counts the default copy of 64 Mi numbers and the planted chain of loads, without a
  * measured time; its SMs run at 1980 MHz. */
-static const struct counted copied[] = {
-    {"time_ns", 276960},
-    {"cycles", 465868},
-    {"active_cycles", 426875},
-    {"longest_cycles", 427715},
-    {"dram_read_bytes", 268457728},
-    {"dram_written_bytes", 253512704},
-    {"dram_percent", 56.23},
-    {"l2_percent", 22.28},
-    {"l1_percent", 12.19},
-    {"issue_percent", 20.48},
-    {"occupancy_percent", 71.87},
-    {"warps_per_issue", 55.27},
-    {"stall_long_scoreboard", 47.95},
-    {"stall_selected", 1},
-    {"threads_per_instruction", 32},
-    {NULL, 0},
-};
-static const struct counted chained[] = {
-    {"time_ns", 81248},
-    {"cycles", 99519},
-    {"active_cycles", 43951},
-    {"longest_cycles", 46414},
-    {"dram_read_bytes", 51917824},
-    {"dram_written_bytes", 3677440},
-    {"dram_percent", 20.42},
-    {"l2_percent", 7.74},
-    {"l1_percent", 7.45},
-    {"issue_percent", 14.71},
-    {"occupancy_percent", 95.58},
-    {"warps_per_issue", 107.58},
-    {"stall_long_scoreboard", 96.9},
-    {"stall_selected", 1},
-    {"threads_per_instruction", 32},
-    {NULL, 0},
+static const struct {
+    const char *name;
+    double copied;
+    double chained;
+} laps[] = {
+    {"time_ns", 276960, 81248},
+    {"cycles", 465868, 99519},
+    {"active_cycles", 426875, 43951},
+    {"longest_cycles", 427715, 46414},
+    {"dram_read_bytes", 268457728, 51917824},
+    {"dram_written_bytes", 253512704, 3677440},
+    {"dram_percent", 56.23, 20.42},
+    {"l2_percent", 22.28, 7.74},
+    {"l1_percent", 12.19, 7.45},
+    {"issue_percent", 20.48, 14.71},
+    {"occupancy_percent", 71.87, 95.58},
+    {"warps_per_issue", 55.27, 107.58},
+    {"stall_long_scoreboard", 47.95, 96.9},
+    {"stall_selected", 1, 1},
+    {"threads_per_instruction", 32, 32},
 };
 
-static void expect_loads(const struct counted *counted, double cycles, double clock_mhz,
-                         double median_us, double dram_share)
+static void expect_loads(bool chained, double late, double clock_mhz, double median_us,
+                         double dram_share)
 {
-    const struct counted late[] = {{"cycles", cycles}, {NULL, 0}};
     struct hn_record record;
     struct hn_findings findings;
     hn_record_init(&record);
     record.timing.median_us = median_us;
-    add(&record, counted);
-    add(&record, late);
+    for (size_t i = 0; i < sizeof laps / sizeof *laps; i++) {
+        double value = chained ? laps[i].chained : laps[i].copied;
+        bool waits = strcmp(laps[i].name, "cycles") == 0;
+        add(&record, CHANGED({laps[i].name, waits ? late * value : value}));
+    }
     hn_findings_make(&record, NULL, clock_mhz, &findings);
     assert_true(fabs(findings.dram_share - dram_share) < 0.01);
     assert_true(findings.count > 0);
@@ -229,9 +215,9 @@ static void expect_loads(const struct counted *counted, double cycles, double cl
 TEST(a_lap_that_waited_changes_nothing)
 {
     for (double late = 1; late < 5; late *= 2) {
-        expect_loads(copied, late * 465868, 1980, 0, 0.721);
-        expect_loads(copied, late * 465868, 0, 219, 0.711);
-        expect_loads(chained, late * 99519, 1980, 0, 0.708);
+        expect_loads(false, late, 1980, 0, 0.721);
+        expect_loads(false, late, 0, 219, 0.711);
+        expect_loads(true, late, 1980, 0, 0.708);
     }
 }
 

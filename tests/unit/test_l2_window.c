@@ -23,12 +23,7 @@ static void expect(const char *point, enum hn_outcome outcome, const char *messa
 static double time_us(const char *point)
 {
     bench_fixture_set_reference(&windows, point);
-    struct hn_record record = bench_fixture_evaluate(&windows, point, &measured);
-    if (record.outcome != HN_OUTCOME_OK)
-        fail_msg("%s: %s", point, record.message);
-    double time_us = record.timing.median_us;
-    hn_record_finish(&record);
-    return time_us;
+    return bench_fixture_record(&windows, point, &measured, HN_OUTCOME_OK, NULL)->timing.median_us;
 }
 
 #define NONE "HIT=persisting,HIT_PERCENT=100,MISS=streaming,SET_ASIDE=0,WINDOW_BYTES=0"
