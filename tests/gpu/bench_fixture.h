@@ -45,8 +45,7 @@ static inline int bench_fixture_use(struct bench_fixture *fixture, const char *c
 static inline int bench_fixture_start(struct bench_fixture *fixture, enum hn_regime regime)
 {
     struct hn_error err = {.message = ""};
-    if (bench_fixture_open(fixture, regime, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(bench_fixture_open(fixture, regime, &err), &err);
     keep(fixture, bench_fixture_close);
     return 0;
 }

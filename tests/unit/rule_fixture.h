@@ -43,8 +43,7 @@ static inline void read_rule(const char *text, struct hn_rule *rule)
     struct hn_error err;
     json_t *json = parse_quoted(text);
     hn_rule_init(rule);
-    if (hn_rule_from_json(json, rule, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_rule_from_json(json, rule, &err), &err);
     json_decref(json);
 }
 

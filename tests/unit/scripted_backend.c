@@ -325,8 +325,7 @@ const struct hn_record *keep_record(const struct hn_session *session, size_t tic
     struct hn_record *record = calloc(1, sizeof *record);
     struct hn_error err = {0};
     assert_non_null(record);
-    if (hn_session_record(session, ticket, record, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_session_record(session, ticket, record, &err), &err);
     return keep(record, destroy_record);
 }
 
@@ -374,11 +373,9 @@ struct hn_session *run_session(struct grid *grid, struct hn_store *store,
     struct hn_error err = {0};
     options = options == NULL ? &usual : options;
     grid->backend.seed = grid->backend.first_seed = options->seed;
-    if (hn_session_create(&grid->backend.base, store, options, &session, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_session_create(&grid->backend.base, store, options, &session, &err), &err);
     keep(session, hn_session_destroy);
-    if (hn_session_run(session, NULL, NULL, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_session_run(session, NULL, NULL, &err), &err);
     return session;
 }
 

@@ -44,8 +44,7 @@ static inline struct hn_store *open_store(const char *path, enum hn_store_mode m
 {
     struct hn_store *store;
     struct hn_error err = {0};
-    if (hn_store_open(path, mode, &store, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_store_open(path, mode, &store, &err), &err);
     return keep(store, hn_store_close);
 }
 
@@ -82,8 +81,7 @@ static inline int64_t begin_at(struct hn_store *store, const struct hn_version *
                                        .command = "hone tune",
                                        .simulated = simulated,
                                        .started = started};
-    if (hn_store_begin(store, &session, &id, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_store_begin(store, &session, &id, &err), &err);
     hn_identity_finish(&identity);
     return id;
 }
@@ -137,8 +135,7 @@ static inline void put_image(struct hn_store *store, int64_t session, int tile, 
 static inline void commit(struct hn_store *store)
 {
     struct hn_error err = {0};
-    if (hn_store_commit(store, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_store_commit(store, &err), &err);
 }
 
 static inline struct hn_records load_of(struct hn_store *store, const struct hn_version *version,
@@ -148,8 +145,7 @@ static inline struct hn_records load_of(struct hn_store *store, const struct hn_
     struct hn_records records;
     struct hn_error err = {0};
     make_identity(&identity, 4096);
-    if (hn_store_load(store, &identity, version, simulated, &records, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_store_load(store, &identity, version, simulated, &records, &err), &err);
     hn_identity_finish(&identity);
     return records;
 }

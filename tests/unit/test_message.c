@@ -32,8 +32,7 @@ TEST(messages_survive_the_wire)
 {
     const unsigned char *body;
     size_t size;
-    struct hn_message was;
-    struct hn_message is;
+    struct hn_message was, is;
     char *frame = make_frame(&body, &size);
     const unsigned char *head = (const unsigned char *)frame;
     assert_int_equal(head[0] | head[1] << 8 | head[2] << 16 | head[3] << 24, size);
@@ -135,8 +134,7 @@ TEST(a_message_beyond_the_limit_is_not_sent)
 
 TEST(a_copy_has_its_own_blobs)
 {
-    struct hn_message message;
-    struct hn_message copy;
+    struct hn_message message, copy;
     make_message(&message);
     assert_int_equal(hn_message_copy(&copy, &message, NULL), HN_OK);
     assert_ptr_equal(copy.json, message.json);
@@ -175,10 +173,8 @@ static void make_image(struct hn_image *image)
 
 TEST(images_survive_the_wire)
 {
-    struct hn_image was;
-    struct hn_image is;
-    struct hn_message message;
-    struct hn_message received;
+    struct hn_image was, is;
+    struct hn_message message, received;
     char *frame;
     size_t size;
     make_image(&was);
@@ -211,8 +207,7 @@ TEST(images_survive_the_wire)
 
 TEST(a_failed_compilation_has_no_cubin)
 {
-    struct hn_image was;
-    struct hn_image is;
+    struct hn_image was, is;
     struct hn_message message;
     hn_image_init(&was);
     was.message = strdup("matmul.cu(3): error: expected a \";\"");

@@ -244,9 +244,7 @@ TEST(flags_of_the_environment_have_no_effect)
 
 TEST(what_a_killed_one_left_is_removed)
 {
-    char left[64];
-    char file[80];
-    char version[16];
+    char left[64], file[80], version[16];
     snprintf(left, sizeof left, "%s/hone-scratch-gone00", folder);
     snprintf(file, sizeof file, "%s/program.cu", left);
     assert_int_equal(mkdir(left, 0700), 0);

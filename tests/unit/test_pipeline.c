@@ -23,8 +23,7 @@ static int open_bench(void **state)
 /* A point in canonical text, of which `changes` says what is not as usual. */
 static void make_point(const char *changes, char text[256])
 {
-    struct hn_bindings point;
-    struct hn_bindings other;
+    struct hn_bindings point, other;
     struct hn_text whole;
     hn_bindings_init(&other);
     hn_text_init(&whole);
@@ -168,9 +167,9 @@ static void make_launch(const char *changes, struct hn_launch *launch)
     struct hn_error err = {.message = ""};
     make_point(changes, text);
     assert_int_equal(hn_bindings_parse(text, &point, NULL), HN_OK);
-    if (hn_launch_make(smooth.config->plan, &smooth.config->problems[0], &point, launch, &err) !=
-        HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(
+        hn_launch_make(smooth.config->plan, &smooth.config->problems[0], &point, launch, &err),
+        &err);
     hn_bindings_finish(&point);
 }
 
@@ -213,8 +212,7 @@ TEST(padded_inputs_are_cut)
     assert_int_equal(
         hn_bindings_parse("CHUNKS=8,HOST_MEMORY=pinned,ORDER=depth_first,STREAMS=3", &point, NULL),
         HN_OK);
-    if (hn_launch_make(config->plan, &config->problems[0], &point, &launch, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_launch_make(config->plan, &config->problems[0], &point, &launch, &err), &err);
     const struct hn_flow *flow = launch.flow;
     int64_t uploaded = 0;
     assert_string_equal(flow->why, "");
@@ -239,8 +237,7 @@ TEST(plans_with_pipelines_read_back)
     struct hn_plan *plan = NULL;
     struct hn_error err = {.message = ""};
     json_t *json = keep(hn_plan_to_json(smooth.config->plan), json_decref);
-    if (hn_plan_from_json(json, &plan, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_plan_from_json(json, &plan, &err), &err);
     json_t *again = keep(hn_plan_to_json(plan), json_decref);
     assert_true(json_equal(json, again));
     assert_string_equal(hn_plan_hash(plan).hex, hn_plan_hash(smooth.config->plan).hex);

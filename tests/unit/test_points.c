@@ -38,8 +38,7 @@ TEST(points_are_numbered_as_they_are_seen)
     enum { COUNT = 50000 };
     struct hn_space *space = make_space();
     struct hn_points points;
-    uint16_t choice[4];
-    uint16_t again[4];
+    uint16_t choice[4], again[4];
     uint32_t number;
     hn_points_init(&points, space);
     choose(0, choice);

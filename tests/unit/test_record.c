@@ -90,8 +90,7 @@ static void assert_records_equal(const struct hn_record *a, const struct hn_reco
 
 TEST(copy_is_deep)
 {
-    struct hn_record record;
-    struct hn_record copy;
+    struct hn_record record, copy;
     make_record(&record);
     assert_int_equal(hn_record_copy(&copy, &record, NULL), HN_OK);
     assert_records_equal(&record, &copy);
@@ -114,8 +113,7 @@ TEST(fail_replaces_outcome_and_message)
 
 TEST(json_text_round_trip_is_exact)
 {
-    struct hn_record record;
-    struct hn_record read;
+    struct hn_record record, read;
     make_record(&record);
     json_t *json = keep(hn_record_to_json(&record), json_decref);
     char *text = keep(json_dumps(json, JSON_COMPACT), free);
@@ -131,8 +129,7 @@ TEST(json_text_round_trip_is_exact)
 /* As older versions wrote them, and as they are read by those. */
 TEST(records_without_dynamic_shared_memory_do_not_speak_of_it)
 {
-    struct hn_record record;
-    struct hn_record read;
+    struct hn_record record, read;
     make_record(&record);
     record.resources.dynamic_shared_bytes = 0;
     json_t *json = keep(hn_record_to_json(&record), json_decref);

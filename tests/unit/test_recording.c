@@ -34,15 +34,13 @@ ALL_TESTS(make_folder, remove_folder)
 static void load(const char *from, struct hn_recording *recording)
 {
     struct hn_error err = {0};
-    if (hn_recording_load(from, recording, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_recording_load(from, recording, &err), &err);
 }
 
 static void save(const char *to, const struct hn_recording *recording)
 {
     struct hn_error err = {0};
-    if (hn_recording_save(to, recording, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_recording_save(to, recording, &err), &err);
 }
 
 static void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
@@ -167,8 +165,7 @@ TEST(round_trip_is_exact)
         assert_recordings_equal(&recording, &read);
         hn_recording_finish(&read);
     }
-    struct stat plain;
-    struct stat small;
+    struct stat plain, small;
     assert_int_equal(stat(path, &plain), 0);
     assert_int_equal(stat(packed, &small), 0);
     assert_true(small.st_size < plain.st_size / 2);

@@ -10,8 +10,7 @@ static void load_table(const char *text, struct hn_recording_table *table)
 {
     struct hn_error err = {0};
     write_text(text);
-    if (hn_recording_table_load(path, table, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_recording_table_load(path, table, &err), &err);
 }
 
 TEST(a_table_takes_values_of_any_kind)

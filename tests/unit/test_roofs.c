@@ -118,10 +118,9 @@ TEST(a_device_is_measured)
     struct hn_device device;
     struct hn_roofs roofs;
     struct hn_error err = {0};
-    if (hn_driver_open(&driver, &err) != HN_OK ||
-        hn_driver_device(&driver, 0, &device, &err) != HN_OK ||
-        hn_device_measure_roofs(&driver, &device, &roofs, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_driver_open(&driver, &err), &err);
+    assert_ok(hn_driver_device(&driver, 0, &device, &err), &err);
+    assert_ok(hn_device_measure_roofs(&driver, &device, &roofs, &err), &err);
     assert_near(roofs.fp32_gflops, 20000);
     assert_near(roofs.l2_gb_per_s, 6000);
     assert_near(roofs.launch_us, 1.5);

@@ -121,8 +121,7 @@ TEST(test_one_answer)
     const struct fixture *fixture = *state;
     struct hn_config *config;
     struct hn_error err = {0};
-    if (hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &err), &err);
     struct judge judge = {.plan = config->plan};
     fill(fixture->path, &judge);
 
@@ -134,9 +133,8 @@ TEST(test_one_answer)
     const struct hn_export_request request = {
         .kernel = "choose", .device_name = "H200", .problem = &any};
     struct hn_store *store = open_store(fixture->path, HN_STORE_READ);
-    if (hn_export_open(store, &request, &export, &err) != HN_OK ||
-        hn_export_header(&export, &header, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_export_open(store, &request, &export, &err), &err);
+    assert_ok(hn_export_header(&export, &header, &err), &err);
     struct hone_cache opened = {.path = (char *)"", .store = store};
     struct hn_lib_index *index = hn_lib_index_get(&opened, "choose", &err);
     assert_non_null(index);

@@ -253,9 +253,8 @@ static void write_header(const struct fixture *fixture, struct hn_export *export
     const struct hn_export_request request = {
         .kernel = "choose", .device_name = "H200", .problem = &any};
     struct hn_store *store = open_store(fixture->path, HN_STORE_READ);
-    if (hn_export_open(store, &request, export, &err) != HN_OK ||
-        hn_export_header(export, &header, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_export_open(store, &request, export, &err), &err);
+    assert_ok(hn_export_header(export, &header, &err), &err);
     drop(store);
     write_file(fixture, "choose.h", &header);
     hn_text_finish(&header);
@@ -266,8 +265,7 @@ TEST(test_rules)
     const struct fixture *fixture = *state;
     struct hn_config *config;
     struct hn_error err = {0};
-    if (hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &err), &err);
     struct judge judge = {.plan = config->plan};
     fill(fixture->path, &judge);
     judge_on(&judge, &devices[0]);
@@ -285,8 +283,7 @@ TEST(test_rules)
         read_rule(text.data, &rule);
         if (number > 0)
             make_random_rule(&judge, &rule);
-        if (hn_rule_complete(&rule, &err) != HN_OK)
-            fail_msg("%s", err.message);
+        assert_ok(hn_rule_complete(&rule, &err), &err);
         put_rule(fixture->path, &rule, number);
         write_header(fixture, &export);
         assert_non_null(export.family);

@@ -25,24 +25,21 @@ static void load_line(int count, struct hn_recorded *recorded)
     }
     write_text(text.data);
     hn_text_finish(&text);
-    if (hn_recorded_load(path, recorded, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_recorded_load(path, recorded, &err), &err);
 }
 
 static void load_recorded(const char *text, const char *name, struct hn_recorded *recorded)
 {
     struct hn_error err = {0};
     write_text(text);
-    if (hn_recorded_load(path, recorded, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_recorded_load(path, recorded, &err), &err);
     free(recorded->name);
     recorded->name = strdup(name);
 }
 
 TEST(priors_are_points_of_the_space)
 {
-    struct hn_recorded recorded;
-    struct hn_recorded sources[5];
+    struct hn_recorded recorded, sources[5];
     struct hn_priors priors;
     load_recorded(
         "{\"tune_params\": {\"A\": [1, 2, 4], \"B\": [\"x\", \"y z\"], \"C\": [7]}, \"cache\": {"
@@ -187,8 +184,7 @@ static void play_script(const struct hn_recorded *recorded, unsigned look_ahead,
                                            .budget_count = budget_count,
                                            .budget_ms = budget_ms};
     play.look_ahead = look_ahead;
-    if (hn_run_make(&options, run, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_run_make(&options, run, &err), &err);
 }
 
 static void check_rows(const struct hn_run *run, const uint32_t *rows, size_t count)

@@ -62,8 +62,7 @@ static void save_recording(const struct grid *grid, const char *path, int missin
     recording.parameter_count = 2;
     for (int i = missing; i < GRID_POINTS; i++)
         record_point(&recording.records.items[recording.records.count++], i);
-    if (hn_recording_save(path, &recording, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_recording_save(path, &recording, &err), &err);
     hn_recording_finish(&recording);
 }
 
@@ -74,14 +73,11 @@ static struct hn_session *run_simulated(struct grid *grid, const char *path, str
     struct hn_session *session;
     struct hn_error err = {0};
     struct hn_session_options options = exhaustive();
-    if (hn_backend_simulated(&grid->task, path, backend, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_backend_simulated(&grid->task, path, backend, &err), &err);
     keep(*backend, hn_backend_destroy);
-    if (hn_session_create(*backend, store, &options, &session, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_session_create(*backend, store, &options, &session, &err), &err);
     keep(session, hn_session_destroy);
-    if (hn_session_run(session, NULL, NULL, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_session_run(session, NULL, NULL, &err), &err);
     return session;
 }
 

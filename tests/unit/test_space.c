@@ -400,8 +400,7 @@ static struct hn_space *load_space(const char *name)
     snprintf(path, sizeof path, "%s/spaces/%s", HONE_TEST_DATA, name);
     struct hn_yaml *root;
     struct hn_error err = {0};
-    if (hn_yaml_load(path, &root, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_yaml_load(path, &root, &err), &err);
     struct hn_space *space = hn_space_create();
     const struct hn_yaml *parameters = hn_yaml_get(root, "parameters");
     for (const struct hn_yaml *node = parameters->child; node != NULL; node = node->next) {

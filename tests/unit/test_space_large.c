@@ -355,8 +355,7 @@ static uint64_t hash_points(const struct hn_space *space)
 
 TEST(cores_make_no_difference)
 {
-    cpu_set_t all;
-    cpu_set_t one;
+    cpu_set_t all, one;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
     CPU_ZERO(&one);
     for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++) {
@@ -386,8 +385,7 @@ static void *read_space(void *argument)
     const struct hn_space *space = reading->space;
     struct hn_random random = hn_random_seeded(reading->seed);
     size_t count = hn_space_parameter_count(space);
-    uint16_t choice[LINKS];
-    uint16_t back[LINKS];
+    uint16_t choice[LINKS], back[LINKS];
     uint16_t *neighbours =
         calloc(hn_space_neighbour_limit(space, HN_HAMMING) * count + 1, sizeof *neighbours);
     for (int i = 0; i < 300; i++) {

@@ -75,8 +75,7 @@ TEST(pending_is_due_within_50_ms)
 
 static void expect_last(struct hn_store *store, int64_t session, int tile, double us)
 {
-    struct hn_record wanted;
-    struct hn_record record;
+    struct hn_record wanted, record;
     make_record(&wanted, tile, 0);
     assert_int_equal(hn_store_get_last(store, session, &wanted.point, &record, NULL), HN_OK);
     assert_true(record.timing.median_us == us);
@@ -87,8 +86,7 @@ static void expect_last(struct hn_store *store, int64_t session, int tile, doubl
 
 TEST(the_last_record_of_a_point_reads_back)
 {
-    struct hn_record wanted;
-    struct hn_record record;
+    struct hn_record wanted, record;
     struct hn_error err = {0};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);

@@ -28,8 +28,7 @@ static void fill_file(const char *path, const char *contents)
 
 TEST_WITH(other_files_are_refused_untouched, set_up, tear_down)
 {
-    struct stat before;
-    struct stat after;
+    struct stat before, after;
     assert_refused(cache.path, HN_STORE_READ, HN_ENOTFOUND, "nothing was tuned yet");
     fill_file(cache.path, "kernel: matmul\n");
     assert_int_equal(stat(cache.path, &before), 0);
@@ -297,8 +296,7 @@ TEST_WITH(older_formats_are_refused_untouched, set_up, tear_down)
     drop(open_store(cache.path, HN_STORE_WRITE));
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         char text[64];
-        struct stat before;
-        struct stat after;
+        struct stat before, after;
         snprintf(text, sizeof text, "PRAGMA user_version = %s", versions[i]);
         run_sql(cache.path, text);
         assert_int_equal(stat(cache.path, &before), 0);
@@ -383,8 +381,7 @@ static int count_records(const char *path)
 /* All of it is found in a file beside it, whatever became of the first. */
 TEST_WITH(a_cache_that_is_gone_goes_on_beside_it, set_up, tear_down)
 {
-    char command[640];
-    char other[128];
+    char command[640], other[128];
     const char *rescued;
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);

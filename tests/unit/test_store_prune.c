@@ -28,8 +28,7 @@ static struct hn_pruned prune(struct hn_store *store, const struct hn_prune *wha
 {
     struct hn_pruned pruned;
     struct hn_error err = {0};
-    if (hn_store_prune(store, what, &pruned, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_store_prune(store, what, &pruned, &err), &err);
     return pruned;
 }
 

@@ -25,11 +25,10 @@ static int64_t learn(struct hn_store *store, const struct hn_version *version, s
                                        .started = started};
     read_rule(rule_text, &rule);
     rule.measured.sizes = sizes;
-    if (hn_store_begin(store, &session, &id, &err) != HN_OK ||
-        hn_store_put_image(store, id, &rule.configurations[0], "cubin", 5, "matmul", &err) !=
-            HN_OK ||
-        hn_store_put_rule(store, id, &rule, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_store_begin(store, &session, &id, &err), &err);
+    assert_ok(hn_store_put_image(store, id, &rule.configurations[0], "cubin", 5, "matmul", &err),
+              &err);
+    assert_ok(hn_store_put_rule(store, id, &rule, &err), &err);
     hn_rule_finish(&rule);
     hn_identity_finish(&identity);
     return id;
@@ -39,8 +38,7 @@ static struct hn_stored_rules rules_of(struct hn_store *store, const char *kerne
 {
     struct hn_stored_rules rules;
     struct hn_error err = {0};
-    if (hn_store_get_rules(store, kernel, &rules, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_store_get_rules(store, kernel, &rules, &err), &err);
     return rules;
 }
 

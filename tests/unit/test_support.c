@@ -42,8 +42,7 @@ TEST(all_that_a_plan_uses_is_compiled)
     for (size_t i = 0; i < found.gl_pathc; i++) {
         struct hn_config *config;
         struct hn_error err = {0};
-        if (hn_config_load(found.gl_pathv[i], &config, &err) != HN_OK)
-            fail_msg("%s", err.message);
+        assert_ok(hn_config_load(found.gl_pathv[i], &config, &err), &err);
         check_plan(config->plan);
         hn_config_destroy(config);
     }

@@ -152,8 +152,7 @@ TEST(plans_keep_their_maps)
     assert_string_equal(json_string_value(json_array_get(json_object_get(fields, "dims"), 0)),
                         "COLUMNS");
     assert_string_equal(json_string_value(json_object_get(fields, "oob_fill")), "zeros");
-    if (hn_plan_from_json(json, &again, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_plan_from_json(json, &again, &err), &err);
     struct hn_hash before = hn_plan_hash(plan), after = hn_plan_hash(again);
     assert_string_equal(before.hex, after.hex);
     hn_plan_destroy(again);

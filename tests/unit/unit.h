@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
+
 /* A test is TEST(a_sentence_that_holds) and its body. Before main the tests of a file and its fixtures register
  * themselves under the name of the file; unit.c runs them in their order. set_up gets `state` as cmocka's do; NULL:
  * nothing to do. */
@@ -44,6 +46,13 @@
  * now. NULL is nothing to release. */
 #define keep(object, release) unit_keep(object, (void (*)(void *))(release))
 #define drop(object) unit_drop(object)
+
+/* Fails the test with the message of a call that did not end well. */
+static inline void assert_ok(enum hn_status status, const struct hn_error *err)
+{
+    if (status != HN_OK)
+        fail_msg("%s", err->message);
+}
 
 #define UNIT_BEFORE_MAIN(name) static void __attribute__((constructor)) unit_register_##name(void)
 void unit_add(const char *file, const struct CMUnitTest *test);
