@@ -13,20 +13,29 @@ struct pair {
     int other;
 };
 
-static void make_pair(struct pair *pair)
+static void hang_up(struct pair *pair)
 {
-    int ends[2];
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    hn_channel_init(&pair->channel, ends[0]);
-    pair->other = ends[1];
+    if (pair->other >= 0)
+        close(pair->other);
+    pair->other = -1;
 }
 
 static void finish_pair(struct pair *pair)
 {
     hn_channel_finish(&pair->channel);
     assert_int_equal(pair->channel.fd, -1);
-    if (pair->other >= 0)
-        close(pair->other);
+    hang_up(pair);
+    free(pair);
+}
+
+static struct pair *make_pair(void)
+{
+    int ends[2];
+    struct pair *pair = calloc(1, sizeof *pair);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    hn_channel_init(&pair->channel, ends[0]);
+    pair->other = ends[1];
+    return keep(pair, finish_pair);
 }
 
 static char *make_frame(const char *type, size_t *size)
@@ -74,53 +83,46 @@ static void expect_nothing(struct pair *pair)
 
 TEST(a_frame_comes_byte_by_byte)
 {
-    struct pair pair;
     size_t size;
     char *frame = make_frame("ready", &size);
-    make_pair(&pair);
-    expect_nothing(&pair);
+    struct pair *pair = make_pair();
+    expect_nothing(pair);
     for (size_t i = 0; i < size; i++) {
-        expect_nothing(&pair);
-        put(&pair, frame + i, 1);
+        expect_nothing(pair);
+        put(pair, frame + i, 1);
     }
-    expect_message(&pair, "ready");
-    expect_nothing(&pair);
-    finish_pair(&pair);
+    expect_message(pair, "ready");
+    expect_nothing(pair);
 }
 
 TEST(frames_that_come_together_are_told_apart)
 {
-    struct pair pair;
     size_t first_size;
     size_t second_size;
     char *first = make_frame("begun", &first_size);
     char *second = make_frame("done", &second_size);
-    make_pair(&pair);
-    put(&pair, first, first_size);
-    put(&pair, second, second_size);
-    put(&pair, first, 7);
-    expect_message(&pair, "begun");
-    expect_message(&pair, "done");
-    expect_nothing(&pair);
-    put(&pair, first + 7, first_size - 7);
-    expect_message(&pair, "begun");
-    finish_pair(&pair);
+    struct pair *pair = make_pair();
+    put(pair, first, first_size);
+    put(pair, second, second_size);
+    put(pair, first, 7);
+    expect_message(pair, "begun");
+    expect_message(pair, "done");
+    expect_nothing(pair);
+    put(pair, first + 7, first_size - 7);
+    expect_message(pair, "begun");
 }
 
 TEST(what_was_sent_before_the_end_still_comes)
 {
-    struct pair pair;
     size_t size;
     char *frame = make_frame("done", &size);
-    make_pair(&pair);
-    put(&pair, frame, size);
-    put(&pair, frame, size - 1);
-    close(pair.other);
-    pair.other = -1;
-    expect_message(&pair, "done");
-    expect_closed(&pair, "a worker ended");
-    expect_closed(&pair, "a worker ended");
-    finish_pair(&pair);
+    struct pair *pair = make_pair();
+    put(pair, frame, size);
+    put(pair, frame, size - 1);
+    hang_up(pair);
+    expect_message(pair, "done");
+    expect_closed(pair, "a worker ended");
+    expect_closed(pair, "a worker ended");
 }
 
 TEST(garbage_closes_the_channel)
@@ -139,18 +141,15 @@ TEST(garbage_closes_the_channel)
         {"\xff\xff\xff\xff", 4, "a worker announced a message of 4294967295 bytes"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct pair pair;
-        make_pair(&pair);
-        put(&pair, cases[i].bytes, cases[i].size);
-        expect_closed(&pair, cases[i].reason);
-        finish_pair(&pair);
+        struct pair *pair = make_pair();
+        put(pair, cases[i].bytes, cases[i].size);
+        expect_closed(pair, cases[i].reason);
     }
 }
 
 /* The largest message that is allowed, both ways: neither end holds it in its socket's buffer. */
 TEST(a_large_message_goes_through)
 {
-    struct pair pair;
     struct hn_message message;
     struct hn_message echo;
     size_t size = HN_MESSAGE_LIMIT - 64;
@@ -158,22 +157,21 @@ TEST(a_large_message_goes_through)
     assert_non_null(data);
     for (size_t i = 0; i < size; i++)
         data[i] = (char)(i * 31 >> 3);
-    make_pair(&pair);
+    struct pair *pair = make_pair();
     pid_t child = fork();
     if (child == 0) {
         struct hn_channel channel;
-        close(pair.channel.fd);
-        hn_channel_init(&channel, pair.other);
+        close(pair->channel.fd);
+        hn_channel_init(&channel, pair->other);
         bool fine = hn_channel_receive(&channel, true, &message, NULL) == HN_RECEIVED_MESSAGE &&
                     hn_channel_send(&channel, &message, NULL) == HN_OK;
         _exit(fine ? 0 : 1);
     }
-    close(pair.other);
-    pair.other = -1;
+    hang_up(pair);
     hn_message_init(&message, "a");
     assert_int_equal(hn_message_add_blob(&message, data, size, NULL, NULL), HN_OK);
-    assert_int_equal(hn_channel_send(&pair.channel, &message, NULL), HN_OK);
-    assert_int_equal(hn_channel_receive(&pair.channel, true, &echo, NULL), HN_RECEIVED_MESSAGE);
+    assert_int_equal(hn_channel_send(&pair->channel, &message, NULL), HN_OK);
+    assert_int_equal(hn_channel_receive(&pair->channel, true, &echo, NULL), HN_RECEIVED_MESSAGE);
     assert_int_equal(echo.blobs[0].size, size);
     assert_memory_equal(echo.blobs[0].data, data, size);
     int code;
@@ -181,20 +179,16 @@ TEST(a_large_message_goes_through)
     assert_int_equal(code, 0);
     hn_message_finish(&message);
     hn_message_finish(&echo);
-    finish_pair(&pair);
 }
 
 TEST(sending_to_a_closed_end_fails)
 {
-    struct pair pair;
     struct hn_message message;
     struct hn_error err = {0};
-    make_pair(&pair);
-    close(pair.other);
-    pair.other = -1;
+    struct pair *pair = make_pair();
+    hang_up(pair);
     hn_message_init(&message, "a");
-    assert_int_equal(hn_channel_send(&pair.channel, &message, &err), HN_ERUN);
+    assert_int_equal(hn_channel_send(&pair->channel, &message, &err), HN_ERUN);
     assert_string_equal(err.message, "a worker does not take messages: Broken pipe");
     hn_message_finish(&message);
-    finish_pair(&pair);
 }

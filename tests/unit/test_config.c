@@ -28,12 +28,32 @@ static void assert_bindings(const struct hn_bindings *bindings, const char *expe
     hn_text_finish(&text);
 }
 
-static struct hn_bindings point(const char *text)
+static void release(struct hn_bindings *bindings)
 {
-    struct hn_bindings bindings;
-    hn_bindings_init(&bindings);
-    assert_int_equal(hn_bindings_parse(text, &bindings, NULL), HN_OK);
-    return bindings;
+    hn_bindings_finish(bindings);
+    free(bindings);
+}
+
+static const struct hn_bindings *parsed(const char *text)
+{
+    struct hn_bindings *bindings = malloc(sizeof *bindings);
+    assert_int_equal(hn_bindings_parse(text, bindings, NULL), HN_OK);
+    return keep(bindings, release);
+}
+
+static void assert_text(const struct hn_expression *expression, const char *expected)
+{
+    assert_string_equal(hn_expression_text(expression), expected);
+}
+
+/* The plan as it is kept, read again. */
+static struct hn_plan *read_again(const struct hn_plan *plan)
+{
+    struct hn_plan *again = NULL;
+    json_t *json = hn_plan_to_json(plan);
+    assert_int_equal(hn_plan_from_json(json, &again, NULL), HN_OK);
+    json_decref(json);
+    return keep(again, hn_plan_destroy);
 }
 
 static void assert_ends(const char *path, const char *end)
@@ -121,7 +141,7 @@ TEST(a_plan_holds_all_but_the_space)
 
     assert_int_equal(plan->arguments[13].zero, HN_ZERO_INSIDE);
     assert_int_equal(plan->step_count, 2);
-    assert_string_equal(hn_expression_text(plan->steps[0].condition), "VARIANT == tiled");
+    assert_text(plan->steps[0].condition, "VARIANT == tiled");
     assert_string_equal(plan->steps[0].entry, "prepare");
     assert_int_equal(plan->steps[0].argument_count, 2);
     assert_int_equal(plan->steps[0].arguments[1], 13);
@@ -129,11 +149,11 @@ TEST(a_plan_holds_all_but_the_space)
     assert_string_equal(plan->steps[1].entry, "product<TILE, PAD>");
     assert_int_equal(plan->steps[1].argument_count, 20);
     assert_null(plan->steps[1].geometry.grid[2]);
-    assert_string_equal(hn_expression_text(plan->steps[1].geometry.block[2]), "1");
+    assert_text(plan->steps[1].geometry.block[2], "1");
 
     assert_null(plan->options[0].condition);
     assert_int_equal(plan->options[1].hole_count, 1);
-    assert_string_equal(hn_expression_text(plan->options[1].holes[0]), "32 * PAD");
+    assert_text(plan->options[1].holes[0], "32 * PAD");
 
     assert_int_equal(plan->reference.kind, HN_REFERENCE_TEMPLATE);
     assert_ends(plan->reference.template_path, "/config/good/reference/product.cu");
@@ -142,8 +162,7 @@ TEST(a_plan_holds_all_but_the_space)
     assert_string_equal(plan->objective, "gflops");
     assert_true(plan->maximize);
     assert_int_equal(config->look_ahead, 128);
-    assert_string_equal(hn_expression_text(config->prior),
-                        "1.0 * M * N / (TILE * sm_count) * (1 if VARIANT == tiled else 2)");
+    assert_text(config->prior, "1.0 * M * N / (TILE * sm_count) * (1 if VARIANT == tiled else 2)");
     assert_bindings(&config->prior_limits, "sm_count=132");
     assert_null(hn_bindings_get(&config->problems[0], "sm_count"));
     assert_bindings(&plan->defaults, "FACTOR=1,FUSE=false,LOAD=plain,PAD=0,TILE=16,VARIANT=tiled");
@@ -153,7 +172,7 @@ TEST(a_result_may_be_compared_in_its_own_way)
 {
     struct hn_config *config = load("good/full.yaml");
     const struct hn_argument *arguments = config->plan->arguments;
-    assert_string_equal(hn_expression_text(arguments[11].compare->relative), "1.0e-3");
+    assert_text(arguments[11].compare->relative, "1.0e-3");
     assert_int_equal(arguments[15].compare->mode, HN_COMPARE_MULTISET);
     assert_string_equal(arguments[15].length, "size");
     assert_int_equal(arguments[17].compare->mode, HN_COMPARE_EXACT);
@@ -164,13 +183,13 @@ TEST(a_result_may_be_compared_in_its_own_way)
     config = load("good/halves.yaml");
     arguments = config->plan->arguments;
     assert_null(arguments[0].compare);
-    assert_string_equal(hn_expression_text(arguments[1].compare->relative), "2.0e-3");
-    assert_string_equal(hn_expression_text(arguments[2].compare->relative), "1.6e-2");
+    assert_text(arguments[1].compare->relative, "2.0e-3");
+    assert_text(arguments[2].compare->relative, "1.6e-2");
     /* What else is said for all counts for them, too. */
     assert_true(config->plan->compare.partial && arguments[2].compare->partial);
     assert_true(fabs(arguments[2].compare->mismatch_share - 0.005) < 1e-12);
     assert_false(hn_compare_is_loose(arguments[1].compare));
-    assert_string_equal(hn_expression_text(config->plan->compare.relative), "1.0e-5");
+    assert_text(config->plan->compare.relative, "1.0e-5");
 }
 
 TEST(a_name_may_hold_that_of_the_clusters)
@@ -185,20 +204,20 @@ TEST(contents_are_described)
     const struct hn_argument *arguments = config->plan->arguments;
     const struct hn_fill *skewed = &arguments[3].fill;
     assert_int_equal(skewed->kind, HN_FILL_SKEWED);
-    assert_string_equal(hn_expression_text(skewed->expressions[0]), "max(M, N) - 1");
-    assert_string_equal(hn_expression_text(skewed->expressions[1]), "SCALE / 2");
+    assert_text(skewed->expressions[0], "max(M, N) - 1");
+    assert_text(skewed->expressions[1], "SCALE / 2");
     assert_int_equal(arguments[4].fill.kind, HN_FILL_FILE);
     assert_ends(arguments[4].fill.file, "/config/good/data/f.npy");
     assert_int_equal(arguments[5].fill.kind, HN_FILL_PERMUTATION);
     assert_int_equal(arguments[6].role, HN_ROLE_VALUE);
     assert_string_equal(arguments[6].from, "B");
     assert_true(arguments[7].shape.device);
-    assert_string_equal(hn_expression_text(arguments[7].count), "(N) * (M)");
+    assert_text(arguments[7].count, "(N) * (M)");
     assert_int_equal(arguments[8].texture.dimensions, 1);
     assert_int_equal(arguments[9].texture.dimensions, 2);
     assert_int_equal(arguments[9].texture.address[1], HN_TEXTURE_WRAP);
     assert_true(arguments[9].texture.linear && arguments[9].texture.normalized);
-    assert_string_equal(hn_expression_text(arguments[10].shape.pitch), "2 * N");
+    assert_text(arguments[10].shape.pitch, "2 * N");
 }
 
 TEST(a_reference_may_be_files)
@@ -212,12 +231,8 @@ TEST(a_reference_may_be_files)
     assert_int_equal(reference->files[1].argument, 1);
     assert_ends(reference->files[1].file, "/config/good/data/c-{N}.npy");
     assert_ends(config->plan->arguments[0].fill.file, "/config/good/a-{N}.npy");
-    struct hn_error err = {0};
-    struct hn_plan *again = NULL;
-    json_t *json = keep(hn_plan_to_json(config->plan), json_decref);
-    assert_int_equal(hn_plan_from_json(json, &again, &err), HN_OK);
-    assert_string_equal(again->reference.files[0].file, reference->files[0].file);
-    hn_plan_destroy(again);
+    assert_string_equal(read_again(config->plan)->reference.files[0].file,
+                        reference->files[0].file);
 }
 
 TEST(symbols_stand_behind_the_arguments)
@@ -226,11 +241,11 @@ TEST(symbols_stand_behind_the_arguments)
     const struct hn_argument *symbols = &config->plan->arguments[20];
     assert_int_equal(config->plan->argument_count, 24);
     assert_string_equal(symbols[0].from, "A");
-    assert_string_equal(hn_expression_text(symbols[0].condition), "LOAD == ldg");
+    assert_text(symbols[0].condition, "LOAD == ldg");
     assert_false(hn_argument_is_filled(&symbols[0]));
     assert_true(hn_argument_is_filled(&symbols[1]));
     assert_false(symbols[1].changes);
-    assert_string_equal(hn_expression_text(symbols[2].value), "FACTOR");
+    assert_text(symbols[2].value, "FACTOR");
     assert_true(symbols[3].changes);
     assert_int_equal(symbols[3].fill.kind, HN_FILL_CONSTANT);
 }
@@ -249,11 +264,10 @@ TEST(words_are_numbered_as_declared)
 TEST(a_space_alone_is_enough)
 {
     struct hn_config *config = load("good/space.yaml");
-    struct hn_space *space = build(config, 0);
     struct hn_error err = {0};
     assert_null(config->plan->template_path);
     assert_int_equal(config->problem_count, 1);
-    assert_int_equal(hn_space_size(space), 8);
+    assert_int_equal(hn_space_size(build(config, 0)), 8);
     assert_int_equal(hn_config_check_files(config, &err), HN_ECONFIG);
     assert_string_equal(err.message, "good/space.yaml: key 'template' is missing: the config "
                                      "describes a space only, which is enough for `hone space`");
@@ -266,7 +280,7 @@ TEST(what_is_left_out_has_a_default)
     assert_string_equal(plan->template_path, "/nowhere/product.cu");
     assert_int_equal(plan->reference.kind, HN_REFERENCE_SELF);
     assert_int_equal(plan->compare.mode, HN_COMPARE_MAX_NORM);
-    assert_string_equal(hn_expression_text(plan->compare.relative), "1.0e-5");
+    assert_text(plan->compare.relative, "1.0e-5");
     assert_string_equal(plan->objective, "time");
     assert_false(plan->maximize);
     assert_int_equal(config->look_ahead, HN_LOOK_AHEAD);
@@ -278,44 +292,28 @@ TEST(what_is_left_out_has_a_default)
                                      "read: No such file or directory");
 }
 
-static void assert_default_of(const struct hn_plan *plan, const char *problem_text,
-                              const char *expected)
-{
-    struct hn_bindings problem;
-    hn_bindings_init(&problem);
-    assert_int_equal(hn_bindings_parse(problem_text, &problem, NULL), HN_OK);
-    assert_bindings(hn_plan_default(plan, &problem), expected);
-    hn_bindings_finish(&problem);
-}
-
 /* The first whose condition holds; not one that the constraints do not allow; a plan that was kept
  * knows them too. */
 TEST(a_default_point_may_be_for_some_problems)
 {
     struct hn_config *config = load("good/defaults.yaml");
-    struct hn_plan *kept;
-    json_t *json = keep(hn_plan_to_json(config->plan), json_decref);
-    assert_int_equal(hn_plan_from_json(json, &kept, NULL), HN_OK);
-    const struct hn_plan *const plans[] = {config->plan, kept};
+    const struct hn_plan *const plans[] = {config->plan, read_again(config->plan)};
     for (size_t i = 0; i < 2; i++) {
         assert_bindings(&plans[i]->defaults, "LOAD=plain,TILE=8");
-        assert_default_of(plans[i], "M=4,N=64", "LOAD=ldg,TILE=8");
-        assert_default_of(plans[i], "M=64,N=64", "LOAD=plain,TILE=16");
-        assert_default_of(plans[i], "M=64,N=1", "LOAD=ldg,TILE=16");
-        assert_default_of(plans[i], "M=9,N=1", "LOAD=plain,TILE=8");
-        assert_default_of(plans[i], "M=8,N=1", "LOAD=plain,TILE=8");
+        assert_bindings(hn_plan_default(plans[i], parsed("M=4,N=64")), "LOAD=ldg,TILE=8");
+        assert_bindings(hn_plan_default(plans[i], parsed("M=64,N=64")), "LOAD=plain,TILE=16");
+        assert_bindings(hn_plan_default(plans[i], parsed("M=64,N=1")), "LOAD=ldg,TILE=16");
+        assert_bindings(hn_plan_default(plans[i], parsed("M=9,N=1")), "LOAD=plain,TILE=8");
+        assert_bindings(hn_plan_default(plans[i], parsed("M=8,N=1")), "LOAD=plain,TILE=8");
     }
-    hn_plan_destroy(kept);
 }
 
 TEST(each_problem_has_its_space)
 {
     struct hn_config *config = load("good/problem_list.yaml");
-    struct hn_space *tall = build(config, 0);
-    struct hn_space *wide = build(config, 1);
     assert_int_equal(config->problem_count, 2);
-    assert_int_equal(hn_space_size(tall), 4);
-    assert_int_equal(hn_space_size(wide), 1);
+    assert_int_equal(hn_space_size(build(config, 0)), 4);
+    assert_int_equal(hn_space_size(build(config, 1)), 1);
     assert_int_equal(config->plan->reference.kind, HN_REFERENCE_NONE);
     assert_int_equal(config->plan->compare.mode, HN_COMPARE_EXACT);
 }
@@ -324,24 +322,21 @@ TEST(a_partial_point_is_completed)
 {
     struct hn_config *config = load("good/full.yaml");
     struct hn_space *space = build(config, 0);
-    struct hn_bindings partial = point("PAD=2");
     struct hn_bindings whole;
+    struct hn_error err = {0};
     hn_bindings_init(&whole);
-    assert_int_equal(hn_config_complete(config, space, &partial, &whole, NULL), HN_OK);
+    assert_int_equal(hn_config_complete(config, space, parsed("PAD=2"), &whole, NULL), HN_OK);
     assert_bindings(&whole, "FACTOR=1,FUSE=false,LOAD=plain,PAD=2,TILE=16,VARIANT=tiled");
     hn_bindings_finish(&whole);
-    hn_bindings_finish(&partial);
 
-    struct hn_error err = {0};
-    partial = point("VARIANT=simple,FUSE=true");
-    hn_bindings_init(&whole);
-    assert_int_equal(hn_config_complete(config, space, &partial, &whole, &err), HN_ECONFIG);
+    assert_int_equal(
+        hn_config_complete(config, space, parsed("VARIANT=simple,FUSE=true"), &whole, &err),
+        HN_ECONFIG);
     assert_string_equal(
         err.message,
         "point FACTOR=1,FUSE=true,LOAD=plain,PAD=0,TILE=16,VARIANT=simple is not valid: constraint "
         "'VARIANT == tiled or (PAD == 0 and not FUSE)' (good/full.yaml:18:5) does not hold");
     hn_bindings_finish(&whole);
-    hn_bindings_finish(&partial);
 }
 
 TEST(a_restricted_parameter_keeps_some_values)
@@ -365,11 +360,7 @@ TEST(a_restricted_parameter_keeps_some_values)
 static enum hn_status set_problem(struct hn_config *config, const char *assignment,
                                   struct hn_error *err)
 {
-    struct hn_bindings problem;
-    assert_int_equal(hn_bindings_parse(assignment, &problem, NULL), HN_OK);
-    enum hn_status status = hn_config_take_problem(config, &problem, err);
-    hn_bindings_finish(&problem);
-    return status;
+    return hn_config_take_problem(config, parsed(assignment), err);
 }
 
 static void assert_valid(const struct hn_config *config, size_t problem, const char *const *points)
@@ -377,12 +368,9 @@ static void assert_valid(const struct hn_config *config, size_t problem, const c
     struct hn_space *space = build(config, problem);
     size_t count = 0;
     for (; points[count] != NULL; count++) {
-        struct hn_bindings point;
         uint16_t choice[4];
-        assert_int_equal(hn_bindings_parse(points[count], &point, NULL), HN_OK);
-        assert_int_equal(hn_space_choice(space, &point, choice, NULL), HN_OK);
+        assert_int_equal(hn_space_choice(space, parsed(points[count]), choice, NULL), HN_OK);
         assert_true(hn_space_contains(space, choice));
-        hn_bindings_finish(&point);
     }
     assert_int_equal(hn_space_size(space), count);
 }
@@ -417,8 +405,7 @@ TEST(a_problem_value_is_replaced_everywhere)
     assert_int_equal(set_problem(config, "PATTERN=offset", NULL), HN_OK);
     assert_int_equal(config->problem_count, 1);
     /* A constraint may still name the word that is left. */
-    struct hn_space *space = build(config, 0);
-    assert_int_equal(hn_space_size(space), 51);
+    assert_int_equal(hn_space_size(build(config, 0)), 51);
 }
 
 TEST(a_new_word_joins_the_list)
@@ -428,8 +415,7 @@ TEST(a_new_word_joins_the_list)
     assert_int_equal(config->problem_count, 2);
     assert_int_equal(config->plan->word_lists[2].count, 3);
     assert_string_equal(config->plan->word_lists[2].words[2], "stride");
-    struct hn_space *space = build(config, 0);
-    assert_int_equal(hn_space_size(space), 102);
+    assert_int_equal(hn_space_size(build(config, 0)), 102);
 }
 
 TEST(wrong_assignments_say_what_is_there)

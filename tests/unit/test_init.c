@@ -3,28 +3,36 @@
 #include "tests/unit/unit.h"
 #include "tuner/init/draft.h"
 
-static struct hn_source_text source_of(const char *text)
+static struct hn_source_text *source_of(const char *text)
 {
     struct hn_error err;
-    struct hn_source_text source;
+    static struct hn_source_text source;
     assert_int_equal(hn_source_text_make("k.cu", strdup(text), &source, &err), HN_OK);
-    return source;
+    return keep(&source, hn_source_text_finish);
 }
 
-static struct hn_kernels kernels_of(const struct hn_source_text *source)
+static struct hn_kernels *kernels_of(const struct hn_source_text *source)
 {
     struct hn_error err;
-    struct hn_kernels kernels;
+    static struct hn_kernels kernels;
     assert_int_equal(hn_kernels_find(source, &kernels, &err), HN_OK);
-    return kernels;
+    return keep(&kernels, hn_kernels_finish);
+}
+
+static struct hn_macros *macros_of(const struct hn_source_text *source)
+{
+    struct hn_error err;
+    static struct hn_macros macros;
+    assert_int_equal(hn_macros_find(source, &macros, &err), HN_OK);
+    return keep(&macros, hn_macros_finish);
 }
 
 static void assert_code(const char *text, const char *code)
 {
-    struct hn_source_text source = source_of(text);
-    assert_string_equal(source.code, code);
-    assert_int_equal(strlen(source.directives), source.length);
-    hn_source_text_finish(&source);
+    struct hn_source_text *source = source_of(text);
+    assert_string_equal(source->code, code);
+    assert_int_equal(strlen(source->directives), source->length);
+    drop(source);
 }
 
 TEST(test_blanks_what_is_no_code)
@@ -44,7 +52,7 @@ TEST(test_blanks_what_is_no_code)
 
 TEST(test_finds_kernels)
 {
-    struct hn_source_text source =
+    const struct hn_source_text *source =
         source_of("// __global__ void no(int *x) {}\n"
                   "__global__ void declared(int *x);\n"
                   "extern \"C\" __global__ void\n"
@@ -55,9 +63,9 @@ TEST(test_finds_kernels)
                   "unsigned long long count) { if (N) { } }\n"
                   "}}\n"
                   "extern \"C\" {\n__global__ void third(void) {}\n}\n");
-    struct hn_kernels kernels = kernels_of(&source);
-    assert_int_equal(kernels.count, 3);
-    const struct hn_kernel *first = &kernels.items[0];
+    const struct hn_kernels *kernels = kernels_of(source);
+    assert_int_equal(kernels->count, 3);
+    const struct hn_kernel *first = &kernels->items[0];
     assert_string_equal(first->name, "first");
     assert_string_equal(first->scope, "");
     assert_string_equal(first->bounds, "BLOCK * 2");
@@ -69,7 +77,7 @@ TEST(test_finds_kernels)
     assert_true(first->arguments[1].pointer && !first->arguments[1].constant);
     assert_string_equal(first->arguments[2].name, "n");
     assert_false(first->arguments[2].pointer);
-    const struct hn_kernel *second = &kernels.items[1];
+    const struct hn_kernel *second = &kernels->items[1];
     assert_string_equal(second->scope, "a::b::");
     assert_false(second->extern_c);
     assert_int_equal(second->parameter_count, 2);
@@ -79,10 +87,8 @@ TEST(test_finds_kernels)
     assert_string_equal(second->arguments[0].name, "x");
     assert_true(second->arguments[0].pointer);
     assert_string_equal(second->arguments[1].type, "unsigned long long");
-    assert_true(kernels.items[2].extern_c);
-    assert_int_equal(kernels.items[2].argument_count, 0);
-    hn_kernels_finish(&kernels);
-    hn_source_text_finish(&source);
+    assert_true(kernels->items[2].extern_c);
+    assert_int_equal(kernels->items[2].argument_count, 0);
 }
 
 /* A file that ends anywhere is read all the same. */
@@ -92,24 +98,18 @@ TEST(test_torn_sources)
         "#ifndef T\n#define T 4\n#endif\nextern \"C\" __global__ void __launch_bounds__(T) "
         "k(const float *a, float *b) { b[threadIdx.x] = a[0]; /* x */ \"s\"; 'c'; R\"(r)\"; }";
     for (size_t length = 0; length < sizeof whole; length++) {
-        struct hn_error err;
-        struct hn_macros macros;
         char *torn = strndup(whole, length);
-        struct hn_source_text source = source_of(torn);
-        struct hn_kernels kernels = kernels_of(&source);
-        assert_int_equal(hn_macros_find(&source, &macros, &err), HN_OK);
-        hn_macros_finish(&macros);
-        hn_kernels_finish(&kernels);
-        hn_source_text_finish(&source);
+        struct hn_source_text *source = source_of(torn);
+        drop(kernels_of(source));
+        drop(macros_of(source));
+        drop(source);
         free(torn);
     }
 }
 
 TEST(test_macros)
 {
-    struct hn_error err;
-    struct hn_macros macros;
-    struct hn_source_text source =
+    const struct hn_source_text *source =
         source_of("#ifndef FIELD_H\n#define FIELD_H 1\n#define NOT 3\n#endif\n"
                   "#ifndef TILE /* x */\n# define TILE (0x10u)\n#endif\n"
                   "#if !defined(LOAD)\n#define LOAD_plain 1\n#define LOAD_ldg 2\n"
@@ -117,112 +117,107 @@ TEST(test_macros)
                   "#ifndef BM\n#define BM 128\n#define BN 64\n#define F(x) x\n#endif\n"
                   "#ifndef FACTOR\n#define FACTOR 2.5f\n#endif\n"
                   "#define ALONE 3\n");
-    assert_int_equal(hn_macros_find(&source, &macros, &err), HN_OK);
-    assert_int_equal(macros.count, 5);
-    assert_int_equal(hn_macros_get(&macros, "TILE")->number, 16);
-    const struct hn_macro *load = hn_macros_get(&macros, "LOAD");
+    const struct hn_macros *macros = macros_of(source);
+    assert_int_equal(macros->count, 5);
+    assert_int_equal(hn_macros_get(macros, "TILE")->number, 16);
+    const struct hn_macro *load = hn_macros_get(macros, "LOAD");
     assert_int_equal(load->kind, HN_MACRO_WORD);
     assert_string_equal(load->word, "ldg");
     assert_int_equal(load->word_count, 2);
-    assert_int_equal(hn_macros_get(&macros, "BN")->number, 64);
-    assert_int_equal(hn_macros_get(&macros, "FACTOR")->kind, HN_MACRO_OTHER);
-    hn_macros_finish(&macros);
-    hn_source_text_finish(&source);
+    assert_int_equal(hn_macros_get(macros, "BN")->number, 64);
+    assert_int_equal(hn_macros_get(macros, "FACTOR")->kind, HN_MACRO_OTHER);
 }
 
 /* The config of a source's one kernel. */
 static char *config_of(const char *text)
 {
     struct hn_error err;
-    struct hn_macros macros;
     struct hn_draft draft;
-    struct hn_source_text source = source_of(text);
-    struct hn_kernels kernels = kernels_of(&source);
-    assert_int_equal(kernels.count, 1);
-    assert_int_equal(hn_macros_find(&source, &macros, &err), HN_OK);
-    assert_int_equal(hn_macros_add_undefined(&source, &macros, &err), HN_OK);
-    assert_int_equal(hn_draft_make(&source, &kernels.items[0], &macros, &draft, &err), HN_OK);
+    struct hn_source_text *source = source_of(text);
+    struct hn_kernels *kernels = kernels_of(source);
+    struct hn_macros *macros = macros_of(source);
+    assert_int_equal(kernels->count, 1);
+    assert_int_equal(hn_macros_add_undefined(source, macros, &err), HN_OK);
+    assert_int_equal(hn_draft_make(source, &kernels->items[0], macros, &draft, &err), HN_OK);
     char *config = hn_draft_write(&draft, "k.cu", "k.cu");
     assert_non_null(config);
     hn_draft_finish(&draft);
-    hn_macros_finish(&macros);
-    hn_kernels_finish(&kernels);
-    hn_source_text_finish(&source);
+    drop(macros);
+    drop(kernels);
+    drop(source);
     return keep(config, free);
 }
 
-static void assert_has(const char *config, const char *part)
+/* The config of a source has these parts, up to a NULL. */
+static void assert_has(const char *source, const char *const *parts)
 {
-    if (strstr(config, part) == NULL)
-        fail_msg("no '%s' in:\n%s", part, config);
+    char *config = config_of(source);
+    for (; *parts != NULL; parts++)
+        if (strstr(config, *parts) == NULL)
+            fail_msg("no '%s' in:\n%s", *parts, config);
+    drop(config);
 }
+
+#define PARTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 TEST(test_roles)
 {
-    char *config = config_of(
+    assert_has(
         "__global__ void k(const float *a, float *b, float *c, int *d, double *e, float2 *f, int "
         "n) {"
-        " b[n] = a[n]; if (b == c) c[n + 1] += 1; atomicAdd(&d[0], 1); b[0] = e[n]; f[n].x = 1; }");
-    assert_has(config, "entry: \"&k\"");
-    assert_has(config, "{name: a, type: float32, count: n}\n");
-    assert_has(config, "{name: c, type: float32, count: n, role: inout}");
-    assert_has(config, "{name: d, type: int32, count: n, role: inout}");
-    assert_has(config, "{name: e, type: float64, count: n}\n");
-    assert_has(config, "{name: f, type: float32x2, count: n, role: output}\n");
-    assert_has(config, "{name: n, type: int32, value: n}\n");
-    assert_has(config, "grid: [\"ceil_div(n, BLOCK)\"]");
+        " b[n] = a[n]; if (b == c) c[n + 1] += 1; atomicAdd(&d[0], 1); b[0] = e[n]; f[n].x = 1; }",
+        PARTS("entry: \"&k\"", "{name: a, type: float32, count: n}\n",
+              "{name: c, type: float32, count: n, role: inout}",
+              "{name: d, type: int32, count: n, role: inout}",
+              "{name: e, type: float64, count: n}\n",
+              "{name: f, type: float32x2, count: n, role: output}\n",
+              "{name: n, type: int32, value: n}\n", "grid: [\"ceil_div(n, BLOCK)\"]"));
 }
 
 TEST(test_two_dimensions)
 {
-    char *config = config_of(
+    assert_has(
         "#ifndef TILE_DIM\n#define TILE_DIM 32\n#endif\n"
         "#ifndef BLOCK_ROWS\n#define BLOCK_ROWS 8\n#endif\n"
         "extern \"C\" __global__ void k(float *out, const float *in, int width, int height) {"
-        " out[threadIdx.y * width + threadIdx.x] = in[0]; }");
-    assert_has(config, "block: [TILE_DIM, BLOCK_ROWS]\n");
-    assert_has(config, "grid: [\"ceil_div(width, TILE_DIM)\", \"ceil_div(height, TILE_DIM)\"]");
-    assert_has(config, "- TILE_DIM * BLOCK_ROWS <= 1024");
-    assert_has(config, "{name: out, type: float32, count: width * height, role: output}\n");
+        " out[threadIdx.y * width + threadIdx.x] = in[0]; }",
+        PARTS("block: [TILE_DIM, BLOCK_ROWS]\n",
+              "grid: [\"ceil_div(width, TILE_DIM)\", \"ceil_div(height, TILE_DIM)\"]",
+              "- TILE_DIM * BLOCK_ROWS <= 1024",
+              "{name: out, type: float32, count: width * height, role: output}\n"));
 }
 
 TEST(test_templates_and_bounds)
 {
-    char *config = config_of(
+    assert_has(
         "template <typename T, int block, int ITEMS> __global__ void __launch_bounds__(block)"
-        " k(T *x, size_t n) { x[n] = 0; int BLOCK = 3; }");
-    assert_has(config, "entry: \"k<float, TUNE_BLOCK, TUNE_ITEMS>\"");
-    assert_has(config, "TUNE_BLOCK: [64, 128, 256, 512, 1024]");
-    assert_has(config, "block: [TUNE_BLOCK]\n");
-    assert_has(config, "grid: [\"ceil_div(n, TUNE_BLOCK * TUNE_ITEMS)\"]");
+        " k(T *x, size_t n) { x[n] = 0; int BLOCK = 3; }",
+        PARTS("entry: \"k<float, TUNE_BLOCK, TUNE_ITEMS>\"",
+              "TUNE_BLOCK: [64, 128, 256, 512, 1024]", "block: [TUNE_BLOCK]\n",
+              "grid: [\"ceil_div(n, TUNE_BLOCK * TUNE_ITEMS)\"]"));
 }
 
 TEST(test_sizes_that_are_macros)
 {
-    char *config = config_of(
-        "#ifndef N\n#define N 1048576\n#endif\n#ifndef PAD\n#define PAD 0\n#endif\n"
-        "extern \"C\" __global__ void __launch_bounds__(128) k(float *x) { x[N] = PAD; }");
-    assert_has(config, "problem: {N: 1048576}\nfreeze: [N]");
-    assert_has(config, "PAD: [0, 1]\n");
-    assert_has(config, "block: [128]\n");
+    assert_has("#ifndef N\n#define N 1048576\n#endif\n#ifndef PAD\n#define PAD 0\n#endif\n"
+               "extern \"C\" __global__ void __launch_bounds__(128) k(float *x) { x[N] = PAD; }",
+               PARTS("problem: {N: 1048576}\nfreeze: [N]", "PAD: [0, 1]\n", "block: [128]\n"));
 }
 
 TEST(test_names_that_nobody_defines)
 {
-    char *config = config_of(
+    assert_has(
         "#define SET 3\nconstexpr int KNOWN = 4; enum { A, B };\n"
         "__global__ void k(float *C, const float *D) { float *P = C; P[0] = P + 1 != C;"
         " for (int i = 0; i < ITEMS * KNOWN; i++) C[i * BLOCK + A] = D[N & 3] + SET + INT_MAX"
-        " + CALL(1) + s.M + T::K; }");
-    assert_has(config, "problem: {N: 4194304}\nfreeze: [N]");
-    assert_has(config,
-               "parameters:\n"
-               "  ITEMS: [1, 2, 4, 8]  # TODO: which values? The source defines it nowhere\n"
-               "  BLOCK: [64, 128, 256, 512, 1024]  # TODO: which values? The source defines "
-               "it nowhere\ndefaults:");
-    drop(config);
-    config = config_of("#include \"other.cuh\"\n__global__ void k(float *x) { x[0] = ITEMS; }");
-    assert_has(config, "parameters:\n  BLOCK: ");
+        " + CALL(1) + s.M + T::K; }",
+        PARTS("problem: {N: 4194304}\nfreeze: [N]",
+              "parameters:\n"
+              "  ITEMS: [1, 2, 4, 8]  # TODO: which values? The source defines it nowhere\n"
+              "  BLOCK: [64, 128, 256, 512, 1024]  # TODO: which values? The source defines "
+              "it nowhere\ndefaults:"));
+    assert_has("#include \"other.cuh\"\n__global__ void k(float *x) { x[0] = ITEMS; }",
+               PARTS("parameters:\n  BLOCK: "));
 }
 
 /* The parameters of a source, as one line. */
@@ -270,30 +265,24 @@ TEST(test_names_that_are_declared)
 
 TEST(test_values_of_template_parameters)
 {
-    char *config = config_of(
-        "template <typename T, typename Index, bool Shared, int Bins = 64, unsigned Odd>\n"
-        "__global__ void k(T *x, const Index *at) { x[at[0]] = 0; }");
-    assert_has(config, "entry: \"k<float, int, SHARED, BINS, ODD>\"");
-    assert_has(config, "{name: at, type: int32, ");
-    assert_has(config, "  SHARED: [false, true]  # the template's Shared\n");
-    assert_has(config, "  BINS: [32, 64, 128]  # the template's Bins\n");
-    assert_has(config, "  ODD: [1]  # the template's Odd; TODO: which values?\n");
+    assert_has("template <typename T, typename Index, bool Shared, int Bins = 64, unsigned Odd>\n"
+               "__global__ void k(T *x, const Index *at) { x[at[0]] = 0; }",
+               PARTS("entry: \"k<float, int, SHARED, BINS, ODD>\"", "{name: at, type: int32, ",
+                     "  SHARED: [false, true]  # the template's Shared\n",
+                     "  BINS: [32, 64, 128]  # the template's Bins\n",
+                     "  ODD: [1]  # the template's Odd; TODO: which values?\n"));
 }
 
 TEST(test_blocks)
 {
-    char *config =
-        config_of("constexpr int kWarp = 32, kThreads = 192;\n"
-                  "__global__ void __launch_bounds__(kThreads) k(float *x) { x[blockDim.x] = 0; }");
-    assert_has(config,
-               "  BLOCK: [192]  # TODO: which block? The kernel does not ask how large it is\n");
-    drop(config);
-    config = config_of("__global__ void k(float *x) { x[threadIdx.y] = 0; }");
-    assert_has(config, "  BLOCK_X: [32]  # TODO: which block?");
-    drop(config);
-    config = config_of(
-        "__global__ void k(float *x) { x[blockIdx.y * block_size_x + threadIdx.x] = 0; }");
-    assert_has(config, "  block: [block_size_x, 1]\n");
+    assert_has(
+        "constexpr int kWarp = 32, kThreads = 192;\n"
+        "__global__ void __launch_bounds__(kThreads) k(float *x) { x[blockDim.x] = 0; }",
+        PARTS("  BLOCK: [192]  # TODO: which block? The kernel does not ask how large it is\n"));
+    assert_has("__global__ void k(float *x) { x[threadIdx.y] = 0; }",
+               PARTS("  BLOCK_X: [32]  # TODO: which block?"));
+    assert_has("__global__ void k(float *x) { x[blockIdx.y * block_size_x + threadIdx.x] = 0; }",
+               PARTS("  block: [block_size_x, 1]\n"));
 }
 
 TEST(test_compiler)
@@ -325,12 +314,10 @@ TEST(test_nothing_is_written)
     struct hn_error err;
     struct hn_macros macros = {.items = NULL};
     struct hn_draft draft;
-    struct hn_source_text source = source_of("__global__ void k(const float *a, int n) { }");
-    struct hn_kernels kernels = kernels_of(&source);
-    assert_int_equal(hn_draft_make(&source, &kernels.items[0], &macros, &draft, &err), HN_ECONFIG);
+    struct hn_source_text *source = source_of("__global__ void k(const float *a, int n) { }");
+    assert_int_equal(hn_draft_make(source, &kernels_of(source)->items[0], &macros, &draft, &err),
+                     HN_ECONFIG);
     assert_string_equal(err.message,
                         "k.cu: kernel 'k' has no argument that it could write to; its results "
                         "have to be there to be compared");
-    hn_kernels_finish(&kernels);
-    hn_source_text_finish(&source);
 }
