@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/ticket.h"
 
-#include "tests/unit/unit.h"
+#include "tests/unit/space_fixture.h"
 
 /* 3 x 400 x 1 x 200 values: four bytes a point. */
 static struct hn_space *make_space(void)
 {
-    static const struct {
-        const char *name;
-        size_t count;
-    } parameters[] = {{"A", 3}, {"B", 400}, {"C", 1}, {"D", 200}};
     struct hn_space *space = hn_space_create();
-    struct hn_value values[400];
     assert_non_null(space);
-    for (size_t i = 0; i < 4; i++) {
-        for (size_t j = 0; j < parameters[i].count; j++)
-            values[j] = (struct hn_value){.type = HN_INTEGER, .integer = (int64_t)j};
-        assert_int_equal(
-            hn_space_add_parameter(space, parameters[i].name, values, parameters[i].count, NULL),
-            HN_OK);
-    }
+    add_range(space, "A", 0, 3);
+    add_range(space, "B", 0, 400);
+    add_range(space, "C", 0, 1);
+    add_range(space, "D", 0, 200);
     return keep(space, hn_space_destroy);
 }
 
@@ -77,10 +69,9 @@ TEST(points_compare_as_declared)
 TEST(a_space_of_one_point_has_one)
 {
     struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
-    struct hn_value value = {.type = HN_INTEGER, .integer = 5};
     struct hn_points points;
     uint16_t choice[1] = {0};
-    assert_int_equal(hn_space_add_parameter(space, "A", &value, 1, NULL), HN_OK);
+    add_range(space, "A", 5, 1);
     hn_points_init(&points, space);
     for (int i = 0; i < 2; i++)
         assert_int_equal(hn_points_add(&points, choice), 0);

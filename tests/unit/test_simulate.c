@@ -193,16 +193,21 @@ static void check_rows(const struct hn_run *run, const uint32_t *rows, size_t co
     assert_memory_equal(run->rows, rows, count * sizeof *rows);
 }
 
-static const uint16_t script[] = {5, 3, 5, 0, 5, 9, 3, 7, 1, 2};
+/* A line of 16, over which the strategy plays its script. */
+static void start_play(struct hn_recorded *recorded)
+{
+    static const uint16_t script[] = {5, 3, 5, 0, 5, 9, 3, 7, 1, 2};
+    load_line(16, recorded);
+    play.script = script;
+    play.length = sizeof script / sizeof *script;
+}
 
 TEST(a_run_tells_what_the_look_ahead_allows)
 {
     static const uint32_t rows[] = {5, 3, 0, 9, 7, 1, 2};
     struct hn_recorded recorded;
     struct hn_run run;
-    load_line(16, &recorded);
-    play.script = script;
-    play.length = sizeof script / sizeof *script;
+    start_play(&recorded);
     for (unsigned look_ahead = 1; look_ahead < 24; look_ahead++) {
         play_script(&recorded, look_ahead, 100, 0, &run);
         check_rows(&run, rows, 7);
@@ -217,9 +222,7 @@ TEST(a_run_ends_when_both_budgets_are_used)
 {
     struct hn_recorded recorded;
     struct hn_run run;
-    load_line(16, &recorded);
-    play.script = script;
-    play.length = sizeof script / sizeof *script;
+    start_play(&recorded);
     play_script(&recorded, 1, 3, 0, &run);
     assert_int_equal(run.count, 3);
     hn_run_finish(&run);
@@ -238,9 +241,7 @@ TEST(declined_points_are_not_evaluated)
     static const bool declined[16] = {[5] = true, [3] = true, [9] = true};
     struct hn_recorded recorded;
     struct hn_run run;
-    load_line(16, &recorded);
-    play.script = script;
-    play.length = sizeof script / sizeof *script;
+    start_play(&recorded);
     play.declined = declined;
     for (unsigned look_ahead = 1; look_ahead < 24; look_ahead++) {
         play_script(&recorded, look_ahead, 100, 0, &run);

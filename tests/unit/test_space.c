@@ -2,7 +2,7 @@
 #include "tuner/space/space.h"
 
 #include "base/expression/expression.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/space_fixture.h"
 #include "tuner/config/yaml.h"
 
 /* Adds "NAME: v v v". */
@@ -16,11 +16,6 @@ static void add(struct hn_space *space, const char *name, const char *values)
     for (char *word = strtok_r(copy, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save))
         assert_int_equal(hn_value_parse(word, &list[count++], NULL), HN_OK);
     assert_int_equal(hn_space_add_parameter(space, name, list, count, NULL), HN_OK);
-}
-
-static void constrain(struct hn_space *space, const char *text)
-{
-    assert_int_equal(hn_space_add_constraint(space, text, NULL, NULL), HN_OK);
 }
 
 static struct hn_space *small_space(void)
@@ -221,7 +216,6 @@ TEST(error_counts_only_where_earlier_ones_hold)
     constrain(guarded, "TILE % PAD == 0");
     assert_int_equal(hn_space_build(guarded, &err), HN_OK);
     assert_int_equal(hn_space_size(guarded), 8);
-    drop(guarded);
 
     struct hn_space *late = small_space();
     assert_int_equal(hn_space_add_constraint(late, "TILE % PAD == 0", "a.yaml:9:5", NULL), HN_OK);
@@ -232,7 +226,6 @@ TEST(error_counts_only_where_earlier_ones_hold)
                         "zero, at the point LOAD=plain,ONE=7,PAD=0,TILE=16; a constraint written "
                         "before it can exclude such points");
     assert_int_equal(hn_space_size(late), 0);
-    drop(late);
 
     /* a guard over several parameters, and one that does not reach */
     struct hn_space *several = small_space();
@@ -240,13 +233,11 @@ TEST(error_counts_only_where_earlier_ones_hold)
     constrain(several, "ONE % (TILE + PAD - 16) >= 0");
     assert_int_equal(hn_space_build(several, &err), HN_OK);
     assert_int_equal(hn_space_size(several), 9);
-    drop(several);
     several = small_space();
     constrain(several, "TILE + PAD > 16 or LOAD == ldg");
     constrain(several, "ONE % (TILE + PAD - 16) >= 0");
     assert_int_equal(hn_space_build(several, &err), HN_ECONFIG);
     assert_non_null(strstr(err.message, "at the point LOAD=ldg,ONE=7,PAD=0,TILE=16"));
-    drop(several);
 
     /* the guard is bound after the failing constraint */
     struct hn_space *deep = small_space();

@@ -2,20 +2,16 @@
 #include "tuner/strategy/strategy.h"
 
 #include "base/hash.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/space_fixture.h"
 
 static struct hn_space *space_of(int64_t count)
 {
     struct hn_space *space = hn_space_create();
-    struct hn_value values[1000];
-    for (int64_t i = 0; i < count; i++)
-        values[i] = hn_integer(i);
-    assert_int_equal(hn_space_add_parameter(space, "A", values, (size_t)count, NULL), HN_OK);
+    add_range(space, "A", 0, (size_t)count);
     struct hn_value both[] = {hn_boolean(false), hn_boolean(true)};
     assert_int_equal(hn_space_add_parameter(space, "B", both, 2, NULL), HN_OK);
-    assert_int_equal(hn_space_add_constraint(space, "A % 3 == 0 or B", NULL, NULL), HN_OK);
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
-    return keep(space, hn_space_destroy);
+    constrain(space, "A % 3 == 0 or B");
+    return build(space);
 }
 
 /* The indices in the order proposed; the caller frees them. */

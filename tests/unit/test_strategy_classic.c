@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/strategy/strategy.h"
 
-#include "tests/unit/unit.h"
+#include "tests/unit/space_fixture.h"
 
 /* What holds for every strategy that improves a few good points. */
 static const char *const names[] = {"genetic"};
@@ -32,38 +32,28 @@ struct result {
     double best;
 };
 
-static void add_range(struct hn_space *space, const char *name, int64_t count)
-{
-    struct hn_value values[100];
-    for (int64_t i = 0; i < count; i++)
-        values[i] = hn_integer(i);
-    assert_int_equal(hn_space_add_parameter(space, name, values, (size_t)count, NULL), HN_OK);
-}
-
 /* 1,483 of 12 * 10 * 8 * 2 * 3 points; A and B change only together. */
 static struct hn_space *constrained_space(void)
 {
     struct hn_space *space = hn_space_create();
-    add_range(space, "A", 12);
-    add_range(space, "B", 10);
-    add_range(space, "C", 8);
+    add_range(space, "A", 0, 12);
+    add_range(space, "B", 0, 10);
+    add_range(space, "C", 0, 8);
     struct hn_value both[] = {hn_boolean(false), hn_boolean(true)};
     assert_int_equal(hn_space_add_parameter(space, "D", both, 2, NULL), HN_OK);
     struct hn_value words[] = {hn_word("red"), hn_word("green"), hn_word("blue")};
     assert_int_equal(hn_space_add_parameter(space, "E", words, 3, NULL), HN_OK);
-    assert_int_equal(hn_space_add_constraint(space, "(A + B) % 3 == 0", NULL, NULL), HN_OK);
-    assert_int_equal(hn_space_add_constraint(space, "A * C <= 40 or D", NULL, NULL), HN_OK);
-    assert_int_equal(hn_space_add_constraint(space, "E != red or C % 2 == 0", NULL, NULL), HN_OK);
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
-    return keep(space, hn_space_destroy);
+    constrain(space, "(A + B) % 3 == 0");
+    constrain(space, "A * C <= 40 or D");
+    constrain(space, "E != red or C % 2 == 0");
+    return build(space);
 }
 
 static struct hn_space *line_space(int64_t count)
 {
     struct hn_space *space = hn_space_create();
-    add_range(space, "A", count);
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
-    return keep(space, hn_space_destroy);
+    add_range(space, "A", 0, (size_t)count);
+    return build(space);
 }
 
 /* A valley along A = B + 2, whose lowest point is not far from its brim. */
@@ -354,9 +344,9 @@ TEST(spaces_too_large_to_be_numbered_are_searched)
 {
     struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     for (int i = 0; i < MANY; i++)
-        add_range(space, (const char[]){(char)('A' + i), '\0'}, 10);
-    assert_int_equal(hn_space_add_constraint(space, "A + B <= 14", NULL, NULL), HN_OK);
-    assert_int_equal(hn_space_add_constraint(space, "C >= D or E > F", NULL, NULL), HN_OK);
+        add_range(space, (const char[]){(char)('A' + i), '\0'}, 0, 10);
+    constrain(space, "A + B <= 14");
+    constrain(space, "C >= D or E > F");
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
     assert_false(hn_space_enumerated(space));
     double random = lowest_of_many("random", space, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/strategy/strategy.h"
 
-#include "tests/unit/unit.h"
+#include "tests/unit/space_fixture.h"
 #include "tuner/strategy/model.h"
 
 enum { WIDTH = 4, MOST = 2000 };
@@ -10,10 +10,8 @@ enum { WIDTH = 4, MOST = 2000 };
 static struct hn_space *make_space(void)
 {
     struct hn_space *space = hn_space_create();
-    struct hn_value values[16];
-    for (int64_t i = 0; i < 16; i++)
-        values[i] = hn_integer(i + 1);
-    assert_int_equal(hn_space_add_parameter(space, "A", values, 16, NULL), HN_OK);
+    struct hn_value values[8];
+    add_range(space, "A", 1, 16);
     for (int64_t i = 0; i < 8; i++)
         values[i] = hn_integer((int64_t)1 << i);
     assert_int_equal(hn_space_add_parameter(space, "B", values, 8, NULL), HN_OK);
@@ -21,9 +19,8 @@ static struct hn_space *make_space(void)
     assert_int_equal(hn_space_add_parameter(space, "C", both, 2, NULL), HN_OK);
     struct hn_value words[] = {hn_word("red"), hn_word("green"), hn_word("blue")};
     assert_int_equal(hn_space_add_parameter(space, "D", words, 3, NULL), HN_OK);
-    assert_int_equal(hn_space_add_constraint(space, "A * B <= 512", NULL, NULL), HN_OK);
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
-    return keep(space, hn_space_destroy);
+    constrain(space, "A * B <= 512");
+    return build(space);
 }
 
 static double cost_of(const uint16_t *choice)
@@ -313,11 +310,10 @@ TEST(proposes_all_there_is_and_ends)
     struct hn_space *space = hn_space_create();
     struct hn_value values[] = {hn_integer(1), hn_integer(2), hn_integer(4), hn_integer(8),
                                 hn_integer(16)};
-    struct hn_value one = hn_integer(3);
     assert_int_equal(hn_space_add_parameter(space, "A", values, 5, NULL), HN_OK);
     assert_int_equal(hn_space_add_parameter(space, "B", values, 3, NULL), HN_OK);
-    assert_int_equal(hn_space_add_parameter(space, "C", &one, 1, NULL), HN_OK);
-    assert_int_equal(hn_space_add_parameter(space, "D", &one, 1, NULL), HN_OK);
+    add_range(space, "C", 3, 1);
+    add_range(space, "D", 3, 1);
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
     static struct run found;
     const struct plan plan = {"auto", 1, 4, MOST, NULL, 0, false, 0, false, NULL};
@@ -330,7 +326,7 @@ TEST(proposes_all_there_is_and_ends)
     space = hn_space_create();
     for (const char *name = "A"; *name != 'E'; name = &"ABCDE"[*name - 'A' + 1]) {
         const char text[2] = {*name, 0};
-        assert_int_equal(hn_space_add_parameter(space, text, &one, 1, NULL), HN_OK);
+        add_range(space, text, 3, 1);
     }
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
     run(space, &plan, &found);
@@ -498,10 +494,9 @@ static struct hn_space *make_tied(void)
             assert_int_equal(hn_space_add_parameter(space, text, values, 7, NULL), HN_OK);
         }
         snprintf(text, sizeof text, "A%d * B%d == 64", pair, pair);
-        assert_int_equal(hn_space_add_constraint(space, text, NULL, NULL), HN_OK);
+        constrain(space, text);
     }
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
-    return keep(space, hn_space_destroy);
+    return build(space);
 }
 
 static double cost_of_tied(const uint16_t *choice)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/strategy/trail.h"
 
-#include "tests/unit/unit.h"
+#include "tests/unit/space_fixture.h"
 
 enum { WIDTH = 3 };
 
@@ -11,15 +11,11 @@ static struct hn_space *space_with(const char *constraint)
     static const char *const names[WIDTH] = {"A", "B", "C"};
     static const size_t counts[WIDTH] = {10, 10, 5};
     struct hn_space *space = hn_space_create();
-    struct hn_value values[10];
-    for (int64_t i = 0; i < 10; i++)
-        values[i] = hn_integer(i);
     for (size_t i = 0; i < WIDTH; i++)
-        assert_int_equal(hn_space_add_parameter(space, names[i], values, counts[i], NULL), HN_OK);
+        add_range(space, names[i], 0, counts[i]);
     if (constraint != NULL)
-        assert_int_equal(hn_space_add_constraint(space, constraint, NULL, NULL), HN_OK);
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
-    return keep(space, hn_space_destroy);
+        constrain(space, constraint);
+    return build(space);
 }
 
 static void init(struct hn_trail *trail, const struct hn_space *space)

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TESTS_SPACE_FIXTURE_H
+#define HONE_TESTS_SPACE_FIXTURE_H
+
+#include "tests/unit/unit.h"
+#include "tuner/space/space.h"
+
+/* A parameter of so many integers, from `first` on. */
+static inline void add_range(struct hn_space *space, const char *name, int64_t first, size_t count)
+{
+    struct hn_value *values = calloc(count, sizeof *values);
+    assert_non_null(values);
+    for (size_t i = 0; i < count; i++)
+        values[i] = hn_integer(first + (int64_t)i);
+    assert_int_equal(hn_space_add_parameter(space, name, values, count, NULL), HN_OK);
+    free(values);
+}
+
+static inline void constrain(struct hn_space *space, const char *text)
+{
+    assert_int_equal(hn_space_add_constraint(space, text, NULL, NULL), HN_OK);
+}
+
+/* The space, built, until the test ends. */
+static inline struct hn_space *build(struct hn_space *space)
+{
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    return keep(space, hn_space_destroy);
+}
+
+#endif
