@@ -2,6 +2,7 @@
 #include <limits.h>
 
 #include "base/file.h"
+#include "bindings_fixture.h"
 #include "config_fixture.h"
 #include "tuner/config/config_files.h"
 
@@ -26,19 +27,6 @@ static void assert_bindings(const struct hn_bindings *bindings, const char *expe
     hn_bindings_append(&text, bindings);
     assert_string_equal(text.data == NULL ? "" : text.data, expected);
     hn_text_finish(&text);
-}
-
-static void release(struct hn_bindings *bindings)
-{
-    hn_bindings_finish(bindings);
-    free(bindings);
-}
-
-static const struct hn_bindings *parsed(const char *text)
-{
-    struct hn_bindings *bindings = malloc(sizeof *bindings);
-    assert_int_equal(hn_bindings_parse(text, bindings, NULL), HN_OK);
-    return keep(bindings, release);
 }
 
 static void assert_text(const struct hn_expression *expression, const char *expected)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "bindings_fixture.h"
 #include "config_fixture.h"
 
 /* Of frozen.yaml in tests/data/family.txt: FROZEN 1 or 0, TILE 8, 16 or 32, WORD 1 or 4. WORD has
@@ -11,64 +12,47 @@ static int set_up(void **state)
 
 ALL_TESTS(set_up, NULL)
 
-static struct hn_bindings parse(const char *text)
-{
-    struct hn_bindings bindings;
-    assert_int_equal(hn_bindings_parse(text, &bindings, NULL), HN_OK);
-    return bindings;
-}
-
 static void take_problem(struct hn_config *config, const char *text)
 {
-    struct hn_bindings problem = parse(text);
-    assert_int_equal(hn_config_take_problem(config, &problem, NULL), HN_OK);
-    hn_bindings_finish(&problem);
+    assert_int_equal(hn_config_take_problem(config, parsed(text), NULL), HN_OK);
+}
+
+static struct hn_space *build(const struct hn_config *config)
+{
+    struct hn_space *space = NULL;
+    assert_int_equal(hn_config_space(config, 0, &space, NULL), HN_OK);
+    return keep(space, hn_space_destroy);
 }
 
 static uint64_t count_points(const struct hn_config *config)
 {
-    struct hn_space *space = NULL;
-    assert_int_equal(hn_config_space(config, 0, &space, NULL), HN_OK);
-    uint64_t count = hn_space_size(space);
-    hn_space_destroy(space);
-    return count;
+    return hn_space_size(build(config));
 }
 
 static bool is_in_space(const struct hn_config *config, const char *text)
 {
-    bool found = false;
     uint16_t choice[8];
-    struct hn_space *space = NULL;
-    struct hn_bindings point = parse(text);
-    assert_int_equal(hn_config_space(config, 0, &space, NULL), HN_OK);
-    found =
-        hn_space_choice(space, &point, choice, NULL) == HN_OK && hn_space_contains(space, choice);
-    hn_space_destroy(space);
-    hn_bindings_finish(&point);
-    return found;
+    struct hn_space *space = build(config);
+    return hn_space_choice(space, parsed(text), choice, NULL) == HN_OK &&
+           hn_space_contains(space, choice);
 }
 
 static bool is_allowed(const struct hn_config *config, const char *text)
 {
     bool allowed = false;
-    struct hn_bindings point = parse(text);
-    assert_int_equal(hn_plan_allows(config->plan, &config->problems[0], &point, &allowed, NULL),
-                     HN_OK);
-    hn_bindings_finish(&point);
+    assert_int_equal(
+        hn_plan_allows(config->plan, &config->problems[0], parsed(text), &allowed, NULL), HN_OK);
     return allowed;
 }
 
 static void assert_default(const struct hn_config *config, const char *expected)
 {
-    struct hn_space *space = NULL;
     struct hn_bindings point;
-    assert_int_equal(hn_config_space(config, 0, &space, NULL), HN_OK);
-    assert_int_equal(hn_config_default_point(config, space, &point, NULL), HN_OK);
+    assert_int_equal(hn_config_default_point(config, build(config), &point, NULL), HN_OK);
     char *text = hn_bindings_text(&point);
     assert_string_equal(text, expected);
     free(text);
     hn_bindings_finish(&point);
-    hn_space_destroy(space);
 }
 
 TEST(a_space_has_promising_points_only)
@@ -103,9 +87,7 @@ TEST(thawed_is_what_serves_any_size)
     assert_false(is_in_space(config, "FROZEN=1,TILE=8,WORD=1"));
     assert_default(config, "FROZEN=0,TILE=16,WORD=1");
     /* The ladder's entry was written for the config's own default point. */
-    struct hn_bindings entry = parse("FROZEN=0,TILE=8,WORD=1");
-    assert_true(hn_bindings_equal(&config->ladder[0], &entry));
-    hn_bindings_finish(&entry);
+    assert_true(hn_bindings_equal(&config->ladder[0], parsed("FROZEN=0,TILE=8,WORD=1")));
 }
 
 /* One of two is no more than a fixed one: a program for each. */
@@ -134,11 +116,8 @@ TEST(what_is_always_frozen_can_not_be_thawed)
 
 static void keep_all(struct hn_config *config, const char *first, const char *second)
 {
-    struct hn_bindings points[] = {parse(first), parse(second)};
-    const struct hn_bindings *borrowed[] = {&points[0], &points[1]};
-    assert_int_equal(hn_config_keep_points(config, borrowed, 2, NULL), HN_OK);
-    hn_bindings_finish(&points[0]);
-    hn_bindings_finish(&points[1]);
+    const struct hn_bindings *points[] = {parsed(first), parsed(second)};
+    assert_int_equal(hn_config_keep_points(config, points, 2, NULL), HN_OK);
 }
 
 TEST(kept_points_are_all_that_there_is)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/config/config.h"
 
+#include "bindings_fixture.h"
 #include "config_fixture.h"
 
 static int set_up(void **state)
@@ -19,11 +20,8 @@ static void assert_text(const struct hn_bindings *bindings, const char *expected
 
 static void assert_has(const struct hn_family *family, const char *text, bool expected)
 {
-    struct hn_bindings problem;
-    assert_int_equal(hn_bindings_parse(text, &problem, NULL), HN_OK);
-    if (hn_family_has(family, &problem) != expected)
+    if (hn_family_has(family, parsed(text)) != expected)
         fail_msg("%s: expected to be %s", text, expected ? "of the family" : "of none");
-    hn_bindings_finish(&problem);
 }
 
 TEST(all_keys_are_read)

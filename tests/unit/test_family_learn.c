@@ -2,7 +2,7 @@
 #include "tuner/family/learn.h"
 
 #include "base/hash.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/bindings_fixture.h"
 #include "tuner/config/config.h"
 
 static double value(const struct hn_bindings *bindings, const char *name)
@@ -59,11 +59,8 @@ static int tear_down(void **state)
 
 static void add_point(struct fixture *fixture, const char *text)
 {
-    struct hn_bindings point;
-    assert_int_equal(hn_bindings_parse(text, &point, NULL), HN_OK);
-    fixture->matrix->points[hn_matrix_add_point(fixture->matrix, &point)].occupancy =
+    fixture->matrix->points[hn_matrix_add_point(fixture->matrix, parsed(text))].occupancy =
         0.25; /* two blocks of 256 threads */
-    hn_bindings_finish(&point);
 }
 
 static void add_points(struct fixture *fixture)
@@ -236,11 +233,8 @@ TEST_WITH(a_predicted_loss_is_that_of_any_size, set_up, tear_down)
         matrix->sizes[s].drawn = true;
     for (int i = 0; i < SEARCHED; i++) {
         char text[80];
-        struct hn_bindings problem;
         snprintf(text, sizeof text, "M=%d,N=%d,K=%d", 8200 + 16 * i, 9000 + 100 * i, 64 << i % 4);
-        assert_int_equal(hn_bindings_parse(text, &problem, NULL), HN_OK);
-        size_t place = hn_matrix_add_size(matrix, &problem, 0);
-        hn_bindings_finish(&problem);
+        size_t place = hn_matrix_add_size(matrix, parsed(text), 0);
         measure_at(fixture, place);
         search(fixture, place);
         search(fixture, (size_t)i);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/family/matrix.h"
 
-#include "tests/unit/unit.h"
+#include "bindings_fixture.h"
 #include "tuner/config/config.h"
 
 static struct hn_config *load(const char *path)
@@ -76,13 +76,6 @@ TEST(a_seed_gives_a_sequence)
     assert_in_range(same, 0, 5);
 }
 
-static struct hn_bindings parse(const char *text)
-{
-    struct hn_bindings bindings;
-    assert_int_equal(hn_bindings_parse(text, &bindings, NULL), HN_OK);
-    return bindings;
-}
-
 TEST(a_matrix_has_each_size_and_point_once)
 {
     struct hn_matrix *matrix = keep(hn_matrix_create(), hn_matrix_destroy);
@@ -90,17 +83,17 @@ TEST(a_matrix_has_each_size_and_point_once)
     for (int round = 0; round < 2; round++)
         for (int i = 0; i <= HN_MATRIX_SIZES; i++) {
             snprintf(text, sizeof text, "M=%d", i);
-            struct hn_bindings problem = parse(text);
-            assert_true(hn_matrix_add_size(matrix, &problem, 0) ==
+            struct hn_bindings *problem = parsed(text);
+            assert_true(hn_matrix_add_size(matrix, problem, 0) ==
                         (i < HN_MATRIX_SIZES ? (size_t)i : SIZE_MAX));
-            hn_bindings_finish(&problem);
+            drop(problem);
         }
     for (int i = 0; i <= HN_MATRIX_POINTS; i++) {
         snprintf(text, sizeof text, "TILE=%d", i);
-        struct hn_bindings point = parse(text);
-        assert_true(hn_matrix_add_point(matrix, &point) ==
+        struct hn_bindings *point = parsed(text);
+        assert_true(hn_matrix_add_point(matrix, point) ==
                     (i < HN_MATRIX_POINTS ? (size_t)i : SIZE_MAX));
-        hn_bindings_finish(&point);
+        drop(point);
     }
     assert_int_equal(matrix->size_count, HN_MATRIX_SIZES);
     assert_int_equal(matrix->point_count, HN_MATRIX_POINTS);
@@ -109,10 +102,9 @@ TEST(a_matrix_has_each_size_and_point_once)
 TEST(the_best_at_a_size_is_of_any_point_or_its_own_search)
 {
     struct hn_matrix *matrix = keep(hn_matrix_create(), hn_matrix_destroy);
-    struct hn_bindings problem = parse("M=1"), points[] = {parse("TILE=1"), parse("TILE=2")};
-    assert_int_equal(hn_matrix_add_size(matrix, &problem, 0), 0);
-    for (size_t i = 0; i < 2; i++)
-        assert_int_equal(hn_matrix_add_point(matrix, &points[i]), i);
+    assert_int_equal(hn_matrix_add_size(matrix, parsed("M=1"), 0), 0);
+    assert_int_equal(hn_matrix_add_point(matrix, parsed("TILE=1")), 0);
+    assert_int_equal(hn_matrix_add_point(matrix, parsed("TILE=2")), 1);
     assert_true(isinf(hn_matrix_best(matrix, 0)));
     matrix->times[0][0] = INFINITY;
     assert_true(isinf(hn_matrix_best(matrix, 0)));
@@ -120,7 +112,4 @@ TEST(the_best_at_a_size_is_of_any_point_or_its_own_search)
     assert_true(hn_matrix_best(matrix, 0) == 7);
     matrix->sizes[0].tuned_us = 5;
     assert_true(hn_matrix_best(matrix, 0) == 5);
-    hn_bindings_finish(&problem);
-    hn_bindings_finish(&points[0]);
-    hn_bindings_finish(&points[1]);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/launch.h"
 
+#include "bindings_fixture.h"
 #include "plan_fixture.h"
-#include "tests/unit/unit.h"
 
 struct fixture {
     struct hn_plan *plan;
@@ -20,17 +20,10 @@ static int set_up(void **state)
 
 ALL_TESTS(set_up, NULL)
 
-static enum hn_status make(const struct fixture *fixture, const char *problem_text,
-                           const char *point_text, struct hn_launch *launch, struct hn_error *err)
+static enum hn_status make(const struct fixture *fixture, const char *problem, const char *point,
+                           struct hn_launch *launch, struct hn_error *err)
 {
-    struct hn_bindings problem;
-    struct hn_bindings point;
-    parse_bindings(problem_text, &problem);
-    parse_bindings(point_text, &point);
-    enum hn_status status = hn_launch_make(fixture->plan, &problem, &point, launch, err);
-    hn_bindings_finish(&problem);
-    hn_bindings_finish(&point);
-    return status;
+    return hn_launch_make(fixture->plan, parsed(problem), parsed(point), launch, err);
 }
 
 TEST(evaluates_every_step)
@@ -59,18 +52,13 @@ TEST(evaluates_every_step)
 TEST(evaluates_the_reference_without_a_whole_point)
 {
     const struct fixture *fixture = *state;
-    struct hn_bindings problem;
-    struct hn_bindings point;
     struct hn_launch_step step;
-    parse_bindings("K=4,LAYOUT=row,M=64,N=100", &problem);
-    parse_bindings("VARIANT=simple", &point);
-    assert_int_equal(hn_launch_make_step(fixture->plan, &fixture->plan->reference.step, &problem,
-                                         &point, &step, NULL),
+    assert_int_equal(hn_launch_make_step(fixture->plan, &fixture->plan->reference.step,
+                                         parsed("K=4,LAYOUT=row,M=64,N=100"),
+                                         parsed("VARIANT=simple"), &step, NULL),
                      HN_OK);
     const int64_t grid[] = {7, 1, 1};
     assert_memory_equal(step.grid, grid, sizeof grid);
-    hn_bindings_finish(&problem);
-    hn_bindings_finish(&point);
 }
 
 TEST(leaves_out_what_does_not_apply)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/launch_program.h"
 
-#include "tests/unit/plan_fixture.h"
+#include "tests/unit/bindings_fixture.h"
+#include "tests/unit/unit.h"
 #include "tuner/config/config.h"
 
 /* A program's launches are those that are made for each problem on its own. */
@@ -18,37 +19,35 @@ static int64_t draw(int64_t low, int64_t high)
     return low + (int64_t)((random_state * 2685821657736338717u) >> 33) % (high - low + 1);
 }
 
-static void parse(struct hn_bindings *bindings, const char *text)
-{
-    assert_int_equal(hn_bindings_parse(text, bindings, NULL), HN_OK);
-}
+/* Problems at both ends of a family and within. */
+struct family {
+    const struct hn_bindings *low, *high, *one;
+};
 
 /* K, words and reals are the same for all. */
-static void draw_family(struct hn_bindings *low, struct hn_bindings *high, struct hn_bindings *one)
+static struct family draw_family(void)
 {
-    char text[160], rest[64];
+    char low[160], high[160], one[160], rest[64];
     snprintf(rest, sizeof rest, "K=%d,LAYOUT=%s,SKEW=%s", (const int[]){16, 64, 130}[draw(0, 2)],
              draw(0, 1) == 0 ? "row" : "column", draw(0, 1) == 0 ? "0.5" : "1.5");
-    snprintf(text, sizeof text, "M=1,N=1,OFFSET=-2000,%s", rest);
-    parse(low, text);
-    snprintf(text, sizeof text, "M=3000000000,N=70000,OFFSET=200,%s", rest);
-    parse(high, text);
-    snprintf(text, sizeof text, "M=1000,N=2000,OFFSET=0,%s", rest);
-    parse(one, text);
+    snprintf(low, sizeof low, "M=1,N=1,OFFSET=-2000,%s", rest);
+    snprintf(high, sizeof high, "M=3000000000,N=70000,OFFSET=200,%s", rest);
+    snprintf(one, sizeof one, "M=1000,N=2000,OFFSET=0,%s", rest);
+    return (struct family){parsed(low), parsed(high), parsed(one)};
 }
 
-static void draw_point(struct hn_bindings *point)
+static const struct hn_bindings *draw_point(void)
 {
     char text[160];
     snprintf(text, sizeof text, "CLUSTER=%d,MODE=%s,SPLIT=%d,STAGES=%d,TILE=%d", (int)draw(1, 2),
              draw(0, 1) == 0 ? "plain" : "wide", 1 << draw(0, 3), (int)draw(1, 4), 8 << draw(0, 3));
-    parse(point, text);
+    return parsed(text);
 }
 
 /* Even by its logarithm, every other one. */
-static void draw_problem(const struct hn_bindings *low, const struct hn_bindings *high,
-                         struct hn_bindings *problem)
+static void draw_problem(const struct family *family, struct hn_bindings *problem)
 {
+    const struct hn_bindings *low = family->low, *high = family->high;
     assert_int_equal(hn_bindings_copy(problem, low, NULL), HN_OK);
     for (size_t i = 0; i < low->count; i++) {
         int64_t first = low->values[i].integer, last = high->values[i].integer;
@@ -98,22 +97,22 @@ static void expect_same(const struct hn_launch_program *made, const struct hn_pl
 
 /* Returns how many launches are valid; -1: there is no program. */
 static int try_sizes(const struct hn_plan *plan, const struct hn_bindings *point,
-                     const struct hn_bindings *low, const struct hn_bindings *high,
-                     const struct hn_bindings *one)
+                     const struct family *family)
 {
     int valid = 0;
     struct hn_device device;
     struct hn_launch launch;
     struct hn_launch_program made;
     assert_int_equal(hn_device_for_architecture("sm_90", &device, NULL), HN_OK);
-    if (!hn_launch_try(plan, &device, one, point, &launch, NULL))
+    if (!hn_launch_try(plan, &device, family->one, point, &launch, NULL))
         return -1;
-    bool can = hn_launch_program_make(&made, plan, &device, point, low, high, &launch);
+    bool can =
+        hn_launch_program_make(&made, plan, &device, point, family->low, family->high, &launch);
     hn_launch_finish(&launch);
     for (int i = 0; can && i < SIZES; i++) {
         struct hn_bindings problem;
         struct hn_value *values = NULL;
-        draw_problem(low, high, &problem);
+        draw_problem(family, &problem);
         set(&made.program, plan, &problem);
         bool own = hn_launch_try(plan, &device, &problem, point, &launch, &values);
         if (hn_program_run(&made.program) != own)
@@ -138,16 +137,10 @@ TEST(launches_are_those_that_are_made_one_by_one)
     if (hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &err) != HN_OK)
         fail_msg("%s", err.message);
     for (int i = 0; i < POINTS; i++) {
-        struct hn_bindings low, high, one, point;
-        draw_family(&low, &high, &one);
-        draw_point(&point);
-        int own = try_sizes(config->plan, &point, &low, &high, &one);
+        struct family family = draw_family();
+        int own = try_sizes(config->plan, draw_point(), &family);
         programs += own >= 0;
         valid += own > 0 ? own : 0;
-        hn_bindings_finish(&low);
-        hn_bindings_finish(&high);
-        hn_bindings_finish(&one);
-        hn_bindings_finish(&point);
     }
     print_message("%d programs, %d valid launches\n", programs, valid);
     assert_true(programs > 10 && valid > 500 && valid < programs * SIZES);
@@ -169,20 +162,14 @@ TEST(shipped_kernels_are_programs)
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         struct hn_config *config;
         struct hn_error err = {0};
-        struct hn_bindings low, high, one;
         char path[512];
         snprintf(path, sizeof path, "%s/configs/%s.yaml", HONE_SOURCE_DIR, kernels[i][0]);
         if (hn_config_load(path, &config, &err) != HN_OK)
             fail_msg("%s", err.message);
-        parse(&low, kernels[i][1]);
-        parse(&high, kernels[i][2]);
-        parse(&one, kernels[i][3]);
-        if (try_sizes(config->plan, hn_plan_default(config->plan, &one), &low, &high, &one) <
-            SIZES / 2)
+        struct family family = {parsed(kernels[i][1]), parsed(kernels[i][2]),
+                                parsed(kernels[i][3])};
+        if (try_sizes(config->plan, hn_plan_default(config->plan, family.one), &family) < SIZES / 2)
             fail_msg("%s: no program, or hardly a launch is valid", kernels[i][0]);
-        hn_bindings_finish(&low);
-        hn_bindings_finish(&high);
-        hn_bindings_finish(&one);
         hn_config_destroy(config);
     }
 }

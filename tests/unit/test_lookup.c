@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/store/lookup.h"
 
-#include "tests/unit/unit.h"
+#include "tests/unit/bindings_fixture.h"
 
 static const struct hn_device_identity h200 = {"NVIDIA H200", 90, 132, ""};
 static const struct hn_device_identity h100 = {"NVIDIA H100 PCIe", 90, 114, ""};
@@ -18,27 +18,19 @@ struct fixture {
     size_t count;
 };
 
-static void finish(struct fixture *fixture)
-{
-    for (size_t i = 0; i < MOST && fixture->tuned[i].identity.kernel != NULL; i++)
-        hn_bindings_finish(&fixture->tuned[i].identity.problem);
-    free(fixture);
-}
-
 static struct fixture *make(const struct entry *entries, size_t count)
 {
-    struct fixture *fixture = keep(calloc(1, sizeof *fixture), finish);
+    struct fixture *fixture = keep(calloc(1, sizeof *fixture), free);
     assert_non_null(fixture);
     for (size_t i = 0; i < count; i++) {
-        struct hn_tuned *tuned = &fixture->tuned[fixture->count++];
-        *tuned = (struct hn_tuned){.session_id = (int64_t)i,
-                                   .identity = {.kernel = (char *)"k",
-                                                .signature = (char *)"",
-                                                .regime = (char *)"cold",
-                                                .objective = (char *)"time",
-                                                .device = *entries[i].device}};
-        assert_int_equal(hn_bindings_parse(entries[i].problem, &tuned->identity.problem, NULL),
-                         HN_OK);
+        fixture->tuned[fixture->count++] =
+            (struct hn_tuned){.session_id = (int64_t)i,
+                              .identity = {.kernel = (char *)"k",
+                                           .signature = (char *)"",
+                                           .regime = (char *)"cold",
+                                           .objective = (char *)"time",
+                                           .problem = *parsed(entries[i].problem),
+                                           .device = *entries[i].device}};
     }
     return fixture;
 }
@@ -86,16 +78,13 @@ static int ask(struct both *both, const struct hn_lookup_query *query, struct hn
 static void expect(const struct fixture *fixture, struct hn_lookup_query query, const char *problem,
                    int found, enum hn_grade grade)
 {
-    struct hn_bindings asked;
     struct hn_lookup_rank rank;
     struct both both;
-    assert_int_equal(hn_bindings_parse(problem, &asked, NULL), HN_OK);
-    query.problem = &asked;
+    query.problem = parsed(problem);
     make_both(&both, fixture->tuned, fixture->count);
     assert_int_equal(ask(&both, &query, &rank), found);
     assert_int_equal(rank.grade, grade);
     finish_both(&both);
-    hn_bindings_finish(&asked);
 }
 
 static const struct hn_lookup_query on_h200 = {
