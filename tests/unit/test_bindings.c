@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/bindings.h"
 
-#include "tests/unit/unit.h"
+#include "tests/unit/bindings_fixture.h"
 
 static char *text_of(const struct hn_bindings *bindings)
 {
@@ -26,9 +26,7 @@ TEST(keeps_names_sorted_and_copies)
     set(&bindings, "BLOCK", hn_integer(64));
     set(&bindings, "BLOCK", hn_integer(128));
     word[0] = 'x';
-    char *text = text_of(&bindings);
-    assert_string_equal(text, "BLOCK=128,LOAD=ldg,PAD=0");
-    drop(text);
+    assert_string_equal(text_of(&bindings), "BLOCK=128,LOAD=ldg,PAD=0");
     assert_int_equal(hn_bindings_get(&bindings, "PAD")->integer, 0);
     assert_null(hn_bindings_get(&bindings, "UNROLL"));
     /* a value of the set itself */
@@ -42,28 +40,18 @@ TEST(keeps_names_sorted_and_copies)
 TEST(text_reads_back)
 {
     static const char *const texts[] = {"", "A=1", "A=true,B=1.0,C=word,D=-3,E=1e+22,_=.inf"};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        struct hn_bindings bindings;
-        assert_int_equal(hn_bindings_parse(texts[i], &bindings, NULL), HN_OK);
-        char *text = text_of(&bindings);
-        assert_string_equal(text, texts[i]);
-        drop(text);
-        hn_bindings_finish(&bindings);
-    }
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        assert_string_equal(text_of(parsed(texts[i])), texts[i]);
 }
 
 TEST(parse_takes_any_order)
 {
-    struct hn_bindings a;
-    struct hn_bindings b;
-    assert_int_equal(hn_bindings_parse("B=2,A=x", &a, NULL), HN_OK);
-    assert_int_equal(hn_bindings_parse("A=x,B=2", &b, NULL), HN_OK);
-    assert_true(hn_bindings_equal(&a, &b));
-    set(&b, "B", hn_real(2));
-    assert_false(hn_bindings_equal(&a, &b));
-    hn_bindings_finish(&a);
-    assert_false(hn_bindings_equal(&a, &b));
-    hn_bindings_finish(&b);
+    struct hn_bindings *a = parsed("B=2,A=x"), *b = parsed("A=x,B=2");
+    assert_true(hn_bindings_equal(a, b));
+    set(b, "B", hn_real(2));
+    assert_false(hn_bindings_equal(a, b));
+    hn_bindings_finish(a);
+    assert_false(hn_bindings_equal(a, b));
 }
 
 TEST(parse_says_what_was_found)
@@ -98,24 +86,19 @@ TEST(adds_what_is_not_there_yet)
     assert_int_equal(hn_bindings_add(&bindings, "C=3,A=x", &err), HN_OK);
     assert_int_equal(hn_bindings_add(&bindings, "B=2", &err), HN_ECONFIG);
     assert_string_equal(err.message, "'B' is given twice");
-    char *text = text_of(&bindings);
-    assert_string_equal(text, "A=x,B=2,C=3");
+    assert_string_equal(text_of(&bindings), "A=x,B=2,C=3");
     hn_bindings_finish(&bindings);
 }
 
 TEST(copies_and_merges)
 {
-    struct hn_bindings a;
-    struct hn_bindings b;
+    struct hn_bindings *a = parsed("A=x,B=2"), *b = parsed("B=y,C=3");
     struct hn_bindings copy;
-    assert_int_equal(hn_bindings_parse("A=x,B=2", &a, NULL), HN_OK);
-    assert_int_equal(hn_bindings_parse("B=y,C=3", &b, NULL), HN_OK);
-    assert_int_equal(hn_bindings_copy(&copy, &a, NULL), HN_OK);
-    assert_true(hn_bindings_equal(&copy, &a));
-    assert_int_equal(hn_bindings_merge(&copy, &b, NULL), HN_OK);
-    hn_bindings_finish(&a);
-    hn_bindings_finish(&b);
-    char *text = text_of(&copy);
-    assert_string_equal(text, "A=x,B=y,C=3");
+    assert_int_equal(hn_bindings_copy(&copy, a, NULL), HN_OK);
+    assert_true(hn_bindings_equal(&copy, a));
+    assert_int_equal(hn_bindings_merge(&copy, b, NULL), HN_OK);
+    drop(a);
+    drop(b);
+    assert_string_equal(text_of(&copy), "A=x,B=y,C=3");
     hn_bindings_finish(&copy);
 }

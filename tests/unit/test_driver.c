@@ -3,21 +3,21 @@
 
 #include "tests/unit/unit.h"
 
-static struct hn_driver open_double(const char *devices)
+static const struct hn_driver *open_double(const char *devices)
 {
-    struct hn_driver driver;
+    static struct hn_driver driver;
     struct hn_error err = {.message = ""};
     setenv("HONE_DOUBLE_COUNT", devices, 1);
     if (hn_driver_open(&driver, &err) != HN_OK)
         fail_msg("%s", err.message);
-    return driver;
+    return keep(&driver, hn_driver_close);
 }
 
 TEST(device_has_identity_and_limits)
 {
     struct hn_device device;
-    struct hn_driver driver = open_double("1");
-    assert_int_equal(hn_driver_device(&driver, 0, &device, NULL), HN_OK);
+    const struct hn_driver *driver = open_double("1");
+    assert_int_equal(hn_driver_device(driver, 0, &device, NULL), HN_OK);
     assert_string_equal(device.identity.name, "Hone Double");
     assert_string_equal(device.identity.mig_profile, "");
     assert_string_equal(device.uuid, "GPU-d0112233-4455-6677-8899-aabbccddeeff");
@@ -31,70 +31,64 @@ TEST(device_has_identity_and_limits)
     assert_true(device.cluster_launch);
     assert_false(device.integrated);
     assert_true(strlen(device.driver) > 0);
-    hn_driver_close(&driver);
 }
 
 TEST(a_mig_instance_has_a_profile)
 {
     struct hn_device device;
-    struct hn_driver driver = open_double("1");
+    const struct hn_driver *driver = open_double("1");
     setenv("HONE_DOUBLE_NAME", "NVIDIA H200 MIG 1g.18gb", 1);
-    assert_int_equal(hn_driver_device(&driver, 0, &device, NULL), HN_OK);
+    assert_int_equal(hn_driver_device(driver, 0, &device, NULL), HN_OK);
     unsetenv("HONE_DOUBLE_NAME");
     assert_string_equal(device.identity.name, "NVIDIA H200");
     assert_string_equal(device.identity.mig_profile, "1g.18gb");
     assert_string_equal(device.uuid, "MIG-d0112233-4455-6677-8899-aabbccddeeff");
-    hn_driver_close(&driver);
 }
 
 TEST(selects_by_nothing_number_and_uuid)
 {
     struct hn_device device;
-    struct hn_driver driver = open_double("3");
-    assert_int_equal(hn_driver_select(&driver, NULL, &device, NULL), HN_OK);
+    const struct hn_driver *driver = open_double("3");
+    assert_int_equal(hn_driver_select(driver, NULL, &device, NULL), HN_OK);
     assert_int_equal(device.ordinal, 0);
-    assert_int_equal(hn_driver_select(&driver, "2", &device, NULL), HN_OK);
+    assert_int_equal(hn_driver_select(driver, "2", &device, NULL), HN_OK);
     assert_int_equal(device.ordinal, 2);
-    assert_int_equal(hn_driver_select(&driver, "GPU-d1", &device, NULL), HN_OK);
+    assert_int_equal(hn_driver_select(driver, "GPU-d1", &device, NULL), HN_OK);
     assert_int_equal(device.ordinal, 1);
-    hn_driver_close(&driver);
 }
 
 TEST(select_lists_what_there_is)
 {
     struct hn_device device;
     struct hn_error err;
-    struct hn_driver driver = open_double("2");
-    assert_int_equal(hn_driver_select(&driver, "7", &device, &err), HN_EUSAGE);
+    const struct hn_driver *driver = open_double("2");
+    assert_int_equal(hn_driver_select(driver, "7", &device, &err), HN_EUSAGE);
     assert_string_equal(err.message, "no such device: '7'; expected one of:\n"
                                      "  0  GPU-d0112233-4455-6677-8899-aabbccddeeff  Hone Double\n"
                                      "  1  GPU-d1112233-4455-6677-8899-aabbccddeeff  Hone Double");
-    assert_int_equal(hn_driver_select(&driver, "GPU-d", &device, &err), HN_EUSAGE);
+    assert_int_equal(hn_driver_select(driver, "GPU-d", &device, &err), HN_EUSAGE);
     assert_non_null(strstr(err.message, "more than one device is called 'GPU-d'"));
-    hn_driver_close(&driver);
 }
 
 TEST(no_device_is_a_run_failure)
 {
     struct hn_device device;
     struct hn_error err;
-    struct hn_driver driver = open_double("0");
-    assert_int_equal(hn_driver_select(&driver, NULL, &device, &err), HN_ERUN);
+    const struct hn_driver *driver = open_double("0");
+    assert_int_equal(hn_driver_select(driver, NULL, &device, &err), HN_ERUN);
     assert_string_equal(err.message, "the CUDA driver finds no GPU");
-    hn_driver_close(&driver);
 }
 
 TEST(check_names_the_error)
 {
     struct hn_error err;
-    struct hn_driver driver = open_double("1");
-    assert_int_equal(hn_driver_check(&driver, CUDA_SUCCESS, "cuInit", &err), HN_OK);
-    assert_int_equal(hn_driver_check(&driver, CUDA_ERROR_ILLEGAL_ADDRESS, "scale", &err), HN_ERUN);
+    const struct hn_driver *driver = open_double("1");
+    assert_int_equal(hn_driver_check(driver, CUDA_SUCCESS, "cuInit", &err), HN_OK);
+    assert_int_equal(hn_driver_check(driver, CUDA_ERROR_ILLEGAL_ADDRESS, "scale", &err), HN_ERUN);
     assert_string_equal(err.message, "scale: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access "
                                      "was encountered");
-    hn_driver_check(&driver, (CUresult)12345, "scale", &err);
+    hn_driver_check(driver, (CUresult)12345, "scale", &err);
     assert_string_equal(err.message, "scale: CUDA error 12345");
-    hn_driver_close(&driver);
 }
 
 TEST(rejections_are_not_fatal_and_faults_are)

@@ -10,12 +10,15 @@ static void assert_near(double found, double expected, double tolerance)
         fail_msg("found %.12g, expected %.12g", found, expected);
 }
 
-/* A 4 by 4 by 3 space with records of a function of its points. */
+/* A space with records of a function of its points, and what follows from them. */
 struct fixture {
     struct hn_space *space;
     struct hn_records records;
+    struct hn_evidence evidence;
+    struct hn_effects effects;
 };
 
+/* 4 by 4 by 3 points. */
 static struct hn_space *make_space(void)
 {
     struct hn_error err;
@@ -50,16 +53,21 @@ static void record(struct fixture *fixture, log_time *function, uint64_t stride)
     }
 }
 
-static struct fixture begin(log_time *function, uint64_t stride)
-{
-    struct fixture fixture = {.space = make_space()};
-    record(&fixture, function, stride);
-    return fixture;
-}
-
 static void end(struct fixture *fixture)
 {
+    hn_effects_finish(&fixture->effects);
+    hn_evidence_finish(&fixture->evidence);
     hn_records_free(&fixture->records);
+    free(fixture);
+}
+
+static struct fixture *begin(struct hn_space *space, log_time *function, uint64_t stride)
+{
+    struct fixture *fixture = keep(calloc(1, sizeof *fixture), end);
+    assert_non_null(fixture);
+    fixture->space = space;
+    record(fixture, function, stride);
+    return fixture;
 }
 
 static double additive(const uint16_t *choice)
@@ -72,109 +80,95 @@ static double crossed(const uint16_t *choice)
     return additive(choice) + (choice[0] == 3 && choice[1] == 3 ? 1 : 0);
 }
 
-static struct hn_effects find(const struct fixture *fixture, struct hn_evidence *evidence)
+static const struct hn_evidence *find_evidence(struct fixture *fixture)
 {
-    struct hn_effects effects;
-    hn_evidence_make(fixture->space, &fixture->records, evidence);
-    hn_effects_find(evidence, 1, &effects);
-    return effects;
+    hn_evidence_make(fixture->space, &fixture->records, &fixture->evidence);
+    return &fixture->evidence;
+}
+
+static const struct hn_effects *find(struct fixture *fixture)
+{
+    hn_effects_find(find_evidence(fixture), 1, &fixture->effects);
+    return &fixture->effects;
 }
 
 /* Variances of the terms: 0.4^2 * 1.25, 0.2^2 * 1.25, 0.1^2 * 2/9. */
 TEST(test_exact_shares_of_a_sum)
 {
-    struct fixture fixture = begin(additive, 1);
-    struct hn_evidence evidence;
-    struct hn_effects effects = find(&fixture, &evidence);
+    const struct hn_effects *effects = find(begin(make_space(), additive, 1));
     double a = 0.16 * 1.25;
     double b = 0.04 * 1.25;
     double c = 0.01 * 2 / 9;
-    assert_true(effects.known && effects.exact);
-    assert_int_equal(effects.points, 48);
-    assert_near(hn_effects_of(&effects, 0)->share, a / (a + b + c), 1e-9);
-    assert_near(hn_effects_of(&effects, 1)->share, b / (a + b + c), 1e-9);
-    assert_near(hn_effects_of(&effects, 2)->share, c / (a + b + c), 1e-9);
-    for (size_t i = 0; i < effects.pair_count; i++)
-        assert_near(effects.pairs[i].share, 0, 1e-9);
-    assert_int_equal(effects.mains[0].parameter, 0);
-    assert_int_equal(hn_effects_of(&effects, 0)->alone, 3);
-    assert_near(hn_effects_of(&effects, 0)->worst_alone, exp(1.2), 1e-9);
-    hn_effects_finish(&effects);
-    hn_evidence_finish(&evidence);
-    end(&fixture);
+    assert_true(effects->known && effects->exact);
+    assert_int_equal(effects->points, 48);
+    assert_near(hn_effects_of(effects, 0)->share, a / (a + b + c), 1e-9);
+    assert_near(hn_effects_of(effects, 1)->share, b / (a + b + c), 1e-9);
+    assert_near(hn_effects_of(effects, 2)->share, c / (a + b + c), 1e-9);
+    for (size_t i = 0; i < effects->pair_count; i++)
+        assert_near(effects->pairs[i].share, 0, 1e-9);
+    assert_int_equal(effects->mains[0].parameter, 0);
+    assert_int_equal(hn_effects_of(effects, 0)->alone, 3);
+    assert_near(hn_effects_of(effects, 0)->worst_alone, exp(1.2), 1e-9);
 }
 
 /* One cell of 16 is 1 higher: its interaction has variance 1/16 - 2 * (1/64 - 1/256) - 1/256. */
 TEST(test_exact_share_of_an_interaction)
 {
-    struct fixture fixture = begin(crossed, 1);
-    struct hn_evidence evidence;
-    struct hn_effects effects = find(&fixture, &evidence);
+    struct fixture *fixture = begin(make_space(), crossed, 1);
+    const struct hn_effects *effects = find(fixture);
+    const struct hn_evidence *evidence = &fixture->evidence;
     double total = 0;
     double mean = 0;
-    for (size_t i = 0; i < evidence.count; i++)
-        mean += evidence.values[i] / 48;
-    for (size_t i = 0; i < evidence.count; i++)
-        total += (evidence.values[i] - mean) * (evidence.values[i] - mean) / 48;
-    assert_int_equal(effects.pairs[0].parameters[0], 0);
-    assert_int_equal(effects.pairs[0].parameters[1], 1);
-    assert_near(effects.pairs[0].share, (1.0 / 16 - 2 * (1.0 / 64 - 1.0 / 256) - 1.0 / 256) / total,
-                1e-6);
-    assert_near(effects.pairs[1].share, 0, 1e-9);
-    hn_effects_finish(&effects);
-    hn_evidence_finish(&evidence);
-    end(&fixture);
+    for (size_t i = 0; i < evidence->count; i++)
+        mean += evidence->values[i] / 48;
+    for (size_t i = 0; i < evidence->count; i++)
+        total += (evidence->values[i] - mean) * (evidence->values[i] - mean) / 48;
+    assert_int_equal(effects->pairs[0].parameters[0], 0);
+    assert_int_equal(effects->pairs[0].parameters[1], 1);
+    assert_near(effects->pairs[0].share,
+                (1.0 / 16 - 2 * (1.0 / 64 - 1.0 / 256) - 1.0 / 256) / total, 1e-6);
+    assert_near(effects->pairs[1].share, 0, 1e-9);
 }
 
 /* Half of the points, by a forest: the order and about the size of the shares. */
 TEST(test_forest_stands_in)
 {
-    struct fixture fixture = begin(additive, 2);
-    struct hn_evidence evidence;
-    struct hn_effects effects = find(&fixture, &evidence);
-    assert_true(effects.known && !effects.exact && !effects.sampled);
-    assert_int_equal(effects.points, 48);
-    assert_int_equal(effects.unmeasured, 24);
-    assert_true(effects.explained > 0.5);
-    assert_int_equal(effects.mains[0].parameter, 0);
-    assert_int_equal(effects.mains[1].parameter, 1);
-    assert_true(effects.mains[0].share > 0.6);
-    hn_effects_finish(&effects);
-    hn_evidence_finish(&evidence);
-    end(&fixture);
+    const struct hn_effects *effects = find(begin(make_space(), additive, 2));
+    assert_true(effects->known && !effects->exact && !effects->sampled);
+    assert_int_equal(effects->points, 48);
+    assert_int_equal(effects->unmeasured, 24);
+    assert_true(effects->explained > 0.5);
+    assert_int_equal(effects->mains[0].parameter, 0);
+    assert_int_equal(effects->mains[1].parameter, 1);
+    assert_true(effects->mains[0].share > 0.6);
 }
 
 /* The slower half is known by a bound only: shares stay near, where taking the bound for the time
  * would make A = 4 and A = 8 alike. */
 TEST(test_lower_bounds)
 {
-    struct fixture fixture = begin(additive, 1);
-    struct hn_evidence evidence;
-    struct hn_forest *forest;
+    struct fixture *fixture = begin(make_space(), additive, 1);
     size_t bounded = 0;
     double bound = exp(0.9);
-    for (size_t i = 0; i < fixture.records.count; i++) {
-        struct hn_record *record = &fixture.records.items[i];
+    for (size_t i = 0; i < fixture->records.count; i++) {
+        struct hn_record *record = &fixture->records.items[i];
         if (record->objective <= bound)
             continue;
         record->outcome = HN_OUTCOME_SLOWER;
         record->objective = bound;
         bounded++;
     }
-    hn_evidence_make(fixture.space, &fixture.records, &evidence);
-    assert_int_equal(evidence.bounded, bounded);
-    forest = hn_forest_grow(&evidence, 1);
+    const struct hn_evidence *evidence = find_evidence(fixture);
+    assert_int_equal(evidence->bounded, bounded);
+    struct hn_forest *forest = keep(hn_forest_grow(evidence, 1), hn_forest_destroy);
     double mean = 0;
-    for (size_t i = 0; i < evidence.count; i++) {
-        if (!evidence.lower_bounds[i])
+    for (size_t i = 0; i < evidence->count; i++) {
+        if (!evidence->lower_bounds[i])
             continue;
-        assert_true(hn_forest_value(forest, i) >= evidence.values[i]);
-        mean += (hn_forest_value(forest, i) - evidence.values[i]) / (double)bounded;
+        assert_true(hn_forest_value(forest, i) >= evidence->values[i]);
+        mean += (hn_forest_value(forest, i) - evidence->values[i]) / (double)bounded;
     }
     assert_true(mean > 0.02);
-    hn_forest_destroy(forest);
-    hn_evidence_finish(&evidence);
-    end(&fixture);
 }
 
 /* 32 by 32 by 32 points, all measured: a sample stands for them, in which nothing is unknown. */
@@ -183,50 +177,36 @@ TEST(test_sample_of_what_was_measured)
     struct hn_error err;
     static const char *const names[] = {"A", "B", "C"};
     struct hn_value values[32];
-    struct fixture fixture = {.space = keep(hn_space_create(), hn_space_destroy)};
-    struct hn_evidence evidence;
+    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     for (int v = 0; v < 32; v++)
         values[v] = hn_integer(v);
     for (int p = 0; p < 3; p++)
-        assert_int_equal(hn_space_add_parameter(fixture.space, names[p], values, 32, &err), HN_OK);
-    assert_int_equal(hn_space_build(fixture.space, &err), HN_OK);
-    record(&fixture, additive, 1);
-    struct hn_effects effects = find(&fixture, &evidence);
-    assert_true(effects.known && effects.sampled && !effects.exact);
-    assert_int_equal(effects.points, 20000);
-    assert_int_equal(effects.unmeasured, 0);
-    assert_true(effects.explained > 0.99);
-    hn_effects_finish(&effects);
-    hn_evidence_finish(&evidence);
-    end(&fixture);
+        assert_int_equal(hn_space_add_parameter(space, names[p], values, 32, &err), HN_OK);
+    assert_int_equal(hn_space_build(space, &err), HN_OK);
+    const struct hn_effects *effects = find(begin(space, additive, 1));
+    assert_true(effects->known && effects->sampled && !effects->exact);
+    assert_int_equal(effects->points, 20000);
+    assert_int_equal(effects->unmeasured, 0);
+    assert_true(effects->explained > 0.99);
 }
 
 TEST(test_too_few)
 {
-    struct fixture fixture = begin(additive, 6);
-    struct hn_evidence evidence;
-    struct hn_effects effects = find(&fixture, &evidence);
-    assert_false(effects.known);
-    hn_effects_finish(&effects);
-    hn_evidence_finish(&evidence);
-    end(&fixture);
+    assert_false(find(begin(make_space(), additive, 6))->known);
 }
 
 TEST(test_failures_and_others_points)
 {
     struct hn_error err;
-    struct fixture fixture = begin(additive, 1);
-    struct hn_evidence evidence;
+    struct fixture *fixture = begin(make_space(), additive, 1);
     struct hn_value odd = hn_integer(3);
-    hn_record_fail(&fixture.records.items[0], HN_OUTCOME_COMPILE_ERROR, "no");
-    hn_record_fail(&fixture.records.items[1], HN_OUTCOME_SKIPPED, "no");
-    assert_int_equal(hn_bindings_set(&fixture.records.items[2].point, "A", &odd, &err), HN_OK);
-    hn_evidence_make(fixture.space, &fixture.records, &evidence);
-    assert_int_equal(evidence.count, 45);
-    assert_int_equal(evidence.failed, 1);
-    assert_int_equal(evidence.foreign, 1);
-    hn_evidence_finish(&evidence);
-    end(&fixture);
+    hn_record_fail(&fixture->records.items[0], HN_OUTCOME_COMPILE_ERROR, "no");
+    hn_record_fail(&fixture->records.items[1], HN_OUTCOME_SKIPPED, "no");
+    assert_int_equal(hn_bindings_set(&fixture->records.items[2].point, "A", &odd, &err), HN_OK);
+    const struct hn_evidence *evidence = find_evidence(fixture);
+    assert_int_equal(evidence->count, 45);
+    assert_int_equal(evidence->failed, 1);
+    assert_int_equal(evidence->foreign, 1);
 }
 
 /* Of 10 with 4 marked, 2 drawn: both 6/45, one or more 1 - 15/45. */
@@ -239,11 +219,8 @@ TEST(test_chance)
 
 TEST(test_common)
 {
-    struct fixture fixture = begin(additive, 1);
-    struct hn_evidence evidence;
     struct hn_common common;
-    hn_evidence_make(fixture.space, &fixture.records, &evidence);
-    hn_common_find(&evidence, &common);
+    hn_common_find(find_evidence(begin(make_space(), additive, 1)), &common);
     assert_int_equal(common.best, 5);
     assert_int_equal(common.count, 1);
     assert_int_equal(common.values[0].parameter, 0);
@@ -251,32 +228,27 @@ TEST(test_common)
     assert_int_equal(common.values[0].among_best, 5);
     assert_int_equal(common.values[0].among_all, 12);
     hn_common_finish(&common);
-    hn_evidence_finish(&evidence);
-    end(&fixture);
 }
 
 /* Of points that failed, too, and of the same parameter whatever the objective says. */
 TEST(test_compile_times)
 {
-    struct fixture fixture = begin(additive, 1);
-    struct hn_evidence evidence;
-    struct hn_effects effects;
-    for (size_t i = 0; i < fixture.records.count; i++) {
-        struct hn_record *record = &fixture.records.items[i];
+    struct fixture *fixture = begin(make_space(), additive, 1);
+    struct hn_evidence *evidence = &fixture->evidence;
+    struct hn_effects *effects = &fixture->effects;
+    for (size_t i = 0; i < fixture->records.count; i++) {
+        struct hn_record *record = &fixture->records.items[i];
         double b = (double)hn_bindings_get(&record->point, "B")->integer;
         record->outcome = i % 3 == 0 ? HN_OUTCOME_INVALID_LAUNCH : HN_OUTCOME_OK;
         record->costs.compile_ms = i == 5 ? 0 : 100 * exp(b);
     }
-    hn_evidence_of_compiling(fixture.space, &fixture.records, &evidence);
-    assert_int_equal(evidence.count, fixture.records.count - 1);
-    assert_near(exp(evidence.values[evidence.best]), 100, 1e-9);
-    hn_effects_find(&evidence, 1, &effects);
-    assert_true(effects.known);
-    assert_int_equal(effects.mains[0].parameter, 1);
-    assert_true(effects.mains[0].share > 0.9 && effects.mains[1].share < 0.1);
-    hn_effects_finish(&effects);
-    hn_evidence_finish(&evidence);
-    end(&fixture);
+    hn_evidence_of_compiling(fixture->space, &fixture->records, evidence);
+    assert_int_equal(evidence->count, fixture->records.count - 1);
+    assert_near(exp(evidence->values[evidence->best]), 100, 1e-9);
+    hn_effects_find(evidence, 1, effects);
+    assert_true(effects->known);
+    assert_int_equal(effects->mains[0].parameter, 1);
+    assert_true(effects->mains[0].share > 0.9 && effects->mains[1].share < 0.1);
 }
 
 static void expect_next(struct hn_value edge, struct hn_value behind, struct hn_value third,

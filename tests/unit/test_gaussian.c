@@ -8,6 +8,13 @@ enum { FEATURES = 3, COUNT = 40 };
 
 static const bool category[FEATURES] = {false, false, true};
 
+static struct hn_gaussian *make(void)
+{
+    static struct hn_gaussian gaussian;
+    hn_gaussian_init(&gaussian, FEATURES, category, COUNT);
+    return keep(&gaussian, hn_gaussian_finish);
+}
+
 /* Inputs in the unit cube, the last feature one of three categories. */
 static void draw_inputs(double *inputs, size_t count, uint64_t seed)
 {
@@ -69,28 +76,25 @@ TEST(covariances_are_matern_s)
 
 TEST(interpolates_what_it_was_told)
 {
-    struct hn_gaussian gaussian;
-    double inputs[COUNT * FEATURES];
-    double targets[COUNT];
-    hn_gaussian_init(&gaussian, FEATURES, category, COUNT);
-    gaussian.scales.noise = log(1e-8);
+    double inputs[COUNT * FEATURES], targets[COUNT];
+    struct hn_gaussian *gaussian = make();
+    gaussian->scales.noise = log(1e-8);
     draw_inputs(inputs, COUNT, 1);
     for (size_t i = 0; i < COUNT; i++) {
         targets[i] = smooth(inputs + i * FEATURES);
-        hn_gaussian_append(&gaussian, inputs + i * FEATURES);
+        hn_gaussian_append(gaussian, inputs + i * FEATURES);
     }
     for (size_t i = 0; i < COUNT; i++) {
         double mean, variance;
-        predict(&gaussian, targets, inputs + i * FEATURES, &mean, &variance);
+        predict(gaussian, targets, inputs + i * FEATURES, &mean, &variance);
         assert_true(fabs(mean - targets[i]) < 1e-3);
         assert_true(variance < 1e-4);
     }
     double far[FEATURES] = {50, 50, 7};
     double mean, variance;
-    predict(&gaussian, targets, far, &mean, &variance);
+    predict(gaussian, targets, far, &mean, &variance);
     assert_true(fabs(mean) < 1e-6);
     assert_true(fabs(variance - 1) < 1e-6);
-    hn_gaussian_finish(&gaussian);
 }
 
 /* A target that is not known is what the others before it predict: it changes no prediction. */
@@ -129,75 +133,67 @@ static double *scale_of(struct hn_gaussian *gaussian, size_t i)
 
 TEST(gradient_is_the_posterior_s)
 {
-    struct hn_gaussian gaussian;
-    double inputs[COUNT * FEATURES];
-    double targets[COUNT];
+    double inputs[COUNT * FEATURES], targets[COUNT];
     double *work = keep(calloc(HN_GAUSSIAN_WORK(COUNT, FEATURES), sizeof *work), free);
-    hn_gaussian_init(&gaussian, FEATURES, category, COUNT);
+    struct hn_gaussian *gaussian = make();
     draw_inputs(inputs, COUNT, 3);
     for (size_t i = 0; i < COUNT; i++)
         targets[i] = smooth(inputs + i * FEATURES) - 0.3;
     double gradient[FEATURES + 2], unused[FEATURES + 2];
-    hn_gaussian_posterior(&gaussian, inputs, targets, COUNT, gradient, work);
+    hn_gaussian_posterior(gaussian, inputs, targets, COUNT, gradient, work);
     for (size_t i = 0; i < FEATURES + 2; i++) {
         const double step = 1e-5;
         double sides[2];
         for (int side = 0; side < 2; side++) {
-            *scale_of(&gaussian, i) += side == 0 ? -step : 2 * step;
-            hn_gaussian_clear(&gaussian);
-            sides[side] = hn_gaussian_posterior(&gaussian, inputs, targets, COUNT, unused, work);
+            *scale_of(gaussian, i) += side == 0 ? -step : 2 * step;
+            hn_gaussian_clear(gaussian);
+            sides[side] = hn_gaussian_posterior(gaussian, inputs, targets, COUNT, unused, work);
         }
-        *scale_of(&gaussian, i) -= step;
+        *scale_of(gaussian, i) -= step;
         double slope = (sides[1] - sides[0]) / (2 * step);
         assert_true(fabs(slope - gradient[i]) < 1e-3 * (1 + fabs(slope)));
     }
-    hn_gaussian_finish(&gaussian);
 }
 
 /* The function does not depend on the second feature: its length becomes the longest. */
 TEST(fit_finds_what_matters)
 {
-    struct hn_gaussian gaussian;
-    double inputs[COUNT * FEATURES];
-    double targets[COUNT];
-    hn_gaussian_init(&gaussian, FEATURES, category, COUNT);
+    double inputs[COUNT * FEATURES], targets[COUNT];
+    struct hn_gaussian *gaussian = make();
     draw_inputs(inputs, COUNT, 4);
     for (size_t i = 0; i < COUNT; i++)
         targets[i] = smooth(inputs + i * FEATURES) - 0.3;
-    hn_gaussian_fit(&gaussian, inputs, targets, 0, COUNT, 40);
-    assert_true(gaussian.scales.lengths[1] > gaussian.scales.lengths[0] + 1);
-    assert_true(gaussian.scales.lengths[1] > gaussian.scales.lengths[2]);
+    hn_gaussian_fit(gaussian, inputs, targets, 0, COUNT, 40);
+    assert_true(gaussian->scales.lengths[1] > gaussian->scales.lengths[0] + 1);
+    assert_true(gaussian->scales.lengths[1] > gaussian->scales.lengths[2]);
     for (size_t i = 0; i < COUNT; i++)
-        hn_gaussian_append(&gaussian, inputs + i * FEATURES);
+        hn_gaussian_append(gaussian, inputs + i * FEATURES);
     double worst = 0;
     double tests[COUNT * FEATURES];
     draw_inputs(tests, COUNT, 5);
     for (size_t i = 0; i < COUNT; i++) {
         double mean, variance;
-        predict(&gaussian, targets, tests + i * FEATURES, &mean, &variance);
+        predict(gaussian, targets, tests + i * FEATURES, &mean, &variance);
         worst = fmax(worst, fabs(mean - smooth(tests + i * FEATURES) + 0.3));
     }
     assert_true(worst < 0.25);
-    hn_gaussian_finish(&gaussian);
 }
 
 /* The same input twice with different targets, and no noise to explain it: the fit has to survive.
  */
 TEST(survives_contradictions)
 {
-    struct hn_gaussian gaussian;
     double inputs[COUNT * FEATURES] = {0};
     double targets[COUNT];
-    hn_gaussian_init(&gaussian, FEATURES, category, COUNT);
-    gaussian.scales.noise = -30;
+    struct hn_gaussian *gaussian = make();
+    gaussian->scales.noise = -30;
     for (size_t i = 0; i < COUNT; i++)
         targets[i] = i % 2 == 0 ? 1 : -1;
-    hn_gaussian_fit(&gaussian, inputs, targets, 0, COUNT, 30);
+    hn_gaussian_fit(gaussian, inputs, targets, 0, COUNT, 30);
     for (size_t i = 0; i < COUNT; i++)
-        hn_gaussian_append(&gaussian, inputs + i * FEATURES);
+        hn_gaussian_append(gaussian, inputs + i * FEATURES);
     double mean, variance;
-    predict(&gaussian, targets, inputs, &mean, &variance);
+    predict(gaussian, targets, inputs, &mean, &variance);
     assert_true(isfinite(mean) && isfinite(variance));
     assert_true(fabs(mean) < 0.2);
-    hn_gaussian_finish(&gaussian);
 }
