@@ -271,19 +271,17 @@ static const struct hn_backend_kind scripted_kind = {
     .look = look,
 };
 
-static void destroy_grid(struct grid *grid)
+static void finish_grid(struct grid *grid)
 {
     hn_backend_destroy(&grid->backend.base);
     hn_task_finish(&grid->task);
     hn_config_destroy(grid->config);
-    free(grid);
 }
 
 struct grid *make_grid(const char *restriction)
 {
     struct hn_error err = {0};
-    struct grid *grid = calloc(1, sizeof *grid);
-    assert_non_null(grid);
+    struct grid *grid = keep_new(struct grid, finish_grid);
     struct scripted *backend = &grid->backend;
     if (hn_config_load(HONE_TEST_DATA "/session/grid.yaml", &grid->config, &err) != HN_OK ||
         (restriction != NULL && hn_config_restrict(grid->config, restriction, &err) != HN_OK) ||
@@ -296,7 +294,7 @@ struct grid *make_grid(const char *restriction)
     backend->race_factor = 1;
     for (int i = 0; i < GRID_POINTS; i++)
         backend->fates[i].us = 100 + (7 * i + GRID_BEST) % GRID_POINTS;
-    return keep(grid, destroy_grid);
+    return grid;
 }
 
 int point_number(const struct hn_bindings *point)
@@ -314,19 +312,12 @@ const char *point_text(int number, char text[32])
     return text;
 }
 
-static void destroy_record(struct hn_record *record)
-{
-    hn_record_finish(record);
-    free(record);
-}
-
 const struct hn_record *keep_record(const struct hn_session *session, size_t ticket)
 {
-    struct hn_record *record = calloc(1, sizeof *record);
+    struct hn_record *record = keep_new(struct hn_record, hn_record_finish);
     struct hn_error err = {0};
-    assert_non_null(record);
     assert_ok(hn_session_record(session, ticket, record, &err), &err);
-    return keep(record, destroy_record);
+    return record;
 }
 
 const struct hn_record *record_of(const struct hn_session *session, int point)

@@ -60,6 +60,14 @@ static inline void make_identity(struct hn_identity *identity, int m)
     assert_int_equal(hn_bindings_set(&identity->problem, "M", &value, NULL), HN_OK);
 }
 
+/* The same until the test ends. */
+static inline struct hn_identity *identity_of(int m)
+{
+    struct hn_identity *identity = keep_new(struct hn_identity, hn_identity_finish);
+    make_identity(identity, m);
+    return identity;
+}
+
 static const struct hn_version version_1 = {.template_hash = "11111111111111111111111111111111",
                                             .driver = "580.1",
                                             .nvrtc = "13.0",
@@ -72,17 +80,15 @@ static const struct hn_version version_2 = {.template_hash = "222222222222222222
 static inline int64_t begin_at(struct hn_store *store, const struct hn_version *version, int m,
                                bool simulated, double started)
 {
-    struct hn_identity identity;
     struct hn_error err = {0};
     int64_t id = 0;
-    make_identity(&identity, m);
-    struct hn_store_session session = {.identity = &identity,
+    struct hn_identity *identity = identity_of(m);
+    struct hn_store_session session = {.identity = identity,
                                        .version = version,
                                        .command = "hone tune",
                                        .simulated = simulated,
                                        .started = started};
     assert_ok(hn_store_begin(store, &session, &id, &err), &err);
-    hn_identity_finish(&identity);
     return id;
 }
 
@@ -141,12 +147,10 @@ static inline void commit(struct hn_store *store)
 static inline struct hn_records load_of(struct hn_store *store, const struct hn_version *version,
                                         bool simulated)
 {
-    struct hn_identity identity;
     struct hn_records records;
     struct hn_error err = {0};
-    make_identity(&identity, 4096);
-    assert_ok(hn_store_load(store, &identity, version, simulated, &records, &err), &err);
-    hn_identity_finish(&identity);
+    struct hn_identity *identity = identity_of(4096);
+    assert_ok(hn_store_load(store, identity, version, simulated, &records, &err), &err);
     return records;
 }
 
@@ -159,20 +163,12 @@ static inline size_t count_of(struct hn_store *store, const struct hn_version *v
     return count;
 }
 
-static inline void free_list(struct hn_tuned_list *list)
-{
-    hn_tuned_list_free(list);
-    free(list);
-}
-
 /* The problems that were tuned (of one kernel, or NULL), which are so many. */
 static inline const struct hn_tuned *list_of(struct hn_store *store, const char *kernel,
                                              size_t count)
 {
-    struct hn_tuned_list *list = calloc(1, sizeof *list);
-    assert_non_null(list);
+    struct hn_tuned_list *list = keep_new(struct hn_tuned_list, hn_tuned_list_free);
     assert_int_equal(hn_store_list(store, kernel, list, NULL), HN_OK);
-    keep(list, free_list);
     assert_int_equal(list->count, count);
     return list->items;
 }

@@ -31,10 +31,12 @@ static int remove_folder(void **state)
 
 ALL_TESTS(make_folder, remove_folder)
 
-static void load(const char *from, struct hn_recording *recording)
+static struct hn_recording *load(const char *from)
 {
+    struct hn_recording *recording = keep_new(struct hn_recording, hn_recording_finish);
     struct hn_error err = {0};
     assert_ok(hn_recording_load(from, recording, &err), &err);
+    return recording;
 }
 
 static void save(const char *to, const struct hn_recording *recording)
@@ -100,8 +102,9 @@ static void make_records(struct hn_recording *recording)
     }
 }
 
-static void make_recording(struct hn_recording *recording)
+static struct hn_recording *make_recording(void)
 {
+    struct hn_recording *recording = keep_new(struct hn_recording, hn_recording_finish);
     static const char *const names[] = {"TILE", "LOAD", "SCALE", "ASYNC"};
     *recording = (struct hn_recording){.from_hone = true, .parameter_count = 4};
     hn_identity_init(&recording->identity);
@@ -123,6 +126,7 @@ static void make_recording(struct hn_recording *recording)
     recording->command = strdup("hone tune configs/matmul.yaml --full");
     recording->date = strdup("2026-11-21T09:54:05Z");
     make_records(recording);
+    return recording;
 }
 
 static void assert_records_equal(const struct hn_record *a, const struct hn_record *b)
@@ -156,29 +160,21 @@ static void assert_recordings_equal(const struct hn_recording *a, const struct h
 TEST(round_trip_is_exact)
 {
     const char *const paths[] = {path, packed};
-    struct hn_recording recording;
-    make_recording(&recording);
+    struct hn_recording *recording = make_recording();
     for (int i = 0; i < 2; i++) {
-        struct hn_recording read;
-        save(paths[i], &recording);
-        load(paths[i], &read);
-        assert_recordings_equal(&recording, &read);
-        hn_recording_finish(&read);
+        save(paths[i], recording);
+        assert_recordings_equal(recording, load(paths[i]));
     }
     struct stat plain, small;
     assert_int_equal(stat(path, &plain), 0);
     assert_int_equal(stat(packed, &small), 0);
     assert_true(small.st_size < plain.st_size / 2);
-    hn_recording_finish(&recording);
 }
 
 static char *saved_text(void)
 {
-    struct hn_recording recording;
     char *text;
-    make_recording(&recording);
-    save(path, &recording);
-    hn_recording_finish(&recording);
+    save(path, make_recording());
     assert_int_equal(hn_file_read(path, 1 << 20, &text, NULL, NULL), HN_OK);
     return keep(text, free);
 }
@@ -250,42 +246,40 @@ TEST(one_row_a_line)
 
 TEST(real_file_of_kernel_tuner)
 {
-    struct hn_recording recording;
     size_t counts[HN_OUTCOME_COUNT] = {0};
-    load(DATA "conv6-a6000.json.gz", &recording);
-    assert_false(recording.from_hone);
-    assert_string_equal(recording.identity.kernel, "convolution_kernel");
-    assert_string_equal(recording.identity.device.name, "NVIDIA RTX A6000");
-    assert_string_equal(recording.identity.regime, HN_REGIME_UNKNOWN);
-    assert_int_equal(hn_bindings_get(&recording.identity.problem, "problem_size_y")->integer, 4096);
-    assert_int_equal(recording.parameter_count, 6);
-    assert_string_equal(recording.parameters[4], "read_only");
+    struct hn_recording *recording = load(DATA "conv6-a6000.json.gz");
+    assert_false(recording->from_hone);
+    assert_string_equal(recording->identity.kernel, "convolution_kernel");
+    assert_string_equal(recording->identity.device.name, "NVIDIA RTX A6000");
+    assert_string_equal(recording->identity.regime, HN_REGIME_UNKNOWN);
+    assert_int_equal(hn_bindings_get(&recording->identity.problem, "problem_size_y")->integer,
+                     4096);
+    assert_int_equal(recording->parameter_count, 6);
+    assert_string_equal(recording->parameters[4], "read_only");
     double best = INFINITY;
-    for (size_t i = 0; i < recording.records.count; i++) {
-        const struct hn_record *record = &recording.records.items[i];
+    for (size_t i = 0; i < recording->records.count; i++) {
+        const struct hn_record *record = &recording->records.items[i];
         counts[record->outcome]++;
         if (record->outcome == HN_OUTCOME_OK)
             best = fmin(best, record->objective);
     }
     assert_int_equal(counts[HN_OUTCOME_COMPILE_ERROR], 104);
     assert_int_equal(counts[HN_OUTCOME_LAUNCH_ERROR], 72);
-    assert_int_equal(counts[HN_OUTCOME_OK], recording.records.count - 176);
-    const struct hn_record *first = &recording.records.items[0];
+    assert_int_equal(counts[HN_OUTCOME_OK], recording->records.count - 176);
+    const struct hn_record *first = &recording->records.items[0];
     assert_true(first->timing.median_us == 6.288288041949272 * 1000);
     assert_int_equal(first->timing.sample_count, 32);
     assert_true(first->timing.low_us <= first->timing.median_us &&
                 first->timing.median_us <= first->timing.high_us);
     assert_true(first->timing.high_us - first->timing.low_us < 10);
     assert_true(best > 0 && best < 3000);
-    hn_recording_finish(&recording);
 }
 
 TEST(unfinished_file_of_kernel_tuner)
 {
-    struct hn_recording recording;
-    load(DATA "unfinished.json", &recording);
-    assert_int_equal(recording.records.count, 2);
-    const struct hn_record *record = &recording.records.items[0];
+    struct hn_recording *recording = load(DATA "unfinished.json");
+    assert_int_equal(recording->records.count, 2);
+    const struct hn_record *record = &recording->records.items[0];
     assert_true(record->timing.median_us == 250);
     assert_true(record->timing.low_us == 125 && record->timing.high_us == 500);
     assert_true(record->time == 1703238845.5);
@@ -294,8 +288,7 @@ TEST(unfinished_file_of_kernel_tuner)
     assert_true(hn_bindings_get(&record->metrics, "bandwidth")->real == 480);
     assert_string_equal(hn_bindings_get(&record->point, "layout")->word, "soa");
     assert_true(hn_bindings_get(&record->point, "fast")->boolean);
-    assert_int_equal(recording.records.items[1].outcome, HN_OUTCOME_INVALID_LAUNCH);
-    hn_recording_finish(&recording);
+    assert_int_equal(recording->records.items[1].outcome, HN_OUTCOME_INVALID_LAUNCH);
 }
 
 static void assert_refused(const char *text, const char *part)
@@ -342,19 +335,17 @@ TEST(times_that_are_none_are_failures)
              "\"3\": {\"a\": 3, \"time\": \"Oops\"}, \"4\": {\"a\": 4, \"time\": 1e20},"
              "\"5\": {\"a\": 5, \"time\": NaN}, \"6\": {\"a\": 6, \"time\": 3, \"x\": Infinity},"
              "\"7\": {\"a\": 7, \"__error__\": \"CompilationFailedConfig\"}}}";
-    struct hn_recording recording;
     assert_int_equal(hn_file_write(path, text, strlen(text), NULL), HN_OK);
-    load(path, &recording);
-    assert_int_equal(recording.records.count, 7);
-    assert_int_equal(recording.records.items[6].outcome, HN_OUTCOME_COMPILE_ERROR);
-    assert_string_equal(recording.records.items[6].message, "CompilationFailedConfig");
+    struct hn_recording *recording = load(path);
+    assert_int_equal(recording->records.count, 7);
+    assert_int_equal(recording->records.items[6].outcome, HN_OUTCOME_COMPILE_ERROR);
+    assert_string_equal(recording->records.items[6].message, "CompilationFailedConfig");
     for (size_t i = 0; i < 5; i++)
-        assert_int_equal(recording.records.items[i].outcome, HN_OUTCOME_LAUNCH_ERROR);
-    assert_string_equal(recording.records.items[0].message, "Kernel Tuner noted no time");
-    assert_string_equal(recording.records.items[2].message, "Oops");
-    assert_int_equal(recording.records.items[5].outcome, HN_OUTCOME_OK);
-    assert_int_equal(recording.records.items[5].metrics.count, 0);
-    hn_recording_finish(&recording);
+        assert_int_equal(recording->records.items[i].outcome, HN_OUTCOME_LAUNCH_ERROR);
+    assert_string_equal(recording->records.items[0].message, "Kernel Tuner noted no time");
+    assert_string_equal(recording->records.items[2].message, "Oops");
+    assert_int_equal(recording->records.items[5].outcome, HN_OUTCOME_OK);
+    assert_int_equal(recording->records.items[5].metrics.count, 0);
 }
 
 TEST(truncated_recording_of_hone_is_refused)
@@ -401,9 +392,7 @@ TEST(damaged_gzip_is_refused)
     struct hn_recording recording;
     struct hn_error err = {0};
     struct stat info;
-    make_recording(&recording);
-    save(packed, &recording);
-    hn_recording_finish(&recording);
+    save(packed, make_recording());
     assert_int_equal(stat(packed, &info), 0);
     assert_int_equal(truncate(packed, info.st_size - 20), 0);
     assert_int_equal(hn_recording_load(packed, &recording, &err), HN_EFORMAT);
@@ -424,11 +413,9 @@ TEST(newer_format_is_refused)
 
 TEST(point_that_does_not_fit_is_not_saved)
 {
-    struct hn_recording recording;
     struct hn_error err = {0};
-    make_recording(&recording);
-    set(&recording.records.items[2].point, "EXTRA", hn_integer(1));
-    assert_int_equal(hn_recording_save(path, &recording, &err), HN_ECONFIG);
+    struct hn_recording *recording = make_recording();
+    set(&recording->records.items[2].point, "EXTRA", hn_integer(1));
+    assert_int_equal(hn_recording_save(path, recording, &err), HN_ECONFIG);
     assert_string_equal(err.message, "point 2 of the recording has 5 parameters, expected 4");
-    hn_recording_finish(&recording);
 }

@@ -71,19 +71,17 @@ static enum hn_status read_head(const json_t *json, struct hn_store_head *head,
 TEST(a_head_reads_as_it_was_written)
 {
     struct hn_store_head head;
-    struct hn_identity identity;
     struct hn_error err = {0};
     json_t *json = document_of();
     json_object_set_new(json, "origin", json_string("1234"));
     assert_int_equal(read_head(json, &head, &err), HN_OK);
-    make_identity(&identity, 4096);
-    assert_true(hn_identity_equal(&head.identity, &identity));
+    struct hn_identity *identity = identity_of(4096);
+    assert_true(hn_identity_equal(&head.identity, identity));
     assert_true(hn_version_equal(&head.version, &version_1));
     assert_string_equal(head.origin, "1234");
     assert_string_equal(head.subject.problem, "M=4096");
     assert_true(head.started > 1700000000 && head.started < 1700000001);
     assert_null(head.plan);
-    hn_identity_finish(&identity);
     hn_store_head_finish(&head);
     json_decref(json);
 }

@@ -42,12 +42,11 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 /* Nobody could read it again. */
 TEST(a_clock_before_1970_writes_nothing)
 {
-    struct hn_identity identity;
     struct hn_error err = {0};
     int64_t id;
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    make_identity(&identity, 1024);
-    const struct hn_store_session session = {.identity = &identity, .version = &version_1};
+    struct hn_identity *identity = identity_of(1024);
+    const struct hn_store_session session = {.identity = identity, .version = &version_1};
     clock_is_wrong = true;
     enum hn_status status = hn_store_begin(store, &session, &id, &err);
     clock_is_wrong = false;
@@ -55,7 +54,6 @@ TEST(a_clock_before_1970_writes_nothing)
     assert_non_null(strstr(err.message, "is the clock of this machine right?"));
     put(store, begin(store), 16, 1);
     commit(store);
-    hn_identity_finish(&identity);
 }
 
 TEST(pending_is_due_within_50_ms)
@@ -127,20 +125,18 @@ static enum hn_status visit(void *visitor, int64_t id, struct hn_record *record,
 
 TEST(records_are_visited_one_by_one)
 {
-    struct hn_identity identity;
     struct hn_error err = {0};
     struct visited visited = {.store = open_store(cache.path, HN_STORE_WRITE)};
     int64_t session = begin(visited.store);
     for (int i = 1; i <= 3; i++)
         put(visited.store, session, 16 * i, i);
     commit(visited.store);
-    make_identity(&identity, 4096);
-    assert_int_equal(hn_store_visit(visited.store, &identity, &version_1, false, HN_STORE_ALL,
-                                    visit, &visited, &err),
+    struct hn_identity *identity = identity_of(4096);
+    assert_int_equal(hn_store_visit(visited.store, identity, &version_1, false, HN_STORE_ALL, visit,
+                                    &visited, &err),
                      HN_ERUN);
     assert_string_equal(err.message, "enough");
     assert_int_equal(visited.count, 2);
-    hn_identity_finish(&identity);
 }
 
 TEST(newest_session_counts_not_the_fastest)
@@ -240,13 +236,12 @@ TEST(image_and_plan_read_back)
     static const char cubin[] = "\177ELF\0\1\2";
     struct hn_stored_file files[] = {{"matmul.cu", "// template"}, {"tile.cuh", ""}};
     const struct hn_stored_plan plan = {"{\"kernel\":\"matmul\"}", files, 2};
-    struct hn_identity identity;
     struct hn_record record;
     int64_t session;
-    make_identity(&identity, 4096);
+    struct hn_identity *identity = identity_of(4096);
     make_record(&record, 16, 5);
     struct hn_store_session request = {
-        .identity = &identity, .version = &version_1, .plan = &plan, .command = "hone tune"};
+        .identity = identity, .version = &version_1, .plan = &plan, .command = "hone tune"};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     assert_int_equal(hn_store_begin(store, &request, &session, NULL), HN_OK);
     assert_int_equal(
@@ -257,7 +252,7 @@ TEST(image_and_plan_read_back)
     size_t size;
     char *entry;
     assert_int_equal(
-        hn_store_get_image(store, &identity, &version_1, &record.point, &read, &size, &entry, NULL),
+        hn_store_get_image(store, identity, &version_1, &record.point, &read, &size, &entry, NULL),
         HN_OK);
     assert_int_equal(size, sizeof cubin);
     assert_memory_equal(read, cubin, size);
@@ -265,7 +260,7 @@ TEST(image_and_plan_read_back)
     free(read);
     free(entry);
     assert_int_equal(
-        hn_store_get_image(store, &identity, &version_2, &record.point, &read, &size, &entry, NULL),
+        hn_store_get_image(store, identity, &version_2, &record.point, &read, &size, &entry, NULL),
         HN_ENOTFOUND);
     struct hn_stored_plan stored;
     assert_int_equal(hn_store_get_plan(store, "matmul", &version_1, &stored, NULL), HN_OK);
@@ -276,7 +271,6 @@ TEST(image_and_plan_read_back)
     hn_stored_plan_free(&stored);
     assert_int_equal(hn_store_get_plan(store, "matmul", &version_2, &stored, NULL), HN_ENOTFOUND);
     hn_record_finish(&record);
-    hn_identity_finish(&identity);
 }
 
 static void begin_with_plan(struct hn_store *store, char *kernel, const struct hn_version *version,
@@ -284,14 +278,12 @@ static void begin_with_plan(struct hn_store *store, char *kernel, const struct h
 {
     struct hn_stored_file file = {kernel, json};
     const struct hn_stored_plan plan = {json, &file, 1};
-    struct hn_identity identity;
     int64_t session;
-    make_identity(&identity, 4096);
-    free(identity.kernel);
-    identity.kernel = strdup(kernel);
-    struct hn_store_session request = {.identity = &identity, .version = version, .plan = &plan};
+    struct hn_identity *identity = identity_of(4096);
+    free(identity->kernel);
+    identity->kernel = strdup(kernel);
+    struct hn_store_session request = {.identity = identity, .version = version, .plan = &plan};
     assert_int_equal(hn_store_begin(store, &request, &session, NULL), HN_OK);
-    hn_identity_finish(&identity);
 }
 
 static void assert_plan(struct hn_store *store, const char *kernel, const char *json)

@@ -13,7 +13,6 @@ static const struct hn_device_identity device = {"NVIDIA H200", 90, 132, ""};
 static struct hn_store *open_both(void)
 {
     const char *path = in_folder("base.db");
-    struct hn_identity identity;
     struct hn_stored_file file = {"matmul.cu", "text"};
     const struct hn_stored_plan plan = {"{}", &file, 1};
     const struct hn_roofs roofs = {.copy_gb_per_s = 4000,
@@ -27,14 +26,13 @@ static struct hn_store *open_both(void)
     int64_t session = begin_at(base, &version_1, 4096, false, 5000);
     put(base, session, 32, 3);
     put(base, session, 64, 4);
-    make_identity(&identity, 512);
+    struct hn_identity *identity = identity_of(512);
     const struct hn_store_session other = {
-        .identity = &identity, .version = &version_1, .plan = &plan, .command = ""};
+        .identity = identity, .version = &version_1, .plan = &plan, .command = ""};
     assert_int_equal(hn_store_begin(base, &other, &id, NULL), HN_OK);
     put(base, id, 8, 1);
     put_image(base, id, 8, "e");
     assert_int_equal(hn_store_put_roofs(base, &device, &roofs, NULL), HN_OK);
-    hn_identity_finish(&identity);
     drop(base);
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     session = begin(store);
@@ -76,11 +74,10 @@ TEST(records_of_both_are_told_apart)
         int count;
     } cases[] = {{HN_STORE_OWN, 2}, {HN_STORE_IMPORTED, 2}, {HN_STORE_ALL, 3}};
     struct hn_store *store = open_both();
-    struct hn_identity identity;
-    make_identity(&identity, 4096);
+    struct hn_identity *identity = identity_of(4096);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int count = 0;
-        assert_int_equal(hn_store_visit(store, &identity, &version_1, false, cases[i].whose,
+        assert_int_equal(hn_store_visit(store, identity, &version_1, false, cases[i].whose,
                                         count_record, &count, NULL),
                          HN_OK);
         assert_int_equal(count, cases[i].count);
@@ -89,7 +86,6 @@ TEST(records_of_both_are_told_apart)
     for (size_t i = 0; i < records.count; i++)
         assert_true(records.items[i].timing.median_us != 3); /* its own of that point counts */
     hn_records_free(&records);
-    hn_identity_finish(&identity);
 }
 
 TEST(the_rest_is_found_in_the_base)
@@ -97,26 +93,24 @@ TEST(the_rest_is_found_in_the_base)
     struct hn_store *store = open_both();
     struct hn_stored_plan plan;
     struct hn_roofs roofs;
-    struct hn_identity identity;
     struct hn_record record;
     void *cubin;
     size_t size;
     char *entry;
-    make_identity(&identity, 512);
+    struct hn_identity *identity = identity_of(512);
     make_record(&record, 8, 1);
     assert_int_equal(hn_store_get_plan(store, "matmul", &version_1, &plan, NULL), HN_OK);
     assert_string_equal(plan.files[0].text, "text");
     hn_stored_plan_free(&plan);
-    assert_int_equal(hn_store_get_image(store, &identity, &version_1, &record.point, &cubin, &size,
-                                        &entry, NULL),
-                     HN_OK);
+    assert_int_equal(
+        hn_store_get_image(store, identity, &version_1, &record.point, &cubin, &size, &entry, NULL),
+        HN_OK);
     assert_int_equal(size, 5);
     free(cubin);
     free(entry);
     assert_int_equal(hn_store_get_roofs(store, &device, NULL, &roofs, NULL), HN_OK);
     assert_true(roofs.copy_gb_per_s > 3999);
     hn_record_finish(&record);
-    hn_identity_finish(&identity);
     drop(store);
     /* And nothing of it came into one's own. */
     assert_int_equal(query(cache.path, "SELECT count(*) FROM record"), 2);

@@ -137,7 +137,6 @@ TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
     const struct hn_stored_plan plan = {"{}", &file, 1};
     for (size_t i = 0; i < sizeof alterations / sizeof *alterations; i++) {
         struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-        struct hn_identity identity;
         struct hn_record record;
         struct hn_stored_plan stored;
         void *cubin;
@@ -153,10 +152,10 @@ TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
         drop(store);
         run_sql(cache.path, alterations[i]);
         store = open_store(cache.path, HN_STORE_READ);
-        make_identity(&identity, 4096);
+        struct hn_identity *identity = identity_of(4096);
         make_record(&record, 32, 7);
         if (i < 2)
-            assert_int_equal(hn_store_get_image(store, &identity, &version_1, &record.point, &cubin,
+            assert_int_equal(hn_store_get_image(store, identity, &version_1, &record.point, &cubin,
                                                 &size, &entry, NULL),
                              HN_EFORMAT);
         else
@@ -165,7 +164,6 @@ TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
         drop(store);
         assert_damaged(cache.path, i < 2 ? "is damaged: an image" : "not what was written: ");
         hn_record_finish(&record);
-        hn_identity_finish(&identity);
         assert_int_equal(unlink(cache.path), 0);
     }
 }

@@ -73,16 +73,15 @@ static void assert_listed(const struct hn_tuned_list *list, const struct hn_reco
 static void check(struct hn_store *store)
 {
     struct hn_tuned_list list;
-    struct hn_identity identity;
     struct hn_records records = load_of(store, &version_1, false);
     assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
     assert_listed(&list, &records, records.count);
     hn_tuned_list_free(&list);
-    make_identity(&identity, 4096);
-    assert_int_equal(hn_store_list_problem(store, "matmul", &identity.problem, &list, NULL), HN_OK);
+    struct hn_identity *identity = identity_of(4096);
+    assert_int_equal(hn_store_list_problem(store, "matmul", &identity->problem, &list, NULL),
+                     HN_OK);
     assert_listed(&list, &records, 0);
     hn_tuned_list_free(&list);
-    hn_identity_finish(&identity);
     hn_records_free(&records);
 }
 

@@ -74,14 +74,13 @@ TEST(merge_is_all_or_nothing)
 
 TEST(import_takes_an_origin_once)
 {
-    struct hn_identity identity;
     struct hn_record record;
     bool added;
-    make_identity(&identity, 4096);
+    struct hn_identity *identity = identity_of(4096);
     make_record(&record, 16, 3);
     const struct hn_records records = {&record, 1};
     struct hn_store_session session = {
-        .identity = &identity, .version = &version_1, .origin = "recording 1", .started = 1000};
+        .identity = identity, .version = &version_1, .origin = "recording 1", .started = 1000};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     assert_int_equal(hn_store_import(store, &session, &records, &added, NULL), HN_OK);
     assert_true(added);
@@ -91,29 +90,26 @@ TEST(import_takes_an_origin_once)
     drop(store);
     assert_int_equal(query(cache.path, "SELECT count(*) FROM record"), 1);
     hn_record_finish(&record);
-    hn_identity_finish(&identity);
 }
 
 /* A stranger's time, newer, verified and faster, with the same point, identity and version. */
 static void import_faster(struct hn_store *store)
 {
-    struct hn_identity identity;
     struct hn_record record;
     struct hn_origin from;
     bool added;
-    make_identity(&identity, 4096);
+    struct hn_identity *identity = identity_of(4096);
     make_record(&record, 16, 1);
     record.final = true;
     hn_origin_of_file("far/away/x.json", &from);
     const struct hn_records records = {&record, 1};
-    const struct hn_store_session session = {.identity = &identity,
+    const struct hn_store_session session = {.identity = identity,
                                              .version = &version_1,
                                              .from = &from,
                                              .origin = "a stranger's",
                                              .started = 0};
     assert_int_equal(hn_store_import(store, &session, &records, &added, NULL), HN_OK);
     hn_record_finish(&record);
-    hn_identity_finish(&identity);
 }
 
 static void assert_listed(struct hn_store *store, double time_us, const char *source)

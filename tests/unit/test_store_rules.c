@@ -11,14 +11,13 @@ EACH_TEST(set_up, tear_down)
 static int64_t learn(struct hn_store *store, const struct hn_version *version, size_t sizes,
                      bool simulated, double started)
 {
-    struct hn_identity identity;
     struct hn_rule rule;
     struct hn_error err = {0};
     int64_t id = 0;
-    make_identity(&identity, 0);
-    hn_bindings_finish(&identity.problem);
-    hn_bindings_init(&identity.problem);
-    struct hn_store_session session = {.identity = &identity,
+    struct hn_identity *identity = identity_of(0);
+    hn_bindings_finish(&identity->problem);
+    hn_bindings_init(&identity->problem);
+    struct hn_store_session session = {.identity = identity,
                                        .version = version,
                                        .command = "hone tune",
                                        .simulated = simulated,
@@ -30,7 +29,6 @@ static int64_t learn(struct hn_store *store, const struct hn_version *version, s
               &err);
     assert_ok(hn_store_put_rule(store, id, &rule, &err), &err);
     hn_rule_finish(&rule);
-    hn_identity_finish(&identity);
     return id;
 }
 

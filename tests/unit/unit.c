@@ -79,6 +79,7 @@ enum { MOST_KEPT = 4096 };
 static struct kept {
     void *object;
     void (*release)(void *);
+    bool is_new; /* its memory is freed too */
 } kept[MOST_KEPT];
 static size_t kept_count, kept_by_all;
 
@@ -86,7 +87,16 @@ void *unit_keep(void *object, void (*release)(void *))
 {
     assert(kept_count < MOST_KEPT);
     if (object != NULL)
-        kept[kept_count++] = (struct kept){object, release};
+        kept[kept_count++] = (struct kept){object, release, false};
+    return object;
+}
+
+void *unit_keep_new(size_t size, void (*release)(void *))
+{
+    void *object = calloc(1, size);
+    assert(object != NULL);
+    unit_keep(object, release);
+    kept[kept_count - 1].is_new = true;
     return object;
 }
 
@@ -101,6 +111,8 @@ void unit_drop(void *object)
     struct kept own = kept[i - 1];
     memmove(&kept[i - 1], &kept[i], (kept_count-- - i) * sizeof *kept);
     own.release(own.object);
+    if (own.is_new)
+        free(own.object);
 }
 
 static void release_to(size_t count)

@@ -46,6 +46,8 @@
  * now. NULL is nothing to release. */
 #define keep(object, release) unit_keep(object, (void (*)(void *))(release))
 #define drop(object) unit_drop(object)
+/* A new one of that type, of zeros, which is kept: release() finishes it, and its memory is freed behind that. */
+#define keep_new(type, release) ((type *)unit_keep_new(sizeof(type), (void (*)(void *))(release)))
 
 /* Fails the test with the message of a call that did not end well. */
 static inline void assert_ok(enum hn_status status, const struct hn_error *err)
@@ -61,6 +63,7 @@ void unit_all(const char *file, CMFixtureFunction set_up, CMFixtureFunction tear
 void unit_only_where(const char *file, int (*is_found)(void));
 void unit_process(const char *name, int (*run)(void));
 void *unit_keep(void *object, void (*release)(void *));
+void *unit_keep_new(size_t size, void (*release)(void *));
 void unit_drop(void *object);
 
 #endif
