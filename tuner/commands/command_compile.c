@@ -36,57 +36,54 @@ struct batch {
     uint64_t count;
     uint64_t submitted;
     uint64_t finished;
-    double started_ms;
 };
 
 /* --arch, else the architecture of the GPU that is there. */
-static enum hn_status find_device(struct compile *compile, struct hn_error *err)
+static void find_device(struct compile *compile, struct hn_error *err)
 {
     struct hn_driver driver;
     const char *architecture = compile->options->architecture;
     if (architecture != NULL) {
         snprintf(compile->architecture, sizeof compile->architecture, "%s%s",
                  strncmp(architecture, "sm_", 3) == 0 ? "" : "sm_", architecture);
-        return hn_device_for_architecture(architecture, &compile->device, err);
-    }
-    if (hn_driver_open(&driver, NULL) != HN_OK)
-        return hn_fail(err, HN_EUSAGE,
-                       "there is no GPU to compile for; name an architecture, as in --arch sm_90");
-    enum hn_status status =
+        hn_device_for_architecture(architecture, &compile->device, err);
+    } else if (hn_driver_open(&driver, NULL) != HN_OK) {
+        hn_fail(err, HN_EUSAGE,
+                "there is no GPU to compile for; name an architecture, as in --arch sm_90");
+    } else {
         hn_driver_select(&driver, compile->options->device, &compile->device, err);
-    hn_driver_close(&driver);
-    snprintf(compile->architecture, sizeof compile->architecture, "sm_%d",
-             compile->device.identity.capability);
-    return status;
+        hn_driver_close(&driver);
+        snprintf(compile->architecture, sizeof compile->architecture, "sm_%d",
+                 compile->device.identity.capability);
+    }
 }
 
-static enum hn_status choose_points(struct batch *batch, struct hn_error *err)
+static void choose_points(struct batch *batch, struct hn_error *err)
 {
     const struct hn_space *space = batch->task.space;
-    struct compile *compile = batch->compile;
+    const struct hn_options *options = batch->compile->options;
     char count[HN_SPACE_COUNT_TEXT];
-    if (compile->options->all && !hn_space_enumerated(space))
-        return hn_fail(
-            err, HN_ECONFIG,
-            "%s points are valid, too many to compile --all: restrict parameters with -s",
-            hn_space_count_text(space, count));
-    batch->count = compile->options->all ? hn_space_size(space) : 1;
+    if (options->all && !hn_space_enumerated(space)) {
+        hn_fail(err, HN_ECONFIG,
+                "%s points are valid, too many to compile --all: restrict parameters with -s",
+                hn_space_count_text(space, count));
+        return;
+    }
+    batch->count = options->all ? hn_space_size(space) : 1;
     batch->points = hn_need(batch->count, sizeof *batch->points);
     batch->images = hn_need(batch->count, sizeof *batch->images);
     uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
-    enum hn_status status = HN_OK;
-    for (uint64_t i = 0; status == HN_OK && i < batch->count; i++) {
+    for (uint64_t i = 0; !hn_failed(err) && i < batch->count; i++) {
         hn_bindings_init(&batch->points[i]);
         hn_image_init(&batch->images[i]);
-        if (!compile->options->all) {
-            status = hn_single_point(compile->options, &batch->task, &batch->points[i], err);
-            continue;
+        if (options->all) {
+            hn_space_point(space, i, choice);
+            hn_space_bindings(space, choice, &batch->points[i], err);
+        } else {
+            hn_single_point(options, &batch->task, &batch->points[i], err);
         }
-        hn_space_point(space, i, choice);
-        status = hn_space_bindings(space, choice, &batch->points[i], err);
     }
     free(choice);
-    return status;
 }
 
 static void finish_batch(struct batch *batch)
@@ -100,77 +97,66 @@ static void finish_batch(struct batch *batch)
     hn_task_finish(&batch->task);
 }
 
-static enum hn_status submit_some(struct batch *batch, struct hn_error *err)
+static void submit_some(struct batch *batch, struct hn_error *err)
 {
     struct hn_compile_pool *pool = batch->compile->pool;
     size_t limit = (size_t)hn_compile_pool_jobs(pool) * 2;
-    while (batch->submitted < batch->count && hn_compile_pool_pending(pool) < limit) {
+    while (!hn_failed(err) && batch->submitted < batch->count &&
+           hn_compile_pool_pending(pool) < limit) {
         struct hn_source source;
         uint64_t i = batch->submitted++;
-        enum hn_status status = hn_task_source(&batch->task, &batch->points[i], &source, err);
-        if (status == HN_EVALUE) {
+        if (hn_task_source(&batch->task, &batch->points[i], &source, err) == HN_OK) {
+            hn_compile_pool_submit(pool, i, &source, batch->compile->architecture, err);
+            hn_source_finish(&source);
+        } else if (err->status == HN_EVALUE) {
             batch->images[i].outcome = HN_OUTCOME_INVALID_LAUNCH;
-            batch->images[i].message = strdup(err->message);
+            batch->images[i].message = hn_need_copy(err->message);
             batch->compile->done++;
             batch->finished++;
-            continue;
+            hn_error_init(err);
         }
-        if (status != HN_OK)
-            return status;
-        status = hn_compile_pool_submit(pool, i, &source, batch->compile->architecture, err);
-        hn_source_finish(&source);
-        if (status != HN_OK)
-            return status;
     }
-    return HN_OK;
 }
 
-static enum hn_status take_one(struct batch *batch, uint64_t i, struct hn_error *err)
+static void take_one(struct batch *batch, uint64_t i, struct hn_error *err)
 {
     struct hn_image *image = &batch->images[i];
     char key[33];
-    enum hn_status status = HN_OK;
     batch->compile->done++;
     if (image->outcome == HN_OUTCOME_OK)
-        status = hn_task_complete_image(&batch->task, &batch->compile->device, &batch->points[i],
-                                        image, key, err);
-    batch->compile->good += status == HN_OK && image->outcome == HN_OUTCOME_OK;
+        hn_task_complete_image(&batch->task, &batch->compile->device, &batch->points[i], image, key,
+                               err);
+    batch->compile->good += !hn_failed(err) && image->outcome == HN_OUTCOME_OK;
     /* Only what it says of the point is wanted: thousands of cubins would fill the memory. */
     free(image->cubin);
     image->cubin = NULL;
-    return status;
+    batch->finished++;
 }
 
-static void show_progress(const struct batch *batch)
-{
-    if (!batch->compile->options->quiet && isatty(STDERR_FILENO))
-        dprintf(STDERR_FILENO, "\r\033[K%llu/%llu compiled, %.1f/s",
-                (unsigned long long)batch->finished, (unsigned long long)batch->count,
-                (double)batch->finished * 1e3 / (hn_now_ms() - batch->started_ms + 1));
-}
-
-static enum hn_status compile_batch(struct batch *batch, struct hn_error *err)
+static void compile_batch(struct batch *batch, struct hn_error *err)
 {
     struct hn_compile_pool *pool = batch->compile->pool;
-    enum hn_status status = HN_OK;
-    while (status == HN_OK && batch->finished < batch->count) {
+    bool shows = !batch->compile->options->quiet && isatty(STDERR_FILENO);
+    double started_ms = hn_now_ms();
+    while (!hn_failed(err) && batch->finished < batch->count) {
         uint64_t i;
         struct hn_image image;
-        status = submit_some(batch, err);
-        if (status == HN_OK)
-            status = hn_compile_pool_process(pool, err);
-        while (status == HN_OK && hn_compile_pool_take(pool, &i, &image)) {
+        submit_some(batch, err);
+        if (!hn_failed(err))
+            hn_compile_pool_process(pool, err);
+        while (!hn_failed(err) && hn_compile_pool_take(pool, &i, &image)) {
             batch->images[i] = image;
-            status = take_one(batch, i, err);
-            batch->finished++;
-            show_progress(batch);
+            take_one(batch, i, err);
+            if (shows)
+                dprintf(STDERR_FILENO, "\r\033[K%llu/%llu compiled, %.1f/s",
+                        (unsigned long long)batch->finished, (unsigned long long)batch->count,
+                        (double)batch->finished * 1e3 / (hn_now_ms() - started_ms + 1));
         }
-        if (status == HN_OK && batch->finished < batch->count)
-            status = hn_compile_pool_sleep(pool, err);
+        if (!hn_failed(err) && batch->finished < batch->count)
+            hn_compile_pool_sleep(pool, err);
     }
-    if (!batch->compile->options->quiet && isatty(STDERR_FILENO))
+    if (shows)
         dprintf(STDERR_FILENO, "\r\033[K");
-    return status;
 }
 
 static const struct hn_column columns[] = {
@@ -242,110 +228,89 @@ static void report(const struct batch *batch)
     json_decref(document);
 }
 
-static enum hn_status write_source(const struct batch *batch, uint64_t i, struct hn_error *err)
+static void write_source(const struct batch *batch, uint64_t i, struct hn_error *err)
 {
     struct compile *compile = batch->compile;
     struct hn_source source;
     char path[PATH_MAX];
-    enum hn_status status = hn_task_source(&batch->task, &batch->points[i], &source, err);
-    if (status != HN_OK)
-        return status;
+    if (hn_task_source(&batch->task, &batch->points[i], &source, err) != HN_OK)
+        return;
     snprintf(path, sizeof path, "%s/%s-%06llu.json", compile->options->sources,
-             batch->task.plan->kernel, (unsigned long long)compile->good);
+             batch->task.plan->kernel, (unsigned long long)compile->good++);
     json_t *request = hn_message_of_source(&source, compile->architecture);
     if (request == NULL)
-        status = hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source.template->path);
+        hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source.template->path);
     else if (json_dump_file(request, path, JSON_INDENT(1)) != 0)
-        status = hn_fail(err, HN_ERUN, "%s can not be written: %s", path, strerror(errno));
+        hn_fail(err, HN_ERUN, "%s can not be written: %s", path, strerror(errno));
     json_decref(request);
     hn_source_finish(&source);
-    compile->good++;
-    return status;
 }
 
-static enum hn_status write_sources(const struct batch *batch, struct hn_error *err)
+static void compile_problem(struct compile *compile, size_t problem, struct hn_error *err)
 {
-    const char *folder = batch->compile->options->sources;
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return hn_fail(err, HN_ERUN, "%s can not be made: %s", folder, strerror(errno));
-    enum hn_status status = HN_OK;
-    for (uint64_t i = 0; status == HN_OK && i < batch->count; i++)
-        status = write_source(batch, i, err);
-    return status;
-}
-
-static enum hn_status compile_points(struct batch *batch, struct hn_error *err)
-{
-    enum hn_status status = compile_batch(batch, err);
-    if (status == HN_OK)
-        report(batch);
-    return status;
-}
-
-static enum hn_status compile_problem(struct compile *compile, size_t problem, struct hn_error *err)
-{
-    struct batch batch = {.compile = compile, .started_ms = hn_now_ms()};
-    enum hn_status status = hn_task_make_sources(compile->config, problem, &batch.task, err);
-    if (status != HN_OK)
-        return status;
-    status = choose_points(&batch, err);
-    if (status == HN_OK)
-        status = compile->options->sources != NULL ? write_sources(&batch, err)
-                                                   : compile_points(&batch, err);
+    struct batch batch = {.compile = compile};
+    const char *folder = compile->options->sources;
+    if (hn_task_make_sources(compile->config, problem, &batch.task, err) != HN_OK)
+        return;
+    choose_points(&batch, err);
+    if (!hn_failed(err) && folder != NULL && mkdir(folder, 0777) != 0 && errno != EEXIST)
+        hn_fail(err, HN_ERUN, "%s can not be made: %s", folder, strerror(errno));
+    for (uint64_t i = 0; !hn_failed(err) && folder != NULL && i < batch.count; i++)
+        write_source(&batch, i, err);
+    if (!hn_failed(err) && folder == NULL)
+        compile_batch(&batch, err);
+    if (!hn_failed(err) && folder == NULL)
+        report(&batch);
     finish_batch(&batch);
-    return status;
 }
 
-/* As messages and results call it: with the suffix that the config asks for. */
-static void name_architecture(struct compile *compile)
+/* HN_ENOTFOUND: nothing was good; HN_ERUN: something was not, with --strict. */
+static void judge(const struct compile *compile, struct hn_error *err)
 {
+    unsigned long long good = compile->good, done = compile->done;
+    if (good == 0 && done == 1)
+        hn_fail(err, HN_ENOTFOUND, "the point can not be compiled and launched");
+    else if (good == 0)
+        hn_fail(err, HN_ENOTFOUND, "none of the %llu points can be compiled and launched", done);
+    else if (compile->options->strict && good < done)
+        hn_fail(err, HN_ERUN, "%llu of %llu points can not be compiled and launched", done - good,
+                done);
+}
+
+static void compile_all(struct compile *compile, struct hn_error *err)
+{
+    const struct hn_options *options = compile->options;
     char given[HN_ARCHITECTURE_SIZE];
+    /* As messages and results call it: with the suffix that the config asks for. */
     memcpy(given, compile->architecture, sizeof given);
     hn_architecture_name(given, compile->config->plan->arch_specific, compile->architecture);
-}
-
-static enum hn_status execute(struct compile *compile, struct hn_error *err)
-{
-    int jobs = compile->options->jobs > 0 ? (int)compile->options->jobs : hn_machine_jobs();
-    enum hn_status status = find_device(compile, err);
-    if (status == HN_OK && compile->options->all)
-        status = hn_options_config(compile->options, compile->options->arguments.items[0],
-                                   &compile->config, err);
-    else if (status == HN_OK)
-        status = hn_single_point_config(compile->options, compile->options->arguments.items[0],
-                                        &compile->config, err);
-    if (status == HN_OK)
-        name_architecture(compile);
-    if (status != HN_OK)
-        return status;
-    compile->pool = hn_compile_pool_create(jobs, compile->options->compile_timeout_s);
+    compile->pool = hn_compile_pool_create(
+        options->jobs > 0 ? (int)options->jobs : hn_machine_jobs(), options->compile_timeout_s);
     hn_interrupt_install();
-    compile->results = json_array();
-    for (size_t i = 0; status == HN_OK && i < compile->config->problem_count; i++)
-        status = compile_problem(compile, i, err);
-    if (status == HN_OK && compile->options->json && compile->options->sources == NULL)
-        status = hn_output_json(compile->results, err);
-    if (status == HN_OK && compile->good == 0)
-        return compile->done == 1
-                   ? hn_fail(err, HN_ENOTFOUND, "the point can not be compiled and launched")
-                   : hn_fail(err, HN_ENOTFOUND,
-                             "none of the %llu points can be compiled and launched",
-                             (unsigned long long)compile->done);
-    if (status == HN_OK && compile->options->strict && compile->good < compile->done)
-        return hn_fail(err, HN_ERUN, "%llu of %llu points can not be compiled and launched",
-                       (unsigned long long)(compile->done - compile->good),
-                       (unsigned long long)compile->done);
-    return status;
+    for (size_t i = 0; !hn_failed(err) && i < compile->config->problem_count; i++)
+        compile_problem(compile, i, err);
+    if (!hn_failed(err) && options->json && options->sources == NULL)
+        hn_output_json(compile->results, err);
+    if (!hn_failed(err))
+        judge(compile, err);
 }
 
 static enum hn_status run(struct hn_options *options, struct hn_error *err)
 {
-    struct compile compile = {.options = options};
-    enum hn_status status = execute(&compile, err);
+    struct compile compile = {.options = options, .results = json_array()};
+    const char *path = options->arguments.items[0];
+    hn_error_init(err);
+    find_device(&compile, err);
+    if (!hn_failed(err) && options->all)
+        hn_options_config(options, path, &compile.config, err);
+    else if (!hn_failed(err))
+        hn_single_point_config(options, path, &compile.config, err);
+    if (!hn_failed(err))
+        compile_all(&compile, err);
     json_decref(compile.results);
     hn_compile_pool_destroy(compile.pool);
     hn_config_destroy(compile.config);
-    return status;
+    return err->status;
 }
 
 const struct hn_command hn_command_compile = {
