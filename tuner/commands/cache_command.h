@@ -7,6 +7,7 @@
 #include "cache/store/store.h"
 #include "tuner/commands/command.h"
 #include "tuner/config/config.h"
+#include "tuner/report/render.h"
 
 /* A cache that is open for a command, and what of it the command line asks for: -p chooses tunings with these values, --device-name
  * those of a device. What takes an err and returns no status is sticky (base/error.h). */
@@ -52,11 +53,11 @@ void hn_cache_print_imported(const struct hn_cache_imported *imported);
 bool hn_cache_is_kernel_tuners(const struct hn_tuned *tuned);
 /* "M=4096,N=4096", "-" when there is none; free it. */
 char *hn_cache_problem_text(const struct hn_bindings *problem);
-/* "2026-11-22", "-" of what is not known. Returns date. */
-const char *hn_cache_date(double seconds, char date[32]);
-/* Identity, version and best of a tuning. */
+/* Below a table of tunings with a column of regimes. */
+#define HN_CACHE_REGIMES_LINE "L2: what that cache holds when a launch begins; see docs/outcomes.md{?tunings}"
+/* Identity, version and best of a tuning, and the remarks on it. */
 json_t *hn_cache_tuned_to_json(const struct hn_tuned *tuned);
-/* Prints the document with a newline and frees it. */
-void hn_cache_print_json(json_t *document, struct hn_error *err);
+/* With --json the document, else what the views make of it; frees it. */
+void hn_cache_print(const struct hn_cache *cache, json_t *document, const struct hn_view *views, struct hn_error *err);
 
 #endif

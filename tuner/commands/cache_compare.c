@@ -8,8 +8,6 @@
 #include "cache/recording/recording.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/open_cache.h"
-#include "tuner/report/format.h"
-#include "tuner/report/table.h"
 
 /* The tunings of two caches side by side, and how their best times differ beyond the noise. */
 
@@ -138,82 +136,57 @@ static void append_origins(struct hn_text *text, const struct pair *pair)
     free(is);
 }
 
-static void add_best(struct hn_table *table, const struct hn_tuned *tuned)
-{
-    char timing[HN_FORMAT_SIZE] = "-", date[32] = "-";
-    if (tuned != NULL)
-        hn_format_timing(&tuned->best.timing, timing);
-    hn_table_cell(table, "%s", timing);
-    hn_table_cell(table, "%s", tuned == NULL ? date : hn_cache_date(tuned->best.time, date));
-}
-
-static void add_row(struct hn_table *table, const struct pair *pair)
-{
-    const struct hn_tuned *any = pair->ours != NULL ? pair->ours : pair->theirs;
-    char *problem = hn_cache_problem_text(&any->identity.problem);
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_table_cell(table, "%s", change_names[pair->change]);
-    hn_table_cell(table, "%s", any->identity.kernel);
-    hn_table_cell(table, "%s", problem);
-    hn_table_cell(table, "%s", any->identity.device.name);
-    hn_table_cell(table, "%s", any->identity.regime);
-    add_best(table, pair->ours);
-    add_best(table, pair->theirs);
-    if (pair->ours != NULL && pair->theirs != NULL) {
-        append_differences(&text, pair);
-        hn_table_cell(table, "%.3f",
-                      pair->theirs->best.timing.median_us / pair->ours->best.timing.median_us);
-    } else {
-        hn_table_cell(table, "-");
-    }
-    hn_table_cell(table, "%s", text.data == NULL ? "" : text.data);
-    text.length = 0;
-    append_origins(&text, pair);
-    hn_table_cell(table, "%s", text.data == NULL ? "" : text.data);
-    hn_table_cell(table, "%s", pair->remark == NULL ? "" : pair->remark);
-    hn_text_finish(&text);
-    free(problem);
-}
-
-static size_t count_pairs(const struct pairs *pairs, unsigned changes)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < pairs->count; i++)
-        count += (changes & 1U << pairs->items[i].change) != 0;
-    return count;
-}
-
-/* One row a pair on standard output, under headings for ours and theirs. */
-static void print_pairs(const struct pairs *pairs, unsigned changes, const char *ours,
-                        const char *theirs)
-{
-    char ratio[64];
-    snprintf(ratio, sizeof ratio, ">%s/%s", theirs, ours);
-    const char *headings[] = {
-        "change", "kernel", "~problem", "=device",       "=L2",      ours,       "date",
-        theirs,   "date",   ratio,      "~what differs", "=~origin", "=~remark", NULL};
-    struct hn_table *table = hn_table_create(headings);
-    for (size_t i = 0; i < pairs->count; i++) {
-        if ((changes & 1U << pairs->items[i].change) != 0)
-            add_row(table, &pairs->items[i]);
-    }
-    hn_table_print(table, stdout, 0);
-    hn_table_destroy(table);
-}
+/* Of a comparison, and of a file that is merged. */
+static const struct hn_column pair_columns[] = {
+    {"change", "{change}"},
+    {"kernel", "[{was.kernel}|{is.kernel}]"},
+    {"~problem", "[{was.problem}|{is.problem}|-]"},
+    {"=device", "[{was.device.name}|{is.device.name}]"},
+    {"=L2", "[{was.regime}|{is.regime}]"},
+    {"[here{?file}|was]", "[{was.best.timing:timing}|-]"},
+    {"date", "[{was.best.time:date}{?was.best.time>0}|-]"},
+    {"[file{?file}|is]", "[{is.best.timing:timing}|-]"},
+    {"date", "[{is.best.time:date}{?is.best.time>0}|-]"},
+    {">[file/here{?file}|is/was]", "[{is.best.timing.median_us/was.best.timing.median_us:.3f}|-]"},
+    {"~what differs", "{differences}"},
+    {"=~origin", "{origins}"},
+    {"=~remark", "{remark}"},
+    {NULL, NULL},
+};
+static const struct hn_view diff_views[] = {
+    {.at = "tunings", .columns = pair_columns},
+    {.line = HN_CACHE_REGIMES_LINE, .wraps = true},
+    {.line = "{differing} of {compared} tunings differ; of the rest point and time are the same "
+             "(95% intervals meet, or the medians differ by less than {threshold*100:g}%)"},
+    {NULL},
+};
+static const struct hn_view merge_views[] = {
+    {.line = "{conflicts:.0f} tuning{conflicts:s} with another result here; the newest verified "
+             "session counts:{?conflicts}"},
+    {.at = "conflicts", .columns = pair_columns},
+    {NULL},
+};
 
 static json_t *pairs_to_json(const struct pairs *pairs, unsigned changes)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < pairs->count; i++) {
         const struct pair *pair = &pairs->items[i];
-        if ((changes & 1U << pair->change) != 0)
-            (void)json_array_append_new(
-                array, hn_needed(json_pack(
-                           "{s:s, s:o*, s:o*, s:s*}", "change", change_names[pair->change], "was",
-                           pair->ours == NULL ? NULL : hn_cache_tuned_to_json(pair->ours), "is",
-                           pair->theirs == NULL ? NULL : hn_cache_tuned_to_json(pair->theirs),
-                           "remark", pair->remark)));
+        struct hn_text differences = {0}, origins = {0};
+        if ((changes & 1U << pair->change) == 0)
+            continue;
+        if (pair->ours != NULL && pair->theirs != NULL)
+            append_differences(&differences, pair);
+        append_origins(&origins, pair);
+        (void)json_array_append_new(
+            array,
+            hn_needed(json_pack(
+                "{ss so* so* ss* ss* ss*}", "change", change_names[pair->change], "was",
+                pair->ours == NULL ? NULL : hn_cache_tuned_to_json(pair->ours), "is",
+                pair->theirs == NULL ? NULL : hn_cache_tuned_to_json(pair->theirs), "differences",
+                differences.data, "origins", origins.data, "remark", pair->remark)));
+        hn_text_finish(&differences);
+        hn_text_finish(&origins);
     }
     return array;
 }
@@ -240,24 +213,17 @@ static void report_diff(const struct hn_cache *cache, const struct pairs *pairs,
                         struct hn_error *err)
 {
     const struct hn_options *options = cache->options;
-    unsigned shown = options->all ? ~0U : ~(1U << SAME);
-    if (options->json) {
-        char *is = hn_needed(hn_cache_shown(options->arguments.items[0]));
-        hn_cache_print_json(json_pack("{s:s, s:s, s:f, s:o}", "was", cache->path, "is", is,
-                                      "threshold", options->threshold, "tunings",
-                                      pairs_to_json(pairs, shown)),
-                            err);
-        free(is);
-        return;
-    }
-    if (count_pairs(pairs, shown) > 0) {
-        print_pairs(pairs, shown, "was", "is");
-        hn_regimes_explain(stdout);
-    }
-    printf("%zu of %zu tunings differ; of the rest point and time are the same (95%% intervals "
-           "meet, or "
-           "the medians differ by less than %g%%)\n",
-           count_pairs(pairs, ~(1U << SAME)), pairs->count, options->threshold * 100);
+    json_int_t differing = 0;
+    for (size_t i = 0; i < pairs->count; i++)
+        differing += pairs->items[i].change != SAME;
+    char *is = hn_needed(hn_cache_shown(options->arguments.items[0]));
+    hn_cache_print(cache,
+                   json_pack("{ss ss sf sI sI so}", "was", cache->path, "is", is, "threshold",
+                             options->threshold, "compared", (json_int_t)pairs->count, "differing",
+                             differing, "tunings",
+                             pairs_to_json(pairs, options->all ? ~0U : ~(1U << SAME))),
+                   diff_views, err);
+    free(is);
 }
 
 void hn_cache_diff(struct hn_cache *cache, struct hn_error *err)
@@ -297,22 +263,16 @@ static void add_remarks(const struct hn_tuned_list *now, struct pairs *pairs)
 static void report_merge(const struct hn_cache *cache, const struct hn_cache_imported *imported,
                          const struct pairs *pairs, json_t *files)
 {
-    size_t count = count_pairs(pairs, conflicts);
-    if (cache->options->json) {
-        (void)json_array_append_new(
-            files, hn_needed(json_pack("{s:s, s:I, s:I, s:b, s:o}", "file", imported->shown,
-                                       "records", (json_int_t)imported->records, "images",
+    json_t *file = hn_needed(json_pack("{ss sI sI sb so}", "file", imported->shown, "records",
+                                       (json_int_t)imported->records, "images",
                                        (json_int_t)imported->images, "known", imported->known,
-                                       "conflicts", pairs_to_json(pairs, conflicts))));
-        return;
-    }
-    if (!cache->options->quiet)
+                                       "conflicts", pairs_to_json(pairs, conflicts)));
+    (void)json_array_append(files, file);
+    if (!cache->options->json && !cache->options->quiet)
         hn_cache_print_imported(imported);
-    if (count == 0)
-        return;
-    printf("%zu tuning%s with another result here; the newest verified session counts:\n", count,
-           count == 1 ? "" : "s");
-    print_pairs(pairs, conflicts, "here", "file");
+    if (!cache->options->json)
+        hn_render(file, merge_views, stdout);
+    json_decref(file);
 }
 
 static bool comes_earlier(const struct hn_tuned_list *list, size_t i)
@@ -375,6 +335,7 @@ void hn_cache_merge(struct hn_cache *cache, struct hn_error *err)
     for (size_t i = 0; i < arguments->count; i++)
         merge_one(cache, arguments->items[i], files, err);
     if (cache->options->json)
-        hn_cache_print_json(json_pack("{s:s, s:O}", "cache", cache->path, "files", files), err);
+        hn_cache_print(cache, json_pack("{s:s, s:O}", "cache", cache->path, "files", files), NULL,
+                       err);
     json_decref(files);
 }

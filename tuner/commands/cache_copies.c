@@ -321,7 +321,8 @@ static void import_files(const struct hn_cache *cache, struct hn_error *err)
             hn_cache_print_imported(&imported);
     }
     if (options->json)
-        hn_cache_print_json(json_pack("{s:s, s:O}", "cache", cache->path, "files", files), err);
+        hn_cache_print(cache, json_pack("{s:s, s:O}", "cache", cache->path, "files", files), NULL,
+                       err);
     json_decref(files);
 }
 

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -15,7 +14,6 @@
 #include "tuner/config/config_files.h"
 #include "tuner/report/format.h"
 #include "tuner/report/report.h"
-#include "tuner/report/table.h"
 
 /* What a cache holds, as tables and as documents: all tunings, or those of a kernel with their
  * records. */
@@ -30,30 +28,21 @@ char *hn_cache_problem_text(const struct hn_bindings *problem)
     return hn_needed(hn_text_take(&text));
 }
 
-const char *hn_cache_date(double seconds, char date[32])
-{
-    struct tm parts;
-    time_t whole = (time_t)seconds;
-    if (!(seconds > 0) || gmtime_r(&whole, &parts) == NULL ||
-        strftime(date, 32, "%Y-%m-%d", &parts) == 0)
-        strcpy(date, "-");
-    return date;
-}
-
 bool hn_cache_is_kernel_tuners(const struct hn_tuned *tuned)
 {
     return tuned->version.protocol == HN_KERNEL_TUNER_PROTOCOL;
 }
 
-/* Appends "simulated, stale": what a reader has to know of a record before trusting its time;
- * nothing when it is measured and verified. */
-static void append_remarks(struct hn_text *text, const struct hn_tuned *tuned,
-                           const struct hn_record *record)
+/* "simulated", "stale": what a reader has to know of a record before trusting its time; nothing
+ * when it is measured and verified. first: one more, in front; NULL: none. */
+static json_t *remarks_to_json(const struct hn_tuned *tuned, const struct hn_record *record,
+                               const char *first)
 {
     const struct {
         bool holds;
         const char *remark;
     } remarks[] = {
+        {first != NULL, first},
         {tuned->simulated, "simulated"},
         {record->verdict.kind == HN_UNVERIFIED, "UNVERIFIED"},
         {record->verdict.kind == HN_NOT_RECORDED, "verification not recorded"},
@@ -62,10 +51,11 @@ static void append_remarks(struct hn_text *text, const struct hn_tuned *tuned,
         {hn_cache_is_kernel_tuners(tuned), "by Kernel Tuner"},
         {tuned->stale, "stale"},
     };
-    for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++)
         if (remarks[i].holds)
-            hn_text_printf(text, "%s%s", text->length == 0 ? "" : ", ", remarks[i].remark);
-    }
+            (void)json_array_append_new(array, json_string(remarks[i].remark));
+    return array;
 }
 
 bool hn_cache_fits(const struct hn_cache *cache, const struct hn_identity *identity)
@@ -159,122 +149,89 @@ json_t *hn_cache_tuned_to_json(const struct hn_tuned *tuned)
     set(json, "stale", json_boolean(tuned->stale));
     set(json, "kernel_tuner", json_boolean(hn_cache_is_kernel_tuners(tuned)));
     set(json, "origin", hn_origin_to_json(&tuned->origin));
+    set(json, "remarks",
+        remarks_to_json(tuned, &tuned->best,
+                        hn_origin_is_foreign(&tuned->origin) ? "imported" : NULL));
     return json;
 }
 
 static json_t *stored_to_json(const struct hn_stored_rule *stored)
 {
     const struct hn_identity *identity = &stored->identity;
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:f, s:b, s:b, s:o, s:o}", "kernel",
-                     identity->kernel, "regime", identity->regime, "objective", identity->objective,
-                     "device", hn_fields_to_json(&hn_device_identity_structure, &identity->device),
-                     "version", hn_fields_to_json(&hn_version_structure, &stored->version),
-                     "learnt", stored->learnt, "simulated", stored->simulated, "stale",
-                     stored->stale, "origin", hn_origin_to_json(&stored->origin), "rule",
-                     hn_rule_to_json(&stored->rule));
+    struct hn_text problems = {0}, promise = {0};
+    hn_rule_append_values(&problems, &stored->rule);
+    hn_rule_append_loss(&promise, &stored->rule);
+    json_t *json =
+        json_pack("{ss ss ss so so sf sb sb so so ss* ss*}", "kernel", identity->kernel, "regime",
+                  identity->regime, "objective", identity->objective, "device",
+                  hn_fields_to_json(&hn_device_identity_structure, &identity->device), "version",
+                  hn_fields_to_json(&hn_version_structure, &stored->version), "learnt",
+                  stored->learnt, "simulated", stored->simulated, "stale", stored->stale, "origin",
+                  hn_origin_to_json(&stored->origin), "rule", hn_rule_to_json(&stored->rule),
+                  "problems", problems.data, "promise", promise.data);
+    hn_text_finish(&problems);
+    hn_text_finish(&promise);
+    return hn_needed(json);
 }
 
-static void print_rule(const struct hn_stored_rule *stored)
-{
-    char regime[HN_FORMAT_SIZE], date[32];
-    struct hn_text text = {0};
-    hn_format_regime(stored->identity.regime, regime);
-    hn_text_printf(&text, "family of %s on %s, %s: %zu configuration%s for ",
-                   stored->identity.kernel, stored->identity.device.name, regime,
-                   stored->rule.configuration_count, hn_plural(stored->rule.configuration_count));
-    hn_rule_append_values(&text, &stored->rule);
-    hn_text_printf(&text, ", learnt %s%s%s\n  ", hn_cache_date(stored->learnt, date),
-                   stored->simulated ? ", simulated" : "", stored->stale ? ", stale" : "");
-    size_t before = text.length;
-    hn_rule_append_loss(&text, &stored->rule);
-    hn_text_append(&text, text.length == before ? "what it loses is not known\n" : "\n");
-    fputs(text.failed ? "" : text.data, stdout);
-    hn_text_finish(&text);
-}
-
-/* The rules of families (kernel NULL: of all) that fit: a line or two for each, or with --json
- * items of `array`. A rule is for many problems, so that -p asks for none. */
-static void show_families(const struct hn_cache *cache, const char *kernel, json_t *array,
-                          struct hn_error *err)
+/* The rules of families (kernel NULL: of all) that fit. A rule is for many problems, so that -p
+ * asks for none. */
+static json_t *families_to_json(const struct hn_cache *cache, const char *kernel,
+                                struct hn_error *err)
 {
     struct hn_stored_rules rules;
+    json_t *array = json_array();
     if (hn_failed(err) || hn_store_get_rules(cache->store, kernel, &rules, err) != HN_OK)
-        return;
-    for (size_t i = 0; i < rules.count; i++) {
-        const struct hn_stored_rule *stored = &rules.items[i];
-        if (cache->options->problem.count > 0 || !hn_cache_fits(cache, &stored->identity))
-            continue;
-        if (array != NULL)
-            (void)json_array_append_new(array, hn_needed(stored_to_json(stored)));
-        else
-            print_rule(stored);
-    }
+        return array;
+    for (size_t i = 0; i < rules.count; i++)
+        if (cache->options->problem.count == 0 && hn_cache_fits(cache, &rules.items[i].identity))
+            (void)json_array_append_new(array, stored_to_json(&rules.items[i]));
     hn_stored_rules_free(&rules);
+    return array;
 }
 
-void hn_cache_print_json(json_t *document, struct hn_error *err)
+void hn_cache_print(const struct hn_cache *cache, json_t *document, const struct hn_view *views,
+                    struct hn_error *err)
 {
-    if (!hn_failed(err))
+    if (!cache->options->json)
+        hn_render(hn_needed(document), views, stdout);
+    else if (!hn_failed(err))
         (void)hn_output_json(hn_needed(document), err);
     json_decref(document);
 }
 
-/* The end of list and show: the families; with --json the document. Takes the tunings. */
+static const struct hn_column list_columns[] = {
+    {"kernel", "{kernel}"},
+    {"~problem", "[{problem}|-]"},
+    {"=device", "{device.name}"},
+    {"=L2", "{regime}"},
+    {">best", "{best.timing.median_us:time}"},
+    {">spread", "±{best.timing:spread}"},
+    {">points", "{points}"},
+    {"date", "[{best.time:date}{?best.time>0}|-]"},
+    {"=~remarks", "[{remarks}|verified]"},
+    {NULL, NULL},
+};
+static const struct hn_view listing_views[] = {
+    {.at = "tunings", .columns = list_columns},
+    {.line = HN_CACHE_REGIMES_LINE, .wraps = true},
+    {.at = "families",
+     .line = "family of {kernel} on {device.name}, {regime:regime}: "
+             "{rule.configurations:.0f} configuration{rule.configurations:s} for {problems}, "
+             "learnt [{learnt:date}{?learnt>0}|-][, simulated{?simulated}][, stale{?stale}]\n"
+             "  [{promise}|what it loses is not known]"},
+    {NULL},
+};
+
+/* The end of list and show. Takes the tunings. */
 static void finish_listing(const struct hn_cache *cache, const char *kernel, json_t *tunings,
                            struct hn_error *err)
 {
-    if (!cache->options->json) {
-        show_families(cache, kernel, NULL, err);
-        json_decref(tunings);
-        return;
-    }
-    json_t *families = json_array();
-    show_families(cache, kernel, families, err);
-    hn_cache_print_json(json_pack("{s:s, s:o, s:o}", "cache", cache->path, "tunings", tunings,
-                                  "families", families),
-                        err);
-}
-
-static void add_tuned(struct hn_table *table, const struct hn_tuned *tuned)
-{
-    char time_text[HN_FORMAT_SIZE], spread[HN_FORMAT_SIZE], date[32];
-    struct hn_text remarks;
-    char *problem = hn_cache_problem_text(&tuned->identity.problem);
-    hn_text_init(&remarks);
-    if (hn_origin_is_foreign(&tuned->origin))
-        hn_text_append(&remarks, "imported");
-    append_remarks(&remarks, tuned, &tuned->best);
-    hn_format_time(tuned->best.timing.median_us, time_text);
-    hn_format_spread(&tuned->best.timing, spread);
-    hn_table_cell(table, "%s", tuned->identity.kernel);
-    hn_table_cell(table, "%s", problem);
-    hn_table_cell(table, "%s", tuned->identity.device.name);
-    hn_table_cell(table, "%s", tuned->identity.regime);
-    hn_table_cell(table, "%s", time_text);
-    hn_table_cell(table, "±%s", spread);
-    hn_table_cell(table, "%lld", (long long)tuned->points);
-    hn_table_cell(table, "%s", hn_cache_date(tuned->best.time, date));
-    hn_table_cell(table, "%s", remarks.data == NULL ? "verified" : remarks.data);
-    hn_text_finish(&remarks);
-    free(problem);
-}
-
-static void print_list(const struct hn_cache *cache, const struct hn_tuned_list *list)
-{
-    static const char *const headings[] = {"kernel",  "~problem", "=device", "=L2",       ">best",
-                                           ">spread", ">points",  "date",    "=~remarks", NULL};
-    if (list->count == 0) {
-        bool chosen = cache->options->problem.count > 0 || cache->options->device_name != NULL;
-        fprintf(stderr, "cache '%s' has no tunings%s\n", cache->path,
-                chosen ? " that fit" : " yet");
-        return;
-    }
-    struct hn_table *table = hn_table_create(headings);
-    for (size_t i = 0; i < list->count; i++)
-        add_tuned(table, &list->items[i]);
-    hn_table_print(table, stdout, 0);
-    hn_table_destroy(table);
-    hn_regimes_explain(stdout);
+    json_t *families = families_to_json(cache, kernel, err);
+    hn_cache_print(
+        cache,
+        json_pack("{ss so so}", "cache", cache->path, "tunings", tunings, "families", families),
+        listing_views, err);
 }
 
 void hn_cache_list(struct hn_cache *cache, struct hn_error *err)
@@ -285,10 +242,13 @@ void hn_cache_list(struct hn_cache *cache, struct hn_error *err)
     json_t *tunings = json_array();
     hn_cache_filter(cache, &list);
     hn_config_mark_changed(cache->store, &list);
-    for (size_t i = 0; i < list.count && cache->options->json; i++)
+    for (size_t i = 0; i < list.count; i++)
         (void)json_array_append_new(tunings, hn_cache_tuned_to_json(&list.items[i]));
-    if (!cache->options->json)
-        print_list(cache, &list);
+    if (list.count == 0 && !cache->options->json)
+        fprintf(stderr, "cache '%s' has no tunings%s\n", cache->path,
+                cache->options->problem.count > 0 || cache->options->device_name != NULL
+                    ? " that fit"
+                    : " yet");
     finish_listing(cache, NULL, tunings, err);
     hn_tuned_list_free(&list);
 }
@@ -357,37 +317,6 @@ static void make_view(const struct hn_cache *cache, const struct hn_tuned *tuned
         view->ok_count++;
 }
 
-static void print_heading(const struct view *view)
-{
-    const struct hn_tuned *tuned = view->tuned;
-    const struct hn_identity *identity = &tuned->identity;
-    const struct hn_device_identity *device = &identity->device;
-    const struct hn_version *version = &tuned->version;
-    char regime[HN_FORMAT_SIZE];
-    char *problem = hn_cache_problem_text(&identity->problem);
-    char *origin = hn_needed(hn_origin_text(&tuned->origin));
-    printf("%s  %s\n", identity->kernel, problem);
-    if (hn_cache_is_kernel_tuners(tuned)) {
-        printf("  device     %s\n  measured   by Kernel Tuner: means; neither the state of the L2 "
-               "nor what was verified is recorded",
-               device->name);
-    } else {
-        printf("  device     %s (compute capability %d.%d, %d SMs%s%s)\n", device->name,
-               device->capability / 10, device->capability % 10, device->sm_count,
-               device->mig_profile[0] == '\0' ? "" : ", MIG ", device->mig_profile);
-        hn_format_regime(identity->regime, regime);
-        printf("  measured   %s, objective %s, driver %s, NVRTC %s", regime, identity->objective,
-               version->driver[0] == '\0' ? "unknown" : version->driver,
-               version->nvrtc[0] == '\0' ? "unknown" : version->nvrtc);
-    }
-    printf("%s\n  origin     %s\n", tuned->simulated ? ", SIMULATED from a recording" : "", origin);
-    if (tuned->stale && !hn_cache_is_kernel_tuners(tuned))
-        puts("  STALE      the config is another now, or a later tune had another template, "
-             "options, plan or driver");
-    free(origin);
-    free(problem);
-}
-
 static bool is_tied(const struct view *view, size_t index)
 {
     const struct hn_timing *timing = &view->records.items[index].timing;
@@ -398,99 +327,74 @@ static bool is_tied(const struct view *view, size_t index)
     return timing->low_us <= best->high_us && best->low_us <= timing->high_us;
 }
 
-/* In declared order, or by their names where that is not known. */
-static char *const *list_parameters(const struct view *view, size_t *count)
-{
-    const struct hn_bindings *point = &view->records.items[0].point;
-    *count = view->plan != NULL ? view->plan->parameter_count : point->count;
-    return view->plan != NULL ? view->plan->parameters : point->names;
-}
+static const struct hn_column best_columns[] = {
+    {">#", "{#}"},
+    {">time", "{timing.median_us:time}"},
+    {">spread", "±{timing:spread}"},
+    {">registers", "[{resources.registers}|-]"},
+    {">shared", "[{resources.shared_bytes+resources.dynamic_shared_bytes:bytes}|-]"},
+    {">occupancy", "[{resources.occupancy:percent}|-]"},
+    {"?GPU", "{gpu}"},
+    {"=~remarks", "{remarks}"},
+    {"?>energy", "{energy.joules:energy}"},
+    {"=*", "[{point.*}|-]"},
+    {NULL, NULL},
+};
+static const struct hn_view show_views[] = {
+    {.line = "{kernel}  [{problem}|-]"},
+    {.line = "  device     {device.name}[ (compute capability {device.capability/10:.1f}, "
+             "{device.sm_count} SMs[, MIG {device.mig_profile}]){?!kernel_tuner}]"},
+    {.line = "  measured   [by Kernel Tuner: means; neither the state of the L2 nor what was "
+             "verified is recorded{?kernel_tuner}|{regime:regime}, objective {objective}, driver "
+             "[{version.driver}|unknown], NVRTC [{version.nvrtc}|unknown]]"
+             "[, SIMULATED from a recording{?simulated}]"},
+    {.line = "  origin     {origin:origin}"},
+    {.line = "  STALE      the config is another now, or a later tune had another template, "
+             "options, plan or driver{?stale}{?!kernel_tuner}"},
+    {.at = "shown", .columns = best_columns, .indent = 2, .tied = "tied"},
+    {.line = "  tied: the interval overlaps that of the best{?tied>1}"},
+    {.line = "  {records:.0f} point{records:s}[: {outcomes:counts}]"},
+    {.line = "  SM at {conditions.sm_mhz:.0f} MHz at least, memory at {conditions.memory_mhz:.0f} "
+             "MHz, {conditions.power_w:.0f} W and {conditions.temperature_c:.0f} °C at most"
+             "[; {conditions.held_down_by} held the clocks down for {conditions.held_down} of "
+             "{conditions.measured} points]"},
+    {.line = "  {outcomes:meanings}; see docs/outcomes.md", .wraps = true},
+    {NULL},
+};
 
-/* Of a tuning on several GPUs, or elsewhere. */
-static bool names_cards(const struct view *view)
+/* The first of the records for the table, which shows more of each than its document has. */
+static void add_shown(json_t *json, const struct view *view)
 {
-    for (size_t i = 0; i < view->records.count; i++)
-        if (view->records.items[i].card[0] != '\0')
-            return true;
-    return false;
-}
-
-static bool is_weighed(const struct view *view)
-{
-    for (size_t i = 0; i < view->records.count; i++)
-        if (hn_observed_any(&view->records.items[i].observed, "energy"))
-            return true;
-    return false;
-}
-
-static void add_record(struct hn_table *table, const struct view *view, size_t index)
-{
-    size_t count;
-    char *const *names = list_parameters(view, &count);
-    const struct hn_record *record = &view->records.items[index];
-    char time_text[HN_FORMAT_SIZE], spread[HN_FORMAT_SIZE], shared[HN_FORMAT_SIZE];
-    struct hn_text remarks;
-    hn_text_init(&remarks);
-    hn_format_time(record->timing.median_us, time_text);
-    hn_format_spread(&record->timing, spread);
-    if (index > 0 && is_tied(view, index))
-        hn_text_append(&remarks, "tied");
-    append_remarks(&remarks, view->tuned, record);
-    hn_table_cell(table, "%zu", index + 1);
-    hn_table_cell(table, "%s", time_text);
-    hn_table_cell(table, "±%s", spread);
-    if (record->resources.known) {
-        hn_format_bytes((double)hn_resources_shared_bytes(&record->resources), shared);
-        hn_table_cell(table, "%d", record->resources.registers);
-        hn_table_cell(table, "%s", shared);
-        hn_table_cell(table, "%d%%", hn_format_percent(record->resources.occupancy));
-    } else {
-        for (int i = 0; i < 3; i++)
-            hn_table_cell(table, "-");
+    json_t *shown = json_array();
+    json_int_t tied = 0;
+    for (size_t i = 0; i < view->ok_count && i < SHOWN; i++) {
+        const struct hn_record *record = &view->records.items[i];
+        json_t *row = hn_needed(hn_record_to_json(record));
+        bool is_one = i > 0 && is_tied(view, i);
+        tied += tied == (json_int_t)i && (i == 0 || is_one);
+        set(row, "remarks", remarks_to_json(view->tuned, record, is_one ? "tied" : NULL));
+        if (record->card[0] != '\0')
+            set(row, "gpu", json_sprintf("%s %.12s", record->host, record->card));
+        (void)json_array_append_new(shown, row);
     }
-    if (names_cards(view))
-        hn_table_cell(table, "%s %.12s", record->host, record->card);
-    hn_table_cell(table, "%s", remarks.data == NULL ? "" : remarks.data);
-    if (is_weighed(view)) {
-        hn_format_energy(hn_observed(&record->observed, "energy.joules"), shared);
-        hn_table_cell(table, "%s", shared);
-    }
-    hn_table_point(table, names, count, &record->point);
-    hn_text_finish(&remarks);
+    set(json, "shown", shown);
+    set(json, "tied", json_integer(tied));
+    /* In declared order, or by their names where that is not known. */
+    if (view->plan != NULL)
+        set(json, "parameters",
+            hn_render_names(view->plan->parameters, view->plan->parameter_count));
+    else if (view->ok_count > 0)
+        set(json, "parameters",
+            hn_render_names(view->records.items[0].point.names,
+                            view->records.items[0].point.count));
 }
 
-static void print_best(const struct view *view)
-{
-    static const char *const headings[] = {">#",      ">time",      ">spread",   ">registers",
-                                           ">shared", ">occupancy", "=~remarks", NULL};
-    static const char *const with_card[] = {
-        ">#", ">time", ">spread", ">registers", ">shared", ">occupancy", "GPU", "=~remarks", NULL};
-    size_t count;
-    size_t tied = 1;
-    if (view->ok_count == 0)
-        return;
-    struct hn_table *table = hn_table_create(names_cards(view) ? with_card : headings);
-    char *const *names = list_parameters(view, &count);
-    if (is_weighed(view))
-        hn_table_column(table, ">", "energy");
-    hn_table_parameters(table, names, count);
-    for (size_t i = 0; i < view->ok_count && i < SHOWN; i++)
-        add_record(table, view, i);
-    while (tied < view->ok_count && tied < SHOWN && is_tied(view, tied))
-        tied++;
-    hn_table_highlight(table, tied);
-    hn_table_print(table, stdout, 2);
-    hn_table_destroy(table);
-    if (tied > 1)
-        puts("  tied: the interval overlaps that of the best");
-}
-
-/* Of all that was measured, from and to what. */
-static void print_conditions(const struct view *view)
+/* Of all that was measured, from and to what; NULL: not known. */
+static json_t *conditions_to_json(const struct view *view)
 {
     double sm_mhz = 0, memory_mhz = 0, power_w = 0, temperature_c = 0;
     unsigned held_down = 0;
-    size_t measured = 0, held = 0;
+    json_int_t measured = 0, held = 0;
     char reasons[HN_FORMAT_SIZE * 2];
     for (size_t i = 0; i < view->records.count; i++) {
         const struct hn_bindings *one = &view->records.items[i].observed;
@@ -511,25 +415,11 @@ static void print_conditions(const struct view *view)
         measured++;
     }
     if (measured == 0)
-        return;
-    printf("  SM at %.0f MHz at least, memory at %.0f MHz, %.0f W and %.0f °C at most", sm_mhz,
-           memory_mhz, power_w, temperature_c);
+        return NULL;
     hn_slowdowns_describe(held_down, reasons, sizeof reasons);
-    if (held > 0)
-        printf("; %s held the clocks down for %zu of %zu points", reasons, held, measured);
-    putchar('\n');
-}
-
-static void print_view(const struct view *view)
-{
-    uint64_t counts[HN_OUTCOME_COUNT] = {0};
-    print_heading(view);
-    print_best(view);
-    for (size_t i = 0; i < view->records.count; i++)
-        counts[view->records.items[i].outcome]++;
-    hn_outcomes_count(counts, stdout);
-    print_conditions(view);
-    hn_outcomes_explain(counts, stdout);
+    return json_pack("{sf sf sf sf sI sI ss}", "sm_mhz", sm_mhz, "memory_mhz", memory_mhz,
+                     "power_w", power_w, "temperature_c", temperature_c, "measured", measured,
+                     "held_down", held, "held_down_by", reasons);
 }
 
 static json_t *view_to_json(const struct view *view)
@@ -537,6 +427,7 @@ static json_t *view_to_json(const struct view *view)
     json_t *json = hn_cache_tuned_to_json(view->tuned);
     json_t *outcomes = json_object();
     json_t *records = json_array();
+    json_t *conditions = conditions_to_json(view);
     for (int i = 0; i < HN_OUTCOME_COUNT; i++) {
         json_int_t count = 0;
         for (size_t k = 0; k < view->records.count; k++)
@@ -547,6 +438,8 @@ static json_t *view_to_json(const struct view *view)
     for (size_t i = 0; i < view->records.count; i++)
         (void)json_array_append_new(records, hn_needed(hn_record_to_json(&view->records.items[i])));
     set(json, "outcomes", outcomes);
+    if (conditions != NULL)
+        set(json, "conditions", conditions);
     set(json, "records", records);
     return json;
 }
@@ -562,11 +455,14 @@ void hn_cache_show(struct hn_cache *cache, struct hn_error *err)
     for (size_t i = 0; i < list.count && !hn_failed(err); i++) {
         struct view view;
         make_view(cache, &list.items[i], &view, err);
-        if (!hn_failed(err) && cache->options->json) {
-            (void)json_array_append_new(tunings, view_to_json(&view));
-        } else if (!hn_failed(err)) {
+        json_t *json = hn_failed(err) ? NULL : view_to_json(&view);
+        if (cache->options->json) {
+            (void)json_array_append_new(tunings, json);
+        } else if (json != NULL) {
+            add_shown(json, &view);
             fputs(i == 0 ? "" : "\n", stdout);
-            print_view(&view);
+            hn_render(json, show_views, stdout);
+            json_decref(json);
         }
         finish_view(&view);
     }

@@ -21,9 +21,10 @@ static void hn_cache_check(struct hn_cache *cache, struct hn_error *err)
     const char *findings = report.data == NULL ? "" : report.data;
     if (cache->options->json && (whole || found.status == HN_EFORMAT)) {
         hn_error_init(err);
-        hn_cache_print_json(json_pack("{s:s, s:b, s:s, s:I}", "cache", cache->path, "whole", whole,
-                                      "findings", findings, "tunings", (json_int_t)list.count),
-                            err);
+        hn_cache_print(cache,
+                       json_pack("{s:s, s:b, s:s, s:I}", "cache", cache->path, "whole", whole,
+                                 "findings", findings, "tunings", (json_int_t)list.count),
+                       NULL, err);
         if (!whole)
             *err = found;
     } else if (whole) {
@@ -61,12 +62,12 @@ static void hn_cache_prune(struct hn_cache *cache, struct hn_error *err)
     if (hn_failed(err) || hn_store_prune(cache->store, &prune, &pruned, err) != HN_OK)
         return;
     if (options->json) {
-        hn_cache_print_json(
-            json_pack("{s:s, s:b, s:I, s:I, s:I, s:I}", "cache", cache->path, "dry_run",
-                      prune.dry_run, "sessions", (json_int_t)pruned.sessions, "records",
-                      (json_int_t)pruned.records, "images", (json_int_t)pruned.images,
-                      "image_bytes", (json_int_t)pruned.image_bytes),
-            err);
+        hn_cache_print(cache,
+                       json_pack("{s:s, s:b, s:I, s:I, s:I, s:I}", "cache", cache->path, "dry_run",
+                                 prune.dry_run, "sessions", (json_int_t)pruned.sessions, "records",
+                                 (json_int_t)pruned.records, "images", (json_int_t)pruned.images,
+                                 "image_bytes", (json_int_t)pruned.image_bytes),
+                       NULL, err);
         return;
     }
     hn_format_bytes((double)pruned.image_bytes, size);

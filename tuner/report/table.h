@@ -5,9 +5,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "base/bindings.h"
-#include "cache/record/record.h"
-
 /* A table for people: cells collected row by row, printed with columns as wide as their widest cell. Marks in front of a
  * heading say how its column is printed:
  *   >  aligned to the right
@@ -24,24 +21,12 @@ void hn_table_destroy(struct hn_table *table);
 void hn_table_column(struct hn_table *table, const char *marks, const char *heading);
 /* The next cell, by rows (printf). */
 void hn_table_cell(struct hn_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* A column for each parameter, "=" of those headings; and the next cells of a row: the point's values for them. */
-void hn_table_parameters(struct hn_table *table, char *const *names, size_t count);
-void hn_table_point(struct hn_table *table, char *const *names, size_t count, const struct hn_bindings *point);
 /* The first row is the best, and `tied` rows can not be told from it, itself among them: they stand out in colour. */
 void hn_table_highlight(struct hn_table *table, size_t tied);
 /* indent: blanks before each line. What is printed to standard output fits its width; where that is a terminal, with colour. */
 void hn_table_print(const struct hn_table *table, FILE *file, int indent);
 /* columns: how many characters a line may have. */
 void hn_table_print_within(const struct hn_table *table, FILE *file, int indent, size_t columns);
-
-/* "  76 points: 70 ok, 6 compile_error". counts: by outcome. */
-void hn_outcomes_count(const uint64_t counts[HN_OUTCOME_COUNT], FILE *file);
-/* The line below a table that shows outcomes: what each of those that are there means (but `ok`), and
- * where docs/outcomes.md is. Nothing where there is nothing to explain. */
-void hn_outcomes_explain(const uint64_t counts[HN_OUTCOME_COUNT], FILE *file);
-
-/* The same of a column of regimes. */
-void hn_regimes_explain(FILE *file);
 
 /* What text for people is fitted to. */
 
