@@ -2,6 +2,8 @@
 #include "cache/record/gate.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -17,19 +19,31 @@ static bool is_control(const unsigned char *c)
     return c[0] < 0x20 || c[0] == 0x7f || (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0);
 }
 
-enum hn_status hn_gate_line(const char *what, const char *text, size_t most, struct hn_error *err)
+/* Sticky, as all of the gate. */
+__attribute__((format(printf, 3, 4))) static void expect(struct hn_error *err, bool holds,
+                                                         const char *format, ...)
 {
-    if (strlen(text) > most)
-        return hn_fail(err, HN_EFORMAT, "%s has %zu bytes, expected at most %zu", what,
-                       strlen(text), most);
-    for (const char *c = text; *c != '\0'; c++) {
-        if (is_control((const unsigned char *)c))
-            return hn_fail(err, HN_EFORMAT,
-                           "%s has a control character (0x%02x) at byte %td, expected one line of "
-                           "text",
-                           what, (unsigned char)*c, c - text);
-    }
-    return HN_OK;
+    if (holds || hn_failed(err))
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(err->message, sizeof err->message, format, arguments);
+    va_end(arguments);
+    err->status = HN_EFORMAT;
+}
+
+void hn_gate_line(const char *what, const char *text, size_t most, struct hn_error *err)
+{
+    if (hn_failed(err))
+        return;
+    expect(err, strlen(text) <= most, "%s has %zu bytes, expected at most %zu", what, strlen(text),
+           most);
+    const char *c = text;
+    while (*c != '\0' && !is_control((const unsigned char *)c))
+        c++;
+    expect(err, *c == '\0',
+           "%s has a control character (0x%02x) at byte %td, expected one line of text", what,
+           (unsigned char)*c, c - text);
 }
 
 void hn_gate_clean(char *text)
@@ -78,53 +92,45 @@ static bool is_objective(const char *objective)
     return strcmp(objective, "time") == 0 || read_metric(objective, name, &maximize);
 }
 
-enum hn_status hn_gate_identity(const struct hn_identity *identity, struct hn_error *err)
+void hn_gate_identity(const struct hn_identity *identity, struct hn_error *err)
 {
     const struct hn_device_identity *device = &identity->device;
-    if (!hn_text_is_word(identity->kernel))
-        return hn_fail(err, HN_EFORMAT, "the kernel is named '%.60s', expected a word",
-                       identity->kernel);
     enum hn_regime regime;
-    if (!hn_regime_parse(identity->regime, &regime) &&
-        strcmp(identity->regime, HN_REGIME_UNKNOWN) != 0)
-        return hn_fail(err, HN_EFORMAT,
-                       "the regime is '%.60s', expected " HN_REGIMES_EXPECTED ", or unknown",
-                       identity->regime);
-    if (!is_objective(identity->objective))
-        return hn_fail(err, HN_EFORMAT,
-                       "the objective is '%.60s', expected time, or a metric with minimize or "
-                       "maximize",
-                       identity->objective);
-    if (device->capability < 0 || device->capability > 1000 || device->sm_count < 0 ||
-        device->sm_count > 1000000)
-        return hn_fail(err, HN_EFORMAT,
-                       "the device has compute capability %d and %d SMs, expected 0 to 1000 and 0 "
-                       "to 1000000",
-                       device->capability, device->sm_count);
-    bool passes =
-        hn_gate_line("the signature", identity->signature, SIGNATURE_MOST, err) == HN_OK &&
-        hn_gate_line("the device's name", device->name, sizeof device->name - 1, err) == HN_OK &&
-        hn_gate_line("the MIG profile", device->mig_profile, LINE_MOST, err) == HN_OK;
-    return passes ? HN_OK : HN_EFORMAT;
+    if (hn_failed(err))
+        return;
+    expect(err, hn_text_is_word(identity->kernel), "the kernel is named '%.60s', expected a word",
+           identity->kernel);
+    expect(err,
+           hn_regime_parse(identity->regime, &regime) ||
+               strcmp(identity->regime, HN_REGIME_UNKNOWN) == 0,
+           "the regime is '%.60s', expected " HN_REGIMES_EXPECTED ", or unknown", identity->regime);
+    expect(err, is_objective(identity->objective),
+           "the objective is '%.60s', expected time, or a metric with minimize or maximize",
+           identity->objective);
+    expect(err,
+           device->capability >= 0 && device->capability <= 1000 && device->sm_count >= 0 &&
+               device->sm_count <= 1000000,
+           "the device has compute capability %d and %d SMs, expected 0 to 1000 and 0 to 1000000",
+           device->capability, device->sm_count);
+    hn_gate_line("the signature", identity->signature, SIGNATURE_MOST, err);
+    hn_gate_line("the device's name", device->name, sizeof device->name - 1, err);
+    hn_gate_line("the MIG profile", device->mig_profile, LINE_MOST, err);
 }
 
-enum hn_status hn_gate_hash(const char *what, const char *hash, struct hn_error *err)
+void hn_gate_hash(const char *what, const char *hash, struct hn_error *err)
 {
     size_t length = strlen(hash);
-    if ((length == 0 || length == 32) && strspn(hash, "0123456789abcdef") == length)
-        return HN_OK;
-    return hn_fail(err, HN_EFORMAT, "the hash of the %s is '%.40s', expected 32 hexadecimal digits",
-                   what, hash);
+    expect(err, (length == 0 || length == 32) && strspn(hash, "0123456789abcdef") == length,
+           "the hash of the %s is '%.40s', expected 32 hexadecimal digits", what, hash);
 }
 
-enum hn_status hn_gate_version(const struct hn_version *version, struct hn_error *err)
+void hn_gate_version(const struct hn_version *version, struct hn_error *err)
 {
-    bool passes = hn_gate_hash("template", version->template_hash, err) == HN_OK &&
-                  hn_gate_hash("options", version->options_hash, err) == HN_OK &&
-                  hn_gate_hash("plan", version->plan_hash, err) == HN_OK &&
-                  hn_gate_line("the driver's version", version->driver, LINE_MOST, err) == HN_OK &&
-                  hn_gate_line("NVRTC's version", version->nvrtc, LINE_MOST, err) == HN_OK;
-    return passes ? HN_OK : HN_EFORMAT;
+    hn_gate_hash("template", version->template_hash, err);
+    hn_gate_hash("options", version->options_hash, err);
+    hn_gate_hash("plan", version->plan_hash, err);
+    hn_gate_line("the driver's version", version->driver, LINE_MOST, err);
+    hn_gate_line("NVRTC's version", version->nvrtc, LINE_MOST, err);
 }
 
 static bool is_time(double us)
@@ -143,19 +149,15 @@ static bool is_amount(double amount)
     return amount >= 0 && isfinite(amount);
 }
 
-enum hn_status hn_gate_time(const char *what, double us, struct hn_error *err)
+void hn_gate_time(const char *what, double us, struct hn_error *err)
 {
-    return is_time(us)
-               ? HN_OK
-               : hn_fail(err, HN_EFORMAT, "%s is %g us, expected 0.001 us to a year", what, us);
+    expect(err, is_time(us), "%s is %g us, expected 0.001 us to a year", what, us);
 }
 
-enum hn_status hn_gate_amount(const char *what, double amount, struct hn_error *err)
+void hn_gate_amount(const char *what, double amount, struct hn_error *err)
 {
-    return is_amount(amount)
-               ? HN_OK
-               : hn_fail(err, HN_EFORMAT, "'%s' is %g, expected a number that is not negative",
-                         what, amount);
+    expect(err, is_amount(amount), "'%s' is %g, expected a number that is not negative", what,
+           amount);
 }
 
 static bool has_time(enum hn_outcome outcome)
@@ -163,48 +165,45 @@ static bool has_time(enum hn_outcome outcome)
     return outcome == HN_OUTCOME_OK || outcome == HN_OUTCOME_SLOWER;
 }
 
-static enum hn_status gate_timing(const struct hn_record *record, bool timed, struct hn_error *err)
+static void gate_timing(const struct hn_record *record, bool timed, struct hn_error *err)
 {
     /* Recordings have the time in milliseconds, and the interval in microseconds. */
     const double above = 1 + 1e-9;
     const struct hn_timing *timing = &record->timing;
     bool none = timing->low_us == 0 && timing->high_us == 0;
-    if (timed ? !is_time(timing->median_us) : !is_time_or_none(timing->median_us))
-        return hn_fail(err, HN_EFORMAT, "the time is %g us, expected 0.001 us to a year",
-                       timing->median_us);
-    if (!none && !(is_time_or_none(timing->low_us) && is_time(timing->high_us) &&
-                   timing->low_us <= above * timing->median_us &&
-                   timing->median_us <= above * timing->high_us))
-        return hn_fail(err, HN_EFORMAT,
-                       "the interval is %g to %g us, expected one around the time of %g us",
-                       timing->low_us, timing->high_us, timing->median_us);
-    if (!is_time_or_none(timing->host_us) || !is_amount(timing->resolution_us) ||
-        !is_amount(timing->clock_mhz))
-        return hn_fail(err, HN_EFORMAT,
-                       "host time, resolution or clock is %g us, %g us, %g MHz, expected numbers "
-                       "that are not negative",
-                       timing->host_us, timing->resolution_us, timing->clock_mhz);
-    if (timing->processes > 0 &&
-        !(is_time(timing->fastest_us) && is_time(timing->slowest_us) &&
-          timing->fastest_us <= timing->middle_us && timing->middle_us <= timing->slowest_us))
-        return hn_fail(err, HN_EFORMAT,
-                       "the times of %d processes are %g to %g us, expected 0.001 us to a year",
-                       timing->processes, timing->fastest_us, timing->slowest_us);
-    for (size_t i = 0; i < timing->sample_count; i++)
-        if (!is_time(timing->samples_us[i]))
-            return hn_fail(err, HN_EFORMAT, "sample %zu is %g us, expected 0.001 us to a year", i,
-                           timing->samples_us[i]);
-    return HN_OK;
+    expect(err, timed ? is_time(timing->median_us) : is_time_or_none(timing->median_us),
+           "the time is %g us, expected 0.001 us to a year", timing->median_us);
+    expect(err,
+           none || (is_time_or_none(timing->low_us) && is_time(timing->high_us) &&
+                    timing->low_us <= above * timing->median_us &&
+                    timing->median_us <= above * timing->high_us),
+           "the interval is %g to %g us, expected one around the time of %g us", timing->low_us,
+           timing->high_us, timing->median_us);
+    expect(err,
+           is_time_or_none(timing->host_us) && is_amount(timing->resolution_us) &&
+               is_amount(timing->clock_mhz),
+           "host time, resolution or clock is %g us, %g us, %g MHz, expected numbers that are not "
+           "negative",
+           timing->host_us, timing->resolution_us, timing->clock_mhz);
+    expect(err,
+           timing->processes <= 0 ||
+               (is_time(timing->fastest_us) && is_time(timing->slowest_us) &&
+                timing->fastest_us <= timing->middle_us && timing->middle_us <= timing->slowest_us),
+           "the times of %d processes are %g to %g us, expected 0.001 us to a year",
+           timing->processes, timing->fastest_us, timing->slowest_us);
+    for (size_t i = 0; i < timing->sample_count && !hn_failed(err); i++)
+        expect(err, is_time(timing->samples_us[i]),
+               "sample %zu is %g us, expected 0.001 us to a year", i, timing->samples_us[i]);
 }
 
-static enum hn_status gate_objective(const struct hn_record *record, const char *objective,
-                                     struct hn_error *err)
+static void gate_objective(const struct hn_record *record, const char *objective,
+                           struct hn_error *err)
 {
     char name[256];
     bool maximize = false;
     double expected = record->timing.median_us;
     if (!has_time(record->outcome) || isnan(record->objective))
-        return HN_OK;
+        return;
     if (read_metric(objective, name, &maximize)) {
         const struct hn_value *metric = hn_bindings_get(&record->metrics, name);
         enum hn_front_by by;
@@ -213,77 +212,55 @@ static enum hn_status gate_objective(const struct hn_record *record, const char 
         else
             expected = metric == NULL ? NAN : hn_value_number(metric) * (maximize ? -1 : 1);
     }
-    return fabs(record->objective - expected) <= 1e-9 * fabs(expected)
-               ? HN_OK
-               : hn_fail(err, HN_EFORMAT, "the objective (%s) is %.17g, expected %.17g", objective,
-                         record->objective, expected);
+    expect(err, fabs(record->objective - expected) <= 1e-9 * fabs(expected),
+           "the objective (%s) is %.17g, expected %.17g", objective, record->objective, expected);
 }
 
-static enum hn_status gate_amounts(const struct hn_record *record, struct hn_error *err)
+void hn_gate_resources(const struct hn_resources *resources, struct hn_error *err)
 {
-    const struct {
-        const char *name;
-        double amount;
-    } amounts[] = {
-        {"compile_ms", record->costs.compile_ms},
-        {"verify_ms", record->costs.verify_ms},
-        {"measure_ms", record->costs.measure_ms},
-    };
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < sizeof amounts / sizeof *amounts; i++)
-        status = hn_gate_amount(amounts[i].name, amounts[i].amount, err);
-    for (size_t i = 0; status == HN_OK && i < record->observed.count; i++)
-        status = hn_gate_amount(strchr(record->observed.names[i], '.') + 1,
-                                hn_value_number(&record->observed.values[i]), err);
-    return status == HN_OK ? hn_gate_moment("time", record->time, err) : status;
+    expect(err, resources->occupancy >= 0 && resources->occupancy <= 1,
+           "'occupancy' is %g, expected 0 to 1", resources->occupancy);
 }
 
-enum hn_status hn_gate_resources(const struct hn_resources *resources, struct hn_error *err)
+void hn_gate_record(const struct hn_record *record, const char *objective, struct hn_error *err)
 {
-    return resources->occupancy >= 0 && resources->occupancy <= 1
-               ? HN_OK
-               : hn_fail(err, HN_EFORMAT, "'occupancy' is %g, expected 0 to 1",
-                         resources->occupancy);
+    const struct hn_bindings *observed = &record->observed;
+    gate_timing(record, objective != NULL && has_time(record->outcome), err);
+    hn_gate_amount("compile_ms", record->costs.compile_ms, err);
+    hn_gate_amount("verify_ms", record->costs.verify_ms, err);
+    hn_gate_amount("measure_ms", record->costs.measure_ms, err);
+    for (size_t i = 0; i < observed->count; i++)
+        hn_gate_amount(strchr(observed->names[i], '.') + 1, hn_value_number(&observed->values[i]),
+                       err);
+    hn_gate_moment("time", record->time, err);
+    hn_gate_resources(&record->resources, err);
+    if (objective != NULL)
+        gate_objective(record, objective, err);
 }
 
-enum hn_status hn_gate_record(const struct hn_record *record, const char *objective,
-                              struct hn_error *err)
-{
-    bool timed = objective != NULL && has_time(record->outcome);
-    bool passes = gate_timing(record, timed, err) == HN_OK && gate_amounts(record, err) == HN_OK &&
-                  hn_gate_resources(&record->resources, err) == HN_OK &&
-                  (objective == NULL || gate_objective(record, objective, err) == HN_OK);
-    return passes ? HN_OK : HN_EFORMAT;
-}
-
-enum hn_status hn_gate_moment(const char *what, double seconds, struct hn_error *err)
+void hn_gate_moment(const char *what, double seconds, struct hn_error *err)
 {
     const double end_of_9999 = 253402300799;
-    if (seconds >= 0 && seconds <= end_of_9999)
-        return HN_OK;
-    return hn_fail(err, HN_EFORMAT, "'%s' is %g, expected seconds since 1970, at most %.0f", what,
-                   seconds, end_of_9999);
+    expect(err, seconds >= 0 && seconds <= end_of_9999,
+           "'%s' is %g, expected seconds since 1970, at most %.0f", what, seconds, end_of_9999);
 }
 
-enum hn_status hn_gate_date(double seconds, struct hn_error *err)
+void hn_gate_date(double seconds, struct hn_error *err)
 {
     enum { DAY = 24 * 3600 };
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    if (seconds >= 0 && seconds <= (double)now.tv_sec + DAY)
-        return HN_OK;
-    return hn_fail(err, HN_EFORMAT,
-                   "its date is %.17g seconds since 1970, which is %s: is the clock of this "
-                   "machine right?",
-                   seconds, seconds < 0 ? "before all times" : "in the future");
+    expect(err, seconds >= 0 && seconds <= (double)now.tv_sec + DAY,
+           "its date is %.17g seconds since 1970, which is %s: is the clock of this machine right?",
+           seconds, seconds < 0 ? "before all times" : "in the future");
 }
 
-enum hn_status hn_gate_json(const char *text, size_t size, struct hn_error *err)
+void hn_gate_json(const char *text, size_t size, struct hn_error *err)
 {
     size_t weight = 0;
     bool quoted = false;
-    if (size <= JSON_MOST / OBJECT_WEIGHT)
-        return HN_OK;
+    if (hn_failed(err) || size <= JSON_MOST / OBJECT_WEIGHT)
+        return;
     for (size_t i = 0; i < size && weight <= JSON_MOST; i++) {
         if (text[i] == '"')
             quoted = !quoted;
@@ -294,8 +271,6 @@ enum hn_status hn_gate_json(const char *text, size_t size, struct hn_error *err)
         else
             weight += text[i] == ',' || text[i] == '[';
     }
-    return weight <= JSON_MOST
-               ? HN_OK
-               : hn_fail(err, HN_EFORMAT,
-                         "it holds more than %d values, which would fill the memory", JSON_MOST);
+    expect(err, weight <= JSON_MOST, "it holds more than %d values, which would fill the memory",
+           JSON_MOST);
 }

@@ -431,18 +431,19 @@ enum hn_status hn_record_from_json(const json_t *json, const char *objective,
                                    struct hn_record *record, struct hn_error *err)
 {
     struct hn_error own;
-    err = err == NULL ? &own : err;
+    err = hn_error_begin(err, &own);
     struct hn_json_reader reader = {"record", HN_OK, err, NULL};
     const char *key;
     json_t *item;
     hn_fields_read(&reader, &record_structure, json, record);
     if (reader.status != HN_OK)
         return reader.status;
-    hn_error_init(err);
     json_object_foreach((json_t *)(uintptr_t)json, key, item)
     {
         if (json_is_object(item) && !is_part(key))
             read_observed(&record->observed, key, item, err);
     }
-    return hn_failed(err) ? err->status : hn_gate_record(record, objective, err);
+    if (!hn_failed(err))
+        hn_gate_record(record, objective, err);
+    return err->status;
 }

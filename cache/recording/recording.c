@@ -115,7 +115,8 @@ static bool has_rule(const void *recording)
 static void check_line(struct hn_json_reader *reader, const char *what, const char *line)
 {
     if (reader->status == HN_OK && line != NULL)
-        hn_json_take(reader, hn_gate_line(what, line, HN_COMMAND_MOST, reader->err));
+        hn_gate_line(what, line, HN_COMMAND_MOST, reader->err);
+    hn_json_take(reader, reader->err->status);
 }
 
 static void check_head(struct hn_json_reader *reader, void *owner)
@@ -248,9 +249,10 @@ static void read_root(const json_t *root, struct hn_recording *recording, struct
     hn_fields_read(&reader, &root_structure, root, recording);
     if (reader.status == HN_OK && !recording->from_hone)
         read_kernel_tuner(&reader, root, recording);
-    if (reader.status == HN_OK &&
-        hn_json_take(&reader, hn_gate_identity(&recording->identity, err)) &&
-        hn_json_take(&reader, hn_gate_version(&recording->version, err)))
+    err->status = reader.status;
+    hn_gate_identity(&recording->identity, err);
+    hn_gate_version(&recording->version, err);
+    if (!hn_failed(err))
         read_rows(json_object_get(root, "cache"), recording, err);
 }
 

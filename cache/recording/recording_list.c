@@ -212,7 +212,9 @@ static json_t *read_head(const char *path, struct hn_error *err)
     if (text == NULL)
         return NULL;
     const char *start = strstr(text, key);
-    if (start != NULL && hn_gate_json(start, strlen(start), err) == HN_OK)
+    if (start != NULL)
+        hn_gate_json(start, strlen(start), err);
+    if (start != NULL && !hn_failed(err))
         head = json_loads(start + strlen(key), JSON_DISABLE_EOF_CHECK, NULL);
     free(text);
     return head;

@@ -420,7 +420,7 @@ void hn_row_read(const struct hn_recording *recording, const json_t *row, struct
         read_kernel_tuner_row(&reader, recording, row, record);
     err->status = reader.status;
     if (reader.status == HN_OK)
-        (void)hn_gate_record(record, recording->identity.objective, err);
+        hn_gate_record(record, recording->identity.objective, err);
 }
 
 /* T4, the results format of the autotuning community (github.com/odgaard/TuningSchema,

@@ -79,6 +79,8 @@ enum { HN_HEAD_COLUMN_COUNT = 13 };
 /* Into a zeroed head, all but its plan. HN_EFORMAT: it is damaged, does not pass the gate, or its columns say another thing than its JSON. */
 void hn_store_read_head(const struct hn_store *store, struct hn_statement *statement, struct hn_store_head *head,
                         struct hn_error *err);
+/* What of it is shown is text of one line, and a date. */
+void hn_store_gate_origin(const struct hn_origin *origin, struct hn_error *err);
 
 /* Whether its plan and its rule, which not every reader looks at, are what they have to be. */
 void hn_store_check_documents(const struct hn_store_head *head, struct hn_error *err);

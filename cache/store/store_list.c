@@ -166,11 +166,7 @@ static void read_origin(struct hn_statement *statement, int first, struct hn_ori
     snprintf(origin->machine, sizeof origin->machine, "%s", hn_column_text(statement, first));
     snprintf(origin->source, sizeof origin->source, "%s", hn_column_text(statement, first + 1));
     origin->imported = hn_column_real(statement, first + 2);
-    (void)(hn_gate_line("the name of a machine", origin->machine, sizeof origin->machine, err) ==
-               HN_OK &&
-           hn_gate_line("the source of a session", origin->source, sizeof origin->source, err) ==
-               HN_OK &&
-           hn_gate_moment("imported", origin->imported, err) == HN_OK);
+    hn_store_gate_origin(origin, err);
 }
 
 /* The result that a row of tasks stands for. False: there is none. */
@@ -430,8 +426,7 @@ static void append_rule(struct hn_store *store, struct hn_statement *statement,
         return;
     }
     hn_store_read_head(store, statement, &head, err);
-    if (!hn_failed(err))
-        (void)hn_gate_moment("started", head.started, err);
+    hn_gate_moment("started", head.started, err);
     if (!hn_failed(err)) {
         hn_document_read_rule(head.rule == NULL ? "" : head.rule, &stored->rule, err);
         hn_store_name_failure(store, "the rule of a family", err);

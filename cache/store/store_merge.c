@@ -92,7 +92,8 @@ static void gate_date(const struct merge *merge, double seconds, struct hn_error
 {
     struct hn_error reason;
     hn_error_init(&reason);
-    if (!hn_failed(err) && hn_gate_date(seconds, &reason) != HN_OK)
+    hn_gate_date(seconds, &reason);
+    if (!hn_failed(err) && hn_failed(&reason))
         hn_fail(err, HN_EFORMAT, "cache '%s': %.1000s", merge->from->path, reason.message);
 }
 

@@ -17,7 +17,8 @@
 json_t *hn_document_parse(const char *text, struct hn_error *err)
 {
     json_error_t place;
-    if (hn_failed(err) || hn_gate_json(text, strlen(text), err) != HN_OK)
+    hn_gate_json(text, strlen(text), err);
+    if (hn_failed(err))
         return NULL;
     json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &place);
     if (json == NULL)
@@ -59,7 +60,8 @@ static void read_file(const json_t *json, struct hn_stored_plan *stored, struct 
         hn_fail(err, HN_EFORMAT, "'files' holds something without a name or a text");
         return;
     }
-    if (hn_gate_line("the name of a template", name, HN_NAME_MOST, err) != HN_OK)
+    hn_gate_line("the name of a template", name, HN_NAME_MOST, err);
+    if (hn_failed(err))
         return;
     struct hn_stored_file *file = &stored->files[stored->file_count++];
     file->name = strdup(name);
@@ -141,18 +143,20 @@ static void read_struct(const char *text, const char *what, const struct hn_stru
     json_decref(json);
 }
 
+void hn_store_gate_origin(const struct hn_origin *origin, struct hn_error *err)
+{
+    hn_gate_line("the name of a machine", origin->machine, sizeof origin->machine, err);
+    hn_gate_line("the source of a session", origin->source, sizeof origin->source, err);
+    hn_gate_moment("imported", origin->imported, err);
+}
+
 static void gate_head(const struct hn_store_head *head, struct hn_error *err)
 {
-    const struct hn_origin *from = &head->from;
-    (void)(hn_gate_identity(&head->identity, err) == HN_OK &&
-           hn_gate_version(&head->version, err) == HN_OK &&
-           hn_gate_line("the name of a machine", from->machine, sizeof from->machine, err) ==
-               HN_OK &&
-           hn_gate_line("the source of a session", from->source, sizeof from->source, err) ==
-               HN_OK &&
-           hn_gate_line("the command of a session", head->command, HN_COMMAND_MOST, err) == HN_OK &&
-           hn_gate_line("the origin of a session", head->origin, HN_NAME_MOST, err) == HN_OK &&
-           hn_gate_moment("imported", from->imported, err) == HN_OK);
+    hn_gate_identity(&head->identity, err);
+    hn_gate_version(&head->version, err);
+    hn_store_gate_origin(&head->from, err);
+    hn_gate_line("the command of a session", head->command, HN_COMMAND_MOST, err);
+    hn_gate_line("the origin of a session", head->origin, HN_NAME_MOST, err);
 }
 
 #define COPY(name, member) .key = (name), .needed = true, HN_AT(hn_store_head, member)
@@ -186,9 +190,9 @@ enum hn_status hn_store_head_from_json(const char *text, struct hn_store_head *h
     err = hn_error_begin(err, &own);
     *head = (struct hn_store_head){.origin = NULL};
     read_struct(text, "session", &head_structure, head, err);
+    gate_head(head, err);
+    hn_gate_date(head->started, err);
     if (!hn_failed(err))
-        gate_head(head, err);
-    if (!hn_failed(err) && hn_gate_date(head->started, err) == HN_OK)
         (void)hn_subject_make(&head->subject, &head->identity, &head->version, err);
     if (hn_failed(err))
         hn_store_head_finish(head);

@@ -194,8 +194,7 @@ static void make_head(const struct hn_store_session *session, struct hn_store_he
     if (!hn_failed(err) && session->rule != NULL)
         head->rule = text_of(hn_rule_to_json(session->rule), err);
     /* By a clock before 1970 it would be damaged for whoever reads it. */
-    if (!hn_failed(err))
-        (void)hn_gate_date(head->started, err);
+    hn_gate_date(head->started, err);
 }
 
 static void finish_head(struct hn_store_head *head)
@@ -438,8 +437,9 @@ static void add_line(struct hn_statement *prepared, int64_t session_id, const ch
     struct hn_record record;
     json_t *json = hn_document_parse(line, err);
     hn_record_init(&record);
-    if (!hn_failed(err) && hn_record_from_json(json, objective, &record, err) == HN_OK)
-        (void)hn_gate_date(record.time, err);
+    if (!hn_failed(err))
+        (void)hn_record_from_json(json, objective, &record, err);
+    hn_gate_date(record.time, err);
     hn_store_add_record(prepared, session_id, &record, err);
     hn_record_finish(&record);
     json_decref(json);

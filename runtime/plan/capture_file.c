@@ -286,7 +286,8 @@ static void check_parts(const json_t *head, const char *key, json_int_t end, str
 static void parse(const char *text, size_t size, json_t **head, struct hn_error *err)
 {
     json_error_t place;
-    if (hn_gate_json(text, size, err) != HN_OK)
+    hn_gate_json(text, size, err);
+    if (hn_failed(err))
         return;
     *head = json_loadb(text, size, JSON_REJECT_DUPLICATES, &place);
     if (*head == NULL)

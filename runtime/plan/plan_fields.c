@@ -766,14 +766,16 @@ static void read_format(struct hn_json_reader *reader, const json_t *json)
 
 static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct hn_error *err)
 {
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     struct hn_json_reader reader = {.what = "plan", .err = err, .root = plan};
     read_format(&reader, json);
     hn_fields_read(&reader, &hn_plan_structure, json, plan);
     /* Exports name it in comments and in #line. */
     if (reader.status == HN_OK)
-        hn_json_take(&reader, hn_gate_line("the name of a template", plan->template_path,
-                                           HN_NAME_MOST, err));
-    if (reader.status == HN_OK && hn_json_take(&reader, hn_plan_collect_names(plan, err)))
+        hn_gate_line("the name of a template", plan->template_path, HN_NAME_MOST, err);
+    if (hn_json_take(&reader, err->status) &&
+        hn_json_take(&reader, hn_plan_collect_names(plan, err)))
         check_names(&reader, plan);
     for (size_t i = 0; reader.status == HN_OK && i < plan->argument_count; i++)
         check_sources(&reader, plan, &plan->arguments[i]);

@@ -146,10 +146,13 @@ enum hn_status hn_message_decode(const void *body, size_t size, struct hn_messag
     size_t length = 0;
     json_error_t problem;
     *message = (struct hn_message){0};
+    struct hn_error own;
     const char *text = (const char *)take_bytes(&at, &left, &length);
-    enum hn_status status = text != NULL
-                                ? hn_gate_json(text, length, err)
-                                : hn_fail(err, HN_EFORMAT, "truncated message of %zu bytes", size);
+    err = hn_error_begin(err, &own);
+    if (text == NULL)
+        hn_fail(err, HN_EFORMAT, "truncated message of %zu bytes", size);
+    hn_gate_json(text, length, err);
+    enum hn_status status = err->status;
     if (status == HN_OK)
         message->json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &problem);
     if (status == HN_OK && message->json == NULL)
@@ -208,10 +211,12 @@ enum hn_status hn_message_amount(const struct hn_message *message, const char *k
 {
     const json_t *json = json_object_get(message->json, key);
     double number = json_is_number(json) ? json_number_value(json) : NAN;
-    enum hn_status status = hn_gate_amount(key, number, err);
-    if (status == HN_OK)
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    hn_gate_amount(key, number, err);
+    if (!hn_failed(err))
         *amount = number;
-    return status;
+    return err->status;
 }
 
 static const struct hn_field string_fields[] = {
@@ -311,10 +316,12 @@ static bool is_compiled(const void *image)
 static void check_image(struct hn_json_reader *reader, void *owner)
 {
     const struct hn_image *image = owner;
-    hn_json_take(reader, hn_gate_resources(&image->resources, reader->err));
-    for (size_t i = 0; reader->status == HN_OK && i < image->entry_count; i++)
-        hn_json_take(reader,
-                     hn_gate_line("an image's entry", image->entries[i], ENTRY_MOST, reader->err));
+    if (reader->status != HN_OK)
+        return;
+    hn_gate_resources(&image->resources, reader->err);
+    for (size_t i = 0; i < image->entry_count; i++)
+        hn_gate_line("an image's entry", image->entries[i], ENTRY_MOST, reader->err);
+    hn_json_take(reader, reader->err->status);
 }
 
 /* All but the cubin, which goes beside it. */
@@ -392,7 +399,8 @@ static void expect_outcome(struct hn_json_reader *reader, const struct hn_image 
 enum hn_status hn_message_get_image(const struct hn_message *message, const json_t *json,
                                     struct hn_image *image, struct hn_error *err)
 {
-    struct hn_json_reader reader = {"image", HN_OK, err, NULL};
+    struct hn_error own;
+    struct hn_json_reader reader = {"image", HN_OK, hn_error_begin(err, &own), NULL};
     hn_image_init(image);
     hn_fields_read(&reader, &image_structure, json, image);
     read_cubin(&reader, message, json_object_get(json, "cubin"), image);

@@ -23,7 +23,8 @@ static void require_message(enum hn_status status, const struct hn_error *err)
 static void look_at_record(const struct hn_record *record, const char *objective)
 {
     struct hn_error err = {0};
-    fuzz_require(hn_gate_record(record, objective, &err) == HN_OK, err.message);
+    hn_gate_record(record, objective, &err);
+    fuzz_require(!hn_failed(&err), err.message);
 }
 
 static void look_at_plan(struct hn_store *store, const struct hn_tuned *tuned)
@@ -63,9 +64,9 @@ static void look_at_tuned(struct hn_store *store, const struct hn_tuned *tuned)
     struct hn_roofs roofs;
     struct hn_error err = {0};
     char *command = NULL;
-    fuzz_require(hn_gate_identity(&tuned->identity, &err) == HN_OK &&
-                     hn_gate_version(&tuned->version, &err) == HN_OK,
-                 err.message);
+    hn_gate_identity(&tuned->identity, &err);
+    hn_gate_version(&tuned->version, &err);
+    fuzz_require(!hn_failed(&err), err.message);
     look_at_record(&tuned->best, tuned->identity.objective);
     enum hn_status status =
         hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &records, &err);

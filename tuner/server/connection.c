@@ -323,7 +323,9 @@ static json_t *parse(const struct hn_connection *connection, const struct pg_res
     }
     const char *text = pq->PQgetvalue(result, 0, 0);
     size_t size = (size_t)pq->PQgetlength(result, 0, 0);
-    if (hn_gate_json(text, size, &reason) != HN_OK) {
+    hn_error_init(&reason);
+    hn_gate_json(text, size, &reason);
+    if (hn_failed(&reason)) {
         hn_fail(err, HN_EFORMAT, "%s: %.2000s", connection->name, reason.message);
         return NULL;
     }

@@ -508,9 +508,10 @@ static void take_image(struct hn_store *store, const json_t *row, struct hn_erro
         hn_fail(err, HN_EFORMAT, "the point of an image is not one");
     else if (bytes == NULL || strcmp(hn_hash_bytes(bytes, size).hex, text_of(row, "hash")) != 0)
         hn_fail(err, HN_EFORMAT, "an image is too large or not what was written");
-    else if (hn_gate_line("the entry of an image", entry, HN_NAME_MOST, err) == HN_OK &&
-             hn_store_find_session(store, text_of(row, "origin"), &id, NULL, err) == HN_OK &&
-             id != 0 && hn_store_put_image(store, id, &point, bytes, size, entry, err) == HN_OK)
+    hn_gate_line("the entry of an image", entry, HN_NAME_MOST, err);
+    if (!hn_failed(err) &&
+        hn_store_find_session(store, text_of(row, "origin"), &id, NULL, err) == HN_OK && id != 0 &&
+        hn_store_put_image(store, id, &point, bytes, size, entry, err) == HN_OK)
         (void)hn_store_commit(store, err);
     free(bytes);
     hn_bindings_finish(&point);

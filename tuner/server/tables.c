@@ -92,8 +92,7 @@ void hn_tables_open(struct hn_connection *connection, const char *name, char id[
     if (!hn_failed(err) && version != FORMAT)
         hn_fail(err, HN_EFORMAT, "%s has tables of format %d, this Hone knows %d: use %s", name,
                 version, FORMAT, version > FORMAT ? "the newer Hone" : "another database");
-    if (!hn_failed(err))
-        (void)hn_gate_hash("the id of the server's tables", text, err);
+    hn_gate_hash("the id of the server's tables", text, err);
     snprintf(id, 33, "%.32s", text);
     json_decref(rows);
 }
