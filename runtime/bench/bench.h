@@ -56,18 +56,16 @@ enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *
                                  const struct hn_bench_request *request, struct hn_record *record,
                                  struct hn_error *err);
 
-/* Measures the verified variants interleaved, round by round: samples[c * max_rounds + r] is candidate c in round r,
- * in microseconds of one launch (a batch of it where one is too short to time). done is the number of whole rounds.
+/* Measures the verified variants interleaved, round by round: timing.samples_us[r] of records[c] is candidate c in round r,
+ * in microseconds of one launch (a batch of it where one is too short to time), as many as there were whole rounds.
  * Every candidate's output is compared in one round, and after the last; one that failed has its outcome and message
- * in records[c], takes part no more, and its samples from there on are 0. After a device fault the race is over and
- * the bench dead. */
+ * in records[c], takes part no more, and has no samples. After a device fault the race is over and the bench dead. */
 struct hn_bench_candidate {
     const struct hn_bindings *point;
     const struct hn_image *image; /* NULL: not the point but its reference runs */
 };
 enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candidate *candidates, size_t count,
-                             const struct hn_race_rules *rules, double *samples, int *done, struct hn_record *records,
-                             struct hn_error *err);
+                             const struct hn_race_rules *rules, struct hn_record *records, struct hn_error *err);
 
 /* A variant beside the reference of its point: both are launched in turn in this process, as the finalists of a search
  * are raced, and compared as they are. */

@@ -27,7 +27,7 @@ struct race {
     struct runner *runners;
     size_t count;
     const struct hn_race_rules *rules;
-    double *samples;
+    size_t done;           /* whole rounds */
     size_t compared_round; /* drawn, beside the first; the laps behind the last round are compared
                               too */
 };
@@ -35,6 +35,11 @@ struct race {
 static bool is_running(const struct runner *runner)
 {
     return runner->record->outcome == HN_OUTCOME_OK;
+}
+
+static double *samples_of(const struct runner *runner)
+{
+    return runner->record->timing.samples_us;
 }
 
 static void line_up(struct hn_bench *bench, const struct hn_bench_candidate *candidate,
@@ -111,15 +116,14 @@ static void run_round(struct race *race, size_t round, struct hn_error *err)
     change_inputs(race, compared, err);
     for (size_t i = 0; i < race->count && goes_on(race, err); i++) {
         size_t c = (i + round) % race->count;
-        double *sample_us = &race->samples[c * (size_t)race->rules->max_rounds + round];
-        *sample_us = 0.0;
-        if (is_running(&race->runners[c]))
-            run_lap(race->bench, &race->runners[c], compared, sample_us, err);
+        struct runner *runner = &race->runners[c];
+        if (is_running(runner))
+            run_lap(race->bench, runner, compared, &samples_of(runner)[round], err);
     }
 }
 
 /* Whether the rounds so far tell who is faster. */
-static bool is_decided(const struct race *race, size_t rounds)
+static bool is_decided(const struct race *race)
 {
     const double *field[MAX_FIELD];
     size_t running = 0;
@@ -127,32 +131,36 @@ static bool is_decided(const struct race *race, size_t rounds)
     for (size_t c = 0; c < race->count && running < MAX_FIELD; c++) {
         if (!is_running(&race->runners[c]))
             continue;
-        field[running++] = race->samples + c * (size_t)race->rules->max_rounds;
+        field[running++] = samples_of(&race->runners[c]);
         resolution_us = fmax(resolution_us, race->bench->sampler.resolution_us /
                                                 (double)race->runners[c].work.batch);
     }
-    return hn_race_is_decided(field, running, rounds, resolution_us);
+    return hn_race_is_decided(field, running, race->done, resolution_us);
 }
 
-static void run_rounds(struct race *race, int *done, struct hn_error *err)
+static void run_rounds(struct race *race, struct hn_error *err)
 {
+    const struct hn_race_rules *rules = race->rules;
     double started_ms = hn_now_ms();
-    for (*done = 0; *done < race->rules->max_rounds && goes_on(race, err);) {
-        if (*done >= race->rules->min_rounds &&
-            (hn_now_ms() - started_ms >= race->rules->budget_ms || is_decided(race, (size_t)*done)))
+    while (race->done < (size_t)rules->max_rounds && goes_on(race, err)) {
+        if (race->done >= (size_t)rules->min_rounds &&
+            (hn_now_ms() - started_ms >= rules->budget_ms || is_decided(race)))
             break;
-        run_round(race, (size_t)*done, err);
-        *done += goes_on(race, err);
+        run_round(race, race->done, err);
+        race->done += goes_on(race, err);
     }
 }
 
-/* Of the laps whose times count, which the last one's does not. */
-static void take_host_times(struct runner *runners, size_t count, int rounds)
+/* The host's are of the laps whose times count, which the last one's does not. */
+static void take_times(struct race *race)
 {
-    for (size_t i = 0; i < count; i++) {
-        size_t laps = runners[i].laps < (size_t)rounds ? runners[i].laps : (size_t)rounds;
-        if (is_running(&runners[i]))
-            runners[i].record->timing.host_us = hn_median(runners[i].host_us, laps);
+    for (size_t i = 0; i < race->count; i++) {
+        struct runner *runner = &race->runners[i];
+        size_t laps = runner->laps < race->done ? runner->laps : race->done;
+        if (is_running(runner)) {
+            runner->record->timing.sample_count = race->done;
+            runner->record->timing.host_us = hn_median(runner->host_us, laps);
+        }
     }
 }
 
@@ -166,20 +174,19 @@ static void run_last_laps(struct race *race, struct hn_error *err)
 }
 
 /* Whether compared laps took longer than those on inputs that were as new. */
-static void suspect(struct race *race, size_t c, size_t rounds)
+static void suspect(const struct race *race, struct runner *runner)
 {
-    struct runner *runner = &race->runners[c];
     double others_us[HN_RACE_MOST_ROUNDS];
     size_t others = 0;
-    for (size_t r = 0; r < rounds; r++)
+    for (size_t r = 0; r < race->done; r++)
         if (r != race->compared_round)
-            others_us[others++] = race->samples[c * (size_t)race->rules->max_rounds + r];
+            others_us[others++] = samples_of(runner)[r];
     if (hn_measure_is_suspicious(runner->compared_us, others_us, others,
                                  hn_sampler_slack_us(&runner->work)))
         runner->record->suspicion = HN_SUSPICION_CHECKED;
 }
 
-static void run_race(struct race *race, const struct hn_bench_candidate *candidates, int *done,
+static void run_race(struct race *race, const struct hn_bench_candidate *candidates,
                      struct hn_record *records, struct hn_error *err)
 {
     struct hn_bench *bench = race->bench;
@@ -188,34 +195,35 @@ static void run_race(struct race *race, const struct hn_bench_candidate *candida
     for (size_t i = 0; i < race->count && goes_on(race, err); i++)
         line_up(bench, &candidates[i], &race->runners[i], &records[i], err);
     if (goes_on(race, err))
-        run_rounds(race, done, err);
+        run_rounds(race, err);
     if (goes_on(race, err))
         run_last_laps(race, err);
     for (size_t i = 0; i < race->count && goes_on(race, err); i++)
         if (is_running(&race->runners[i]) && !race->runners[i].work.issued)
-            suspect(race, i, (size_t)*done);
+            suspect(race, &race->runners[i]);
     if (!hn_failed(err))
-        take_host_times(race->runners, race->count, *done);
+        take_times(race);
     for (size_t i = 0; i < race->count; i++)
         hn_bench_note(bench, "", &records[i], err);
 }
 
 enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candidate *candidates,
-                             size_t count, const struct hn_race_rules *rules, double *samples,
-                             int *done, struct hn_record *records, struct hn_error *err)
+                             size_t count, const struct hn_race_rules *rules,
+                             struct hn_record *records, struct hn_error *err)
 {
     hn_error_init(err);
-    *done = 0;
     struct runner *runners = hn_need(count + 1, sizeof *runners);
-    struct race race = {
-        .bench = bench, .runners = runners, .count = count, .rules = rules, .samples = samples};
+    struct race race = {.bench = bench, .runners = runners, .count = count, .rules = rules};
     if (rules->min_rounds > 0)
         race.compared_round = hn_random_below(&bench->arena.secret, (uint64_t)rules->min_rounds);
     for (size_t i = 0; i < count; i++) {
         runners[i].record = &records[i];
         runners[i].host_us = hn_need((size_t)rules->max_rounds + 1, sizeof(double));
+        free(records[i].timing.samples_us);
+        records[i].timing.samples_us = hn_need((size_t)rules->max_rounds, sizeof(double));
+        records[i].timing.sample_count = 0;
     }
-    run_race(&race, candidates, done, records, err);
+    run_race(&race, candidates, records, err);
     for (size_t i = 0; i < count; i++) {
         hn_variant_finish(&runners[i].variant);
         free(runners[i].host_us);
@@ -286,22 +294,21 @@ enum hn_status hn_bench_beside(struct hn_bench *bench, const struct hn_image *im
     const struct hn_bench_candidate field[FIELD] = {
         [VARIANT] = {&record->point, image}, [REFERENCE] = {&record->point, NULL}};
     const struct hn_race_rules rules = {MIN_ROUNDS, MAX_ROUNDS, BESIDE_MS};
-    double samples[FIELD * MAX_ROUNDS];
     struct hn_record raced[FIELD];
-    int rounds = 0;
     hn_error_init(err);
     *beside = (struct hn_beside){.rounds = 0};
     for (size_t i = 0; i < FIELD; i++)
         hn_record_init(&raced[i]);
-    hn_bench_race(bench, field, FIELD, &rules, samples, &rounds, raced, err);
+    hn_bench_race(bench, field, FIELD, &rules, raced, err);
     const struct hn_record *reference = &raced[REFERENCE];
     bool counts = !hn_failed(err) && take_outcome(record, &raced[VARIANT]);
     if (counts && reference->outcome != HN_OUTCOME_OK)
         hn_fail(err, HN_ERUN, "the reference failed beside the variant: %s: %.3000s",
                 hn_outcome_name(reference->outcome),
                 reference->message == NULL ? "no message" : reference->message);
-    else if (counts && rounds > 0)
-        hn_beside_judge(samples, samples + MAX_ROUNDS, (size_t)rounds, record->timing.resolution_us,
+    else if (counts && reference->timing.sample_count > 0)
+        hn_beside_judge(raced[VARIANT].timing.samples_us, reference->timing.samples_us,
+                        reference->timing.sample_count, record->timing.resolution_us,
                         bench->sampler.resolution_us, beside);
     for (size_t i = 0; i < FIELD; i++)
         hn_record_finish(&raced[i]);

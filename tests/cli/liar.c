@@ -42,7 +42,7 @@ static void change(struct hn_message *message)
     if (strcmp(lie, "roofs") == 0 && json_object_get(json, "roofs") != NULL)
         json_object_set_new(json_object_get(json, "roofs"), "copy_gb_per_s", json_integer(-1));
     if (strcmp(lie, "race") == 0)
-        json_object_del(json, "samples");
+        json_object_del(json, "records");
     if (strcmp(lie, "noise") == 0 && json_object_get(json, "noise") != NULL)
         json_object_set_new(json, "noise", json_integer(-1));
 }

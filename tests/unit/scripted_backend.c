@@ -192,37 +192,32 @@ static void next(struct hn_backend *backend, int timeout_ms, struct hn_backend_e
     memmove(job, job + 1, (--scripted->queue_count - chosen) * sizeof *job);
 }
 
-static void race(struct scripted *scripted, const struct hn_run *run, struct hn_race_result *result)
+static void race(struct scripted *scripted, const struct hn_run *run)
 {
     enum { ROUNDS = 15 };
-    size_t count = run->racer_count;
     assert_int_not_equal(scripted->seed, scripted->first_seed);
     scripted->races++;
-    *result = (struct hn_race_result){0};
-    if (scripted->race_hangs)
-        return;
-    result->samples = calloc(count * ROUNDS, sizeof *result->samples);
-    result->records = calloc(count, sizeof *result->records);
-    assert_non_null(result->samples);
-    assert_non_null(result->records);
-    result->count = count;
-    for (size_t i = 0; i < count; i++) {
-        const struct fate *fate = &scripted->fates[point_number(run->racers[i].point)];
-        assert_non_null(run->racers[i].image->cubin);
-        hn_record_init(&result->records[i]);
-        if (fate->raced != HN_OUTCOME_OK)
-            hn_record_fail(&result->records[i], fate->raced, "it fails");
+    for (size_t i = 0; !scripted->race_hangs && i < run->racer_count; i++) {
+        const struct hn_racer *racer = &run->racers[i];
+        struct hn_timing *timing = &run->racers[i].record.timing;
+        const struct fate *fate = &scripted->fates[point_number(racer->point)];
+        assert_non_null(racer->image->cubin);
+        if (fate->raced != HN_OUTCOME_OK) {
+            hn_record_fail(&run->racers[i].record, fate->raced, "it fails");
+            continue;
+        }
+        timing->samples_us = calloc(ROUNDS, sizeof *timing->samples_us);
+        assert_non_null(timing->samples_us);
+        timing->sample_count = ROUNDS;
         for (int r = 0; r < ROUNDS; r++)
-            result->samples[i * ROUNDS + (size_t)r] =
-                fate->us * scripted->race_factor * (1 + 1e-5 * (r % 3));
+            timing->samples_us[r] = fate->us * scripted->race_factor * (1 + 1e-5 * (r % 3));
     }
-    result->rounds = ROUNDS;
 }
 
 /* Each process takes 1% longer than the one before. */
-static void measure_anew(struct scripted *scripted, const struct hn_racer *variant,
-                         struct hn_record *record)
+static void measure_anew(struct scripted *scripted, struct hn_racer *variant)
 {
+    struct hn_record *record = &variant->record;
     const struct fate *fate = &scripted->fates[point_number(variant->point)];
     assert_non_null(variant->image->cubin);
     record->timing.median_us = fate->us * (1 + 0.01 * scripted->processes++);
@@ -245,11 +240,11 @@ static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error 
         scripted->reseeds++;
         break;
     case HN_RUN_RACE:
-        race(scripted, run, &run->race);
+        race(scripted, run);
         break;
     case HN_RUN_MEASURE:
         assert_true(run->anew);
-        measure_anew(scripted, run->racers, &run->record);
+        measure_anew(scripted, run->racers);
         break;
     case HN_RUN_COPY:
         break;

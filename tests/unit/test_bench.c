@@ -221,9 +221,7 @@ TEST_WITH(race_interleaves_and_drops_what_fails, open_scale, NULL)
     struct hn_record records[COUNT];
     struct hn_image images[COUNT];
     struct hn_bench_candidate candidates[COUNT];
-    double samples[COUNT * ROUNDS];
     struct hn_error err = {.message = ""};
-    int done = 0;
     for (int i = 0; i < COUNT; i++) {
         hn_record_init(&records[i]);
         hn_bindings_parse(points[i], &records[i].point, NULL);
@@ -231,22 +229,21 @@ TEST_WITH(race_interleaves_and_drops_what_fails, open_scale, NULL)
         candidates[i] = (struct hn_bench_candidate){&records[i].point, &images[i]};
     }
     struct hn_race_rules rules = {3, ROUNDS, 1e6};
-    assert_int_equal(
-        hn_bench_race(scale.bench, candidates, COUNT, &rules, samples, &done, records, &err),
-        HN_OK);
+    assert_int_equal(hn_bench_race(scale.bench, candidates, COUNT, &rules, records, &err), HN_OK);
     /* A tenth apart: the least rounds show it. */
-    assert_int_equal(done, 3);
-    for (int r = 0; r < done; r++) {
-        assert_true(fabs(samples[r] - 51.0) < 0.1);
-        assert_true(fabs(samples[ROUNDS + r] - 56.1) < 0.1);
+    assert_int_equal(records[0].timing.sample_count, 3);
+    assert_int_equal(records[1].timing.sample_count, 3);
+    assert_int_equal(records[2].timing.sample_count, 0);
+    for (int r = 0; r < 3; r++) {
+        assert_true(fabs(records[0].timing.samples_us[r] - 51.0) < 0.1);
+        assert_true(fabs(records[1].timing.samples_us[r] - 56.1) < 0.1);
     }
     bench_fixture_check(&records[0], HN_OUTCOME_OK, NULL);
     bench_fixture_check(&records[1], HN_OUTCOME_OK, NULL);
     bench_fixture_check(&records[2], HN_OUTCOME_WRONG_RESULT, NULL);
     rules = (struct hn_race_rules){3, ROUNDS, 0.0};
-    assert_int_equal(
-        hn_bench_race(scale.bench, candidates, 2, &rules, samples, &done, records, &err), HN_OK);
-    assert_int_equal(done, 3);
+    assert_int_equal(hn_bench_race(scale.bench, candidates, 2, &rules, records, &err), HN_OK);
+    assert_int_equal(records[1].timing.sample_count, 3);
     for (int i = 0; i < COUNT; i++) {
         hn_image_finish(&images[i]);
         hn_record_finish(&records[i]);

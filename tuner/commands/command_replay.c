@@ -89,13 +89,13 @@ static enum hn_status measure(struct hn_backend *backend, const struct hn_tuned 
                               const struct hn_image *image, bool anew, struct hn_record *record,
                               struct hn_error *err)
 {
-    const struct hn_racer variant = {&tuned->best.point, image};
+    struct hn_racer variant = {.point = &tuned->best.point, .image = image};
     struct hn_run run = {
         .kind = HN_RUN_MEASURE, .racers = &variant, .racer_count = 1, .anew = anew};
     if (image->outcome == HN_OUTCOME_OK) {
-        hn_record_init(&run.record);
+        hn_record_init(&variant.record);
         enum hn_status status = hn_backend_run(backend, &run, err);
-        *record = run.record;
+        *record = variant.record;
         return status;
     }
     hn_record_fail(record, image->outcome, "%s", image->message != NULL ? image->message : "");

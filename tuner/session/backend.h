@@ -35,20 +35,14 @@ struct hn_start {
     const struct hn_bench_request *request;
 };
 
+/* A variant that is raced or measured. */
 struct hn_racer {
     const struct hn_bindings *point;
     const struct hn_image *image;
+    /* The caller's, who begins it. From a race come timing.samples_us, one for each round, HN_RACE_MOST_ROUNDS at most; none of who fell.
+     * There are none where no round was finished, or the race came to no end (a hang, a crash): then the times measured before stand. */
+    struct hn_record record;
 };
-
-/* samples[racer * rounds + round], microseconds, HN_RACE_MOST_ROUNDS at most. records[i]: what became of racer i. rounds is 0 when no round was
- * finished, count 0 when the race came to no end (a hang, a crash): then the times measured before it stand. */
-struct hn_race_result {
-    double *samples;
-    size_t rounds;
-    struct hn_record *records;
-    size_t count;
-};
-void hn_race_result_finish(struct hn_race_result *result);
 
 /* What is run while the caller waits; HN_EINTERRUPTED, without a message where it was the clock, once a signal came or end_ms has
  * passed. */
@@ -67,13 +61,11 @@ enum hn_run_kind {
 struct hn_run {
     enum hn_run_kind kind;
     uint64_t seed;                 /* of a reseed */
-    const struct hn_racer *racers; /* of a race, and the one that is measured */
+    struct hn_racer *racers;       /* of a race, and the one that is measured */
     size_t racer_count;
     bool anew;
     double bytes;
-    double noise;               /* of preparing: relative difference of a variant measured twice */
-    struct hn_race_result race; /* the caller's to finish, like the record */
-    struct hn_record record;
+    double noise;    /* of preparing: relative difference of a variant measured twice */
     double gb_per_s; /* read + write; 0 where it can not be measured */
 };
 

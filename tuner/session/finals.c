@@ -274,18 +274,17 @@ static void verify_again(struct finals *finals, struct hn_error *err)
 /* --- the race --------------------------------------------------------------------------------- */
 
 /* The race's samples become the timing; so does what the host's clock said of it. */
-static void take_timing(struct hn_record *record, const double *samples, size_t rounds,
-                        const struct hn_record *raced, struct hn_error *err)
+static void take_timing(struct hn_record *record, struct hn_record *raced, struct hn_error *err)
 {
-    double *kept = hn_need(rounds * 2, sizeof *kept);
-    double *sorted = kept + rounds;
-    memcpy(kept, samples, rounds * sizeof *kept);
-    memcpy(sorted, samples, rounds * sizeof *kept);
     struct hn_timing *timing = &record->timing;
+    double sorted[HN_RACE_MOST_ROUNDS];
+    size_t rounds = raced->timing.sample_count;
+    memcpy(sorted, raced->timing.samples_us, rounds * sizeof *sorted);
     struct hn_interval interval =
         hn_interval_widen(hn_interval_of(sorted, rounds), timing->resolution_us);
     free(timing->samples_us);
-    timing->samples_us = kept;
+    timing->samples_us = raced->timing.samples_us;
+    raced->timing.samples_us = NULL;
     timing->sample_count = rounds;
     timing->median_us = interval.median;
     timing->low_us = interval.low;
@@ -301,78 +300,81 @@ static void take_timing(struct hn_record *record, const double *samples, size_t 
     hn_observed_replace(&record->observed, "conditions", &raced->observed, err);
 }
 
-static double race_median(const struct hn_race_result *result, size_t racer)
+static double race_median(const struct hn_record *raced)
 {
     double sorted[HN_RACE_MOST_ROUNDS];
-    memcpy(sorted, result->samples + racer * result->rounds, result->rounds * sizeof *sorted);
-    return hn_median(sorted, result->rounds);
+    size_t rounds = raced->timing.sample_count;
+    memcpy(sorted, raced->timing.samples_us, rounds * sizeof *sorted);
+    return hn_median(sorted, rounds);
 }
 
 /* How much longer than in the search a racer may have taken: as the one of the others that was
  * least slowed, and some more. Alone it may have been slowed by a lower clock. */
-static double credible_slowdown(const struct finals *finals, const struct hn_race_result *result,
+static double credible_slowdown(const struct finals *finals, const struct hn_racer *racers,
                                 size_t racer)
 {
     double least = INFINITY;
-    for (size_t i = 0; i < result->count; i++) {
+    for (size_t i = 0; i < finals->count; i++) {
         double searched_us = flight_of(finals, i)->record.timing.median_us;
-        if (i != racer && result->records[i].outcome == HN_OUTCOME_OK && searched_us > 0)
-            least = fmin(least, race_median(result, i) / searched_us);
+        if (i != racer && racers[i].record.outcome == HN_OUTCOME_OK && searched_us > 0)
+            least = fmin(least, race_median(&racers[i].record) / searched_us);
     }
     return fmin(most_slowed * fmax(least, 1), most_slowed_alone);
 }
 
 /* The race is run on inputs that are new in every round: who is slower there may have known those
  * of the search. */
-static bool is_doubtful(const struct finals *finals, const struct hn_race_result *result, size_t i)
+static bool is_doubtful(const struct finals *finals, const struct hn_racer *racers, size_t i)
 {
     const struct hn_record *searched = &flight_of(finals, i)->record;
-    if (result->records[i].suspicion != HN_SUSPICION_NONE)
+    const struct hn_record *raced = &racers[i].record;
+    if (raced->suspicion != HN_SUSPICION_NONE)
         return true;
-    return !searched->final && result->rounds > 0 && result->records[i].outcome == HN_OUTCOME_OK &&
-           race_median(result, i) > credible_slowdown(finals, result, i) * searched->timing.high_us;
+    return !searched->final && raced->timing.sample_count > 0 && raced->outcome == HN_OUTCOME_OK &&
+           race_median(raced) > credible_slowdown(finals, racers, i) * searched->timing.high_us;
 }
 
 /* Or else the device was, or what ran between: the audit tells these apart, as a trial does what
  * compared laps were slower by. */
-static void doubt_search(struct finals *finals, struct hn_race_result *result, struct hn_error *err)
+static void doubt_search(struct finals *finals, struct hn_racer *racers, struct hn_error *err)
 {
     bool doubtful[HN_FINALIST_LIMIT];
-    for (size_t i = 0; i < result->count; i++)
-        doubtful[i] = is_doubtful(finals, result, i);
-    for (size_t i = 0; !hn_failed(err) && i < result->count; i++) {
+    for (size_t i = 0; i < finals->count; i++)
+        doubtful[i] = is_doubtful(finals, racers, i);
+    for (size_t i = 0; !hn_failed(err) && i < finals->count; i++) {
+        struct hn_record *raced = &racers[i].record;
         if (!doubtful[i] || hn_session_is_over(finals->session))
             continue;
         struct hn_record verdict;
-        struct hn_bench_request request = {.trial = result->records[i].suspicion};
+        struct hn_bench_request request = {.trial = raced->suspicion};
         if (request.trial == HN_SUSPICION_NONE)
             snprintf(request.observe, sizeof request.observe, "audit=2");
         evaluate(finals, i, &request, &verdict, err);
         if (is_failure(&verdict))
-            hn_record_fail(&result->records[i], verdict.outcome, "%s", message_of(&verdict));
+            hn_record_fail(raced, verdict.outcome, "%s", message_of(&verdict));
         hn_record_finish(&verdict);
     }
 }
 
-static void take_race(struct finals *finals, struct hn_race_result *result, struct hn_error *err)
+static void take_race(struct finals *finals, struct hn_racer *racers, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    doubt_search(finals, result, err);
-    for (size_t i = 0; !hn_failed(err) && i < result->count; i++) {
+    doubt_search(finals, racers, err);
+    for (size_t i = 0; !hn_failed(err) && i < finals->count; i++) {
         struct hn_record *record = &flight_of(finals, i)->record;
-        if (result->records[i].outcome != HN_OUTCOME_OK) {
-            fall(finals, i, &result->records[i], "(in the final race)", err);
+        struct hn_record *raced = &racers[i].record;
+        if (raced->outcome != HN_OUTCOME_OK) {
+            fall(finals, i, raced, "(in the final race)", err);
             continue;
         }
-        if (result->rounds == 0)
+        if (raced->timing.sample_count == 0)
             continue;
-        take_timing(record, result->samples + i * result->rounds, result->rounds,
-                    &result->records[i], err);
+        take_timing(record, raced, err);
+        finals->raced = true;
         if (!hn_failed(err) &&
             hn_metrics_evaluate(session->task->plan, session->task->problem, record, err) == HN_OK)
             hn_session_note_result(session, finals->numbers[i]);
     }
-    finals->raced = result->rounds > 0;
 }
 
 static void race(struct finals *finals, struct hn_error *err)
@@ -380,15 +382,19 @@ static void race(struct finals *finals, struct hn_error *err)
     struct hn_session *session = finals->session;
     struct hn_racer racers[HN_FINALIST_LIMIT];
     struct hn_run run = {.kind = HN_RUN_RACE, .racers = racers, .racer_count = finals->count};
-    for (size_t i = 0; i < finals->count; i++)
-        racers[i] =
-            (struct hn_racer){&flight_of(finals, i)->record.point, &flight_of(finals, i)->image};
+    for (size_t i = 0; i < finals->count; i++) {
+        racers[i].point = &flight_of(finals, i)->record.point;
+        racers[i].image = &flight_of(finals, i)->image;
+        hn_record_init(&racers[i].record);
+    }
     /* The race blocks, and what is pending must not wait for it. */
     hn_session_commit(session, err);
     if (!hn_failed(err))
         session->backend->kind->run(session->backend, &run, err);
-    take_race(finals, &run.race, err);
-    hn_race_result_finish(&run.race);
+    if (!hn_failed(err))
+        take_race(finals, racers, err);
+    for (size_t i = 0; i < run.racer_count; i++)
+        hn_record_finish(&racers[i].record);
 }
 
 /* --- counters --------------------------------------------------------------------------------- */
@@ -594,7 +600,7 @@ static void measure_processes(struct finals *finals, struct hn_record *verdict,
 {
     struct hn_session *session = finals->session;
     struct hn_flight *flight = flight_of(finals, 0);
-    const struct hn_racer best = {&flight->record.point, &flight->image};
+    struct hn_racer best = {.point = &flight->record.point, .image = &flight->image};
     struct hn_timing *timing = &flight->record.timing;
     double medians_us[PROCESSES_MOST];
     struct hn_error reason;
@@ -607,9 +613,9 @@ static void measure_processes(struct finals *finals, struct hn_record *verdict,
         struct hn_run run = {
             .kind = HN_RUN_MEASURE, .racers = &best, .racer_count = 1, .anew = true};
         hn_record_finish(verdict);
-        hn_record_init(&run.record);
+        hn_record_init(&best.record);
         session->backend->kind->run(session->backend, &run, &reason);
-        *verdict = run.record;
+        *verdict = best.record;
         if (!hn_failed(&reason) && verdict->outcome == HN_OUTCOME_OK)
             hn_timing_add_process(timing, &verdict->timing, medians_us);
     }

@@ -8,7 +8,6 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "cache/record/gate.h"
 #include "cache/record/record_json.h"
 #include "runtime/compile/compile.h"
 #include "runtime/plan/launch.h"
@@ -447,69 +446,46 @@ static void make_race(const struct hn_run *run, double budget_ms, struct hn_mess
     json_object_set_new(message->json, "candidates", candidates);
 }
 
-/* Samples of a racer that ran to the end are times. */
-static void read_racer(const json_t *row, bool runs, double *samples, size_t rounds,
-                       struct hn_error *err)
+/* Whoever ran to the end has as many samples as the others that did. */
+static void read_race(const json_t *records, const struct hn_run *run, struct hn_error *err)
 {
-    for (size_t r = 0; !hn_failed(err) && r < rounds; r++) {
-        const json_t *sample = json_array_get(row, r);
-        samples[r] = json_is_number(sample) ? json_number_value(sample) : NAN;
-        if (runs)
-            hn_gate_time("a sample of a race", samples[r], err);
-    }
-}
-
-static void read_race(const json_t *json, size_t count, struct hn_race_result *result,
-                      struct hn_error *err)
-{
-    const json_t *samples = json_object_get(json, "samples");
-    const json_t *records = json_object_get(json, "records");
-    if (json_array_size(samples) != count || json_array_size(records) != count) {
-        hn_fail(err, HN_EFORMAT, "the result of a race is incomplete");
-        return;
-    }
-    result->rounds = json_array_size(json_array_get(samples, 0));
-    if (result->rounds > HN_RACE_MOST_ROUNDS) {
-        hn_fail(err, HN_EFORMAT, "a race of %zu rounds; at most %d were asked for", result->rounds,
-                HN_RACE_MOST_ROUNDS);
-        return;
-    }
-    result->samples = hn_need(count * result->rounds, sizeof *result->samples);
-    result->records = hn_need(count, sizeof *result->records);
-    for (size_t i = 0; i < count && !hn_failed(err); i++) {
-        struct hn_record *record = &result->records[result->count++];
-        hn_record_init(record);
+    size_t rounds = SIZE_MAX;
+    bool complete = json_array_size(records) == run->racer_count;
+    for (size_t i = 0; complete && !hn_failed(err) && i < run->racer_count; i++) {
+        struct hn_record *record = &run->racers[i].record;
         hn_record_from_json(json_array_get(records, i), NULL, record, err);
-        read_racer(json_array_get(samples, i), record->outcome == HN_OUTCOME_OK,
-                   result->samples + i * result->rounds, result->rounds, err);
+        if (hn_failed(err) || record->outcome != HN_OUTCOME_OK)
+            continue;
+        size_t count = record->timing.sample_count;
+        rounds = rounds == SIZE_MAX ? count : rounds;
+        complete = count == rounds;
+        if (count > HN_RACE_MOST_ROUNDS)
+            hn_fail(err, HN_EFORMAT, "a race of %zu rounds; at most %d were asked for", count,
+                    HN_RACE_MOST_ROUNDS);
     }
+    if (!complete && !hn_failed(err))
+        hn_fail(err, HN_EFORMAT, "the result of a race is incomplete");
 }
 
-static void race_once(struct hn_live *live, struct hn_run *run, struct hn_error *err)
+static void race_once(struct hn_live *live, const struct hn_run *run, struct hn_error *err)
 {
-    struct hn_race_result *result = &run->race;
     struct hn_message message;
     struct hn_gpu_result ended;
     double now = hn_now_ms();
     double budget_ms = fmax(fmin((now - live->started_ms) / 10, race_most_ms), race_least_ms);
     if (live->base.end_ms > 0)
         budget_ms = fmin(budget_ms, fmax(live->base.end_ms - now, 0) * within_end);
-    *result = (struct hn_race_result){0};
+    for (size_t i = 0; i < run->racer_count; i++)
+        hn_record_finish(&run->racers[i].record);
     make_race(run, budget_ms, &message);
     hn_live_ask(live, &message, 120, &ended, err);
     if (hn_failed(err) || ended.end != HN_GPU_REPLY)
         return;
-    read_race(ended.message.json, run->racer_count, result, err);
+    read_race(json_object_get(ended.message.json, "records"), run, err);
     hn_message_finish(&ended.message);
-    if (hn_failed(err)) {
-        hn_race_result_finish(result);
-        return;
-    }
     /* Where another card leads than at first: as of the first. */
-    for (size_t i = 0; i < result->count; i++)
-        hn_live_card_scale(live->lead, &result->records[i]);
-    for (size_t i = 0; i < result->count * result->rounds; i++)
-        result->samples[i] /= live->lead->ratio;
+    for (size_t i = 0; !hn_failed(err) && i < run->racer_count; i++)
+        hn_live_card_scale(live->lead, &run->racers[i].record);
 }
 
 static void reseed(struct hn_live *live, uint64_t seed, struct hn_error *err)

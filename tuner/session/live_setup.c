@@ -316,7 +316,8 @@ double hn_live_copy_rate(struct hn_live *live, double bytes, struct hn_error *er
 void hn_live_measure(struct hn_live *live, struct hn_run *run, struct hn_error *err)
 {
     const struct hn_bench_request request = {.verify = true, .measure = true, .full = true};
-    const struct hn_racer *variant = run->racers;
+    struct hn_racer *variant = run->racers;
+    struct hn_record *record = &variant->record;
     hn_live_ensure_reference(live, variant->point, err);
     if (!hn_failed(err) && run->anew) {
         /* A process that ends and one that starts are waited for: neither is Hone's own overhead.
@@ -326,16 +327,15 @@ void hn_live_measure(struct hn_live *live, struct hn_run *run, struct hn_error *
         warm_up(live, variant->point, variant->image, false, err);
         hn_meter_end(&live->workers->working, hn_now_ms());
     }
-    evaluate(live, variant->point, variant->image, &request, &run->record, err);
+    evaluate(live, variant->point, variant->image, &request, record, err);
     if (hn_failed(err))
         return;
-    hn_live_card_scale(live->lead, &run->record);
-    if (run->record.outcome != HN_OUTCOME_OK || !run->anew ||
-        live->base.task->plan->pipeline != NULL)
+    hn_live_card_scale(live->lead, record);
+    if (record->outcome != HN_OUTCOME_OK || !run->anew || live->base.task->plan->pipeline != NULL)
         return;
     /* A megabyte takes about a microsecond; powers of two, so that it is as much another time. */
-    double log2_bytes = floor(log2(run->record.timing.median_us * 1e6));
-    run->record.timing.copy_gb_per_s =
+    double log2_bytes = floor(log2(record->timing.median_us * 1e6));
+    record->timing.copy_gb_per_s =
         hn_live_copy_rate(live, exp2(fmin(fmax(log2_bytes, 20), 28)), err);
 }
 

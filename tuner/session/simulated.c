@@ -28,15 +28,6 @@ void hn_backend_event_finish(struct hn_backend_event *event)
     event->kind = HN_EVENT_NONE;
 }
 
-void hn_race_result_finish(struct hn_race_result *result)
-{
-    for (size_t i = 0; i < result->count; i++)
-        hn_record_finish(&result->records[i]);
-    free(result->records);
-    free(result->samples);
-    *result = (struct hn_race_result){0};
-}
-
 enum hn_status hn_backend_run(struct hn_backend *backend, struct hn_run *run, struct hn_error *err)
 {
     hn_error_init(err);

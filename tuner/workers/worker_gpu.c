@@ -336,15 +336,12 @@ static void race(struct gpu *gpu, const struct hn_message *request, json_t *repl
     const size_t count = json_array_size(items);
     struct hn_json_reader reader = {"rules", HN_OK, err, NULL};
     struct hn_race_rules rules = {0};
-    int done = 0;
     hn_fields_read(&reader, &hn_race_rules_structure, json_object_get(request->json, "rules"),
                    &rules);
-    const size_t rounds = (size_t)rules.max_rounds;
     struct hn_bindings *points = hn_need(count, sizeof *points);
     struct hn_image *images = hn_need(count, sizeof *images);
     struct hn_bench_candidate *candidates = hn_need(count, sizeof *candidates);
     struct hn_record *records = hn_need(count, sizeof *records);
-    double *samples = hn_need(count * rounds, sizeof *samples);
     for (size_t i = 0; i < count; i++) {
         get_variant(json_array_get(items, i), request, &points[i], &images[i], err);
         hn_record_init(&records[i]);
@@ -353,26 +350,20 @@ static void race(struct gpu *gpu, const struct hn_message *request, json_t *repl
             hn_bindings_copy(&records[i].point, &points[i], err);
     }
     if (!hn_failed(err))
-        hn_bench_race(gpu->bench, candidates, count, &rules, samples, &done, records, err);
+        hn_bench_race(gpu->bench, candidates, count, &rules, records, err);
     gpu->busy_ms = hn_now_ms();
-    json_t *told = json_array(), *rows = json_array();
+    json_t *told = json_array();
     for (size_t i = 0; i < count; i++) {
-        json_t *row = json_array();
-        for (size_t r = 0; r < (size_t)done; r++)
-            json_array_append_new(row, json_real(samples[i * rounds + r]));
-        json_array_append_new(rows, row);
         json_array_append_new(told, hn_record_to_json(&records[i]));
         hn_bindings_finish(&points[i]);
         hn_image_finish(&images[i]);
         hn_record_finish(&records[i]);
     }
-    json_object_set_new(reply, "samples", rows);
     json_object_set_new(reply, "records", told);
     free(points);
     free(images);
     free(candidates);
     free(records);
-    free(samples);
 }
 
 static const struct {
