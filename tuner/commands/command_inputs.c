@@ -35,16 +35,15 @@ static size_t shape_of(const struct hn_argument *argument, uint64_t count, uint6
     return dimensions;
 }
 
-static enum hn_status make_folder(const char *path, struct hn_error *err)
+static void make_folder(const char *path, struct hn_error *err)
 {
-    if (mkdir(path, 0777) == 0 || errno == EEXIST)
-        return HN_OK;
-    return hn_fail(err, HN_ERUN, "cannot make the folder '%s': %s", path, strerror(errno));
+    if (!hn_failed(err) && mkdir(path, 0777) != 0 && errno != EEXIST)
+        hn_fail(err, HN_ERUN, "cannot make the folder '%s': %s", path, strerror(errno));
 }
 
 /* From its data file, or by its fill: as the bench does. */
-static enum hn_status write_elements(const struct inputs *inputs, const struct hn_recipe *recipe,
-                                     const struct hn_value *values, FILE *to, struct hn_error *err)
+static void write_elements(const struct inputs *inputs, const struct hn_recipe *recipe,
+                           const struct hn_value *values, FILE *to, struct hn_error *err)
 {
     enum { PIECE = 1 << 20 };
     const struct hn_plan *plan = inputs->plan;
@@ -52,26 +51,22 @@ static enum hn_status write_elements(const struct inputs *inputs, const struct h
     size_t size = hn_element_size(element);
     struct hn_data_file from = {.stream = NULL};
     char *path = NULL;
-    enum hn_status status = HN_OK;
-    if (recipe->fill.kind == HN_FILL_FILE) {
-        status = hn_plan_data_path(plan, recipe->fill.file, values, &path, err);
-        if (status == HN_OK)
-            status = hn_data_file_open(path, element, recipe->count, &from, err);
-        free(path);
-    }
+    if (recipe->fill.kind == HN_FILL_FILE &&
+        hn_plan_data_path(plan, recipe->fill.file, values, &path, err) == HN_OK)
+        hn_data_file_open(path, element, recipe->count, &from, err);
+    free(path);
     unsigned char *piece = hn_need(PIECE, size);
-    for (uint64_t at = 0; status == HN_OK && at < recipe->count; at += PIECE) {
+    for (uint64_t at = 0; !hn_failed(err) && at < recipe->count; at += PIECE) {
         uint64_t count = recipe->count - at < PIECE ? recipe->count - at : PIECE;
         if (from.stream != NULL)
-            status = hn_data_file_read(&from, piece, count * size, err);
+            hn_data_file_read(&from, piece, count * size, err);
         else
             hn_host_fill(recipe, element, inputs->options->seed, at, count, piece);
-        if (status == HN_OK)
+        if (!hn_failed(err))
             fwrite(piece, size, count, to);
     }
     free(piece);
     hn_data_file_close(&from);
-    return status;
 }
 
 static void tell(const struct inputs *inputs, const struct hn_argument *argument, const char *path,
@@ -94,51 +89,44 @@ static void tell(const struct inputs *inputs, const struct hn_argument *argument
 }
 
 /* What a reference would have to give, for --json. */
-static enum hn_status tell_result(const struct hn_argument *argument, const struct hn_value *values,
-                                  json_t *results, struct hn_error *err)
+static void tell_result(const struct hn_argument *argument, const struct hn_value *values,
+                        json_t *results, struct hn_error *err)
 {
     uint64_t row = 0, pitch = 0, shape[3];
     int64_t count = 0;
+    if (hn_expression_integer(argument->count, values, &count, err) != HN_OK ||
+        hn_argument_evaluate_rows(argument, values, &row, &pitch, err) != HN_OK)
+        return;
     json_t *lengths = json_array();
-    enum hn_status status = hn_expression_integer(argument->count, values, &count, err);
-    if (status == HN_OK)
-        status = hn_argument_evaluate_rows(argument, values, &row, &pitch, err);
     size_t dimensions = shape_of(argument, (uint64_t)count * argument->lanes, row, shape);
-    for (size_t i = 0; status == HN_OK && i < dimensions; i++)
+    for (size_t i = 0; i < dimensions; i++)
         json_array_append_new(lengths, json_integer((json_int_t)shape[i]));
     json_t *result = json_pack("{s:s, s:s, s:o}", "argument", argument->name, "type",
                                hn_element_name(argument->element), "shape", lengths);
     json_array_append_new(results, hn_needed(result));
-    return status;
 }
 
-static enum hn_status write_input(const struct inputs *inputs, size_t argument, const char *folder,
-                                  const struct hn_value *values, json_t *files,
-                                  struct hn_error *err)
+static void write_input(const struct inputs *inputs, size_t argument, const char *folder,
+                        const struct hn_value *values, json_t *files, struct hn_error *err)
 {
     const struct hn_argument *input = &inputs->plan->arguments[argument];
     struct hn_recipe recipe;
     uint64_t row = 0, pitch = 0, shape[3];
     FILE *to = NULL;
     char *path = NULL;
-    enum hn_status status = hn_recipe_make(inputs->plan, argument, values, &recipe, err);
-    if (status == HN_OK)
-        status = hn_argument_evaluate_rows(input, values, &row, &pitch, err);
-    if (status != HN_OK)
-        return status;
+    if (hn_recipe_make(inputs->plan, argument, values, &recipe, err) != HN_OK ||
+        hn_argument_evaluate_rows(input, values, &row, &pitch, err) != HN_OK)
+        return;
     if (asprintf(&path, "%s/%s.npy", folder, input->name) < 0)
         path = hn_needed(NULL);
     size_t dimensions = shape_of(input, recipe.count, row, shape);
-    status = hn_npy_create(path, input->element, shape, dimensions, &to, err);
-    if (status == HN_OK) {
-        status = write_elements(inputs, &recipe, values, to, err);
-        enum hn_status closed = hn_npy_finish(path, to, status == HN_OK ? err : NULL);
-        status = status == HN_OK ? closed : status;
+    if (hn_npy_create(path, input->element, shape, dimensions, &to, err) == HN_OK) {
+        write_elements(inputs, &recipe, values, to, err);
+        hn_npy_finish(path, to, hn_failed(err) ? NULL : err);
     }
-    if (status == HN_OK)
+    if (!hn_failed(err))
         tell(inputs, input, path, shape, dimensions, files);
     free(path);
-    return status;
 }
 
 /* Several problems have a folder each, by their values. */
@@ -154,35 +142,33 @@ static char *name_folder(const struct inputs *inputs, const struct hn_bindings *
     return folder;
 }
 
-static enum hn_status write_problem(struct inputs *inputs, size_t number, struct hn_error *err)
+static void write_problem(struct inputs *inputs, const struct hn_bindings *problem,
+                          struct hn_error *err)
 {
     struct hn_plan *own = NULL;
-    const struct hn_bindings *problem = &inputs->config->problems[number];
     struct hn_value *values = NULL;
     char *folder = name_folder(inputs, problem);
     json_t *files = json_array(), *results = json_array();
     json_t *object = json_pack("{s:o, s:o, s:o}", "problem", hn_bindings_to_json(problem), "files",
                                files, "results", results);
     json_array_append_new(inputs->problems, hn_needed(object));
-    enum hn_status status = hn_config_make_plan(inputs->config, problem, &own, err);
+    hn_config_make_plan(inputs->config, problem, &own, err);
     const struct hn_plan *plan = inputs->plan = own != NULL ? own : inputs->config->plan;
-    if (status == HN_OK)
-        status = make_folder(folder, err);
-    if (status == HN_OK)
-        status = hn_plan_values(plan, problem, &plan->defaults, &values, err);
-    for (size_t i = 0; status == HN_OK && i < plan->argument_count; i++)
+    make_folder(folder, err);
+    if (!hn_failed(err))
+        hn_plan_values(plan, problem, &plan->defaults, &values, err);
+    for (size_t i = 0; !hn_failed(err) && i < plan->argument_count; i++)
         if (hn_argument_is_filled(&plan->arguments[i]))
-            status = write_input(inputs, i, folder, values, files, err);
-    for (size_t i = 0; status == HN_OK && i < plan->argument_count; i++)
+            write_input(inputs, i, folder, values, files, err);
+    for (size_t i = 0; !hn_failed(err) && i < plan->argument_count; i++)
         if (hn_argument_is_compared(&plan->arguments[i]))
-            status = tell_result(&plan->arguments[i], values, results, err);
+            tell_result(&plan->arguments[i], values, results, err);
     free(values);
     free(folder);
     hn_plan_destroy(own);
-    return status;
 }
 
-static enum hn_status write_all(struct inputs *inputs, struct hn_error *err)
+static void write_all(struct inputs *inputs, struct hn_error *err)
 {
     const struct hn_config *config = inputs->config;
     inputs->problems = json_array();
@@ -190,29 +176,25 @@ static enum hn_status write_all(struct inputs *inputs, struct hn_error *err)
         json_pack("{s:s, s:s, s:I, s:o}", "config", config->path, "kernel", config->plan->kernel,
                   "seed", (json_int_t)inputs->options->seed, "problems", inputs->problems);
     hn_needed(root);
-    enum hn_status status = make_folder(inputs->options->output, err);
-    for (size_t i = 0; status == HN_OK && i < config->problem_count; i++)
-        status = write_problem(inputs, i, err);
-    if (status == HN_OK && inputs->options->json)
-        status = hn_output_json(root, err);
+    make_folder(inputs->options->output, err);
+    for (size_t i = 0; !hn_failed(err) && i < config->problem_count; i++)
+        write_problem(inputs, &config->problems[i], err);
+    if (!hn_failed(err) && inputs->options->json)
+        hn_output_json(root, err);
     json_decref(root);
-    return status;
 }
 
 static enum hn_status run(struct hn_options *options, struct hn_error *err)
 {
     struct hn_config *config = NULL;
-    struct inputs inputs = {.options = options};
     if (options->output == NULL)
         return hn_options_misused(options, "%s", missing);
-    enum hn_status status = hn_options_config(options, options->arguments.items[0], &config, err);
-    if (status == HN_OK)
-        status = hn_config_check_files(config, err);
-    inputs.config = config;
-    if (status == HN_OK)
-        status = write_all(&inputs, err);
+    hn_error_init(err);
+    if (hn_options_config(options, options->arguments.items[0], &config, err) == HN_OK &&
+        hn_config_check_files(config, err) == HN_OK)
+        write_all(&(struct inputs){.options = options, .config = config}, err);
     hn_config_destroy(config);
-    return status;
+    return err->status;
 }
 
 const struct hn_command hn_command_inputs = {
