@@ -24,75 +24,45 @@ struct try_compile {
 
 static const double timeout_s = 20;
 
-static void finish_trial(struct try_compile *trial)
-{
-    hn_compile_pool_destroy(trial->pool);
-    *trial = (struct try_compile){0};
-}
-
-static enum hn_status submit(struct hn_compile_pool *pool, const struct hn_task *task,
-                             const struct hn_bindings *point, struct hn_error *err)
-{
-    struct hn_source source;
-    char architecture[32];
-    snprintf(architecture, sizeof architecture, "sm_%d", task->identity.device.capability);
-    enum hn_status status = hn_task_source(task, point, &source, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_compile_pool_submit(pool, 0, &source, architecture, err);
-    hn_source_finish(&source);
-    return status;
-}
-
-static enum hn_status wait_for(struct hn_compile_pool *pool, struct hn_image *image,
-                               struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    bool taken = false;
-    while (status == HN_OK && !taken) {
-        uint64_t number;
-        status = hn_compile_pool_process(pool, err);
-        taken = status == HN_OK && hn_compile_pool_take(pool, &number, image);
-        if (status == HN_OK && !taken)
-            status = hn_compile_pool_sleep(pool, err);
-    }
-    return status;
-}
-
 /* A hn_edge_compile, for the architecture of the task's device. */
 static enum hn_compiles try_to_compile(void *context, const struct hn_task *task,
                                        const struct hn_bindings *point)
 {
     struct try_compile *trial = context;
+    struct hn_source source;
     struct hn_image image;
-    struct hn_error ignored;
-    enum hn_status status =
-        trial->failed || task->identity.device.capability <= 0 ? HN_ERUN : HN_OK;
-    if (status == HN_OK && trial->pool == NULL)
+    struct hn_error err;
+    char architecture[32];
+    uint64_t number;
+    bool taken = false;
+    if (trial->failed || task->identity.device.capability <= 0)
+        return HN_COMPILES_UNKNOWN;
+    if (trial->pool == NULL)
         trial->pool = hn_compile_pool_create(1, timeout_s);
-    if (status == HN_OK)
-        status = submit(trial->pool, task, point, &ignored);
+    hn_error_init(&err);
     hn_image_init(&image);
-    if (status == HN_OK)
-        status = wait_for(trial->pool, &image, &ignored);
-    trial->failed = status != HN_OK;
-    enum hn_compiles compiles = status != HN_OK                  ? HN_COMPILES_UNKNOWN
+    snprintf(architecture, sizeof architecture, "sm_%d", task->identity.device.capability);
+    if (hn_task_source(task, point, &source, &err) == HN_OK) {
+        hn_compile_pool_submit(trial->pool, 0, &source, architecture, &err);
+        hn_source_finish(&source);
+    }
+    while (!hn_failed(&err) && !taken) {
+        hn_compile_pool_process(trial->pool, &err);
+        taken = !hn_failed(&err) && hn_compile_pool_take(trial->pool, &number, &image);
+        if (!hn_failed(&err) && !taken)
+            hn_compile_pool_sleep(trial->pool, &err);
+    }
+    trial->failed = hn_failed(&err);
+    enum hn_compiles compiles = trial->failed                    ? HN_COMPILES_UNKNOWN
                                 : image.outcome == HN_OUTCOME_OK ? HN_COMPILES
                                                                  : HN_COMPILES_NOT;
     hn_image_finish(&image);
     return compiles;
 }
 
-static void tell_obstacle(const struct hn_session_state *state)
-{
-    if (state->no_counters[0] != '\0')
-        fprintf(stderr, "hone: no counters: %s\n", state->no_counters);
-}
-
 /* A session that measures nothing else, and nothing at all where the cache has it. */
-static enum hn_status count_point(struct hn_task *task, struct hn_workers *workers,
-                                  struct hn_store *store, const struct hn_bindings *point,
-                                  struct hn_error *err)
+static void count_point(struct hn_task *task, struct hn_workers *workers, struct hn_store *store,
+                        const struct hn_bindings *point, struct hn_error *err)
 {
     const struct hn_live_options live = {.seed = 1};
     const struct hn_session_options options = {
@@ -105,16 +75,13 @@ static enum hn_status count_point(struct hn_task *task, struct hn_workers *worke
     };
     struct hn_backend *backend = NULL;
     struct hn_session *session = NULL;
-    enum hn_status status = hn_backend_live(task, workers, &live, &backend, err);
-    if (status == HN_OK)
-        status = hn_session_create(backend, store, &options, &session, err);
-    if (status == HN_OK)
-        status = hn_session_run(session, NULL, NULL, err);
-    if (status == HN_OK)
-        tell_obstacle(hn_session_state(session));
+    if (hn_backend_live(task, workers, &live, &backend, err) == HN_OK &&
+        hn_session_create(backend, store, &options, &session, err) == HN_OK &&
+        hn_session_run(session, NULL, NULL, err) == HN_OK &&
+        hn_session_state(session)->no_counters[0] != '\0')
+        fprintf(stderr, "hone: no counters: %s\n", hn_session_state(session)->no_counters);
     hn_session_destroy(session);
     hn_backend_destroy(backend);
-    return status;
 }
 
 static bool is_here(const struct hn_tuned *tuned, const struct hn_task *task,
@@ -129,53 +96,45 @@ static bool is_here(const struct hn_tuned *tuned, const struct hn_task *task,
 }
 
 /* The newest tuning of the problem on this device. */
-static enum hn_status count_problem(struct hn_task *task, struct hn_workers *workers,
-                                    struct hn_store *store, struct hn_error *err)
+static void count_problem(struct hn_task *task, struct hn_workers *workers, struct hn_store *store,
+                          struct hn_error *err)
 {
     struct hn_tuned_list list;
-    struct hn_bindings point;
     const struct hn_tuned *newest = NULL;
     const struct hn_device_identity *device = &workers->lead->device.identity;
-    enum hn_status status = hn_store_list(store, task->identity.kernel, &list, err);
-    if (status != HN_OK)
-        return status;
+    if (hn_store_list(store, task->identity.kernel, &list, err) != HN_OK)
+        return;
     for (size_t i = 0; i < list.count; i++)
         if (is_here(&list.items[i], task, device) && list.items[i].best.outcome == HN_OUTCOME_OK &&
             (newest == NULL || list.items[i].best.time > newest->best.time))
             newest = &list.items[i];
-    hn_bindings_init(&point);
-    if (newest != NULL)
-        status = hn_bindings_copy(&point, &newest->best.point, err);
-    bool wanted = newest != NULL && !hn_observed_any(&newest->best.observed, "counters");
+    if (newest != NULL && !hn_observed_any(&newest->best.observed, "counters"))
+        count_point(task, workers, store, &newest->best.point, err);
     hn_tuned_list_free(&list);
-    if (status == HN_OK && wanted)
-        status = count_point(task, workers, store, &point, err);
-    hn_bindings_finish(&point);
-    return status;
 }
 
 /* Reads what this machine's GPU counts of the best point of each problem, where that is not known,
  * and keeps it in the cache, as `hone tune --counters` of that point alone does. What was not tuned
  * on this GPU is left as it is. Why there are no counters is told on stderr. */
-static enum hn_status count_all(const struct hn_config *config, enum hn_regime regime,
-                                struct hn_store *store, struct hn_error *err)
+static void count_all(const struct hn_config *config, enum hn_regime regime, struct hn_store *store,
+                      struct hn_error *err)
 {
     const struct hn_workers_options options = {
         .jobs = 2, .useful = 2, .compile_timeout_s = 300, .run_timeout_s = 60};
     struct hn_workers *workers = NULL;
-    enum hn_status status = hn_workers_start(&options, &workers, err);
-    if (status == HN_OK)
-        status = hn_workers_open(workers, err);
-    for (size_t i = 0; status == HN_OK && i < config->problem_count && hn_interrupted() == 0; i++) {
+    hn_interrupt_install();
+    if (hn_workers_start(&options, &workers, err) == HN_OK)
+        hn_workers_open(workers, err);
+    for (size_t i = 0; !hn_failed(err) && i < config->problem_count && hn_interrupted() == 0; i++) {
         struct hn_task task;
-        status = hn_task_make(config, i, regime, &task, err);
-        if (status != HN_OK)
-            break;
-        status = count_problem(&task, workers, store, err);
-        hn_task_finish(&task);
+        if (hn_task_make(config, i, regime, &task, err) == HN_OK) {
+            count_problem(&task, workers, store, err);
+            hn_task_finish(&task);
+        }
     }
     hn_workers_destroy(workers);
-    return status == HN_OK ? hn_interrupt_check(err) : status;
+    if (!hn_failed(err))
+        hn_interrupt_check(err);
 }
 
 struct explain {
@@ -190,13 +149,12 @@ struct explain {
 };
 
 /* A recording can be explained without a cache; its roofs are in one, if anywhere. */
-static enum hn_status open_store(struct explain *explain, struct hn_error *err)
+static void open_store(struct explain *explain, struct hn_error *err)
 {
+    const struct hn_options *options = explain->options;
     struct hn_error ignored;
-    enum hn_status status =
-        hn_cache_open(explain->options, explain->options->counters ? HN_STORE_WRITE : HN_STORE_READ,
-                      &explain->store, explain->options->simulate != NULL ? &ignored : err);
-    return explain->options->simulate != NULL ? HN_OK : status;
+    hn_cache_open(options, options->counters ? HN_STORE_WRITE : HN_STORE_READ, &explain->store,
+                  options->simulate != NULL ? &ignored : err);
 }
 
 /* tuned: whether it was simulated or is stale, and where it comes from. */
@@ -238,19 +196,16 @@ static void show(struct explain *explain, const struct hn_task *task,
     json_array_append_new(explain->results, document);
 }
 
-static enum hn_status show_recording(struct explain *explain, struct hn_task *task,
-                                     struct hn_error *err)
+static void show_recording(struct explain *explain, struct hn_task *task, struct hn_error *err)
 {
     struct hn_recording recording;
-    enum hn_status status = hn_find_recording(task, explain->options->simulate, &recording, err);
-    if (status != HN_OK)
-        return status;
+    if (hn_find_recording(task, explain->options->simulate, &recording, err) != HN_OK)
+        return;
     struct hn_tuned tuned = {.simulated = true, .version = recording.version};
     hn_origin_of_file(explain->options->simulate, &tuned.origin);
     hn_task_set_measured(task, &recording.identity);
     show(explain, task, &recording.records, &tuned);
     hn_recording_finish(&recording);
-    return status;
 }
 
 static bool fits(const struct explain *explain, const struct hn_task *task,
@@ -275,83 +230,71 @@ static bool is_measured_too(const struct hn_tuned_list *list, const struct hn_tu
 }
 
 /* Those of every device; what was simulated only where it was not measured too. */
-static enum hn_status show_cached(struct explain *explain, struct hn_task *task,
-                                  struct hn_error *err)
+static void show_cached(struct explain *explain, struct hn_task *task, struct hn_error *err)
 {
     struct hn_tuned_list list;
-    enum hn_status status = hn_store_list(explain->store, task->identity.kernel, &list, err);
-    for (size_t i = 0; status == HN_OK && i < list.count; i++) {
+    if (hn_store_list(explain->store, task->identity.kernel, &list, err) != HN_OK)
+        return;
+    for (size_t i = 0; !hn_failed(err) && i < list.count; i++) {
         const struct hn_tuned *tuned = &list.items[i];
         struct hn_records records;
-        if (!fits(explain, task, tuned) || (tuned->simulated && is_measured_too(&list, tuned)))
+        if (!fits(explain, task, tuned) || (tuned->simulated && is_measured_too(&list, tuned)) ||
+            hn_store_load(explain->store, &tuned->identity, &tuned->version, tuned->simulated,
+                          &records, err) != HN_OK)
             continue;
-        status = hn_store_load(explain->store, &tuned->identity, &tuned->version, tuned->simulated,
-                               &records, err);
-        if (status != HN_OK)
-            break;
         hn_task_set_measured(task, &tuned->identity);
         show(explain, task, &records, tuned);
         hn_records_free(&records);
     }
-    if (status == HN_OK || list.items != NULL)
-        hn_tuned_list_free(&list);
-    return status;
+    hn_tuned_list_free(&list);
 }
 
-static enum hn_status show_problem(struct explain *explain, size_t problem, struct hn_error *err)
+static void explain_all(struct explain *explain, struct hn_error *err)
 {
-    struct hn_task task;
-    enum hn_status status = hn_task_make(explain->config, problem,
-                                         (enum hn_regime)explain->options->regime, &task, err);
-    if (status != HN_OK)
-        return status;
-    status = explain->options->simulate != NULL ? show_recording(explain, &task, err)
-                                                : show_cached(explain, &task, err);
-    hn_task_finish(&task);
-    return status;
-}
-
-static enum hn_status execute(struct explain *explain, struct hn_error *err)
-{
-    enum hn_status status =
-        hn_options_config(explain->options, explain->path, &explain->config, err);
-    if (status == HN_OK)
-        status = open_store(explain, err);
-    if (status != HN_OK)
-        return status;
-    explain->results = json_array();
-    if (explain->options->counters) {
-        hn_interrupt_install();
-        status = count_all(explain->config, (enum hn_regime)explain->options->regime,
-                           explain->store, err);
-    }
-    for (size_t i = 0; status == HN_OK && i < explain->config->problem_count; i++)
-        status = show_problem(explain, i, err);
+    const struct hn_options *options = explain->options;
+    const struct hn_config *config = explain->config;
+    enum hn_regime regime = (enum hn_regime)options->regime;
     char lines[2][HN_FOLLOW_UP_SIZE];
-    if (status == HN_OK && explain->found == 0)
-        return hn_fail(err, HN_ENOTFOUND,
-                       "the cache holds no tuning of %s for %s; `%s` makes one, and `%s` shows "
-                       "what there is",
-                       explain->config->plan->kernel,
-                       explain->config->problem_count > 1 ? "these problems" : "this problem",
-                       hn_follow_up(explain->options, "tune", explain->path, lines[0]),
-                       hn_follow_up(explain->options, "cache list", NULL, lines[1]));
-    if (status == HN_OK && explain->options->json)
-        status = hn_output_json(explain->results, err);
-    if (status == HN_OK && explain->explained == 0)
-        status = hn_fail(err, HN_ENOTFOUND, "no point of the space was measured in full");
-    return status;
+    if (options->counters)
+        count_all(config, regime, explain->store, err);
+    for (size_t i = 0; !hn_failed(err) && i < config->problem_count; i++) {
+        struct hn_task task;
+        if (hn_task_make(config, i, regime, &task, err) != HN_OK)
+            return;
+        if (options->simulate != NULL)
+            show_recording(explain, &task, err);
+        else
+            show_cached(explain, &task, err);
+        hn_task_finish(&task);
+    }
+    if (!hn_failed(err) && explain->found == 0)
+        hn_fail(err, HN_ENOTFOUND,
+                "the cache holds no tuning of %s for %s; `%s` makes one, and `%s` shows what there "
+                "is",
+                config->plan->kernel, config->problem_count > 1 ? "these problems" : "this problem",
+                hn_follow_up(options, "tune", explain->path, lines[0]),
+                hn_follow_up(options, "cache list", NULL, lines[1]));
+    if (!hn_failed(err) && options->json)
+        hn_output_json(explain->results, err);
+    if (!hn_failed(err) && explain->explained == 0)
+        hn_fail(err, HN_ENOTFOUND, "no point of the space was measured in full");
 }
 
 static enum hn_status run(struct hn_options *options, struct hn_error *err)
 {
-    struct explain explain = {.options = options, .path = options->arguments.items[0]};
-    enum hn_status status = execute(&explain, err);
+    struct explain explain = {
+        .options = options, .path = options->arguments.items[0], .results = json_array()};
+    hn_error_init(err);
+    hn_options_config(options, explain.path, &explain.config, err);
+    if (!hn_failed(err))
+        open_store(&explain, err);
+    if (!hn_failed(err))
+        explain_all(&explain, err);
     json_decref(explain.results);
-    finish_trial(&explain.trial);
+    hn_compile_pool_destroy(explain.trial.pool);
     hn_store_close(explain.store);
     hn_config_destroy(explain.config);
-    return status;
+    return err->status;
 }
 
 const struct hn_command hn_command_explain = {
