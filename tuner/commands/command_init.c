@@ -24,8 +24,8 @@ static bool is_problem(const char *path)
     return length > 5 && strcmp(path + length - 5, ".json") == 0;
 }
 
-static enum hn_status fail_choice(const struct init *init, const struct hn_kernels *kernels,
-                                  struct hn_error *err)
+static void fail_choice(const struct init *init, const struct hn_kernels *kernels,
+                        struct hn_error *err)
 {
     struct hn_text names;
     hn_text_init(&names);
@@ -33,14 +33,13 @@ static enum hn_status fail_choice(const struct init *init, const struct hn_kerne
         hn_text_printf(&names, "%s%s%s", i > 0 ? ", " : "", kernels->items[i].scope,
                        kernels->items[i].name);
     const char *list = names.data != NULL ? names.data : "";
-    enum hn_status status =
-        init->entry != NULL
-            ? hn_fail(err, HN_EUSAGE, "--entry: %s has no kernel '%s'; there are: %s", init->path,
-                      init->entry, list)
-            : hn_fail(err, HN_EUSAGE, "%s has %zu kernels: %s; --entry NAME says which", init->path,
-                      kernels->count, list);
+    if (init->entry != NULL)
+        hn_fail(err, HN_EUSAGE, "--entry: %s has no kernel '%s'; there are: %s", init->path,
+                init->entry, list);
+    else
+        hn_fail(err, HN_EUSAGE, "%s has %zu kernels: %s; --entry NAME says which", init->path,
+                kernels->count, list);
     hn_text_finish(&names);
-    return status;
 }
 
 static bool is_named(const struct hn_kernel *kernel, const char *name)
@@ -50,19 +49,23 @@ static bool is_named(const struct hn_kernel *kernel, const char *name)
            (strncmp(kernel->scope, name, scope) == 0 && strcmp(kernel->name, name + scope) == 0);
 }
 
-static enum hn_status choose(const struct init *init, const struct hn_kernels *kernels,
-                             const struct hn_kernel **kernel, struct hn_error *err)
+/* NULL, with why, where none or several could be meant. */
+static const struct hn_kernel *choose(const struct init *init, const struct hn_kernels *kernels,
+                                      struct hn_error *err)
 {
-    *kernel = kernels->count == 1 && init->entry == NULL ? &kernels->items[0] : NULL;
-    if (kernels->count == 0)
-        return hn_fail(err, HN_ECONFIG,
-                       "%s: found no __global__ function with a body; a kernel that a macro makes "
-                       "can not be read",
-                       init->path);
-    for (size_t i = 0; i < kernels->count && init->entry != NULL && *kernel == NULL; i++)
+    if (kernels->count == 1 && init->entry == NULL)
+        return &kernels->items[0];
+    for (size_t i = 0; i < kernels->count && init->entry != NULL; i++)
         if (is_named(&kernels->items[i], init->entry))
-            *kernel = &kernels->items[i];
-    return *kernel != NULL ? HN_OK : fail_choice(init, kernels, err);
+            return &kernels->items[i];
+    if (kernels->count > 0)
+        fail_choice(init, kernels, err);
+    else
+        hn_fail(err, HN_ECONFIG,
+                "%s: found no __global__ function with a body; a kernel that a macro makes can not "
+                "be read",
+                init->path);
+    return NULL;
 }
 
 static char *folder_of(const char *path)
@@ -73,14 +76,17 @@ static char *folder_of(const char *path)
     return folder;
 }
 
-/* The source as a file in the output's folder names it. */
-static char *template_path(const struct init *init)
+/* The source as a file in the output's folder names it; NULL, with why, where that is not there. */
+static char *template_path(const struct init *init, struct hn_error *err)
 {
     struct hn_text text;
     char *source = realpath(init->path, NULL);
     char *folder = strcmp(init->output, "-") == 0 ? realpath(".", NULL) : folder_of(init->output);
     hn_text_init(&text);
-    if (source != NULL && folder != NULL) {
+    if (source == NULL || folder == NULL) {
+        hn_fail(err, HN_ERUN, "the folder of %s can not be found: %s", init->output,
+                strerror(errno));
+    } else {
         size_t common = 0;
         for (size_t i = 0; source[i] == folder[i] && source[i] != '\0'; i++)
             if (source[i] == '/')
@@ -92,51 +98,44 @@ static char *template_path(const struct init *init)
                 hn_text_append(&text, *c == '/' || c == folder + common - 1 ? "../" : "");
         hn_text_append(&text, source + common);
     }
-    bool found = source != NULL && folder != NULL;
     free(source);
     free(folder);
-    char *path = hn_text_take(&text);
-    if (found)
-        return path;
-    free(path);
-    return NULL;
+    return hn_failed(err) ? NULL : hn_needed(hn_text_take(&text));
 }
 
 /* A draft should be a config as it stands; where it is none, what is wrong is the first thing to
  * do. */
-static enum hn_status tell(const struct init *init)
+static void tell(const struct init *init)
 {
     struct hn_config *config = NULL;
-    struct hn_error wrong = {0};
+    struct hn_error wrong;
     char line[HN_FOLLOW_UP_SIZE];
     bool valid = hn_config_load(init->output, &config, &wrong) == HN_OK;
-    if (config != NULL)
-        hn_config_destroy(config);
+    hn_config_destroy(config);
     if (!init->options->quiet)
         printf("wrote %s\nnext: look at its lines marked TODO, then `%s`\n", init->output,
                hn_follow_up(init->options, "space", init->output, line));
     if (!valid)
         fprintf(stderr, "hone: warning: as it stands it is no config: %s\n", wrong.message);
-    return HN_OK;
 }
 
 /* Never over a file that is there. */
-static enum hn_status write_config(const struct init *init, const char *text, struct hn_error *err)
+static void write_config(const struct init *init, const char *text, struct hn_error *err)
 {
-    if (strcmp(init->output, "-") == 0)
-        return hn_output_data(text, strlen(text), err);
+    if (strcmp(init->output, "-") == 0) {
+        hn_output_data(text, strlen(text), err);
+        return;
+    }
     FILE *file = fopen(init->output, "wxe");
-    if (file == NULL)
-        return errno == EEXIST
-                   ? hn_fail(err, HN_EUSAGE,
-                             "%s is there already and is not overwritten; -o FILE writes elsewhere",
-                             init->output)
-                   : hn_fail(err, HN_ERUN, "%s can not be written: %s", init->output,
-                             strerror(errno));
-    bool failed = fputs(text, file) == EOF;
-    if (fclose(file) != 0 || failed)
-        return hn_fail(err, HN_ERUN, "%s can not be written: %s", init->output, strerror(errno));
-    return tell(init);
+    bool failed = file == NULL || fputs(text, file) == EOF;
+    if (file == NULL && errno == EEXIST)
+        hn_fail(err, HN_EUSAGE,
+                "%s is there already and is not overwritten; -o FILE writes elsewhere",
+                init->output);
+    else if ((file != NULL && fclose(file) != 0) || failed)
+        hn_fail(err, HN_ERUN, "%s can not be written: %s", init->output, strerror(errno));
+    else
+        tell(init);
 }
 
 static void name_output(struct init *init, const char *kernel)
@@ -148,86 +147,65 @@ static void name_output(struct init *init, const char *kernel)
         init->output = hn_needed(NULL);
 }
 
-static enum hn_status make(struct init *init, const struct hn_source_text *source,
-                           const struct hn_kernel *kernel, struct hn_error *err)
+static void make(struct init *init, const struct hn_source_text *source,
+                 const struct hn_kernel *kernel, struct hn_error *err)
 {
     struct hn_macros macros;
     struct hn_draft draft;
-    enum hn_status status = hn_macros_find(source, &macros, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_macros_add_undefined(source, &macros, err);
-    if (status == HN_OK)
-        status = hn_draft_make(source, kernel, &macros, &draft, err);
-    if (status != HN_OK) {
-        hn_macros_finish(&macros);
-        return status;
-    }
-    name_output(init, kernel->name);
-    if (status == HN_OK) {
-        char *path = template_path(init);
-        char *text = path != NULL ? hn_draft_write(&draft, path, init->path) : NULL;
-        if (path == NULL)
-            status = hn_fail(err, HN_ERUN, "the folder of %s can not be found: %s", init->output,
-                             strerror(errno));
-        else
-            status = write_config(init, hn_needed(text), err);
+    if (hn_macros_find(source, &macros, err) != HN_OK)
+        return;
+    if (hn_macros_add_undefined(source, &macros, err) == HN_OK &&
+        hn_draft_make(source, kernel, &macros, &draft, err) == HN_OK) {
+        name_output(init, kernel->name);
+        char *path = template_path(init, err);
+        char *text = path != NULL ? hn_needed(hn_draft_write(&draft, path, init->path)) : NULL;
+        if (text != NULL)
+            write_config(init, text, err);
         free(path);
         free(text);
+        hn_draft_finish(&draft);
     }
-    hn_draft_finish(&draft);
     hn_macros_finish(&macros);
-    return status;
 }
 
 /* A config from what another tuner was told. */
-static enum hn_status import_problem(struct init *init, struct hn_error *err)
+static void import_problem(struct init *init, struct hn_error *err)
 {
     json_t *root;
     char *config = NULL;
-    enum hn_status status = hn_import_load(init->path, &root, err);
-    if (status != HN_OK)
-        return status;
+    if (hn_import_load(init->path, &root, err) != HN_OK)
+        return;
     char *kernel = hn_needed(hn_import_kernel(root));
     name_output(init, kernel);
-    char *folder = folder_of(init->path);
-    char *prefix = template_path(init);
-    if (folder == NULL || prefix == NULL)
-        status = hn_fail(err, HN_ERUN, "the folder of %s can not be found: %s", init->output,
-                         strerror(errno));
-    if (status == HN_OK) {
+    char *prefix = template_path(init, err);
+    if (prefix != NULL) {
+        char *folder = hn_needed(folder_of(init->path));
         char *slash = strrchr(prefix, '/');
         *(slash != NULL ? slash + 1 : prefix) = '\0';
         const struct hn_import_place place = {init->path, folder, prefix};
-        status = hn_import_write(root, &place, &config, err);
+        if (hn_import_write(root, &place, &config, err) == HN_OK)
+            write_config(init, config, err);
+        free(folder);
     }
-    if (status == HN_OK)
-        status = write_config(init, config, err);
     free(config);
-    free(folder);
     free(prefix);
     free(kernel);
     json_decref(root);
-    return status;
 }
 
-static enum hn_status execute(struct init *init, struct hn_error *err)
+static void draft_source(struct init *init, struct hn_error *err)
 {
     struct hn_source_text source;
     struct hn_kernels kernels;
-    const struct hn_kernel *kernel;
-    enum hn_status status = hn_source_text_load(init->path, &source, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_kernels_find(&source, &kernels, err);
-    if (status == HN_OK) {
-        status = choose(init, &kernels, &kernel, err);
-        if (status == HN_OK)
-            status = make(init, &source, kernel, err);
+    if (hn_source_text_load(init->path, &source, err) != HN_OK)
+        return;
+    if (hn_kernels_find(&source, &kernels, err) == HN_OK) {
+        const struct hn_kernel *kernel = choose(init, &kernels, err);
+        if (kernel != NULL)
+            make(init, &source, kernel, err);
         hn_kernels_finish(&kernels);
     }
     hn_source_text_finish(&source);
-    return status;
 }
 
 static enum hn_status run(struct hn_options *options, struct hn_error *err)
@@ -238,10 +216,13 @@ static enum hn_status run(struct hn_options *options, struct hn_error *err)
                                   "--entry is for CUDA sources; a tuning problem names its "
                                   "kernel");
     struct init init = {path, options->entry, hn_need_copy(options->output), options};
-    enum hn_status status =
-        is_problem(init.path) ? import_problem(&init, err) : execute(&init, err);
+    hn_error_init(err);
+    if (is_problem(path))
+        import_problem(&init, err);
+    else
+        draft_source(&init, err);
     free(init.output);
-    return status;
+    return err->status;
 }
 
 const struct hn_command hn_command_init = {
