@@ -226,6 +226,10 @@ void hn_output_promise_json(const char *message);
 
 /* HN_ERUN where standard output takes no more. */
 enum hn_status hn_output_data(const void *bytes, size_t size, struct hn_error *err);
+/* To the file that -o names, else to standard output, which may be no terminal where not_shown says why ("a cubin is binary").
+ * Whether there is a line to be said about a file. */
+bool hn_output_write(const struct hn_options *options, const struct hn_text *text, const char *not_shown,
+                     struct hn_error *err);
 /* Indented, with a newline at the end. document may be NULL: what jansson could not make of the results. */
 enum hn_status hn_output_json(const json_t *document, struct hn_error *err);
 

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "runtime/device/driver.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/open_cache.h"
@@ -20,43 +19,19 @@ static const struct hn_export_format *format_of(const struct hn_options *options
     return &hn_export_formats[kind_of(options)];
 }
 
-/* The default point is the config's, and no result that could be listed or kept as machine code. */
-static enum hn_status check_defaults(const struct hn_options *options)
-{
-    if (!options->defaults || format_of(options)->takes_defaults)
-        return HN_OK;
-    return hn_options_misused(
-        options, "--defaults: %s has results only; expected header, source or cubin-header",
-        format_of(options)->name);
-}
-
-/* NULL: of any. */
-static const char *regime_of(const struct hn_options *options)
-{
-    return hn_options_given(options, "regime") ? hn_regime_name((enum hn_regime)options->regime)
-                                               : NULL;
-}
-
-/* NULL: none is given. */
-static const char *last_of(const struct hn_texts *texts)
-{
-    return texts->count > 0 ? texts->items[texts->count - 1] : NULL;
-}
-
 /* HN_EUSAGE where what should be a kernel is a config. */
-static enum hn_status check_kernel(const struct hn_options *options, struct hn_error *err)
+static void check_kernel(const struct hn_options *options, struct hn_error *err)
 {
     struct hn_config *config = NULL;
     struct hn_error ignored;
     const char *path = options->arguments.items[0];
-    if (access(path, R_OK) != 0 || hn_config_load(path, &config, &ignored) != HN_OK)
-        return HN_OK;
     char line[HN_FOLLOW_UP_SIZE];
+    if (access(path, R_OK) != 0 || hn_config_load(path, &config, &ignored) != HN_OK)
+        return;
     hn_fail(err, HN_EUSAGE, "export takes the kernel's name, and '%s' is the config of '%s': `%s`",
             path, config->plan->kernel,
             hn_follow_up(options, "export", config->plan->kernel, line));
     hn_config_destroy(config);
-    return HN_EUSAGE;
 }
 
 /* The GPU of this machine, where there is one; that there is none is no error here. */
@@ -141,20 +116,15 @@ static void say_how_to_use(const struct hn_export *export, const char *output)
             export->upper, slash == NULL ? output : slash + 1);
 }
 
-static enum hn_status write_out(const struct hn_options *options, const struct hn_export *export,
-                                const struct hn_text *out, struct hn_error *err)
+static void write_out(const struct hn_options *options, const struct hn_export *export,
+                      const struct hn_text *out, struct hn_error *err)
 {
     if (export->left_out > 0)
         fprintf(stderr, "hone: left out %zu result%s tuned with other parameters\n",
                 export->left_out, export->left_out == 1 ? "" : "s");
-    if (options->output == NULL || strcmp(options->output, "-") == 0) {
-        if (kind_of(options) == HN_EXPORT_CUBIN && isatty(STDOUT_FILENO))
-            return hn_fail(err, HN_EUSAGE, "a cubin is binary: name a file with -o");
-        return hn_output_data(out->data, out->length, err);
-    }
-    enum hn_status status = hn_file_write(options->output, out->data, out->length, err);
-    if (status != HN_OK || options->quiet)
-        return status;
+    if (!hn_output_write(options, out,
+                         kind_of(options) == HN_EXPORT_CUBIN ? "a cubin is binary" : NULL, err))
+        return;
     fprintf(stderr, "wrote %s\n", options->output);
     if (!export->untuned) {
         say_chosen(export);
@@ -163,15 +133,14 @@ static enum hn_status write_out(const struct hn_options *options, const struct h
     }
     if (kind_of(options) == HN_EXPORT_HEADER)
         say_how_to_use(export, options->output);
-    return HN_OK;
 }
 
-static enum hn_status export_from(struct hn_store *store, const struct hn_options *options,
-                                  struct hn_error *err)
+static void export_from(struct hn_store *store, const struct hn_options *options,
+                        struct hn_error *err)
 {
     struct hn_device present;
     struct hn_export export = {0};
-    const char *config = last_of(&options->configs);
+    const struct hn_texts *configs = &options->configs;
     struct hn_text out = {0};
     bool has_device = options->device_name == NULL && find_present(&present);
     const struct hn_export_request request = {
@@ -180,46 +149,47 @@ static enum hn_status export_from(struct hn_store *store, const struct hn_option
         .device_name = options->device_name,
         .present = has_device ? &present.identity : NULL,
         .problem = &options->problem,
-        .regime = regime_of(options),
+        .regime = hn_options_given(options, "regime")
+                      ? hn_regime_name((enum hn_regime)options->regime)
+                      : NULL,
         .by = (enum hn_front_by)options->objective,
-        .config = config,
+        .config = configs->count > 0 ? configs->items[configs->count - 1] : NULL,
         .recorded = options->recorded.items,
         .recorded_count = options->recorded.count,
         .no_family = options->no_family,
         .defaults = options->defaults,
         .compiling = {options->architecture, (int)options->jobs, options->compile_timeout_s,
                       options->quiet || options->output == NULL}};
-    enum hn_status status = hn_export_open(store, &request, &export, err);
-    if (status == HN_OK && export.untuned)
-        fprintf(stderr, "hone: warning: %s at the defaults of '%s': %s\n",
-                options->arguments.items[0], config, err->message);
-    if (status == HN_OK)
+    if (hn_export_open(store, &request, &export, err) == HN_OK) {
+        if (export.untuned)
+            fprintf(stderr, "hone: warning: %s at the defaults of '%s': %s\n", request.kernel,
+                    request.config, err->message);
         warn_of_stale(&export);
-    if (status == HN_OK)
-        status = format_of(options)->write(&export, &out, err);
-    if (status == HN_OK)
-        status = write_out(options, &export, &out, err);
+        if (format_of(options)->write(&export, &out, err) == HN_OK)
+            write_out(options, &export, &out, err);
+    }
     hn_text_finish(&out);
     hn_export_finish(&export);
-    return status;
 }
 
 static enum hn_status run(struct hn_options *options, struct hn_error *err)
 {
     struct hn_store *store = NULL;
-    enum hn_status status = check_defaults(options);
-    if (status == HN_OK)
-        status = check_kernel(options, err);
-    if (status != HN_OK)
-        return status;
-    if (options->recorded.count == 0)
-        status = hn_cache_open(options, HN_STORE_READ, &store, err);
-    if (status == HN_ENOTFOUND && options->defaults)
-        status = HN_OK;
-    if (status == HN_OK)
-        status = export_from(store, options, err);
+    /* The default point is the config's: no result that could be listed or kept as machine code. */
+    if (options->defaults && !format_of(options)->takes_defaults)
+        return hn_options_misused(
+            options, "--defaults: %s has results only; expected header, source or cubin-header",
+            format_of(options)->name);
+    hn_error_init(err);
+    check_kernel(options, err);
+    if (!hn_failed(err) && options->recorded.count == 0)
+        hn_cache_open(options, HN_STORE_READ, &store, err);
+    if (err->status == HN_ENOTFOUND && options->defaults)
+        hn_error_init(err);
+    if (!hn_failed(err))
+        export_from(store, options, err);
     hn_store_close(store);
-    return status;
+    return err->status;
 }
 
 const struct hn_command hn_command_export = {

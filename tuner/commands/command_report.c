@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -225,22 +224,6 @@ static void apply_roofs(struct input *input, struct hn_error *err)
     json_decref(document);
 }
 
-static enum hn_status write_out(const struct input *input, const struct hn_text *page,
-                                struct hn_error *err)
-{
-    if (input->options->output == NULL || strcmp(input->options->output, "-") == 0) {
-        if (isatty(STDOUT_FILENO))
-            return hn_fail(err, HN_EUSAGE, "a report is a page of HTML: name a file with -o");
-        return hn_output_data(page->data, page->length, err);
-    }
-    enum hn_status status = hn_file_write(input->options->output, page->data, page->length, err);
-    if (status == HN_OK && !input->options->quiet)
-        fprintf(stderr, "wrote %s: %zu tuning%s, %.0f KiB\n", input->options->output,
-                input->report.count, input->report.count == 1 ? "" : "s",
-                (double)page->length / 1024);
-    return status;
-}
-
 static enum hn_status run(struct hn_options *options, struct hn_error *err)
 {
     struct input input = {.options = options,
@@ -251,8 +234,10 @@ static enum hn_status run(struct hn_options *options, struct hn_error *err)
     gather(&input, err);
     apply_configs(&input, err);
     apply_roofs(&input, err);
-    if (!hn_failed(err) && hn_report_page(&input.report, &page, err) == HN_OK)
-        (void)write_out(&input, &page, err);
+    if (!hn_failed(err) && hn_report_page(&input.report, &page, err) == HN_OK &&
+        hn_output_write(options, &page, "a report is a page of HTML", err))
+        fprintf(stderr, "wrote %s: %zu tuning%s, %.0f KiB\n", options->output, input.report.count,
+                hn_plural(input.report.count), (double)page.length / 1024);
     hn_text_finish(&page);
     hn_report_finish(&input.report);
     hn_store_close(input.cache.store);

@@ -124,6 +124,20 @@ enum hn_status hn_output_data(const void *bytes, size_t size, struct hn_error *e
     return HN_OK;
 }
 
+bool hn_output_write(const struct hn_options *options, const struct hn_text *text,
+                     const char *not_shown, struct hn_error *err)
+{
+    hn_error_init(err);
+    if (options->output != NULL && strcmp(options->output, "-") != 0)
+        return hn_file_write(options->output, text->data, text->length, err) == HN_OK &&
+               !options->quiet;
+    if (not_shown != NULL && isatty(STDOUT_FILENO))
+        hn_fail(err, HN_EUSAGE, "%s: name a file with -o", not_shown);
+    else
+        hn_output_data(text->data, text->length, err);
+    return false;
+}
+
 enum hn_status hn_output_json(const json_t *document, struct hn_error *err)
 {
     char *text = document == NULL ? NULL : json_dumps(document, JSON_INDENT(1));
