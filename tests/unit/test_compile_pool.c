@@ -5,7 +5,6 @@
 
 #include "runtime/process/process.h"
 #include "tests/unit/unit.h"
-#include "tuner/workers/compile_pool_part.h"
 
 static const char hangs[] = "HONE_TEST_WORKER_HANGS";
 
@@ -15,8 +14,7 @@ TEST(a_worker_that_hangs_while_it_starts_ends_the_run)
     struct hn_compile_pool *pool = NULL;
     struct hn_error err = {.message = ""};
     setenv(hangs, "1", 1);
-    pool = hn_compile_pool_create(1, 10);
-    pool->workers->start_limit_ms = 100;
+    pool = hn_compile_pool_create(1, 10, 0.1);
     assert_int_equal(hn_compile_pool_timeout_ms(pool), -1);
     double start = hn_now_ms();
     assert_int_equal(hn_compile_pool_start(pool, 1, &err), HN_OK);
@@ -63,9 +61,14 @@ static void submit(struct hn_compile_pool *pool, uint64_t id, const char *factor
 
 static struct hn_compile_pool *make_pool(int jobs, bool keeps_all)
 {
-    struct hn_compile_pool *pool = hn_compile_pool_create(jobs, 60);
+    struct hn_compile_pool *pool = hn_compile_pool_create(jobs, 60, HN_COMPILE_START_S);
     hn_compile_pool_set(pool, HN_COMPILE_KEEPS_ALL, keeps_all);
     return keep(pool, hn_compile_pool_destroy);
+}
+
+static const struct hn_compile_queue *queue_of(struct hn_compile_pool *pool)
+{
+    return hn_compile_pool_client(pool)->queue;
 }
 
 static void process(struct hn_compile_pool *pool)
@@ -131,7 +134,7 @@ TEST(what_was_compiled_is_there_at_once)
 
     submit(pool, 4, "3", false);
     assert_true(wait_for(pool, 4, HN_OUTCOME_OK)->compile_ms > 0);
-    assert_int_equal(pool->workers->queue.kept_count, 2);
+    assert_int_equal(queue_of(pool)->kept_count, 2);
 }
 
 TEST(what_does_not_compile_is_tried_again)
@@ -141,7 +144,7 @@ TEST(what_does_not_compile_is_tried_again)
         submit(pool, id, "+", false);
         wait_for(pool, id, HN_OUTCOME_COMPILE_ERROR);
     }
-    assert_int_equal(pool->workers->queue.kept_count, 0);
+    assert_int_equal(queue_of(pool)->kept_count, 0);
 }
 
 TEST(nothing_is_kept_unless_it_is_asked_for)
@@ -151,7 +154,7 @@ TEST(nothing_is_kept_unless_it_is_asked_for)
         submit(pool, id, "2", false);
         wait_for(pool, id, HN_OUTCOME_OK);
     }
-    assert_int_equal(pool->workers->queue.kept_count, 0);
+    assert_int_equal(queue_of(pool)->kept_count, 0);
 }
 
 /* Two workers, and no second one is given what the first is at; nor is it compiled later. */
@@ -174,7 +177,7 @@ TEST(a_program_is_compiled_once)
         assert_true(image->compile_ms == 0);
     }
     assert_int_equal(hn_compile_pool_pending(pool), 0);
-    assert_int_equal(pool->workers->queue.kept_count, 1);
+    assert_int_equal(queue_of(pool)->kept_count, 1);
 }
 
 /* Whoever waits for a job that is stopped compiles it itself. */
@@ -182,12 +185,13 @@ TEST(a_program_whose_compilation_is_stopped_is_compiled_for_the_next)
 {
     struct hn_compile_pool *pool = make_pool(1, false);
     submit(pool, 1, "2", false);
+    struct hn_job *job = queue_of(pool)->waiting;
     while (hn_compile_pool_load(pool, 0).own == 0)
         assert_int_equal(hn_compile_pool_process(pool, NULL), HN_OK);
     submit(pool, 2, "2", false);
-    pool->workers->items[0].job->timeout_ms = 0;
+    job->timeout_ms = 0;
     wait_for(pool, 1, HN_OUTCOME_COMPILE_TIMEOUT);
-    pool->workers->queue.waiting->timeout_ms = 60e3;
+    queue_of(pool)->waiting->timeout_ms = 60e3;
     assert_true(wait_for(pool, 2, HN_OUTCOME_OK)->compile_ms > 0);
 }
 

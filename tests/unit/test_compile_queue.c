@@ -23,8 +23,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
-    hn_compile_queue_remove_client(&fixture->queue, &fixture->client);
-    hn_compile_queue_remove_client(&fixture->queue, &fixture->other);
+    hn_compile_queue_remove_client(&fixture->client);
+    hn_compile_queue_remove_client(&fixture->other);
     hn_compile_queue_finish(&fixture->queue);
     free(fixture);
     return 0;
@@ -43,7 +43,7 @@ static void ask(struct fixture *fixture, struct hn_client *client, uint64_t id, 
     const struct hn_want want = {client, id, rank, weight, INFINITY, {.message = NULL}, NULL};
     const struct hn_hash key = key_of(program);
     struct hn_message request = {.json = NULL};
-    hn_compile_queue_ask(&fixture->queue, &want, &key, &request, 60e3, false);
+    hn_compile_queue_ask(&want, &key, &request, 60e3, false);
 }
 
 /* A program of its own, with a weight. */
@@ -157,7 +157,7 @@ TEST(a_program_is_one_job_for_all_that_want_it)
     ask(fixture, &fixture->other, 3, 7, HN_RANK_ASKED, 0);
     assert_int_equal(fixture->other.unfinished, 0);
     assert_int_equal(take(&fixture->other, 3, false), HN_OUTCOME_OK);
-    hn_compile_queue_forget(&fixture->queue, &fixture->client, HN_RANK_GUESSED);
+    hn_compile_queue_forget(&fixture->client, HN_RANK_GUESSED);
     ask(fixture, &fixture->other, 4, 7, HN_RANK_ASKED, 0);
     assert_int_equal(fixture->other.unfinished, 1);
     assert_int_equal(begin_next(fixture, 1), 4);
@@ -181,9 +181,9 @@ TEST(what_nobody_wants_any_more_is_gone)
     for (uint64_t i = 0; i < 3; i++)
         push(fixture, i, 0);
     struct hn_job *begun = hn_compile_queue_next(&fixture->queue, 1);
-    hn_compile_queue_drop(&fixture->queue, &fixture->client, 2);
+    hn_compile_queue_drop(&fixture->client, 2);
     assert_int_equal(fixture->client.pending, 2);
-    hn_compile_queue_forget(&fixture->queue, &fixture->client, HN_RANK_SETUP);
+    hn_compile_queue_forget(&fixture->client, HN_RANK_SETUP);
     assert_int_equal(fixture->client.pending, 0);
     assert_int_equal(fixture->client.unfinished, 0);
     assert_null(fixture->queue.waiting);

@@ -284,8 +284,9 @@ static void compile_all(struct compile *compile, struct hn_error *err)
     /* As messages and results call it: with the suffix that the config asks for. */
     memcpy(given, compile->architecture, sizeof given);
     hn_architecture_name(given, compile->config->plan->arch_specific, compile->architecture);
-    compile->pool = hn_compile_pool_create(
-        options->jobs > 0 ? (int)options->jobs : hn_machine_jobs(), options->compile_timeout_s);
+    compile->pool =
+        hn_compile_pool_create(options->jobs > 0 ? (int)options->jobs : hn_machine_jobs(),
+                               options->compile_timeout_s, HN_COMPILE_START_S);
     hn_interrupt_install();
     for (size_t i = 0; !hn_failed(err) && i < compile->config->problem_count; i++)
         compile_problem(compile, i, err);

@@ -38,7 +38,7 @@ static enum hn_compiles try_to_compile(void *context, const struct hn_task *task
     if (trial->failed || task->identity.device.capability <= 0)
         return HN_COMPILES_UNKNOWN;
     if (trial->pool == NULL)
-        trial->pool = hn_compile_pool_create(1, timeout_s);
+        trial->pool = hn_compile_pool_create(1, timeout_s, HN_COMPILE_START_S);
     hn_error_init(&err);
     hn_image_init(&image);
     snprintf(architecture, sizeof architecture, "sm_%d", task->identity.device.capability);

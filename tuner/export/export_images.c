@@ -153,8 +153,8 @@ static void compile(const struct hn_export *export, struct hn_export_images *ima
     if (!how->quiet)
         fprintf(stderr, "compiling %zu of %zu images\n", missing, images->count);
     struct hn_template template = make_template(export, err);
-    struct hn_compile_pool *pool =
-        hn_compile_pool_create(how->jobs > 0 ? how->jobs : hn_machine_jobs(), how->timeout_s);
+    struct hn_compile_pool *pool = hn_compile_pool_create(
+        how->jobs > 0 ? how->jobs : hn_machine_jobs(), how->timeout_s, HN_COMPILE_START_S);
     for (size_t i = 0; i < images->count; i++)
         if (images->items[i].missing)
             submit(pool, export, &template, images, i, err);

@@ -509,15 +509,6 @@ void hn_session_register_ticket(struct hn_session *session, size_t number, struc
     hn_session_finish_ticket(session, number, err);
 }
 
-bool hn_session_given_compile(struct hn_session *session)
-{
-    size_t *next = &session->way.next_given;
-    while (*next < session->search.given_count &&
-           session->tickets.items[*next].state != HN_TICKET_COMPILING)
-        ++*next;
-    return *next < session->search.given_count;
-}
-
 /* Whether the look-up of this ticket's machine code has to wait. Where a strategy needs feedback,
  * it is looked up when that is told of it, so that duplicates are the same whatever the machine;
  * but nobody is told of the given tickets, which are looked up as they come. */

@@ -348,6 +348,16 @@ static void conclude(struct hn_session *session, uint64_t t)
     hn_session_release(session, number);
 }
 
+/* Whether one of the given tickets is still being compiled. */
+static bool given_compile(struct hn_session *session)
+{
+    size_t *next = &session->way.next_given;
+    while (*next < session->search.given_count &&
+           session->tickets.items[*next].state != HN_TICKET_COMPILING)
+        ++*next;
+    return *next < session->search.given_count;
+}
+
 /* Tells what is next in the schedule. Nobody is told of the given tickets, but what is told may be
  * a duplicate of theirs, or held against them. False: it is not there yet. */
 static bool tell_next(struct hn_session *session, struct hn_error *err)
@@ -365,7 +375,7 @@ static bool tell_next(struct hn_session *session, struct hn_error *err)
     }
     enum hn_ticket_state state = (enum hn_ticket_state)strategy_ticket(session, t)->state;
     if (event == HN_SCHEDULE_COMPILED) {
-        if (hn_session_given_compile(session) || state == HN_TICKET_COMPILING)
+        if (given_compile(session) || state == HN_TICKET_COMPILING)
             return false;
         decide(session, t, err);
         return !hn_failed(err);

@@ -155,6 +155,65 @@ bool hn_session_weighs(const struct hn_session *session)
     return hn_plan_weighs(session->task->plan, &by);
 }
 
+/* The program of a point; false where there is none. */
+static bool find_program(const struct hn_task *task, const struct hn_bindings *point,
+                         struct hn_hash *program)
+{
+    struct hn_source source;
+    struct hn_source_key key;
+    if (hn_task_source(task, point, &source, NULL) != HN_OK)
+        return false;
+    bool found = hn_source_key(&source, "", &key, NULL) == HN_OK;
+    hn_source_finish(&source);
+    *program = key.hash;
+    return found;
+}
+
+/* Points that differ from one in a parameter have its program. Some values of a long list tell. One
+ * for which there is no program decides nothing. *asked: there was another. */
+static bool is_unread(const struct hn_task *task, const struct hn_bindings *point, size_t parameter,
+                      bool *asked)
+{
+    enum { ASKED_MOST = 8 };
+    const struct hn_space *space = task->space;
+    size_t count = hn_space_value_count(space, parameter);
+    bool same = true;
+    struct hn_hash program;
+    struct hn_bindings other;
+    *asked = false;
+    if (!find_program(task, point, &program) || hn_bindings_copy(&other, point, NULL) != HN_OK)
+        return true;
+    for (size_t i = 0; i < count && same; i += 1 + count / ASKED_MOST) {
+        struct hn_hash changed;
+        if (hn_bindings_set(&other, hn_space_parameter_name(space, parameter),
+                            hn_space_value(space, parameter, i), NULL) != HN_OK ||
+            hn_bindings_equal(&other, point) || !find_program(task, &other, &changed))
+            continue;
+        same = strcmp(changed.hex, program.hex) == 0;
+        *asked = true;
+    }
+    hn_bindings_finish(&other);
+    return same;
+}
+
+/* unread: by parameter of the space: no program reads it, as far as the default point and some
+ * values of the parameter tell. shares: a point beside the default point has its program. False:
+ * there is no default point. */
+static bool find_unread(const struct hn_task *task, bool *unread, bool *shares)
+{
+    struct hn_bindings point;
+    *shares = false;
+    hn_bindings_init(&point);
+    bool known = hn_config_default_point(task->config, task->space, &point, NULL) == HN_OK;
+    for (size_t i = 0; known && i < hn_space_parameter_count(task->space); i++) {
+        bool asked;
+        unread[i] = is_unread(task, &point, i, &asked);
+        *shares = *shares || (unread[i] && asked);
+    }
+    hn_bindings_finish(&point);
+    return known;
+}
+
 static void create_strategy(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_session_options *options = &session->options;
@@ -167,8 +226,7 @@ static void create_strategy(struct hn_session *session, struct hn_error *err)
     session->state.sources = knowledge.sources;
     bool unread[hn_space_parameter_count(session->task->space) + 1];
     bool shares = false;
-    bool reads = session->backend->simulated ||
-                 hn_task_find_unread(session->task, unread, &shares, NULL) != HN_OK;
+    bool reads = session->backend->simulated || !find_unread(session->task, unread, &shares);
     session->backend->unshared = reads || !shares;
     const struct hn_search search = {
         .unread = reads ? NULL : unread,

@@ -104,8 +104,6 @@ void hn_session_take_event(struct hn_session *session, struct hn_backend_event *
 /* Looks up the machine code of tickets, in order, as far as they are compiled; or of one. */
 void hn_session_register(struct hn_session *session, struct hn_error *err);
 void hn_session_register_ticket(struct hn_session *session, size_t number, struct hn_error *err);
-/* Whether one of the given tickets is still being compiled. */
-bool hn_session_given_compile(struct hn_session *session);
 /* The ticket is done with what the record of its flight says, or its result where it has none. */
 void hn_session_finish_ticket(struct hn_session *session, size_t number, struct hn_error *err);
 /* Writes the record of a ticket in flight (again). */

@@ -11,20 +11,23 @@
 #include "tuner/config/config_files.h"
 #include "tuner/init/find_kernels.h"
 
-static enum hn_status load_templates(struct hn_task *task, struct hn_error *err)
+static void load_templates(struct hn_task *task, struct hn_error *err)
 {
     const struct hn_plan *plan = task->plan;
-    if (plan->template_path == NULL)
-        return hn_fail(err, HN_ECONFIG,
-                       "%s: there is no 'template', so there is nothing to compile; only `hone "
-                       "space` works with such a config",
-                       task->config->path);
-    enum hn_status status = hn_template_load(plan->template_path, &task->template, err);
-    if (status != HN_OK || plan->reference.kind != HN_REFERENCE_TEMPLATE)
-        return status;
-    status = hn_template_load(plan->reference.template_path, &task->reference, err);
-    task->has_reference = status == HN_OK;
-    return status;
+    if (hn_failed(err))
+        return;
+    if (plan->template_path == NULL) {
+        hn_fail(err, HN_ECONFIG,
+                "%s: there is no 'template', so there is nothing to compile; only `hone space` "
+                "works with such a config",
+                task->config->path);
+        return;
+    }
+    err->status = hn_template_load(plan->template_path, &task->template, err);
+    if (hn_failed(err) || plan->reference.kind != HN_REFERENCE_TEMPLATE)
+        return;
+    err->status = hn_template_load(plan->reference.template_path, &task->reference, err);
+    task->has_reference = !hn_failed(err);
 }
 
 static char *objective_text(const struct hn_plan *plan)
@@ -37,20 +40,22 @@ static char *objective_text(const struct hn_plan *plan)
     return hn_needed(hn_text_take(&text));
 }
 
-static enum hn_status identify(struct hn_task *task, bool measures, struct hn_error *err)
+static void identify(struct hn_task *task, bool measures, struct hn_error *err)
 {
     const struct hn_plan *plan = task->plan;
     struct hn_identity *identity = &task->identity;
+    if (hn_failed(err))
+        return;
     identity->kernel = hn_need_copy(plan->kernel);
     identity->signature = hn_needed(hn_plan_signature(plan));
     identity->regime = hn_need_copy(hn_regime_name(task->regime));
     identity->objective = objective_text(plan);
-    enum hn_status status =
-        measures
-            ? hn_config_version(plan, task->problem, &task->template,
-                                task->has_reference ? &task->reference : NULL, &task->version, err)
-            : HN_OK;
-    return status == HN_OK ? hn_bindings_copy(&identity->problem, task->problem, err) : status;
+    if (measures)
+        err->status =
+            hn_config_version(plan, task->problem, &task->template,
+                              task->has_reference ? &task->reference : NULL, &task->version, err);
+    if (!hn_failed(err))
+        hn_bindings_copy(&identity->problem, task->problem, err);
 }
 
 enum purpose {
@@ -67,21 +72,20 @@ static enum hn_status make(const struct hn_config *config, size_t problem, enum 
                              .problem = &config->problems[problem],
                              .regime = regime};
     hn_identity_init(&task->identity);
-    enum hn_status status = hn_config_make_plan(config, task->problem, &task->own_plan, err);
+    hn_error_init(err);
+    err->status = hn_config_make_plan(config, task->problem, &task->own_plan, err);
     if (task->own_plan != NULL)
         task->plan = task->own_plan;
-    if (status == HN_OK)
-        status = load_templates(task, err);
-    if (status == HN_OK && purpose != COMPILES)
-        status = hn_config_check_data(config, problem, err);
-    if (status == HN_OK)
-        status = purpose == SEARCHES ? hn_config_begin_space(config, problem, &task->space, err)
-                                     : hn_config_space(config, problem, &task->space, err);
-    if (status == HN_OK)
-        status = identify(task, purpose != COMPILES, err);
-    if (status != HN_OK)
+    load_templates(task, err);
+    if (!hn_failed(err) && purpose != COMPILES)
+        err->status = hn_config_check_data(config, problem, err);
+    if (!hn_failed(err))
+        err->status = (purpose == SEARCHES ? hn_config_begin_space
+                                           : hn_config_space)(config, problem, &task->space, err);
+    identify(task, purpose != COMPILES, err);
+    if (hn_failed(err))
         hn_task_finish(task);
-    return status;
+    return err->status;
 }
 
 enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum hn_regime regime,
@@ -158,64 +162,6 @@ enum hn_status hn_task_source(const struct hn_task *task, const struct hn_bindin
                               struct hn_source *source, struct hn_error *err)
 {
     return hn_source_make(task->plan, &task->template, task->problem, point, source, err);
-}
-
-static enum hn_status program_of(const struct hn_task *task, const struct hn_bindings *point,
-                                 struct hn_hash *program, struct hn_error *err)
-{
-    struct hn_source source;
-    struct hn_source_key key;
-    enum hn_status status = hn_task_source(task, point, &source, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_source_key(&source, "", &key, err);
-    hn_source_finish(&source);
-    *program = key.hash;
-    return status;
-}
-
-/* Points that differ from one in a parameter have its program. Some values of a long list tell. One
- * for which there is no program decides nothing. *asked: there was another. */
-static bool is_unread(const struct hn_task *task, const struct hn_bindings *point, size_t parameter,
-                      bool *asked)
-{
-    enum { ASKED_MOST = 8 };
-    const struct hn_space *space = task->space;
-    size_t count = hn_space_value_count(space, parameter);
-    bool same = true;
-    struct hn_hash program;
-    struct hn_bindings other;
-    *asked = false;
-    if (program_of(task, point, &program, NULL) != HN_OK ||
-        hn_bindings_copy(&other, point, NULL) != HN_OK)
-        return true;
-    for (size_t i = 0; i < count && same; i += 1 + count / ASKED_MOST) {
-        struct hn_hash changed;
-        if (hn_bindings_set(&other, hn_space_parameter_name(space, parameter),
-                            hn_space_value(space, parameter, i), NULL) != HN_OK ||
-            hn_bindings_equal(&other, point) || program_of(task, &other, &changed, NULL) != HN_OK)
-            continue;
-        same = strcmp(changed.hex, program.hex) == 0;
-        *asked = true;
-    }
-    hn_bindings_finish(&other);
-    return same;
-}
-
-enum hn_status hn_task_find_unread(const struct hn_task *task, bool *unread, bool *shares,
-                                   struct hn_error *err)
-{
-    struct hn_bindings point;
-    hn_bindings_init(&point);
-    enum hn_status status = hn_config_default_point(task->config, task->space, &point, err);
-    *shares = false;
-    for (size_t i = 0; status == HN_OK && i < hn_space_parameter_count(task->space); i++) {
-        bool asked;
-        unread[i] = is_unread(task, &point, i, &asked);
-        *shares = *shares || (unread[i] && asked);
-    }
-    hn_bindings_finish(&point);
-    return status;
 }
 
 enum hn_status hn_task_reference_source(const struct hn_task *task, const struct hn_bindings *point,

@@ -52,10 +52,6 @@ enum hn_status hn_task_source(const struct hn_task *task, const struct hn_bindin
 enum hn_status hn_task_reference_source(const struct hn_task *task, const struct hn_bindings *point,
                                         struct hn_source *source, struct hn_error *err);
 
-/* unread: by parameter of the space: no program reads it, as far as the default point and some values of the parameter tell. shares:
- * a point beside the default point has its program. */
-enum hn_status hn_task_find_unread(const struct hn_task *task, bool *unread, bool *shares, struct hn_error *err);
-
 /* The values of a point that the reference depends on (all of the default point for a self reference). */
 enum hn_status hn_task_depends(const struct hn_task *task, const struct hn_bindings *point,
                                struct hn_bindings *depends, struct hn_error *err);

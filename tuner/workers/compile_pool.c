@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/workers/compile_pool_part.h"
+#include "tuner/workers/compile_pool.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,9 +9,8 @@
 #include "base/run.h"
 #include "runtime/compile/cubin.h"
 #include "runtime/compile/source.h"
+#include "runtime/process/process.h"
 
-/* NVRTC is loaded then, which a cold file system may make slow. */
-static const double start_limit_ms = 60e3;
 /* Room for those of a host, which says how many it allows once it is up. */
 enum { HOST_WORKERS_MOST = 256 };
 
@@ -28,6 +27,46 @@ static const int compiled_most = 1000;
 /* Of what the whole run depends on. */
 static const double setup_timeout_ms = 60e3;
 static const int sleep_limit_ms = 200;
+
+/* A host and how it does, as of the last look. */
+struct hn_compile_host {
+    struct hn_host *host;
+    struct hn_host_view view;
+};
+
+struct hn_compile_worker {
+    struct hn_process process;
+    struct hn_compile_host *host; /* NULL: this process's own child */
+    int index;                    /* among those of its host */
+    struct hn_job *job;
+    bool ready; /* said its NVRTC version */
+    int compiled;
+    double started_ms; /* its job; of one that is not ready, itself */
+};
+
+/* The workers, the hosts where they run, and their queue: of one pool, or of several that share
+ * them. */
+struct hn_compile_workers {
+    struct hn_compile_queue queue;
+    int count;
+    struct hn_compile_worker *items;
+    struct hn_compile_host *hosts;
+    size_t host_count;
+    int start_failures; /* workers in a row that ended before they were ready */
+    double start_limit_ms;
+    char nvrtc[16];
+    struct hn_error failure; /* why it came to an end, for the others */
+};
+
+struct hn_compile_pool {
+    struct hn_client client;
+    struct hn_compile_workers *workers;
+    bool is_guest;
+    int wake; /* of a guest: eventfd of whoever moves the workers */
+    double timeout_ms;
+    bool keeps_all;
+    bool keeps_shared;
+};
 
 /* --- the workers ----------------------------------------------------------------------------- */
 
@@ -343,12 +382,12 @@ static struct hn_compile_pool *make_pool(struct hn_compile_workers *workers, dou
     return pool;
 }
 
-struct hn_compile_pool *hn_compile_pool_create(int jobs, double timeout_s)
+struct hn_compile_pool *hn_compile_pool_create(int jobs, double timeout_s, double start_limit_s)
 {
     struct hn_compile_workers *workers = hn_need(1, sizeof *workers);
     workers->items = hn_need((size_t)jobs, sizeof *workers->items);
     workers->count = jobs;
-    workers->start_limit_ms = start_limit_ms;
+    workers->start_limit_ms = start_limit_s * 1e3;
     hn_error_init(&workers->failure);
     for (int i = 0; i < jobs; i++)
         hn_process_init(&workers->items[i].process);
@@ -395,7 +434,7 @@ void hn_compile_pool_destroy(struct hn_compile_pool *pool)
     if (pool == NULL)
         return;
     struct hn_compile_workers *workers = pool->workers;
-    hn_compile_queue_remove_client(&workers->queue, &pool->client);
+    hn_compile_queue_remove_client(&pool->client);
     if (!pool->is_guest) {
         hn_compile_pool_end(pool);
         for (int i = 0; i < workers->count; i++)
@@ -498,7 +537,7 @@ enum hn_status hn_compile_pool_ask(struct hn_compile_pool *pool, uint64_t id,
     enum hn_status status = hn_source_key(source, architecture, &key, err);
     if (status == HN_OK) {
         bool sets_up = rank == HN_RANK_SETUP;
-        hn_compile_queue_ask(&pool->workers->queue, &want, &key.hash, &request,
+        hn_compile_queue_ask(&want, &key.hash, &request,
                              sets_up ? fmax(pool->timeout_ms, setup_timeout_ms) : pool->timeout_ms,
                              sets_up || pool->keeps_all || (pool->keeps_shared && key.leaves_out));
         hn_event_signal(pool->wake);
@@ -517,7 +556,7 @@ enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
 void hn_compile_pool_forget(struct hn_compile_pool *pool, enum hn_rank first, bool kills)
 {
     struct hn_compile_workers *workers = pool->workers;
-    hn_compile_queue_forget(&workers->queue, &pool->client, first);
+    hn_compile_queue_forget(&pool->client, first);
     for (int i = 0; kills && i < workers->count; i++) {
         struct hn_compile_worker *worker = &workers->items[i];
         if (worker->job == NULL || worker->job->wants != NULL)
@@ -530,7 +569,7 @@ void hn_compile_pool_forget(struct hn_compile_pool *pool, enum hn_rank first, bo
 
 void hn_compile_pool_drop(struct hn_compile_pool *pool, uint64_t id)
 {
-    hn_compile_queue_drop(&pool->workers->queue, &pool->client, id);
+    hn_compile_queue_drop(&pool->client, id);
 }
 
 bool hn_compile_pool_take(struct hn_compile_pool *pool, uint64_t *id, struct hn_image *image)

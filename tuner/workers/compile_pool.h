@@ -16,8 +16,11 @@
  * process. */
 struct hn_compile_pool;
 
-/* jobs: workers at most. */
-struct hn_compile_pool *hn_compile_pool_create(int jobs, double timeout_s);
+/* A worker loads NVRTC when it starts, which a cold file system may make slow. */
+enum { HN_COMPILE_START_S = 60 };
+
+/* jobs: workers at most; start_limit_s: for how long one may start. */
+struct hn_compile_pool *hn_compile_pool_create(int jobs, double timeout_s, double start_limit_s);
 /* Another client of the owner's queue: a guest, whose own calls are as of any pool, but that its process() only says whether all came
  * to an end: the owner alone moves the workers and polls. Eventfds: wakeup is signalled when something of the guest's is finished, wake
  * when it asks for something. Guests are destroyed before the owner. */

@@ -79,26 +79,27 @@ static void remove_job(struct hn_compile_queue *queue, struct hn_job *job)
 void hn_compile_queue_add_client(struct hn_compile_queue *queue, struct hn_client *client)
 {
     struct hn_client **link = &queue->clients;
+    client->queue = queue;
     while (*link != NULL)
         link = &(*link)->next;
     client->next = NULL;
     *link = client;
 }
 
-static void unlink_client(struct hn_compile_queue *queue, const struct hn_client *client)
+static void unlink_client(const struct hn_client *client)
 {
-    struct hn_client **link = &queue->clients;
+    struct hn_client **link = &client->queue->clients;
     while (*link != client)
         link = &(*link)->next;
     *link = client->next;
 }
 
-void hn_compile_queue_remove_client(struct hn_compile_queue *queue, struct hn_client *client)
+void hn_compile_queue_remove_client(struct hn_client *client)
 {
-    hn_compile_queue_forget(queue, client, HN_RANK_SETUP);
-    unlink_client(queue, client);
+    hn_compile_queue_forget(client, HN_RANK_SETUP);
+    unlink_client(client);
     for (size_t i = 0; i < HN_QUEUE_BUCKETS; i++)
-        for (struct hn_job *job = queue->buckets[i]; job != NULL; job = job->same)
+        for (struct hn_job *job = client->queue->buckets[i]; job != NULL; job = job->same)
             if (job->client == client)
                 job->client = NULL;
 }
@@ -124,10 +125,10 @@ static void finish_want(struct hn_job *job, struct hn_want *want, bool moves)
     hn_event_signal(want->client->wakeup);
 }
 
-void hn_compile_queue_ask(struct hn_compile_queue *queue, const struct hn_want *asked,
-                          const struct hn_hash *key, struct hn_message *request, double timeout_ms,
-                          bool kept)
+void hn_compile_queue_ask(const struct hn_want *asked, const struct hn_hash *key,
+                          struct hn_message *request, double timeout_ms, bool kept)
 {
+    struct hn_compile_queue *queue = asked->client->queue;
     struct hn_job *job = find(queue, key);
     struct hn_want *want = hn_need(1, sizeof *want);
     *want = *asked;
@@ -184,9 +185,9 @@ static size_t drop_wants(struct hn_want **link, const struct hn_client *client, 
     return asked;
 }
 
-static void forget(struct hn_compile_queue *queue, struct hn_client *client, enum hn_rank first,
-                   const uint64_t *id)
+static void forget(struct hn_client *client, enum hn_rank first, const uint64_t *id)
 {
+    struct hn_compile_queue *queue = client->queue;
     client->pending -= drop_wants(&client->finished, client, first, id);
     for (size_t i = 0; i < HN_QUEUE_BUCKETS; i++) {
         struct hn_job *job = queue->buckets[i];
@@ -202,15 +203,14 @@ static void forget(struct hn_compile_queue *queue, struct hn_client *client, enu
     }
 }
 
-void hn_compile_queue_forget(struct hn_compile_queue *queue, struct hn_client *client,
-                             enum hn_rank first)
+void hn_compile_queue_forget(struct hn_client *client, enum hn_rank first)
 {
-    forget(queue, client, first, NULL);
+    forget(client, first, NULL);
 }
 
-void hn_compile_queue_drop(struct hn_compile_queue *queue, struct hn_client *client, uint64_t id)
+void hn_compile_queue_drop(struct hn_client *client, uint64_t id)
 {
-    forget(queue, client, HN_RANK_SETUP, &id);
+    forget(client, HN_RANK_SETUP, &id);
 }
 
 bool hn_compile_queue_take(struct hn_client *client, const uint64_t *wanted, uint64_t *id,
@@ -296,7 +296,7 @@ struct hn_job *hn_compile_queue_next(struct hn_compile_queue *queue, int limit)
             job->next = NULL;
             job->state = HN_JOB_RUNNING;
             job->client = client;
-            unlink_client(queue, client);
+            unlink_client(client);
             hn_compile_queue_add_client(queue, client);
             return job;
         }

@@ -59,6 +59,7 @@ struct hn_client {
     struct hn_meter meter; /* runs while something is compiled for it */
     double cpu_ms;
     struct hn_timeline *timeline; /* may be NULL */
+    struct hn_compile_queue *queue;
     struct hn_client *next;       /* who is served behind it */
 };
 
@@ -75,17 +76,17 @@ struct hn_compile_queue {
 void hn_compile_queue_finish(struct hn_compile_queue *queue);
 void hn_compile_queue_add_client(struct hn_compile_queue *queue, struct hn_client *client);
 /* With all its wants; what is compiled for it goes on. */
-void hn_compile_queue_remove_client(struct hn_compile_queue *queue, struct hn_client *client);
+void hn_compile_queue_remove_client(struct hn_client *client);
 
 /* Of a want all but its image and list is given; the request is taken over, and of no use where the job is there already.
  * What is kept, or was guessed and is done, is finished at once. */
-void hn_compile_queue_ask(struct hn_compile_queue *queue, const struct hn_want *want, const struct hn_hash *key,
-                          struct hn_message *request, double timeout_ms, bool kept);
+void hn_compile_queue_ask(const struct hn_want *want, const struct hn_hash *key, struct hn_message *request, double timeout_ms,
+                          bool kept);
 /* Drops the client's wants of this rank and those that come behind it. Jobs that wait for nobody are gone, and those that
  * are being compiled come to nothing. */
-void hn_compile_queue_forget(struct hn_compile_queue *queue, struct hn_client *client, enum hn_rank first);
+void hn_compile_queue_forget(struct hn_client *client, enum hn_rank first);
 /* The same of the wants of this number. */
-void hn_compile_queue_drop(struct hn_compile_queue *queue, struct hn_client *client, uint64_t id);
+void hn_compile_queue_drop(struct hn_client *client, uint64_t id);
 /* A finished want, the first or that of this number; false: there is none. The image is the caller's to finish. */
 bool hn_compile_queue_take(struct hn_client *client, const uint64_t *wanted, uint64_t *id, struct hn_image *image);
 

@@ -111,8 +111,8 @@ enum hn_status hn_workers_start(const struct hn_workers_options *options, struct
     workers->run_timeout_s = options->run_timeout_s;
     workers->on_cards.whole = &workers->working;
     workers->wakeup = -1;
-    workers->pool =
-        hn_compile_pool_create(elsewhere ? 0 : options->jobs, options->compile_timeout_s);
+    workers->pool = hn_compile_pool_create(elsewhere ? 0 : options->jobs,
+                                           options->compile_timeout_s, HN_COMPILE_START_S);
     if (options->divided) {
         workers->lock = hn_need(1, sizeof *workers->lock);
         pthread_mutex_init(workers->lock, NULL);
