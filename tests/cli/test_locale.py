@@ -29,7 +29,7 @@ ALLOWED = {
     "uselocale": ({"text"}, "what enters the C locale"),
     "strptime": ({"recording_row"}, "digits only, within hn_c_locale_enter where libhone calls it"),
     "sscanf": ({"recording_row", "cubin"}, "whole numbers"),
-    "strftime": ({"recording_row", "render", "export", "cache_copies", "cache_views", "turn"}, "digits only"),
+    "strftime": ({"recording_row", "render", "export", "cache_copies", "turn"}, "digits only"),
     "alphasort": ({"recording_list", "simulated", "command_report"}, "within hn_c_locale_enter where libhone calls it"),
     "glob": ({"library"}, "within hn_c_locale_enter where libhone calls it"),
 }
