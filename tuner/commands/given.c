@@ -43,7 +43,7 @@ static enum hn_status find_device(void *context, struct hn_device *device, struc
 
 /* That the path can be a config's: no source, nor a kernel's name or a config's without its place.
  */
-static enum hn_status check_path(const char *path, struct hn_error *err)
+static void check_path(const char *path, struct hn_error *err)
 {
     static const char *const places[] = {"%s.yaml", "configs/%s", "configs/%s.yaml"};
     const char *ending = strrchr(path, '.');
@@ -51,37 +51,36 @@ static enum hn_status check_path(const char *path, struct hn_error *err)
     bool is_there = access(path, F_OK) == 0;
     char line[HN_FOLLOW_UP_SIZE];
     if (is_there && is_source)
-        return hn_fail(err, HN_ECONFIG, "'%s' is a CUDA source: `%s` drafts a config for it", path,
-                       hn_follow_up(&(struct hn_options){0}, "init", path, line));
-    for (size_t i = 0; !is_there && i < sizeof places / sizeof places[0]; i++) {
+        hn_fail(err, HN_ECONFIG, "'%s' is a CUDA source: `%s` drafts a config for it", path,
+                hn_follow_up(&(struct hn_options){0}, "init", path, line));
+    for (size_t i = 0; !is_there && !hn_failed(err) && i < sizeof places / sizeof places[0]; i++) {
         char other[256];
         if (snprintf(other, sizeof other, places[i], path) < (int)sizeof other &&
             access(other, F_OK) == 0)
-            return hn_fail(err, HN_ECONFIG, "'%s' is no file; did you mean %s?", path, other);
+            hn_fail(err, HN_ECONFIG, "'%s' is no file; did you mean %s?", path, other);
     }
-    return HN_OK;
 }
 
 enum hn_status hn_options_config(const struct hn_options *options, const char *path,
                                  struct hn_config **config, struct hn_error *err)
 {
     const struct hn_config_for use = {&options->problem, find_device, (void *)(uintptr_t)options};
-    enum hn_status status = check_path(path, err);
-    if (status == HN_OK)
-        status = hn_config_load_for(path, &use, config, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_config_take_problem(*config, &options->problem, err);
-    for (size_t i = 0; i < options->restrictions.count && status == HN_OK; i++)
-        status = hn_config_restrict(*config, options->restrictions.items[i], err);
-    if (status != HN_OK) {
+    hn_error_init(err);
+    check_path(path, err);
+    if (hn_failed(err) || hn_config_load_for(path, &use, config, err) != HN_OK)
+        return err->status;
+    hn_config_take_problem(*config, &options->problem, err);
+    for (size_t i = 0; i < options->restrictions.count && !hn_failed(err); i++)
+        hn_config_restrict(*config, options->restrictions.items[i], err);
+    if (hn_failed(err)) {
         hn_config_destroy(*config);
         *config = NULL;
     } else if (!options->quiet) {
         warn_unused(*config);
     }
-    return status;
+    return err->status;
 }
+
 enum hn_status hn_single_point_config(const struct hn_options *options, const char *path,
                                       struct hn_config **config, struct hn_error *err)
 {
@@ -94,24 +93,23 @@ enum hn_status hn_single_point(const struct hn_options *options, const struct hn
                                struct hn_bindings *point, struct hn_error *err)
 {
     struct hn_bindings partial;
-    enum hn_status status = HN_OK;
     const struct hn_bindings *own = hn_plan_default(task->plan, task->problem);
+    hn_error_init(err);
     /* Which may be worth no search. */
     if (options->restrictions.count == 0 && own != &task->plan->defaults)
         return hn_bindings_copy(point, own, err);
     hn_bindings_init(&partial);
-    for (size_t i = 0; status == HN_OK && i < options->restrictions.count; i++) {
+    for (size_t i = 0; !hn_failed(err) && i < options->restrictions.count; i++) {
         struct hn_bindings given;
         hn_bindings_init(&given);
-        status = hn_bindings_parse(options->restrictions.items[i], &given, err);
-        if (status == HN_OK)
-            status = hn_bindings_merge(&partial, &given, err);
+        if (hn_bindings_parse(options->restrictions.items[i], &given, err) == HN_OK)
+            hn_bindings_merge(&partial, &given, err);
         hn_bindings_finish(&given);
     }
-    if (status == HN_OK)
-        status = hn_config_complete(task->config, task->space, &partial, point, err);
+    if (!hn_failed(err))
+        hn_config_complete(task->config, task->space, &partial, point, err);
     hn_bindings_finish(&partial);
-    return status;
+    return err->status;
 }
 
 enum hn_status hn_family_source_check(const struct hn_family_source *source,

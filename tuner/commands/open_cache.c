@@ -61,27 +61,22 @@ static enum hn_status open_server(const char *uri, const struct hn_cache_place *
 {
     struct hn_server *own;
     const struct hn_sync sync = {place->kernel, place->images};
-    enum hn_status status = hn_server_open(uri, &own, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_store_open(hn_server_copy(own), HN_STORE_WRITE, store, err);
-    if (status == HN_OK)
-        status = sync_copy(own, *store, &sync, err);
-    if (status == HN_OK && mode == HN_STORE_WRITE) {
-        status = hn_server_follow(own, err);
-        if (status == HN_OK) {
-            *server = own;
-            hn_store_follow(*store, &(struct hn_store_follower){tell, finish, own});
-            return HN_OK;
-        }
-    } else if (status == HN_OK) {
+    if (hn_server_open(uri, &own, err) != HN_OK)
+        return err->status;
+    if (hn_store_open(hn_server_copy(own), HN_STORE_WRITE, store, err) == HN_OK)
+        sync_copy(own, *store, &sync, err);
+    if (!hn_failed(err) && mode == HN_STORE_WRITE && hn_server_follow(own, err) == HN_OK) {
+        *server = own;
+        hn_store_follow(*store, &(struct hn_store_follower){tell, finish, own});
+        return HN_OK;
+    }
+    if (!hn_failed(err)) {
         hn_store_close(*store);
-        status = hn_store_open(hn_server_copy(own), mode, store, err);
-        if (status == HN_OK)
-            status = hn_store_set_name(*store, hn_server_shown(own), err);
+        if (hn_store_open(hn_server_copy(own), mode, store, err) == HN_OK)
+            hn_store_set_name(*store, hn_server_shown(own), err);
     }
     finish(own);
-    return status;
+    return err->status;
 }
 
 static enum hn_status open_alone(const char *path, const struct hn_cache_place *place,
