@@ -51,11 +51,6 @@ static int drop_worker(struct hn_gpu_client *client)
     return hn_process_kill(&client->process);
 }
 
-void hn_gpu_client_end(const struct hn_gpu_client *client)
-{
-    hn_process_end(&client->process);
-}
-
 void hn_gpu_client_destroy(struct hn_gpu_client *client)
 {
     if (client == NULL)

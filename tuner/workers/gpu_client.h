@@ -41,8 +41,6 @@ struct hn_gpu_client {
 };
 
 struct hn_gpu_client *hn_gpu_client_create(double run_timeout_s, struct hn_host *host);
-/* Kills the worker, which is of no more use; destroy is still to be called. */
-void hn_gpu_client_end(const struct hn_gpu_client *client);
 /* Kills the worker and does not wait until the driver has cleaned up after it. */
 void hn_gpu_client_destroy(struct hn_gpu_client *client);
 

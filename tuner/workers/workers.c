@@ -313,7 +313,7 @@ void hn_workers_end(struct hn_workers *workers)
     if (workers == NULL)
         return;
     for (size_t i = 0; i < workers->card_count; i++)
-        hn_gpu_client_end(workers->cards[i]->gpu);
+        hn_process_end(&workers->cards[i]->gpu->process);
     hn_compile_pool_end(workers->pool);
 }
 
