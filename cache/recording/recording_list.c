@@ -42,9 +42,11 @@ static bool is_of_another(const char *path, const char *kernel)
            (strncmp(name + 1, kernel, length) != 0 || name[1 + length] != '"');
 }
 
+/* What takes an err and returns no status is sticky (base/error.h). */
+
 /* Takes identity and best record of the recording. */
-static enum hn_status append(struct hn_recording *recording, const char *path,
-                             struct hn_tuned_list *list, struct hn_error *err)
+static void append(struct hn_recording *recording, const char *path, struct hn_tuned_list *list,
+                   struct hn_error *err)
 {
     struct hn_record *best = NULL;
     for (size_t i = 0; i < recording->records.count; i++) {
@@ -52,10 +54,12 @@ static enum hn_status append(struct hn_recording *recording, const char *path,
             best = &recording->records.items[i];
     }
     if (best == NULL)
-        return HN_OK;
+        return;
     struct hn_tuned *grown = realloc(list->items, (list->count + 1) * sizeof *list->items);
-    if (grown == NULL)
-        return hn_fail_memory(err);
+    if (grown == NULL) {
+        hn_fail_memory(err);
+        return;
+    }
     list->items = grown;
     struct hn_tuned *tuned = &list->items[list->count++];
     *tuned = (struct hn_tuned){.identity = recording->identity,
@@ -66,31 +70,51 @@ static enum hn_status append(struct hn_recording *recording, const char *path,
     hn_origin_of_file(path, &tuned->origin);
     hn_identity_init(&recording->identity);
     hn_record_init(best);
-    return HN_OK;
+}
+
+/* Takes identity and rule of the recording. */
+static void append_rule(struct hn_recording *recording, const char *path,
+                        struct hn_stored_rules *rules, struct hn_error *err)
+{
+    struct hn_stored_rule *stored = hn_stored_rules_add(rules);
+    if (stored == NULL) {
+        hn_fail_memory(err);
+        return;
+    }
+    *stored = (struct hn_stored_rule){.identity = recording->identity,
+                                      .version = recording->version,
+                                      .learnt = recording->learnt,
+                                      .stale = recording->version.protocol != HN_MEASURING_PROTOCOL,
+                                      .rule = *recording->rule};
+    hn_origin_of_file(path, &stored->origin);
+    hn_identity_init(&recording->identity);
+    hn_rule_init(recording->rule);
 }
 
 struct wanted {
-    const char *kernel;
-    struct hn_tuned_list *list;
+    const char *kernel;            /* NULL: any */
+    struct hn_tuned_list *list;    /* to which results are appended; NULL: rules are wanted */
+    struct hn_stored_rules *rules; /* to which those are */
 };
 
-static enum hn_status add_file(const char *path, void *data, struct hn_error *err)
+static void add_file(const char *path, const void *data, struct hn_error *err)
 {
     const struct wanted *wanted = data;
     const char *kernel = wanted->kernel;
     struct hn_recording recording;
-    if (is_of_another(path, kernel))
-        return HN_OK;
-    enum hn_status status = hn_recording_load(path, &recording, err);
-    if (status != HN_OK)
-        return status;
-    if (recording.from_hone && (kernel == NULL || strcmp(recording.identity.kernel, kernel) == 0))
-        status = append(&recording, path, wanted->list, err);
+    if (wanted->list != NULL && is_of_another(path, kernel))
+        return;
+    if (hn_recording_load(path, &recording, err) != HN_OK)
+        return;
+    bool own = kernel == NULL || strcmp(recording.identity.kernel, kernel) == 0;
+    if (own && wanted->list != NULL && recording.from_hone)
+        append(&recording, path, wanted->list, err);
+    if (own && wanted->list == NULL && recording.rule != NULL)
+        append_rule(&recording, path, wanted->rules, err);
     hn_recording_finish(&recording);
-    return status;
 }
 
-typedef enum hn_status visit_file(const char *path, void *data, struct hn_error *err);
+typedef void visit_file(const char *path, const void *data, struct hn_error *err);
 
 static int ends_with(const struct dirent *entry, const char *end)
 {
@@ -108,98 +132,73 @@ static int is_rule(const struct dirent *entry)
     return ends_with(entry, ".family") || ends_with(entry, ".family.gz");
 }
 
-static enum hn_status visit_folder(const char *path, int (*is_wanted)(const struct dirent *entry),
-                                   visit_file *visit, void *data, struct hn_error *err)
+static void visit_folder(const char *path, int (*is_wanted)(const struct dirent *entry),
+                         visit_file *visit, const void *data, struct hn_error *err)
 {
     struct dirent **entries = NULL;
-    enum hn_status status = HN_OK;
-    int count = scandir(path, &entries, is_wanted, alphasort);
+    int count = hn_failed(err) ? 0 : scandir(path, &entries, is_wanted, alphasort);
     if (count < 0)
-        return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
+        hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
     for (int i = 0; i < count; i++) {
         struct hn_text file = {0};
         hn_text_printf(&file, "%s/%s", path, entries[i]->d_name);
-        if (status == HN_OK)
-            status = file.failed ? hn_fail_memory(err) : visit(file.data, data, err);
+        if (file.failed && !hn_failed(err))
+            hn_fail_memory(err);
+        if (!hn_failed(err))
+            visit(file.data, data, err);
         hn_text_finish(&file);
         free(entries[i]);
     }
     free(entries);
-    return status;
+}
+
+static bool is_folder(const char *path, struct hn_error *err)
+{
+    struct stat about;
+    if (stat(path, &about) == 0)
+        return S_ISDIR(about.st_mode);
+    hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
+    return false;
 }
 
 /* Visits a recording, or those of a folder by name, until one visit fails. HN_ERUN. */
-static enum hn_status visit_recordings(const char *path, visit_file *visit, void *data,
-                                       struct hn_error *err)
+static void visit_recordings(const char *path, visit_file *visit, const void *data,
+                             struct hn_error *err)
 {
-    struct stat about;
-    if (stat(path, &about) != 0)
-        return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
-    return S_ISDIR(about.st_mode) ? visit_folder(path, is_recording, visit, data, err)
-                                  : visit(path, data, err);
+    if (is_folder(path, err))
+        visit_folder(path, is_recording, visit, data, err);
+    else if (!hn_failed(err))
+        visit(path, data, err);
 }
 
 enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn_tuned_list *list,
                                  struct hn_error *err)
 {
-    struct wanted wanted = {kernel, list};
-    return visit_recordings(path, add_file, &wanted, err);
-}
-
-/* Takes identity and rule of the recording. */
-static enum hn_status append_rule(struct hn_recording *recording, const char *path,
-                                  struct hn_stored_rules *rules, struct hn_error *err)
-{
-    struct hn_stored_rule *stored = hn_stored_rules_add(rules);
-    if (stored == NULL)
-        return hn_fail_memory(err);
-    *stored = (struct hn_stored_rule){.identity = recording->identity,
-                                      .version = recording->version,
-                                      .learnt = recording->learnt,
-                                      .stale = recording->version.protocol != HN_MEASURING_PROTOCOL,
-                                      .rule = *recording->rule};
-    hn_origin_of_file(path, &stored->origin);
-    hn_identity_init(&recording->identity);
-    hn_rule_init(recording->rule);
-    return HN_OK;
-}
-
-struct wanted_rules {
-    const char *kernel;
-    struct hn_stored_rules *rules;
-};
-
-static enum hn_status add_rules_file(const char *path, void *data, struct hn_error *err)
-{
-    const struct wanted_rules *wanted = data;
-    struct hn_recording recording;
-    enum hn_status status = hn_recording_load(path, &recording, err);
-    if (status != HN_OK)
-        return status;
-    if (recording.rule != NULL && strcmp(recording.identity.kernel, wanted->kernel) == 0)
-        status = append_rule(&recording, path, wanted->rules, err);
-    hn_recording_finish(&recording);
-    return status;
+    struct hn_error own;
+    const struct wanted wanted = {.kernel = kernel, .list = list};
+    err = hn_error_begin(err, &own);
+    visit_recordings(path, add_file, &wanted, err);
+    return err->status;
 }
 
 enum hn_status hn_recording_add_rules(const char *path, const char *kernel,
                                       struct hn_stored_rules *rules, struct hn_error *err)
 {
-    struct stat about;
+    struct hn_error own;
     struct hn_text folder = {0};
-    struct wanted_rules wanted = {kernel, rules};
+    const struct wanted wanted = {.kernel = kernel, .rules = rules};
     const char *slash = strrchr(path, '/');
-    if (stat(path, &about) != 0)
-        return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
-    if (S_ISDIR(about.st_mode))
-        return visit_folder(path, is_rule, add_rules_file, &wanted, err);
-    hn_text_printf(&folder, "%.*s", slash != NULL ? (int)(slash - path) : 1,
-                   slash != NULL ? path : ".");
-    enum hn_status status = folder.failed
-                                ? hn_fail_memory(err)
-                                : visit_folder(folder.data, is_rule, add_rules_file, &wanted, err);
+    err = hn_error_begin(err, &own);
+    if (is_folder(path, err))
+        hn_text_append(&folder, path);
+    else
+        hn_text_printf(&folder, "%.*s", slash != NULL ? (int)(slash - path) : 1,
+                       slash != NULL ? path : ".");
+    if (folder.failed && !hn_failed(err))
+        hn_fail_memory(err);
+    visit_folder(folder.data, is_rule, add_file, &wanted, err);
     hn_text_finish(&folder);
-    return status;
+    return err->status;
 }
 
 /* The "hone" object alone, which Hone writes into a line of its own before the rows. */
@@ -242,29 +241,29 @@ struct wanted_plan {
     struct hn_stored_plan *stored;
 };
 
-static enum hn_status find_in_file(const char *path, void *data, struct hn_error *err)
+static void find_in_file(const char *path, const void *data, struct hn_error *err)
 {
     const struct wanted_plan *wanted = data;
     if (wanted->stored->json != NULL)
-        return HN_OK;
+        return;
     struct hn_error ignored = {.status = HN_OK};
     json_t *head = read_head(path, &ignored);
     const json_t *source = json_object_get(head, "source");
-    enum hn_status status = HN_OK;
     if (source != NULL && is_version(json_object_get(head, "version"), wanted->version) &&
         is_of_kernel(source, wanted->kernel))
-        status = hn_stored_plan_from_json(source, wanted->stored, err);
+        (void)hn_stored_plan_from_json(source, wanted->stored, err);
     json_decref(head);
-    return status;
 }
 
 enum hn_status hn_recording_plan_find(const char *path, const char *kernel,
                                       const struct hn_version *version,
                                       struct hn_stored_plan *stored, struct hn_error *err)
 {
-    struct wanted_plan wanted = {kernel, version, stored};
+    struct hn_error own;
+    const struct wanted_plan wanted = {kernel, version, stored};
+    err = hn_error_begin(err, &own);
     *stored = (struct hn_stored_plan){.json = NULL};
-    if (!hn_version_knows_template(version))
-        return HN_OK;
-    return visit_recordings(path, find_in_file, &wanted, err);
+    if (hn_version_knows_template(version))
+        visit_recordings(path, find_in_file, &wanted, err);
+    return err->status;
 }

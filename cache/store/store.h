@@ -287,9 +287,9 @@ struct hn_store_extents {
 enum hn_status hn_store_get_extents(struct hn_store *store, int64_t last_record, struct hn_store_extents *extents,
                                     struct hn_error *err);
 void hn_store_extents_free(struct hn_store_extents *extents);
-/* The id of the newest; 0: there is none. */
-enum hn_status hn_store_last_record(struct hn_store *store, int64_t *id, struct hn_error *err);
-enum hn_status hn_store_last_session(struct hn_store *store, int64_t *id, struct hn_error *err);
+/* The id of the newest; 0: there is none. Sticky. */
+int64_t hn_store_last_record(struct hn_store *store, struct hn_error *err);
+int64_t hn_store_last_session(struct hn_store *store, struct hn_error *err);
 
 /* The session of that origin; *id is 0 when there is none. records (NULL: not asked for): how many it has. */
 enum hn_status hn_store_find_session(struct hn_store *store, const char *origin, int64_t *id, int64_t *records,

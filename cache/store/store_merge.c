@@ -64,20 +64,14 @@ enum hn_status hn_store_get_extents(struct hn_store *store, int64_t last_record,
     return err->status;
 }
 
-enum hn_status hn_store_last_record(struct hn_store *store, int64_t *id, struct hn_error *err)
+int64_t hn_store_last_record(struct hn_store *store, struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
-    *id = hn_database_integer(store->database, "SELECT coalesce(max(id), 0) FROM record", err);
-    return err->status;
+    return hn_database_integer(store->database, "SELECT coalesce(max(id), 0) FROM record", err);
 }
 
-enum hn_status hn_store_last_session(struct hn_store *store, int64_t *id, struct hn_error *err)
+int64_t hn_store_last_session(struct hn_store *store, struct hn_error *err)
 {
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
-    *id = hn_database_integer(store->database, "SELECT coalesce(max(id), 0) FROM session", err);
-    return err->status;
+    return hn_database_integer(store->database, "SELECT coalesce(max(id), 0) FROM session", err);
 }
 
 /* A merge under way: both caches, and what was taken over. */

@@ -279,19 +279,23 @@ enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id,
     return err->status;
 }
 
-/* The next free slot; what is in it counts once pending_count is raised. */
-static struct hn_pending *next_slot(struct hn_store *store)
+/* The next free slot; what is in it counts once pending_count is raised. NULL where memory ended.
+ */
+static struct hn_pending *next_slot(struct hn_store *store, int64_t session_id,
+                                    struct hn_error *err)
 {
     if (store->pending_count == store->pending_capacity) {
         size_t capacity = store->pending_capacity == 0 ? 64 : 2 * store->pending_capacity;
         struct hn_pending *grown = realloc(store->pending, capacity * sizeof *grown);
-        if (grown == NULL)
+        if (grown == NULL) {
+            hn_fail_memory(err);
             return NULL;
+        }
         store->pending = grown;
         store->pending_capacity = capacity;
     }
     struct hn_pending *slot = &store->pending[store->pending_count];
-    *slot = (struct hn_pending){.cubin = NULL};
+    *slot = (struct hn_pending){.session_id = session_id};
     hn_record_init(&slot->record);
     return slot;
 }
@@ -315,14 +319,10 @@ enum hn_status hn_store_put(struct hn_store *store, int64_t session_id,
     struct hn_error own;
     assert(store->mode == HN_STORE_WRITE);
     err = hn_error_begin(err, &own);
-    struct hn_pending *slot = next_slot(store);
-    if (slot == NULL)
-        return hn_fail_memory(err);
-    slot->session_id = session_id;
-    enum hn_status status = hn_record_copy(&slot->record, record, err);
-    if (status == HN_OK)
+    struct hn_pending *slot = next_slot(store, session_id, err);
+    if (slot != NULL && hn_record_copy(&slot->record, record, err) == HN_OK)
         take_slot(store);
-    return status;
+    return err->status;
 }
 
 enum hn_status hn_store_put_image(struct hn_store *store, int64_t session_id,
@@ -332,23 +332,21 @@ enum hn_status hn_store_put_image(struct hn_store *store, int64_t session_id,
     struct hn_error own;
     assert(store->mode == HN_STORE_WRITE);
     err = hn_error_begin(err, &own);
-    struct hn_pending *slot = next_slot(store);
+    struct hn_pending *slot = next_slot(store, session_id, err);
     if (slot == NULL)
-        return hn_fail_memory(err);
-    slot->session_id = session_id;
+        return err->status;
     slot->size = size;
     slot->cubin = malloc(size == 0 ? 1 : size);
     slot->entry = strdup(entry);
-    enum hn_status status = slot->cubin == NULL || slot->entry == NULL
-                                ? hn_fail_memory(err)
-                                : hn_bindings_copy(&slot->record.point, point, err);
-    if (status != HN_OK) {
+    if (slot->cubin == NULL || slot->entry == NULL)
+        hn_fail_memory(err);
+    else if (hn_bindings_copy(&slot->record.point, point, err) == HN_OK)
+        memcpy(slot->cubin, cubin, size);
+    if (hn_failed(err))
         finish_pending(slot);
-        return status;
-    }
-    memcpy(slot->cubin, cubin, size);
-    take_slot(store);
-    return HN_OK;
+    else
+        take_slot(store);
+    return err->status;
 }
 
 void hn_store_add_image(struct hn_database *database, int64_t session_id,

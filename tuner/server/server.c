@@ -168,9 +168,9 @@ static void renew_claims(struct hn_server *server, struct hn_error *err)
 
 static void send_news(struct hn_server *server, bool everything, struct hn_error *err)
 {
-    int64_t last = 0;
     const struct hn_peers peers = peers_of(server, server->outgoing);
-    if (hn_failed(err) || hn_store_last_record(server->outgoing, &last, err) != HN_OK)
+    const int64_t last = hn_store_last_record(server->outgoing, err);
+    if (hn_failed(err))
         return;
     if (everything)
         hn_send_all(&peers, err);
@@ -256,13 +256,12 @@ static void *follow(void *pointer)
 
 enum hn_status hn_server_follow(struct hn_server *server, struct hn_error *err)
 {
-    enum hn_status status = hn_store_open(server->copy, HN_STORE_READ, &server->outgoing, err);
-    if (status == HN_OK)
-        status = hn_store_last_record(server->outgoing, &server->sent, err);
-    if (status == HN_OK)
-        status = hn_store_last_session(server->outgoing, &server->own_after, err);
-    if (status != HN_OK)
-        return status;
+    if (hn_store_open(server->copy, HN_STORE_READ, &server->outgoing, err) != HN_OK)
+        return err->status;
+    server->sent = hn_store_last_record(server->outgoing, err);
+    server->own_after = hn_store_last_session(server->outgoing, err);
+    if (hn_failed(err))
+        return err->status;
     hn_connection_set_patience(server->connection, short_patience_ms);
     server->renewed_ms = hn_now_ms();
     int failure = hn_thread_start(&server->thread, follow, server);
@@ -377,8 +376,10 @@ static void send_rest(struct hn_server *server)
         nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L / 2}, NULL);
         take_turn(server, true);
     }
-    int64_t last = 0;
-    if (server->connection == NULL && hn_store_last_record(server->outgoing, &last, NULL) == HN_OK)
+    struct hn_error ignored;
+    hn_error_init(&ignored);
+    const int64_t last = hn_store_last_record(server->outgoing, &ignored);
+    if (server->connection == NULL && !hn_failed(&ignored))
         server->end.waiting = last - server->sent;
 }
 
