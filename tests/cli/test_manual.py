@@ -94,6 +94,28 @@ class Commands(hone.Case):
         self.assertEqual(count, 5)
 
 
+class Words(unittest.TestCase):
+    """Tables of keys and outcomes have the words that the sources have, no more and no fewer."""
+    maxDiff = None
+
+    def table(self, page, heading):
+        """The words in the first column of the table below a heading."""
+        text = (hone.SOURCE / "docs" / page).read_text().split(f"\n## {heading}\n")[1].split("\n#")[0]
+        return sorted(word for row in re.findall(r"^\|([^|]*`[^|]*)\|", text, re.M) for word in re.findall(r"`(\w+)`", row))
+
+    def source(self, path, begin, end, word):
+        text = (hone.SOURCE / path).read_text()
+        return sorted(re.findall(word, text[text.index(begin):].split(end)[0]))
+
+    def test_keys_of_the_config(self):
+        keys = self.source("tuner/config/config.c", '"hone kernel', ";", r"\w+")
+        self.assertEqual(self.table("config.md", "Keys"), keys)
+
+    def test_outcomes(self):
+        named = self.source("cache/record/record.h", "X(HN_OUTCOME_", "\n\n", r'X\(HN_OUTCOME_\w+, "(\w+)"')
+        self.assertEqual(self.table("outcomes.md", "Outcomes"), named)
+
+
 class Generated(unittest.TestCase):
     def test_tables_are_of_their_sources(self):
         """Options are those of the program, figures those of docs/figures.json."""
