@@ -90,7 +90,7 @@ bool hn_type_parse(const char *name, enum hn_element *element, unsigned *lanes)
 {
     static const unsigned sizes[] = {1, 2, 3, 4, 8, 16};
     char text[HN_TYPE_SIZE];
-    for (int i = 0; i < HN_ELEMENT_COUNT; i++) {
+    for (int i = 0; i < HN_ELEMENT_COUNT; i++)
         for (size_t n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
             hn_type_format((enum hn_element)i, sizes[n], text);
             if (strcmp(text, name) != 0)
@@ -99,7 +99,6 @@ bool hn_type_parse(const char *name, enum hn_element *element, unsigned *lanes)
             *lanes = sizes[n];
             return true;
         }
-    }
     return false;
 }
 

@@ -619,9 +619,8 @@ enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindin
 
 const struct hn_word_list *hn_plan_find_words(const struct hn_plan *plan, const char *name)
 {
-    for (size_t i = 0; i < plan->word_list_count; i++) {
+    for (size_t i = 0; i < plan->word_list_count; i++)
         if (strcmp(plan->word_lists[i].name, name) == 0)
             return &plan->word_lists[i];
-    }
     return NULL;
 }

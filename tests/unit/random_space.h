@@ -5,7 +5,8 @@
 #include "base/expression/expression.h"
 #include "tuner/space/space.h"
 
-/* Random spaces with random constraints in the whole language, for tests: the same for a seed on every machine. */
+/* Random spaces with random constraints in the whole language, for tests: the same for a seed on
+ * every machine. */
 
 enum { MOST_PARAMETERS = 6, MOST_CONSTRAINTS = 6, MOST_VALUES = 150 };
 

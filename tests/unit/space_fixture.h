@@ -12,13 +12,21 @@ static inline void add_range(struct hn_space *space, const char *name, int64_t f
     assert_non_null(values);
     for (size_t i = 0; i < count; i++)
         values[i] = hn_integer(first + (int64_t)i);
-    assert_int_equal(hn_space_add_parameter(space, name, values, count, NULL), HN_OK);
+    hn_space_add_parameter(space, name, values, count);
     free(values);
+}
+
+static inline void constrain_at(struct hn_space *space, const char *text, const char *where)
+{
+    struct hn_expression *expression = NULL;
+    assert_int_equal(hn_expression_parse(text, &expression, NULL), HN_OK);
+    hn_space_add_expression(space, expression, where);
+    hn_expression_destroy(expression);
 }
 
 static inline void constrain(struct hn_space *space, const char *text)
 {
-    assert_int_equal(hn_space_add_constraint(space, text, NULL, NULL), HN_OK);
+    constrain_at(space, text, NULL);
 }
 
 /* The space, built, until the test ends. */

@@ -15,7 +15,7 @@ static void add(struct hn_space *space, const char *name, const char *values)
     char *save = NULL;
     for (char *word = strtok_r(copy, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save))
         assert_int_equal(hn_value_parse(word, &list[count++], NULL), HN_OK);
-    assert_int_equal(hn_space_add_parameter(space, name, list, count, NULL), HN_OK);
+    hn_space_add_parameter(space, name, list, count);
 }
 
 static struct hn_space *small_space(void)
@@ -33,7 +33,7 @@ static char *point_text(const struct hn_space *space, uint64_t index)
     uint16_t choice[32];
     hn_space_point(space, index, choice);
     struct hn_bindings point;
-    assert_int_equal(hn_space_bindings(space, choice, &point, NULL), HN_OK);
+    hn_space_bindings(space, choice, &point);
     struct hn_text text;
     hn_text_init(&text);
     hn_bindings_append(&text, &point);
@@ -50,7 +50,7 @@ TEST(points_have_estimates)
     assert_int_equal(hn_expression_parse("(N / TILE - 2) * (3 if LOAD == ldg else 1)", &good, NULL),
                      HN_OK);
     assert_int_equal(hn_expression_parse("TIEL", &bad, NULL), HN_OK);
-    assert_int_equal(hn_space_add_constant(space, "N", &n, NULL), HN_OK);
+    hn_space_add_constant(space, "N", &n);
     assert_false(hn_space_has_estimate(space));
     assert_int_equal(hn_space_set_estimate(space, bad, &err), HN_ECONFIG);
     assert_string_equal(err.message, "unknown name 'TIEL'; nearest is 'TILE'");
@@ -68,7 +68,7 @@ TEST(points_come_in_declared_order)
 {
     struct hn_space *space = small_space();
     struct hn_value n = hn_integer(32);
-    assert_int_equal(hn_space_add_constant(space, "N", &n, NULL), HN_OK);
+    hn_space_add_constant(space, "N", &n);
     constrain(space, "PAD == 0 or LOAD == ldg");
     constrain(space, "TILE + PAD <= N");
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
@@ -121,7 +121,7 @@ TEST(long_lists_take_two_bytes)
     struct hn_value values[1000];
     for (int i = 0; i < 1000; i++)
         values[i] = hn_integer(1000 - i);
-    assert_int_equal(hn_space_add_parameter(space, "A", values, 1000, NULL), HN_OK);
+    hn_space_add_parameter(space, "A", values, 1000);
     add(space, "B", "2 3");
     constrain(space, "A % B == 0");
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
@@ -150,28 +150,17 @@ TEST(single_values_make_one_point)
     assert_int_equal(hn_space_find(space, choice), 0);
 }
 
-TEST(parameters_are_checked)
+TEST(parameters_have_many_values_of_any_kind)
 {
     struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     struct hn_error err;
-    const struct hn_value twice[] = {hn_integer(1), hn_integer(2), hn_integer(1)};
     const struct hn_value kinds[] = {hn_integer(1), hn_real(1), hn_boolean(true)};
-    assert_int_equal(hn_space_add_parameter(space, "A", twice, 0, &err), HN_ECONFIG);
-    assert_string_equal(err.message, "parameter 'A' has no values");
-    assert_int_equal(hn_space_add_parameter(space, "A", twice, 3, &err), HN_ECONFIG);
-    assert_string_equal(err.message, "parameter 'A': 1 is given twice");
-    assert_int_equal(hn_space_add_parameter(space, "A", kinds, 3, &err), HN_OK);
-    assert_int_equal(hn_space_add_parameter(space, "A", kinds, 3, &err), HN_ECONFIG);
-    assert_string_equal(err.message, "parameter 'A' is given twice");
-    assert_int_equal(hn_space_add_constant(space, "A", kinds, &err), HN_ECONFIG);
-    assert_string_equal(err.message, "'A' is given twice");
+    hn_space_add_parameter(space, "A", kinds, 3);
 
-    struct hn_value *many = keep(calloc(65536, sizeof *many), free);
-    for (int i = 0; i < 65536; i++)
+    struct hn_value *many = keep(calloc(65535, sizeof *many), free);
+    for (int i = 0; i < 65535; i++)
         many[i] = hn_integer(i);
-    assert_int_equal(hn_space_add_parameter(space, "B", many, 65536, &err), HN_ECONFIG);
-    assert_string_equal(err.message, "parameter 'B' has 65536 values; at most 65535 are possible");
-    assert_int_equal(hn_space_add_parameter(space, "B", many, 65535, &err), HN_OK);
+    hn_space_add_parameter(space, "B", many, 65535);
     assert_int_equal(hn_space_build(space, &err), HN_OK);
     assert_int_equal(hn_space_size(space), 3 * 65535);
 }
@@ -180,10 +169,7 @@ TEST(wrong_constraints_say_where)
 {
     struct hn_space *space = small_space();
     struct hn_error err;
-    assert_int_equal(hn_space_add_constraint(space, "TILE >", "a.yaml:3:5", &err), HN_ECONFIG);
-    assert_string_equal(err.message, "a.yaml:3:5: constraint 'TILE >': column 7: found the end of "
-                                     "the expression, expected a value");
-    assert_int_equal(hn_space_add_constraint(space, "TILES > 1", "a.yaml:3:5", &err), HN_OK);
+    constrain_at(space, "TILES > 1", "a.yaml:3:5");
     assert_int_equal(hn_space_build(space, &err), HN_ECONFIG);
     assert_string_equal(
         err.message, "a.yaml:3:5: constraint 'TILES > 1': unknown name 'TILES'; nearest is 'TILE'");
@@ -195,7 +181,7 @@ TEST(empty_space_names_the_worst_constraint)
     struct hn_space *space = small_space();
     struct hn_error err;
     constrain(space, "PAD < 4");
-    assert_int_equal(hn_space_add_constraint(space, "TILE + PAD > 99", "a.yaml:3:5", NULL), HN_OK);
+    constrain_at(space, "TILE + PAD > 99", "a.yaml:3:5");
     assert_int_equal(hn_space_build(space, &err), HN_ENOTFOUND);
     assert_string_equal(err.message, "a.yaml:3:5: no point is valid: the constraint 'TILE + PAD > "
                                      "99' rejects most, 8 of 12 combinations");
@@ -218,7 +204,7 @@ TEST(error_counts_only_where_earlier_ones_hold)
     assert_int_equal(hn_space_size(guarded), 8);
 
     struct hn_space *late = small_space();
-    assert_int_equal(hn_space_add_constraint(late, "TILE % PAD == 0", "a.yaml:9:5", NULL), HN_OK);
+    constrain_at(late, "TILE % PAD == 0", "a.yaml:9:5");
     constrain(late, "PAD > 0");
     assert_int_equal(hn_space_build(late, &err), HN_ECONFIG);
     assert_string_equal(err.message,
@@ -364,7 +350,7 @@ TEST(agrees_with_brute_force)
         for (size_t i = 0; i < PARAMETERS; i++)
             add(space, names[i], lists[i]);
         struct hn_value n = hn_integer(12);
-        assert_int_equal(hn_space_add_constant(space, "N", &n, NULL), HN_OK);
+        hn_space_add_constant(space, "N", &n);
         struct hn_expression *constraints[6];
         size_t count = next_random(&random) % 7;
         for (size_t i = 0; i < count; i++) {

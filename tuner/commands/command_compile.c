@@ -78,7 +78,7 @@ static void choose_points(struct batch *batch, struct hn_error *err)
         hn_image_init(&batch->images[i]);
         if (options->all) {
             hn_space_point(space, i, choice);
-            hn_space_bindings(space, choice, &batch->points[i], err);
+            hn_space_bindings(space, choice, &batch->points[i]);
         } else {
             hn_single_point(options, &batch->task, &batch->points[i], err);
         }

@@ -51,10 +51,8 @@ static enum hn_status visit(const struct view *view, const uint16_t *choice, vis
                             void *context, struct hn_error *err)
 {
     struct hn_bindings point;
-    hn_bindings_init(&point);
-    enum hn_status status = hn_space_bindings(view->task.space, choice, &point, err);
-    if (status == HN_OK)
-        status = visitor(&point, context, err);
+    hn_space_bindings(view->task.space, choice, &point);
+    enum hn_status status = visitor(&point, context, err);
     hn_bindings_finish(&point);
     return status;
 }
@@ -135,9 +133,9 @@ static enum hn_status check_signature(struct view *view, struct hn_error *err)
     struct hn_bindings point;
     struct hn_error ignored;
     hn_image_init(&image);
-    hn_bindings_init(&point);
-    enum hn_status status = hn_config_default_point(view->config, view->task.space, &point, err);
-    bool opened = status == HN_OK && hn_nvrtc_open(&nvrtc, &ignored) == HN_OK;
+    hn_config_default_point(view->config, view->task.space, &point);
+    enum hn_status status = HN_OK;
+    bool opened = hn_nvrtc_open(&nvrtc, &ignored) == HN_OK;
     if (opened && hn_task_source(&view->task, &point, &source, &ignored) == HN_OK &&
         hn_compile_source(&nvrtc, &source, architecture, &image, &ignored) == HN_OK &&
         image.outcome == HN_OUTCOME_OK)

@@ -71,7 +71,7 @@ static void find_default(struct hn_config_reader *reader, size_t problem, struct
     struct hn_space *space = NULL;
     if (hn_config_space(config, problem, &space, reader->err) != HN_OK)
         return;
-    hn_config_default_point(config, space, point, reader->err);
+    hn_config_default_point(config, space, point);
     hn_space_destroy(space);
     if (!has_choices(point, &config->defaults))
         hn_config_fail(reader, hn_yaml_get(reader->root, "defaults"),

@@ -162,8 +162,7 @@ enum hn_status hn_config_begin_space(const struct hn_config *config, size_t prob
                                      struct hn_error *err);
 /* The default point: the first valid point in declared order that has the `defaults`; the first of all where -p or -s
  * left none that has them. */
-enum hn_status hn_config_default_point(const struct hn_config *config, const struct hn_space *space,
-                                       struct hn_bindings *point, struct hn_error *err);
+void hn_config_default_point(const struct hn_config *config, const struct hn_space *space, struct hn_bindings *point);
 /* A partial point (ladder entry, run -s) completed from the default point. HN_ECONFIG when it is not valid in space
  * (names the constraint). */
 enum hn_status hn_config_complete(const struct hn_config *config, const struct hn_space *space,

@@ -56,10 +56,9 @@ static bool is_in_entry(const struct hn_plan *plan, const char *name)
 
 static bool is_declared(const struct hn_template *template, const char *name)
 {
-    for (size_t s = 0; s <= template->include_count; s++) {
+    for (size_t s = 0; s <= template->include_count; s++)
         if (hn_template_parameter_is_declared(source_of(template, s), name))
             return true;
-    }
     return false;
 }
 
@@ -182,14 +181,13 @@ static bool read_type_name(struct hn_config_reader *reader, const struct hn_yaml
     if (list == NULL || hn_bindings_get(&config->problems[0], node->text) == NULL)
         return false;
     char type[HN_TYPE_SIZE];
-    for (size_t i = 0; i < list->count; i++) {
+    for (size_t i = 0; i < list->count; i++)
         if (!hn_type_of_c(list->words[i], type))
             hn_config_fail(
                 reader, node,
                 "'%s' is a type here, but its word '%s' is no type of an element in CUDA "
                 "C++; expected words such as float, double or __half",
                 node->text, list->words[i]);
-    }
     config->typed = hn_need_more(config->typed, config->typed_count + 1, sizeof *config->typed);
     config->typed[config->typed_count++] = (struct hn_config_typed){
         (size_t)(argument - config->plan->arguments), hn_need_copy(node->text)};
@@ -200,10 +198,9 @@ static bool read_type_name(struct hn_config_reader *reader, const struct hn_yaml
 
 static bool is_typed(const struct hn_config *config, size_t argument)
 {
-    for (size_t i = 0; i < config->typed_count; i++) {
+    for (size_t i = 0; i < config->typed_count; i++)
         if (config->typed[i].argument == argument)
             return true;
-    }
     return false;
 }
 

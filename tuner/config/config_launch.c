@@ -156,12 +156,11 @@ static void read_launch(struct hn_config_reader *reader)
         return;
     plan->steps = hn_need(room, sizeof *plan->steps);
     const struct hn_yaml *step = list ? node->child : node;
-    for (size_t i = 0; i < room && !hn_failed(reader->err); i++, step = step->next) {
+    for (size_t i = 0; i < room && !hn_failed(reader->err); i++, step = step->next)
         if (list && hn_yaml_get(step, "copy") != NULL)
             read_copy(reader, step);
         else
             read_step(reader, step, &plan->steps[plan->step_count++]);
-    }
     if (plan->step_count == 0)
         hn_config_fail(reader, node, "no step launches a kernel");
 }

@@ -170,8 +170,8 @@ static bool has_defaults(const struct hn_config *config, const struct hn_space *
     return has;
 }
 
-enum hn_status hn_config_default_point(const struct hn_config *config, const struct hn_space *space,
-                                       struct hn_bindings *point, struct hn_error *err)
+void hn_config_default_point(const struct hn_config *config, const struct hn_space *space,
+                             struct hn_bindings *point)
 {
     size_t count = hn_space_parameter_count(space);
     int *wanted = hn_need(count, sizeof *wanted);
@@ -181,10 +181,9 @@ enum hn_status hn_config_default_point(const struct hn_config *config, const str
     /* -p and -s may leave no valid point with the defaults of the file. */
     if (!hn_space_first(space, wanted, choice))
         hn_space_first(space, NULL, choice);
-    enum hn_status status = hn_space_bindings(space, choice, point, err);
+    hn_space_bindings(space, choice, point);
     free(choice);
     free(wanted);
-    return status;
 }
 
 static enum hn_status fail_invalid(const struct hn_config *config, const struct hn_bindings *point,
@@ -215,9 +214,8 @@ enum hn_status hn_config_complete(const struct hn_config *config, const struct h
                                   struct hn_error *err)
 {
     uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
-    enum hn_status status = hn_config_default_point(config, space, point, err);
-    if (status == HN_OK)
-        status = hn_bindings_merge(point, partial, err);
+    hn_config_default_point(config, space, point);
+    enum hn_status status = hn_bindings_merge(point, partial, err);
     if (status == HN_OK)
         status = hn_space_choice(space, point, choice, err);
     if (status == HN_OK && !hn_space_contains(space, choice))
@@ -232,12 +230,11 @@ enum hn_status hn_config_complete(const struct hn_config *config, const struct h
 static void keep_values(struct hn_config_parameter *parameter, const bool *keep)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < parameter->count; i++) {
+    for (size_t i = 0; i < parameter->count; i++)
         if (keep[i])
             parameter->values[kept++] = parameter->values[i];
         else if (parameter->values[i].type == HN_WORD)
             free((char *)parameter->values[i].word);
-    }
     parameter->count = kept;
 }
 
@@ -375,11 +372,10 @@ enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err)
 
 /* Spaces. */
 
-static void add_constants(const struct hn_bindings *values, struct hn_space *space,
-                          struct hn_error *err)
+static void add_constants(const struct hn_bindings *values, struct hn_space *space)
 {
-    for (size_t i = 0; i < values->count && !hn_failed(err); i++)
-        hn_space_add_constant(space, values->names[i], &values->values[i], err);
+    for (size_t i = 0; i < values->count; i++)
+        hn_space_add_constant(space, values->names[i], &values->values[i]);
 }
 
 /* All but its points. */
@@ -387,18 +383,17 @@ static void fill_space(const struct hn_config *config, size_t problem, struct hn
                        struct hn_error *err)
 {
     const struct hn_plan *plan = config->plan;
-    for (size_t i = 0; i < config->parameter_count && !hn_failed(err); i++) {
+    for (size_t i = 0; i < config->parameter_count; i++) {
         const struct hn_config_parameter *parameter = &config->parameters[i];
-        hn_space_add_parameter(made, parameter->name, parameter->values, parameter->count, err);
+        hn_space_add_parameter(made, parameter->name, parameter->values, parameter->count);
     }
-    add_constants(&config->problems[problem], made, err);
-    add_constants(&config->prior_limits, made, err);
-    /* Constraints may name words that other problems have, or that -s has taken from a parameter.
-     */
+    add_constants(&config->problems[problem], made);
+    add_constants(&config->prior_limits, made);
+    /* Constraints may name words of other problems, or that -s has taken from a parameter. */
     for (size_t i = 0; i < plan->word_list_count; i++)
         for (size_t w = 0; w < plan->word_lists[i].count; w++)
             hn_space_add_word(made, plan->word_lists[i].words[w]);
-    if (config->prior != NULL && !hn_failed(err))
+    if (config->prior != NULL)
         hn_space_set_estimate(made, config->prior, err);
     for (size_t i = 0; config->only == NULL && i < config->constraint_count; i++)
         hn_space_add_expression(made, config->constraints[i].expression,

@@ -97,34 +97,37 @@ void hn_config_append_values(struct hn_text *text, const struct hn_value *values
         hn_text_printf(text, ", ... (%zu in all)", count);
 }
 
-struct ranked {
-    const struct hn_value *value;
-    const struct hn_yaml *node;
-};
-
-static int compare_ranked(const void *a, const void *b)
+static int compare_pointed(const void *a, const void *b)
 {
-    const struct ranked *x = a;
-    const struct ranked *y = b;
-    int order = hn_value_compare(x->value, y->value);
-    if (order != 0)
-        return order;
-    return x->value < y->value ? -1 : x->value > y->value;
+    const struct hn_value *x = *(const struct hn_value *const *)a;
+    const struct hn_value *y = *(const struct hn_value *const *)b;
+    int order = hn_value_compare(x, y);
+    return order != 0 ? order : (x > y) - (x < y);
 }
 
-static void check_repeats(struct hn_config_reader *reader, const struct hn_yaml *list,
+/* In a list, or in a range whose step is lost in rounding. */
+static void check_repeats(struct hn_config_reader *reader, const struct hn_yaml *node,
                           const struct hn_value *values, size_t count)
 {
-    struct ranked *ranked = hn_need(count, sizeof *ranked);
-    size_t i = 0;
-    for (const struct hn_yaml *node = list->child; i < count; node = node->next, i++)
-        ranked[i] = (struct ranked){&values[i], node};
-    qsort(ranked, count, sizeof *ranked, compare_ranked);
-    for (i = 1; i < count; i++)
-        if (hn_value_equal(ranked[i - 1].value, ranked[i].value))
-            hn_config_fail(reader, ranked[i].node, "value '%s' is in the list twice",
-                           ranked[i].node->text);
-    free(ranked);
+    const struct hn_value **sorted = hn_need(count, sizeof *sorted);
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &values[i];
+    qsort(sorted, count, sizeof *sorted, compare_pointed);
+    for (size_t i = 1; i < count; i++) {
+        if (!hn_value_equal(sorted[i - 1], sorted[i]))
+            continue;
+        const struct hn_yaml *item = node->child;
+        for (const struct hn_value *at = values; node->kind == HN_YAML_SEQUENCE && at < sorted[i];
+             at++)
+            item = item->next;
+        if (node->kind == HN_YAML_SEQUENCE)
+            hn_config_fail(reader, item, "value '%s' is in the list twice", item->text);
+        else
+            hn_config_fail(reader, node,
+                           "the range has a value twice; expected a step that is not lost in "
+                           "rounding");
+    }
+    free(sorted);
 }
 
 static void read_list(struct hn_config_reader *reader, const struct hn_yaml *node,
@@ -214,6 +217,7 @@ static void read_range(struct hn_config_reader *reader, const struct hn_yaml *no
     *values = hn_need((size_t)most + 1, sizeof **values);
     for (*count = 0; *count < (size_t)most + 1; ++*count)
         (*values)[*count] = step_value(&low, &step, *count);
+    check_repeats(reader, node, *values, *count);
 }
 
 static bool is_power(int64_t number)

@@ -254,10 +254,9 @@ static void read_range(struct hn_config_reader *reader, const struct hn_yaml *no
     value->kind = HN_FAMILY_RANGE;
     value->multiple_of = 1;
     value->log = hn_config_read_choice(reader, hn_yaml_get(node, "scale"), "scale", scales, 2) == 0;
-    if (multiple != NULL) {
+    if (multiple != NULL)
         value->multiple_of =
             hn_config_read_whole(reader, multiple, 1, INT64_MAX, "a whole number of at least 1");
-    }
     if (!hn_config_expect(reader, bounds->kind == HN_YAML_SEQUENCE && bounds->count == 2, bounds,
                           "[low, high]"))
         return;

@@ -194,8 +194,7 @@ static void advise_budget(const struct advice *advice)
     if (!effects->known || effects->unmeasured == 0 || !advice->of->evidence.logarithmic)
         return;
     hn_text_init(&text);
-    if (hn_space_bindings(advice->of->evidence.space, effects->promising, &point, NULL) != HN_OK)
-        return;
+    hn_space_bindings(advice->of->evidence.space, effects->promising, &point);
     hn_bindings_append(&text, &point);
     char among[96];
     snprintf(among, sizeof among,

@@ -153,10 +153,9 @@ static void add_default(struct tuning *tuning, struct hn_error *err)
         hn_config_take_problem(config, &tuning->measuring.matrix->sizes[0].problem, err) != HN_OK ||
         hn_config_space(config, 0, &space, err) != HN_OK)
         return;
-    if (hn_config_default_point(config, space, &point, err) == HN_OK) {
-        hn_matrix_add_point(tuning->measuring.matrix, &point);
-        hn_bindings_finish(&point);
-    }
+    hn_config_default_point(config, space, &point);
+    hn_matrix_add_point(tuning->measuring.matrix, &point);
+    hn_bindings_finish(&point);
     hn_space_destroy(space);
 }
 

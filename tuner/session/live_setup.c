@@ -110,8 +110,8 @@ void hn_live_start_own(struct hn_live *live, struct hn_error *err)
     live->own_started = true;
     hn_bindings_init(&point);
     hn_bindings_init(&depends);
-    if (hn_config_default_point(task->config, task->space, &point, err) == HN_OK)
-        hn_task_depends(task, &point, &depends, err);
+    hn_config_default_point(task->config, task->space, &point);
+    hn_task_depends(task, &point, &depends, err);
     if (!hn_failed(err))
         start_support(live, err);
     start_reference(live, &depends, err);
@@ -359,7 +359,7 @@ double hn_live_prepare(struct hn_live *live, struct hn_error *err)
     const struct hn_task *task = live->base.task;
     struct hn_bindings point;
     hn_bindings_init(&point);
-    hn_config_default_point(task->config, task->space, &point, err);
+    hn_config_default_point(task->config, task->space, &point);
     hn_live_start_own(live, err);
     set_up_bench(live, err);
     ensure_reference(live, &point, true, err);

@@ -179,7 +179,7 @@ void hn_session_point(const struct hn_session *session, uint32_t point,
     hn_bindings_init(bindings);
     hn_points_choice(&session->points, point, session->choice);
     if (!hn_failed(err))
-        hn_space_bindings(session->task->space, session->choice, bindings, err);
+        hn_space_bindings(session->task->space, session->choice, bindings);
 }
 
 /* Reads from the cache what is no longer in flight. */

@@ -156,9 +156,8 @@ static void admit_meanwhile(struct hn_session *session, struct hn_error *err)
     struct hn_bindings point;
     if (hn_failed(err) || session->search.strategy != NULL || session->tickets.count > 0)
         return;
-    hn_bindings_init(&point);
-    if (hn_config_default_point(task->config, task->space, &point, err) == HN_OK)
-        admit_points(session, &point, 1, true, err);
+    hn_config_default_point(task->config, task->space, &point);
+    admit_points(session, &point, 1, true, err);
     hn_bindings_finish(&point);
 }
 
@@ -528,8 +527,9 @@ static void add_proposals(struct hn_points_ahead *ahead, const struct hn_task *t
         if (t > 0 && kind->waits != NULL && kind->waits(strategy))
             break;
         ahead->complete = !kind->propose(strategy, t, choice);
-        if (ahead->complete || hn_space_bindings(task->space, choice, &point, err) != HN_OK)
+        if (ahead->complete)
             break;
+        hn_space_bindings(task->space, choice, &point);
         add_ahead(ahead, &point, err);
         hn_bindings_finish(&point);
     }

@@ -197,21 +197,18 @@ static bool is_unread(const struct hn_task *task, const struct hn_bindings *poin
 }
 
 /* unread: by parameter of the space: no program reads it, as far as the default point and some
- * values of the parameter tell. shares: a point beside the default point has its program. False:
- * there is no default point. */
-static bool find_unread(const struct hn_task *task, bool *unread, bool *shares)
+ * values of the parameter tell. shares: a point beside the default point has its program. */
+static void find_unread(const struct hn_task *task, bool *unread, bool *shares)
 {
     struct hn_bindings point;
     *shares = false;
-    hn_bindings_init(&point);
-    bool known = hn_config_default_point(task->config, task->space, &point, NULL) == HN_OK;
-    for (size_t i = 0; known && i < hn_space_parameter_count(task->space); i++) {
+    hn_config_default_point(task->config, task->space, &point);
+    for (size_t i = 0; i < hn_space_parameter_count(task->space); i++) {
         bool asked;
         unread[i] = is_unread(task, &point, i, &asked);
         *shares = *shares || (unread[i] && asked);
     }
     hn_bindings_finish(&point);
-    return known;
 }
 
 static void create_strategy(struct hn_session *session, struct hn_error *err)
@@ -226,7 +223,9 @@ static void create_strategy(struct hn_session *session, struct hn_error *err)
     session->state.sources = knowledge.sources;
     bool unread[hn_space_parameter_count(session->task->space) + 1];
     bool shares = false;
-    bool reads = session->backend->simulated || !find_unread(session->task, unread, &shares);
+    bool reads = session->backend->simulated;
+    if (!reads)
+        find_unread(session->task, unread, &shares);
     session->backend->unshared = reads || !shares;
     const struct hn_search search = {
         .unread = reads ? NULL : unread,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,131 +49,62 @@ void hn_space_make_hasty(struct hn_space *space)
         space->limits = hasty_limits;
 }
 
-static struct hn_value copy_value(const struct hn_value *value)
+/* What names can stand for, with copies of its words, which constraints can use. */
+static struct hn_space_parameter copy_values(struct hn_space *space, const char *name,
+                                             const struct hn_value *values, size_t count)
 {
-    return value->type == HN_WORD ? hn_word(hn_need_copy(value->word)) : *value;
-}
-
-static bool is_known(const struct hn_space *space, const char *name)
-{
-    for (size_t i = 0; i < space->parameter_count; i++)
-        if (strcmp(space->parameters[i].name, name) == 0)
-            return true;
-    for (size_t i = 0; i < space->constant_count; i++)
-        if (strcmp(space->constants[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-static enum hn_status fail_value(const char *name, const struct hn_value *value,
-                                 const char *problem, struct hn_error *err)
-{
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_value_append(&text, value);
-    hn_fail(err, HN_ECONFIG, "parameter '%s': %s %s", name, text.failed ? "a value" : text.data,
-            problem);
-    hn_text_finish(&text);
-    return HN_ECONFIG;
-}
-
-static int compare_pointed(const void *a, const void *b)
-{
-    return hn_value_compare(*(const struct hn_value *const *)a, *(const struct hn_value *const *)b);
-}
-
-static enum hn_status check_distinct(const char *name, const struct hn_value *values, size_t count,
-                                     struct hn_error *err)
-{
-    const struct hn_value **sorted = hn_need(count, sizeof *sorted);
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = &values[i];
-    qsort(sorted, count, sizeof *sorted, compare_pointed);
-    enum hn_status status = HN_OK;
-    for (size_t i = 1; i < count && status == HN_OK; i++) {
-        if (hn_value_equal(sorted[i - 1], sorted[i]))
-            status = fail_value(name, sorted[i], "is given twice", err);
+    struct hn_space_parameter made = {hn_need_copy(name), hn_need(count, sizeof *values), count};
+    assert(count > 0 && count <= UINT16_MAX);
+    for (size_t i = 0; i < count; i++) {
+        made.values[i] = values[i];
+        if (values[i].type != HN_WORD)
+            continue;
+        hn_space_add_word(space, values[i].word);
+        made.values[i].word = space->words[space->word_count - 1];
     }
-    free(sorted);
-    return status;
+    return made;
 }
 
-enum hn_status hn_space_add_parameter(struct hn_space *space, const char *name,
-                                      const struct hn_value *values, size_t value_count,
-                                      struct hn_error *err)
+static void add_slot(struct hn_space *space, const char *name, const struct hn_value *values,
+                     size_t count)
 {
-    if (value_count == 0)
-        return hn_fail(err, HN_ECONFIG, "parameter '%s' has no values", name);
-    if (value_count > UINT16_MAX)
-        return hn_fail(err, HN_ECONFIG, "parameter '%s' has %zu values; at most 65535 are possible",
-                       name, value_count);
-    if (is_known(space, name))
-        return hn_fail(err, HN_ECONFIG, "parameter '%s' is given twice", name);
-    enum hn_status status = check_distinct(name, values, value_count, err);
-    if (status != HN_OK)
-        return status;
-
-    struct hn_space_parameter added = {.name = hn_need_copy(name),
-                                       .values = hn_need(value_count, sizeof *values),
-                                       .count = value_count};
-    for (size_t i = 0; i < value_count; i++)
-        added.values[i] = copy_value(&values[i]);
     space->parameters =
-        hn_need_more(space->parameters, space->parameter_count + 1, sizeof *space->parameters);
-    space->parameters[space->parameter_count++] = added;
-    return HN_OK;
+        hn_need_more(space->parameters, space->slot_count + 1, sizeof *space->parameters);
+    space->parameters[space->slot_count++] = copy_values(space, name, values, count);
 }
 
-enum hn_status hn_space_add_constant(struct hn_space *space, const char *name,
-                                     const struct hn_value *value, struct hn_error *err)
+void hn_space_add_parameter(struct hn_space *space, const char *name, const struct hn_value *values,
+                            size_t value_count)
 {
-    if (is_known(space, name))
-        return hn_fail(err, HN_ECONFIG, "'%s' is given twice", name);
-    space->constants =
-        hn_need_more(space->constants, space->constant_count + 1, sizeof *space->constants);
-    space->constants[space->constant_count++] =
-        (struct hn_space_constant){hn_need_copy(name), copy_value(value)};
-    return HN_OK;
+    assert(space->slot_count == space->parameter_count);
+    add_slot(space, name, values, value_count);
+    space->parameter_count++;
+}
+
+void hn_space_add_constant(struct hn_space *space, const char *name, const struct hn_value *value)
+{
+    add_slot(space, name, value, 1);
 }
 
 void hn_space_add_word(struct hn_space *space, const char *word)
 {
-    space->words = hn_need_more(space->words, space->word_count + 1, sizeof *space->words);
+    space->words =
+        hn_need_room(space->words, &space->word_room, space->word_count, sizeof *space->words);
     space->words[space->word_count++] = hn_need_copy(word);
-}
-
-/* Takes the expression. */
-static void append_constraint(struct hn_space *space, struct hn_expression *expression,
-                              const char *where)
-{
-    char *prefix = NULL;
-    if (asprintf(&prefix, "%s%s", where == NULL ? "" : where, where == NULL ? "" : ": ") < 0)
-        hn_needed(NULL);
-    space->constraints =
-        hn_need_more(space->constraints, space->constraint_count + 1, sizeof *space->constraints);
-    space->constraints[space->constraint_count++] =
-        (struct hn_space_constraint){expression, prefix};
-}
-
-enum hn_status hn_space_add_constraint(struct hn_space *space, const char *text, const char *where,
-                                       struct hn_error *err)
-{
-    struct hn_expression *expression = NULL;
-    struct hn_error reason;
-    enum hn_status status = hn_expression_parse(text, &expression, &reason);
-    if (status != HN_OK)
-        return hn_fail(err, status, "%s%sconstraint '%s': %s", where == NULL ? "" : where,
-                       where == NULL ? "" : ": ", text, reason.message);
-    append_constraint(space, expression, where);
-    return HN_OK;
 }
 
 void hn_space_add_expression(struct hn_space *space, const struct hn_expression *expression,
                              const char *where)
 {
-    struct hn_expression *copy = NULL;
-    (void)hn_expression_copy(expression, &copy, NULL);
-    append_constraint(space, hn_needed(copy), where);
+    struct hn_space_constraint made = {.expression = NULL};
+    const char *colon = where == NULL ? "" : ": ";
+    (void)hn_expression_copy(expression, &made.expression, NULL);
+    hn_needed(made.expression);
+    if (asprintf(&made.where, "%s%s", where == NULL ? "" : where, colon) < 0)
+        hn_needed(NULL);
+    space->constraints =
+        hn_need_more(space->constraints, space->constraint_count + 1, sizeof *space->constraints);
+    space->constraints[space->constraint_count++] = made;
 }
 
 size_t hn_space_parameter_count(const struct hn_space *space)
@@ -225,18 +157,13 @@ double hn_space_cartesian(const struct hn_space *space)
 enum hn_status hn_space_set_estimate(struct hn_space *space, const struct hn_expression *expression,
                                      struct hn_error *err)
 {
-    struct hn_expression *own = NULL;
     struct hn_scope scope;
-    (void)hn_expression_copy(expression, &own, NULL);
+    hn_expression_destroy(space->estimate);
+    space->estimate = NULL;
+    (void)hn_expression_copy(expression, &space->estimate, NULL);
     hn_space_scope_init(space, &scope);
-    enum hn_status status = hn_expression_bind(hn_needed(own), &scope, err);
-    hn_space_scope_finish(&scope);
-    if (status == HN_OK) {
-        hn_expression_destroy(space->estimate);
-        space->estimate = own;
-    } else {
-        hn_expression_destroy(own);
-    }
+    enum hn_status status = hn_expression_bind(hn_needed(space->estimate), &scope, err);
+    free((void *)scope.names);
     return status;
 }
 
@@ -247,7 +174,7 @@ bool hn_space_has_estimate(const struct hn_space *space)
 
 double hn_space_estimate(const struct hn_space *space, const uint16_t *choice)
 {
-    struct hn_value values[space->parameter_count + space->constant_count + 1];
+    struct hn_value values[space->slot_count + 1];
     hn_space_set_values(space, choice, values);
     double estimate;
     if (hn_expression_number(space->estimate, values, &estimate, NULL) != HN_OK || !(estimate > 0))
@@ -298,10 +225,9 @@ void hn_space_point(const struct hn_space *space, uint64_t index, uint16_t *choi
 /* Whether parameters with one value left have it. */
 static bool has_fixed(const struct hn_space *space, const uint16_t *choice)
 {
-    for (size_t i = 0; i < space->parameter_count; i++) {
+    for (size_t i = 0; i < space->parameter_count; i++)
         if (space->group_of[i] == SIZE_MAX && choice[i] != space->fixed[i])
             return false;
-    }
     return true;
 }
 
@@ -316,10 +242,9 @@ static uint64_t find_row(const struct hn_space_table *table, const uint16_t *cho
 static bool group_has(const struct hn_space *space, const struct hn_space_group *group,
                       const uint16_t *choice)
 {
-    for (size_t i = 0; i < group->parameter_count; i++) {
+    for (size_t i = 0; i < group->parameter_count; i++)
         if (choice[group->parameters[i]] >= space->parameters[group->parameters[i]].count)
             return false;
-    }
     return true;
 }
 
@@ -328,10 +253,9 @@ uint64_t hn_space_find(const struct hn_space *space, const uint16_t *choice)
     uint64_t index = 0;
     if (space->size == 0 || !hn_space_enumerated(space) || !has_fixed(space, choice))
         return UINT64_MAX;
-    for (size_t i = 0; i < space->group_count; i++) {
+    for (size_t i = 0; i < space->group_count; i++)
         if (!group_has(space, &space->groups[i], choice))
             return UINT64_MAX;
-    }
     for (size_t i = 0; i < space->block_count; i++) {
         const struct hn_space_table *table = hn_space_block_table(space, i);
         uint64_t row = find_row(table, choice);
@@ -404,30 +328,24 @@ bool hn_space_first(const struct hn_space *space, const int *wanted, uint16_t *c
     if (space->size == 0)
         return false;
     memcpy(choice, space->fixed, space->parameter_count * sizeof *choice);
-    for (size_t i = 0; i < space->parameter_count && wanted != NULL; i++) {
+    for (size_t i = 0; i < space->parameter_count && wanted != NULL; i++)
         if (space->group_of[i] == SIZE_MAX && wanted[i] >= 0 && wanted[i] != space->fixed[i])
             return false;
-    }
     /* the groups are independent: the first point is made of the first of each */
     for (size_t i = 0; i < space->group_count && found; i++)
         found = first_of_group(&space->groups[i], wanted, choice);
     return found;
 }
 
-enum hn_status hn_space_bindings(const struct hn_space *space, const uint16_t *choice,
-                                 struct hn_bindings *point, struct hn_error *err)
+void hn_space_bindings(const struct hn_space *space, const uint16_t *choice,
+                       struct hn_bindings *point)
 {
     hn_bindings_init(point);
     for (size_t i = 0; i < space->parameter_count; i++) {
         const struct hn_space_parameter *parameter = &space->parameters[i];
-        enum hn_status status =
-            hn_bindings_set(point, parameter->name, &parameter->values[choice[i]], err);
-        if (status != HN_OK) {
-            hn_bindings_finish(point);
-            return status;
-        }
+        if (hn_bindings_set(point, parameter->name, &parameter->values[choice[i]], NULL) != HN_OK)
+            hn_needed(NULL);
     }
-    return HN_OK;
 }
 
 static enum hn_status fail_unknown(const struct hn_space *space, const struct hn_bindings *point,
@@ -517,18 +435,16 @@ struct faults {
 static void find_faults(const struct hn_space *space, const uint16_t *choice, struct faults *faults)
 {
     *faults = (struct faults){0, SIZE_MAX, SIZE_MAX};
-    for (size_t i = 0; i < space->parameter_count; i++) {
+    for (size_t i = 0; i < space->parameter_count; i++)
         if (space->group_of[i] == SIZE_MAX && choice[i] != space->fixed[i]) {
             faults->count++;
             faults->parameter = i;
         }
-    }
-    for (size_t i = 0; i < space->group_count; i++) {
+    for (size_t i = 0; i < space->group_count; i++)
         if (!group_contains(space, i, choice)) {
             faults->count++;
             faults->group = i;
         }
-    }
 }
 
 static void append(struct vicinity *vicinity, size_t parameter, size_t index)
@@ -580,10 +496,9 @@ static void append_values(struct vicinity *vicinity, size_t parameter, const uin
         return;
     }
     for (size_t index = first_from(valid, words, 0); index != SIZE_MAX;
-         index = first_from(valid, words, index + 1)) {
+         index = first_from(valid, words, index + 1))
         if (index != own)
             append(vicinity, parameter, index);
-    }
 }
 
 /* The indices of a parameter with which the group's others, as they are, are valid. */

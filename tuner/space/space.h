@@ -22,20 +22,14 @@ struct hn_space;
 struct hn_space *hn_space_create(void);
 void hn_space_destroy(struct hn_space *space);
 
-/* Copies name and values (words too). HN_ECONFIG when there are no values, more than 65,535, a value twice, or the
- * parameter is already there. */
-enum hn_status hn_space_add_parameter(struct hn_space *space, const char *name, const struct hn_value *values,
-                                      size_t value_count, struct hn_error *err);
-/* A name that constraints can use and that has one value: a problem value. Copies. */
-enum hn_status hn_space_add_constant(struct hn_space *space, const char *name, const struct hn_value *value,
-                                     struct hn_error *err);
+/* Copies name and values (words too): at least one and at most 65,535, none of them twice, and no other parameter has the name. */
+void hn_space_add_parameter(struct hn_space *space, const char *name, const struct hn_value *values,
+                            size_t value_count);
+/* A name that constraints can use and that has one value: a problem value. Behind all parameters. Copies. */
+void hn_space_add_constant(struct hn_space *space, const char *name, const struct hn_value *value);
 /* A word that constraints can use although no parameter or constant here has it. Copies. */
 void hn_space_add_word(struct hn_space *space, const char *word);
-/* Copies the text; `where` ("matmul.yaml:24:5", may be NULL) starts its messages. HN_ECONFIG. */
-enum hn_status hn_space_add_constraint(struct hn_space *space, const char *text, const char *where,
-                                       struct hn_error *err);
-
-/* The same from an expression, which is copied; its binding does not matter. */
+/* A constraint, which is copied; its binding does not matter. `where` ("matmul.yaml:24:5", may be NULL) starts its messages. */
 void hn_space_add_expression(struct hn_space *space, const struct hn_expression *expression, const char *where);
 
 /* The cost that a point is expected to have, from an expression over parameters and constants, which are all there; it is copied, and its binding
@@ -109,10 +103,9 @@ size_t hn_space_neighbour_limit(const struct hn_space *space, enum hn_neighbourh
 size_t hn_space_neighbours(const struct hn_space *space, const uint16_t *choice, enum hn_neighbourhood kind,
                            uint16_t *neighbours);
 
-/* Point to bindings and back. to_choice: HN_ECONFIG when a parameter is missing, unknown or has another value; it does
- * not ask for validity. bindings starts `point` afresh. */
-enum hn_status hn_space_bindings(const struct hn_space *space, const uint16_t *choice, struct hn_bindings *point,
-                                 struct hn_error *err);
+/* Point to bindings, which it starts afresh, and back: HN_ECONFIG when a parameter is missing, unknown or has another value; it
+ * does not ask for validity. */
+void hn_space_bindings(const struct hn_space *space, const uint16_t *choice, struct hn_bindings *point);
 enum hn_status hn_space_choice(const struct hn_space *space, const struct hn_bindings *point, uint16_t *choice,
                                struct hn_error *err);
 

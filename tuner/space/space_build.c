@@ -55,9 +55,9 @@ static bool find_failing(const struct hn_space_demands *demands, size_t conjunct
     return fails;
 }
 
-/* HN_ECONFIG: what the constraint of the conjunct says at the point, where it has no value. */
-static enum hn_status fail_constraint(const struct hn_space_demands *demands, size_t conjunct,
-                                      const uint16_t *choice, struct hn_error *err)
+/* What the constraint of the conjunct says at the point, where it has no value. */
+static void fail_constraint(const struct hn_space_demands *demands, size_t conjunct,
+                            const uint16_t *choice, struct hn_error *err)
 {
     const struct hn_space *space = demands->space;
     size_t source = demands->conjuncts.items[conjunct].source;
@@ -68,9 +68,7 @@ static enum hn_status fail_constraint(const struct hn_space_demands *demands, si
     struct hn_bindings point;
     hn_space_set_values(space, choice, values);
     hn_expression_evaluate(constraint->expression, values, &result, &reason);
-    enum hn_status status = hn_space_bindings(space, choice, &point, err);
-    if (status != HN_OK)
-        return status;
+    hn_space_bindings(space, choice, &point);
     char *text = hn_needed(hn_bindings_text(&point));
     hn_fail(err, HN_ECONFIG,
             "%sconstraint %s, at the point %s; a constraint written before it can exclude such "
@@ -78,18 +76,16 @@ static enum hn_status fail_constraint(const struct hn_space_demands *demands, si
             constraint->where, reason.message, text);
     free(text);
     hn_bindings_finish(&point);
-    return HN_ECONFIG;
 }
 
 /* Once there is no such point, having no value is as good as not holding, whatever the order. */
-static enum hn_status check_failing(const struct hn_space_problem *problem, struct hn_error *err)
+static void check_failing(const struct hn_space_problem *problem, struct hn_error *err)
 {
     const struct hn_space_demands *demands = problem->demands;
     uint16_t choice[demands->space->parameter_count + 1];
-    for (size_t i = 0; i < demands->conjuncts.count; i++)
+    for (size_t i = 0; i < demands->conjuncts.count && !hn_failed(err); i++)
         if (problem->may_fail[i] && find_failing(demands, i, choice))
-            return fail_constraint(demands, i, choice, err);
-    return HN_OK;
+            fail_constraint(demands, i, choice, err);
 }
 
 /* The first constraint that does not hold at the point. */
@@ -136,7 +132,7 @@ static size_t count_rejected(const struct hn_space_demands *demands, uint16_t *c
 }
 
 /* HN_ENOTFOUND: names the constraint that rejects most. */
-static enum hn_status fail_empty(const struct hn_space_demands *demands, struct hn_error *err)
+static void fail_empty(const struct hn_space_demands *demands, struct hn_error *err)
 {
     const struct hn_space *space = demands->space;
     uint16_t *choice = hn_need(space->parameter_count, sizeof *choice);
@@ -154,7 +150,6 @@ static enum hn_status fail_empty(const struct hn_space_demands *demands, struct 
     free(choice);
     free(values);
     free(rejected);
-    return HN_ENOTFOUND;
 }
 
 /* Estimates of so small a part of the limit are believed. */
@@ -223,32 +218,28 @@ static struct hn_space_group *start_group(struct hn_space *space, const size_t *
     return group;
 }
 
-static enum hn_status fail_steps(const struct hn_space_solver *solver, struct hn_error *err)
+static void fail_steps(const struct hn_space_solver *solver, struct hn_error *err)
 {
-    if (hn_interrupted() != 0)
-        return hn_interrupt_check(err);
-    return hn_fail(err, HN_ECONFIG,
-                   "%" PRIu64 " steps through the %.3g combinations of the parameters found only "
-                   "%" PRIu64
-                   " valid points; write constraints over fewer parameters, so that they "
-                   "decide sooner, or restrict parameters",
-                   solver->search.steps, solver->plan.combinations, solver->search.point_count);
+    if (hn_interrupt_check(err) == HN_OK)
+        hn_fail(err, HN_ECONFIG,
+                "%" PRIu64 " steps through the %.3g combinations of the parameters found only "
+                "%" PRIu64 " valid points; write constraints over fewer parameters, so that they "
+                "decide sooner, or restrict parameters",
+                solver->search.steps, solver->plan.combinations, solver->search.point_count);
 }
 
-/* Looks for all points of a part; *complete is false when there are more than can be kept. */
-static enum hn_status enumerate(struct hn_space_open *open, const struct hn_space_limits *most,
-                                bool *complete, struct hn_error *err)
+/* Looks for all points of a part; false when there are more than can be kept. */
+static bool enumerate(struct hn_space_open *open, const struct hn_space_limits *most,
+                      struct hn_error *err)
 {
     struct hn_space_search *search = &open->solver.search;
     uint64_t points = most_key_words / open->solver.table.words;
-    if (points > most->points)
-        points = most->points;
+    points = points > most->points ? most->points : points;
     const struct hn_walk_limits limits = {.points = points + 1, .steps = most->steps};
     enum hn_walk walk = hn_space_walk_all(search, &limits);
-    *complete = walk == HN_WALK_DONE;
     if (walk == HN_WALK_TOO_LONG && search->point_count < most->enough_points)
-        return fail_steps(&open->solver, err);
-    return HN_OK;
+        fail_steps(&open->solver, err);
+    return walk == HN_WALK_DONE;
 }
 
 /* Whether there are clearly more points than can be kept. Counting is spared where an estimate
@@ -267,15 +258,16 @@ static bool are_too_many(struct hn_space_open *open, const struct hn_space_limit
 }
 
 /* The group is not enumerated. */
-static enum hn_status leave_open(struct hn_space_open *open, const struct hn_space_limits *most,
-                                 const struct hn_space_part *part, struct hn_error *err)
+static void leave_open(struct hn_space_open *open, const struct hn_space_limits *most,
+                       const struct hn_space_part *part, struct hn_error *err)
 {
-    if (!hn_space_open_find_some(open, most->steps))
-        return fail_steps(&open->solver, err);
+    if (!hn_space_open_find_some(open, most->steps)) {
+        fail_steps(&open->solver, err);
+        return;
+    }
     if (!open->counted && hn_space_open_count(open, most->many_steps) != HN_WALK_DONE)
         open->valid = hn_space_open_estimate(open, most_probed);
     hn_space_open_complete(open, part);
-    return HN_OK;
 }
 
 static void take_points(struct hn_space_group *group, struct hn_space_open *open)
@@ -288,43 +280,40 @@ static void take_points(struct hn_space_group *group, struct hn_space_open *open
     hn_space_table_take(&group->table, points, search->point_count);
 }
 
-static enum hn_status solve_part(struct hn_space *space, struct hn_space_problem *problem,
-                                 const struct hn_space_part *part, struct hn_error *err)
+static void solve_part(struct hn_space *space, struct hn_space_problem *problem,
+                       const struct hn_space_part *part, struct hn_error *err)
 {
     struct hn_space_group *group = start_group(space, part->parameters, part->parameter_count);
     struct hn_space_open *open = hn_space_open_create(problem, part);
     bool too_many = are_too_many(open, &space->limits);
     bool complete = open->counted && open->valid == 0;
-    enum hn_status status = HN_OK;
     if (!complete && !too_many)
-        status = enumerate(open, &space->limits, &complete, err);
-    if (status == HN_OK && !complete) {
+        complete = enumerate(open, &space->limits, err);
+    if (!complete && !hn_failed(err)) {
         group->open = open;
-        return leave_open(open, &space->limits, part, err);
+        leave_open(open, &space->limits, part, err);
+        return;
     }
-    if (status == HN_OK && open->solver.search.point_count == 0)
-        status = fail_empty(problem->demands, err);
-    if (status == HN_OK)
+    if (complete && open->solver.search.point_count == 0)
+        fail_empty(problem->demands, err);
+    if (!hn_failed(err))
         take_points(group, open);
     hn_space_open_destroy(open);
-    return status;
 }
 
-static enum hn_status solve_parts(struct hn_space *space, struct hn_space_problem *problem,
-                                  struct hn_error *err)
+static void solve_parts(struct hn_space *space, struct hn_space_problem *problem,
+                        struct hn_error *err)
 {
     struct hn_space_parts parts;
-    enum hn_status status = HN_OK;
     hn_space_parts_init(&parts, problem);
     start(space, parts.count);
     for (size_t i = 0; i < space->parameter_count; i++)
         space->fixed[i] = hn_space_problem_index(problem, i, 0);
-    for (size_t i = 0; i < parts.count && status == HN_OK; i++)
-        status = solve_part(space, problem, &parts.items[i], err);
-    if (status == HN_OK)
+    for (size_t i = 0; i < parts.count && !hn_failed(err); i++)
+        solve_part(space, problem, &parts.items[i], err);
+    if (!hn_failed(err))
         hn_space_number(space);
     hn_space_parts_finish(&parts);
-    return status;
 }
 
 static bool has_open(const struct hn_space *space)
@@ -335,28 +324,28 @@ static bool has_open(const struct hn_space *space)
     return false;
 }
 
-/* Clears the space and binds its constraints. */
-static enum hn_status make_basis(struct hn_space *space, struct hn_space_basis **basis,
-                                 struct hn_error *err)
+/* Clears the space and binds its constraints. NULL: it has failed. */
+static struct hn_space_basis *make_basis(struct hn_space *space, struct hn_error *err)
 {
+    struct hn_space_basis *basis = hn_need(1, sizeof *basis);
+    hn_error_init(err);
     clear(space);
-    *basis = hn_need(1, sizeof **basis);
-    enum hn_status status = hn_space_demands_init(&(*basis)->demands, space, err);
-    if (status != HN_OK)
-        destroy_basis(*basis);
-    return status;
+    if (hn_space_demands_init(&basis->demands, space, err) == HN_OK)
+        return basis;
+    destroy_basis(basis);
+    return NULL;
 }
 
 /* Finds the points. */
-static enum hn_status solve(struct hn_space *space, struct hn_space_basis *basis,
-                            struct hn_error *err)
+static void solve(struct hn_space *space, struct hn_space_basis *basis, struct hn_error *err)
 {
     struct hn_space_demands *demands = &basis->demands;
     hn_space_problem_init(&basis->problem, demands, demands->conjuncts.count, SIZE_MAX);
-    enum hn_status status = check_failing(&basis->problem, err);
-    if (status == HN_OK && basis->problem.empty)
-        status = fail_empty(demands, err);
-    return status == HN_OK ? solve_parts(space, &basis->problem, err) : status;
+    check_failing(&basis->problem, err);
+    if (!hn_failed(err) && basis->problem.empty)
+        fail_empty(demands, err);
+    if (!hn_failed(err))
+        solve_parts(space, &basis->problem, err);
 }
 
 /* The space owns the basis, where it still needs it. */
@@ -373,13 +362,14 @@ static void take_basis(struct hn_space *space, struct hn_space_basis *basis, enu
 
 enum hn_status hn_space_build(struct hn_space *space, struct hn_error *err)
 {
-    struct hn_space_basis *basis;
-    enum hn_status status = make_basis(space, &basis, err);
-    if (status != HN_OK)
-        return status;
-    status = solve(space, basis, err);
-    take_basis(space, basis, status);
-    return status;
+    struct hn_error own;
+    err = err != NULL ? err : &own;
+    struct hn_space_basis *basis = make_basis(space, err);
+    if (basis == NULL)
+        return err->status;
+    solve(space, basis, err);
+    take_basis(space, basis, err->status);
+    return err->status;
 }
 
 static enum hn_status check_distinct(const struct hn_space_table *table, struct hn_error *err)
@@ -433,7 +423,6 @@ struct hn_space_building {
     pthread_t thread;
     _Atomic(int) state;
     sem_t ended;
-    enum hn_status status;
     struct hn_error err;
 };
 
@@ -446,8 +435,8 @@ static bool change(struct hn_space_building *building, enum state to)
 static enum hn_status take(struct hn_space_building *building, struct hn_error *err)
 {
     struct hn_space *space = building->space;
-    enum hn_status status = building->status;
-    if (status != HN_OK && err != NULL)
+    enum hn_status status = building->err.status;
+    if (err != NULL)
         *err = building->err;
     space->building = NULL;
     take_basis(space, building->basis, status);
@@ -462,7 +451,7 @@ static void *build(void *pointer)
     struct hn_space *space = building->space;
     const id_t self = (id_t)gettid();
     setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + niceness);
-    building->status = solve(space, building->basis, &building->err);
+    solve(space, building->basis, &building->err);
     if (change(building, DONE)) {
         sem_post(&building->ended);
         return NULL;
@@ -485,19 +474,20 @@ static bool was_quick(struct hn_space_building *building)
 
 enum hn_status hn_space_begin(struct hn_space *space, struct hn_error *err)
 {
+    struct hn_error own;
+    err = err != NULL ? err : &own;
+    struct hn_space_basis *basis = make_basis(space, err);
+    if (basis == NULL)
+        return err->status;
     struct hn_space_building *building = hn_need(1, sizeof *building);
-    enum hn_status status = make_basis(space, &building->basis, err);
-    if (status != HN_OK) {
-        free(building);
-        return status;
-    }
+    building->basis = basis;
     building->space = space;
     space->building = building;
     sem_init(&building->ended, 0, 0);
     if (hn_thread_start(&building->thread, build, building) == 0)
         return was_quick(building) ? hn_space_wait(space, err) : HN_OK;
     /* Without a thread it takes no longer than it would have anyway. */
-    building->status = solve(space, building->basis, &building->err);
+    solve(space, building->basis, &building->err);
     return take(building, err);
 }
 
@@ -543,27 +533,15 @@ bool hn_space_admits(const struct hn_space *space, const uint16_t *choice)
     return holds;
 }
 
-static void free_values(struct hn_value *values, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (values[i].type == HN_WORD)
-            free((char *)values[i].word);
-}
-
 void hn_space_destroy(struct hn_space *space)
 {
     if (space == NULL || abandon(space))
         return;
     clear(space);
     pthread_mutex_destroy(&space->lock);
-    for (size_t i = 0; i < space->parameter_count; i++) {
+    for (size_t i = 0; i < space->slot_count; i++) {
         free(space->parameters[i].name);
-        free_values(space->parameters[i].values, space->parameters[i].count);
         free(space->parameters[i].values);
-    }
-    for (size_t i = 0; i < space->constant_count; i++) {
-        free(space->constants[i].name);
-        free_values(&space->constants[i].value, 1);
     }
     for (size_t i = 0; i < space->constraint_count; i++) {
         hn_expression_destroy(space->constraints[i].expression);
@@ -574,7 +552,6 @@ void hn_space_destroy(struct hn_space *space)
     hn_expression_destroy(space->estimate);
     free(space->words);
     free(space->parameters);
-    free(space->constants);
     free(space->constraints);
     free(space);
 }

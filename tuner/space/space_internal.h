@@ -70,13 +70,8 @@ uint64_t hn_space_table_first(const struct hn_space_table *table, const int *wan
 
 struct hn_space_parameter {
     char *name;
-    struct hn_value *values; /* words owned */
+    struct hn_value *values; /* words are the space's */
     size_t count;
-};
-
-struct hn_space_constant {
-    char *name;
-    struct hn_value value; /* word owned */
 };
 
 struct hn_space_constraint {
@@ -116,12 +111,11 @@ struct hn_space_limits {
 };
 
 struct hn_space {
-    struct hn_space_parameter *parameters;
+    struct hn_space_parameter *parameters; /* by slot; constants behind them have one value */
     size_t parameter_count;
-    struct hn_space_constant *constants;
-    size_t constant_count;
-    char **words; /* that constraints can use beside the values */
-    size_t word_count;
+    size_t slot_count;
+    char **words; /* that constraints can use */
+    size_t word_count, word_room;
     struct hn_space_constraint *constraints;
     size_t constraint_count;
     struct hn_expression *estimate; /* NULL: none */
@@ -151,9 +145,8 @@ const struct hn_space_table *hn_space_block_table(const struct hn_space *space, 
 /* space_problem.c: what the constraints of a space demand. Slots of constraints: parameters in declared order, then
  * constants. */
 
-/* The meaning of names in expressions, in that order. The lists are the caller's, what is in them the space's. */
+/* The meaning of names in expressions, in that order. The list of names is the caller's, all else the space's. */
 void hn_space_scope_init(const struct hn_space *space, struct hn_scope *scope);
-void hn_space_scope_finish(struct hn_scope *scope);
 
 /* All conjuncts of the constraints, as written; source is the number of the constraint. */
 struct hn_space_demands {

@@ -30,10 +30,9 @@ static void mark_slots(const struct hn_space_plan *plan, const struct hn_space_s
         size_t parameter = plan->levels[i].parameter;
         if (step->kind == HN_STEP_EVALUATED && hn_has_slot(step->check->slots, parameter))
             used[parameter] = 1;
-        for (size_t j = 0; j < step->key_count; j++) {
+        for (size_t j = 0; j < step->key_count; j++)
             if (step->keys[j].slot == parameter)
                 used[parameter] = 1;
-        }
     }
 }
 
@@ -61,14 +60,12 @@ static void list_used(struct hn_space_counts *counts, size_t depth, const size_t
     }
     level->terms = hn_need(term_count, sizeof *level->terms);
     level->slots = hn_need(slot_count, sizeof *level->slots);
-    for (size_t i = 0; i < term_count; i++) {
+    for (size_t i = 0; i < term_count; i++)
         if (terms[i])
             level->terms[level->term_count++] = (int)i;
-    }
-    for (size_t i = 0; i < slot_count; i++) {
+    for (size_t i = 0; i < slot_count; i++)
         if (slots[i])
             level->slots[level->slot_count++] = i;
-    }
 }
 
 static void list_all_used(struct hn_space_counts *counts)
@@ -163,7 +160,7 @@ static double count_each(struct hn_space_counts *counts, struct hn_space_search 
         return 0;
     if (depth + 1 == search->plan->level_count)
         return (double)hn_space_count_candidates(search, depth);
-    for (size_t i = 0; i < level->words; i++) {
+    for (size_t i = 0; i < level->words; i++)
         for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
             hn_space_bind(search, depth, 64 * i + (size_t)__builtin_ctzll(bits));
             double below = count_below(counts, search, depth + 1, most_steps);
@@ -171,7 +168,6 @@ static double count_each(struct hn_space_counts *counts, struct hn_space_search 
                 return -1;
             total += below;
         }
-    }
     return total;
 }
 
@@ -245,7 +241,7 @@ static void bind_containing(const struct hn_space_counts *counts, struct hn_spac
     const uint64_t *mask = search->masks + level->mask_at;
     bool is_last = depth + 1 == search->plan->level_count;
     size_t last = SIZE_MAX;
-    for (size_t i = 0; i < level->words; i++) {
+    for (size_t i = 0; i < level->words; i++)
         for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
             size_t position = 64 * i + (size_t)__builtin_ctzll(bits);
             hn_space_bind(search, depth, position);
@@ -256,7 +252,6 @@ static void bind_containing(const struct hn_space_counts *counts, struct hn_spac
                 return;
             number -= below;
         }
-    }
     hn_space_bind(search, depth, last); /* rounding */
 }
 
@@ -393,10 +388,9 @@ void hn_space_open_complete(struct hn_space_open *open, const struct hn_space_pa
 static size_t find_position(const struct hn_space_problem *problem, size_t parameter, size_t index)
 {
     size_t count = problem->domains[parameter].count;
-    for (size_t position = 0; position < count; position++) {
+    for (size_t position = 0; position < count; position++)
         if (hn_space_problem_index(problem, parameter, position) == index)
             return position;
-    }
     return SIZE_MAX;
 }
 
@@ -526,7 +520,7 @@ static bool find_first(struct hn_space_search *search, size_t depth, const int *
         return false;
     const struct hn_space_level *level = &search->plan->levels[depth];
     const uint64_t *mask = search->masks + level->mask_at;
-    for (size_t i = 0; i < level->words; i++) {
+    for (size_t i = 0; i < level->words; i++)
         for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
             size_t position = 64 * i + (size_t)__builtin_ctzll(bits);
             int index = hn_space_problem_index(search->plan->problem, level->parameter, position);
@@ -537,7 +531,6 @@ static bool find_first(struct hn_space_search *search, size_t depth, const int *
             if (find_first(search, depth + 1, wanted))
                 return true;
         }
-    }
     return false;
 }
 

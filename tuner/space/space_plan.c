@@ -99,10 +99,9 @@ struct maker {
 
 static bool is_within(const uint64_t *slots, const uint64_t *all, size_t words)
 {
-    for (size_t i = 0; i < words; i++) {
+    for (size_t i = 0; i < words; i++)
         if ((slots[i] & ~all[i]) != 0)
             return false;
-    }
     return true;
 }
 
@@ -113,10 +112,9 @@ static const uint64_t *step_slots(const struct maker *maker, const struct hn_spa
 
 static void add_step(struct hn_space_level *level, const struct hn_space_step *step)
 {
-    for (size_t i = 0; i < level->step_count && step->term >= 0; i++) {
+    for (size_t i = 0; i < level->step_count && step->term >= 0; i++)
         if (level->steps[i].term == step->term)
             return;
-    }
     level->steps[level->step_count++] = *step;
 }
 
@@ -255,10 +253,9 @@ static void make_step(struct maker *maker, const struct hn_space_level *level,
     }
     for (size_t i = 0; i < step->after.count; i++) {
         const struct hn_term *item = &maker->terms->items[step->after.items[i].result];
-        for (size_t j = 0; j < 3 && item->operand[j] >= 0; j++) {
+        for (size_t j = 0; j < 3 && item->operand[j] >= 0; j++)
             if (!hn_has_slot(maker->terms->items[item->operand[j]].slots, slot))
                 visit(&maker->exported, item->operand[j]);
-        }
     }
 }
 
@@ -435,12 +432,11 @@ static size_t completed_at(const struct guess *guess, size_t check)
 {
     const uint64_t *slots = slots_of(guess, check);
     size_t last = 0;
-    for (size_t i = 0; i < guess->problem->terms.slot_words; i++) {
+    for (size_t i = 0; i < guess->problem->terms.slot_words; i++)
         for (uint64_t bits = slots[i]; bits != 0; bits &= bits - 1) {
             size_t rank = guess->rank[64 * i + (size_t)__builtin_ctzll(bits)];
             last = rank > last ? rank : last;
         }
-    }
     return last;
 }
 

@@ -4,50 +4,13 @@
 
 #include "tuner/space/space_internal.h"
 
-static size_t count_words(const struct hn_space *space)
-{
-    size_t count = space->constant_count + space->word_count;
-    for (size_t i = 0; i < space->parameter_count; i++)
-        count += space->parameters[i].count;
-    return count;
-}
-
-/* The words that names in constraints can stand for; returns how many. */
-static size_t list_words(const struct hn_space *space, const char **words)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < space->parameter_count; i++) {
-        const struct hn_space_parameter *parameter = &space->parameters[i];
-        for (size_t j = 0; j < parameter->count; j++) {
-            if (parameter->values[j].type == HN_WORD)
-                words[count++] = parameter->values[j].word;
-        }
-    }
-    for (size_t i = 0; i < space->constant_count; i++) {
-        if (space->constants[i].value.type == HN_WORD)
-            words[count++] = space->constants[i].value.word;
-    }
-    for (size_t i = 0; i < space->word_count; i++)
-        words[count++] = space->words[i];
-    return count;
-}
-
 void hn_space_scope_init(const struct hn_space *space, struct hn_scope *scope)
 {
-    size_t name_count = space->parameter_count + space->constant_count;
-    const char **names = hn_need(name_count, sizeof *names);
-    const char **words = hn_need(count_words(space), sizeof *words);
-    for (size_t i = 0; i < space->parameter_count; i++)
+    const char **names = hn_need(space->slot_count, sizeof *names);
+    for (size_t i = 0; i < space->slot_count; i++)
         names[i] = space->parameters[i].name;
-    for (size_t i = 0; i < space->constant_count; i++)
-        names[space->parameter_count + i] = space->constants[i].name;
-    *scope = (struct hn_scope){names, name_count, words, list_words(space, words)};
-}
-
-void hn_space_scope_finish(struct hn_scope *scope)
-{
-    free((void *)scope->names);
-    free((void *)scope->words);
+    *scope = (struct hn_scope){names, space->slot_count, (const char *const *)space->words,
+                               space->word_count};
 }
 
 static enum hn_status bind_constraints(struct hn_space *space, struct hn_error *err)
@@ -63,15 +26,14 @@ static enum hn_status bind_constraints(struct hn_space *space, struct hn_error *
             hn_fail(err, status, "%sconstraint '%s': %s", constraint->where,
                     hn_expression_text(constraint->expression), reason.message);
     }
-    hn_space_scope_finish(&scope);
+    free((void *)scope.names);
     return status;
 }
 
 enum hn_status hn_space_demands_init(struct hn_space_demands *demands, struct hn_space *space,
                                      struct hn_error *err)
 {
-    *demands = (struct hn_space_demands){
-        .space = space, .slot_count = space->parameter_count + space->constant_count};
+    *demands = (struct hn_space_demands){.space = space, .slot_count = space->slot_count};
     demands->slot_words = demands->slot_count / 64 + 1;
     enum hn_status status = bind_constraints(space, err);
     if (status != HN_OK)
@@ -98,38 +60,29 @@ void hn_space_demands_finish(struct hn_space_demands *demands)
 void hn_space_set_values(const struct hn_space *space, const uint16_t *choice,
                          struct hn_value *values)
 {
-    for (size_t i = 0; i < space->parameter_count; i++)
-        values[i] = space->parameters[i].values[choice[i]];
-    for (size_t i = 0; i < space->constant_count; i++)
-        values[space->parameter_count + i] = space->constants[i].value;
+    for (size_t i = 0; i < space->slot_count; i++)
+        values[i] = space->parameters[i].values[i < space->parameter_count ? choice[i] : 0];
 }
 
 static void place_domains(struct hn_space_problem *problem)
 {
-    const struct hn_space *space = problem->demands->space;
     size_t place = 0;
     for (size_t i = 0; i < problem->demands->slot_count; i++) {
-        bool is_parameter = i < space->parameter_count;
-        const struct hn_space_parameter *parameter = &space->parameters[is_parameter ? i : 0];
-        const struct hn_value *values =
-            is_parameter ? parameter->values : &space->constants[i - space->parameter_count].value;
-        size_t count = is_parameter ? parameter->count : 1;
-        problem->domains[i] = (struct hn_domain){problem->values + place, count};
-        memcpy(problem->values + place, values, count * sizeof *values);
-        for (size_t j = 0; j < count; j++)
+        const struct hn_space_parameter *slot = &problem->demands->space->parameters[i];
+        problem->domains[i] = (struct hn_domain){problem->values + place, slot->count};
+        memcpy(problem->values + place, slot->values, slot->count * sizeof *slot->values);
+        for (size_t j = 0; j < slot->count; j++)
             problem->indices[place + j] = (uint16_t)j;
-        problem->current[i] = values[0];
-        place += count;
+        problem->current[i] = slot->values[0];
+        place += slot->count;
     }
 }
 
 static void allocate(struct hn_space_problem *problem)
 {
     const struct hn_space_demands *demands = problem->demands;
-    size_t slots = demands->slot_count;
-    size_t conjuncts = demands->conjuncts.count;
-    size_t values = demands->space->constant_count;
-    for (size_t i = 0; i < demands->space->parameter_count; i++)
+    size_t slots = demands->slot_count, conjuncts = demands->conjuncts.count, values = 0;
+    for (size_t i = 0; i < slots; i++)
         values += demands->space->parameters[i].count;
     problem->domains = hn_need(slots, sizeof *problem->domains);
     problem->values = hn_need(values, sizeof *problem->values);
@@ -198,10 +151,9 @@ static size_t relied_on(const struct hn_space_problem *problem, size_t conjunct)
     const uint64_t *slots = slots_of(problem, conjunct);
     size_t last = 0;
     for (size_t slot = next_slot(problem, slots, 0); slot != SIZE_MAX;
-         slot = next_slot(problem, slots, slot + 1)) {
+         slot = next_slot(problem, slots, slot + 1))
         if (problem->restricted_by[slot] > last)
             last = problem->restricted_by[slot];
-    }
     return last;
 }
 
@@ -284,10 +236,9 @@ static void mark_slots(struct hn_space_problem *problem, struct hn_space_check *
     }
     const uint64_t *slots = slots_of(problem, check->conjunct);
     for (size_t slot = next_slot(problem, slots, 0); slot != SIZE_MAX;
-         slot = next_slot(problem, slots, slot + 1)) {
+         slot = next_slot(problem, slots, slot + 1))
         if (problem->domains[slot].count > 1)
             marked[slot / 64] |= (uint64_t)1 << (slot % 64);
-    }
 }
 
 static void add_check(struct hn_space_problem *problem, size_t conjunct)
@@ -369,10 +320,9 @@ static void list_parts(struct hn_space_parts *parts, const struct hn_space_probl
         struct hn_space_part *part = &parts->items[parts->count++];
         *part = (struct hn_space_part){.parameters = parts->parameters + parameter,
                                        .checks = parts->checks + check};
-        for (size_t j = i; j < count; j++) {
+        for (size_t j = i; j < count; j++)
             if (problem->domains[j].count > 1 && find_root(root, j) == i)
                 parts->parameters[parameter++] = j;
-        }
         part->parameter_count = (size_t)(parts->parameters + parameter - part->parameters);
         for (size_t j = 0; j < problem->check_count; j++) {
             size_t first = next_slot(problem, problem->checks[j].slots, 0);

@@ -78,10 +78,9 @@ static uint64_t *need_row(struct hn_space_search *search, const struct hn_space_
     search->known[step->known_at + row] = 1;
     run(search, &step->before);
     search->steps += level->count * cost_of(step);
-    for (size_t i = 0; i < level->count; i++) {
+    for (size_t i = 0; i < level->count; i++)
         if (passes(search, level, step, i))
             bits[i / 64] |= (uint64_t)1 << (i % 64);
-    }
     return bits;
 }
 
@@ -138,14 +137,13 @@ static void cut_range(struct hn_space_search *search, const struct hn_space_leve
 static void cut_each(struct hn_space_search *search, const struct hn_space_level *level,
                      const struct hn_space_step *step, uint64_t *mask)
 {
-    for (size_t i = 0; i < level->words; i++) {
+    for (size_t i = 0; i < level->words; i++)
         for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
             size_t position = 64 * i + (size_t)__builtin_ctzll(bits);
             search->steps += cost_of(step);
             if (!passes(search, level, step, position))
                 mask[i] &= ~(bits & -bits);
         }
-    }
 }
 
 /* Takes away what does not pass. */
@@ -235,14 +233,13 @@ static void append_points(struct hn_space_search *search, size_t depth)
     size_t count = hn_space_count_candidates(search, depth);
     make_room(search, count);
     uint64_t *to = search->points + search->point_count * words;
-    for (size_t i = 0; i < level->words; i++) {
+    for (size_t i = 0; i < level->words; i++)
         for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
             for (size_t j = 0; j < words; j++)
                 to[j] = key[j];
             to[level->key_word] |= level->parts[64 * i + (size_t)__builtin_ctzll(bits)];
             to += words;
         }
-    }
     search->point_count += count;
     search->steps += count;
 }
@@ -264,7 +261,7 @@ enum hn_walk hn_space_walk(struct hn_space_search *search, size_t depth,
         return search->point_count >= limits->points ? HN_WALK_ENOUGH : HN_WALK_DONE;
     }
     const uint64_t *mask = search->masks + level->mask_at;
-    for (size_t i = 0; i < level->words; i++) {
+    for (size_t i = 0; i < level->words; i++)
         for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
             /* Before each value: below it nothing may be left after much work, and so on through
              * all of them. */
@@ -275,7 +272,6 @@ enum hn_walk hn_space_walk(struct hn_space_search *search, size_t depth,
             if (walk != HN_WALK_DONE)
                 return walk;
         }
-    }
     return HN_WALK_DONE;
 }
 

@@ -94,10 +94,9 @@ void hn_space_table_get(const struct hn_space_table *table, uint64_t row, uint16
 
 static int compare_keys(const uint64_t *a, const uint64_t *b, size_t words)
 {
-    for (size_t i = 0; i < words; i++) {
+    for (size_t i = 0; i < words; i++)
         if (a[i] != b[i])
             return a[i] < b[i] ? -1 : 1;
-    }
     return 0;
 }
 
@@ -189,10 +188,9 @@ void hn_space_table_values(const struct hn_space_table *table, const uint64_t *k
 
 static bool is_sorted(const uint64_t *keys, uint64_t count, size_t words)
 {
-    for (uint64_t i = 1; i < count; i++) {
+    for (uint64_t i = 1; i < count; i++)
         if (compare_keys(keys + (i - 1) * words, keys + i * words, words) > 0)
             return false;
-    }
     return true;
 }
 

@@ -38,14 +38,10 @@ static enum hn_status build_space(struct hn_recorded *recorded, struct hn_error 
 {
     const struct hn_recording_table *table = &recorded->table;
     recorded->space = hn_space_create();
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < table->parameter_count; i++)
-        status =
-            hn_space_add_parameter(recorded->space, table->parameters[i].name,
-                                   table->parameters[i].values, table->parameters[i].count, err);
-    return status == HN_OK
-               ? hn_space_build_from(recorded->space, table->choices, table->row_count, err)
-               : status;
+    for (size_t i = 0; i < table->parameter_count; i++)
+        hn_space_add_parameter(recorded->space, table->parameters[i].name,
+                               table->parameters[i].values, table->parameters[i].count);
+    return hn_space_build_from(recorded->space, table->choices, table->row_count, err);
 }
 
 static enum hn_status index_rows(struct hn_recorded *recorded, struct hn_error *err)
