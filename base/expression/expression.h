@@ -120,6 +120,54 @@ typedef void hn_expression_visit(void *context, struct hn_expression *expression
                                  size_t item);
 void hn_expressions_walk(const struct hn_structure *structure, void *owner, hn_expression_visit *visit, void *context);
 
+/* The operations of an expression, which are those of its terms, too (expression_terms.h). */
+enum hn_operator {
+    HN_OP_CONSTANT, /* a number, boolean or string literal */
+    HN_OP_TABLE,    /* of terms alone: table[the position of the slot's value] */
+    HN_OP_NAME,     /* constant is the name as a word; slot says what it is bound to. As a term: the value in the slot's cell */
+    /* Goes on at operation operand[1] where operand[0] is false, or true: what lies between is not evaluated. */
+    HN_OP_SKIP_UNLESS,
+    HN_OP_SKIP_IF,
+    HN_OP_AND,    /* the first operand where that is false, else the second one, which is skipped where it is not needed */
+    HN_OP_OR,
+    HN_OP_SELECT, /* the second operand where the first one is true, else the third */
+    HN_OP_CHAIN,  /* `and` of the links of a chained comparison */
+    HN_OP_ANY,    /* of two booleans, both of which are evaluated: `in` compares with each element */
+    HN_OP_ALL,    /* `not in` */
+    HN_OP_NEVER,  /* false whatever the operand is: `in` an empty list */
+    HN_OP_ALWAYS,
+    HN_OP_POSITIVE,
+    HN_OP_NEGATIVE,
+    HN_OP_INVERT,
+    HN_OP_NOT,
+    HN_OP_BIT_OR,
+    HN_OP_BIT_XOR,
+    HN_OP_BIT_AND,
+    HN_OP_SHIFT_LEFT,
+    HN_OP_SHIFT_RIGHT,
+    HN_OP_ADD,
+    HN_OP_SUBTRACT,
+    HN_OP_MULTIPLY,
+    HN_OP_DIVIDE,       /* true division: always a real */
+    HN_OP_FLOOR_DIVIDE, /* rounds down */
+    HN_OP_MODULO,       /* has the sign of the divisor */
+    HN_OP_POWER,
+    HN_OP_LESS,
+    HN_OP_LESS_EQUAL,
+    HN_OP_GREATER,
+    HN_OP_GREATER_EQUAL,
+    HN_OP_EQUAL,
+    HN_OP_NOT_EQUAL,
+    HN_OP_MIN, /* of two: more are folded from the left */
+    HN_OP_MAX,
+    HN_OP_ABS,
+    HN_OP_CEIL_DIV,
+    HN_OP_LOG2,
+    HN_OP_IS_POWER_OF_2,
+    HN_OP_SIZEOF, /* of a word: the name of a type */
+    HN_OP_COUNT,
+};
+
 /* Bound expressions as C (C99 and later, C++, CUDA C++), over int64_t and double, with the value
  * that the evaluator gives. Where the evaluator has no value (division by zero, overflow) the C is
  * still defined and gives 0 or wraps. */

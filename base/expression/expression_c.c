@@ -267,7 +267,7 @@ static void set_comparison(struct generator *generator, const struct hn_operatio
 static void set_arithmetic(struct generator *generator, const struct hn_operation *operation,
                            const struct part *a, const struct part *b, struct part *part)
 {
-    enum hn_code code = operation->code;
+    enum hn_operator code = operation->code;
     bool real = is_real(a) || (b != NULL && is_real(b)) || code == HN_OP_DIVIDE ||
                 code == HN_OP_LOG2 ||
                 (code == HN_OP_POWER && b->kind == CONSTANT && b->value.type == HN_INTEGER &&
@@ -293,7 +293,7 @@ static void generate(struct generator *generator, const struct hn_operation *ope
 {
     struct part *a = &generator->parts[operation->operand[0]];
     struct part *b = &generator->parts[operation->operand[1]];
-    enum hn_code code = operation->code;
+    enum hn_operator code = operation->code;
     bool is_binary = hn_operation_forms[code].operands == 2;
     switch (code) {
     case HN_OP_CONSTANT:
@@ -353,7 +353,7 @@ static void mark_conditions(struct generator *generator, int first, int root, bo
     generator->parts[root].as_condition = as_condition;
     for (int i = root; i >= first; i--) {
         const struct hn_operation *operation = &generator->expression->list[i];
-        enum hn_code code = operation->code;
+        enum hn_operator code = operation->code;
         bool same = code == HN_OP_AND || code == HN_OP_OR;
         bool truth = code == HN_OP_NOT || code == HN_OP_SELECT;
         for (int j = 0; j < hn_operation_forms[code].operands; j++)
@@ -392,7 +392,7 @@ static struct part *generate_all(struct generator *generator, bool as_condition)
         }
         const struct part *condition = &generator->parts[operation->operand[0]];
         int target = operation->operand[1];
-        enum hn_code after = expression->list[target].code;
+        enum hn_operator after = expression->list[target].code;
         if (condition->kind != CONSTANT) {
             /* what is chosen at run time is chosen as a value */
             if (after == HN_OP_SKIP_IF || after == HN_OP_SELECT)

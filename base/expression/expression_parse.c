@@ -303,8 +303,8 @@ static void fail_expected(struct parser *parser, const char *expected)
 }
 
 /* There are at most twice as many operations as tokens. */
-static int emit(struct parser *parser, enum hn_code code, const struct token *token, int a, int b,
-                int c)
+static int emit(struct parser *parser, enum hn_operator code, const struct token *token, int a,
+                int b, int c)
 {
     struct hn_operation operation = {.code = code,
                                      .operand = {a, b, c},
@@ -342,7 +342,7 @@ static void enter(struct parser *parser)
         fail_here(parser, "nested deeper than 200");
 }
 
-static int emit_constant(struct parser *parser, enum hn_code code, const struct token *token,
+static int emit_constant(struct parser *parser, enum hn_operator code, const struct token *token,
                          struct hn_value value)
 {
     int made = emit(parser, code, token, 0, 0, 0);
@@ -381,7 +381,7 @@ static bool goes_on(struct parser *parser, const char *closing, bool first)
     return !hn_failed(parser->err) && !take_mark(parser, closing);
 }
 
-static enum hn_code find_function(struct parser *parser, const struct token *token)
+static enum hn_operator find_function(struct parser *parser, const struct token *token)
 {
     enum { COUNT = HN_OP_COUNT - HN_OP_MIN };
     const char *name = keep_string(parser, token);
@@ -390,7 +390,7 @@ static enum hn_code find_function(struct parser *parser, const struct token *tok
         names[i] = hn_operation_forms[HN_OP_MIN + i].text;
     size_t place = hn_text_place(name, names, COUNT);
     if (place < COUNT)
-        return (enum hn_code)(HN_OP_MIN + place);
+        return (enum hn_operator)(HN_OP_MIN + place);
     const char *nearest = hn_text_nearest(name, names, COUNT);
     if (nearest != NULL)
         fail_at(parser, token->column, "unknown function '%s'; nearest is '%s'", name, nearest);
@@ -404,7 +404,7 @@ static enum hn_code find_function(struct parser *parser, const struct token *tok
 
 static int parse_call(struct parser *parser, const struct token *token)
 {
-    enum hn_code code = find_function(parser, token);
+    enum hn_operator code = find_function(parser, token);
     int arguments[2] = {0, 0};
     int count = 0;
     if (code == HN_OP_COUNT)
@@ -477,10 +477,10 @@ static int parse_power(struct parser *parser)
 static int parse_unary(struct parser *parser)
 {
     const struct token *token = parser->token;
-    enum hn_code code = take_mark(parser, "+")   ? HN_OP_POSITIVE
-                        : take_mark(parser, "-") ? HN_OP_NEGATIVE
-                        : take_mark(parser, "~") ? HN_OP_INVERT
-                                                 : HN_OP_COUNT;
+    enum hn_operator code = take_mark(parser, "+")   ? HN_OP_POSITIVE
+                            : take_mark(parser, "-") ? HN_OP_NEGATIVE
+                            : take_mark(parser, "~") ? HN_OP_INVERT
+                                                     : HN_OP_COUNT;
     if (code == HN_OP_COUNT)
         return parse_power(parser);
     enter(parser);
@@ -490,19 +490,19 @@ static int parse_unary(struct parser *parser)
 }
 
 /* The left-associative operator at the next token, at least as tight as level. */
-static enum hn_code find_binary(const struct parser *parser, int level)
+static enum hn_operator find_binary(const struct parser *parser, int level)
 {
     for (int code = HN_OP_BIT_OR; code < HN_OP_POWER; code++)
         if (hn_operation_forms[code].level >= level &&
             is_mark(parser->token, hn_operation_forms[code].text))
-            return (enum hn_code)code;
+            return (enum hn_operator)code;
     return HN_OP_COUNT;
 }
 
 static int parse_binary(struct parser *parser, int level)
 {
     int left = parse_unary(parser);
-    enum hn_code code;
+    enum hn_operator code;
     while ((code = find_binary(parser, level)) != HN_OP_COUNT) {
         const struct token *token = parser->token++;
         int right = parse_binary(parser, hn_operation_forms[code].level + 1);
@@ -512,11 +512,11 @@ static int parse_binary(struct parser *parser, int level)
 }
 
 /* HN_OP_ANY for `in`, HN_OP_ALL for `not in`, HN_OP_COUNT where no comparison follows. */
-static enum hn_code take_comparison(struct parser *parser)
+static enum hn_operator take_comparison(struct parser *parser)
 {
     for (int code = HN_OP_LESS; code <= HN_OP_NOT_EQUAL; code++)
         if (take_mark(parser, hn_operation_forms[code].text))
-            return (enum hn_code)code;
+            return (enum hn_operator)code;
     if (take_mark(parser, "in"))
         return HN_OP_ANY;
     if (!is_mark(parser->token, "not") || !is_mark(parser->token + 1, "in"))
@@ -526,7 +526,7 @@ static enum hn_code take_comparison(struct parser *parser)
 }
 
 /* Whether left is equal to an element of the list that follows, or (HN_OP_ALL) to none. */
-static int parse_membership(struct parser *parser, enum hn_code code, int left)
+static int parse_membership(struct parser *parser, enum hn_operator code, int left)
 {
     const struct token *token = parser->token;
     bool brackets = take_mark(parser, "[");
@@ -554,7 +554,7 @@ static int parse_comparison(struct parser *parser)
 {
     int left = parse_binary(parser, 0);
     const struct token *token = parser->token;
-    enum hn_code code = take_comparison(parser);
+    enum hn_operator code = take_comparison(parser);
     int chain = left;
     for (bool first = true; code != HN_OP_COUNT; first = false) {
         int skip = first ? 0 : emit(parser, HN_OP_SKIP_UNLESS, token, chain, 0, 0);
@@ -583,7 +583,7 @@ static int parse_not(struct parser *parser)
     return emit(parser, HN_OP_NOT, token, operand, 0, 0);
 }
 
-static int parse_logical(struct parser *parser, enum hn_code code)
+static int parse_logical(struct parser *parser, enum hn_operator code)
 {
     bool is_or = code == HN_OP_OR;
     int left = is_or ? parse_logical(parser, HN_OP_AND) : parse_not(parser);

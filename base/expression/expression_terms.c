@@ -30,7 +30,6 @@ void hn_terms_finish(struct hn_terms *terms)
     free(terms->values);
     free(terms->scratch);
     free(terms->index);
-    free(terms->limits);
     free(terms->words);
     *terms = (struct hn_terms){0};
 }
@@ -43,7 +42,7 @@ static uint64_t mix(uint64_t hash, uint64_t number)
 
 static size_t table_count(const struct hn_terms *terms, const struct hn_term *term)
 {
-    return term->operation == HN_TERM_TABLE ? terms->domains[term->slot].count : 0;
+    return term->operation == HN_OP_TABLE ? terms->domains[term->slot].count : 0;
 }
 
 static uint64_t hash_term(const struct hn_terms *terms, const struct hn_term *term)
@@ -51,7 +50,7 @@ static uint64_t hash_term(const struct hn_terms *terms, const struct hn_term *te
     uint64_t hash = mix((uint64_t)term->operation * 2 + term->real, (uint64_t)term->slot);
     for (size_t i = 0; i < 3; i++)
         hash = mix(hash, (uint64_t)term->operand[i]);
-    if (term->operation == HN_TERM_CONSTANT)
+    if (term->operation == HN_OP_CONSTANT)
         hash = mix(hash, (uint64_t)term->low.integer);
     for (size_t i = 0; i < table_count(terms, term); i++)
         hash = mix(hash, (uint64_t)term->table[i].integer);
@@ -64,9 +63,9 @@ static bool same_term(const struct hn_terms *terms, const struct hn_term *a,
     if (a->operation != b->operation || a->real != b->real || a->slot != b->slot ||
         memcmp(a->operand, b->operand, sizeof a->operand) != 0)
         return false;
-    if (a->operation == HN_TERM_CONSTANT)
+    if (a->operation == HN_OP_CONSTANT)
         return a->low.integer == b->low.integer;
-    return a->operation != HN_TERM_TABLE ||
+    return a->operation != HN_OP_TABLE ||
            memcmp(a->table, b->table, table_count(terms, a) * sizeof *a->table) == 0;
 }
 
@@ -142,18 +141,13 @@ static int make_leaf(struct hn_terms *terms, struct hn_term *term)
 static int make_constant(struct hn_terms *terms, bool real, union hn_cell cell)
 {
     struct hn_term term = {
-        .operation = HN_TERM_CONSTANT, .real = real, .slot = -1, .low = cell, .high = cell};
+        .operation = HN_OP_CONSTANT, .real = real, .slot = -1, .low = cell, .high = cell};
     return make_leaf(terms, &term);
 }
 
 int hn_terms_constant(struct hn_terms *terms, int64_t integer)
 {
     return make_constant(terms, false, (union hn_cell){.integer = integer});
-}
-
-int hn_terms_constant_real(struct hn_terms *terms, double real)
-{
-    return make_constant(terms, true, (union hn_cell){.real = real});
 }
 
 static void bound_table(struct hn_term *term, size_t count)
@@ -189,7 +183,7 @@ static int make_table(struct hn_terms *terms, size_t slot, bool real, const unio
     if (same == count)
         return make_constant(terms, real, cells[0]);
     struct hn_term term = {
-        .operation = HN_TERM_TABLE, .real = real, .slot = (int)slot, .table = cells};
+        .operation = HN_OP_TABLE, .real = real, .slot = (int)slot, .table = cells};
     bound_table(&term, count);
     return make_leaf(terms, &term);
 }
@@ -198,7 +192,7 @@ static int make_table(struct hn_terms *terms, size_t slot, bool real, const unio
 static int make_slot(struct hn_terms *terms, size_t slot)
 {
     const struct hn_value *ends = terms->domains[slot].values;
-    struct hn_term term = {.operation = HN_TERM_SLOT,
+    struct hn_term term = {.operation = HN_OP_NAME,
                            .slot = (int)slot,
                            .low.integer = ends[0].integer,
                            .high.integer = ends[1].integer};
@@ -207,33 +201,77 @@ static int make_slot(struct hn_terms *terms, size_t slot)
     return make_leaf(terms, &term);
 }
 
+static int both(struct hn_terms *terms, int a, int b)
+{
+    return hn_terms_make(terms, HN_OP_AND, a, b, -1);
+}
+
+static int either(struct hn_terms *terms, int a, int b)
+{
+    return hn_terms_make(terms, HN_OP_OR, a, b, -1);
+}
+
+static int negation(struct hn_terms *terms, int a)
+{
+    return hn_terms_make(terms, HN_OP_NOT, a, -1, -1);
+}
+
+static int is_zero(struct hn_terms *terms, bool real, int a)
+{
+    int zero = make_constant(terms, real, (union hn_cell){0});
+    return hn_terms_make(terms, HN_OP_EQUAL + real * HN_OF_REALS, a, zero, -1);
+}
+
+static int compare_cells(bool real, union hn_cell a, union hn_cell b)
+{
+    return real ? (a.real > b.real) - (a.real < b.real)
+                : (a.integer > b.integer) - (a.integer < b.integer);
+}
+
+static bool is_comparison(int operation)
+{
+    int code = operation % HN_OF_REALS;
+    return code >= HN_OP_LESS && code <= HN_OP_EQUAL;
+}
+
+/* The constant where the bounds decide a comparison, else -1. */
+static int decide(struct hn_terms *terms, int operation, const struct hn_term *a,
+                  const struct hn_term *b)
+{
+    bool real = operation >= HN_OF_REALS;
+    if (real && !(hn_term_is_finite(a) && hn_term_is_finite(b)))
+        return -1; /* nothing is known of NaN */
+    int code = operation % HN_OF_REALS;
+    int most = compare_cells(real, a->high, b->low), least = compare_cells(real, a->low, b->high);
+    bool holds = code == HN_OP_LESS ? most < 0 : code == HN_OP_LESS_EQUAL && most <= 0;
+    bool fails = code == HN_OP_LESS         ? least >= 0
+                 : code == HN_OP_LESS_EQUAL ? least > 0
+                                            : most < 0 || least > 0;
+    return holds || fails ? hn_terms_constant(terms, holds) : -1;
+}
+
 /* The term of the operation where an operand that is a constant, or the bounds, decide it; -1: they
  * do not. */
-static int simplify(struct hn_terms *terms, enum hn_term_operation operation, int a, int b, int c)
+static int simplify(struct hn_terms *terms, int operation, int a, int b, int c)
 {
-    if (operation == HN_TERM_SELECT)
+    bool is_and = operation == HN_OP_AND;
+    if (operation == HN_OP_SELECT)
         return hn_terms_is(terms, a, 1) ? b : hn_terms_is(terms, a, 0) ? c : b == c ? b : -1;
-    bool is_and = operation == HN_TERM_AND;
-    if (is_and || operation == HN_TERM_OR) {
-        int neutral = is_and ? 1 : 0;
-        if (hn_terms_is(terms, a, neutral) || a == b || hn_terms_is(terms, b, !neutral))
+    if (is_and || operation == HN_OP_OR) {
+        if (hn_terms_is(terms, a, is_and) || a == b || hn_terms_is(terms, b, !is_and))
             return b;
-        if (hn_terms_is(terms, b, neutral) || hn_terms_is(terms, a, !neutral))
-            return a;
-        return -1;
+        return hn_terms_is(terms, b, is_and) || hn_terms_is(terms, a, !is_and) ? a : -1;
     }
-    if (operation == HN_TERM_NOT && terms->items[a].operation == HN_TERM_NOT)
+    if (operation == HN_OP_NOT && terms->items[a].operation == HN_OP_NOT)
         return terms->items[a].operand[0];
-    if (operation == HN_TERM_MULTIPLY && hn_terms_is(terms, a, 1))
+    if (operation == HN_OP_MULTIPLY && hn_terms_is(terms, a, 1))
         return b;
-    if ((operation == HN_TERM_MULTIPLY || operation == HN_TERM_FLOOR_DIVIDE ||
-         operation == HN_TERM_CEIL_DIVIDE) &&
+    if ((operation == HN_OP_MULTIPLY || operation == HN_OP_FLOOR_DIVIDE ||
+         operation == HN_OP_CEIL_DIV) &&
         hn_terms_is(terms, b, 1))
         return a;
-    if (operation >= HN_TERM_LESS && operation <= HN_TERM_REAL_EQUAL && b >= 0) {
-        int decided = hn_term_decided(operation, &terms->items[a], &terms->items[b]);
-        return decided < 0 ? -1 : hn_terms_constant(terms, decided);
-    }
+    if (is_comparison(operation))
+        return decide(terms, operation, &terms->items[a], &terms->items[b]);
     return -1;
 }
 
@@ -242,12 +280,12 @@ static union hn_cell cell_at(const struct hn_terms *terms, int term, size_t posi
     if (term < 0)
         return (union hn_cell){0};
     const struct hn_term *item = &terms->items[term];
-    return item->operation == HN_TERM_TABLE ? item->table[position] : item->low;
+    return item->operation == HN_OP_TABLE ? item->table[position] : item->low;
 }
 
 /* The operands are constants or tables of one slot. */
-static int tabulate(struct hn_terms *terms, size_t slot, bool real,
-                    enum hn_term_operation operation, const int *operands)
+static int tabulate(struct hn_terms *terms, size_t slot, bool real, int operation,
+                    const int *operands)
 {
     size_t count = terms->domains[slot].count;
     union hn_cell *cells = malloc(count * sizeof *cells);
@@ -269,18 +307,19 @@ static bool is_unary(const struct hn_terms *terms, const int *operands, int *slo
     *slot = -1;
     for (size_t i = 0; i < 3 && operands[i] >= 0; i++) {
         const struct hn_term *operand = &terms->items[operands[i]];
-        if (operand->operation == HN_TERM_CONSTANT)
+        if (operand->operation == HN_OP_CONSTANT)
             continue;
-        if (operand->operation != HN_TERM_TABLE || (*slot >= 0 && operand->slot != *slot))
+        if (operand->operation != HN_OP_TABLE || (*slot >= 0 && operand->slot != *slot))
             return false;
         *slot = operand->slot;
     }
     return true;
 }
 
-int hn_terms_make(struct hn_terms *terms, enum hn_term_operation operation, int a, int b, int c)
+int hn_terms_make(struct hn_terms *terms, int operation, int a, int b, int c)
 {
-    const struct hn_term_form *form = &hn_term_forms[operation];
+    const struct hn_operation_form *form = &hn_operation_forms[operation % HN_OF_REALS];
+    bool of_reals = operation >= HN_OF_REALS;
     int operands[3] = {a, b, c};
     for (int i = 0; i < form->operands; i++)
         if (operands[i] < 0)
@@ -288,11 +327,14 @@ int hn_terms_make(struct hn_terms *terms, enum hn_term_operation operation, int 
     int simple = simplify(terms, operation, a, b, c);
     if (simple >= 0)
         return simple;
-    struct hn_term term = {.operation = operation,
-                           .real = operation == HN_TERM_SELECT ? terms->items[b].real
-                                                               : operation >= HN_TERM_REAL_ADD,
-                           .slot = -1,
-                           .operand = {a, b, c}};
+    bool is_select = operation == HN_OP_SELECT;
+    bool makes_real = operation == HN_OP_POSITIVE || operation == HN_OP_DIVIDE;
+    struct hn_term term = {
+        .operation = operation, .real = makes_real, .slot = -1, .operand = {a, b, c}};
+    if (is_select)
+        term.real = terms->items[b].real;
+    else if (of_reals)
+        term.real = !is_comparison(operation);
     const struct hn_term *known[3] = {NULL, NULL, NULL};
     memset(terms->scratch, 0, terms->slot_words * sizeof *terms->scratch);
     for (size_t i = 0; i < 3 && operands[i] >= 0; i++) {
@@ -301,8 +343,7 @@ int hn_terms_make(struct hn_terms *terms, enum hn_term_operation operation, int 
             terms->scratch[word] |= known[i]->slots[word];
     }
     /* the bounds must allow it where all are known, too: tables of one slot can overflow */
-    if (operation == HN_TERM_SELECT ? !form->bound(&term, known[1], known[2])
-                                    : !form->bound(&term, known[0], known[1]))
+    if (!form->bound[of_reals](&term, known[is_select], known[is_select + 1]))
         return -1;
     int slot;
     if (is_unary(terms, operands, &slot)) {
@@ -332,10 +373,226 @@ struct hn_instruction hn_terms_instruction(const struct hn_terms *terms, int ter
 void hn_terms_set_constants(const struct hn_terms *terms, union hn_cell *cells)
 {
     for (size_t i = 0; i < terms->count; i++) {
-        if (terms->items[i].operation == HN_TERM_CONSTANT)
+        if (terms->items[i].operation == HN_OP_CONSTANT)
             cells[i] = terms->items[i].low;
     }
 }
+
+/* Bounds of terms, as terms over the slots that have values. Those of a 0-or-1 term say whether it
+ * is certain (the lower one) and whether it is possible (the upper one). */
+struct bounds {
+    struct hn_terms *terms;
+    const uint64_t *bound;
+};
+
+enum side { LOW, HIGH };
+
+static int limit(struct bounds *bounds, int term, enum side side);
+
+static bool is_bound(const struct bounds *bounds, int term)
+{
+    const uint64_t *slots = bounds->terms->items[term].slots;
+    for (size_t i = 0; i < bounds->terms->slot_words; i++) {
+        if ((slots[i] & ~bounds->bound[i]) != 0)
+            return false;
+    }
+    return true;
+}
+
+static int constant_limit(struct bounds *bounds, int term, enum side side)
+{
+    const struct hn_term *item = &bounds->terms->items[term];
+    return make_constant(bounds->terms, item->real, side == LOW ? item->low : item->high);
+}
+
+static int make(struct bounds *bounds, int operation, int a, int b)
+{
+    return hn_terms_make(bounds->terms, operation, a, b, -1);
+}
+
+/* Whether the signs of a term's operands are such that it rises and falls as its form says. */
+static bool has_signs(const struct hn_terms *terms, const struct hn_term *item)
+{
+    const struct hn_operation_form *form = &hn_operation_forms[item->operation % HN_OF_REALS];
+    for (int i = 0; i < 2 && form->positive; i++) {
+        const struct hn_term *operand = &terms->items[item->operand[i]];
+        bool positive = form->slope[i] < 0;
+        if (operand->real ? !(positive ? operand->low.real > 0 : operand->low.real >= 0)
+                          : operand->low.integer < positive)
+            return false;
+    }
+    return true;
+}
+
+/* a divides b only if each known factor of a does: a * b == c needs c % a == 0. Both are integers.
+ */
+static int divides(struct bounds *bounds, int divisor, int number)
+{
+    struct hn_terms *terms = bounds->terms;
+    int one = hn_terms_constant(terms, 1);
+    if (!is_bound(bounds, number))
+        return one;
+    if (is_bound(bounds, divisor)) {
+        int rest = make(bounds, HN_OP_MODULO, number, divisor);
+        return either(terms, is_zero(terms, false, divisor), is_zero(terms, false, rest));
+    }
+    const struct hn_term *item = &terms->items[divisor];
+    if (item->operation != HN_OP_MULTIPLY)
+        return one;
+    int a = item->operand[0];
+    int b = item->operand[1];
+    return both(terms, divides(bounds, a, number), divides(bounds, b, number));
+}
+
+/* The condition on divisors without which a and b can not be equal. */
+static int needed_divisors(struct bounds *bounds, int a, int b)
+{
+    struct hn_terms *terms = bounds->terms;
+    int needed = hn_terms_constant(terms, 1);
+    for (size_t i = 0; i < 2; i++) {
+        int operation = terms->items[a].operation;
+        if (operation == HN_OP_MULTIPLY)
+            needed = both(terms, needed, divides(bounds, a, b));
+        if (operation == HN_OP_MODULO && hn_terms_is(terms, b, 0)) {
+            int number = terms->items[a].operand[0];
+            int divisor = terms->items[a].operand[1];
+            needed = both(terms, needed, divides(bounds, divisor, number));
+        }
+        int swapped = a;
+        a = b;
+        b = swapped;
+    }
+    return needed;
+}
+
+static int limit_equality(struct bounds *bounds, const struct hn_term *item, enum side side)
+{
+    int a = item->operand[0];
+    int b = item->operand[1];
+    enum side other = side == LOW ? HIGH : LOW;
+    bool real = item->operation == HN_OF_REALS + HN_OP_EQUAL;
+    int less_equal = item->operation - HN_OP_EQUAL + HN_OP_LESS_EQUAL;
+    /* certain: both have one value only; possible: they meet */
+    int limited = both(bounds->terms,
+                       make(bounds, less_equal, limit(bounds, a, other), limit(bounds, b, side)),
+                       make(bounds, less_equal, limit(bounds, b, other), limit(bounds, a, side)));
+    return side == LOW || real ? limited
+                               : both(bounds->terms, limited, needed_divisors(bounds, a, b));
+}
+
+/* A real that may be NaN has no bounds. */
+static bool has_bounds(const struct hn_terms *terms, const struct hn_term *item)
+{
+    for (size_t i = 0; i < 3 && item->operand[i] >= 0; i++) {
+        const struct hn_term *operand = &terms->items[item->operand[i]];
+        if (operand->real && !hn_term_is_finite(operand))
+            return false;
+    }
+    return !item->real || hn_term_is_finite(item);
+}
+
+static int find_limit(struct bounds *bounds, int term, enum side side)
+{
+    struct hn_terms *terms = bounds->terms;
+    const struct hn_term item = terms->items[term];
+    const int *slope = hn_operation_forms[item.operation % HN_OF_REALS].slope;
+    enum side other = side == LOW ? HIGH : LOW;
+    if (is_bound(bounds, term))
+        return term;
+    if (item.operation == HN_OP_TABLE || !has_bounds(terms, &item))
+        return constant_limit(bounds, term, side);
+    if (item.operation % HN_OF_REALS == HN_OP_EQUAL)
+        return limit_equality(bounds, &item, side);
+    if (item.operation == HN_OP_SELECT) {
+        int b = limit(bounds, item.operand[1], side);
+        int c = limit(bounds, item.operand[2], side);
+        if (is_bound(bounds, item.operand[0]))
+            return hn_terms_make(terms, HN_OP_SELECT, item.operand[0], b, c);
+        return item.real ? constant_limit(bounds, term, side)
+                         : make(bounds, side == LOW ? HN_OP_MIN : HN_OP_MAX, b, c);
+    }
+    if (slope[0] == 0 || !has_signs(terms, &item))
+        return constant_limit(bounds, term, side);
+    int a = limit(bounds, item.operand[0], slope[0] > 0 ? side : other);
+    int b = item.operand[1] < 0 ? -1 : limit(bounds, item.operand[1], slope[1] > 0 ? side : other);
+    return make(bounds, item.operation, a, b);
+}
+
+static int limit(struct bounds *bounds, int term, enum side side)
+{
+    struct hn_terms *terms = bounds->terms;
+    if (term < 0)
+        return term;
+    struct hn_term *item = &terms->items[term];
+    if (item->round != terms->round)
+        item->limits[LOW] = item->limits[HIGH] = -1;
+    item->round = terms->round;
+    int found = item->limits[side] < 0 ? find_limit(bounds, term, side) : item->limits[side];
+    terms->items[term].limits[side] = found; /* terms may have moved */
+    return found;
+}
+
+int hn_terms_possible(struct hn_terms *terms, int term, const uint64_t *bound)
+{
+    struct bounds bounds = {terms, bound};
+    terms->round++;
+    return limit(&bounds, term, HIGH);
+}
+
+static enum hn_direction reverse(enum hn_direction direction)
+{
+    return direction == HN_RISES ? HN_FALLS : direction == HN_FALLS ? HN_RISES : direction;
+}
+
+static enum hn_direction table_direction(const struct hn_terms *terms, const struct hn_term *item)
+{
+    unsigned direction = HN_CONSTANT;
+    for (size_t i = 1; i < terms->domains[item->slot].count; i++) {
+        union hn_cell a = item->table[i - 1];
+        union hn_cell b = item->table[i];
+        if (item->real ? !(b.real <= a.real) : b.integer > a.integer)
+            direction |= HN_RISES;
+        if (item->real ? !(b.real >= a.real) : b.integer < a.integer)
+            direction |= HN_FALLS;
+    }
+    return (enum hn_direction)direction;
+}
+
+/* Terms share operands, so that walking over all paths could take forever: `left` bounds it. */
+static enum hn_direction find_direction(const struct hn_terms *terms, int term, size_t slot,
+                                        unsigned *left)
+{
+    const struct hn_term *item = &terms->items[term];
+    if ((item->slots[slot / 64] >> (slot % 64) & 1) == 0)
+        return HN_CONSTANT;
+    if (*left == 0)
+        return HN_UNKNOWN;
+    --*left;
+    if (item->operation == HN_OP_TABLE)
+        return table_direction(terms, item);
+    enum hn_direction directions[3] = {HN_CONSTANT, HN_CONSTANT, HN_CONSTANT};
+    for (int i = 0; i < 3 && item->operand[i] >= 0; i++)
+        directions[i] = find_direction(terms, item->operand[i], slot, left);
+    if (item->operation == HN_OP_SELECT)
+        return directions[0] == HN_CONSTANT ? (enum hn_direction)(directions[1] | directions[2])
+                                            : HN_UNKNOWN;
+    /* not of reals, which may be NaN */
+    const int *slope = hn_operation_forms[item->operation % HN_OF_REALS].slope;
+    if (item->operation >= HN_OF_REALS || item->real || slope[0] == 0 || !has_signs(terms, item))
+        return HN_UNKNOWN;
+    unsigned direction = HN_CONSTANT;
+    for (int i = 0; i < 2; i++)
+        direction |= slope[i] < 0 ? reverse(directions[i]) : directions[i];
+    return (enum hn_direction)direction;
+}
+
+enum hn_direction hn_terms_direction(const struct hn_terms *terms, int term, size_t slot)
+{
+    unsigned left = 1000;
+    return find_direction(terms, term, slot, &left);
+}
+
+/* Expressions as terms. */
 
 enum term_type { TYPE_INTEGER, TYPE_REAL, TYPE_WORD };
 
@@ -349,51 +606,27 @@ struct term_part {
 
 enum { FEW = 128 }; /* cells that need no allocation */
 
-static int compare_strings(const void *a, const void *b)
+/* All words of the domains. */
+static bool list_words(struct hn_terms *terms)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* All words of the domains, sorted, so that a word's rank has its order. */
-static bool sort_words(struct hn_terms *terms)
-{
-    if (terms->words != NULL)
-        return true;
     size_t count = 0;
     for (size_t i = 0; i < terms->slot_count; i++)
         count += terms->domains[i].count;
     terms->words = malloc((count + 1) * sizeof *terms->words);
-    if (terms->words == NULL) {
-        terms->out_of_memory = true;
-        return false;
-    }
-    for (size_t i = 0; i < terms->slot_count; i++) {
+    terms->out_of_memory = terms->out_of_memory || terms->words == NULL;
+    for (size_t i = 0; terms->words != NULL && i < terms->slot_count; i++) {
         for (size_t j = 0; j < terms->domains[i].count; j++) {
             const struct hn_value *value = &terms->domains[i].values[j];
-            if (value->type == HN_WORD)
+            if (value->type == HN_WORD &&
+                !hn_text_is_among(value->word, terms->words, terms->word_count))
                 terms->words[terms->word_count++] = value->word;
         }
     }
-    qsort(terms->words, terms->word_count, sizeof *terms->words, compare_strings);
-    return true;
+    return terms->words != NULL;
 }
 
-/* Equal words have the same rank; -1 for one that no domain has. */
-static int64_t rank_of(const struct hn_terms *terms, const char *word)
-{
-    size_t low = 0;
-    size_t high = terms->word_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(terms->words[middle], word) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < terms->word_count && strcmp(terms->words[low], word) == 0 ? (int64_t)low : -1;
-}
-
-static bool cell_of(const struct hn_terms *terms, const struct hn_value *value, bool truth,
+/* False: a word that no slot may have, or memory is out. */
+static bool cell_of(struct hn_terms *terms, const struct hn_value *value, bool truth,
                     enum term_type *type, union hn_cell *cell)
 {
     *type = TYPE_INTEGER;
@@ -414,8 +647,10 @@ static bool cell_of(const struct hn_terms *terms, const struct hn_value *value, 
         return true;
     default:
         *type = TYPE_WORD;
-        cell->integer = rank_of(terms, value->word);
-        return cell->integer >= 0;
+        if (terms->words == NULL && !list_words(terms))
+            return false;
+        cell->integer = (int64_t)hn_text_place(value->word, terms->words, terms->word_count);
+        return cell->integer < (int64_t)terms->word_count;
     }
 }
 
@@ -435,8 +670,6 @@ static bool evaluate_all(struct hn_terms *terms, const struct hn_expression *exp
         cells[i].integer = 0;
         if (fails[i].integer)
             continue;
-        if (value.type == HN_WORD && !truth && !sort_words(terms))
-            return false;
         if (!cell_of(terms, &value, truth, &found, &cells[i]) || (typed && found != *type))
             return false;
         *type = found;
@@ -484,21 +717,6 @@ static struct term_part tabulate_operation(struct hn_terms *terms,
 
 static const struct term_part unsaid = {-1, -1, TYPE_INTEGER};
 
-static int both(struct hn_terms *terms, int a, int b)
-{
-    return hn_terms_make(terms, HN_TERM_AND, a, b, -1);
-}
-
-static int either(struct hn_terms *terms, int a, int b)
-{
-    return hn_terms_make(terms, HN_TERM_OR, a, b, -1);
-}
-
-static int negation(struct hn_terms *terms, int a)
-{
-    return hn_terms_make(terms, HN_TERM_NOT, a, -1, -1);
-}
-
 static struct term_part truth_of(struct hn_terms *terms, struct term_part part)
 {
     if (part.value < 0 || part.type == TYPE_WORD)
@@ -506,10 +724,7 @@ static struct term_part truth_of(struct hn_terms *terms, struct term_part part)
     const struct hn_term *term = &terms->items[part.value];
     if (part.type == TYPE_INTEGER && term->low.integer >= 0 && term->high.integer <= 1)
         return part;
-    bool real = part.type == TYPE_REAL;
-    int zero = real ? hn_terms_constant_real(terms, 0) : hn_terms_constant(terms, 0);
-    enum hn_term_operation equal = real ? HN_TERM_REAL_EQUAL : HN_TERM_EQUAL;
-    part.value = negation(terms, hn_terms_make(terms, equal, part.value, zero, -1));
+    part.value = negation(terms, is_zero(terms, part.type == TYPE_REAL, part.value));
     part.type = TYPE_INTEGER;
     return part;
 }
@@ -519,7 +734,7 @@ static int to_real(struct hn_terms *terms, struct term_part part)
 {
     if (part.value < 0 || part.type == TYPE_REAL)
         return part.value;
-    return hn_terms_make(terms, HN_TERM_TO_REAL, part.value, -1, -1);
+    return hn_terms_make(terms, HN_OP_POSITIVE, part.value, -1, -1);
 }
 
 /* Whether no rounding can occur. */
@@ -531,26 +746,25 @@ static bool is_exact_real(const struct hn_terms *terms, struct term_part part)
             terms->items[part.value].high.integer <= most);
 }
 
-static int compare(struct hn_terms *terms, enum hn_code code, struct term_part a,
+static int compare(struct hn_terms *terms, enum hn_operator code, struct term_part a,
                    struct term_part b)
 {
     if (code == HN_OP_NOT_EQUAL)
         return negation(terms, compare(terms, HN_OP_EQUAL, a, b));
     if (code == HN_OP_GREATER || code == HN_OP_GREATER_EQUAL)
         return compare(terms, code == HN_OP_GREATER ? HN_OP_LESS : HN_OP_LESS_EQUAL, b, a);
-    if ((a.type == TYPE_WORD) != (b.type == TYPE_WORD))
-        return code == HN_OP_EQUAL ? hn_terms_constant(terms, 0) : -1;
-    const int *operations = hn_operation_forms[code].term;
+    bool words = a.type == TYPE_WORD && b.type == TYPE_WORD;
+    if (words ? code != HN_OP_EQUAL : a.type == TYPE_WORD || b.type == TYPE_WORD)
+        return !words && code == HN_OP_EQUAL ? hn_terms_constant(terms, 0) : -1;
     if (a.type != TYPE_REAL && b.type != TYPE_REAL)
-        return hn_terms_make(terms, (enum hn_term_operation)operations[0], a.value, b.value, -1);
+        return hn_terms_make(terms, code, a.value, b.value, -1);
     if (!is_exact_real(terms, a) || !is_exact_real(terms, b))
         return -1;
-    return hn_terms_make(terms, (enum hn_term_operation)operations[1], to_real(terms, a),
-                         to_real(terms, b), -1);
+    return hn_terms_make(terms, HN_OF_REALS + (int)code, to_real(terms, a), to_real(terms, b), -1);
 }
 
 /* `and`, `or` and chains, where the second operand counts only as far as the first one goes on. */
-static struct term_part logical(struct hn_terms *terms, enum hn_code code, bool truth,
+static struct term_part logical(struct hn_terms *terms, enum hn_operator code, bool truth,
                                 struct term_part a, struct term_part b)
 {
     struct term_part first = truth_of(terms, a);
@@ -562,7 +776,7 @@ static struct term_part logical(struct hn_terms *terms, enum hn_code code, bool 
     if (truth || code == HN_OP_CHAIN)
         result.value = is_and ? both(terms, a.value, b.value) : either(terms, a.value, b.value);
     else
-        result.value = hn_terms_make(terms, HN_TERM_SELECT, goes_on, b.value, a.value);
+        result.value = hn_terms_make(terms, HN_OP_SELECT, goes_on, b.value, a.value);
     return result;
 }
 
@@ -571,39 +785,34 @@ static struct term_part select_part(struct hn_terms *terms, struct term_part con
 {
     if (a.type != b.type)
         return unsaid;
-    int fails = hn_terms_make(terms, HN_TERM_SELECT, condition.value, a.fails, b.fails);
-    return (struct term_part){
-        hn_terms_make(terms, HN_TERM_SELECT, condition.value, a.value, b.value),
-        either(terms, condition.fails, fails), a.type};
+    int fails = hn_terms_make(terms, HN_OP_SELECT, condition.value, a.fails, b.fails);
+    return (struct term_part){hn_terms_make(terms, HN_OP_SELECT, condition.value, a.value, b.value),
+                              either(terms, condition.fails, fails), a.type};
 }
 
 /* b NULL: of one operand. */
-static struct term_part arithmetic(struct hn_terms *terms, enum hn_code code, struct term_part a,
-                                   const struct term_part *second)
+static struct term_part arithmetic(struct hn_terms *terms, enum hn_operator code,
+                                   struct term_part a, const struct term_part *second)
 {
     struct term_part b = second != NULL ? *second : a;
     bool real = a.type == TYPE_REAL || b.type == TYPE_REAL;
-    enum hn_term_operation operation = (enum hn_term_operation)hn_operation_forms[code].term[real];
     bool extreme = code == HN_OP_MIN || code == HN_OP_MAX;
-    if (a.type == TYPE_WORD || b.type == TYPE_WORD || operation == HN_TERM_CONSTANT ||
-        (extreme && a.type != b.type))
+    if (a.type == TYPE_WORD || b.type == TYPE_WORD ||
+        hn_operation_forms[code].bound[real] == NULL || (extreme && a.type != b.type))
         return unsaid;
     if (real) {
         a.value = to_real(terms, a);
         b.value = to_real(terms, b);
     }
-    struct term_part result = {
-        hn_terms_make(terms, operation, a.value, second != NULL ? b.value : -1, -1), a.fails,
-        operation >= HN_TERM_REAL_ADD ? TYPE_REAL : TYPE_INTEGER};
+    int value = hn_terms_make(terms, (int)code + real * HN_OF_REALS, a.value,
+                              second != NULL ? b.value : -1, -1);
+    struct term_part result = {value, a.fails,
+                               real || code == HN_OP_DIVIDE ? TYPE_REAL : TYPE_INTEGER};
     if (second != NULL)
         result.fails = either(terms, a.fails, b.fails);
     if (code == HN_OP_DIVIDE || code == HN_OP_FLOOR_DIVIDE || code == HN_OP_MODULO ||
-        code == HN_OP_CEIL_DIV) {
-        int zero = real ? hn_terms_constant_real(terms, 0) : hn_terms_constant(terms, 0);
-        int is_zero =
-            hn_terms_make(terms, real ? HN_TERM_REAL_EQUAL : HN_TERM_EQUAL, b.value, zero, -1);
-        result.fails = either(terms, result.fails, is_zero);
-    }
+        code == HN_OP_CEIL_DIV)
+        result.fails = either(terms, result.fails, is_zero(terms, real, b.value));
     return result;
 }
 
@@ -617,7 +826,7 @@ static struct term_part make_part(struct hn_terms *terms, const struct hn_operat
         if (operands[i]->value < 0)
             return unsaid;
     }
-    enum hn_code code = operation->code;
+    enum hn_operator code = operation->code;
     struct term_part part = operands[0] == NULL ? unsaid : *operands[0];
     switch (code) {
     case HN_OP_NAME:
@@ -674,7 +883,7 @@ static int find_slot(const struct hn_terms *terms, const struct hn_operation *op
 /* Which operands an operation needs, and what of them. */
 static void need_operands(const struct hn_operation *operation, struct work *work, int need)
 {
-    enum hn_code code = operation->code;
+    enum hn_operator code = operation->code;
     for (int i = 0; i < hn_operation_forms[code].operands; i++) {
         bool same = code == HN_OP_AND || code == HN_OP_OR || (code == HN_OP_SELECT && i > 0);
         bool truth = code == HN_OP_NOT || code == HN_OP_SELECT;
@@ -757,7 +966,7 @@ void hn_program_demand(struct hn_program *program, int term)
 {
     program->failed = program->failed || term < 0;
     if (!program->failed)
-        program->valid = hn_terms_make(&program->terms, HN_TERM_AND, program->valid, term, -1);
+        program->valid = hn_terms_make(&program->terms, HN_OP_AND, program->valid, term, -1);
 }
 
 void hn_program_demand_between(struct hn_program *program, int term, int64_t low, int64_t high)
@@ -766,8 +975,8 @@ void hn_program_demand_between(struct hn_program *program, int term, int64_t low
         return;
     int least = hn_terms_constant(&program->terms, low);
     int most = hn_terms_constant(&program->terms, high);
-    hn_program_demand(program, hn_terms_make(&program->terms, HN_TERM_LESS_EQUAL, least, term, -1));
-    hn_program_demand(program, hn_terms_make(&program->terms, HN_TERM_LESS_EQUAL, term, most, -1));
+    hn_program_demand(program, hn_terms_make(&program->terms, HN_OP_LESS_EQUAL, least, term, -1));
+    hn_program_demand(program, hn_terms_make(&program->terms, HN_OP_LESS_EQUAL, term, most, -1));
 }
 
 int hn_program_number(struct hn_program *program, const struct hn_expression *expression)
@@ -777,8 +986,7 @@ int hn_program_number(struct hn_program *program, const struct hn_expression *ex
     struct hn_number number = hn_terms_add_number(&program->terms, expression);
     program->failed = number.value < 0;
     if (!program->failed)
-        hn_program_demand(program,
-                          hn_terms_make(&program->terms, HN_TERM_NOT, number.fails, -1, -1));
+        hn_program_demand(program, hn_terms_make(&program->terms, HN_OP_NOT, number.fails, -1, -1));
     return number.value;
 }
 
@@ -787,7 +995,7 @@ int hn_program_number_or_0(struct hn_program *program, const struct hn_expressio
     if (program->failed)
         return -1;
     struct hn_number number = hn_terms_add_number(&program->terms, expression);
-    return hn_terms_make(&program->terms, HN_TERM_SELECT, number.fails,
+    return hn_terms_make(&program->terms, HN_OP_SELECT, number.fails,
                          hn_terms_constant(&program->terms, 0), number.value);
 }
 
@@ -809,9 +1017,9 @@ static void write(struct hn_program *program, const bool *wanted)
 {
     for (size_t i = 0; i < program->terms.count; i++) {
         const struct hn_term *term = &program->terms.items[i];
-        if (term->operation == HN_TERM_SLOT)
+        if (term->operation == HN_OP_NAME)
             program->slots[term->slot] = (int)i;
-        else if (wanted[i] && term->operation != HN_TERM_CONSTANT)
+        else if (wanted[i] && term->operation != HN_OP_CONSTANT)
             program->instructions[program->count++] = hn_terms_instruction(&program->terms, (int)i);
     }
     hn_terms_set_constants(&program->terms, program->cells);

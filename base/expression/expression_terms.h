@@ -8,72 +8,21 @@
 #include "base/expression/expression.h"
 #include "base/memory.h"
 
-/* Terms are computed with typed operations on cells that hold an int64 (booleans are 0 and
- * 1) or a double. They are total: where an operation has no value (division by zero) it gives 0. */
+/* Terms are computed with typed operations on cells that hold an int64 (booleans are 0 and 1) or a double. They are total: where an
+ * operation has no value (division by zero) it gives 0. Their operations are codes, of reals HN_OF_REALS more; AND, OR and NOT take
+ * nothing but 0 and 1, and POSITIVE makes a real of an integer. */
+enum { HN_OF_REALS = 64 };
 
 union hn_cell {
     int64_t integer;
     double real;
 };
 
-enum hn_term_operation {
-    HN_TERM_CONSTANT, /* low */
-    HN_TERM_TABLE,    /* table[the position of the slot's value] */
-    HN_TERM_SLOT,     /* the slot's value, which is in its cell already */
-    /* of integers */
-    HN_TERM_ADD,
-    HN_TERM_SUBTRACT,
-    HN_TERM_MULTIPLY,
-    HN_TERM_FLOOR_DIVIDE,
-    HN_TERM_CEIL_DIVIDE,
-    HN_TERM_MODULO,
-    HN_TERM_POWER,
-    HN_TERM_SHIFT_LEFT,
-    HN_TERM_SHIFT_RIGHT,
-    HN_TERM_BIT_AND,
-    HN_TERM_BIT_OR,
-    HN_TERM_BIT_XOR,
-    HN_TERM_MINIMUM,
-    HN_TERM_MAXIMUM,
-    HN_TERM_NEGATE,
-    HN_TERM_INVERT,
-    HN_TERM_ABSOLUTE,
-    /* of integers, 0 or 1; AND, OR and NOT take nothing else */
-    HN_TERM_IS_POWER_OF_2,
-    HN_TERM_LESS,
-    HN_TERM_LESS_EQUAL,
-    HN_TERM_EQUAL,
-    HN_TERM_AND,
-    HN_TERM_OR,
-    HN_TERM_NOT,
-    /* of reals, 0 or 1 */
-    HN_TERM_REAL_LESS,
-    HN_TERM_REAL_LESS_EQUAL,
-    HN_TERM_REAL_EQUAL,
-    /* of reals */
-    HN_TERM_REAL_ADD,
-    HN_TERM_REAL_SUBTRACT,
-    HN_TERM_REAL_MULTIPLY,
-    HN_TERM_REAL_DIVIDE,
-    HN_TERM_REAL_FLOOR_DIVIDE,
-    HN_TERM_REAL_MODULO,
-    HN_TERM_REAL_MINIMUM,
-    HN_TERM_REAL_MAXIMUM,
-    HN_TERM_REAL_NEGATE,
-    HN_TERM_REAL_ABSOLUTE,
-    /* of integers, giving a real */
-    HN_TERM_TO_REAL,
-    HN_TERM_TRUE_DIVIDE,
-    /* the second operand where the first one is 1, else the third */
-    HN_TERM_SELECT,
-    HN_TERM_COUNT,
-};
-
-/* One operation on cells, for the constants among the terms and for the tables; a table's operation is not one. */
-union hn_cell hn_cell_apply(enum hn_term_operation operation, union hn_cell a, union hn_cell b, union hn_cell c);
+/* One operation on cells; a table's is not one. */
+union hn_cell hn_cell_apply(int operation, union hn_cell a, union hn_cell b, union hn_cell c);
 
 struct hn_instruction {
-    enum hn_term_operation operation;
+    int operation;
     int result; /* cells[result] is set */
     int operand[3];
     int slot; /* of a table */
@@ -85,7 +34,7 @@ void hn_instructions_run(const struct hn_instruction *instructions, size_t count
                          union hn_cell *cells);
 
 struct hn_term {
-    enum hn_term_operation operation;
+    int operation;
     bool real;
     int slot;               /* of a table */
     int operand[3];         /* -1: none */
@@ -93,22 +42,11 @@ struct hn_term {
     union hn_cell high;
     const union hn_cell *table;
     const uint64_t *slots;  /* bits of those it depends on */
+    int limits[2];          /* terms for its lower and upper bound, in the last call of hn_terms_possible that asked; -1: none yet */
+    unsigned round;         /* the number of that call */
 };
 
-/* How a term's operation behaves. */
-struct hn_term_form {
-    int operands;
-    int slope[2];  /* it rises (1) or falls (-1) with an operand, all else equal; 0: neither is known */
-    bool positive; /* only where no operand is negative, and the one that it falls with is positive */
-    /* The bounds of the result from those of its operands, into term->low and high. False: it might overflow, or has no value for some
-     * operands within their bounds (a shift by a negative number). Division by zero gives 0. */
-    bool (*bound)(struct hn_term *term, const struct hn_term *a, const struct hn_term *b);
-};
-extern const struct hn_term_form hn_term_forms[HN_TERM_COUNT];
-
-/* 1 or 0 where the bounds decide a comparison, else -1. */
-int hn_term_decided(enum hn_term_operation operation, const struct hn_term *a, const struct hn_term *b);
-
+/* Of a term that is a real. */
 static inline bool hn_term_is_finite(const struct hn_term *term)
 {
     return __builtin_isfinite(term->low.real) && __builtin_isfinite(term->high.real);
@@ -127,12 +65,6 @@ struct hn_domain {
     size_t count;
 };
 
-/* Terms for the lower and the upper bound of a term, in one call of hn_terms_possible. */
-struct hn_term_limits {
-    unsigned round; /* 0: of none */
-    int term[2];
-};
-
 struct hn_terms {
     struct hn_term *items;
     size_t count;
@@ -144,11 +76,9 @@ struct hn_terms {
     uint64_t *scratch;
     int *index; /* finds equal terms */
     size_t index_size;
-    struct hn_term_limits *limits; /* of the first limit_count terms */
-    size_t limit_count;
     unsigned round; /* of calls of hn_terms_possible */
     struct hn_blocks blocks;
-    const char **words; /* sorted */
+    const char **words; /* that the slots may have; a word in a cell is its first place there */
     size_t word_count;
     bool out_of_memory;
 };
@@ -173,12 +103,11 @@ struct hn_number {
 struct hn_number hn_terms_add_number(struct hn_terms *terms, const struct hn_expression *expression);
 
 /* The operation as a term, simplified; -1 where an operand is, where it might overflow, and when memory is out. */
-int hn_terms_make(struct hn_terms *terms, enum hn_term_operation operation, int a, int b, int c);
+int hn_terms_make(struct hn_terms *terms, int operation, int a, int b, int c);
 int hn_terms_constant(struct hn_terms *terms, int64_t integer);
-int hn_terms_constant_real(struct hn_terms *terms, double real);
 static inline bool hn_terms_is(const struct hn_terms *terms, int term, int64_t integer)
 {
-    return term >= 0 && terms->items[term].operation == HN_TERM_CONSTANT && !terms->items[term].real &&
+    return term >= 0 && terms->items[term].operation == HN_OP_CONSTANT && !terms->items[term].real &&
            terms->items[term].low.integer == integer;
 }
 
@@ -189,10 +118,6 @@ int hn_terms_possible(struct hn_terms *terms, int term, const uint64_t *bound);
 /* How a term changes with the position of one slot's value, all else equal. */
 enum hn_direction { HN_CONSTANT = 0, HN_RISES = 1, HN_FALLS = 2, HN_UNKNOWN = 3 };
 enum hn_direction hn_terms_direction(const struct hn_terms *terms, int term, size_t slot);
-
-/* Replaces each term of the list (-1 stays) by an equal one in which sums and products of integers add up their operands
- * in the order of ranks[slot], so that what depends on the first slots is a term of its own. False when memory is out. */
-bool hn_terms_arrange(struct hn_terms *terms, int *list, size_t count, const size_t *ranks);
 
 struct hn_instruction hn_terms_instruction(const struct hn_terms *terms, int term);
 /* Sets the cells of constants; cells has room for all terms. */

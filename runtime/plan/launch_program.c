@@ -52,7 +52,7 @@ static bool is_known(struct maker *maker, const struct hn_expression *expression
     if (!differs(maker, expression))
         return true;
     int value = hn_terms_add_number(&maker->made->program.terms, expression).value;
-    return value >= 0 && terms->items[value].operation == HN_TERM_CONSTANT;
+    return value >= 0 && terms->items[value].operation == HN_OP_CONSTANT;
 }
 
 /* Whether a step is the same for all problems, but for its grid: launched, or not. */
@@ -93,7 +93,7 @@ static void add_grid(struct maker *maker, const struct hn_launch_step *step, int
         if (step->cluster[i] == 1)
             continue;
         int blocks = hn_terms_constant(&program->terms, step->cluster[i]);
-        int rest = hn_terms_make(&program->terms, HN_TERM_MODULO, grid[i], blocks, -1);
+        int rest = hn_terms_make(&program->terms, HN_OP_MODULO, grid[i], blocks, -1);
         hn_program_demand_between(program, rest, 0, 0);
     }
 }
@@ -107,8 +107,7 @@ static void add_align(struct maker *maker, const struct hn_argument *argument, i
     *term = keep(maker, hn_program_number(program, argument->align));
     hn_program_demand_between(program, *term, (int64_t)hn_element_size(argument->element),
                               HN_MOST_ALIGN);
-    hn_program_demand(program,
-                      hn_terms_make(&program->terms, HN_TERM_IS_POWER_OF_2, *term, -1, -1));
+    hn_program_demand(program, hn_terms_make(&program->terms, HN_OP_IS_POWER_OF_2, *term, -1, -1));
 }
 
 /* Whether all of it is the same for all problems, but for an integer, or a count and an align. */

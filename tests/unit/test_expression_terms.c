@@ -75,7 +75,7 @@ static int64_t value_of(const struct fixture *fixture, int term)
     union hn_cell *cells = calloc(terms->count, sizeof *cells);
     hn_terms_set_constants(terms, cells);
     for (int i = 0; i <= term; i++) {
-        if (terms->items[i].operation == HN_TERM_CONSTANT)
+        if (terms->items[i].operation == HN_OP_CONSTANT)
             continue;
         struct hn_instruction instruction = hn_terms_instruction(terms, i);
         hn_instructions_run(&instruction, 1, fixture->positions, cells);
@@ -139,19 +139,6 @@ static void check_direction(struct fixture *fixture)
     }
 }
 
-static void check_arranged(struct fixture *fixture)
-{
-    size_t ranks[SLOTS];
-    int arranged = fixture->condition.holds;
-    for (size_t i = 0; i < SLOTS; i++)
-        ranks[i] = SLOTS - i;
-    assert_true(hn_terms_arrange(&fixture->terms, &arranged, 1, ranks));
-    do {
-        if (value_of(fixture, arranged) != value_of(fixture, fixture->condition.holds))
-            fail_conjunct(fixture, "the arranged term has another value");
-    } while (next(fixture));
-}
-
 /* False where terms can not say. */
 static bool check_conjunct(struct fixture *fixture, const struct hn_conjunct *conjunct)
 {
@@ -163,7 +150,6 @@ static bool check_conjunct(struct fixture *fixture, const struct hn_conjunct *co
     check_values(fixture);
     check_possible(fixture);
     check_direction(fixture);
-    check_arranged(fixture);
     return true;
 }
 

@@ -12,7 +12,7 @@ static void mark_used(const struct hn_space_program *program, const size_t *leve
                       unsigned char *used)
 {
     for (size_t i = 0; i < program->count; i++) {
-        if (program->items[i].operation == HN_TERM_TABLE)
+        if (program->items[i].operation == HN_OP_TABLE)
             continue;
         for (size_t j = 0; j < 3; j++) {
             int operand = program->items[i].operand[j];

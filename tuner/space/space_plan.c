@@ -35,7 +35,7 @@ static void finish_gatherer(struct gatherer *gatherer)
 static void visit(struct gatherer *gatherer, int term)
 {
     const struct hn_term *item = &gatherer->terms->items[term];
-    if (item->operation == HN_TERM_CONSTANT || gatherer->seen[term])
+    if (item->operation == HN_OP_CONSTANT || gatherer->seen[term])
         return;
     gatherer->seen[term] = 1;
     gatherer->found[gatherer->count++] = term;
@@ -92,7 +92,6 @@ struct maker {
     const struct hn_space_part *part;
     uint64_t *bound;  /* the slots of the levels so far */
     size_t *level_of; /* by slot */
-    int *arranged;    /* the terms of the part's checks, for the order of the levels */
     struct gatherer gatherer;
     struct gatherer exported;
 };
@@ -122,7 +121,7 @@ static void add_step(struct hn_space_level *level, const struct hn_space_step *s
 static void add_check(struct maker *maker, struct hn_space_level *level, size_t number)
 {
     const struct hn_space_check *check = &maker->problem->checks[maker->part->checks[number]];
-    struct hn_space_step step = {.check = check, .term = maker->arranged[number]};
+    struct hn_space_step step = {.check = check, .term = check->term};
     const uint64_t *slots = step_slots(maker, &step);
     if (!hn_has_slot(slots, level->parameter))
         return;
@@ -166,10 +165,9 @@ static void find_direction(struct maker *maker, const struct hn_space_level *lev
     step->edge = step->term;
     step->direction = hn_terms_direction(maker->terms, step->term, level->parameter);
     const struct hn_term item = maker->terms->items[step->term];
-    if (item.operation != HN_TERM_EQUAL)
+    if (item.operation != HN_OP_EQUAL)
         return;
-    int edge =
-        hn_terms_make(maker->terms, HN_TERM_LESS_EQUAL, item.operand[0], item.operand[1], -1);
+    int edge = hn_terms_make(maker->terms, HN_OP_LESS_EQUAL, item.operand[0], item.operand[1], -1);
     if (edge < 0 || !hn_has_slot(maker->terms->items[edge].slots, level->parameter))
         return;
     step->edge = edge;
@@ -316,19 +314,10 @@ void hn_space_plan_init(struct hn_space_plan *plan, struct hn_space_problem *pro
                           .terms = &problem->terms,
                           .part = part,
                           .bound = hn_need(problem->terms.slot_words, sizeof *maker.bound),
-                          .level_of = hn_need(problem->terms.slot_count, sizeof *maker.level_of),
-                          .arranged = hn_need(part->check_count, sizeof *maker.arranged)};
+                          .level_of = hn_need(problem->terms.slot_count, sizeof *maker.level_of)};
     plan->levels = take(&plan->blocks, plan->level_count, sizeof *plan->levels);
     for (size_t i = 0; i < plan->level_count; i++)
         maker.level_of[order[i]] = i;
-    for (size_t i = 0; i < part->check_count; i++)
-        maker.arranged[i] = problem->checks[part->checks[i]].term;
-    (void)hn_terms_arrange(maker.terms, maker.arranged, part->check_count, maker.level_of);
-    for (size_t i = 0; i < part->check_count; i++) {
-        int term = maker.arranged[i];
-        if (term >= 0 && maker.terms->items[term].operation == HN_TERM_CONSTANT)
-            maker.arranged[i] = problem->checks[part->checks[i]].term;
-    }
     for (size_t i = 0; i < plan->level_count; i++)
         make_level(&maker, i, order[i]);
     hn_needed(maker.terms->out_of_memory ? NULL : plan);
@@ -342,7 +331,6 @@ void hn_space_plan_init(struct hn_space_plan *plan, struct hn_space_problem *pro
     make_parts(&maker, table);
     free(maker.bound);
     free(maker.level_of);
-    free(maker.arranged);
     finish_gatherer(&maker.gatherer);
     finish_gatherer(&maker.exported);
 }
