@@ -5,82 +5,54 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "runtime/plan/contents.h"
 
 enum { ALIGNMENT = HN_MOST_ALIGN };
 static const uint64_t FLUSH_STEP = 1u << 20;
+/* An upper bound well beyond any device keeps sums of sizes from overflowing. */
+static const int64_t MAX_BYTES = (int64_t)1 << 50;
 
 static uint64_t align(uint64_t offset)
 {
     return (offset + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* What a variant may find uninitialised or zeroed, whatever its size. */
-static bool may_depend_on_parameters(const struct hn_argument *argument)
-{
-    return argument->role == HN_ROLE_SCRATCH || argument->role == HN_ROLE_COUNTER ||
-           argument->role == HN_ROLE_METRIC;
-}
-
-/* An upper bound well beyond any device keeps sums of sizes from overflowing. */
-static const int64_t MAX_BYTES = (int64_t)1 << 50;
-
-/* All rows take a whole pitch, the last one too. */
-static void evaluate_rows(const struct hn_argument *argument, const struct hn_value *values,
-                          struct hn_buffer *buffer, struct hn_error *err)
-{
-    hn_argument_evaluate_rows(argument, values, &buffer->row, &buffer->pitch, err);
-    if (hn_failed(err) || buffer->row == 0)
-        return;
-    uint64_t rows = buffer->count / buffer->row;
-    buffer->bytes = rows * buffer->pitch;
-    if (rows > (uint64_t)MAX_BYTES / buffer->pitch)
-        hn_fail(err, HN_ECONFIG, "argument '%s' has %llu rows of %llu bytes: too large",
-                argument->name, (unsigned long long)rows, (unsigned long long)buffer->pitch);
-}
-
-static bool has_texture(const struct hn_plan *plan, const struct hn_argument *argument)
-{
-    for (size_t i = 0; i < plan->argument_count; i++)
-        if (plan->arguments[i].role == HN_ROLE_TEXTURE &&
-            &plan->arguments[hn_plan_source(plan, i)] == argument)
-            return true;
-    return false;
-}
-
-/* No better than what the config or cudaMalloc promises, so that who counts on more is found out;
- * what textures read has to lie at multiples of 512 bytes, and rows of a pitch do. */
-static void evaluate_align(const struct hn_plan *plan, const struct hn_argument *argument,
-                           const struct hn_value *values, struct hn_buffer *buffer,
-                           struct hn_error *err)
-{
-    bool textured = has_texture(plan, argument);
-    if (hn_failed(err))
-        return;
-    buffer->align = textured || argument->shape.pitch != NULL ? HN_MOST_ALIGN : HN_PROMISED_ALIGN;
-    if (!textured)
-        hn_argument_evaluate_align(argument, values, &buffer->align, err);
-}
-
+/* All rows take a whole pitch, the last one too. The alignment is no better than what the config or
+ * cudaMalloc promises, so that who counts on more is found out; what textures read has to lie at
+ * multiples of 512 bytes, and rows of a pitch do. */
 static void evaluate_size(const struct hn_plan *plan, const struct hn_argument *argument,
                           const struct hn_value *values, struct hn_buffer *buffer,
                           struct hn_error *err)
 {
+    const char *name = argument->name;
     int64_t count = 0;
     int64_t element_size = (int64_t)hn_argument_bytes(argument);
-    if (hn_failed(err))
-        return;
-    hn_expression_integer(argument->count, values, &count, err);
-    if (hn_failed(err))
+    bool textured = false;
+    if (hn_failed(err) || hn_expression_integer(argument->count, values, &count, err) != HN_OK)
         return;
     if (count < 1 || count > MAX_BYTES / element_size) {
         hn_fail(err, HN_ECONFIG, "argument '%s' has a count of %lld; expected 1 to %lld elements",
-                argument->name, (long long)count, (long long)(MAX_BYTES / element_size));
+                name, (long long)count, (long long)(MAX_BYTES / element_size));
         return;
     }
     buffer->count = (uint64_t)count * argument->lanes;
     buffer->bytes = (uint64_t)(count * element_size);
-    evaluate_rows(argument, values, buffer, err);
-    evaluate_align(plan, argument, values, buffer, err);
+    if (hn_argument_evaluate_rows(argument, values, &buffer->row, &buffer->pitch, err) != HN_OK)
+        return;
+    uint64_t rows = buffer->row == 0 ? 0 : buffer->count / buffer->row;
+    if (rows > 0 && rows > (uint64_t)MAX_BYTES / buffer->pitch) {
+        hn_fail(err, HN_ECONFIG, "argument '%s' has %llu rows of %llu bytes: too large", name,
+                (unsigned long long)rows, (unsigned long long)buffer->pitch);
+        return;
+    }
+    if (buffer->row > 0)
+        buffer->bytes = rows * buffer->pitch;
+    for (size_t i = 0; i < plan->argument_count; i++)
+        textured = textured || (plan->arguments[i].role == HN_ROLE_TEXTURE &&
+                                &plan->arguments[hn_plan_source(plan, i)] == argument);
+    buffer->align = textured || argument->shape.pitch != NULL ? HN_MOST_ALIGN : HN_PROMISED_ALIGN;
+    if (!textured)
+        hn_argument_evaluate_align(argument, values, &buffer->align, err);
 }
 
 static void resolve_fill(const struct hn_plan *plan, size_t i, const struct hn_value *values,
@@ -100,18 +72,8 @@ static void resolve_fill(const struct hn_plan *plan, size_t i, const struct hn_v
         hn_plan_data_path(plan, argument->fill.file, values, &buffer->file, err);
 }
 
-/* Room for the contents of an input that kernels take by value. */
-static void make_host_copy(struct hn_arena *arena, size_t i, struct hn_error *err)
-{
-    const struct hn_argument *argument = &arena->plan->arguments[i];
-    uint64_t bytes = arena->buffers[hn_plan_source(arena->plan, i)].bytes;
-    if (bytes > HN_MAX_VALUE_BYTES)
-        hn_fail(err, HN_ECONFIG,
-                "argument '%s' passes the %llu bytes of '%s' by value; a kernel takes %u",
-                argument->name, (unsigned long long)bytes, argument->from, HN_MAX_VALUE_BYTES);
-    arena->buffers[i].host = hn_need(1, HN_MAX_VALUE_BYTES);
-}
-
+/* Only what a variant may find uninitialised or zeroed, whatever its size, can depend on
+ * parameters. */
 static void size_buffers(struct hn_arena *arena, const struct hn_value *values,
                          struct hn_error *err)
 {
@@ -125,63 +87,69 @@ static void size_buffers(struct hn_arena *arena, const struct hn_value *values,
             parameter = hn_plan_parameter_used(plan, argument->shape.pitch);
         if (parameter == NULL)
             parameter = hn_plan_parameter_used(plan, argument->align);
-        if (parameter != NULL && !may_depend_on_parameters(argument))
+        if (parameter != NULL && argument->role != HN_ROLE_SCRATCH &&
+            argument->role != HN_ROLE_COUNTER && argument->role != HN_ROLE_METRIC)
             hn_fail(err, HN_ECONFIG,
                     "the size or align of argument '%s' uses the parameter '%s'; only scratch, "
                     "counter and metric arguments can have one that depends on "
                     "parameters, and '%s' is %s",
                     argument->name, parameter, argument->name, hn_role_names[argument->role]);
-        if (parameter != NULL) {
-            arena->buffers[i].dynamic = true;
+        arena->buffers[i].dynamic = parameter != NULL;
+        if (parameter != NULL)
             continue;
-        }
         evaluate_size(plan, argument, values, &arena->buffers[i], err);
         resolve_fill(plan, i, values, &arena->buffers[i], err);
     }
-    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++)
-        if (plan->arguments[i].role == HN_ROLE_VALUE && plan->arguments[i].from != NULL)
-            make_host_copy(arena, i, err);
+    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
+        const struct hn_argument *argument = &plan->arguments[i];
+        if (argument->role != HN_ROLE_VALUE || argument->from == NULL)
+            continue;
+        uint64_t bytes = arena->buffers[hn_plan_source(plan, i)].bytes;
+        if (bytes > HN_MAX_VALUE_BYTES)
+            hn_fail(err, HN_ECONFIG,
+                    "argument '%s' passes the %llu bytes of '%s' by value; a kernel takes %u",
+                    argument->name, (unsigned long long)bytes, argument->from, HN_MAX_VALUE_BYTES);
+        arena->buffers[i].host = hn_need(1, HN_MAX_VALUE_BYTES);
+    }
 }
 
-/* Lays the buffers (the dynamic ones, or the others) out from offset 0, a guard zone before,
- * between and behind them, adding the zones to the table. Returns the size of it all. */
-static uint64_t lay_out(struct hn_arena *arena, bool dynamic)
+/* Lays the buffers (the dynamic ones, or the others) out from `base` on, a guard zone before,
+ * between and behind them, with their zones in the table. Returns the size of it all. */
+static uint64_t lay_out(struct hn_arena *arena, bool dynamic, CUdeviceptr base)
 {
     uint64_t end = 0;
     size_t before = SIZE_MAX;
+    size_t zone = dynamic ? arena->static_zones : 0;
     for (size_t i = 0; i < arena->plan->argument_count; i++) {
         struct hn_buffer *buffer = &arena->buffers[i];
         if (arena->plan->arguments[i].count == NULL || buffer->dynamic != dynamic)
             continue;
-        buffer->address = align(end + HN_GUARD_BYTES) + buffer->align % ALIGNMENT;
-        arena->zones[arena->zone_count] = (struct hn_zone){end, buffer->address - end};
-        arena->owners[arena->zone_count] = (struct hn_zone_owner){before, i};
-        arena->zone_count++;
-        end = buffer->address + buffer->bytes;
+        uint64_t begin = align(end + HN_GUARD_BYTES) + buffer->align % ALIGNMENT;
+        arena->zones[zone] = (struct hn_zone){base + end, begin - end};
+        arena->owners[zone++] = (struct hn_zone_owner){before, i};
+        buffer->address = base + begin;
+        end = begin + buffer->bytes;
         before = i;
     }
-    arena->zones[arena->zone_count] = (struct hn_zone){end, HN_GUARD_BYTES};
-    arena->owners[arena->zone_count] = (struct hn_zone_owner){before, SIZE_MAX};
-    arena->zone_count++;
+    arena->zones[zone] = (struct hn_zone){base + end, HN_GUARD_BYTES};
+    arena->owners[zone++] = (struct hn_zone_owner){before, SIZE_MAX};
+    arena->zone_count = zone;
     return align(end + HN_GUARD_BYTES);
 }
 
-static void move_to(struct hn_arena *arena, bool dynamic, size_t first_zone, CUdeviceptr base)
+/* The same of all that is in the block: pristine copies and the flush buffer follow. */
+static uint64_t lay_out_block(struct hn_arena *arena, CUdeviceptr base)
 {
-    for (size_t i = 0; i < arena->plan->argument_count; i++)
-        if (arena->plan->arguments[i].count != NULL && arena->buffers[i].dynamic == dynamic)
-            arena->buffers[i].address += base;
-    for (size_t i = first_zone; i < arena->zone_count; i++)
-        arena->zones[i].start += base;
-}
-
-/* Twice the L2 cache, rounded up to a power of two. */
-static uint64_t flush_size(const struct hn_device *device)
-{
-    uint64_t size = FLUSH_STEP;
-    while (size < 2 * (uint64_t)(device->l2_bytes > 0 ? device->l2_bytes : 0))
-        size *= 2;
-    return size;
+    uint64_t end = arena->argument_bytes = lay_out(arena, false, base);
+    arena->static_zones = arena->zone_count;
+    for (size_t i = 0; i < arena->plan->argument_count; i++) {
+        if (arena->plan->arguments[i].role != HN_ROLE_INOUT)
+            continue;
+        arena->buffers[i].pristine = base + end;
+        end = align(end + arena->buffers[i].bytes);
+    }
+    arena->flush = base + end;
+    return align(end + arena->flush_bytes);
 }
 
 static void append_need(struct hn_text *table, const char *name, const char *what, uint64_t bytes)
@@ -215,105 +183,70 @@ static void fail_to_fit(const struct hn_arena *arena, uint64_t needed, uint64_t 
     hn_text_finish(&table);
 }
 
-/* Offsets of what follows the arguments; returns the size of the block. */
-static uint64_t lay_out_rest(struct hn_arena *arena)
+/* The service block, in which so many bytes are skipped first. */
+static uint64_t lay_out_service(struct hn_arena *arena, CUdeviceptr base, uint64_t skipped)
 {
-    uint64_t end = arena->argument_bytes;
-    for (size_t i = 0; i < arena->plan->argument_count; i++) {
-        if (arena->plan->arguments[i].role != HN_ROLE_INOUT)
-            continue;
-        arena->buffers[i].pristine = end;
-        end = align(end + arena->buffers[i].bytes);
-    }
-    arena->flush = end;
-    arena->flush_bytes = flush_size(arena->context->device);
-    return align(end + arena->flush_bytes);
-}
-
-/* Where in its block the rest begins is drawn, so that it can not be found from the arguments.
- * Returns the size of that block. */
-static uint64_t lay_out_service(struct hn_arena *arena)
-{
-    static const uint64_t MOST_SKIPPED = 1u << 20;
     size_t max_zones = 2 * arena->plan->argument_count + 2;
-    uint64_t end = hn_random_below(&arena->secret, MOST_SKIPPED / ALIGNMENT) * ALIGNMENT;
-    arena->stamps = end;
-    end = align(end + HN_MAX_STAMPS * sizeof(struct hn_stamp));
-    arena->sink = end;
+    arena->stamps = base + skipped;
+    uint64_t end = align(skipped + HN_MAX_STAMPS * sizeof(struct hn_stamp));
+    arena->sink = base + end;
     end += ALIGNMENT;
-    arena->zone_table = end;
+    arena->zone_table = base + end;
     end = align(end + max_zones * sizeof(struct hn_zone));
-    arena->results = end;
+    arena->results = base + end;
     arena->result_bytes = max_zones * sizeof(struct hn_damage) +
                           (arena->plan->argument_count + 1) * HN_SLOT_COUNT *
                               arena->support->blocks * sizeof(struct hn_difference);
     return align(end + arena->result_bytes);
 }
 
-static uint64_t reference_bytes(const struct hn_arena *arena)
+/* False where there is not enough memory, or err has failed. */
+static bool allocate(struct hn_arena *arena, CUdeviceptr *block, uint64_t bytes,
+                     struct hn_error *err)
 {
-    uint64_t bytes = 0;
+    *block = 0;
+    if (hn_failed(err))
+        return false;
+    CUresult result = arena->context->driver->p_cuMemAlloc(block, bytes);
+    if (result != CUDA_SUCCESS)
+        *block = 0;
+    if (result != CUDA_ERROR_OUT_OF_MEMORY)
+        hn_context_check(arena->context, result, "cuMemAlloc", err);
+    return result == CUDA_SUCCESS;
+}
+
+/* Where in its block the service begins is drawn, so that it can not be found from the arguments.
+ */
+static void allocate_blocks(struct hn_arena *arena, struct hn_error *err)
+{
+    static const uint64_t MOST_SKIPPED = 1u << 20;
+    uint64_t skipped = hn_random_below(&arena->secret, MOST_SKIPPED / ALIGNMENT) * ALIGNMENT;
+    uint64_t bytes = lay_out_block(arena, 0), service_bytes = lay_out_service(arena, 0, skipped);
+    uint64_t needed = bytes + service_bytes;
+    size_t available = 0, total = 0;
     for (size_t i = 0; i < arena->plan->argument_count; i++)
         if (hn_argument_is_compared(&arena->plan->arguments[i]))
-            bytes += align(arena->buffers[i].bytes);
-    return bytes;
-}
-
-static void allocate_part(struct hn_arena *arena, CUdeviceptr *part, uint64_t bytes,
-                          uint64_t needed, uint64_t available, struct hn_error *err)
-{
+            needed += align(arena->buffers[i].bytes);
+    HN_CALL(arena->context, cuMemGetInfo, (&available, &total), "cuMemGetInfo", err);
     if (hn_failed(err))
         return;
-    CUresult result = arena->context->driver->p_cuMemAlloc(part, bytes);
-    if (result == CUDA_SUCCESS)
+    if (needed > available || !allocate(arena, &arena->block, bytes, err) ||
+        !allocate(arena, &arena->service, service_bytes, err)) {
+        if (!hn_failed(err))
+            fail_to_fit(arena, needed, available, err);
         return;
-    *part = 0;
-    if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        fail_to_fit(arena, needed, available, err);
-    hn_context_check(arena->context, result, "cuMemAlloc", err);
+    }
+    lay_out_block(arena, arena->block);
+    lay_out_service(arena, arena->service, skipped);
 }
 
-static void allocate_blocks(struct hn_arena *arena, uint64_t bytes, uint64_t service_bytes,
-                            struct hn_error *err)
+void hn_arena_write_zones(struct hn_arena *arena, bool all, struct hn_error *err)
 {
-    struct hn_context *context = arena->context;
-    size_t available = 0, total = 0;
-    HN_CALL(context, cuMemGetInfo, (&available, &total), "cuMemGetInfo", err);
-    if (hn_failed(err))
-        return;
-    uint64_t needed = bytes + service_bytes + reference_bytes(arena);
-    if (needed > available)
-        fail_to_fit(arena, needed, available, err);
-    allocate_part(arena, &arena->block, bytes, needed, available, err);
-    allocate_part(arena, &arena->service, service_bytes, needed, available, err);
-}
-
-static void rebase(struct hn_arena *arena)
-{
-    CUdeviceptr base = arena->block;
-    move_to(arena, false, 0, base);
-    for (size_t i = 0; i < arena->plan->argument_count; i++)
-        if (arena->plan->arguments[i].role == HN_ROLE_INOUT)
-            arena->buffers[i].pristine += base;
-    arena->flush += base;
-    arena->stamps += arena->service;
-    arena->sink += arena->service;
-    arena->zone_table += arena->service;
-    arena->results += arena->service;
-}
-
-void hn_arena_renew_zone_table(struct hn_arena *arena, struct hn_error *err)
-{
-    struct hn_context *context = arena->context;
-    HN_CALL(context, cuMemcpyHtoD,
+    HN_CALL(arena->context, cuMemcpyHtoD,
             (arena->zone_table, arena->zones, arena->zone_count * sizeof *arena->zones),
             "cuMemcpyHtoD", err);
-}
-
-static void write_zones(struct hn_arena *arena, struct hn_error *err)
-{
-    hn_arena_renew_zone_table(arena, err);
-    hn_support_write_zones(arena->support, arena->zone_table, arena->zone_count, err);
+    if (all)
+        hn_support_write_zones(arena->support, arena->zone_table, arena->zone_count, err);
 }
 
 void hn_arena_init(struct hn_arena *arena, struct hn_context *context, struct hn_support *support,
@@ -328,6 +261,7 @@ void hn_arena_init(struct hn_arena *arena, struct hn_context *context, struct hn
         .plan = plan,
         .set_count = 1,
         .sets_filled = true,
+        .flush_bytes = FLUSH_STEP,
         .buffers = hn_need(count + 1, sizeof *arena->buffers),
         .zones = hn_need(2 * count + 2, sizeof *arena->zones),
         .owners = hn_need(2 * count + 2, sizeof *arena->owners),
@@ -335,18 +269,17 @@ void hn_arena_init(struct hn_arena *arena, struct hn_context *context, struct hn
     if (hn_random_seed_secretly(&arena->secret, err) != HN_OK)
         return;
     arena->veil = hn_random_next(&arena->secret) | 1;
+    /* Twice the L2 cache, rounded up to a power of two. */
+    int l2_bytes = context->device->l2_bytes;
+    while (arena->flush_bytes < 2 * (uint64_t)(l2_bytes > 0 ? l2_bytes : 0))
+        arena->flush_bytes *= 2;
     size_buffers(arena, values, err);
+    if (!hn_failed(err))
+        allocate_blocks(arena, err);
     if (hn_failed(err))
         return;
-    arena->argument_bytes = lay_out(arena, false);
-    arena->static_zones = arena->zone_count;
-    uint64_t bytes = lay_out_rest(arena);
-    allocate_blocks(arena, bytes, lay_out_service(arena), err);
-    if (hn_failed(err))
-        return;
-    rebase(arena);
     arena->host_results = hn_need(1, arena->result_bytes);
-    write_zones(arena, err);
+    hn_arena_write_zones(arena, true, err);
 }
 
 /* They are made again where buffers were moved. */
@@ -362,18 +295,14 @@ static void drop_textures(struct hn_arena *arena)
 
 void hn_arena_finish(struct hn_arena *arena)
 {
+    const CUdeviceptr blocks[] = {arena->set_block, arena->dynamic_block, arena->service,
+                                  arena->block};
     if (arena->context == NULL)
         return;
-    const struct hn_driver *driver = arena->context->driver;
     drop_textures(arena);
-    if (arena->set_block != 0)
-        driver->p_cuMemFree(arena->set_block);
-    if (arena->dynamic_block != 0)
-        driver->p_cuMemFree(arena->dynamic_block);
-    if (arena->service != 0)
-        driver->p_cuMemFree(arena->service);
-    if (arena->block != 0)
-        driver->p_cuMemFree(arena->block);
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (blocks[i] != 0)
+            arena->context->driver->p_cuMemFree(blocks[i]);
     for (size_t i = 0; arena->buffers != NULL && i < arena->plan->argument_count; i++) {
         free(arena->buffers[i].file);
         free(arena->buffers[i].host);
@@ -385,77 +314,31 @@ void hn_arena_finish(struct hn_arena *arena)
     *arena = (struct hn_arena){0};
 }
 
-static bool has_dynamic(const struct hn_arena *arena)
+uint64_t hn_arena_place(struct hn_arena *arena, const struct hn_value *values, struct hn_error *err)
 {
-    for (size_t i = 0; i < arena->plan->argument_count; i++)
-        if (arena->buffers[i].dynamic)
-            return true;
-    return false;
-}
-
-static void grow_dynamic(struct hn_arena *arena, uint64_t bytes, bool *fits, struct hn_error *err)
-{
-    if (hn_failed(err))
-        return;
-    struct hn_context *context = arena->context;
-    if (bytes <= arena->dynamic_bytes)
-        return;
-    if (arena->dynamic_block != 0)
-        context->driver->p_cuMemFree(arena->dynamic_block);
-    arena->dynamic_block = 0;
-    arena->dynamic_bytes = 0;
-    CUresult result = context->driver->p_cuMemAlloc(&arena->dynamic_block, bytes);
-    if (result == CUDA_SUCCESS) {
-        arena->dynamic_bytes = bytes;
-        return;
-    }
-    arena->dynamic_block = 0;
-    *fits = false;
-    if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        return;
-    hn_context_check(context, result, "cuMemAlloc", err);
-}
-
-void hn_arena_place(struct hn_arena *arena, const struct hn_value *values, bool *fits,
-                    uint64_t *needed, struct hn_error *err)
-{
-    *fits = true;
-    *needed = 0;
-    if (!has_dynamic(arena))
-        return;
-    for (size_t i = 0; i < arena->plan->argument_count; i++)
+    bool has_dynamic = false;
+    for (size_t i = 0; i < arena->plan->argument_count; i++) {
+        has_dynamic = has_dynamic || arena->buffers[i].dynamic;
         if (arena->buffers[i].dynamic)
             evaluate_size(arena->plan, &arena->plan->arguments[i], values, &arena->buffers[i], err);
-    if (hn_failed(err))
-        return;
-    arena->zone_count = arena->static_zones;
-    *needed = lay_out(arena, true);
-    grow_dynamic(arena, *needed, fits, err);
-    if (hn_failed(err) || !*fits) {
-        arena->zone_count = arena->static_zones;
-        return;
+    }
+    if (!has_dynamic || hn_failed(err))
+        return 0;
+    uint64_t needed = lay_out(arena, true, arena->dynamic_block);
+    if (needed > arena->dynamic_bytes) {
+        if (arena->dynamic_block != 0)
+            arena->context->driver->p_cuMemFree(arena->dynamic_block);
+        bool fits = allocate(arena, &arena->dynamic_block, needed, err);
+        arena->dynamic_bytes = fits ? needed : 0;
+        lay_out(arena, true, arena->dynamic_block);
+        if (!fits) {
+            arena->zone_count = arena->static_zones;
+            return needed;
+        }
     }
     drop_textures(arena);
-    move_to(arena, true, arena->static_zones, arena->dynamic_block);
-    write_zones(arena, err);
-}
-
-struct hn_elements hn_buffer_elements(const struct hn_buffer *buffer, enum hn_element element,
-                                      CUdeviceptr data)
-{
-    return (struct hn_elements){.data = data,
-                                .count = buffer->count,
-                                .type = element,
-                                .row = buffer->row,
-                                .pitch = buffer->pitch / hn_element_size(element)};
-}
-
-uint64_t hn_buffer_place(const struct hn_buffer *buffer, enum hn_element element, uint64_t index)
-{
-    size_t size = hn_element_size(element);
-    if (buffer->row == 0)
-        return index * size;
-    return index / buffer->row * buffer->pitch + index % buffer->row * size;
+    hn_arena_write_zones(arena, true, err);
+    return 0;
 }
 
 CUdeviceptr hn_arena_address(const struct hn_arena *arena, size_t set, size_t argument)
@@ -466,13 +349,20 @@ CUdeviceptr hn_arena_address(const struct hn_arena *arena, size_t set, size_t ar
     return arena->set_block + (set - 1) * arena->argument_bytes + (buffer->address - arena->block);
 }
 
-struct hn_elements hn_arena_elements(const struct hn_arena *arena, size_t set, size_t argument)
+struct hn_elements hn_arena_elements(const struct hn_arena *arena, size_t argument,
+                                     CUdeviceptr data)
 {
-    return hn_buffer_elements(&arena->buffers[argument], arena->plan->arguments[argument].element,
-                              hn_arena_address(arena, set, argument));
+    const struct hn_buffer *buffer = &arena->buffers[argument];
+    enum hn_element element = arena->plan->arguments[argument].element;
+    return (struct hn_elements){.data = data,
+                                .count = buffer->count,
+                                .type = element,
+                                .row = buffer->row,
+                                .pitch = buffer->pitch / hn_element_size(element)};
 }
 
-static CUarray_format format_of(enum hn_element element)
+static CUresult make_texture(const struct hn_arena *arena, size_t set, size_t i,
+                             CUtexObject *texture)
 {
     static const CUarray_format formats[HN_ELEMENT_COUNT] = {
         [HN_INT8] = CU_AD_FORMAT_SIGNED_INT8,      [HN_INT16] = CU_AD_FORMAT_SIGNED_INT16,
@@ -480,52 +370,40 @@ static CUarray_format format_of(enum hn_element element)
         [HN_UINT16] = CU_AD_FORMAT_UNSIGNED_INT16, [HN_UINT32] = CU_AD_FORMAT_UNSIGNED_INT32,
         [HN_FLOAT16] = CU_AD_FORMAT_HALF,          [HN_FLOAT32] = CU_AD_FORMAT_FLOAT,
     };
-    return formats[element];
-}
-
-static CUDA_RESOURCE_DESC describe_resource(const struct hn_arena *arena, size_t set, size_t i)
-{
-    const struct hn_argument *texture = &arena->plan->arguments[i];
-    size_t source = hn_plan_source(arena->plan, i);
-    const struct hn_buffer *buffer = &arena->buffers[source];
-    CUDA_RESOURCE_DESC resource = {0};
-    if (texture->texture.dimensions == 1) {
-        resource.resType = CU_RESOURCE_TYPE_LINEAR;
-        resource.res.linear.devPtr = hn_arena_address(arena, set, source);
-        resource.res.linear.format = format_of(texture->element);
-        resource.res.linear.numChannels = texture->lanes;
-        resource.res.linear.sizeInBytes = buffer->bytes;
-        return resource;
-    }
-    resource.resType = CU_RESOURCE_TYPE_PITCH2D;
-    resource.res.pitch2D.devPtr = hn_arena_address(arena, set, source);
-    resource.res.pitch2D.format = format_of(texture->element);
-    resource.res.pitch2D.numChannels = texture->lanes;
-    resource.res.pitch2D.width = buffer->row / texture->lanes;
-    resource.res.pitch2D.height = buffer->count / buffer->row;
-    resource.res.pitch2D.pitchInBytes = buffer->pitch;
-    return resource;
-}
-
-static CUDA_TEXTURE_DESC describe_texture(const struct hn_argument *argument)
-{
     static const CUaddress_mode modes[HN_TEXTURE_ADDRESS_COUNT] = {
         [HN_TEXTURE_WRAP] = CU_TR_ADDRESS_MODE_WRAP,
         [HN_TEXTURE_CLAMP] = CU_TR_ADDRESS_MODE_CLAMP,
         [HN_TEXTURE_MIRROR] = CU_TR_ADDRESS_MODE_MIRROR,
         [HN_TEXTURE_BORDER] = CU_TR_ADDRESS_MODE_BORDER,
     };
-    const struct hn_texture *texture = &argument->texture;
-    CUDA_TEXTURE_DESC description = {0};
-    description.addressMode[0] = modes[texture->address[0]];
-    description.addressMode[1] = modes[texture->address[1]];
-    description.addressMode[2] = CU_TR_ADDRESS_MODE_CLAMP;
-    description.filterMode = texture->linear ? CU_TR_FILTER_MODE_LINEAR : CU_TR_FILTER_MODE_POINT;
-    if (!texture->as_float && !hn_element_is_real(argument->element))
+    const struct hn_argument *argument = &arena->plan->arguments[i];
+    const struct hn_texture *wanted = &argument->texture;
+    size_t source = hn_plan_source(arena->plan, i);
+    const struct hn_buffer *buffer = &arena->buffers[source];
+    CUdeviceptr address = hn_arena_address(arena, set, source);
+    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_LINEAR};
+    if (wanted->dimensions == 1) {
+        resource.res.linear.devPtr = address;
+        resource.res.linear.format = formats[argument->element];
+        resource.res.linear.numChannels = argument->lanes;
+        resource.res.linear.sizeInBytes = buffer->bytes;
+    } else {
+        resource.resType = CU_RESOURCE_TYPE_PITCH2D;
+        resource.res.pitch2D.devPtr = address;
+        resource.res.pitch2D.format = formats[argument->element];
+        resource.res.pitch2D.numChannels = argument->lanes;
+        resource.res.pitch2D.width = buffer->row / argument->lanes;
+        resource.res.pitch2D.height = buffer->count / buffer->row;
+        resource.res.pitch2D.pitchInBytes = buffer->pitch;
+    }
+    CUDA_TEXTURE_DESC description = {
+        .addressMode = {modes[wanted->address[0]], modes[wanted->address[1]],
+                        CU_TR_ADDRESS_MODE_CLAMP},
+        .filterMode = wanted->linear ? CU_TR_FILTER_MODE_LINEAR : CU_TR_FILTER_MODE_POINT,
+        .flags = wanted->normalized ? CU_TRSF_NORMALIZED_COORDINATES : 0};
+    if (!wanted->as_float && !hn_element_is_real(argument->element))
         description.flags |= CU_TRSF_READ_AS_INTEGER;
-    if (texture->normalized)
-        description.flags |= CU_TRSF_NORMALIZED_COORDINATES;
-    return description;
+    return arena->context->driver->p_cuTexObjectCreate(texture, &resource, &description, NULL);
 }
 
 CUresult hn_arena_texture(struct hn_arena *arena, size_t set, size_t argument, CUtexObject *texture)
@@ -534,14 +412,347 @@ CUresult hn_arena_texture(struct hn_arena *arena, size_t set, size_t argument, C
     if (arena->textures == NULL)
         arena->textures = hn_need(HN_MAX_SETS * count, sizeof *arena->textures);
     CUtexObject *made = &arena->textures[set * count + argument];
-    CUresult result = CUDA_SUCCESS;
-    if (*made == 0) {
-        CUDA_RESOURCE_DESC resource = describe_resource(arena, set, argument);
-        CUDA_TEXTURE_DESC description = describe_texture(&arena->plan->arguments[argument]);
-        result = arena->context->driver->p_cuTexObjectCreate(made, &resource, &description, NULL);
-        if (result != CUDA_SUCCESS)
-            *made = 0;
-    }
+    CUresult result = *made == 0 ? make_texture(arena, set, argument, made) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS)
+        *made = 0;
     *texture = *made;
     return result;
+}
+
+static size_t slot_offset(const struct hn_arena *arena, size_t argument, enum hn_slot slot)
+{
+    return (argument * HN_SLOT_COUNT + (size_t)slot) * arena->support->blocks *
+           sizeof(struct hn_difference);
+}
+
+CUdeviceptr hn_arena_slot(const struct hn_arena *arena, size_t argument, enum hn_slot slot)
+{
+    return arena->results + slot_offset(arena, argument, slot);
+}
+
+const void *hn_arena_found(const struct hn_arena *arena, size_t argument, enum hn_slot slot)
+{
+    return arena->host_results + slot_offset(arena, argument, slot);
+}
+
+uint64_t hn_arena_sum(const struct hn_arena *arena, size_t argument, enum hn_slot slot)
+{
+    const uint64_t *sums = hn_arena_found(arena, argument, slot);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < arena->support->blocks; i++)
+        sum += sums[i];
+    return sum;
+}
+
+void hn_arena_read_results(struct hn_arena *arena, struct hn_error *err)
+{
+    struct hn_context *context = arena->context;
+    HN_CALL(context, cuMemcpyDtoH, (arena->host_results, arena->results, arena->result_bytes),
+            "reading the results of the checks", err);
+}
+
+/* In pieces: a file may be larger than the host has memory for. Each row, or a buffer without rows,
+ * by itself. */
+static void load_file(struct hn_arena *arena, const char *path, enum hn_element element,
+                      CUdeviceptr data, const struct hn_buffer *buffer, struct hn_error *err)
+{
+    static const uint64_t PIECE = 16u << 20;
+    struct hn_data_file file;
+    uint64_t row_bytes = buffer->row == 0 ? buffer->bytes : buffer->row * hn_element_size(element);
+    if (hn_failed(err) || hn_data_file_open(path, element, buffer->count, &file, err) != HN_OK)
+        return;
+    unsigned char *piece = hn_needed(malloc(row_bytes < PIECE ? row_bytes : PIECE));
+    for (uint64_t row = 0; row < buffer->bytes;
+         row += buffer->pitch == 0 ? buffer->bytes : buffer->pitch)
+        for (uint64_t at = 0; !hn_failed(err) && at < row_bytes; at += PIECE) {
+            size_t size = row_bytes - at < PIECE ? row_bytes - at : PIECE;
+            hn_data_file_read(&file, piece, size, err);
+            HN_CALL(arena->context, cuMemcpyHtoD, (data + row + at, piece, size), "cuMemcpyHtoD",
+                    err);
+        }
+    free(piece);
+    hn_data_file_close(&file);
+}
+
+/* What lies between rows is far from other numbers, so that a kernel that uses it is found out. */
+static void fill_padding(struct hn_arena *arena, CUdeviceptr data, const struct hn_buffer *buffer,
+                         struct hn_error *err)
+{
+    struct hn_context *context = arena->context;
+    if (buffer->row > 0)
+        HN_CALL(context, cuMemsetD8Async, (data, 0x7f, buffer->bytes, context->stream),
+                "cuMemsetD8Async", err);
+}
+
+/* What a file holds is the same for every seed. */
+static void fill_at(struct hn_arena *arena, size_t i, CUdeviceptr data, uint64_t seed,
+                    struct hn_error *err)
+{
+    const struct hn_argument *argument = &arena->plan->arguments[i];
+    const struct hn_buffer *buffer = &arena->buffers[i];
+    struct hn_elements elements = hn_arena_elements(arena, i, data);
+    fill_padding(arena, data, buffer, err);
+    if (buffer->recipe.fill.kind == HN_FILL_FILE)
+        load_file(arena, buffer->file, argument->element, data, buffer, err);
+    else
+        hn_support_fill(arena->support, elements, &buffer->recipe, seed, err);
+}
+
+void hn_arena_load(struct hn_arena *arena, size_t argument, const char *path, struct hn_error *err)
+{
+    const struct hn_buffer *buffer = &arena->buffers[argument];
+    fill_padding(arena, buffer->address, buffer, err);
+    load_file(arena, path, arena->plan->arguments[argument].element, buffer->address, buffer, err);
+}
+
+/* Where an input's contents are, or those that an inout argument begins with. */
+static CUdeviceptr contents_of(const struct hn_arena *arena, size_t i)
+{
+    const struct hn_buffer *buffer = &arena->buffers[i];
+    return arena->plan->arguments[i].role == HN_ROLE_INOUT ? buffer->pristine : buffer->address;
+}
+
+/* Brings what kernels take by value to the host. */
+static void copy_to_host(struct hn_arena *arena, struct hn_error *err)
+{
+    for (size_t i = 0; i < arena->plan->argument_count; i++) {
+        const struct hn_buffer *source = &arena->buffers[hn_plan_source(arena->plan, i)];
+        if (arena->buffers[i].host != NULL)
+            HN_CALL(arena->context, cuMemcpyDtoH,
+                    (arena->buffers[i].host, source->address, source->bytes), "cuMemcpyDtoH", err);
+    }
+}
+
+/* What was read again has to be what the references were computed from. */
+static void note_checksum(struct hn_arena *arena, size_t i, struct hn_error *err)
+{
+    struct hn_buffer *buffer = &arena->buffers[i];
+    uint64_t checksum = hn_arena_sum(arena, i, HN_SLOT_CHECKSUM);
+    if (hn_failed(err))
+        return;
+    if (buffer->loaded && checksum != buffer->checksum) {
+        hn_fail(err, HN_ERUN, "data file %s changed while it was in use; run again", buffer->file);
+        return;
+    }
+    buffer->loaded = buffer->recipe.fill.kind == HN_FILL_FILE;
+    buffer->checksum = checksum;
+}
+
+void hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_error *err)
+{
+    const struct hn_plan *plan = arena->plan;
+    const size_t flush = plan->argument_count;
+    if (hn_failed(err))
+        return;
+    arena->seed = seed;
+    arena->contents_seed = seed;
+    arena->contents++;
+    arena->spoiled = false;
+    arena->sets_filled = arena->set_count == 1;
+    arena->lent_set = 0;
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (hn_argument_is_filled(&plan->arguments[i])) {
+            CUdeviceptr data = contents_of(arena, i);
+            fill_at(arena, i, data, arena->seed, err);
+            hn_support_checksum(arena->support, data, arena->buffers[i].bytes,
+                                hn_arena_slot(arena, i, HN_SLOT_CHECKSUM), err);
+        }
+    hn_support_checksum(arena->support, arena->flush, arena->flush_bytes,
+                        hn_arena_slot(arena, flush, HN_SLOT_CHECKSUM), err);
+    hn_arena_read_results(arena, err);
+    arena->flush_checksum = hn_failed(err) ? 0 : hn_arena_sum(arena, flush, HN_SLOT_CHECKSUM);
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (hn_argument_is_filled(&plan->arguments[i]))
+            note_checksum(arena, i, err);
+    copy_to_host(arena, err);
+}
+
+void hn_arena_repair(struct hn_arena *arena, struct hn_error *err)
+{
+    hn_support_write_zones(arena->support, arena->zone_table, arena->zone_count, err);
+    hn_arena_fill(arena, arena->seed, err);
+}
+
+/* Gives a set the first one's inputs, or contents of its own, so that what one launch of a batch
+ * has found out is of no use to the next. */
+static void fill_set(struct hn_arena *arena, size_t set, bool as_first, struct hn_error *err)
+{
+    struct hn_context *context = arena->context;
+    for (size_t i = 0; i < arena->plan->argument_count && !hn_failed(err); i++) {
+        const struct hn_buffer *buffer = &arena->buffers[i];
+        CUdeviceptr data = hn_arena_address(arena, set, i);
+        if (arena->plan->arguments[i].role != HN_ROLE_INPUT)
+            continue;
+        if (as_first || buffer->recipe.fill.kind == HN_FILL_FILE)
+            HN_CALL(context, cuMemcpyDtoDAsync,
+                    (data, buffer->address, buffer->bytes, context->stream), "cuMemcpyDtoDAsync",
+                    err);
+        else
+            fill_at(arena, i, data, arena->contents_seed + ((uint64_t)set << 32), err);
+    }
+}
+
+void hn_arena_lend_inputs(struct hn_arena *arena, size_t set, struct hn_error *err)
+{
+    arena->lent_set = set;
+    if (set != 0)
+        fill_set(arena, set, true, err);
+}
+
+/* Of what launches leave at zero all sets, since it is launched in batches; of others the first. */
+static void zero(struct hn_arena *arena, size_t i, struct hn_error *err)
+{
+    struct hn_context *context = arena->context;
+    const struct hn_buffer *buffer = &arena->buffers[i];
+    bool all = arena->plan->arguments[i].zero == HN_ZERO_ONCE && !buffer->dynamic;
+    for (size_t set = 0; set < (all ? arena->set_count : 1) && !hn_failed(err); set++) {
+        HN_CALL(context, cuMemsetD8Async,
+                (hn_arena_address(arena, set, i), 0, buffer->bytes, context->stream),
+                "cuMemsetD8Async", err);
+    }
+}
+
+void hn_arena_restore(struct hn_arena *arena, struct hn_error *err)
+{
+    struct hn_context *context = arena->context;
+    size_t lent = arena->lent_set;
+    arena->lent_set = 0;
+    if (lent != 0)
+        fill_set(arena, lent, false, err);
+    for (size_t i = 0; i < arena->plan->argument_count && !hn_failed(err); i++) {
+        const struct hn_buffer *buffer = &arena->buffers[i];
+        enum hn_role role = arena->plan->arguments[i].role;
+        if (arena->plan->arguments[i].zero == HN_ZERO_INSIDE)
+            continue;
+        if (role == HN_ROLE_INOUT)
+            HN_CALL(context, cuMemcpyDtoDAsync,
+                    (buffer->address, buffer->pristine, buffer->bytes, context->stream),
+                    "cuMemcpyDtoDAsync", err);
+        if (role == HN_ROLE_COUNTER || role == HN_ROLE_METRIC)
+            zero(arena, i, err);
+    }
+}
+
+/* All of an argument's bytes in the first `sets` sets, padding too: the first set lies by itself,
+ * the others at equal distances. */
+static void poison_argument(struct hn_arena *arena, size_t i, size_t sets, uint64_t seed,
+                            struct hn_error *err)
+{
+    size_t size = hn_element_size(arena->plan->arguments[i].element);
+    uint64_t count = arena->buffers[i].bytes / size;
+    struct hn_elements elements = {.data = arena->buffers[i].address,
+                                   .count = count,
+                                   .type = arena->plan->arguments[i].element};
+    hn_support_poison(arena->support, elements, seed, err);
+    if (sets < 2)
+        return;
+    elements.data = hn_arena_address(arena, 1, i);
+    elements.count = (sets - 1) * count;
+    elements.row = count;
+    elements.pitch = arena->argument_bytes / size;
+    hn_support_poison(arena->support, elements, seed, err);
+}
+
+void hn_arena_poison(struct hn_arena *arena, enum hn_role role, size_t sets, uint64_t seed,
+                     struct hn_error *err)
+{
+    if (role == HN_ROLE_OUTPUT)
+        arena->poison = seed;
+    for (size_t i = 0; i < arena->plan->argument_count && !hn_failed(err); i++)
+        if (arena->plan->arguments[i].role == role)
+            poison_argument(arena, i, arena->buffers[i].dynamic ? 1 : sets, seed, err);
+}
+
+uint64_t hn_arena_poisoned(const struct hn_arena *arena, size_t set, size_t argument)
+{
+    size_t size = hn_element_size(arena->plan->arguments[argument].element);
+    return set == 0 ? 0 : (set - 1) * (arena->buffers[argument].bytes / size);
+}
+
+void hn_arena_rewrite(struct hn_arena *arena, enum hn_role role, size_t sets, struct hn_error *err)
+{
+    for (size_t i = 0; i < arena->plan->argument_count && !hn_failed(err); i++) {
+        const struct hn_buffer *buffer = &arena->buffers[i];
+        size_t size = hn_element_size(arena->plan->arguments[i].element);
+        size_t count = arena->plan->arguments[i].role != role ? 0 : buffer->dynamic ? 1 : sets;
+        for (size_t set = 0; set < count; set++) {
+            CUdeviceptr data = hn_arena_address(arena, set, i);
+            hn_support_veil(arena->support, data, data, buffer->bytes / size, size, 0, err);
+        }
+    }
+}
+
+uint64_t hn_arena_sum_sets(struct hn_arena *arena, struct hn_error *err)
+{
+    const size_t flush = arena->plan->argument_count;
+    if (arena->set_count == 1)
+        return 0;
+    hn_support_checksum(arena->support, arena->set_block,
+                        (arena->set_count - 1) * arena->argument_bytes,
+                        hn_arena_slot(arena, flush, HN_SLOT_CHECKSUM), err);
+    hn_arena_read_results(arena, err);
+    return hn_failed(err) ? 0 : hn_arena_sum(arena, flush, HN_SLOT_CHECKSUM);
+}
+
+/* As many as there is room for in a quarter of what is free, and in 1 GiB. */
+static void allocate_sets(struct hn_arena *arena, struct hn_error *err)
+{
+    size_t available = 0, total = 0;
+    HN_CALL(arena->context, cuMemGetInfo, (&available, &total), "cuMemGetInfo", err);
+    if (hn_failed(err))
+        return;
+    uint64_t limit = available / 4 < ((uint64_t)1 << 30) ? available / 4 : (uint64_t)1 << 30;
+    uint64_t further = limit / arena->argument_bytes;
+    further = further < HN_MAX_SETS - 1 ? further : HN_MAX_SETS - 1;
+    arena->sets_tried = true;
+    if (further == 0 || !allocate(arena, &arena->set_block, further * arena->argument_bytes, err))
+        return;
+    arena->set_count = (size_t)further + 1;
+    arena->sets_filled = false;
+}
+
+static void fill_sets(struct hn_arena *arena, struct hn_error *err)
+{
+    for (size_t set = 1; set < arena->set_count; set++)
+        fill_set(arena, set, false, err);
+    arena->sets_filled = !hn_failed(err);
+}
+
+void hn_arena_refill(struct hn_arena *arena, uint64_t seed, struct hn_error *err)
+{
+    if (hn_failed(err))
+        return;
+    arena->contents++;
+    arena->contents_seed = seed;
+    arena->spoiled = false;
+    arena->lent_set = 0;
+    for (size_t i = 0; i < arena->plan->argument_count; i++)
+        if (hn_argument_is_filled(&arena->plan->arguments[i]) &&
+            arena->buffers[i].recipe.fill.kind != HN_FILL_FILE)
+            fill_at(arena, i, contents_of(arena, i), seed, err);
+    copy_to_host(arena, err);
+    if (arena->sets_filled)
+        fill_sets(arena, err);
+}
+
+void hn_arena_renew_sets(struct hn_arena *arena, struct hn_error *err)
+{
+    struct hn_context *context = arena->context;
+    unsigned char byte = (unsigned char)hn_random_next(&arena->secret);
+    if (arena->set_count == 1)
+        return;
+    HN_CALL(
+        context, cuMemsetD8Async,
+        (arena->set_block, byte, (arena->set_count - 1) * arena->argument_bytes, context->stream),
+        "cuMemsetD8Async", err);
+    fill_sets(arena, err);
+}
+
+void hn_arena_make_sets(struct hn_arena *arena, size_t wanted, size_t *count, struct hn_error *err)
+{
+    if (wanted > 1 && !arena->sets_tried)
+        allocate_sets(arena, err);
+    if (!arena->sets_filled)
+        fill_sets(arena, err);
+    *count = wanted < arena->set_count ? wanted : arena->set_count;
 }

@@ -31,9 +31,7 @@ struct hn_buffer {
     unsigned char *host;  /* of a value with contents: HN_MAX_VALUE_BYTES, those first */
 };
 
-/* Its elements, where such a buffer begins at `data`, and at which byte one of them is. */
-struct hn_elements hn_buffer_elements(const struct hn_buffer *buffer, enum hn_element element, CUdeviceptr data);
-uint64_t hn_buffer_place(const struct hn_buffer *buffer, enum hn_element element, uint64_t index);
+
 
 /* Which arguments lie before and behind a guard zone; SIZE_MAX: none. */
 struct hn_zone_owner {
@@ -114,40 +112,35 @@ uint64_t hn_arena_poisoned(const struct hn_arena *arena, size_t set, size_t argu
 void hn_arena_rewrite(struct hn_arena *arena, enum hn_role role, size_t sets, struct hn_error *err);
 /* Gives a set the first one's inputs, so that its outputs have to be the reference's. */
 void hn_arena_lend_inputs(struct hn_arena *arena, size_t set, struct hn_error *err);
-/* The sum of all bytes of the sets behind the first: whether something wrote there. HN_OK and 0 where there are
- * none. */
-void hn_arena_sum_sets(struct hn_arena *arena, uint64_t *sum, struct hn_error *err);
+/* The sum of all bytes of the sets behind the first: whether something wrote there. 0 where there are none. */
+uint64_t hn_arena_sum_sets(struct hn_arena *arena, struct hn_error *err);
 /* Fills these sets again, and what lies between their buffers with a byte that no variant knows. */
 void hn_arena_renew_sets(struct hn_arena *arena, struct hn_error *err);
 /* Fills the inputs of all sets in use from another seed, but files, without noting checksums: it is called again
  * with the arena's seed before anything is checked. */
 void hn_arena_refill(struct hn_arena *arena, uint64_t seed, struct hn_error *err);
 
-/* Places the buffers whose count depends on parameters. *fits is false when there is not enough memory; `needed` says
- * how many bytes there had to be. Does nothing for a plan without such buffers. */
-void hn_arena_place(struct hn_arena *arena, const struct hn_value *values, bool *fits, uint64_t *needed,
-                    struct hn_error *err);
+/* Places the buffers whose count depends on parameters. Returns 0, or where there is not enough memory how many bytes
+ * there had to be. */
+uint64_t hn_arena_place(struct hn_arena *arena, const struct hn_value *values, struct hn_error *err);
 
 /* Makes up to `wanted` sets of the arguments, fewer where memory does not allow; at least the first. */
 void hn_arena_make_sets(struct hn_arena *arena, size_t wanted, size_t *count, struct hn_error *err);
 CUdeviceptr hn_arena_address(const struct hn_arena *arena, size_t set, size_t argument);
-/* An argument's elements in a set. */
-struct hn_elements hn_arena_elements(const struct hn_arena *arena, size_t set, size_t argument);
+/* An argument's elements, where such a buffer begins at `data`. */
+struct hn_elements hn_arena_elements(const struct hn_arena *arena, size_t argument, CUdeviceptr data);
 
 /* The texture object of an argument of that role, over a set's buffer; made when it is first asked for. */
 CUresult hn_arena_texture(struct hn_arena *arena, size_t set, size_t argument, CUtexObject *texture);
 
-/* Where the results of an argument's checks go, and what the host has read of them. */
+/* Where the results of an argument's checks go, what the host has read of them, and the sum of checksums and counts.
+ * The flush buffer is one more argument, and in the place of another one stands a struct hn_damage for each zone. */
 enum hn_slot { HN_SLOT_CHECKSUM, HN_SLOT_COMPARE, HN_SLOT_REFERENCE, HN_SLOT_COUNT };
 CUdeviceptr hn_arena_slot(const struct hn_arena *arena, size_t argument, enum hn_slot slot);
-const void *hn_arena_host_slot(const struct hn_arena *arena, size_t argument, enum hn_slot slot);
-/* The checksum of the flush buffer, as if it were one more argument. */
-CUdeviceptr hn_arena_flush_slot(const struct hn_arena *arena);
-uint64_t hn_arena_host_flush_checksum(const struct hn_arena *arena);
-CUdeviceptr hn_arena_damage(const struct hn_arena *arena);
-const struct hn_damage *hn_arena_host_damage(const struct hn_arena *arena);
-/* Writes the table of guard zones again, lest a variant has changed where they are looked for. */
-void hn_arena_renew_zone_table(struct hn_arena *arena, struct hn_error *err);
+const void *hn_arena_found(const struct hn_arena *arena, size_t argument, enum hn_slot slot);
+uint64_t hn_arena_sum(const struct hn_arena *arena, size_t argument, enum hn_slot slot);
+/* Writes the table of guard zones again, lest a variant has changed where they are looked for, or the zones too. */
+void hn_arena_write_zones(struct hn_arena *arena, bool all, struct hn_error *err);
 /* Waits for all that was queued and reads the results. */
 void hn_arena_read_results(struct hn_arena *arena, struct hn_error *err);
 

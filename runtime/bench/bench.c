@@ -30,8 +30,8 @@ const struct hn_structure hn_bench_request_structure =
 
 static void check_rules(struct hn_json_reader *reader, void *owner)
 {
-    const struct hn_race_rules *rules = owner;
-    hn_json_expect(reader, rules->max_rounds > 0, "max_rounds", "at least 1");
+    int max_rounds = ((struct hn_race_rules *)owner)->max_rounds;
+    hn_json_expect(reader, max_rounds > 0, "max_rounds", "at least 1");
 }
 
 static const struct hn_field rules_fields[] = {
@@ -79,39 +79,35 @@ static enum hn_status check_regime(const struct hn_plan *plan, enum hn_regime re
     return HN_OK;
 }
 
-static void make_arena(struct hn_bench *bench, uint64_t seed, struct hn_error *err)
-{
-    const struct hn_plan *plan = bench->plan;
-    struct hn_value *values = NULL;
-    if (hn_failed(err) ||
-        hn_plan_values(plan, bench->problem, &plan->defaults, &values, err) != HN_OK)
-        return;
-    hn_arena_init(&bench->arena, &bench->context, &bench->support, plan, values, err);
-    free(values);
-    hn_stage_init(&bench->stage, &bench->arena);
-    hn_arena_fill(&bench->arena, seed, err);
-    if (plan->reference.kind == HN_REFERENCE_NONE)
-        hn_outputs_init(&bench->own_outputs, &bench->arena, err);
-    if (plan->reference.kind == HN_REFERENCE_FILES)
-        hn_bench_read_reference(bench, err);
-}
-
 enum hn_status hn_bench_create(const struct hn_driver *driver, const struct hn_device *device,
                                const struct hn_image *support, const struct hn_plan *plan,
                                const struct hn_bindings *problem,
                                const struct hn_bench_options *options, struct hn_bench **bench,
                                struct hn_error *err)
 {
+    static const struct hn_observer *const nobody[] = {NULL};
     hn_error_init(err);
     *bench = NULL;
     if (check_regime(plan, options->regime, err) != HN_OK)
         return err->status;
     struct hn_bench *made = hn_need(1, sizeof *made);
+    struct hn_value *values = NULL;
     *made =
         (struct hn_bench){.plan = plan, .problem = problem, .device = device, .options = *options};
+    if (made->options.observers == NULL)
+        made->options.observers = nobody;
     hn_context_init(&made->context, driver, device, err);
     hn_support_init(&made->support, &made->context, support, err);
-    make_arena(made, options->seed, err);
+    if (!hn_failed(err) && hn_plan_values(plan, problem, &plan->defaults, &values, err) == HN_OK) {
+        hn_arena_init(&made->arena, &made->context, &made->support, plan, values, err);
+        hn_stage_init(&made->stage, &made->arena);
+        hn_arena_fill(&made->arena, options->seed, err);
+        if (plan->reference.kind == HN_REFERENCE_NONE)
+            hn_outputs_init(&made->own_outputs, &made->arena, err);
+        if (plan->reference.kind == HN_REFERENCE_FILES)
+            hn_bench_read_reference(made, err);
+    }
+    free(values);
     hn_sampler_init(&made->sampler, &made->arena, options->regime, err);
     if (hn_failed(err))
         hn_bench_destroy(made);
@@ -120,19 +116,14 @@ enum hn_status hn_bench_create(const struct hn_driver *driver, const struct hn_d
     return err->status;
 }
 
-static const struct hn_observer *observer_at(const struct hn_bench *bench, size_t i)
-{
-    bool has = bench->options.observers != NULL && i < HN_MOST_OBSERVERS;
-    return has ? bench->options.observers[i] : NULL;
-}
-
 void hn_bench_destroy(struct hn_bench *bench)
 {
     if (bench == NULL)
         return;
-    for (size_t i = 0; observer_at(bench, i) != NULL; i++)
-        if (bench->observing[i] != NULL && observer_at(bench, i)->close != NULL)
-            observer_at(bench, i)->close(bench->observing[i]);
+    const struct hn_observer *const *observers = bench->options.observers;
+    for (size_t i = 0; observers[i] != NULL; i++)
+        if (bench->observing[i] != NULL && observers[i]->close != NULL)
+            observers[i]->close(bench->observing[i]);
     hn_bench_drop_references(bench);
     hn_outputs_finish(&bench->own_outputs);
     hn_sampler_finish(&bench->sampler);
@@ -148,13 +139,13 @@ bool hn_bench_is_dead(const struct hn_bench *bench)
     return bench->context.dead;
 }
 
-/* What it keeps; NULL where it can not observe here. */
-static void *open_observer(struct hn_bench *bench, size_t i)
+/* What it keeps, made when it is first wanted; NULL where it is not, or can not observe here. */
+static void *open_observer(struct hn_bench *bench, size_t i, bool wanted)
 {
-    const struct hn_observer *observer = observer_at(bench, i);
-    if (bench->observing[i] == NULL)
+    const struct hn_observer *observer = bench->options.observers[i];
+    if (wanted && bench->observing[i] == NULL)
         bench->observing[i] = observer->open == NULL ? bench : observer->open(bench);
-    return bench->observing[i];
+    return wanted ? bench->observing[i] : NULL;
 }
 
 /* Those that are asked for and launch the variant themselves: before it is verified, or at the end.
@@ -162,26 +153,25 @@ static void *open_observer(struct hn_bench *bench, size_t i)
 static void observe(struct hn_bench *bench, struct hn_variant *variant, const char *asked,
                     bool unseen, struct hn_error *err)
 {
-    for (size_t i = 0; observer_at(bench, i) != NULL && hn_goes_on(variant, err); i++) {
-        const struct hn_observer *observer = observer_at(bench, i);
-        double amount = hn_bench_asked(asked, observer->name);
-        if (observer->run == NULL || observer->unseen != unseen || !(amount > 0))
-            continue;
-        void *own = open_observer(bench, i);
+    const struct hn_observer *const *observers = bench->options.observers;
+    for (size_t i = 0; observers[i] != NULL && hn_goes_on(variant, err); i++) {
+        double amount = hn_bench_asked(asked, observers[i]->name);
+        bool runs = observers[i]->run != NULL && observers[i]->unseen == unseen && amount > 0;
+        void *own = open_observer(bench, i, runs);
         if (own != NULL)
-            observer->run(own, variant, amount, err);
+            observers[i]->run(own, variant, amount, err);
     }
 }
 
 void hn_bench_note(struct hn_bench *bench, const char *asked, struct hn_record *record,
                    struct hn_error *err)
 {
-    for (size_t i = 0; observer_at(bench, i) != NULL && !hn_failed(err); i++) {
-        const struct hn_observer *observer = observer_at(bench, i);
-        bool wanted = observer->always || hn_bench_asked(asked, observer->name) > 0;
-        void *own = observer->note != NULL && wanted ? open_observer(bench, i) : NULL;
+    const struct hn_observer *const *observers = bench->options.observers;
+    for (size_t i = 0; observers[i] != NULL && !hn_failed(err); i++) {
+        bool wanted = observers[i]->always || hn_bench_asked(asked, observers[i]->name) > 0;
+        void *own = open_observer(bench, i, wanted && observers[i]->note != NULL);
         if (own != NULL)
-            observer->note(own, record, err);
+            observers[i]->note(own, record, err);
     }
 }
 
@@ -246,16 +236,11 @@ static void launch_sample(void *subject, size_t set, struct hn_error *err)
         check_launch(subject, hn_variant_launch(subject, set), err);
 }
 
-static void replay_sample(void *subject, size_t launches, struct hn_error *err)
+static void deploy_sample(void *subject, enum hn_regime regime, size_t launches,
+                          struct hn_error *err)
 {
     if (!hn_failed(err))
-        check_launch(subject, hn_variant_replay(subject, launches), err);
-}
-
-static void launch_row(void *subject, size_t launches, struct hn_error *err)
-{
-    if (!hn_failed(err))
-        check_launch(subject, hn_variant_launch_row(subject, launches), err);
+        check_launch(subject, hn_variant_deploy(subject, regime, launches), err);
 }
 
 struct hn_work hn_bench_work(struct hn_bench *bench, struct hn_variant *variant)
@@ -266,8 +251,7 @@ struct hn_work hn_bench_work(struct hn_bench *bench, struct hn_variant *variant)
         .subject = variant,
         .prepare = prepare_sample,
         .launch = launch_sample,
-        .replay = replay_sample,
-        .row = launch_row,
+        .deploy = deploy_sample,
         .what = variant->what,
         .batchable = hn_variant_is_repeatable(variant),
         .issued = variant->launch.flow != NULL,
@@ -286,12 +270,9 @@ struct hn_work hn_bench_work(struct hn_bench *bench, struct hn_variant *variant)
 static void prepare_verification(void *subject, size_t sets, enum hn_outputs_before before,
                                  struct hn_error *err)
 {
-    struct hn_variant *variant = subject;
     (void)sets;
     (void)before;
-    hn_variant_restore(variant, err);
-    hn_variant_poison(variant, 1, 0, err);
-    hn_arena_poison(variant->arena, HN_ROLE_SCRATCH, 1, 0, err);
+    hn_verify_prepare(subject, 0, err);
 }
 
 /* Without a reference, a variant's own first launch is what later ones are compared with. */
@@ -378,13 +359,12 @@ static void compare_sample(void *pointer, bool *right, struct hn_error *err)
 static void show_samples(void *pointer, const struct hn_sample *samples, size_t count)
 {
     const struct judge *judge = pointer;
-    for (size_t i = 0; observer_at(judge->bench, i) != NULL; i++) {
-        const struct hn_observer *observer = observer_at(judge->bench, i);
-        void *own = observer->taken != NULL && hn_bench_asked(judge->observe, observer->name) > 0
-                        ? open_observer(judge->bench, i)
-                        : NULL;
+    const struct hn_observer *const *observers = judge->bench->options.observers;
+    for (size_t i = 0; observers[i] != NULL; i++) {
+        bool wanted = hn_bench_asked(judge->observe, observers[i]->name) > 0;
+        void *own = open_observer(judge->bench, i, wanted && observers[i]->taken != NULL);
         if (own != NULL)
-            observer->taken(own, samples, count);
+            observers[i]->taken(own, samples, count);
     }
 }
 
@@ -436,10 +416,11 @@ static void repeat(struct hn_bench *bench, struct hn_variant *variant, struct hn
 static bool needs_verification(const struct hn_bench *bench, const struct hn_outputs *outputs,
                                const struct hn_bench_request *request)
 {
+    const struct hn_observer *const *observers = bench->options.observers;
     bool compares = request->measure || request->repeat_ms > 0.0;
-    for (size_t i = 0; observer_at(bench, i) != NULL; i++)
-        compares = compares || (observer_at(bench, i)->unseen &&
-                                hn_bench_asked(request->observe, observer_at(bench, i)->name) > 0);
+    for (size_t i = 0; observers[i] != NULL; i++)
+        compares = compares || (observers[i]->unseen &&
+                                hn_bench_asked(request->observe, observers[i]->name) > 0);
     return request->verify || (outputs == &bench->own_outputs && compares);
 }
 
@@ -504,35 +485,27 @@ static const double MAX_WARM_MS = 1000.0;
 static const double AGREEMENT = 0.01;
 static const double MAXIMUM_SHARE = 0.98;
 
-/* slowest_mhz: the lowest clock of the group, 0 when not known. */
-static double take_group(const struct hn_work *work, double *slowest_mhz, struct hn_error *err)
-{
-    struct hn_sample samples[GROUP] = {{0}};
-    double times[GROUP];
-    hn_sampler_take(work, GROUP, 0, samples, err);
-    *slowest_mhz = samples[0].clock_mhz;
-    for (size_t i = 0; i < GROUP; i++) {
-        times[i] = samples[i].time_us;
-        *slowest_mhz = fmin(*slowest_mhz, samples[i].clock_mhz);
-    }
-    return hn_median(times, GROUP);
-}
-
 static void warm(struct hn_work *work, bool was_busy, struct hn_error *err)
 {
     double last_us = 0.0;
     double started_ms = hn_now_ms();
     hn_sampler_choose_batch(work, &last_us, err);
-    double clock_khz = (double)work->sampler->arena->context->device->clock_khz;
+    double clock_mhz = (double)work->sampler->arena->context->device->clock_khz / 1e3;
     int at_maximum = 0;
     for (int agreeing = 0; !hn_failed(err);) {
         double elapsed_ms = hn_now_ms() - started_ms;
         double least_ms = was_busy || at_maximum >= AGREEING ? MIN_SETTLED_MS : MIN_WARM_MS;
         if (elapsed_ms >= MAX_WARM_MS || (elapsed_ms >= least_ms && agreeing >= AGREEING))
             break;
-        double slowest_mhz = 0.0;
-        double median_us = take_group(work, &slowest_mhz, err);
-        bool fast = slowest_mhz > 0.0 && slowest_mhz >= MAXIMUM_SHARE * clock_khz / 1e3;
+        struct hn_sample samples[GROUP] = {{0}};
+        double times_us[GROUP], slowest_mhz = INFINITY; /* 0: it is not known */
+        hn_sampler_take(work, GROUP, 0, samples, err);
+        for (size_t i = 0; i < GROUP; i++) {
+            times_us[i] = samples[i].time_us;
+            slowest_mhz = fmin(slowest_mhz, samples[i].clock_mhz);
+        }
+        double median_us = hn_median(times_us, GROUP);
+        bool fast = slowest_mhz > 0.0 && slowest_mhz >= MAXIMUM_SHARE * clock_mhz;
         agreeing = fabs(median_us - last_us) <= AGREEMENT * last_us ? agreeing + 1 : 0;
         at_maximum = fast ? at_maximum + 1 : 0;
         last_us = median_us;

@@ -53,8 +53,7 @@ enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings
  * means of metric arguments, from which hn_metrics_evaluate makes the metrics. HN_OK
  * whatever the variant did; HN_ERUN only when the bench itself failed. */
 enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *image,
-                                 const struct hn_bench_request *request, struct hn_record *record,
-                                 struct hn_error *err);
+                                 const struct hn_bench_request *request, struct hn_record *record, struct hn_error *err);
 
 /* Measures the verified variants interleaved, round by round: timing.samples_us[r] of records[c] is candidate c in round r,
  * in microseconds of one launch (a batch of it where one is too short to time), as many as there were whole rounds.

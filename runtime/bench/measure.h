@@ -54,15 +54,12 @@ struct hn_work {
     struct hn_sampler *sampler;
     size_t batch; /* launches of a sample, at least 1: hn_sampler_choose_batch */
     void *subject;
-    /* Before each sample, outside of its time: the outputs of so many sets are made what `before` says. */
+    /* Before each sample, outside of its time: the outputs of so many sets are made what `before` says. NULL: nothing. */
     void (*prepare)(void *subject, size_t sets, enum hn_outputs_before before, struct hn_error *err);
     /* Queues one launch on a set of the arguments; the last launch of a sample is on set 0. */
     void (*launch)(void *subject, size_t set, struct hn_error *err);
-    /* Queues so many launches on the first set as a graph, for the regimes of graphs; NULL: they are launched. */
-    void (*replay)(void *subject, size_t launches, struct hn_error *err);
-    /* Queues so many launches on the first set one behind the other, with nothing in between; NULL: they are launched one
-     * by one. */
-    void (*row)(void *subject, size_t launches, struct hn_error *err);
+    /* Queues so many launches on the first set as a regime in which launching is timed has them; NULL: one by one. */
+    void (*deploy)(void *subject, enum hn_regime regime, size_t launches, struct hn_error *err);
     enum hn_outputs_before compared; /* how samples that are to be compared find outputs; in a trial as if they were */
     bool rewritten;    /* outputs of samples that are not compared are rewritten; else left */
     bool issued;       /* what issuing a launch costs belongs to its time: samples are taken one by one, with nothing before
@@ -102,6 +99,8 @@ struct hn_sample {
 
 void hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena, enum hn_regime regime, struct hn_error *err);
 void hn_sampler_finish(struct hn_sampler *sampler);
+/* Between two events that have passed, in microseconds. Sticky, as what follows. */
+double hn_elapsed_us(struct hn_context *context, CUevent start, CUevent end, struct hn_error *err);
 /* The smallest difference between these times, which it sorts; 0.5 us where there is none. */
 double hn_sampler_step(double *times_us, size_t count);
 
@@ -154,7 +153,6 @@ double hn_measure_fair_censor(double censor_us, double censor_clock_mhz, double 
 
 /* Leaves out what was taken at under 75% of the maximal clock, unless that is more than half of at least 12. Returns
  * how many times it wrote to `kept`, in order; *trusted is false when too many would have had to go. */
-size_t hn_measure_keep(const struct hn_sample *samples, size_t count, double max_clock_mhz, double *kept,
-                       bool *trusted);
+size_t hn_measure_keep(const struct hn_sample *samples, size_t count, double max_clock_mhz, double *kept, bool *trusted);
 
 #endif

@@ -31,43 +31,6 @@ static uint64_t host_buffer_size(uint64_t bytes)
     return (bytes + (uint64_t)2 * GUARD + PAGE - 1) / PAGE * PAGE;
 }
 
-static CUresult allocate_block(struct hn_host_buffer *buffer, const struct hn_driver *driver,
-                               enum hn_host_class class)
-{
-    void *block = NULL;
-    CUdeviceptr address = 0;
-    CUresult result = CUDA_SUCCESS;
-    if (class == HN_CLASS_PINNED || class == HN_CLASS_WRITE_COMBINED) {
-        unsigned int flags =
-            class == HN_CLASS_PINNED ? CU_MEMHOSTALLOC_DEVICEMAP : CU_MEMHOSTALLOC_WRITECOMBINED;
-        result =
-            driver->p_cuMemHostAlloc(&block, buffer->block_bytes, flags | CU_MEMHOSTALLOC_PORTABLE);
-    } else if (class == HN_CLASS_MANAGED) {
-        result = driver->p_cuMemAllocManaged(&address, buffer->block_bytes, CU_MEM_ATTACH_GLOBAL);
-        block = (void *)(uintptr_t)address;
-    } else {
-        block = aligned_alloc(PAGE, buffer->block_bytes);
-        result = block == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
-    }
-    if (result == CUDA_SUCCESS)
-        buffer->block = block;
-    return result;
-}
-
-/* Pages are touched before, so that only the registering is timed. */
-static CUresult register_block(struct hn_host_buffer *buffer, const struct hn_driver *driver)
-{
-    memset(buffer->block, 0, buffer->block_bytes);
-    double started_ms = hn_now_ms();
-    CUresult result = driver->p_cuMemHostRegister(buffer->block, buffer->block_bytes, 0);
-    buffer->register_ms = hn_now_ms() - started_ms;
-    if (result == CUDA_SUCCESS)
-        return result;
-    free(buffer->block);
-    buffer->block = NULL;
-    return result;
-}
-
 static void write_guards(struct hn_host_buffer *buffer)
 {
     memset(buffer->block, PATTERN, GUARD);
@@ -94,17 +57,38 @@ static void host_buffer_free(struct hn_host_buffer *buffer, const struct hn_driv
 static CUresult host_buffer_allocate(struct hn_host_buffer *buffer, const struct hn_driver *driver,
                                      enum hn_host_class class, uint64_t bytes)
 {
-    *buffer = (struct hn_host_buffer){.bytes = bytes, .block_bytes = host_buffer_size(bytes)};
-    CUresult result = allocate_block(buffer, driver, class);
-    if (result == CUDA_SUCCESS && class == HN_CLASS_REGISTERED)
-        result = register_block(buffer, driver);
-    if (result != CUDA_SUCCESS) {
-        *buffer = (struct hn_host_buffer){0};
-        return result;
+    const uint64_t size = host_buffer_size(bytes);
+    void *block = NULL;
+    CUdeviceptr address = 0;
+    CUresult result = CUDA_SUCCESS;
+    *buffer = (struct hn_host_buffer){0};
+    if (class == HN_CLASS_PINNED || class == HN_CLASS_WRITE_COMBINED) {
+        unsigned int flags =
+            class == HN_CLASS_PINNED ? CU_MEMHOSTALLOC_DEVICEMAP : CU_MEMHOSTALLOC_WRITECOMBINED;
+        result = driver->p_cuMemHostAlloc(&block, size, flags | CU_MEMHOSTALLOC_PORTABLE);
+    } else if (class == HN_CLASS_MANAGED) {
+        result = driver->p_cuMemAllocManaged(&address, size, CU_MEM_ATTACH_GLOBAL);
+        block = (void *)(uintptr_t)address;
+    } else if ((block = aligned_alloc(PAGE, size)) == NULL) {
+        result = CUDA_ERROR_OUT_OF_MEMORY;
     }
+    if (result == CUDA_SUCCESS && class == HN_CLASS_REGISTERED) {
+        /* Pages are touched before, so that only the registering is timed. */
+        memset(block, 0, size);
+        double started_ms = hn_now_ms();
+        result = driver->p_cuMemHostRegister(block, size, 0);
+        buffer->register_ms = hn_now_ms() - started_ms;
+        if (result != CUDA_SUCCESS)
+            free(block);
+    }
+    if (result != CUDA_SUCCESS)
+        return result;
+    buffer->block = block;
+    buffer->block_bytes = size;
     buffer->data = buffer->block + GUARD;
+    buffer->bytes = bytes;
     if (class == HN_CLASS_MANAGED)
-        buffer->device = (CUdeviceptr)(uintptr_t)buffer->data;
+        buffer->device = address + GUARD;
     if (class == HN_CLASS_PINNED) {
         result = driver->p_cuMemHostGetDevicePointer(&buffer->device, buffer->block, 0);
         buffer->device += GUARD;
@@ -130,21 +114,17 @@ static size_t find_change(const unsigned char *zone)
     return GUARD;
 }
 
-/* Of a control group, what it keeps of files and has not used for long makes room when asked to. */
-static double read_group(void)
+/* Bytes that this process may still take, by /proc/meminfo and the control group; INFINITY when
+ * neither says. What a group keeps of files and has not used for long makes room when asked to. The
+ * limit on locked memory (RLIMIT_MEMLOCK) is none of them: NVIDIA's kernel module pins pages
+ * without asking for it. */
+static double host_memory_available(void)
 {
     double most = hn_file_number("/sys/fs/cgroup/memory.max", "", INFINITY);
     double used = hn_file_number("/sys/fs/cgroup/memory.current", "", 0.0);
     double files = hn_file_number("/sys/fs/cgroup/memory.stat", "inactive_file ", 0.0);
-    return fmax(0.0, most - fmax(0.0, used - files));
-}
-
-/* Bytes that this process may still take, by /proc/meminfo and the control group; INFINITY when
- * neither says. The limit on locked memory (RLIMIT_MEMLOCK) is none of them: NVIDIA's kernel module
- * pins pages without asking for it. */
-static double host_memory_available(void)
-{
-    return fmin(1024 * hn_file_number("/proc/meminfo", "MemAvailable:", INFINITY), read_group());
+    return fmin(1024 * hn_file_number("/proc/meminfo", "MemAvailable:", INFINITY),
+                fmax(0.0, most - fmax(0.0, used - files)));
 }
 
 /* Of what is free, so that the machine stays usable: pages of managed memory are moved by faults,
@@ -154,9 +134,9 @@ static const double HOST_SHARE = 0.5;
 
 void hn_stage_init(struct hn_stage *stage, struct hn_arena *arena)
 {
-    *stage = (struct hn_stage){.arena = arena};
-    for (size_t class = 0; class < HN_CLASS_COUNT; class ++)
-        stage->buffers[class] = hn_need(arena->plan->argument_count + 1, sizeof **stage->buffers);
+    size_t count = HN_CLASS_COUNT * arena->plan->argument_count;
+    *stage = (struct hn_stage){.arena = arena, .buffer_count = count};
+    stage->buffers = hn_need(count + 1, sizeof *stage->buffers);
 }
 
 void hn_stage_finish(struct hn_stage *stage)
@@ -171,11 +151,9 @@ void hn_stage_finish(struct hn_stage *stage)
     }
     for (size_t i = 0; i < stage->upload_count; i++)
         driver->p_cuEventDestroy(stage->uploads[i]);
-    for (size_t class = 0; class < HN_CLASS_COUNT; class ++) {
-        for (size_t i = 0; i < stage->arena->plan->argument_count; i++)
-            host_buffer_free(&stage->buffers[class][i], driver, (enum hn_host_class) class);
-        free(stage->buffers[class]);
-    }
+    for (size_t i = 0; i < stage->buffer_count; i++)
+        host_buffer_free(&stage->buffers[i], driver, (enum hn_host_class)(i % HN_CLASS_COUNT));
+    free(stage->buffers);
     free(stage->uploads);
     *stage = (struct hn_stage){0};
 }
@@ -184,7 +162,7 @@ void hn_stage_finish(struct hn_stage *stage)
 static struct hn_host_buffer *buffer_of(const struct hn_stage *stage, const struct hn_flow *flow,
                                         size_t argument)
 {
-    return &stage->buffers[host_class_of(flow, argument)][argument];
+    return &stage->buffers[argument * HN_CLASS_COUNT + host_class_of(flow, argument)];
 }
 
 static bool is_on_host(const struct hn_flow *flow, size_t argument)
@@ -192,33 +170,12 @@ static bool is_on_host(const struct hn_flow *flow, size_t argument)
     return (flow->pipeline->parts[argument] & HN_PARTS_ON_HOST) != 0;
 }
 
-/* Bytes that are still to be allocated. */
-static uint64_t missing_bytes(const struct hn_stage *stage, const struct hn_flow *flow)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < stage->arena->plan->argument_count; i++)
-        if (is_on_host(flow, i) && buffer_of(stage, flow, i)->block == NULL)
-            bytes += host_buffer_size(stage->arena->buffers[i].bytes);
-    return bytes;
-}
-
 static uint64_t held_bytes(const struct hn_stage *stage)
 {
     uint64_t bytes = 0;
-    for (size_t class = 0; class < HN_CLASS_COUNT; class ++)
-        for (size_t i = 0; i < stage->arena->plan->argument_count; i++)
-            bytes += stage->buffers[class][i].block_bytes;
+    for (size_t i = 0; i < stage->buffer_count; i++)
+        bytes += stage->buffers[i].block_bytes;
     return bytes;
-}
-
-/* Lets go of all that this flow does not use. */
-static void make_room(struct hn_stage *stage, const struct hn_flow *flow)
-{
-    for (size_t class = 0; class < HN_CLASS_COUNT; class ++)
-        for (size_t i = 0; i < stage->arena->plan->argument_count; i++)
-            if (class != host_class_of(flow, i))
-                host_buffer_free(&stage->buffers[class][i], stage->arena->context->driver,
-                                 (enum hn_host_class) class);
 }
 
 static bool has_room(const struct hn_stage *stage, uint64_t needed, double *most)
@@ -251,11 +208,16 @@ static void check_managed(const struct hn_variant *variant, uint64_t needed, str
                        (double)needed / 0x1p30, (double)available / 0x1p30);
 }
 
+/* Lets go of all that this flow does not use where it is in the way. */
 static void check_room(struct hn_variant *variant, const struct hn_flow *flow, struct hn_error *err)
 {
     struct hn_stage *stage = variant->stage;
-    uint64_t needed = missing_bytes(stage, flow);
+    const struct hn_arena *arena = stage->arena;
+    uint64_t needed = 0;
     double most = 0.0;
+    for (size_t i = 0; i < arena->plan->argument_count; i++)
+        if (is_on_host(flow, i) && buffer_of(stage, flow, i)->block == NULL)
+            needed += host_buffer_size(arena->buffers[i].bytes);
     if (!hn_goes_on(variant, err) || needed == 0)
         return;
     if (flow->host_memory == HN_HOST_MANAGED) {
@@ -264,7 +226,11 @@ static void check_room(struct hn_variant *variant, const struct hn_flow *flow, s
     }
     if (has_room(stage, needed, &most))
         return;
-    make_room(stage, flow);
+    for (size_t i = 0; i < stage->buffer_count; i++) {
+        enum hn_host_class class = (enum hn_host_class)(i % HN_CLASS_COUNT);
+        if (class != host_class_of(flow, i / HN_CLASS_COUNT))
+            host_buffer_free(&stage->buffers[i], arena->context->driver, class);
+    }
     if (!has_room(stage, needed, &most))
         hn_record_fail(
             variant->record, HN_OUTCOME_OUT_OF_MEMORY,
@@ -348,26 +314,13 @@ static void check_views(const struct hn_variant *variant, const struct hn_flow *
     }
 }
 
-/* How it is cut, and what registering its host buffers took once. */
-static void observe(const struct hn_variant *variant, struct hn_error *err)
-{
-    const struct hn_flow *flow = variant->launch.flow;
-    struct hn_bindings *observed = &variant->record->observed;
-    double register_ms = 0.0;
-    for (size_t i = 0; i < variant->arena->plan->argument_count; i++)
-        if (variant->staged[i].buffer != NULL)
-            register_ms += variant->staged[i].buffer->register_ms;
-    hn_observed_count(observed, "staging.chunks", (int64_t)flow->chunk_count, err);
-    hn_observed_count(observed, "staging.streams", (int64_t)flow->streams, err);
-    if (register_ms > 0)
-        hn_observed_set(observed, "staging.register_ms", register_ms, err);
-}
-
-/* Buffers of other kinds are let go where they are in the way. */
+/* Notes how it is cut, and what registering its host buffers took once. */
 void hn_pipeline_place(struct hn_variant *variant, struct hn_error *err)
 {
     const struct hn_flow *flow = variant->launch.flow;
+    struct hn_bindings *observed = &variant->record->observed;
     struct hn_arena *arena = variant->arena;
+    double register_ms = 0.0;
     if (flow == NULL || !hn_goes_on(variant, err))
         return;
     check_views(variant, flow);
@@ -381,14 +334,19 @@ void hn_pipeline_place(struct hn_variant *variant, struct hn_error *err)
     for (size_t i = 0; i < arena->plan->argument_count; i++) {
         struct hn_staged *staged = &variant->staged[i];
         *staged = (struct hn_staged){.base = arena->buffers[i].address};
-        if (is_on_host(flow, i))
+        if (is_on_host(flow, i)) {
             staged->buffer = buffer_of(variant->stage, flow, i);
+            register_ms += staged->buffer->register_ms;
+        }
         if (staged->buffer != NULL && is_in_place(flow))
             staged->base = staged->buffer->device;
         if ((flow->pipeline->parts[i] & HN_PART_CUT) != 0)
             staged->unit = arena->buffers[i].bytes / (uint64_t)hn_flow_units(flow, i);
     }
-    observe(variant, err);
+    hn_observed_count(observed, "staging.chunks", (int64_t)flow->chunk_count, err);
+    hn_observed_count(observed, "staging.streams", (int64_t)flow->streams, err);
+    if (register_ms > 0)
+        hn_observed_set(observed, "staging.register_ms", register_ms, err);
 }
 
 /* Issuing: after a call that failed nothing more is queued. */
@@ -511,26 +469,20 @@ static void upload(struct issue *issue, size_t chunk)
         QUEUE(issue, cuEventRecord, (issue->stage->uploads[chunk], stream));
 }
 
-/* What its stream does is in order anyway. */
-static void wait_for_uploads(struct issue *issue, size_t chunk)
-{
-    const struct hn_flow *flow = issue->flow;
-    for (size_t earlier = chunk; earlier-- > 0 && hn_flow_needs_upload(flow, chunk, earlier);)
-        if (earlier % flow->streams != chunk % flow->streams)
-            QUEUE(issue, cuStreamWaitEvent,
-                  (stream_of(issue, chunk), issue->stage->uploads[earlier], 0));
-}
-
+/* Waits for the uploads that it needs of other streams: its own does what it does in order. */
 static void compute(struct issue *issue, size_t number)
 {
     struct hn_variant *variant = issue->variant;
+    const struct hn_flow *flow = issue->flow;
     const struct hn_plan *plan = variant->arena->plan;
-    const struct hn_chunk *chunk = &issue->flow->chunks[number];
+    const struct hn_chunk *chunk = &flow->chunks[number];
     uint64_t *scalars = variant->scalars + (number + 1) * plan->argument_count;
     CUstream stream = stream_of(issue, number);
     size_t next = 0;
-    if (has_waits(issue))
-        wait_for_uploads(issue, number);
+    for (size_t earlier = has_waits(issue) ? number : 0;
+         earlier-- > 0 && hn_flow_needs_upload(flow, number, earlier);)
+        if (earlier % flow->streams != number % flow->streams)
+            QUEUE(issue, cuStreamWaitEvent, (stream, issue->stage->uploads[earlier], 0));
     for (size_t i = 0; i < plan->argument_count; i++)
         if (plan->arguments[i].count != NULL)
             variant->addresses[i] =
@@ -548,35 +500,28 @@ static void download(struct issue *issue, size_t number)
     transfer_chunk(issue, number, DOWN, stream_of(issue, number));
 }
 
-/* Depth first, a round is one chunk. */
-static void issue_chunks(struct issue *issue)
+/* The other streams begin behind what the context's was given so far, and are joined to it again.
+ * Depth first, a round is one chunk. */
+CUresult hn_pipeline_launch(struct hn_variant *variant)
 {
     static void (*const stages[])(struct issue * issue, size_t chunk) = {upload, compute, download};
-    const struct hn_flow *flow = issue->flow;
+    const struct hn_context *context = variant->arena->context;
+    const struct hn_stage *stage = variant->stage;
+    const struct hn_flow *flow = variant->launch.flow;
+    struct issue issue = {variant, flow, stage, context->driver, CUDA_SUCCESS};
     size_t round = flow->order == HN_BREADTH_FIRST ? flow->streams : 1;
+    transfer_whole(&issue, UP, context->stream);
+    if (flow->streams > 1)
+        QUEUE(&issue, cuEventRecord, (stage->joins[0], stage->streams[0]));
+    for (size_t i = 1; i < flow->streams; i++)
+        QUEUE(&issue, cuStreamWaitEvent, (stage->streams[i], stage->joins[0], 0));
     for (size_t first = 0; first < flow->chunk_count; first += round) {
         size_t end = first + round < flow->chunk_count ? first + round : flow->chunk_count;
         for (size_t s = 0; s < sizeof stages / sizeof stages[0]; s++)
-            for (size_t c = first; c < end && issue->result == CUDA_SUCCESS; c++)
-                stages[s](issue, c);
+            for (size_t c = first; c < end && issue.result == CUDA_SUCCESS; c++)
+                stages[s](&issue, c);
     }
-}
-
-/* The other streams begin behind what the context's was given so far, and are joined to it again.
- */
-CUresult hn_pipeline_launch(struct hn_variant *variant)
-{
-    const struct hn_context *context = variant->arena->context;
-    const struct hn_stage *stage = variant->stage;
-    struct issue issue = {variant, variant->launch.flow, stage, context->driver, CUDA_SUCCESS};
-    size_t streams = issue.flow->streams;
-    transfer_whole(&issue, UP, context->stream);
-    if (streams > 1)
-        QUEUE(&issue, cuEventRecord, (stage->joins[0], stage->streams[0]));
-    for (size_t i = 1; i < streams; i++)
-        QUEUE(&issue, cuStreamWaitEvent, (stage->streams[i], stage->joins[0], 0));
-    issue_chunks(&issue);
-    for (size_t i = 1; i < streams; i++) {
+    for (size_t i = 1; i < flow->streams; i++) {
         QUEUE(&issue, cuEventRecord, (stage->joins[i], stage->streams[i]));
         QUEUE(&issue, cuStreamWaitEvent, (stage->streams[0], stage->joins[i], 0));
     }
@@ -599,31 +544,26 @@ static void to_host(const struct hn_variant *variant, size_t argument, CUdevicep
 }
 
 /* Inputs once; what kernels change every time. A launch begins with everything on the host. */
-static void restore_argument(const struct hn_variant *variant, size_t i, struct hn_error *err)
-{
-    const struct hn_arena *arena = variant->arena;
-    const CUmemLocation host = {.type = CU_MEM_LOCATION_TYPE_HOST};
-    struct hn_host_buffer *buffer = variant->staged[i].buffer;
-    enum hn_role role = arena->plan->arguments[i].role;
-    if (hn_failed(err))
-        return;
-    if (role == HN_ROLE_INOUT)
-        to_host(variant, i, arena->buffers[i].pristine, err);
-    else if (role == HN_ROLE_INPUT && buffer->contents != arena->contents)
-        to_host(variant, i, arena->buffers[i].address, err);
-    buffer->contents = hn_failed(err) ? 0 : arena->contents;
-    if (variant->launch.flow->host_memory == HN_HOST_MANAGED)
-        HN_CALL(arena->context, cuMemPrefetchAsync_v2,
-                (buffer->device, buffer->bytes, host, 0, arena->context->stream),
-                "bringing managed memory to the host", err);
-}
-
 void hn_pipeline_restore(const struct hn_variant *variant, struct hn_error *err)
 {
+    const CUmemLocation host = {.type = CU_MEM_LOCATION_TYPE_HOST};
     const struct hn_flow *flow = variant->launch.flow;
-    for (size_t i = 0; flow != NULL && i < variant->arena->plan->argument_count; i++)
-        if (variant->staged[i].buffer != NULL)
-            restore_argument(variant, i, err);
+    const struct hn_arena *arena = variant->arena;
+    for (size_t i = 0; flow != NULL && i < arena->plan->argument_count && !hn_failed(err); i++) {
+        struct hn_host_buffer *buffer = variant->staged[i].buffer;
+        enum hn_role role = arena->plan->arguments[i].role;
+        if (buffer == NULL)
+            continue;
+        if (role == HN_ROLE_INOUT)
+            to_host(variant, i, arena->buffers[i].pristine, err);
+        else if (role == HN_ROLE_INPUT && buffer->contents != arena->contents)
+            to_host(variant, i, arena->buffers[i].address, err);
+        buffer->contents = hn_failed(err) ? 0 : arena->contents;
+        if (flow->host_memory == HN_HOST_MANAGED)
+            HN_CALL(arena->context, cuMemPrefetchAsync_v2,
+                    (buffer->device, buffer->bytes, host, 0, arena->context->stream),
+                    "bringing managed memory to the host", err);
+    }
 }
 
 void hn_pipeline_poison(const struct hn_variant *variant, uint64_t seed, struct hn_error *err)
@@ -642,7 +582,7 @@ void hn_pipeline_poison(const struct hn_variant *variant, uint64_t seed, struct 
         const struct hn_elements all = {.data = buffer->address,
                                         .count = buffer->bytes / hn_element_size(argument->element),
                                         .type = argument->element};
-        hn_support_poison(arena->support, &all, seed, err);
+        hn_support_poison(arena->support, all, seed, err);
     }
 }
 

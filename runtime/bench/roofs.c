@@ -40,8 +40,7 @@ struct roofer {
     struct hn_error *err;
     CUmodule module;
     CUfunction kernels[KERNELS];
-    CUevent start;
-    CUevent end;
+    CUevent events[2];  /* around what is timed */
     CUdeviceptr buffer; /* two halves of `half` bytes */
     int pipe;           /* of the tensor cores, whose turn it is */
     uint64_t half;
@@ -117,20 +116,18 @@ static double queue_launches(struct roofer *roofer)
     return LAUNCHES;
 }
 
-/* One run, behind work that keeps the device busy until all is queued: its time, and how much was
- * done. */
+/* One run, behind work that keeps the device busy until all is queued: its time in us, and how much
+ * was done. */
 static double time_once(struct roofer *roofer, queue_work *queue, double *amount)
 {
     struct hn_context *context = roofer->context;
-    float elapsed_ms = 0.0f;
+    CUevent start = roofer->events[0], end = roofer->events[1];
     queue_fp32(roofer);
-    HN_CALL(context, cuEventRecord, (roofer->start, context->stream), "cuEventRecord", roofer->err);
+    HN_CALL(context, cuEventRecord, (start, context->stream), "cuEventRecord", roofer->err);
     *amount = queue(roofer);
-    HN_CALL(context, cuEventRecord, (roofer->end, context->stream), "cuEventRecord", roofer->err);
-    HN_CALL(context, cuEventSynchronize, (roofer->end), "cuEventSynchronize", roofer->err);
-    HN_CALL(context, cuEventElapsedTime, (&elapsed_ms, roofer->start, roofer->end),
-            "cuEventElapsedTime", roofer->err);
-    return 1e3 * (double)elapsed_ms;
+    HN_CALL(context, cuEventRecord, (end, context->stream), "cuEventRecord", roofer->err);
+    HN_CALL(context, cuEventSynchronize, (end), "cuEventSynchronize", roofer->err);
+    return hn_elapsed_us(context, start, end, roofer->err);
 }
 
 /* How much is done in a microsecond. The first run does not count. */
@@ -143,28 +140,6 @@ static double measure_rate(struct roofer *roofer, queue_work *queue)
         times_us[i] = time_once(roofer, queue, &amount);
     double median_us = hn_median(times_us, RUNS);
     return median_us > 0.0 ? amount / median_us : 0.0;
-}
-
-/* A memcpy, threads that copy several words, a thread for each: which is the fastest differs from
- * device to device. */
-static double measure_copies(struct roofer *roofer)
-{
-    const unsigned int copiers[] = {roofer->blocks, (unsigned int)(roofer->half / 16 / THREADS)};
-    double rate = measure_rate(roofer, queue_copy);
-    for (int i = 0; i < 2; i++) {
-        roofer->copiers = copiers[i];
-        rate = fmax(rate, measure_rate(roofer, queue_words));
-    }
-    return rate;
-}
-
-static void warm_up(struct roofer *roofer)
-{
-    double start_ms = hn_now_ms();
-    double amount;
-    /* A simulated device takes no time of ours. */
-    for (int i = 0; !hn_failed(roofer->err) && i < 1000 && hn_now_ms() - start_ms < WARM_UP_MS; i++)
-        time_once(roofer, queue_fp32, &amount);
 }
 
 bool hn_roofs_have_pipe(int capability, enum hn_tensor_pipe pipe)
@@ -195,14 +170,25 @@ static void measure_tensor_cores(struct roofer *roofer, struct hn_tensor_roofs *
     hn_health_watch_destroy(watch);
 }
 
+/* What copies fastest differs from device to device: a memcpy, threads that copy several words, or
+ * a thread for each. */
 static void measure_all(struct roofer *roofer, struct hn_roofs *roofs)
 {
+    const unsigned int copiers[] = {roofer->blocks, (unsigned int)(roofer->half / 16 / THREADS)};
+    double start_ms = hn_now_ms(), amount;
     if (hn_failed(roofer->err))
         return;
-    warm_up(roofer);
+    /* A simulated device takes no time of ours. */
+    for (int i = 0; !hn_failed(roofer->err) && i < 1000 && hn_now_ms() - start_ms < WARM_UP_MS; i++)
+        time_once(roofer, queue_fp32, &amount);
     roofs->fp32_gflops = measure_rate(roofer, queue_fp32) / 1e3;
     roofs->l2_gb_per_s = measure_rate(roofer, queue_l2) / 1e3;
-    roofs->copy_gb_per_s = measure_copies(roofer) / 1e3;
+    double copied = measure_rate(roofer, queue_copy);
+    for (int i = 0; i < 2; i++) {
+        roofer->copiers = copiers[i];
+        copied = fmax(copied, measure_rate(roofer, queue_words));
+    }
+    roofs->copy_gb_per_s = copied / 1e3;
     double launches = measure_rate(roofer, queue_launches);
     roofs->launch_us = launches > 0.0 ? 1.0 / launches : 0.0;
     measure_tensor_cores(roofer, &roofs->tensor);
@@ -225,30 +211,10 @@ static void allocate(struct roofer *roofer)
             roofer->err);
 }
 
-static void make_event(struct roofer *roofer, CUevent *event)
-{
-    HN_CALL(roofer->context, cuEventCreate, (event, CU_EVENT_DEFAULT), "cuEventCreate",
-            roofer->err);
-    if (hn_failed(roofer->err))
-        *event = NULL;
-}
-
-static void finish(struct roofer *roofer)
-{
-    const struct hn_driver *driver = roofer->context->driver;
-    if (roofer->end != NULL)
-        driver->p_cuEventDestroy(roofer->end);
-    if (roofer->start != NULL)
-        driver->p_cuEventDestroy(roofer->start);
-    if (roofer->buffer != 0)
-        driver->p_cuMemFree(roofer->buffer);
-    if (roofer->module != NULL)
-        driver->p_cuModuleUnload(roofer->module);
-}
-
 enum hn_status hn_roofs_measure(struct hn_context *context, const struct hn_image *image,
                                 struct hn_roofs *roofs, struct hn_error *err)
 {
+    const struct hn_driver *driver = context->driver;
     struct roofer roofer = {.context = context, .err = err};
     int sms = context->device->identity.sm_count;
     hn_error_init(err);
@@ -257,11 +223,21 @@ enum hn_status hn_roofs_measure(struct hn_context *context, const struct hn_imag
     roofer.blocks = BLOCKS_PER_SM * (unsigned int)(sms > 0 ? sms : 1);
     roofer.module = hn_kernels_load(context, image, "kernels of the roofs", hn_roofs_entries,
                                     KERNELS, roofer.kernels, err);
-    make_event(&roofer, &roofer.start);
-    make_event(&roofer, &roofer.end);
+    for (int i = 0; i < 2; i++) {
+        HN_CALL(context, cuEventCreate, (&roofer.events[i], CU_EVENT_DEFAULT), "cuEventCreate",
+                err);
+        if (hn_failed(err))
+            roofer.events[i] = NULL;
+    }
     allocate(&roofer);
     measure_all(&roofer, roofs);
-    finish(&roofer);
+    for (int i = 1; i >= 0; i--)
+        if (roofer.events[i] != NULL)
+            driver->p_cuEventDestroy(roofer.events[i]);
+    if (roofer.buffer != 0)
+        driver->p_cuMemFree(roofer.buffer);
+    if (roofer.module != NULL)
+        driver->p_cuModuleUnload(roofer.module);
     return err->status;
 }
 
@@ -274,15 +250,6 @@ struct copy {
     size_t bytes;
 };
 
-static void prepare_copy(void *subject, size_t sets, enum hn_outputs_before before,
-                         struct hn_error *err)
-{
-    (void)subject;
-    (void)sets;
-    (void)before;
-    (void)err;
-}
-
 static void launch_copy(void *subject, size_t set, struct hn_error *err)
 {
     struct copy *copy = subject;
@@ -291,34 +258,21 @@ static void launch_copy(void *subject, size_t set, struct hn_error *err)
             (copy->to, copy->from, copy->bytes, copy->context->stream), "cuMemcpyDtoDAsync", err);
 }
 
-static void measure_copy(struct hn_bench *bench, struct copy *copy, double *gb_per_s,
-                         struct hn_error *err)
+enum hn_status hn_bench_copy_bandwidth(struct hn_bench *bench, size_t bytes, double *gb_per_s,
+                                       struct hn_error *err)
 {
     const struct hn_recipe recipe = {.fill = {.kind = HN_FILL_UNIFORM, .numbers = {-1.0, 1.0}}};
     const struct hn_bench_request request = {.full = true};
+    struct hn_context *context = &bench->context;
+    struct copy copy = {.context = context, .bytes = bytes};
     struct hn_work work = {.sampler = &bench->sampler,
                            .batch = 1,
-                           .subject = copy,
-                           .prepare = prepare_copy,
+                           .subject = &copy,
                            .launch = launch_copy,
                            .what = "cuMemcpyDtoDAsync",
                            .step_count = 1};
     struct hn_timing timing = {0};
     struct hn_measured measured;
-    const struct hn_elements from = {
-        .data = copy->from, .count = copy->bytes / 4, .type = HN_FLOAT32};
-    hn_support_fill(&bench->support, &from, &recipe, 0, err);
-    hn_measure(&work, &request, (struct hn_sample){0}, &timing, &measured, err);
-    if (!hn_failed(err))
-        *gb_per_s = 2e-3 * (double)copy->bytes / timing.median_us;
-    free(timing.samples_us);
-}
-
-enum hn_status hn_bench_copy_bandwidth(struct hn_bench *bench, size_t bytes, double *gb_per_s,
-                                       struct hn_error *err)
-{
-    struct hn_context *context = &bench->context;
-    struct copy copy = {.context = context, .bytes = bytes};
     size_t available = 0, total = 0;
     hn_error_init(err);
     *gb_per_s = 0.0;
@@ -333,7 +287,13 @@ enum hn_status hn_bench_copy_bandwidth(struct hn_bench *bench, size_t bytes, dou
         return err->status;
     HN_CALL(context, cuMemAlloc, (&copy.to, copy.bytes), "allocating the target of the copy", err);
     if (!hn_failed(err)) {
-        measure_copy(bench, &copy, gb_per_s, err);
+        const struct hn_elements from = {
+            .data = copy.from, .count = copy.bytes / 4, .type = HN_FLOAT32};
+        hn_support_fill(&bench->support, from, &recipe, 0, err);
+        hn_measure(&work, &request, (struct hn_sample){0}, &timing, &measured, err);
+        if (!hn_failed(err))
+            *gb_per_s = 2e-3 * (double)copy.bytes / timing.median_us;
+        free(timing.samples_us);
         context->driver->p_cuMemFree(copy.to);
     }
     context->driver->p_cuMemFree(copy.from);

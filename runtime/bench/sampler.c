@@ -33,18 +33,6 @@ static const double RESOLUTION_US = 0.5;
 enum { STEPS = 12 };
 static const uint64_t STEP_NS = 37;
 
-static void make_events(struct hn_sampler *sampler, struct hn_error *err)
-{
-    struct hn_context *context = sampler->arena->context;
-    for (size_t i = 0; i < 2 * HN_MAX_STAMPS && !hn_failed(err); i++) {
-        CUevent *event =
-            i < HN_MAX_STAMPS ? &sampler->starts[i] : &sampler->ends[i - HN_MAX_STAMPS];
-        HN_CALL(context, cuEventCreate, (event, CU_EVENT_DEFAULT), "cuEventCreate", err);
-        if (hn_failed(err))
-            *event = NULL;
-    }
-}
-
 void hn_sampler_finish(struct hn_sampler *sampler)
 {
     if (sampler->arena == NULL)
@@ -63,6 +51,13 @@ static void record(struct hn_sampler *sampler, CUevent event, struct hn_error *e
 {
     struct hn_context *context = sampler->arena->context;
     HN_CALL(context, cuEventRecord, (event, context->stream), "cuEventRecord", err);
+}
+
+double hn_elapsed_us(struct hn_context *context, CUevent start, CUevent end, struct hn_error *err)
+{
+    float elapsed_ms = 0.0f;
+    HN_CALL(context, cuEventElapsedTime, (&elapsed_ms, start, end), "cuEventElapsedTime", err);
+    return 1e3 * (double)elapsed_ms;
 }
 
 static int compare_times(const void *a, const void *b)
@@ -90,18 +85,14 @@ static void measure_resolution(struct hn_sampler *sampler, struct hn_error *err)
 {
     struct hn_arena *arena = sampler->arena;
     double times_us[STEPS];
-    for (size_t i = 0; !hn_failed(err) && i < STEPS; i++) {
+    for (size_t i = 0; i < STEPS; i++) {
         record(sampler, sampler->starts[i], err);
         hn_support_spin(arena->support, 1000 + STEP_NS * i, arena->stamps, err);
         record(sampler, sampler->ends[i], err);
     }
     hn_context_synchronize(arena->context, "measuring the timer", err);
-    for (size_t i = 0; !hn_failed(err) && i < STEPS; i++) {
-        float elapsed_ms = 0.0f;
-        HN_CALL(arena->context, cuEventElapsedTime,
-                (&elapsed_ms, sampler->starts[i], sampler->ends[i]), "cuEventElapsedTime", err);
-        times_us[i] = 1e3 * (double)elapsed_ms;
-    }
+    for (size_t i = 0; i < STEPS; i++)
+        times_us[i] = hn_elapsed_us(arena->context, sampler->starts[i], sampler->ends[i], err);
     if (!hn_failed(err))
         sampler->resolution_us = hn_sampler_step(times_us, STEPS);
 }
@@ -113,7 +104,13 @@ void hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena, enum hn
         return;
     *sampler =
         (struct hn_sampler){.arena = arena, .regime = regime, .resolution_us = RESOLUTION_US};
-    make_events(sampler, err);
+    for (size_t i = 0; i < 2 * HN_MAX_STAMPS && !hn_failed(err); i++) {
+        CUevent *event =
+            i < HN_MAX_STAMPS ? &sampler->starts[i] : &sampler->ends[i - HN_MAX_STAMPS];
+        HN_CALL(arena->context, cuEventCreate, (event, CU_EVENT_DEFAULT), "cuEventCreate", err);
+        if (hn_failed(err))
+            *event = NULL;
+    }
     measure_resolution(sampler, err);
     if (hn_failed(err))
         hn_sampler_finish(sampler);
@@ -122,9 +119,8 @@ void hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena, enum hn
 /* What a launch made persist would outlive the flush. */
 static void flush(struct hn_arena *arena, struct hn_error *err)
 {
-    if (!hn_failed(err))
-        hn_context_check(arena->context, hn_l2_reset(arena->context),
-                         "letting go of persisting L2 lines", err);
+    CUresult result = hn_failed(err) ? CUDA_SUCCESS : hn_l2_reset(arena->context);
+    hn_context_check(arena->context, result, "letting go of persisting L2 lines", err);
     hn_support_flush(arena->support, arena->flush, arena->flush_bytes, arena->sink, err);
 }
 
@@ -133,28 +129,19 @@ static const struct row *row_of(enum hn_regime regime)
     return regime == HN_STREAM ? &STREAMS : &GRAPHS;
 }
 
-/* As a graph or one by one; with a graph of ten where so many launches are whole ones. */
 static void queue_deployed(const struct hn_work *work, size_t count, struct hn_error *err)
 {
-    enum hn_regime regime = work->sampler->regime;
-    bool chained = regime == HN_GRAPH10 && count % HN_GRAPH_CHAIN == 0;
-    size_t chain = chained ? HN_GRAPH_CHAIN : 1;
-    bool replayed = regime != HN_STREAM && work->replay != NULL;
-    if (regime == HN_STREAM && work->row != NULL) {
-        work->row(work->subject, count, err);
-        return;
-    }
-    for (size_t i = 0; i < count && !hn_failed(err); i += replayed ? chain : 1)
-        if (replayed)
-            work->replay(work->subject, chain, err);
-        else
-            work->launch(work->subject, 0, err);
+    if (work->deploy != NULL)
+        work->deploy(work->subject, work->sampler->regime, count, err);
+    for (size_t i = 0; work->deploy == NULL && i < count && !hn_failed(err); i++)
+        work->launch(work->subject, 0, err);
 }
 
 void hn_sampler_prepare(const struct hn_work *work, size_t sets, enum hn_outputs_before before,
                         struct hn_error *err)
 {
-    work->prepare(work->subject, sets, before, err);
+    if (work->prepare != NULL)
+        work->prepare(work->subject, sets, before, err);
     if (work->sampler->regime == HN_COLD)
         flush(work->sampler->arena, err);
 }
@@ -174,10 +161,8 @@ static void queue_before(const struct hn_work *work, size_t sets, bool compared,
                          uint64_t spin_ns, struct hn_error *err)
 {
     struct hn_arena *arena = work->sampler->arena;
-    enum hn_outputs_before before = compared          ? work->compared
-                                    : work->rewritten ? HN_OUTPUTS_REWRITTEN
-                                                      : HN_OUTPUTS_LEFT;
-    hn_sampler_prepare(work, sets, before, err);
+    enum hn_outputs_before other = work->rewritten ? HN_OUTPUTS_REWRITTEN : HN_OUTPUTS_LEFT;
+    hn_sampler_prepare(work, sets, compared ? work->compared : other, err);
     hn_support_spin(arena->support, spin_ns, arena->stamps + slot * sizeof(struct hn_stamp), err);
 }
 
@@ -199,19 +184,16 @@ static void read_samples(const struct hn_work *work, size_t batch, size_t count,
                          struct hn_sample *samples, struct hn_error *err)
 {
     const struct hn_sampler *sampler = work->sampler;
-    struct hn_context *context = sampler->arena->context;
+    const struct hn_arena *arena = sampler->arena;
     struct hn_stamp stamps[HN_MAX_STAMPS];
-    HN_CALL(context, cuMemcpyDtoH, (stamps, sampler->arena->stamps, count * sizeof *stamps),
+    HN_CALL(arena->context, cuMemcpyDtoH, (stamps, arena->stamps, count * sizeof *stamps),
             "reading the clock", err);
     for (size_t i = 0; i < count && !hn_failed(err); i++) {
-        float elapsed_ms = 0.0f;
-        HN_CALL(context, cuEventElapsedTime, (&elapsed_ms, sampler->starts[i], sampler->ends[i]),
-                "cuEventElapsedTime", err);
+        double cycles = (double)stamps[i].cycles, nanoseconds = (double)stamps[i].nanoseconds;
         samples[i] = (struct hn_sample){
-            .time_us = 1e3 * (double)elapsed_ms / (double)batch,
-            .clock_mhz = stamps[i].nanoseconds == 0
-                             ? 0.0
-                             : 1e3 * (double)stamps[i].cycles / (double)stamps[i].nanoseconds,
+            .time_us = hn_elapsed_us(arena->context, sampler->starts[i], sampler->ends[i], err) /
+                       (double)batch,
+            .clock_mhz = nanoseconds > 0 ? 1e3 * cycles / nanoseconds : 0.0,
             .clean = clean,
         };
     }
@@ -287,20 +269,16 @@ double hn_sampler_slack_us(const struct hn_work *work)
     return (work->sampler->resolution_us + DISTURBANCE_US) / (double)work->batch;
 }
 
-/* Long enough that neither the events nor the beginning count. */
-static size_t deployed_batch_for(enum hn_regime regime, double launch_us)
+/* Where launching is in the time, long enough that neither the events nor the beginning count. */
+static size_t batch_for(enum hn_regime regime, double launch_us)
 {
     const struct row *row = row_of(regime);
+    if (!hn_regime_is_deployed(regime))
+        return (size_t)fmin(ceil(SAMPLE_US / fmax(launch_us, 0.1)), HN_MAX_SETS);
     double batch = fmin(ceil(row->sample_us / fmax(launch_us, 0.1)), row->most);
     if (regime == HN_GRAPH10)
         batch = HN_GRAPH_CHAIN * ceil(batch / HN_GRAPH_CHAIN);
     return (size_t)batch;
-}
-
-static size_t batch_for(double launch_us)
-{
-    double batch = ceil(SAMPLE_US / fmax(launch_us, 0.1));
-    return batch > HN_MAX_SETS ? HN_MAX_SETS : (size_t)batch;
 }
 
 /* The first estimate is of one launch alone, with all that it waits for: what that costs on top is
@@ -318,7 +296,7 @@ void hn_sampler_choose_batch(struct hn_work *work, double *estimate_us, struct h
     for (int round = 0, last = deployed ? 2 : 1; round <= last; round++) {
         if (hn_failed(err) || !work->batchable || (!deployed && *estimate_us >= SHORT_US))
             return;
-        work->batch = deployed ? deployed_batch_for(regime, *estimate_us) : batch_for(*estimate_us);
+        work->batch = batch_for(regime, *estimate_us);
         if (regime == HN_COLD)
             hn_arena_make_sets(work->sampler->arena, work->batch, &work->batch, err);
         if (hn_failed(err) || round == last)

@@ -124,22 +124,20 @@ struct hn_filling hn_filling_of(const struct hn_recipe *recipe, enum hn_element 
     return filling;
 }
 
-void hn_support_fill(struct hn_support *support, const struct hn_elements *elements,
+void hn_support_fill(struct hn_support *support, struct hn_elements elements,
                      const struct hn_recipe *recipe, uint64_t seed, struct hn_error *err)
 {
-    struct hn_elements to = *elements;
-    struct hn_filling filling = hn_filling_of(recipe, to.type, seed);
-    int type = (int)to.type;
-    void *parameters[] = {&to.data, &to.count, &to.row, &to.pitch, &type, &filling};
+    struct hn_filling filling = hn_filling_of(recipe, elements.type, seed);
+    void *parameters[] = {&elements.data,  &elements.count, &elements.row,
+                          &elements.pitch, &elements.type,  &filling};
     launch_over_buffer(support, HN_SUPPORT_FILL, parameters, err);
 }
 
-void hn_support_poison(struct hn_support *support, const struct hn_elements *elements,
-                       uint64_t seed, struct hn_error *err)
+void hn_support_poison(struct hn_support *support, struct hn_elements elements, uint64_t seed,
+                       struct hn_error *err)
 {
-    struct hn_elements to = *elements;
-    int type = (int)to.type;
-    void *parameters[] = {&to.data, &to.count, &to.row, &to.pitch, &type, &seed};
+    void *parameters[] = {&elements.data,  &elements.count, &elements.row,
+                          &elements.pitch, &elements.type,  &seed};
     launch_over_buffer(support, HN_SUPPORT_POISON, parameters, err);
 }
 
@@ -190,49 +188,41 @@ void hn_support_unveil(void *element, size_t size, uint64_t index, uint64_t key)
     memcpy(element, &word, size); /* little endian: the low bytes come first */
 }
 
-void hn_support_compare(struct hn_support *support, const struct hn_elements *found,
-                        CUdeviceptr expected, uint64_t key, const struct hn_terms *terms,
-                        CUdeviceptr differences, struct hn_error *err)
+void hn_support_compare(struct hn_support *support, struct hn_elements found, CUdeviceptr expected,
+                        uint64_t key, struct hn_terms terms, CUdeviceptr differences,
+                        struct hn_error *err)
 {
-    struct hn_elements own = *found;
-    struct hn_terms all = *terms;
-    int type = (int)own.type;
-    void *parameters[] = {&own.data,    &expected,   &key,          &own.count,
-                          &own.row,     &own.pitch,  &type,         &all.tolerance,
-                          &all.written, &all.poison, &all.poisoned, &differences};
+    void *parameters[] = {&found.data,   &expected,        &key,
+                          &found.count,  &found.row,       &found.pitch,
+                          &found.type,   &terms.tolerance, &terms.written,
+                          &terms.poison, &terms.poisoned,  &differences};
     launch_over_buffer(support, HN_SUPPORT_COMPARE, parameters, err);
 }
 
-void hn_support_find_written(struct hn_support *support, const struct hn_elements *found,
+void hn_support_find_written(struct hn_support *support, struct hn_elements found,
                              CUdeviceptr captured, uint64_t key, const uint64_t poisons[2],
                              CUdeviceptr written, CUdeviceptr sums, struct hn_error *err)
 {
-    struct hn_elements own = *found;
-    int type = (int)own.type;
-    unsigned int size = (unsigned int)hn_element_size(own.type);
+    unsigned int size = (unsigned int)hn_element_size(found.type);
     uint64_t first = poisons == NULL ? 0 : poisons[0];
     uint64_t second = poisons == NULL ? 0 : poisons[1];
-    void *parameters[] = {&own.data, &captured, &key,   &own.count, &own.row, &own.pitch,
-                          &type,     &size,     &first, &second,    &written, &sums};
+    void *parameters[] = {&found.data, &captured, &key,   &found.count, &found.row, &found.pitch,
+                          &found.type, &size,     &first, &second,      &written,   &sums};
     launch_over_buffer(support, HN_SUPPORT_WRITTEN, parameters, err);
 }
 
-void hn_support_multiset(struct hn_support *support, const struct hn_elements *found,
-                         CUdeviceptr expected, uint64_t key, unsigned lanes, CUdeviceptr bags,
-                         struct hn_error *err)
+void hn_support_multiset(struct hn_support *support, struct hn_elements found, CUdeviceptr expected,
+                         uint64_t key, unsigned lanes, CUdeviceptr bags, struct hn_error *err)
 {
-    struct hn_elements own = *found;
-    int type = (int)own.type;
-    void *parameters[] = {&own.data,  &expected, &key,   &own.count, &own.row,
-                          &own.pitch, &type,     &lanes, &bags};
+    void *parameters[] = {&found.data,  &expected,   &key,   &found.count, &found.row,
+                          &found.pitch, &found.type, &lanes, &bags};
     launch_over_buffer(support, HN_SUPPORT_MULTISET, parameters, err);
 }
 
 void hn_support_sum(struct hn_support *support, CUdeviceptr data, uint64_t count,
                     enum hn_element element, CUdeviceptr sums, struct hn_error *err)
 {
-    int type = (int)element;
-    void *parameters[] = {&data, &count, &type, &sums};
+    void *parameters[] = {&data, &count, &element, &sums};
     launch_over_buffer(support, HN_SUPPORT_SUM, parameters, err);
 }
 
@@ -249,14 +239,6 @@ void hn_support_spin(struct hn_support *support, uint64_t nanoseconds, CUdevicep
 {
     void *parameters[] = {&nanoseconds, &stamp};
     launch(support, HN_SUPPORT_SPIN, 1, 1, parameters, err);
-}
-
-uint64_t hn_support_join_sums(const uint64_t *sums, size_t count)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += sums[i];
-    return sum;
 }
 
 bool hn_support_bags_equal(const struct hn_bags *bags, size_t count)

@@ -68,7 +68,7 @@ CUmodule hn_kernels_load(struct hn_context *context, const struct hn_image *imag
                          const char *const *entries, size_t count, CUfunction *kernels, struct hn_error *err);
 
 void hn_support_init(struct hn_support *support, struct hn_context *context, const struct hn_image *image,
-                               struct hn_error *err);
+                     struct hn_error *err);
 void hn_support_finish(struct hn_support *support);
 
 /* Elements in device memory, in rows or one after the other. */
@@ -94,26 +94,24 @@ struct hn_filling {
 };
 struct hn_filling hn_filling_of(const struct hn_recipe *recipe, enum hn_element element, uint64_t seed);
 /* Element i depends on recipe, seed and i only. The recipe is not one of a file. */
-void hn_support_fill(struct hn_support *support, const struct hn_elements *elements,
-                               const struct hn_recipe *recipe, uint64_t seed, struct hn_error *err);
+void hn_support_fill(struct hn_support *support, struct hn_elements elements, const struct hn_recipe *recipe,
+                     uint64_t seed, struct hn_error *err);
 /* The same on the host, by the same text: `count` elements from the one with number `first` on, one after the other. */
 void hn_host_fill(const struct hn_recipe *recipe, enum hn_element element, uint64_t seed, uint64_t first,
                   uint64_t count, void *data);
-void hn_support_poison(struct hn_support *support, const struct hn_elements *elements, uint64_t seed,
-                                 struct hn_error *err);
-void hn_support_write_zones(struct hn_support *support, CUdeviceptr zones, size_t count,
-                                      struct hn_error *err);
+void hn_support_poison(struct hn_support *support, struct hn_elements elements, uint64_t seed, struct hn_error *err);
+void hn_support_write_zones(struct hn_support *support, CUdeviceptr zones, size_t count, struct hn_error *err);
 /* One hn_damage a zone. */
 void hn_support_check_zones(struct hn_support *support, CUdeviceptr zones, size_t count, CUdeviceptr damage,
-                                      struct hn_error *err);
+                            struct hn_error *err);
 /* `blocks` uint64_t, whose sum is the checksum; and what it is of zeros. */
 uint64_t hn_support_checksum_of_zeros(CUdeviceptr data, uint64_t bytes);
 void hn_support_checksum(struct hn_support *support, CUdeviceptr data, uint64_t bytes, CUdeviceptr sums,
-                                   struct hn_error *err);
+                         struct hn_error *err);
 /* Copies elements, without regard to rows, and lays a veil on them or takes it off (support_veil.cuh); the host does
  * the same to one element with hn_support_unveil. Key 0: there is none. */
-void hn_support_veil(struct hn_support *support, CUdeviceptr from, CUdeviceptr to, uint64_t count,
-                               size_t element_size, uint64_t key, struct hn_error *err);
+void hn_support_veil(struct hn_support *support, CUdeviceptr from, CUdeviceptr to, uint64_t count, size_t element_size,
+                     uint64_t key, struct hn_error *err);
 void hn_support_unveil(void *element, size_t size, uint64_t index, uint64_t key);
 /* Which elements are compared, and what of them. */
 struct hn_terms {
@@ -123,29 +121,25 @@ struct hn_terms {
     uint64_t poisoned;   /* and the index of the first one there */
 };
 /* `blocks` hn_difference. What is expected lies as what was found, veiled. */
-void hn_support_compare(struct hn_support *support, const struct hn_elements *found, CUdeviceptr expected,
-                                  uint64_t key, const struct hn_terms *terms, CUdeviceptr differences,
-                                  struct hn_error *err);
+void hn_support_compare(struct hn_support *support, struct hn_elements found, CUdeviceptr expected, uint64_t key,
+                        struct hn_terms terms, CUdeviceptr differences, struct hn_error *err);
 /* `written` gets a bit for each element that a launch writes, in words of 32, by what two launches over poison from
  * two seeds left: what was captured of the first, and what was found behind the second. Without poisons and found
  * data, one for each that is not captured as NaN. `blocks` uint64_t: how many it writes. */
-void hn_support_find_written(struct hn_support *support, const struct hn_elements *found,
-                                       CUdeviceptr captured, uint64_t key, const uint64_t poisons[2],
-                                       CUdeviceptr written, CUdeviceptr sums, struct hn_error *err);
+void hn_support_find_written(struct hn_support *support, struct hn_elements found, CUdeviceptr captured, uint64_t key,
+                             const uint64_t poisons[2], CUdeviceptr written, CUdeviceptr sums, struct hn_error *err);
 /* `blocks` hn_bags. The lanes of a vector stay together. */
-void hn_support_multiset(struct hn_support *support, const struct hn_elements *found, CUdeviceptr expected,
-                                   uint64_t key, unsigned lanes, CUdeviceptr bags, struct hn_error *err);
+void hn_support_multiset(struct hn_support *support, struct hn_elements found, CUdeviceptr expected, uint64_t key,
+                         unsigned lanes, CUdeviceptr bags, struct hn_error *err);
 /* `blocks` double. */
 void hn_support_sum(struct hn_support *support, CUdeviceptr data, uint64_t count, enum hn_element element,
-                              CUdeviceptr sums, struct hn_error *err);
+                    CUdeviceptr sums, struct hn_error *err);
 /* sink: 8 bytes. */
 void hn_support_flush(struct hn_support *support, CUdeviceptr data, uint64_t bytes, CUdeviceptr sink,
-                                struct hn_error *err);
-void hn_support_spin(struct hn_support *support, uint64_t nanoseconds, CUdeviceptr stamp,
-                               struct hn_error *err);
+                      struct hn_error *err);
+void hn_support_spin(struct hn_support *support, uint64_t nanoseconds, CUdeviceptr stamp, struct hn_error *err);
 
 /* Joins the entries of a grid's blocks. */
-uint64_t hn_support_join_sums(const uint64_t *sums, size_t count);
 struct hn_difference hn_support_join_differences(const struct hn_difference *differences, size_t count);
 bool hn_support_bags_equal(const struct hn_bags *bags, size_t count);
 

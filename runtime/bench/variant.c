@@ -56,21 +56,6 @@ static void evaluate_all_scalars(struct hn_variant *variant, struct hn_error *er
         hn_plan_set_chunk(plan, variant->values, 0, flow->over, 0);
 }
 
-static void load_module(struct hn_variant *variant, struct hn_error *err)
-{
-    if (hn_failed(err))
-        return;
-    const struct hn_driver *driver = variant->arena->context->driver;
-    CUresult result =
-        driver->p_cuModuleLoadDataEx(&variant->module, variant->image->cubin, 0, NULL, NULL);
-    if (result != CUDA_SUCCESS)
-        variant->module = NULL;
-    hn_refuse(variant, result,
-              result == CUDA_ERROR_OUT_OF_MEMORY ? HN_OUTCOME_OUT_OF_MEMORY
-                                                 : HN_OUTCOME_LAUNCH_ERROR,
-              "loading the module", err);
-}
-
 /* The grid of a step that asks for it, by what the device has room for. */
 static void fit_clusters(struct hn_variant *variant, size_t step, struct hn_error *err)
 {
@@ -105,29 +90,34 @@ static void find_functions(struct hn_variant *variant, struct hn_error *err)
     }
 }
 
+static void *take(struct hn_variant *variant, size_t count, size_t size)
+{
+    return hn_needed(hn_blocks_take(&variant->memory, (count + 1) * size));
+}
+
 static void allocate(struct hn_variant *variant)
 {
+    const struct hn_launch *launch = &variant->launch;
     size_t arguments = variant->arena->plan->argument_count;
-    size_t chunks = variant->launch.flow == NULL ? 0 : variant->launch.flow->chunk_count;
+    size_t chunks = launch->flow == NULL ? 0 : launch->flow->chunk_count;
     size_t longest = 0;
-    for (size_t i = 0; i < variant->launch.step_count; i++)
-        if (variant->launch.steps[i].step->argument_count > longest)
-            longest = variant->launch.steps[i].step->argument_count;
-    variant->functions = hn_need(variant->launch.step_count + 1, sizeof *variant->functions);
-    variant->shapes = hn_need(variant->launch.step_count + 1, sizeof *variant->shapes);
-    variant->scalars = hn_need((chunks + 1) * arguments + 1, sizeof *variant->scalars);
-    variant->staged = hn_need(arguments + 1, sizeof *variant->staged);
-    variant->addresses = hn_need(arguments + 1, sizeof *variant->addresses);
-    variant->map_places = hn_need(arguments + 1, sizeof *variant->map_places);
-    variant->parameters = hn_need(longest + 1, sizeof *variant->parameters);
-    variant->symbols = hn_need(arguments + 1, sizeof *variant->symbols);
-    variant->zeroed = hn_need(arguments + 1, sizeof *variant->zeroed);
-    variant->metric_values = hn_need(arguments + 1, sizeof *variant->metric_values);
-    for (size_t i = 0; i < variant->launch.step_count; i++)
-        variant->shapes[i] = hn_module_step_of(&variant->launch.steps[i]);
+    for (size_t i = 0; i < launch->step_count; i++)
+        if (launch->steps[i].step->argument_count > longest)
+            longest = launch->steps[i].step->argument_count;
+    variant->functions = take(variant, launch->step_count, sizeof *variant->functions);
+    variant->shapes = take(variant, launch->step_count, sizeof *variant->shapes);
+    variant->scalars = take(variant, (chunks + 1) * arguments, sizeof *variant->scalars);
+    variant->staged = take(variant, arguments, sizeof *variant->staged);
+    variant->addresses = take(variant, arguments, sizeof *variant->addresses);
+    variant->map_places = take(variant, arguments, sizeof *variant->map_places);
+    variant->parameters = take(variant, longest, sizeof *variant->parameters);
+    variant->symbols = take(variant, arguments, sizeof *variant->symbols);
+    variant->zeroed = take(variant, arguments, sizeof *variant->zeroed);
+    variant->metric_values = take(variant, arguments, sizeof *variant->metric_values);
+    for (size_t i = 0; i < launch->step_count; i++)
+        variant->shapes[i] = hn_module_step_of(&launch->steps[i]);
     for (size_t i = 0; i < arguments; i++)
-        if (variant->arena->plan->arguments[i].zero == HN_ZERO_INSIDE &&
-            hn_launch_takes(&variant->launch, i))
+        if (variant->arena->plan->arguments[i].zero == HN_ZERO_INSIDE && hn_launch_takes(launch, i))
             variant->zeroed[variant->zeroed_count++] = i;
 }
 
@@ -142,13 +132,7 @@ bool hn_variant_is_repeatable(const struct hn_variant *variant)
     return true;
 }
 
-/* The reference's template is not the variants': it may do without the variables. */
-static bool is_reference_template(const struct hn_variant *variant)
-{
-    return variant->launch.step_count == 1 &&
-           variant->launch.steps[0].step == &variant->arena->plan->reference.step;
-}
-
+/* A reference need not have the plan's symbols: its template is not the variants'. */
 static void find_symbol(struct hn_variant *variant, size_t symbol, struct hn_error *err)
 {
     struct hn_context *context = variant->arena->context;
@@ -162,7 +146,8 @@ static void find_symbol(struct hn_variant *variant, size_t symbol, struct hn_err
     CUresult result =
         context->driver->p_cuModuleGetGlobal(&address, &bytes, variant->module, argument->name);
     if (result == CUDA_ERROR_NOT_FOUND) {
-        if (!is_reference_template(variant))
+        if (variant->launch.step_count != 1 ||
+            variant->launch.steps[0].step != &plan->reference.step)
             hn_record_fail(variant->record, HN_OUTCOME_LAUNCH_ERROR,
                            "symbol '%s' is not in the module: the template has no global variable "
                            "of this name, outside of namespaces; where only some variants have it, "
@@ -185,7 +170,7 @@ static void find_symbol(struct hn_variant *variant, size_t symbol, struct hn_err
 }
 
 /* Sets those that have a value. Those that take a buffer's contents are set by
- * hn_variant_restore. A reference need not have the plan's symbols. */
+ * hn_variant_restore. */
 static void find_symbols(struct hn_variant *variant, struct hn_error *err)
 {
     const struct hn_plan *plan = variant->arena->plan;
@@ -213,26 +198,22 @@ static CUresult use_cache(const struct hn_variant *variant, int64_t *set_aside)
     return hn_l2_use(variant->arena->context, has_windows ? variant : NULL, *set_aside);
 }
 
-static void check_window(const struct hn_variant *variant, const struct hn_launch_step *step)
-{
-    size_t argument = step->step->geometry.window.argument;
-    if (hn_l2_window_counts(&step->window) &&
-        (uint64_t)step->window.bytes > variant->arena->buffers[argument].bytes)
-        hn_record_fail(variant->record, HN_OUTCOME_INVALID_LAUNCH,
-                       "an L2 window of %lld bytes over '%s', which has %llu",
-                       (long long)step->window.bytes,
-                       variant->arena->plan->arguments[argument].name,
-                       (unsigned long long)variant->arena->buffers[argument].bytes);
-}
-
 /* Windows of the L2 cache against their buffers, and whether the driver sets aside what they want;
  * what is refused is an invalid launch. */
 static void open_windows(struct hn_variant *variant, struct hn_error *err)
 {
     char what[128] = "setting L2 cache aside";
     int64_t set_aside = 0;
-    for (size_t i = 0; i < variant->launch.step_count && hn_goes_on(variant, err); i++)
-        check_window(variant, &variant->launch.steps[i]);
+    for (size_t i = 0; i < variant->launch.step_count && hn_goes_on(variant, err); i++) {
+        const struct hn_launch_step *step = &variant->launch.steps[i];
+        size_t argument = step->step->geometry.window.argument;
+        unsigned long long bytes = variant->arena->buffers[argument].bytes;
+        if (hn_l2_window_counts(&step->window) && (unsigned long long)step->window.bytes > bytes)
+            hn_record_fail(variant->record, HN_OUTCOME_INVALID_LAUNCH,
+                           "an L2 window of %lld bytes over '%s', which has %llu",
+                           (long long)step->window.bytes,
+                           variant->arena->plan->arguments[argument].name, bytes);
+    }
     if (!hn_goes_on(variant, err))
         return;
     CUresult result = use_cache(variant, &set_aside);
@@ -264,10 +245,8 @@ static CUresult find_map(struct hn_variant *variant, size_t set, size_t argument
     *map = NULL;
     if (number == launch->tensor_count)
         return CUDA_SUCCESS;
-    if (variant->maps == NULL) {
-        variant->maps = hn_needed(aligned_alloc(_Alignof(CUtensorMap), bytes));
-        memset(variant->maps, 0, bytes);
-    }
+    if (variant->maps == NULL)
+        variant->maps = memset(hn_needed(aligned_alloc(_Alignof(CUtensorMap), bytes)), 0, bytes);
     struct hn_variant_map *made = &variant->maps[set * launch->tensor_count + number];
     const struct hn_tensor *tensor = &launch->tensors[number];
     CUdeviceptr address = hn_arena_address(variant->arena, set, tensor->buffer);
@@ -279,14 +258,28 @@ static CUresult find_map(struct hn_variant *variant, size_t set, size_t argument
     return result;
 }
 
+/* Where an argument is in a set: the address of a buffer, the handle of a
+ * texture object, a tensor map. */
+static CUresult locate(struct hn_variant *variant, size_t set, size_t argument)
+{
+    struct hn_arena *arena = variant->arena;
+    enum hn_role role = arena->plan->arguments[argument].role;
+    if (role == HN_ROLE_TENSOR_MAP)
+        return find_map(variant, set, argument, &variant->map_places[argument]);
+    if (role == HN_ROLE_TEXTURE)
+        return hn_launch_takes(&variant->launch, argument)
+                   ? hn_arena_texture(arena, set, argument, &variant->addresses[argument])
+                   : CUDA_SUCCESS;
+    variant->addresses[argument] = hn_arena_address(arena, set, argument);
+    return CUDA_SUCCESS;
+}
+
 /* A texture or a tensor map that the device refuses is told by its name. */
 static void make_views(struct hn_variant *variant, struct hn_error *err)
 {
     const struct hn_plan *plan = variant->arena->plan;
     for (size_t i = 0; i < plan->argument_count && hn_goes_on(variant, err); i++) {
         char what[160];
-        CUtexObject texture;
-        void *map;
         enum hn_role role = plan->arguments[i].role;
         if ((role != HN_ROLE_TEXTURE && role != HN_ROLE_TENSOR_MAP) ||
             !hn_launch_takes(&variant->launch, i))
@@ -294,20 +287,16 @@ static void make_views(struct hn_variant *variant, struct hn_error *err)
         snprintf(what, sizeof what, "%s '%.60s' over '%.60s'",
                  role == HN_ROLE_TEXTURE ? "texture" : "tensor map", plan->arguments[i].name,
                  plan->arguments[i].from);
-        CUresult result = role == HN_ROLE_TEXTURE ? hn_arena_texture(variant->arena, 0, i, &texture)
-                                                  : find_map(variant, 0, i, &map);
-        hn_refuse(variant, result, HN_OUTCOME_LAUNCH_ERROR, what, err);
+        hn_refuse(variant, locate(variant, 0, i), HN_OUTCOME_LAUNCH_ERROR, what, err);
     }
 }
 
 void hn_variant_place(struct hn_variant *variant, struct hn_error *err)
 {
-    bool fits = true;
-    uint64_t needed = 0;
     if (!hn_goes_on(variant, err))
         return;
-    hn_arena_place(variant->arena, variant->values, &fits, &needed, err);
-    if (!hn_failed(err) && !fits)
+    uint64_t needed = hn_arena_place(variant->arena, variant->values, err);
+    if (!hn_failed(err) && needed > 0)
         hn_record_fail(variant->record, HN_OUTCOME_OUT_OF_MEMORY,
                        "its scratch needs %.3f GiB, more than is free on the device",
                        (double)needed / 0x1p30);
@@ -320,6 +309,7 @@ void hn_variant_init(struct hn_variant *variant, struct hn_arena *arena, struct 
                      const struct hn_image *image, struct hn_launch *launch,
                      struct hn_record *record, struct hn_error *err)
 {
+    const struct hn_driver *driver = arena->context->driver;
     *variant = (struct hn_variant){
         .arena = arena, .stage = stage, .record = record, .image = image, .launch = *launch};
     *launch = (struct hn_launch){0};
@@ -327,7 +317,15 @@ void hn_variant_init(struct hn_variant *variant, struct hn_arena *arena, struct 
     if (!hn_failed(err))
         hn_plan_values(arena->plan, problem, point, &variant->values, err);
     evaluate_all_scalars(variant, err);
-    load_module(variant, err);
+    if (!hn_failed(err)) {
+        CUresult result =
+            driver->p_cuModuleLoadDataEx(&variant->module, image->cubin, 0, NULL, NULL);
+        variant->module = result == CUDA_SUCCESS ? variant->module : NULL;
+        hn_refuse(variant, result,
+                  result == CUDA_ERROR_OUT_OF_MEMORY ? HN_OUTCOME_OUT_OF_MEMORY
+                                                     : HN_OUTCOME_LAUNCH_ERROR,
+                  "loading the module", err);
+    }
     find_functions(variant, err);
     find_symbols(variant, err);
     hn_variant_place(variant, err);
@@ -336,35 +334,20 @@ void hn_variant_init(struct hn_variant *variant, struct hn_arena *arena, struct 
         hn_variant_finish(variant);
 }
 
-static void drop_graph(struct hn_variant *variant, struct hn_variant_graph *graph)
-{
-    if (graph->exec != NULL)
-        variant->arena->context->driver->p_cuGraphExecDestroy(graph->exec);
-    free(graph->addresses);
-    *graph = (struct hn_variant_graph){0};
-}
-
 void hn_variant_finish(struct hn_variant *variant)
 {
     if (variant->arena == NULL)
         return;
+    const struct hn_driver *driver = variant->arena->context->driver;
     hn_l2_leave(variant->arena->context, variant);
     for (size_t i = 0; i < HN_VARIANT_GRAPHS; i++)
-        drop_graph(variant, &variant->graphs[i]);
+        if (variant->graphs[i].exec != NULL)
+            driver->p_cuGraphExecDestroy(variant->graphs[i].exec);
     if (variant->module != NULL)
-        variant->arena->context->driver->p_cuModuleUnload(variant->module);
+        driver->p_cuModuleUnload(variant->module);
     hn_launch_finish(&variant->launch);
-    free(variant->staged);
-    free(variant->metric_values);
-    free(variant->zeroed);
-    free(variant->symbols);
-    free(variant->parameters);
+    hn_blocks_finish(&variant->memory);
     free(variant->maps);
-    free(variant->map_places);
-    free(variant->addresses);
-    free(variant->scalars);
-    free(variant->shapes);
-    free(variant->functions);
     free(variant->values);
     *variant = (struct hn_variant){.record = variant->record};
 }
@@ -400,56 +383,22 @@ void hn_variant_poison(struct hn_variant *variant, size_t sets, uint64_t seed, s
 
 /* Launches. */
 
-/* Where an argument is in a set: the address of a buffer, the handle of a
- * texture object, a tensor map. */
-static CUresult locate(struct hn_variant *variant, size_t set, size_t argument)
-{
-    struct hn_arena *arena = variant->arena;
-    enum hn_role role = arena->plan->arguments[argument].role;
-    if (role == HN_ROLE_TENSOR_MAP)
-        return find_map(variant, set, argument, &variant->map_places[argument]);
-    if (role == HN_ROLE_TEXTURE)
-        return hn_launch_takes(&variant->launch, argument)
-                   ? hn_arena_texture(arena, set, argument, &variant->addresses[argument])
-                   : CUDA_SUCCESS;
-    variant->addresses[argument] = hn_arena_address(arena, set, argument);
-    return CUDA_SUCCESS;
-}
-
-/* Where the driver finds an argument. */
-static void *parameter_of(const struct hn_variant *variant, uint64_t *scalars, size_t argument)
-{
-    if (variant->arena->plan->arguments[argument].value != NULL)
-        return &scalars[argument];
-    if (variant->arena->buffers[argument].host != NULL)
-        return variant->arena->buffers[argument].host;
-    if (variant->map_places[argument] != NULL)
-        return variant->map_places[argument];
-    return &variant->addresses[argument];
-}
-
-static CUresult zero_counters(const struct hn_variant *variant)
-{
-    const struct hn_context *context = variant->arena->context;
-    CUresult result = CUDA_SUCCESS;
-    for (size_t i = 0; i < variant->zeroed_count && result == CUDA_SUCCESS; i++) {
-        size_t argument = variant->zeroed[i];
-        result = context->driver->p_cuMemsetD8Async(variant->addresses[argument], 0,
-                                                    variant->arena->buffers[argument].bytes,
-                                                    context->stream);
-    }
-    return result;
-}
-
 static CUresult launch_shape(struct hn_variant *variant, size_t number,
                              const struct hn_module_step *shape, const struct hn_step *step,
                              uint64_t *scalars, CUstream stream)
 {
-    for (size_t i = 0; i < step->argument_count; i++)
-        variant->parameters[i] = parameter_of(variant, scalars, step->arguments[i]);
+    const struct hn_arena *arena = variant->arena;
+    for (size_t i = 0; i < step->argument_count; i++) {
+        size_t argument = step->arguments[i];
+        variant->parameters[i] =
+            arena->plan->arguments[argument].value != NULL ? &scalars[argument]
+            : arena->buffers[argument].host != NULL        ? (void *)arena->buffers[argument].host
+            : variant->map_places[argument] != NULL        ? variant->map_places[argument]
+                                                           : &variant->addresses[argument];
+    }
     variant->launched = true;
-    return hn_module_launch(shape, variant->arena->context->driver, variant->functions[number],
-                            stream, variant->addresses[step->geometry.window.argument],
+    return hn_module_launch(shape, arena->context->driver, variant->functions[number], stream,
+                            variant->addresses[step->geometry.window.argument],
                             variant->parameters);
 }
 
@@ -461,20 +410,29 @@ CUresult hn_variant_launch_step(struct hn_variant *variant, size_t number,
     return launch_shape(variant, number, &shape, step->step, scalars, stream);
 }
 
-static CUresult launch_steps(struct hn_variant *variant)
+static CUresult queue_launch(struct hn_variant *variant)
 {
+    const struct hn_context *context = variant->arena->context;
+    const struct hn_launch *launch = &variant->launch;
     CUresult result = CUDA_SUCCESS;
-    for (size_t s = 0; s < variant->launch.step_count && result == CUDA_SUCCESS; s++)
-        result = launch_shape(variant, s, &variant->shapes[s], variant->launch.steps[s].step,
-                              variant->scalars, variant->arena->context->stream);
+    for (size_t i = 0; i < variant->zeroed_count && result == CUDA_SUCCESS; i++) {
+        size_t argument = variant->zeroed[i];
+        result = context->driver->p_cuMemsetD8Async(variant->addresses[argument], 0,
+                                                    variant->arena->buffers[argument].bytes,
+                                                    context->stream);
+    }
+    if (launch->flow != NULL && result == CUDA_SUCCESS)
+        return hn_pipeline_launch(variant);
+    for (size_t s = 0; s < launch->step_count && result == CUDA_SUCCESS; s++)
+        result = launch_shape(variant, s, &variant->shapes[s], launch->steps[s].step,
+                              variant->scalars, context->stream);
     return result;
 }
 
 static CUresult locate_all(struct hn_variant *variant, size_t set)
 {
-    const struct hn_plan *plan = variant->arena->plan;
     CUresult result = CUDA_SUCCESS;
-    for (size_t i = 0; i < plan->argument_count && result == CUDA_SUCCESS; i++)
+    for (size_t i = 0; i < variant->arena->plan->argument_count && result == CUDA_SUCCESS; i++)
         result = locate(variant, set, i);
     return result;
 }
@@ -482,56 +440,29 @@ static CUresult locate_all(struct hn_variant *variant, size_t set)
 CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
 {
     CUresult result = locate_all(variant, set);
-    if (result == CUDA_SUCCESS)
-        result = zero_counters(variant);
-    if (result != CUDA_SUCCESS)
-        return result;
-    return variant->launch.flow == NULL ? launch_steps(variant) : hn_pipeline_launch(variant);
+    return result == CUDA_SUCCESS ? queue_launch(variant) : result;
 }
 
-CUresult hn_variant_launch_row(struct hn_variant *variant, size_t launches)
+/* Of launches as a program would capture them. The capture is ended whatever happens in it. */
+static CUresult make_graph(struct hn_variant *variant, size_t launches,
+                           struct hn_variant_graph *graph, size_t address_bytes)
 {
-    CUresult result = locate_all(variant, 0);
-    for (size_t i = 0; i < launches && result == CUDA_SUCCESS; i++) {
-        result = zero_counters(variant);
-        if (result == CUDA_SUCCESS)
-            result = launch_steps(variant);
-    }
-    return result;
-}
-
-/* Launches as a program would capture them. A graph holds addresses: it is made
- * again where those of the arguments have changed. */
-
-static size_t address_bytes(const struct hn_variant *variant)
-{
-    return variant->arena->plan->argument_count * sizeof *variant->addresses;
-}
-
-/* The capture is ended whatever happens in it. */
-static CUresult capture(struct hn_variant *variant, size_t launches, CUgraph *graph)
-{
-    struct hn_context *context = variant->arena->context;
-    const struct hn_driver *driver = context->driver;
-    CUresult result =
-        driver->p_cuStreamBeginCapture(context->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    const struct hn_driver *driver = variant->arena->context->driver;
+    CUstream stream = variant->arena->context->stream;
+    CUgraph captured = NULL;
+    if (graph->exec != NULL)
+        driver->p_cuGraphExecDestroy(graph->exec);
+    graph->exec = NULL;
+    if (graph->addresses == NULL)
+        graph->addresses = take(variant, 1, address_bytes);
+    memcpy(graph->addresses, variant->addresses, address_bytes);
+    CUresult result = driver->p_cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
     if (result != CUDA_SUCCESS)
         return result;
     for (size_t i = 0; i < launches && result == CUDA_SUCCESS; i++)
         result = hn_variant_launch(variant, 0);
-    CUresult ended = driver->p_cuStreamEndCapture(context->stream, graph);
-    return result != CUDA_SUCCESS ? result : ended;
-}
-
-static CUresult make_graph(struct hn_variant *variant, size_t launches,
-                           struct hn_variant_graph *graph)
-{
-    const struct hn_driver *driver = variant->arena->context->driver;
-    CUgraph captured = NULL;
-    drop_graph(variant, graph);
-    graph->addresses = hn_need(1, address_bytes(variant) + 1);
-    memcpy(graph->addresses, variant->addresses, address_bytes(variant));
-    CUresult result = capture(variant, launches, &captured);
+    CUresult ended = driver->p_cuStreamEndCapture(stream, &captured);
+    result = result != CUDA_SUCCESS ? result : ended;
     if (result == CUDA_SUCCESS)
         result = driver->p_cuGraphInstantiate(&graph->exec, captured, 0);
     if (captured != NULL)
@@ -541,19 +472,30 @@ static CUresult make_graph(struct hn_variant *variant, size_t launches,
     return result;
 }
 
-CUresult hn_variant_replay(struct hn_variant *variant, size_t launches)
+/* A graph holds addresses: it is made again where those of the arguments have changed. */
+static CUresult replay(struct hn_variant *variant, size_t launches)
 {
+    const struct hn_context *context = variant->arena->context;
     struct hn_variant_graph *graph = &variant->graphs[launches == HN_GRAPH_CHAIN];
+    size_t bytes = variant->arena->plan->argument_count * sizeof *variant->addresses;
     CUresult result = locate_all(variant, 0);
     if (result == CUDA_SUCCESS &&
-        (graph->exec == NULL ||
-         memcmp(graph->addresses, variant->addresses, address_bytes(variant)) != 0))
-        result = make_graph(variant, launches, graph);
+        (graph->exec == NULL || memcmp(graph->addresses, variant->addresses, bytes) != 0))
+        result = make_graph(variant, launches, graph, bytes);
     if (result != CUDA_SUCCESS)
         return result;
     variant->launched = true;
-    return variant->arena->context->driver->p_cuGraphLaunch(graph->exec,
-                                                            variant->arena->context->stream);
+    return context->driver->p_cuGraphLaunch(graph->exec, context->stream);
+}
+
+CUresult hn_variant_deploy(struct hn_variant *variant, enum hn_regime regime, size_t count)
+{
+    bool chained = regime == HN_GRAPH10 && count % HN_GRAPH_CHAIN == 0;
+    size_t chain = chained ? HN_GRAPH_CHAIN : 1;
+    CUresult result = regime == HN_STREAM ? locate_all(variant, 0) : CUDA_SUCCESS;
+    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i += chain)
+        result = regime == HN_STREAM ? queue_launch(variant) : replay(variant, chain);
+    return result;
 }
 
 void hn_variant_describe(struct hn_variant *variant)

@@ -2,6 +2,7 @@
 #ifndef HONE_RUNTIME_BENCH_VARIANT_H
 #define HONE_RUNTIME_BENCH_VARIANT_H
 
+#include "base/memory.h"
 #include "runtime/bench/arena.h"
 #include "runtime/module/module.h"
 #include "runtime/plan/launch.h"
@@ -31,7 +32,8 @@ struct hn_host_buffer {
  * variants of a bench share it; it is filled once one with a pipeline is placed. */
 struct hn_stage {
     struct hn_arena *arena;
-    struct hn_host_buffer *buffers[HN_CLASS_COUNT]; /* one an argument */
+    struct hn_host_buffer *buffers;                 /* HN_CLASS_COUNT of each argument */
+    size_t buffer_count;
     CUstream streams[HN_MAX_STREAMS];               /* the first is the context's */
     CUevent joins[HN_MAX_STREAMS];                  /* one a stream; the first is where they fork */
     size_t stream_count;
@@ -71,6 +73,7 @@ struct hn_variant {
     struct hn_launch launch;
     const struct hn_image *image; /* borrowed, as long as the variant lives */
     CUmodule module;
+    struct hn_blocks memory; /* of all that follows, but for the maps */
     CUfunction *functions; /* one a step */
     struct hn_module_step *shapes; /* one a step, of a launch without chunks */
     uint64_t *scalars;     /* one an argument: the value's bytes, at the front; behind them those of each chunk */
@@ -131,13 +134,10 @@ bool hn_variant_is_repeatable(const struct hn_variant *variant);
 CUresult hn_variant_launch_step(struct hn_variant *variant, size_t number, const struct hn_launch_step *step,
                                 uint64_t *scalars, CUstream stream);
 
-/* Queues so many launches on the first set as a graph, 1 or HN_GRAPH_CHAIN, which is made the first time. Not of a
- * pipeline. */
-CUresult hn_variant_replay(struct hn_variant *variant, size_t launches);
-
-/* Queues so many launches on the first set, as a program does that knows its arguments: nothing but calls of the
- * driver comes between them. */
-CUresult hn_variant_launch_row(struct hn_variant *variant, size_t launches);
+/* Queues so many launches on the first set as a deployed program does: in a stream nothing but calls of the driver comes
+ * between them; else they are replayed as graphs, which are made the first time, of HN_GRAPH_CHAIN launches where the
+ * regime has these and there are whole ones. Not of a pipeline. */
+CUresult hn_variant_deploy(struct hn_variant *variant, enum hn_regime regime, size_t count);
 
 /* Queues all steps on a set of the arguments; of a pipeline everything, and it waits for what is pageable. */
 CUresult hn_variant_launch(struct hn_variant *variant, size_t set);

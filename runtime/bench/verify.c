@@ -92,28 +92,6 @@ static void queue_checksum(const struct hn_outputs *outputs, size_t argument, st
                         hn_arena_slot(arena, argument, HN_SLOT_REFERENCE), err);
 }
 
-static uint64_t sums_in(const struct hn_arena *arena, size_t argument, enum hn_slot slot)
-{
-    return hn_support_join_sums(hn_arena_host_slot(arena, argument, slot), arena->support->blocks);
-}
-
-static void capture_argument(struct hn_outputs *outputs, size_t i, struct hn_error *err)
-{
-    struct hn_arena *arena = outputs->arena;
-    const struct hn_buffer *buffer = &arena->buffers[i];
-    size_t size = hn_element_size(arena->plan->arguments[i].element);
-    CUdeviceptr copy = address_of(outputs, i);
-    hn_support_veil(arena->support, buffer->address, copy, buffer->bytes / size, size, arena->veil,
-                    err);
-    /* Every element is compared until it is known which are written. From the end of the copy on,
-     * so that all that the checksum is of is known. */
-    if (is_partial(outputs, i))
-        HN_CALL(arena->context, cuMemsetD8Async,
-                (copy + buffer->bytes, 0xff, kept_bytes(outputs, i) - buffer->bytes,
-                 arena->context->stream),
-                "cuMemsetD8Async", err);
-}
-
 /* One element, without the veil, at so many bytes from the argument's beginning. */
 static void read_expected(const struct hn_outputs *outputs, size_t argument, uint64_t offset,
                           void *element, struct hn_error *err)
@@ -131,41 +109,52 @@ static void note_count(struct hn_outputs *outputs, size_t i, struct hn_error *er
     const struct hn_plan *plan = outputs->arena->plan;
     const struct hn_argument *argument = &plan->arguments[i];
     struct hn_output *output = &outputs->of[i];
-    unsigned char bytes[8] = {0};
     output->count = outputs->arena->buffers[i].count;
-    if (argument->length == NULL)
-        return;
-    const struct hn_argument *length = hn_plan_find_argument(plan, argument->length);
-    read_expected(outputs, (size_t)(length - plan->arguments), 0, bytes, err);
-    uint64_t number = hn_element_count(bytes, length->element);
-    if (number < output->count / argument->lanes)
-        output->count = number * argument->lanes;
+    if (argument->length != NULL) {
+        const struct hn_argument *length = hn_plan_find_argument(plan, argument->length);
+        unsigned char bytes[8] = {0};
+        read_expected(outputs, (size_t)(length - plan->arguments), 0, bytes, err);
+        uint64_t number = hn_element_count(bytes, length->element);
+        if (number < output->count / argument->lanes)
+            output->count = number * argument->lanes;
+    }
+    output->compared = output->count;
 }
 
 static void note_checksums(struct hn_outputs *outputs, struct hn_error *err)
 {
     struct hn_arena *arena = outputs->arena;
     size_t count = arena->plan->argument_count;
-    for (size_t i = 0; i < count && !hn_failed(err); i++)
+    for (size_t i = 0; i < count; i++)
         if (is_compared(arena, i))
             queue_checksum(outputs, i, err);
     hn_arena_read_results(arena, err);
     for (size_t i = 0; i < count && !hn_failed(err); i++)
-        if (is_compared(arena, i))
-            outputs->of[i].checksum = sums_in(arena, i, HN_SLOT_REFERENCE);
+        outputs->of[i].checksum = hn_arena_sum(arena, i, HN_SLOT_REFERENCE);
 }
 
 void hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *err)
 {
-    size_t count = outputs->arena->plan->argument_count;
-    for (size_t i = 0; i < count && !hn_failed(err); i++)
-        if (is_compared(outputs->arena, i))
-            capture_argument(outputs, i, err);
-    note_checksums(outputs, err);
+    struct hn_arena *arena = outputs->arena;
+    size_t count = arena->plan->argument_count;
     for (size_t i = 0; i < count && !hn_failed(err); i++) {
-        note_count(outputs, i, err);
-        outputs->of[i].compared = outputs->of[i].count;
+        const struct hn_buffer *buffer = &arena->buffers[i];
+        size_t size = hn_element_size(arena->plan->arguments[i].element);
+        CUdeviceptr copy = address_of(outputs, i);
+        if (is_compared(arena, i))
+            hn_support_veil(arena->support, buffer->address, copy, buffer->bytes / size, size,
+                            arena->veil, err);
+        /* Every element is compared until it is known which are written. From the end of the copy
+         * on, so that all that the checksum is of is known. */
+        if (is_partial(outputs, i))
+            HN_CALL(arena->context, cuMemsetD8Async,
+                    (copy + buffer->bytes, 0xff, kept_bytes(outputs, i) - buffer->bytes,
+                     arena->context->stream),
+                    "cuMemsetD8Async", err);
     }
+    note_checksums(outputs, err);
+    for (size_t i = 0; i < count && !hn_failed(err); i++)
+        note_count(outputs, i, err);
     outputs->damaged = outputs->damaged && hn_failed(err);
 }
 
@@ -175,12 +164,12 @@ size_t hn_outputs_find_written(struct hn_outputs *outputs, const uint64_t poison
     struct hn_arena *arena = outputs->arena;
     size_t count = arena->plan->argument_count;
     size_t empty = SIZE_MAX;
-    for (size_t i = 0; i < count && !hn_failed(err); i++) {
-        struct hn_elements found = hn_arena_elements(arena, 0, i);
+    for (size_t i = 0; i < count; i++) {
+        CUdeviceptr data = poisons == NULL ? 0 : arena->buffers[i].address;
+        struct hn_elements found = hn_arena_elements(arena, i, data);
         found.count = outputs->of[i].count;
-        found.data = poisons == NULL ? 0 : found.data;
         if (is_partial(outputs, i))
-            hn_support_find_written(arena->support, &found, address_of(outputs, i), arena->veil,
+            hn_support_find_written(arena->support, found, address_of(outputs, i), arena->veil,
                                     poisons, written_bits(outputs, i),
                                     hn_arena_slot(arena, i, HN_SLOT_COMPARE), err);
     }
@@ -188,21 +177,25 @@ size_t hn_outputs_find_written(struct hn_outputs *outputs, const uint64_t poison
     for (size_t i = 0; i < count && !hn_failed(err); i++) {
         if (!is_partial(outputs, i))
             continue;
-        outputs->of[i].compared = sums_in(arena, i, HN_SLOT_COMPARE);
+        outputs->of[i].compared = hn_arena_sum(arena, i, HN_SLOT_COMPARE);
         if (outputs->of[i].compared == 0 && outputs->of[i].count > 0)
             empty = i;
     }
     return empty;
 }
 
-void hn_verify_launch(struct hn_variant *variant, uint64_t poison, struct hn_error *err)
+void hn_verify_prepare(struct hn_variant *variant, uint64_t poison, struct hn_error *err)
 {
-    struct hn_arena *arena = variant->arena;
-    if (!hn_goes_on(variant, err))
-        return;
     hn_variant_restore(variant, err);
     hn_variant_poison(variant, 1, poison, err);
-    hn_arena_poison(arena, HN_ROLE_SCRATCH, 1, poison, err);
+    hn_arena_poison(variant->arena, HN_ROLE_SCRATCH, 1, poison, err);
+}
+
+void hn_verify_launch(struct hn_variant *variant, uint64_t poison, struct hn_error *err)
+{
+    if (!hn_goes_on(variant, err))
+        return;
+    hn_verify_prepare(variant, poison, err);
     if (hn_failed(err))
         return;
     hn_variant_describe(variant);
@@ -210,7 +203,7 @@ void hn_verify_launch(struct hn_variant *variant, uint64_t poison, struct hn_err
     hn_refuse(variant, result, HN_OUTCOME_LAUNCH_ERROR, variant->what, err);
     if (!hn_goes_on(variant, err))
         return;
-    hn_context_synchronize(arena->context, variant->what, err);
+    hn_context_synchronize(variant->arena->context, variant->what, err);
     hn_pipeline_collect(variant, "", err);
 }
 
@@ -241,6 +234,15 @@ static CUdeviceptr found_at(const struct check *check, size_t argument)
     return hn_arena_address(check->arena, check->variant->compared_set, argument);
 }
 
+/* At which byte of its buffer an element is. */
+static uint64_t place_of(const struct check *check, size_t argument, uint64_t index)
+{
+    const struct hn_buffer *buffer = &check->arena->buffers[argument];
+    size_t size = hn_element_size(check->plan->arguments[argument].element);
+    return buffer->row == 0 ? index * size
+                            : index / buffer->row * buffer->pitch + index % buffer->row * size;
+}
+
 static void queue_comparison(const struct check *check, size_t i, double tolerance)
 {
     struct hn_arena *arena = check->arena;
@@ -252,13 +254,13 @@ static void queue_comparison(const struct check *check, size_t i, double toleran
     };
     CUdeviceptr expected = address_of(check->outputs, i);
     CUdeviceptr slot = hn_arena_slot(arena, i, HN_SLOT_COMPARE);
-    struct hn_elements found = hn_arena_elements(arena, check->variant->compared_set, i);
+    struct hn_elements found = hn_arena_elements(arena, i, found_at(check, i));
     found.count = check->outputs->of[i].count;
     if (comparison_of(check, i)->mode == HN_COMPARE_MULTISET)
-        hn_support_multiset(arena->support, &found, expected, arena->veil,
+        hn_support_multiset(arena->support, found, expected, arena->veil,
                             check->plan->arguments[i].lanes, slot, check->err);
     else
-        hn_support_compare(arena->support, &found, expected, arena->veil, &terms, slot, check->err);
+        hn_support_compare(arena->support, found, expected, arena->veil, terms, slot, check->err);
 }
 
 /* A counter that a launch has to leave as it found it. */
@@ -268,48 +270,53 @@ static bool has_to_be_zero(const struct check *check, size_t argument)
            hn_launch_takes(&check->variant->launch, argument);
 }
 
-static void queue_argument(const struct check *check, size_t i)
-{
-    struct hn_arena *arena = check->arena;
-    const struct hn_argument *argument = &check->plan->arguments[i];
-    const struct hn_buffer *buffer = &arena->buffers[i];
-    CUdeviceptr sums = hn_arena_slot(arena, i, HN_SLOT_CHECKSUM);
-    if (argument->role == HN_ROLE_METRIC)
-        hn_support_sum(arena->support, buffer->address, buffer->count, argument->element,
-                       hn_arena_slot(arena, i, HN_SLOT_COMPARE), check->err);
-    else if (hn_argument_is_filled(argument))
-        hn_support_checksum(arena->support,
-                            argument->role == HN_ROLE_INOUT ? buffer->pristine : buffer->address,
-                            buffer->bytes, sums, check->err);
-    else if (has_to_be_zero(check, i))
-        hn_support_checksum(arena->support, found_at(check, i), buffer->bytes, sums, check->err);
-    /* The tolerance is not known before the largest of what is expected is. */
-    if (is_compared(arena, i)) {
-        queue_comparison(check, i, INFINITY);
-        queue_checksum(check->outputs, i, check->err);
-    }
-}
-
 static void queue_checks(const struct check *check)
 {
     struct hn_arena *arena = check->arena;
-    hn_arena_renew_zone_table(arena, check->err);
-    for (size_t i = 0; i < check->plan->argument_count && !hn_failed(check->err); i++)
-        queue_argument(check, i);
+    const size_t flush = check->plan->argument_count;
+    hn_arena_write_zones(arena, false, check->err);
+    for (size_t i = 0; i < check->plan->argument_count && !hn_failed(check->err); i++) {
+        const struct hn_argument *argument = &check->plan->arguments[i];
+        const struct hn_buffer *buffer = &arena->buffers[i];
+        CUdeviceptr sums = hn_arena_slot(arena, i, HN_SLOT_CHECKSUM);
+        if (argument->role == HN_ROLE_METRIC)
+            hn_support_sum(arena->support, buffer->address, buffer->count, argument->element,
+                           hn_arena_slot(arena, i, HN_SLOT_COMPARE), check->err);
+        else if (hn_argument_is_filled(argument))
+            hn_support_checksum(arena->support,
+                                argument->role == HN_ROLE_INOUT ? buffer->pristine
+                                                                : buffer->address,
+                                buffer->bytes, sums, check->err);
+        else if (has_to_be_zero(check, i))
+            hn_support_checksum(arena->support, found_at(check, i), buffer->bytes, sums,
+                                check->err);
+        /* The tolerance is not known before the largest of what is expected is. */
+        if (is_compared(arena, i)) {
+            queue_comparison(check, i, INFINITY);
+            queue_checksum(check->outputs, i, check->err);
+        }
+    }
     hn_support_checksum(arena->support, arena->flush, arena->flush_bytes,
-                        hn_arena_flush_slot(arena), check->err);
+                        hn_arena_slot(arena, flush, HN_SLOT_CHECKSUM), check->err);
     hn_support_check_zones(arena->support, arena->zone_table, arena->zone_count,
-                           hn_arena_damage(arena), check->err);
+                           hn_arena_slot(arena, flush + 1, HN_SLOT_CHECKSUM), check->err);
     hn_arena_read_results(arena, check->err);
 }
 
 /* A zone between two buffers was hit by whichever lies nearer to what changed. */
-static void report_zone(const struct check *check, size_t zone, const struct hn_damage *damage)
+static void judge_zones(const struct check *check)
 {
     const struct hn_arena *arena = check->arena;
+    const struct hn_damage *damage =
+        hn_arena_found(arena, check->plan->argument_count + 1, HN_SLOT_CHECKSUM);
+    size_t zone = 0;
+    while (zone < arena->zone_count && damage[zone].first == UINT64_MAX)
+        zone++;
+    if (zone == arena->zone_count)
+        return;
     struct hn_zone_owner owner = arena->owners[zone];
-    uint64_t past = damage->first;
-    uint64_t short_of = arena->zones[zone].bytes - damage->last;
+    uint64_t past = damage[zone].first;
+    uint64_t short_of = arena->zones[zone].bytes - damage[zone].last;
     bool behind = owner.before == SIZE_MAX || (owner.behind != SIZE_MAX && short_of < past + 1);
     size_t argument = behind ? owner.behind : owner.before;
     const char *name = argument == SIZE_MAX ? "" : check->plan->arguments[argument].name;
@@ -320,21 +327,11 @@ static void report_zone(const struct check *check, size_t zone, const struct hn_
     else if (behind)
         hn_record_fail(check->record, HN_OUTCOME_OUT_OF_BOUNDS,
                        "%swrote %" PRIu64 " bytes before the start of '%s' (%" PRIu64 " bytes)",
-                       check->when, arena->zones[zone].bytes - damage->first, name, bytes);
+                       check->when, arena->zones[zone].bytes - past, name, bytes);
     else
         hn_record_fail(check->record, HN_OUTCOME_OUT_OF_BOUNDS,
                        "%swrote at byte %" PRIu64 " of '%s', which has %" PRIu64 " bytes",
                        check->when, bytes + past, name, bytes);
-}
-
-static void judge_zones(const struct check *check)
-{
-    const struct hn_damage *damage = hn_arena_host_damage(check->arena);
-    size_t i = 0;
-    while (i < check->arena->zone_count && damage[i].first == UINT64_MAX)
-        i++;
-    if (i < check->arena->zone_count)
-        report_zone(check, i, &damage[i]);
 }
 
 /* Only the first thing found is told. */
@@ -345,27 +342,31 @@ static void blame(const struct check *check, const char *what, const char *name)
                        what, name);
 }
 
-static const char *filled_as(enum hn_role role)
-{
-    if (role == HN_ROLE_INPUT)
-        return "input";
-    return role == HN_ROLE_INOUT ? "the pristine copy of" : "what is kept for symbol";
-}
-
+/* Where in the flush buffer something was written can not be told: only its checksum is known. */
 static void judge_inputs(const struct check *check)
 {
+    static const char *const filled_as[HN_ROLE_COUNT] = {[HN_ROLE_INPUT] = "input",
+                                                         [HN_ROLE_INOUT] = "the pristine copy of",
+                                                         [HN_ROLE_SYMBOL] =
+                                                             "what is kept for symbol"};
     const struct hn_arena *arena = check->arena;
     for (size_t i = 0; i < check->plan->argument_count; i++) {
         const struct hn_argument *argument = &check->plan->arguments[i];
         if (hn_argument_is_filled(argument) &&
-            sums_in(arena, i, HN_SLOT_CHECKSUM) != arena->buffers[i].checksum)
-            blame(check, filled_as(argument->role), argument->name);
+            hn_arena_sum(arena, i, HN_SLOT_CHECKSUM) != arena->buffers[i].checksum)
+            blame(check, filled_as[argument->role], argument->name);
         if (!is_compared(arena, i) ||
-            sums_in(arena, i, HN_SLOT_REFERENCE) == check->outputs->of[i].checksum)
+            hn_arena_sum(arena, i, HN_SLOT_REFERENCE) == check->outputs->of[i].checksum)
             continue;
         check->outputs->damaged = true;
         blame(check, "the reference of", argument->name);
     }
+    if (is_right(check) &&
+        hn_arena_sum(arena, check->plan->argument_count, HN_SLOT_CHECKSUM) != arena->flush_checksum)
+        hn_record_fail(check->record, HN_OUTCOME_OUT_OF_BOUNDS,
+                       "%swrote beyond all buffers and their guard zones, into the %.4g MiB behind "
+                       "the last",
+                       check->when, (double)arena->flush_bytes / 0x1p20);
 }
 
 static void judge_counters(const struct check *check)
@@ -373,38 +374,12 @@ static void judge_counters(const struct check *check)
     const struct hn_arena *arena = check->arena;
     for (size_t i = 0; i < check->plan->argument_count && is_right(check); i++)
         if (has_to_be_zero(check, i) &&
-            sums_in(arena, i, HN_SLOT_CHECKSUM) !=
+            hn_arena_sum(arena, i, HN_SLOT_CHECKSUM) !=
                 hn_support_checksum_of_zeros(found_at(check, i), arena->buffers[i].bytes))
             hn_record_fail(check->record, HN_OUTCOME_WRONG_RESULT,
                            "%sleft counter '%s' other than zero; with 'zero: once' a launch leaves "
                            "it as it found it",
                            check->when, check->plan->arguments[i].name);
-}
-
-/* Where in it can not be told: only its checksum is known. */
-static void judge_flush(const struct check *check)
-{
-    const struct hn_arena *arena = check->arena;
-    if (is_right(check) && hn_arena_host_flush_checksum(arena) != arena->flush_checksum)
-        hn_record_fail(check->record, HN_OUTCOME_OUT_OF_BOUNDS,
-                       "%swrote beyond all buffers and their guard zones, into the %.4g MiB behind "
-                       "the last",
-                       check->when, (double)arena->flush_bytes / 0x1p20);
-}
-
-static double evaluate_tolerance(const struct check *check, size_t argument)
-{
-    const struct hn_compare *compare = comparison_of(check, argument);
-    double relative = 0.0;
-    double absolute = 0.0;
-    if (compare->mode != HN_COMPARE_MAX_NORM ||
-        !hn_element_is_real(check->plan->arguments[argument].element))
-        return 0.0;
-    if (compare->relative != NULL)
-        hn_expression_number(compare->relative, check->variant->values, &relative, check->err);
-    if (!hn_failed(check->err) && compare->absolute != NULL)
-        hn_expression_number(compare->absolute, check->variant->values, &absolute, check->err);
-    return absolute + relative * check->outputs->of[argument].largest;
 }
 
 /* "[7]", of a vector "[7].y" or "[7][5]", of rows "[3][7]" and so on. */
@@ -464,7 +439,7 @@ static void report_difference(const struct check *check, size_t i, const struct 
     unsigned char found_bytes[8] = {0}, expected_bytes[8] = {0};
     bool misplaced = difference->misplaced != UINT64_MAX;
     uint64_t index = misplaced ? difference->misplaced : difference->worst;
-    uint64_t offset = hn_buffer_place(&arena->buffers[i], argument->element, index);
+    uint64_t offset = place_of(check, i, index);
     HN_CALL(arena->context, cuMemcpyDtoH,
             (found_bytes, found_at(check, i) + offset, hn_element_size(argument->element)),
             "cuMemcpyDtoH", check->err);
@@ -486,19 +461,6 @@ static void report_difference(const struct check *check, size_t i, const struct 
                        tally->tolerance, number);
 }
 
-/* The verdict keeps the output whose error is largest against its tolerance. */
-static void note_verdict(const struct tally *tally, struct hn_verdict *verdict)
-{
-    const struct hn_difference *difference = &tally->difference;
-    double ratio = difference->max_error == 0.0 ? 0.0 : difference->max_error / tally->tolerance;
-    double worst = verdict->max_error == 0.0 ? 0.0 : verdict->max_error / verdict->tolerance;
-    if (ratio < worst || (ratio == worst && verdict->max_reference > difference->max_reference))
-        return;
-    verdict->max_error = difference->max_error;
-    verdict->tolerance = tally->tolerance;
-    verdict->max_reference = difference->max_reference;
-}
-
 /* So many are sorted on the host to say which element it is; sorting more would take longer than
  * anybody waits. */
 static const uint64_t MOST_SORTED = 1u << 22;
@@ -506,7 +468,6 @@ static const uint64_t MOST_SORTED = 1u << 22;
 /* A result on the host, as elements or vectors of them that are ordered by their words. */
 struct bag {
     const struct hn_argument *argument;
-    unsigned char *bytes;
     uint64_t *words; /* argument->lanes of each, ordered */
     uint64_t count;
 };
@@ -537,31 +498,24 @@ static int compare_vectors(const void *a, const void *b, void *context)
 static struct bag read_bag(const struct check *check, size_t i, CUdeviceptr data, uint64_t key)
 {
     const struct hn_argument *argument = &check->plan->arguments[i];
-    const struct hn_buffer *buffer = &check->arena->buffers[i];
     unsigned lanes = argument->lanes;
-    struct bag bag = {.argument = argument, .count = check->outputs->of[i].count / lanes};
-    uint64_t elements = bag.count * lanes;
+    uint64_t elements = check->outputs->of[i].count / lanes * lanes;
     size_t size = hn_element_size(argument->element);
-    size_t bytes =
-        elements == 0 ? 0 : hn_buffer_place(buffer, argument->element, elements - 1) + size;
-    bag.bytes = hn_need(bytes + 1, 1);
-    bag.words = hn_need(elements + 1, sizeof *bag.words);
-    HN_CALL(check->arena->context, cuMemcpyDtoH, (bag.bytes, data, bytes), "cuMemcpyDtoH",
-            check->err);
+    size_t bytes = elements == 0 ? 0 : place_of(check, i, elements - 1) + size;
+    struct bag bag = {.argument = argument,
+                      .words = hn_need(elements + 1, sizeof *bag.words),
+                      .count = elements / lanes};
+    unsigned char *read = hn_need(bytes + 1, 1);
+    HN_CALL(check->arena->context, cuMemcpyDtoH, (read, data, bytes), "cuMemcpyDtoH", check->err);
     for (uint64_t e = 0; !hn_failed(check->err) && e < elements; e++) {
-        uint64_t offset = hn_buffer_place(buffer, argument->element, e);
-        hn_support_unveil(bag.bytes + offset, size, offset / size, key);
-        bag.words[e] = counted_word(bag.bytes + offset, argument->element);
+        uint64_t offset = place_of(check, i, e);
+        hn_support_unveil(read + offset, size, offset / size, key);
+        bag.words[e] = counted_word(read + offset, argument->element);
     }
+    free(read);
     if (!hn_failed(check->err))
         qsort_r(bag.words, bag.count, lanes * sizeof *bag.words, compare_vectors, &lanes);
     return bag;
-}
-
-static void finish_bag(struct bag *bag)
-{
-    free(bag->words);
-    free(bag->bytes);
 }
 
 static uint64_t count_vector(const struct bag *bag, const uint64_t *vector)
@@ -614,11 +568,10 @@ static void judge_multiset(const struct check *check, size_t i)
     const struct hn_arena *arena = check->arena;
     const struct hn_argument *output = &check->plan->arguments[i];
     uint64_t count = check->outputs->of[i].count / output->lanes;
-    bool equal = hn_support_bags_equal(hn_arena_host_slot(arena, i, HN_SLOT_COMPARE),
-                                       arena->support->blocks);
-    if (!equal)
-        check->record->verdict.max_error = 1.0;
-    if (equal || !is_right(check))
+    if (hn_support_bags_equal(hn_arena_found(arena, i, HN_SLOT_COMPARE), arena->support->blocks))
+        return;
+    check->record->verdict.max_error = 1.0;
+    if (!is_right(check))
         return;
     if (count > MOST_SORTED) {
         hn_record_fail(check->record, HN_OUTCOME_WRONG_RESULT,
@@ -631,55 +584,62 @@ static void judge_multiset(const struct check *check, size_t i)
     struct bag expected = read_bag(check, i, address_of(check->outputs, i), arena->veil);
     if (!hn_failed(check->err))
         report_first(check, &found, &expected);
-    finish_bag(&expected);
-    finish_bag(&found);
+    free(expected.words);
+    free(found.words);
 }
 
-static struct hn_difference read_difference(const struct hn_arena *arena, size_t argument)
+/* How far apart elements may be, and how many may be further: at most all but one, since who
+ * computes nothing is never right. */
+static void evaluate_limits(const struct check *check, size_t i, struct tally *tally)
 {
-    return hn_support_join_differences(hn_arena_host_slot(arena, argument, HN_SLOT_COMPARE),
-                                       arena->support->blocks);
-}
-
-/* At most all but one: who computes nothing is never right. */
-static uint64_t evaluate_allowed(const struct check *check, size_t argument, uint64_t compared)
-{
-    const struct hn_compare *compare = comparison_of(check, argument);
+    const struct hn_compare *compare = comparison_of(check, i);
+    const struct hn_value *values = check->variant->values;
+    double relative = 0.0, absolute = 0.0;
     int64_t count = 0;
+    if (compare->mode == HN_COMPARE_MAX_NORM &&
+        hn_element_is_real(check->plan->arguments[i].element)) {
+        if (compare->relative != NULL)
+            hn_expression_number(compare->relative, values, &relative, check->err);
+        if (!hn_failed(check->err) && compare->absolute != NULL)
+            hn_expression_number(compare->absolute, values, &absolute, check->err);
+        tally->tolerance = absolute + relative * check->outputs->of[i].largest;
+    }
     if (compare->mismatches != NULL && !hn_failed(check->err))
-        hn_expression_integer(compare->mismatches, check->variant->values, &count, check->err);
-    uint64_t allowed =
-        count > 0 ? (uint64_t)count : (uint64_t)(compare->mismatch_share * (double)compared);
-    return allowed < compared ? allowed : compared > 0 ? compared - 1 : 0;
+        hn_expression_integer(compare->mismatches, values, &count, check->err);
+    tally->allowed =
+        count > 0 ? (uint64_t)count : (uint64_t)(compare->mismatch_share * (double)tally->compared);
+    if (tally->allowed >= tally->compared)
+        tally->allowed = tally->compared > 0 ? tally->compared - 1 : 0;
 }
 
-/* What a variant leaves as it was poisoned is work not done, and no mismatch. A narrow element may
- * be so by chance. */
-static bool is_work_left(const struct hn_difference *difference, enum hn_element element)
+static struct hn_difference difference_of(const struct check *check, size_t argument)
 {
-    uint64_t by_chance = hn_element_size(element) > 2 ? 0 : 3 + difference->differing / 16;
-    return difference->unwritten > by_chance;
+    return hn_support_join_differences(hn_arena_found(check->arena, argument, HN_SLOT_COMPARE),
+                                       check->arena->support->blocks);
 }
 
 /* Compares once more, with the tolerance that is known now: what is within it, and how many are
- * not. Returns whether these are too many. */
+ * not. Returns whether these are too many. What a variant leaves as it was poisoned is work not
+ * done, and no mismatch; a narrow element may be so by chance. */
 static bool count_differing(const struct check *check, size_t i, struct tally *tally)
 {
     queue_comparison(check, i, tally->tolerance);
     hn_arena_read_results(check->arena, check->err);
     if (hn_failed(check->err))
         return false;
-    struct hn_difference within = read_difference(check->arena, i);
+    struct hn_difference within = difference_of(check, i);
+    size_t size = hn_element_size(check->plan->arguments[i].element);
+    uint64_t by_chance = size > 2 ? 0 : 3 + within.differing / 16;
     tally->differing = within.differing;
     tally->unwritten = within.unwritten;
     check->record->verdict.differed += within.differing;
-    bool wrong = within.differing == 0 || within.differing > tally->allowed ||
-                 is_work_left(&within, check->plan->arguments[i].element);
-    if (!wrong)
-        tally->difference = within;
-    return wrong;
+    if (within.differing == 0 || within.differing > tally->allowed || within.unwritten > by_chance)
+        return true;
+    tally->difference = within;
+    return false;
 }
 
+/* The verdict keeps the output whose error is largest against its tolerance. */
 static void judge_output(const struct check *check, size_t i)
 {
     struct hn_output *output = &check->outputs->of[i];
@@ -689,17 +649,23 @@ static void judge_output(const struct check *check, size_t i)
         judge_multiset(check, i);
         return;
     }
-    struct tally tally = {.difference = read_difference(check->arena, i),
-                          .compared = output->compared};
-    output->largest = fmax(output->largest, tally.difference.max_reference);
-    tally.tolerance = evaluate_tolerance(check, i);
-    tally.allowed = evaluate_allowed(check, i, tally.compared);
-    bool wrong = tally.difference.misplaced != UINT64_MAX;
-    if (!hn_failed(check->err) && !wrong && !(tally.difference.max_error <= tally.tolerance))
+    struct tally tally = {.difference = difference_of(check, i), .compared = output->compared};
+    const struct hn_difference *difference = &tally.difference;
+    output->largest = fmax(output->largest, difference->max_reference);
+    evaluate_limits(check, i, &tally);
+    bool wrong = difference->misplaced != UINT64_MAX;
+    if (!hn_failed(check->err) && !wrong && !(difference->max_error <= tally.tolerance))
         wrong = count_differing(check, i, &tally);
     if (hn_failed(check->err))
         return;
-    note_verdict(&tally, verdict);
+    double ratio = difference->max_error == 0.0 ? 0.0 : difference->max_error / tally.tolerance;
+    double worst = verdict->max_error == 0.0 ? 0.0 : verdict->max_error / verdict->tolerance;
+    if (!(ratio < worst ||
+          (ratio == worst && verdict->max_reference > difference->max_reference))) {
+        verdict->max_error = difference->max_error;
+        verdict->tolerance = tally.tolerance;
+        verdict->max_reference = difference->max_reference;
+    }
     if (wrong && is_right(check))
         report_difference(check, i, &tally);
 }
@@ -722,10 +688,10 @@ static void note_metrics(const struct check *check)
 {
     double *mean = check->variant->metric_values;
     for (size_t i = 0; i < check->plan->argument_count; i++) {
+        const double *sums = hn_arena_found(check->arena, i, HN_SLOT_COMPARE);
+        double sum = 0.0;
         if (check->plan->arguments[i].role != HN_ROLE_METRIC)
             continue;
-        const double *sums = hn_arena_host_slot(check->arena, i, HN_SLOT_COMPARE);
-        double sum = 0.0;
         for (size_t block = 0; block < check->arena->support->blocks; block++)
             sum += sums[block];
         *mean++ = sum / (double)check->arena->buffers[i].count;
@@ -746,7 +712,6 @@ void hn_verify_check(struct hn_variant *variant, struct hn_outputs *outputs, con
         return;
     judge_zones(&check);
     judge_inputs(&check);
-    judge_flush(&check);
     bool damaged = record->outcome == HN_OUTCOME_OUT_OF_BOUNDS;
     arena->spoiled = arena->spoiled && damaged;
     note_metrics(&check);

@@ -36,8 +36,9 @@ bool hn_outputs_are_partial(const struct hn_outputs *outputs);
 /* Whether a launch did what it had to and nothing else. What is found goes into the variant's record: outcome, message,
  * verdict; err is for what is not the variant's fault, and for a dead context. Both are sticky. */
 
-/* Restores and poisons the first set (outputs and scratch from `poison`, see hn_arena_poison), launches once and
- * waits. */
+/* Restores and poisons the first set (outputs and scratch from `poison`, see hn_arena_poison); and launches once behind
+ * that, and waits. */
+void hn_verify_prepare(struct hn_variant *variant, uint64_t poison, struct hn_error *err);
 void hn_verify_launch(struct hn_variant *variant, uint64_t poison, struct hn_error *err);
 
 /* Checks after a launch: guard zones, inputs, pristine copies, and the outputs of the variant's compared_set against

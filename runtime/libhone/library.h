@@ -356,7 +356,8 @@ bool hn_lib_program_is_shared(const struct hn_lib_choice *choice);
 struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice);
 struct hn_lib_module *hn_lib_module_find_pattern(const struct hn_lib_choice *choice);
 /* Loads one for the configuration. Takes what is in the image. NULL where err has failed. */
-struct hn_lib_module *hn_lib_module_add(const struct hn_lib_choice *choice, struct hn_image *image, struct hn_error *err);
+struct hn_lib_module *hn_lib_module_add(const struct hn_lib_choice *choice, struct hn_image *image,
+                                        struct hn_error *err);
 /* Whether a launch asks for nothing that its functions can not be for others at the same time. */
 bool hn_lib_module_serves(const struct hn_lib_module *module, const struct hn_launch *launch);
 /* As hn_module_find, for all launches so far. */

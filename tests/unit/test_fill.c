@@ -64,7 +64,7 @@ static void fill_by(struct filler *filler, const struct hn_recipe *recipe, enum 
     assert_true(count * hn_element_size(element) <= BYTES);
     const struct hn_elements elements = {.data = filler->data, .count = count, .type = element};
     hn_error_init(&err);
-    hn_support_fill(&filler->support, &elements, recipe, seed, &err);
+    hn_support_fill(&filler->support, elements, recipe, seed, &err);
     if (hn_failed(&err))
         fail_msg("%s", err.message);
     assert_int_equal(

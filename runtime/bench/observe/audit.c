@@ -15,47 +15,36 @@ static void cover_sets(struct hn_arena *arena, size_t sets, uint64_t seed, struc
     hn_arena_poison(arena, HN_ROLE_SCRATCH, sets, seed, err);
 }
 
-/* What launches may write in their sets is covered by what was there before: then nothing differs.
- */
-static void look_beside_buffers(const struct hn_work *work, const struct hn_variant *variant,
-                                uint64_t seed, uint64_t before, struct hn_error *err)
-{
-    struct hn_arena *arena = variant->arena;
-    struct hn_sample sample;
-    uint64_t after = 0;
-    /* Counters are left as launches leave them. */
-    if (variant->zeroed_count > 0 || !hn_goes_on(variant, err))
-        return;
-    hn_sampler_take(work, 1, 0, &sample, err);
-    cover_sets(arena, work->batch, seed, err);
-    hn_arena_sum_sets(arena, &after, err);
-    if (!hn_failed(err) && before != after)
-        hn_record_fail(variant->record, HN_OUTCOME_OUT_OF_BOUNDS,
-                       "a launch on another set of the arguments wrote into its inputs, or outside "
-                       "of its buffers");
-}
-
-/* Behind a batch, so that it has seen the sets. */
+/* Behind a batch, so that it has seen the sets. What launches may write in their sets is covered by
+ * what was there before: then nothing differs. */
 static void look_into_sets(const struct hn_work *work, struct hn_variant *variant,
                            struct hn_error *err)
 {
     struct hn_arena *arena = variant->arena;
     struct hn_sample sample;
     uint64_t seed = hn_random_next(&arena->secret);
-    uint64_t before, after = 0;
     for (int i = 0; i < 2; i++)
         hn_sampler_take(work, 1, 1, &sample, err);
     hn_arena_renew_sets(arena, err);
     hn_variant_restore(variant, err);
     cover_sets(arena, work->batch, seed, err);
-    hn_arena_sum_sets(arena, &before, err);
+    uint64_t before = hn_arena_sum_sets(arena, err);
     work->launch(work->subject, 0, err);
-    hn_arena_sum_sets(arena, &after, err);
+    uint64_t after = hn_arena_sum_sets(arena, err);
     if (!hn_failed(err) && before != after)
         hn_record_fail(variant->record, HN_OUTCOME_WRONG_RESULT,
                        "a launch on one set of the arguments wrote into others: it works ahead for "
                        "launches to come");
-    look_beside_buffers(work, variant, seed, before, err);
+    /* Counters are left as launches leave them. */
+    if (variant->zeroed_count > 0 || !hn_goes_on(variant, err))
+        return;
+    hn_sampler_take(work, 1, 0, &sample, err);
+    cover_sets(arena, work->batch, seed, err);
+    after = hn_arena_sum_sets(arena, err);
+    if (!hn_failed(err) && before != after)
+        hn_record_fail(variant->record, HN_OUTCOME_OUT_OF_BOUNDS,
+                       "a launch on another set of the arguments wrote into its inputs, or outside "
+                       "of its buffers");
 }
 
 static void run(void *own, struct hn_variant *variant, double asked, struct hn_error *err)

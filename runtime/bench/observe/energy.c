@@ -111,13 +111,6 @@ static double stop_meter(struct meter *meter)
     return seconds > 0 ? (meter->last.joules - meter->first.joules) / seconds : 0;
 }
 
-static int meter_temperature(struct meter *meter)
-{
-    struct hn_health ignored = {.checks = 0};
-    hn_health_look(meter->watch, &ignored);
-    return hn_health_temperature(meter->watch);
-}
-
 /* Before a window the GPU is at work for so long, so that its power is that of the work; the idle
  * GPU rests so long. */
 static const double SETTLE_MS = 500.0;
@@ -138,6 +131,7 @@ struct window {
 
 /* What keeps the GPU busy. */
 struct load {
+    struct hn_context *context;
     struct hn_work work;
     struct meter *meter;
     size_t sets;
@@ -146,15 +140,9 @@ struct load {
     size_t launches; /* in all */
 };
 
-static struct hn_context *context_of(const struct load *load)
-{
-    return load->work.sampler->arena->context;
-}
-
 static void record_event(const struct load *load, CUevent event, struct hn_error *err)
 {
-    struct hn_context *context = context_of(load);
-    HN_CALL(context, cuEventRecord, (event, context->stream), "cuEventRecord", err);
+    HN_CALL(load->context, cuEventRecord, (event, load->context->stream), "cuEventRecord", err);
 }
 
 /* Queues another block and waits for the one before. */
@@ -163,15 +151,9 @@ static void go_on(struct load *load, struct hn_error *err)
     CUevent *events = &load->work.sampler->starts[1];
     hn_sampler_queue(&load->work, load->sets, load->block, err);
     record_event(load, events[1 - load->slot], err);
-    HN_CALL(context_of(load), cuEventSynchronize, (events[load->slot]), load->work.what, err);
+    HN_CALL(load->context, cuEventSynchronize, (events[load->slot]), load->work.what, err);
     load->slot = 1 - load->slot;
     load->launches += load->block;
-}
-
-static void go_on_until(struct load *load, double until_ms, struct hn_error *err)
-{
-    while (!hn_failed(err) && hn_now_ms() < until_ms)
-        go_on(load, err);
 }
 
 /* Cold: where all arguments fit the cache, so many sets that they do not. */
@@ -192,39 +174,32 @@ static void begin(struct load *load, struct hn_error *err)
     record_event(load, load->work.sampler->starts[1], err);
 }
 
-/* Between the events, which enclose all launches that were counted. */
-static void time_launches(const struct load *load, double *launch_us, struct hn_error *err)
-{
-    struct hn_context *context = context_of(load);
-    struct hn_sampler *sampler = load->work.sampler;
-    float elapsed_ms = 0.0f;
-    record_event(load, sampler->ends[0], err);
-    hn_context_synchronize(context, load->work.what, err);
-    HN_CALL(context, cuEventElapsedTime, (&elapsed_ms, sampler->starts[0], sampler->ends[0]),
-            "cuEventElapsedTime", err);
-    *launch_us = load->launches > 0 ? 1e3 * (double)elapsed_ms / (double)load->launches : 0.0;
-}
-
 /* From the first step of the counter behind the beginning to the first one after so many seconds.
- */
+ * The events enclose all launches that were counted. */
 static void measure_load(struct load *load, double seconds, struct window *window,
                          struct hn_error *err)
 {
+    const struct hn_sampler *sampler = load->work.sampler;
+    struct hn_health ignored = {.checks = 0};
     if (hn_failed(err))
         return;
     if (!start_meter(load->meter)) {
         hn_fail(err, HN_ERUN, "a thread that reads the energy counter can not be started");
         return;
     }
-    record_event(load, load->work.sampler->starts[0], err);
+    record_event(load, sampler->starts[0], err);
     double until_ms = hn_now_ms() + 1e3 * seconds + PATIENCE_MS;
     load->launches = 0;
     while (!hn_failed(err) && meter_seconds(load->meter) < seconds && hn_now_ms() < until_ms)
         go_on(load, err);
     window->seconds = meter_seconds(load->meter);
     window->power_w = stop_meter(load->meter);
-    window->temperature_c = meter_temperature(load->meter);
-    time_launches(load, &window->launch_us, err);
+    hn_health_look(load->meter->watch, &ignored);
+    window->temperature_c = hn_health_temperature(load->meter->watch);
+    record_event(load, sampler->ends[0], err);
+    hn_context_synchronize(load->context, load->work.what, err);
+    double all_us = hn_elapsed_us(load->context, sampler->starts[0], sampler->ends[0], err);
+    window->launch_us = load->launches > 0 ? all_us / (double)load->launches : 0.0;
 }
 
 static void rest(double ms)
@@ -247,11 +222,6 @@ static void measure_idle(struct meter *meter, double *idle_w)
     *idle_w = stop_meter(meter);
 }
 
-static double average(double all, double windows, double one)
-{
-    return (all * windows + one) / (windows + 1);
-}
-
 /* Takes another window of the same variant into account. */
 static void add(struct hn_bindings *observed, const struct hn_bindings *window,
                 struct hn_error *err)
@@ -263,9 +233,11 @@ static void add(struct hn_bindings *observed, const struct hn_bindings *window,
     double seconds = hn_observed(observed, "energy.seconds");
     double one = hn_observed(window, "energy.joules");
     double means[3];
-    for (int i = 0; i < 3; i++)
-        means[i] =
-            average(hn_observed(observed, averages[i]), windows, hn_observed(window, averages[i]));
+    for (int i = 0; i < 3; i++) {
+        double sum =
+            hn_observed(observed, averages[i]) * windows + hn_observed(window, averages[i]);
+        means[i] = sum / (windows + 1);
+    }
     hn_observed_replace(observed, "energy", window, err);
     if (windows == 0)
         return;
@@ -329,7 +301,8 @@ static void run(void *own, struct hn_variant *variant, double seconds, struct hn
 {
     struct energy *energy = own;
     struct hn_bench *bench = energy->bench;
-    struct load load = {.work = hn_bench_work(bench, variant), .meter = &energy->meter};
+    struct load load = {
+        .context = &bench->context, .work = hn_bench_work(bench, variant), .meter = &energy->meter};
     struct window window = {.power_w = 0.0};
     bench->unchecked = true;
     if (!load.work.batchable)
@@ -337,7 +310,9 @@ static void run(void *own, struct hn_variant *variant, double seconds, struct hn
     if (energy->idle_w == 0.0)
         measure_idle(&energy->meter, &energy->idle_w);
     begin(&load, err);
-    go_on_until(&load, hn_now_ms() + SETTLE_MS, err);
+    double until_ms = hn_now_ms() + SETTLE_MS;
+    while (!hn_failed(err) && hn_now_ms() < until_ms)
+        go_on(&load, err);
     measure_load(&load, seconds, &window, err);
     if (!hn_failed(err))
         note(&variant->record->observed, &window, energy->idle_w, err);
