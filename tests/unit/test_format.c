@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/report/format.h"
+#include "tuner/report/render.h"
 
 #include "tests/unit/unit.h"
 

@@ -12,7 +12,7 @@
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/command.h"
 #include "tuner/config/config_files.h"
-#include "tuner/report/format.h"
+#include "tuner/report/render.h"
 #include "tuner/report/report.h"
 
 /* What a cache holds, as tables and as documents: all tunings, or those of a kernel with their

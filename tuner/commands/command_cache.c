@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/open_cache.h"
-#include "tuner/report/format.h"
+#include "tuner/report/render.h"
 
 static void hn_cache_check(struct hn_cache *cache, struct hn_error *err)
 {

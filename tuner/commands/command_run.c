@@ -12,7 +12,7 @@
 #include "runtime/compile/compile.h"
 #include "tuner/commands/command.h"
 #include "tuner/report/findings.h"
-#include "tuner/report/format.h"
+#include "tuner/report/render.h"
 #include "tuner/report/roof.h"
 #include "tuner/report/summary.h"
 #include "tuner/workers/turn.h"

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "tuner/explain/explain_parts.h"
-#include "tuner/report/format.h"
+#include "tuner/report/render.h"
 
 /* A share of a roof that counts as all that there is. */
 static const double near_roof = 0.9;

@@ -5,7 +5,7 @@
 #include "runtime/compile/source.h"
 #include "runtime/plan/launch.h"
 #include "tuner/export/export_parts.h"
-#include "tuner/report/format.h"
+#include "tuner/report/render.h"
 
 /* The frame of a header, and the comment on top: what was measured, and how it is launched. */
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tuner/report/format.h"
+#include "tuner/report/render.h"
 
 const char *const hn_unit_names[HN_UNIT_COUNT] = {
     [HN_UNIT_DRAM] = "DRAM",

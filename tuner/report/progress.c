@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "tuner/report/format.h"
+#include "base/schema.h"
+#include "cache/record/record_json.h"
+#include "tuner/report/render.h"
 #include "tuner/report/table.h"
 
 enum { BAR = 24, SPARK = 32, EARLY_POINTS = 20, EARLY_S = 5 };
@@ -50,15 +52,6 @@ static double scale(double objective)
     return objective < 0 ? -log(-objective) : 0;
 }
 
-/* The best after so many points; of the first column the first that there was. */
-static double best_after(const struct hn_progress_view *view, double finished)
-{
-    double objective = view->trail[0].objective;
-    for (size_t i = 0; i < view->trail_count && (double)view->trail[i].finished <= finished; i++)
-        objective = view->trail[i].objective;
-    return scale(objective);
-}
-
 void hn_progress_sparkline(const struct hn_progress_view *view, uint64_t finished, size_t columns,
                            struct hn_text *text)
 {
@@ -69,7 +62,11 @@ void hn_progress_sparkline(const struct hn_progress_view *view, uint64_t finishe
     double worst = scale(view->trail[0].objective);
     double best = scale(view->trail[view->trail_count - 1].objective);
     for (size_t c = 0; c < columns; c++) {
-        double value = best_after(view, (double)finished * (double)c / (double)(columns - 1));
+        /* The best after so many points; in the first column the first that there was. */
+        double after = (double)finished * (double)c / (double)(columns - 1);
+        double value = worst;
+        for (size_t i = 0; i < view->trail_count && (double)view->trail[i].finished <= after; i++)
+            value = scale(view->trail[i].objective);
         double part = worst > best ? (value - best) / (worst - best) : 0;
         size_t level = (size_t)fmin(fmax(part * 8, 0), 7);
         hn_text_append(text, view->unicode ? blocks[level] : letters[level]);
@@ -110,89 +107,6 @@ static void append_bar(const struct hn_progress_view *view, struct hn_text *text
         hn_text_append(text, view->unicode ? "░" : ".");
 }
 
-static double rate_of(const struct hn_session_state *state)
-{
-    uint64_t fresh = state->finished - state->reused;
-    return fresh > 0 && state->elapsed_s > 0 ? (double)fresh / state->elapsed_s : 0;
-}
-
-/* A few points, while workers still start, say nothing of the rest. */
-static bool is_early(const struct hn_session_state *state)
-{
-    return state->finished - state->reused < EARLY_POINTS && state->elapsed_s < EARLY_S;
-}
-
-/* "9 s left", with a rule that may stop the search "at most 9 s left, the chance of a better point
- * is 31%". */
-static void append_rest(const struct hn_progress_view *view, const struct hn_session_state *state,
-                        const char *separator, struct hn_text *text)
-{
-    char left[HN_FORMAT_SIZE];
-    double rate = rate_of(state);
-    uint64_t total = total_of(view, state);
-    double seconds = INFINITY;
-    if (rate > 0)
-        hn_text_printf(text, "%s%.*f/s", separator, rate < 100 ? 1 : 0, rate);
-    if (rate > 0 && total != UINT64_MAX && total > state->finished && !is_early(state))
-        seconds = (double)(total - state->finished) / rate;
-    if (view->budget_s > 0)
-        seconds = fmin(seconds, fmax(view->budget_s - state->elapsed_s, 0));
-    if (isfinite(seconds)) {
-        hn_format_duration(seconds, left);
-        hn_text_printf(text, "%s%s%s left", separator, view->stop_chance > 0 ? "at most " : "",
-                       left);
-    }
-    if (view->stop_chance > 0 && !isnan(state->chance))
-        hn_text_printf(text, "%schance of better %.0f%%, ends below %.3g%%", separator,
-                       state->chance * 100, view->stop_chance * 100);
-}
-
-/* "7 compile, one for 12 s" */
-static void append_compiling(const struct hn_session_state *state, const char *separator,
-                             struct hn_text *text)
-{
-    char longest[HN_FORMAT_SIZE];
-    if (state->usage.under_way == 0)
-        return;
-    hn_text_printf(text, "%s%d compil%s", separator, state->usage.under_way,
-                   state->usage.under_way > 1 ? "e" : "es");
-    if (state->usage.longest_s < 1)
-        return;
-    hn_format_duration(state->usage.longest_s, longest);
-    hn_text_printf(text, ", %sfor %s", state->usage.under_way > 1 ? "one " : "", longest);
-}
-
-static void append_count(const struct hn_progress_view *view, const struct hn_session_state *state,
-                         struct hn_text *text)
-{
-    uint64_t total = total_of(view, state);
-    hn_text_printf(text, "%llu", (unsigned long long)state->finished);
-    if (total != UINT64_MAX)
-        hn_text_printf(text, "/%llu", (unsigned long long)total);
-    if (strcmp(state->phase, "searching") != 0)
-        hn_text_printf(text, " %s", state->phase);
-    if (state->usage.holder != NULL)
-        hn_text_printf(text, ", waiting for the GPU: %s", state->usage.holder);
-}
-
-static void append_best(const struct hn_progress_view *view, const struct hn_session_state *state,
-                        const char *separator, struct hn_text *text)
-{
-    char time[HN_FORMAT_SIZE];
-    char merit[HN_FORMAT_SIZE];
-    struct hn_roof roof;
-    hn_format_time(state->best->timing.median_us, time);
-    hn_format_merit(view->backend->task->plan, state->best, merit);
-    hn_text_append(text, "best ");
-    paint(view, text, bold);
-    hn_text_append(text, time);
-    paint(view, text, plain);
-    if (merit[0] != '\0')
-        hn_text_printf(text, "%s%s", separator, merit);
-    if (view->roofs != NULL && hn_roof_of(view->roofs, view->backend, state->best, &roof))
-        hn_text_printf(text, "%s%.0f%% of %s", separator, roof.share * 100, roof.name);
-}
-
 /* "gpu7 2 GPUs 31.2/s, gpu8 1 GPU 0/s (its host is not there)", cards of a host together, which
  * follow one another. */
 static void append_cards(const struct hn_session_state *state, struct hn_text *text)
@@ -223,102 +137,142 @@ static bool is_failure(int outcome)
 static void append_outcomes(const struct hn_progress_view *view,
                             const struct hn_session_state *state, bool all, struct hn_text *text)
 {
-    const char *separator = "";
-    for (int outcome = 0; outcome < HN_OUTCOME_COUNT; outcome++) {
-        if (state->counts[outcome] == 0 || (!all && outcome == HN_OUTCOME_OK))
+    for (int outcome = all ? 0 : HN_OUTCOME_OK + 1; outcome < HN_OUTCOME_COUNT; outcome++) {
+        if (state->counts[outcome] == 0)
             continue;
-        hn_text_append(text, separator);
-        if (is_failure(outcome))
-            paint(view, text, red);
+        hn_text_append(text, text->length > 0 ? ", " : "");
+        paint(view, text, is_failure(outcome) ? red : "");
         hn_text_printf(text, "%llu %s", (unsigned long long)state->counts[outcome],
                        hn_outcome_name((enum hn_outcome)outcome));
-        if (is_failure(outcome))
-            paint(view, text, plain);
-        separator = ", ";
+        paint(view, text, is_failure(outcome) ? plain : "");
     }
     if (all && state->reused > 0)
-        hn_text_printf(text, "%s%llu of them from the cache", separator,
+        hn_text_printf(text, "%s%llu of them from the cache", text->length > 0 ? ", " : "",
                        (unsigned long long)state->reused);
 }
 
-/* Clips a line and lets go of the text. */
-static void keep(struct hn_text *text, size_t columns, char **lines, size_t *count)
+/* "7/100 racing 5 finalists"; "9 s left", with a rule that may stop the search "at most 9 s left,
+ * chance of better 31%"; "7 compile, one for 12 s". Between them stands {sep}. */
+#define COUNT "{finished}[/{total}][ {phase}][, waiting for the GPU: {holder}]"
+#define BEST                                                                                       \
+    "best [{bold}]{best.us:time}[{plain}][{comma}{best.merit}]"                                    \
+    "[{comma}{best.roof.share:.0%} of {best.roof.name}]"
+#define REST                                                                                       \
+    "[{sep}{rate:.1f}/s{?rate<100}|{sep}{rate:.0f}/s]"                                             \
+    "[{sep}[{?stop_chance}at most ]{left_s:duration} left]"                                        \
+    "[{sep}chance of better {chance:.0%}, ends below {stop_chance*100:.3g}%{?stop_chance}]"        \
+    "[{sep}{compiling} compile[, one for {longest_s:duration}]{?compiling>1}"                      \
+    "|{sep}{compiling} compiles{?compiling=1}[, for {longest_s:duration}]]"
+
+static const char *const block_lines[HN_PROGRESS_LINES] = {
+    "  [{bar}  ]" COUNT REST,
+    "  " BEST "[  {best.point}]",
+    "  {spark}[  better {better} time{better:s}{?better}|  the first is the best so far]"
+    "[, from {from_us:time}]",
+    "  {cards}",
+    "[  {?finished}]{outcomes}",
+};
+static const char whole_line[] = COUNT "[{sep}" BEST "]" REST "[{sep}{outcomes}][{sep}{cards}]";
+
+/* Takes over the text. */
+static void set_text(json_t *json, const char *name, struct hn_text *text)
 {
     if (text->length > 0)
-        lines[(*count)++] = hn_progress_clip(text->data, columns);
+        json_object_set_new(json, name, hn_string_to_json(text->data));
     hn_text_finish(text);
 }
 
-size_t hn_progress_block(const struct hn_progress_view *view, const struct hn_session_state *state,
+static json_t *best_to_json(const struct hn_progress_view *view, const struct hn_record *best)
+{
+    char merit[HN_FORMAT_SIZE];
+    struct hn_roof roof;
+    json_t *json = json_pack("{sf so}", "us", best->timing.median_us, "point",
+                             hn_bindings_to_json(&best->point));
+    hn_format_merit(view->backend->task->plan, best, merit);
+    json_object_set_new(json, "merit", hn_string_to_json(merit));
+    if (view->roofs != NULL && hn_roof_of(view->roofs, view->backend, best, &roof))
+        json_object_set_new(json, "roof",
+                            json_pack("{ss sf}", "name", roof.name, "share", roof.share));
+    return json;
+}
+
+/* The time that is left, as far as it can be told; INFINITY: it can not. A few points, while
+ * workers still start, say nothing of the rest. */
+static double left_s(const struct hn_progress_view *view, const struct hn_session_state *state,
+                     double rate)
+{
+    uint64_t total = total_of(view, state);
+    bool early = state->finished - state->reused < EARLY_POINTS && state->elapsed_s < EARLY_S;
+    double left = INFINITY;
+    if (rate > 0 && total != UINT64_MAX && total > state->finished && !early)
+        left = (double)(total - state->finished) / rate;
+    return view->budget_s > 0 ? fmin(left, fmax(view->budget_s - state->elapsed_s, 0)) : left;
+}
+
+/* What the lines say: those of a block, or the whole one. */
+static json_t *describe(const struct hn_progress_view *view, const struct hn_session_state *state,
+                        bool block)
+{
+    struct hn_text outcomes = {0}, cards = {0}, bar = {0}, spark = {0};
+    const struct hn_usage *usage = &state->usage;
+    uint64_t total = total_of(view, state), fresh = state->finished - state->reused;
+    double part = part_done(view, state);
+    double rate = fresh > 0 && state->elapsed_s > 0 ? (double)fresh / state->elapsed_s : NAN;
+    json_t *json = hn_needed(json_pack(
+        "{ss ss ss ss sI so so so sf si so}", "sep", block ? "  " : " | ", "comma",
+        block ? "  " : ", ", "bold", view->colour ? bold : "", "plain", view->colour ? plain : "",
+        "finished", (json_int_t)state->finished, "rate", hn_render_number(rate), "left_s",
+        hn_render_number(left_s(view, state, rate)), "chance", hn_render_number(state->chance),
+        "stop_chance", view->stop_chance, "compiling", usage->under_way, "longest_s",
+        hn_render_number(usage->longest_s < 1 ? NAN : usage->longest_s)));
+    if (total != UINT64_MAX)
+        json_object_set_new(json, "total", json_integer((json_int_t)total));
+    if (strcmp(state->phase, "searching") != 0)
+        json_object_set_new(json, "phase", hn_string_to_json(state->phase));
+    if (usage->holder != NULL)
+        json_object_set_new(json, "holder", hn_string_to_json(usage->holder));
+    append_outcomes(view, state, block, &outcomes);
+    set_text(json, "outcomes", &outcomes);
+    append_cards(state, &cards);
+    set_text(json, "cards", &cards);
+    if (state->best != NULL)
+        json_object_set_new(json, "best", best_to_json(view, state->best));
+    if (block && part >= 0)
+        append_bar(view, &bar, part);
+    set_text(json, "bar", &bar);
+    if (block && state->best != NULL)
+        hn_progress_sparkline(view, state->finished, SPARK, &spark);
+    set_text(json, "spark", &spark);
+    if (view->trail_count > 1 && block) {
+        json_object_set_new(json, "better", json_integer((json_int_t)view->trail_count - 1));
+        if (strcmp(view->backend->task->plan->objective, "time") == 0)
+            json_object_set_new(json, "from_us", json_real(view->trail[0].objective));
+    }
+    return json;
+}
+
+/* Up to HN_PROGRESS_LINES lines of at most `columns` columns. Returns how many. */
+static size_t make_block(const struct hn_progress_view *view, const struct hn_session_state *state,
                          size_t columns, char *lines[HN_PROGRESS_LINES])
 {
-    struct hn_text text;
     size_t count = 0;
-    double part = part_done(view, state);
-    hn_text_init(&text);
-    hn_text_append(&text, "  ");
-    if (part >= 0)
-        append_bar(view, &text, part);
-    hn_text_append(&text, part >= 0 ? "  " : "");
-    append_count(view, state, &text);
-    append_rest(view, state, "  ", &text);
-    append_compiling(state, "  ", &text);
-    keep(&text, columns, lines, &count);
-    if (state->best != NULL) {
-        hn_text_init(&text);
-        hn_text_append(&text, "  ");
-        append_best(view, state, "  ", &text);
-        hn_text_append(&text, "  ");
-        hn_bindings_append(&text, &state->best->point);
-        keep(&text, columns, lines, &count);
+    json_t *json = describe(view, state, true);
+    for (size_t i = 0; i < HN_PROGRESS_LINES; i++) {
+        struct hn_text text = {0};
+        if (hn_render_line(&text, json, block_lines[i]))
+            lines[count++] = hn_progress_clip(text.data, columns);
+        hn_text_finish(&text);
     }
-    if (state->best != NULL && view->trail_count > 0) {
-        char first[HN_FORMAT_SIZE];
-        hn_text_init(&text);
-        hn_text_append(&text, "  ");
-        hn_progress_sparkline(view, state->finished, SPARK, &text);
-        if (view->trail_count == 1)
-            hn_text_append(&text, "  the first is the best so far");
-        else
-            hn_text_printf(&text, "  better %zu time%s", view->trail_count - 1,
-                           view->trail_count == 2 ? "" : "s");
-        if (view->trail_count > 1 && strcmp(view->backend->task->plan->objective, "time") == 0) {
-            hn_format_time(view->trail[0].objective, first);
-            hn_text_printf(&text, ", from %s", first);
-        }
-        keep(&text, columns, lines, &count);
-    }
-    if (state->usage.card_count > 0) {
-        hn_text_init(&text);
-        hn_text_append(&text, "  ");
-        append_cards(state, &text);
-        keep(&text, columns, lines, &count);
-    }
-    hn_text_init(&text);
-    if (state->finished > 0)
-        hn_text_append(&text, "  ");
-    append_outcomes(view, state, true, &text);
-    keep(&text, columns, lines, &count);
+    json_decref(json);
     return count;
 }
 
 char *hn_progress_line(const struct hn_progress_view *view, const struct hn_session_state *state)
 {
-    struct hn_text text;
-    hn_text_init(&text);
-    append_count(view, state, &text);
-    if (state->best != NULL) {
-        hn_text_append(&text, " | ");
-        append_best(view, state, ", ", &text);
-    }
-    append_rest(view, state, " | ", &text);
-    append_compiling(state, " | ", &text);
-    if (state->finished > state->counts[HN_OUTCOME_OK])
-        hn_text_append(&text, " | ");
-    append_outcomes(view, state, false, &text);
-    if (state->usage.card_count > 0)
-        hn_text_append(&text, " | ");
-    append_cards(state, &text);
+    struct hn_text text = {0};
+    json_t *json = describe(view, state, false);
+    hn_render_line(&text, json, whole_line);
+    json_decref(json);
     return hn_needed(hn_text_take(&text));
 }
 
@@ -343,24 +297,18 @@ static size_t character_length(const char *text)
 
 char *hn_progress_clip(const char *text, size_t columns)
 {
-    struct hn_text clipped;
+    struct hn_text clipped = {0};
     bool coloured = false;
-    hn_text_init(&clipped);
     for (size_t used = 0; *text != '\0';) {
-        size_t length = escape_length(text);
-        if (length > 0) {
-            coloured = true;
-            hn_text_append_bytes(&clipped, text, length);
-        } else {
-            length = character_length(text);
-            if (used++ == columns)
-                break;
-            hn_text_append_bytes(&clipped, text, length);
-        }
+        size_t escape = escape_length(text);
+        size_t length = escape > 0 ? escape : character_length(text);
+        if (escape == 0 && used++ == columns)
+            break;
+        coloured = coloured || escape > 0;
+        hn_text_append_bytes(&clipped, text, length);
         text += length;
     }
-    if (coloured)
-        hn_text_append(&clipped, plain);
+    hn_text_append(&clipped, coloured ? plain : "");
     return hn_needed(hn_text_take(&clipped));
 }
 
@@ -378,7 +326,7 @@ size_t hn_progress_columns(const char *text)
 /* Off a terminal a line so often, so that a log shows life without growing. */
 static const double log_interval_s = 5;
 
-enum { LEAST_ROWS = 8 };
+enum { LEAST_ROWS = 8, WIDE = 72 }; /* of a terminal that has room for a block */
 
 /* The locale of the environment, whatever the program's own is. */
 static bool has_unicode(void)
@@ -391,16 +339,10 @@ static bool has_unicode(void)
     return unicode;
 }
 
-static bool is_capable(void)
-{
-    const char *term = getenv("TERM");
-    return isatty(STDERR_FILENO) != 0 && term != NULL && term[0] != '\0' &&
-           strcmp(term, "dumb") != 0;
-}
-
 void hn_progress_board_init(struct hn_progress_board *board, bool quiet)
 {
-    *board = (struct hn_progress_board){.quiet = quiet, .terminal = is_capable()};
+    *board = (struct hn_progress_board){.quiet = quiet,
+                                        .terminal = hn_terminal_is_capable(STDERR_FILENO)};
     pthread_mutex_init(&board->lock, NULL);
 }
 
@@ -431,19 +373,13 @@ static void take_back(struct hn_progress_board *board, size_t columns, struct hn
     board->drawn_count = 0;
 }
 
-static size_t columns_of(const struct winsize *size)
-{
-    return size->ws_col > 1 ? size->ws_col - 1u : 1;
-}
-
 /* "m=512: 31/900 | best 12.1 us | …" */
 static char *make_line(const struct hn_progress *progress, const struct hn_session_state *state)
 {
-    struct hn_text text;
+    struct hn_text text = {0};
     char *line = hn_progress_line(&progress->view, state);
     if (progress->board->most < 2)
         return line;
-    hn_text_init(&text);
     hn_text_printf(&text, "%s: %s", progress->label, line);
     free(line);
     return hn_needed(hn_text_take(&text));
@@ -451,24 +387,23 @@ static char *make_line(const struct hn_progress *progress, const struct hn_sessi
 
 static void forget_lines(struct hn_progress *progress)
 {
-    for (size_t i = 0; i < progress->line_count; i++)
-        free(progress->lines[i]);
-    progress->line_count = 0;
+    while (progress->line_count > 0)
+        free(progress->lines[--progress->line_count]);
 }
 
 static void make_lines(struct hn_progress *progress, const struct hn_session_state *state,
                        const struct winsize *size)
 {
+    bool block = progress->board->count == 1 && size->ws_col >= WIDE &&
+                 (size->ws_row == 0 || size->ws_row >= LEAST_ROWS);
+    size_t columns = size->ws_col > 1 ? size->ws_col - 1u : 1;
     forget_lines(progress);
-    if (progress->board->count == 1 && size->ws_col >= HN_PROGRESS_WIDE &&
-        (size->ws_row == 0 || size->ws_row >= LEAST_ROWS)) {
-        progress->line_count =
-            hn_progress_block(&progress->view, state, columns_of(size), progress->lines);
+    if (block) {
+        progress->line_count = make_block(&progress->view, state, columns, progress->lines);
         return;
     }
     char *line = make_line(progress, state);
-    progress->lines[0] = hn_progress_clip(line, columns_of(size));
-    progress->line_count = 1;
+    progress->lines[progress->line_count++] = hn_progress_clip(line, columns);
     free(line);
 }
 
@@ -479,13 +414,19 @@ static void add_line(struct hn_progress_board *board, const char *line, struct h
     board->drawn[board->drawn_count++] = hn_progress_columns(line);
 }
 
-/* In one write, so that it does not flicker. Those that do not fit are counted. */
+static void write_text(struct hn_text *text)
+{
+    if (text->length > 0)
+        dprintf(STDERR_FILENO, "%s", text->data);
+    hn_text_finish(text);
+}
+
+/* Those that do not fit are counted. */
 static void draw(struct hn_progress_board *board, const struct winsize *size)
 {
-    struct hn_text text;
+    struct hn_text text = {0};
     size_t rows = size->ws_row > 2 ? size->ws_row - 2u : HN_PROGRESS_MOST;
     size_t shown = board->count > rows ? rows - 1 : board->count;
-    hn_text_init(&text);
     take_back(board, size->ws_col, &text);
     for (size_t i = 0; i < shown; i++) {
         const struct hn_progress *progress = board->items[i];
@@ -499,9 +440,7 @@ static void draw(struct hn_progress_board *board, const struct winsize *size)
         snprintf(rest, sizeof rest, "and %zu more", board->count - shown);
         add_line(board, rest, &text);
     }
-    if (text.length > 0)
-        dprintf(STDERR_FILENO, "%s", text.data);
-    hn_text_finish(&text);
+    write_text(&text);
 }
 
 static void log_line(struct hn_progress *progress, const struct hn_session_state *state)
@@ -547,22 +486,14 @@ void hn_progress_begin(struct hn_progress *progress, struct hn_progress_board *b
     pthread_mutex_unlock(&board->lock);
 }
 
-static void hide(struct hn_progress_board *board)
-{
-    struct hn_text text;
-    if (!board->terminal || board->quiet)
-        return;
-    hn_text_init(&text);
-    take_back(board, terminal_size().ws_col, &text);
-    if (text.length > 0)
-        dprintf(STDERR_FILENO, "%s", text.data);
-    hn_text_finish(&text);
-}
-
 void hn_progress_board_hold(struct hn_progress_board *board)
 {
+    struct hn_text text = {0};
     pthread_mutex_lock(&board->lock);
-    hide(board);
+    if (!board->terminal || board->quiet)
+        return;
+    take_back(board, terminal_size().ws_col, &text);
+    write_text(&text);
 }
 
 void hn_progress_board_release(struct hn_progress_board *board)

@@ -30,11 +30,6 @@ struct hn_progress_view {
 /* Notes whether the best got better. */
 void hn_progress_note(struct hn_progress_view *view, const struct hn_session_state *state);
 
-/* Up to HN_PROGRESS_LINES lines of at most `columns` columns, for a terminal that is wide enough (HN_PROGRESS_WIDE); free
- * each. Returns how many. */
-enum { HN_PROGRESS_WIDE = 72 };
-size_t hn_progress_block(const struct hn_progress_view *view, const struct hn_session_state *state, size_t columns,
-                         char *lines[HN_PROGRESS_LINES]);
 /* All in one line, the most important first; free it. */
 char *hn_progress_line(const struct hn_progress_view *view, const struct hn_session_state *state);
 

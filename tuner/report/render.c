@@ -2,6 +2,7 @@
 #include "tuner/report/render.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,7 +13,7 @@
 #include "cache/record/identity.h"
 #include "cache/record/record.h"
 #include "cache/record/record_json.h"
-#include "tuner/report/format.h"
+#include "runtime/plan/launch.h"
 #include "tuner/report/table.h"
 
 /* What the paths of a line lead through. */
@@ -107,10 +108,9 @@ static bool is_missing(const json_t *value)
 
 static void append_value(struct hn_text *text, const json_t *json);
 
-static void append_list(struct hn_text *text, const json_t *items, const char *separator,
-                        size_t most)
+static void append_list(struct hn_text *text, const json_t *items, const char *separator)
 {
-    for (size_t i = 0; i < json_array_size(items) && i < most; i++) {
+    for (size_t i = 0; i < json_array_size(items); i++) {
         hn_text_append(text, i > 0 ? separator : "");
         append_value(text, json_array_get(items, i));
     }
@@ -119,16 +119,15 @@ static void append_list(struct hn_text *text, const json_t *items, const char *s
 static void append_value(struct hn_text *text, const json_t *json)
 {
     struct hn_value value;
-    const char *name;
+    const char *name, *separator = "";
     json_t *item;
     if (json_is_string(json)) {
         hn_text_append(text, json_string_value(json));
     } else if (json_is_array(json)) {
-        append_list(text, json, ", ", SIZE_MAX);
+        append_list(text, json, ", ");
     } else if (hn_value_from_json(json, &value, NULL) == HN_OK) {
         hn_value_append(text, &value);
     } else {
-        const char *separator = "";
         json_object_foreach((json_t *)(uintptr_t)json, name, item)
         {
             hn_text_printf(text, "%s%s=", separator, name);
@@ -138,67 +137,26 @@ static void append_value(struct hn_text *text, const json_t *json)
     }
 }
 
-static bool append_counts(struct hn_text *text, const json_t *counts)
+/* Of an object of outcomes, how many there are of each, or what those that failed mean. */
+static void append_outcomes(struct hn_text *text, const json_t *counts, bool means)
 {
-    bool any = false;
-    for (int i = 0; i < HN_OUTCOME_COUNT; i++) {
+    const char *separator = "";
+    for (int i = means ? HN_OUTCOME_OK + 1 : 0; i < HN_OUTCOME_COUNT; i++) {
         const char *name = hn_outcome_name((enum hn_outcome)i);
         const json_t *count = json_object_get(counts, name);
         if (count == NULL)
             continue;
-        hn_text_printf(text, "%s%lld %s", any ? ", " : "", (long long)json_integer_value(count),
-                       name);
-        any = true;
+        if (means)
+            hn_text_printf(text, "%s%s: %s", separator, name,
+                           hn_outcome_meaning((enum hn_outcome)i));
+        else
+            hn_text_printf(text, "%s%lld %s", separator, (long long)json_integer_value(count),
+                           name);
+        separator = means ? "; " : ", ";
     }
-    return any;
 }
 
-static bool append_meanings(struct hn_text *text, const json_t *counts)
-{
-    bool any = false;
-    for (int i = HN_OUTCOME_OK + 1; i < HN_OUTCOME_COUNT; i++) {
-        enum hn_outcome outcome = (enum hn_outcome)i;
-        if (json_object_get(counts, hn_outcome_name(outcome)) == NULL)
-            continue;
-        hn_text_printf(text, "%s%s: %s", any ? "; " : "", hn_outcome_name(outcome),
-                       hn_outcome_meaning(outcome));
-        any = true;
-    }
-    return any;
-}
-
-static bool append_interval(struct hn_text *text, const json_t *json, bool with_time)
-{
-    char shown[HN_FORMAT_SIZE];
-    const struct hn_timing timing = {
-        .median_us = number_of(json_object_get(json, "median_us")),
-        .low_us = number_of(json_object_get(json, "low_us")),
-        .high_us = number_of(json_object_get(json, "high_us")),
-    };
-    (with_time ? hn_format_timing : hn_format_spread)(&timing, shown);
-    hn_text_append(text, shown);
-    return json != NULL;
-}
-
-static bool append_timing(struct hn_text *text, const json_t *json)
-{
-    return append_interval(text, json, true);
-}
-
-static bool append_spread(struct hn_text *text, const json_t *json)
-{
-    return append_interval(text, json, false);
-}
-
-static bool append_regime(struct hn_text *text, const json_t *regime)
-{
-    char shown[HN_FORMAT_SIZE];
-    hn_format_regime(json_string_value(regime), shown);
-    hn_text_append(text, shown);
-    return true;
-}
-
-static bool append_origin(struct hn_text *text, const json_t *json)
+static void append_origin(struct hn_text *text, const json_t *json)
 {
     struct hn_origin origin = {.imported = number_of(json_object_get(json, "imported"))};
     snprintf(origin.machine, sizeof origin.machine, "%s",
@@ -206,39 +164,10 @@ static bool append_origin(struct hn_text *text, const json_t *json)
     snprintf(origin.source, sizeof origin.source, "%s",
              json_string_value(json_object_get(json, "source")));
     hn_origin_append(text, &origin);
-    return true;
-}
-
-/* The first of an array, and how many more there are. */
-static bool append_few(struct hn_text *text, const json_t *values)
-{
-    enum { SHOWN = 12 };
-    append_list(text, values, ", ", SHOWN);
-    if (json_array_size(values) > SHOWN)
-        hn_text_printf(text, ", ... (%zu more)", json_array_size(values) - SHOWN);
-    return true;
-}
-
-static bool append_words(struct hn_text *text, const json_t *words)
-{
-    append_list(text, words, " ", SIZE_MAX);
-    return true;
-}
-
-/* Places of an array, counted from 1. */
-static bool append_places(struct hn_text *text, const json_t *places)
-{
-    size_t i;
-    json_t *place;
-    json_array_foreach(places, i, place)
-    {
-        hn_text_printf(text, "%s%lld", i > 0 ? ", " : "", (long long)json_integer_value(place) + 1);
-    }
-    return true;
 }
 
 /* Units of a GPU that do something to speak of. */
-static bool append_busy(struct hn_text *text, const json_t *units)
+static void append_busy(struct hn_text *text, const json_t *units)
 {
     const double least = 0.05;
     const char *name, *separator = "";
@@ -250,7 +179,72 @@ static bool append_busy(struct hn_text *text, const json_t *units)
         hn_text_printf(text, "%s%s %d%%", separator, name, hn_format_percent(number_of(share)));
         separator = ", ";
     }
-    return true;
+}
+
+static void append_spread(struct hn_text *text, const json_t *json, bool with_time)
+{
+    char time[HN_FORMAT_SIZE], spread[HN_FORMAT_SIZE];
+    const struct hn_timing timing = {
+        .median_us = number_of(json_object_get(json, "median_us")),
+        .low_us = number_of(json_object_get(json, "low_us")),
+        .high_us = number_of(json_object_get(json, "high_us")),
+    };
+    hn_format_time(timing.median_us, time);
+    hn_format_spread(&timing, spread);
+    hn_text_printf(text, "%s%s%s", with_time ? time : "", with_time ? " ±" : "", spread);
+}
+
+/* Of an array's items, so many, and how many more there are; or its places, counted from 1. */
+static void append_items(struct hn_text *text, const json_t *items, size_t most, bool places)
+{
+    size_t count = json_array_size(items);
+    for (size_t i = 0; i < count && i < most; i++) {
+        hn_text_append(text, i > 0 ? ", " : "");
+        if (places)
+            hn_text_printf(text, "%.0f", number_of(json_array_get(items, i)) + 1);
+        else
+            append_value(text, json_array_get(items, i));
+    }
+    if (count > most)
+        hn_text_printf(text, ", ... (%zu more)", count - most);
+}
+
+/* Formats of values that are no numbers. */
+static const char *const value_formats[] = {"regime", "origin", "timing", "spread", "few",
+                                            "places", "words",  "busy",   "counts", "meanings"};
+
+static void append_named(struct hn_text *text, const json_t *value, const char *format)
+{
+    enum { FEW = 12 };
+    char regime[HN_FORMAT_SIZE];
+    if (strcmp(format, "regime") == 0) {
+        hn_format_regime(json_string_value(value), regime);
+        hn_text_append(text, regime);
+    } else if (strcmp(format, "origin") == 0) {
+        append_origin(text, value);
+    } else if (strcmp(format, "timing") == 0 || strcmp(format, "spread") == 0) {
+        append_spread(text, value, *format == 't');
+    } else if (strcmp(format, "few") == 0 || strcmp(format, "places") == 0) {
+        append_items(text, value, *format == 'f' ? FEW : SIZE_MAX, *format == 'p');
+    } else if (strcmp(format, "words") == 0) {
+        append_list(text, value, " ");
+    } else if (strcmp(format, "busy") == 0) {
+        append_busy(text, value);
+    } else {
+        append_outcomes(text, value, *format == 'm');
+    }
+}
+
+/* "12.4 mJ"; "" for none. */
+static void format_energy(double joules, char text[HN_FORMAT_SIZE])
+{
+    static const char *const units[] = {"J", "mJ", "uJ"};
+    size_t unit = 0;
+    for (; unit < 2 && joules < 1; unit++)
+        joules *= 1e3;
+    text[0] = '\0';
+    if (joules > 0)
+        snprintf(text, HN_FORMAT_SIZE, "%.4g %s", joules, units[unit]);
 }
 
 static void format_date(double seconds, char text[HN_FORMAT_SIZE])
@@ -261,87 +255,59 @@ static void format_date(double seconds, char text[HN_FORMAT_SIZE])
         snprintf(text, HN_FORMAT_SIZE, "?");
 }
 
-static void format_ending(double count, char text[HN_FORMAT_SIZE])
+/* ".1f", "+.2%", or a name. Operations a byte (intensity) have two digits, or all of a whole
+ * number. */
+static void format_number(double number, const char *format, char text[HN_FORMAT_SIZE])
 {
-    snprintf(text, HN_FORMAT_SIZE, "%s", count == 1 ? "" : "s");
-}
-
-static void format_percent(double share, char text[HN_FORMAT_SIZE])
-{
-    snprintf(text, HN_FORMAT_SIZE, "%d%%", hn_format_percent(share));
-}
-
-static void format_merit(double merit, char text[HN_FORMAT_SIZE])
-{
-    snprintf(text, HN_FORMAT_SIZE, "%.*f", fabs(merit) >= 100 ? 0 : 2, merit);
-}
-
-/* Operations a byte: two digits, or all of a whole number. */
-static void format_intensity(double intensity, char text[HN_FORMAT_SIZE])
-{
-    snprintf(text, HN_FORMAT_SIZE, intensity < 10 ? "%.2g" : "%.0f", intensity);
-}
-
-static const struct {
-    const char *name;
-    void (*number)(double, char[HN_FORMAT_SIZE]);
-    bool (*value)(struct hn_text *, const json_t *);
-} formats[] = {
-    {"s", format_ending, NULL},
-    {"date", format_date, NULL},
-    {"time", hn_format_time, NULL},
-    {"duration", hn_format_duration, NULL},
-    {"bytes", hn_format_bytes, NULL},
-    {"energy", hn_format_energy, NULL},
-    {"percent", format_percent, NULL},
-    {"merit", format_merit, NULL},
-    {"intensity", format_intensity, NULL},
-    {"regime", NULL, append_regime},
-    {"origin", NULL, append_origin},
-    {"timing", NULL, append_timing},
-    {"spread", NULL, append_spread},
-    {"few", NULL, append_few},
-    {"words", NULL, append_words},
-    {"places", NULL, append_places},
-    {"busy", NULL, append_busy},
-    {"counts", NULL, append_counts},
-    {"meanings", NULL, append_meanings},
-};
-
-/* ".1f", "+.2%" */
-static void append_number(struct hn_text *text, double number, const char *format, size_t length)
-{
+    static const struct {
+        const char *name;
+        void (*write)(double number, char text[HN_FORMAT_SIZE]);
+    } formats[] = {{"date", format_date},
+                   {"time", hn_format_time},
+                   {"duration", hn_format_duration},
+                   {"bytes", hn_format_bytes},
+                   {"energy", format_energy}};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (strcmp(formats[i].name, format) == 0) {
+            formats[i].write(number, text);
+            return;
+        }
     char own[16];
+    size_t length = strlen(format);
     bool share = format[length - 1] == '%';
     snprintf(own, sizeof own, "%%%.*s%s", (int)(share ? length - 1 : length), format,
              share ? "f%%" : "");
-    hn_text_printf(text, own, share ? number * 100 : number);
+    if (strcmp(format, "s") == 0)
+        snprintf(text, HN_FORMAT_SIZE, "%s", number == 1 ? "" : "s");
+    else if (strcmp(format, "percent") == 0)
+        snprintf(text, HN_FORMAT_SIZE, "%d%%", hn_format_percent(number));
+    else if (strcmp(format, "merit") == 0)
+        snprintf(text, HN_FORMAT_SIZE, "%.*f", fabs(number) >= 100 ? 0 : 2, number);
+    else if (strcmp(format, "intensity") == 0)
+        snprintf(text, HN_FORMAT_SIZE, number < 10 ? "%.2g" : "%.0f", number);
+    else
+        snprintf(text, HN_FORMAT_SIZE, own, share ? number * 100 : number);
 }
 
 /* False where the value is missing. */
 static bool append_formatted(struct hn_text *text, const struct place *place, const char *path,
-                             size_t length, const char *format, size_t size)
+                             size_t length, const char *format)
 {
     char shown[HN_FORMAT_SIZE];
-    size_t f = 0;
-    const size_t count = sizeof formats / sizeof *formats;
-    while (f < count &&
-           (strlen(formats[f].name) != size || memcmp(formats[f].name, format, size) != 0))
-        f++;
-    if (f < count && formats[f].value != NULL) {
-        const json_t *value = find(place, path, length);
-        return !is_missing(value) && formats[f].value(text, value);
+    const json_t *value = find(place, path, length);
+    if (hn_text_is_among(format, value_formats, sizeof value_formats / sizeof *value_formats)) {
+        size_t before = text->length;
+        if (!is_missing(value))
+            append_named(text, value, format);
+        /* Of units that do nothing to speak of the line stays. */
+        return text->length > before || (!is_missing(value) && strcmp(format, "busy") == 0);
     }
     double number = evaluate(place, path, length);
     if (isnan(number))
         return false;
-    if (f == count) {
-        append_number(text, number, format, size);
-        return true;
-    }
-    formats[f].number(number, shown);
+    format_number(number, format, shown);
     hn_text_append(text, shown);
-    return formats[f].number != hn_format_energy || shown[0] != '\0';
+    return shown[0] != '\0' || strcmp(format, "energy") != 0;
 }
 
 /* "path", "path=word,word", "path>number" */
@@ -374,44 +340,35 @@ static bool holds(const struct place *place, const char *test, size_t length)
     return found != contrary;
 }
 
-static bool append_padded(struct hn_text *text, const struct place *place, const char *field,
-                          size_t length, size_t width);
-
-/* What stands between braces. */
+/* What stands between braces. A format that begins with "<" says how wide the value is at least. */
 static bool append_field(struct hn_text *text, const struct place *place, const char *field,
                          size_t length)
 {
+    char format[32] = "";
+    const char *colon = memchr(field, ':', length);
+    size_t before = text->length;
     if (*field == '?')
         return holds(place, field + 1, length - 1);
-    const char *colon = memchr(field, ':', length);
-    if (colon != NULL && colon[1] == '<')
-        return append_padded(text, place, field, (size_t)(colon - field),
-                             strtoul(colon + 2, NULL, 10));
-    if (colon != NULL)
-        return append_formatted(text, place, field, (size_t)(colon - field), colon + 1,
-                                length - (size_t)(colon - field) - 1);
+    if (colon != NULL) {
+        snprintf(format, sizeof format, "%.*s", (int)(field + length - colon - 1), colon + 1);
+        length = (size_t)(colon - field);
+    }
+    if (format[0] != '\0' && format[0] != '<')
+        return append_formatted(text, place, field, length, format);
+    const json_t *value = find(place, field, length);
     if (*field == '#')
         hn_text_printf(text, "%zu", place->number);
-    if (*field == '@')
+    else if (*field == '@')
         hn_text_append(text, place->name);
-    if (*field == '#' || *field == '@')
-        return true;
-    const json_t *value = find(place, field, length);
-    if (is_missing(value))
+    else if (is_missing(value))
         return false;
-    append_value(text, value);
-    return true;
-}
-
-/* A format that says how wide the value is at least. */
-static bool append_padded(struct hn_text *text, const struct place *place, const char *field,
-                          size_t length, size_t width)
-{
-    size_t before = text->length;
-    if (!append_field(text, place, field, length))
-        return false;
-    size_t shown = hn_terminal_width(text->data + before, text->length - before);
-    hn_text_printf(text, "%*s", shown < width ? (int)(width - shown) : 0, "");
+    else
+        append_value(text, value);
+    if (format[0] == '<') {
+        size_t width = strtoul(format + 1, NULL, 10);
+        size_t shown = hn_terminal_width(text->data + before, text->length - before);
+        hn_text_printf(text, "%*s", shown < width ? (int)(width - shown) : 0, "");
+    }
     return true;
 }
 
@@ -490,62 +447,39 @@ static void print_line(const struct hn_view *view, const struct place *place, FI
     hn_text_finish(&text);
 }
 
-/* The cells of a column; whether one of them says something. */
-static bool fill_column(const struct place *place, const json_t *rows, size_t count,
-                        const char *line, char **cells, size_t step)
-{
-    bool any = false;
-    for (size_t i = 0; i < count; i++) {
-        struct hn_text text = {0};
-        const struct place row = {place->document, json_array_get(rows, i), i + 1, place->star,
-                                  NULL};
-        (void)append_line(&text, &row, line);
-        cells[i * step] = hn_needed(hn_text_take(&text));
-        any = any || cells[i * step][0] != '\0';
-    }
-    return any;
-}
-
+/* The headings, then the cells of each row. */
 static void print_table(const struct hn_view *view, const json_t *document, FILE *file)
 {
-    const struct place place = {.document = document, .item = document};
+    struct place place = {.document = document, .item = document};
     const json_t *rows = find(&place, view->at, strlen(view->at));
     const json_t *stars = json_object_get(document, "parameters");
-    size_t count = json_array_size(rows), room = json_array_size(stars), used = 0;
+    size_t count = json_array_size(rows);
     count = view->most > 0 && count > view->most ? view->most : count;
-    for (const struct hn_column *column = view->columns; column->heading != NULL; column++)
-        room++;
     struct hn_table *table = hn_table_create((const char *const[]){NULL});
-    char **cells = hn_need(count * room, sizeof *cells);
-    for (const struct hn_column *column = view->columns; column->heading != NULL; column++) {
-        bool star = strcmp(column->heading, "=*") == 0, may_go = column->heading[0] == '?';
-        for (size_t s = 0; s < (star ? json_array_size(stars) : 1); s++) {
-            struct place at = place;
-            struct hn_text heading = {0};
-            at.star = star ? json_string_value(json_array_get(stars, s)) : NULL;
-            if (!fill_column(&at, rows, count, column->cell, cells + used, room) && may_go) {
-                for (size_t i = 0; i < count; i++)
-                    free(cells[i * room + used]);
-                continue;
-            }
-            (void)append_line(&heading, &place, star ? at.star : column->heading + may_go);
-            hn_table_column(table, star ? "=" : "", heading.data != NULL ? heading.data : "");
-            hn_text_finish(&heading);
-            used++;
-        }
-    }
-    for (size_t i = 0; i < count; i++) {
-        for (size_t c = 0; c < used; c++) {
-            hn_table_cell(table, "%s", cells[i * room + c]);
-            free(cells[i * room + c]);
-        }
-    }
     if (view->tied != NULL)
         hn_table_highlight(table, (size_t)evaluate(&place, view->tied, strlen(view->tied)));
+    for (; place.number <= count; place.number++) {
+        bool heads = place.number == 0;
+        place.item = heads ? document : json_array_get(rows, place.number - 1);
+        for (const struct hn_column *column = view->columns; column->heading != NULL; column++) {
+            bool star = strcmp(column->heading, "=*") == 0;
+            for (size_t s = 0; s < (star ? json_array_size(stars) : 1); s++) {
+                struct hn_text text = {0};
+                place.star = star ? json_string_value(json_array_get(stars, s)) : NULL;
+                const char *heading = star ? place.star : column->heading;
+                (void)append_line(&text, &place, heads ? heading : column->cell);
+                char *shown = hn_needed(hn_text_take(&text));
+                if (heads)
+                    hn_table_column(table, star ? "=" : "", shown);
+                else
+                    hn_table_cell(table, "%s", shown);
+                free(shown);
+            }
+        }
+    }
     if (count > 0)
         hn_table_print(table, file, view->indent);
     hn_table_destroy(table);
-    free(cells);
 }
 
 /* Of each item of an array, or member of an object. */
@@ -585,4 +519,90 @@ void hn_render(const json_t *document, const struct hn_view *views, FILE *file)
         else
             print_line(views, &place, file);
     }
+}
+
+void hn_format_time(double us, char text[HN_FORMAT_SIZE])
+{
+    static const struct {
+        double scale;
+        const char *unit;
+    } units[] = {{1e6, "s"}, {1e3, "ms"}, {1, "us"}};
+    /* The bounds are where the last digit shown rounds up to one more before the point. */
+    size_t u = us >= 999.95e3 ? 0 : us >= 999.95 ? 1 : 2;
+    double number = us / units[u].scale;
+    int decimals = number >= 99.995 ? 1 : number >= 9.9995 ? 2 : 3;
+    snprintf(text, HN_FORMAT_SIZE, "%.*f %s", decimals, number, units[u].unit);
+}
+
+void hn_format_duration(double seconds, char text[HN_FORMAT_SIZE])
+{
+    long whole = lround(seconds);
+    if (seconds < 9.95)
+        snprintf(text, HN_FORMAT_SIZE, "%.1f s", seconds);
+    else if (whole < 60)
+        snprintf(text, HN_FORMAT_SIZE, "%ld s", whole);
+    else if (whole < 3600)
+        snprintf(text, HN_FORMAT_SIZE, "%ld min %02ld s", whole / 60, whole % 60);
+    else
+        snprintf(text, HN_FORMAT_SIZE, "%ld h %02ld min", whole / 3600, whole % 3600 / 60);
+}
+
+void hn_format_spread(const struct hn_timing *timing, char text[HN_FORMAT_SIZE])
+{
+    double spread = (timing->high_us - timing->low_us) / 2 / timing->median_us;
+    if (isfinite(spread) && spread > 0)
+        snprintf(text, HN_FORMAT_SIZE, "%.*f%%", spread < 0.01 ? 2 : 1, spread * 100);
+    else
+        snprintf(text, HN_FORMAT_SIZE, "?");
+}
+
+void hn_format_regime(const char *regime, char text[HN_FORMAT_SIZE])
+{
+    static const char *const words[][2] = {{HN_REGIME_UNKNOWN, "L2 state not recorded"},
+                                           {"stream", "back to back in a stream"},
+                                           {"graph", "replayed as a graph"},
+                                           {"graph10", "in graphs of ten"}};
+    snprintf(text, HN_FORMAT_SIZE, "%s L2", regime);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(regime, words[i][0]) == 0)
+            snprintf(text, HN_FORMAT_SIZE, "%s", words[i][1]);
+}
+
+int hn_format_percent(double share)
+{
+    return (int)floor(share * 100 + 0.5);
+}
+
+void hn_format_bytes(double bytes, char text[HN_FORMAT_SIZE])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t u = 0;
+    for (; bytes >= 1024 && u + 1 < sizeof units / sizeof units[0]; u++)
+        bytes /= 1024;
+    snprintf(text, HN_FORMAT_SIZE, "%.*f %s", u == 0 || bytes >= 100 ? 0 : 1, bytes, units[u]);
+}
+
+const char *hn_format_merit_name(const struct hn_plan *plan)
+{
+    enum hn_front_by by;
+    if (strcmp(plan->objective, "time") != 0 && !hn_plan_weighs(plan, &by))
+        return plan->objective;
+    return plan->metric_count > 0 ? plan->metrics[plan->metric_count - 1].name : NULL;
+}
+
+double hn_format_merit_value(const struct hn_plan *plan, const struct hn_record *record)
+{
+    const char *name = hn_format_merit_name(plan);
+    const struct hn_value *value = name != NULL ? hn_bindings_get(&record->metrics, name) : NULL;
+    return value != NULL ? hn_value_number(value) : (double)NAN;
+}
+
+void hn_format_merit(const struct hn_plan *plan, const struct hn_record *record,
+                     char text[HN_FORMAT_SIZE])
+{
+    double value = hn_format_merit_value(plan, record);
+    text[0] = '\0';
+    if (isfinite(value))
+        snprintf(text, HN_FORMAT_SIZE, "%s %.*f", hn_format_merit_name(plan),
+                 fabs(value) >= 100 ? 0 : 2, value);
 }

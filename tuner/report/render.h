@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "runtime/plan/plan.h"
 
 /* A command's result is one JSON document. --json prints it as it is; for people it becomes the sentences and tables that rows of
  * views describe, each of a part of it.
@@ -30,9 +31,8 @@
  * the contrary. Of "[one|other]" the first one is taken that has all its values. A whole line, too, is left out where one of its
  * own is missing. */
 
-/* A column of a table: its heading, a line of the document with the marks of table.h in front; and its cells, lines of the rows. A
- * heading that begins with `?` is left out where all cells are empty. In a column whose heading is "=*" the star stands
- * for each of the document's "parameters". */
+/* A column of a table: its heading, a line of the document with the marks of table.h in front; and its cells, lines of the rows. In
+ * a column whose heading is "=*" the star stands for each of the document's "parameters". */
 struct hn_column {
     const char *heading; /* NULL: behind the last one */
     const char *cell;
@@ -59,5 +59,27 @@ bool hn_render_line(struct hn_text *text, const json_t *document, const char *li
 json_t *hn_render_number(double value);
 /* Names of parameters. */
 json_t *hn_render_names(char *const *names, size_t count);
+
+/* Figures as people read them, in buffers of the caller. */
+enum { HN_FORMAT_SIZE = 64 };
+
+/* "12.34 us", "1.234 ms", "2.1 s": four significant digits. */
+void hn_format_time(double us, char text[HN_FORMAT_SIZE]);
+/* "42 s", "3 min 20 s", "1 h 05 min". */
+void hn_format_duration(double seconds, char text[HN_FORMAT_SIZE]);
+/* "cold L2"; "L2 state not recorded". */
+void hn_format_regime(const char *regime, char text[HN_FORMAT_SIZE]);
+/* Half the interval over the median: "0.3%"; "?" when there is none. */
+void hn_format_spread(const struct hn_timing *timing, char text[HN_FORMAT_SIZE]);
+/* A share as a whole number of percent, halves up as in the page of the report: 0.125 is 13. */
+int hn_format_percent(double share);
+/* "12.3 KiB". */
+void hn_format_bytes(double bytes, char text[HN_FORMAT_SIZE]);
+
+/* The figure of merit of a plan: its objective when that is a metric, else its last metric; NULL when it has none. */
+const char *hn_format_merit_name(const struct hn_plan *plan);
+/* "gflops 5432.1"; "" when there is none. */
+void hn_format_merit(const struct hn_plan *plan, const struct hn_record *record, char text[HN_FORMAT_SIZE]);
+double hn_format_merit_value(const struct hn_plan *plan, const struct hn_record *record); /* NaN when there is none */
 
 #endif

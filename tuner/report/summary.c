@@ -12,7 +12,6 @@
 #include "runtime/plan/launch.h"
 #include "tuner/report/edges.h"
 #include "tuner/report/findings.h"
-#include "tuner/report/format.h"
 #include "tuner/report/render.h"
 #include "tuner/report/roof.h"
 

@@ -22,6 +22,12 @@ bool hn_terminal_allows_colour(void)
     return no_colour == NULL || no_colour[0] == '\0';
 }
 
+bool hn_terminal_is_capable(int file)
+{
+    const char *term = getenv("TERM");
+    return term != NULL && term[0] != '\0' && strcmp(term, "dumb") != 0 && isatty(file) != 0;
+}
+
 /* COLUMNS as a number that makes sense; 0: it says nothing. */
 static size_t columns_wanted(void)
 {
@@ -36,22 +42,14 @@ static size_t columns_wanted(void)
 size_t hn_terminal_columns(FILE *file)
 {
     struct winsize size;
+    size_t wanted = columns_wanted();
     if (file != stdout)
         return SIZE_MAX;
-    size_t wanted = columns_wanted();
     if (wanted > 0)
         return wanted;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         return SIZE_MAX;
     return size.ws_col < LEAST_COLUMNS ? LEAST_COLUMNS : size.ws_col;
-}
-
-/* On a terminal that can show it, and where NO_COLOR does not forbid it. */
-static bool has_colour(FILE *file)
-{
-    const char *term = getenv("TERM");
-    return file == stdout && hn_terminal_allows_colour() && term != NULL && term[0] != '\0' &&
-           strcmp(term, "dumb") != 0 && isatty(STDOUT_FILENO) != 0;
 }
 
 /* Colours go past the stream, which shows control bytes instead of obeying them. */
@@ -109,6 +107,7 @@ struct column {
     bool right;
     bool breaks;
     bool lifts;
+    bool hides;
 };
 
 struct hn_table {
@@ -142,10 +141,11 @@ void hn_table_destroy(struct hn_table *table)
 /* The marks in front of a heading; returns what is behind them. */
 static const char *take_marks(struct column *column, const char *heading)
 {
-    for (; *heading == '>' || *heading == '~' || *heading == '='; heading++) {
+    for (; *heading == '>' || *heading == '~' || *heading == '=' || *heading == '?'; heading++) {
         column->right = column->right || *heading == '>';
         column->breaks = column->breaks || *heading == '~';
         column->lifts = column->lifts || *heading == '=';
+        column->hides = column->hides || *heading == '?';
     }
     return heading;
 }
@@ -208,12 +208,16 @@ static const char *cell_at(const struct layout *layout, size_t row, size_t colum
  */
 static bool is_shared(const struct layout *layout, size_t column)
 {
-    if (!layout->table->columns[column].lifts || layout->rows == 0)
+    const struct column *own = &layout->table->columns[column];
+    if (layout->rows == 0)
+        return false;
+    const char *first = cell_at(layout, 0, column);
+    if (!own->lifts && !(own->hides && first[0] == '\0'))
         return false;
     for (size_t row = 1; row < layout->rows; row++)
-        if (strcmp(cell_at(layout, row, column), cell_at(layout, 0, column)) != 0)
+        if (strcmp(cell_at(layout, row, column), first) != 0)
             return false;
-    return layout->rows > 1 || layout->lift_one || cell_at(layout, 0, column)[0] == '\0';
+    return layout->rows > 1 || layout->lift_one || first[0] == '\0';
 }
 
 /* Whether a column of values is one of numbers. */
@@ -284,16 +288,14 @@ static void shrink_columns(const struct layout *layout)
 
 static void print_shared(const struct layout *layout)
 {
-    struct hn_text text;
-    const char *separator = layout->rows > 1 ? "in all rows: " : "";
-    hn_text_init(&text);
-    for (size_t column = 0; column < layout->table->column_count; column++) {
-        if (!is_shared(layout, column) || cell_at(layout, 0, column)[0] == '\0')
-            continue;
-        hn_text_printf(&text, "%s%s=%s", separator, layout->table->columns[column].heading,
-                       cell_at(layout, 0, column));
-        separator = ", ";
-    }
+    struct hn_text text = {0};
+    for (size_t column = 0; column < layout->table->column_count; column++)
+        if (is_shared(layout, column) && cell_at(layout, 0, column)[0] != '\0')
+            hn_text_printf(&text, "%s%s=%s",
+                           text.length > 0    ? ", "
+                           : layout->rows > 1 ? "in all rows: "
+                                              : "",
+                           layout->table->columns[column].heading, cell_at(layout, 0, column));
     hn_terminal_print(layout->file, layout->indent, layout->columns,
                       text.data == NULL ? "" : text.data);
     hn_text_finish(&text);
@@ -438,7 +440,8 @@ void hn_table_print_within(const struct hn_table *table, FILE *file, int indent,
         .shown = numbers,
         .widths = numbers + count,
         .right = numbers + 3 * count,
-        .colour = table->tied > 0 && has_colour(file),
+        .colour = table->tied > 0 && file == stdout && hn_terminal_allows_colour() &&
+                  hn_terminal_is_capable(STDOUT_FILENO),
     };
     print_layout(&layout, numbers + 2 * count, rest);
     free(numbers);

@@ -10,6 +10,7 @@
  *   >  aligned to the right
  *   ~  may be broken at blanks and behind commas where the table is too wide
  *   =  printed once above the table where all rows have the same, left out where that is nothing; numbers are aligned to the right
+ *   ?  left out where no row says anything
  * What is still too wide goes on below, in columns behind the first one again, or behind numbers of the rows where that one is
  * wide or the same in several. No word is ever broken. */
 struct hn_table;
@@ -28,8 +29,9 @@ void hn_table_print(const struct hn_table *table, FILE *file, int indent);
 /* columns: how many characters a line may have. */
 void hn_table_print_within(const struct hn_table *table, FILE *file, int indent, size_t columns);
 
-/* What text for people is fitted to. */
 
+/* Whether a file is a terminal that is no typewriter: TERM says which, and not `dumb`. */
+bool hn_terminal_is_capable(int file);
 /* Whether the environment allows colour: NO_COLOR is not set, or empty. */
 bool hn_terminal_allows_colour(void);
 

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/report/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/schema.h"
+#include "cache/record/record_json.h"
+#include "cache/store/store.h"
+#include "runtime/bench/roofs.h"
+#include "runtime/device/health.h"
+#include "runtime/plan/launch.h"
+#include "tuner/config/config_files.h"
+#include "tuner/report/findings.h"
+#include "tuner/report/render.h"
+#include "tuner/report/roof.h"
+
+void hn_report_init(struct hn_report *report)
+{
+    *report = (struct hn_report){.count = 0};
+}
+
+static void finish_tuning(struct hn_report_tuning *tuning)
+{
+    hn_identity_finish(&tuning->identity);
+    hn_records_free(&tuning->records);
+    for (size_t i = 0; i < tuning->parameter_count; i++)
+        free(tuning->parameters[i]);
+    for (size_t i = 0; i < tuning->ladder_count; i++)
+        hn_bindings_finish(&tuning->ladder[i].set);
+    free(tuning->parameters);
+    free(tuning->ladder);
+    free(tuning->order);
+    free(tuning->source);
+    free(tuning->command);
+    free(tuning->config);
+    free(tuning->family);
+    free(tuning->merit);
+}
+
+void hn_report_drop_last(struct hn_report *report)
+{
+    finish_tuning(&report->tunings[--report->count]);
+}
+
+void hn_report_finish(struct hn_report *report)
+{
+    for (size_t i = 0; i < report->count; i++)
+        finish_tuning(&report->tunings[i]);
+    free(report->tunings);
+    hn_report_init(report);
+}
+
+/* An empty tuning behind the others. */
+static struct hn_report_tuning *append(struct hn_report *report)
+{
+    report->tunings = hn_need_more(report->tunings, report->count + 1, sizeof *report->tunings);
+    struct hn_report_tuning *tuning = &report->tunings[report->count++];
+    *tuning = (struct hn_report_tuning){.best = SIZE_MAX};
+    hn_identity_init(&tuning->identity);
+    return tuning;
+}
+
+void hn_records_recall_shared(const char *plan_json, const struct hn_bindings *problem,
+                              struct hn_records *records)
+{
+    struct hn_plan *plan = NULL;
+    struct hn_error ignored;
+    json_t *json = plan_json != NULL ? json_loads(plan_json, 0, NULL) : NULL;
+    if (json != NULL && hn_plan_from_json(json, &plan, &ignored) == HN_OK) {
+        for (size_t i = 0; i < records->count; i++)
+            hn_launch_recall_shared(plan, problem, &records->items[i]);
+        hn_plan_destroy(plan);
+    }
+    json_decref(json);
+}
+
+static int compare_made(const void *a, const void *b, void *context)
+{
+    const struct hn_record *records = context;
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    if (records[x].time != records[y].time)
+        return records[x].time < records[y].time ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static void order_records(struct hn_report_tuning *tuning)
+{
+    size_t count = tuning->records.count;
+    tuning->order = hn_need(count, sizeof *tuning->order);
+    for (size_t i = 0; i < count; i++)
+        tuning->order[i] = i;
+    qsort_r(tuning->order, count, sizeof *tuning->order, compare_made, tuning->records.items);
+}
+
+/* A string whatever bytes it holds. */
+
+static size_t find_best(const struct hn_records *records)
+{
+    const struct hn_record *best = NULL;
+    for (size_t i = 0; i < records->count; i++)
+        if (hn_record_beats(&records->items[i], best))
+            best = &records->items[i];
+    return best == NULL ? SIZE_MAX : (size_t)(best - records->items);
+}
+
+/* SIZE_MAX: there is none. */
+static size_t find_record(const struct hn_records *records, const struct hn_bindings *point)
+{
+    for (size_t i = 0; i < records->count; i++)
+        if (hn_bindings_equal(&records->items[i].point, point))
+            return i;
+    return SIZE_MAX;
+}
+
+/* In the order of their names, until a plan or config says another. */
+static void name_parameters(struct hn_report_tuning *tuning)
+{
+    if (tuning->records.count == 0)
+        return;
+    const struct hn_bindings *point = &tuning->records.items[0].point;
+    tuning->parameters = hn_need(point->count, sizeof *tuning->parameters);
+    for (; tuning->parameter_count < point->count; tuning->parameter_count++)
+        tuning->parameters[tuning->parameter_count] =
+            hn_need_copy(point->names[tuning->parameter_count]);
+}
+
+/* Puts the parameters into the plan's order, where they are the same. */
+static void order_parameters(struct hn_report_tuning *tuning, const struct hn_plan *plan)
+{
+    size_t sorted = 0;
+    char **names = tuning->parameters;
+    for (size_t i = 0; i < plan->parameter_count; i++) {
+        size_t j = sorted;
+        while (j < tuning->parameter_count && strcmp(names[j], plan->parameters[i]) != 0)
+            j++;
+        if (j == tuning->parameter_count)
+            continue;
+        char *found = names[j];
+        memmove(&names[sorted + 1], &names[sorted], (j - sorted) * sizeof *names);
+        names[sorted++] = found;
+    }
+}
+
+static void take_plan(struct hn_report_tuning *tuning, const struct hn_plan *plan, const char *path)
+{
+    free(tuning->merit);
+    free(tuning->config);
+    tuning->merit = hn_need_copy(hn_format_merit_name(plan));
+    tuning->config = hn_need_copy(path);
+    order_parameters(tuning, plan);
+}
+
+static void add_step(struct hn_report_tuning *tuning, const struct hn_bindings *defaults,
+                     const struct hn_bindings *set, struct hn_error *err)
+{
+    struct hn_bindings point;
+    struct hn_report_step *step = &tuning->ladder[tuning->ladder_count];
+    if (hn_failed(err))
+        return;
+    if (hn_bindings_copy(&point, defaults, err) == HN_OK &&
+        hn_bindings_merge(&point, set, err) == HN_OK &&
+        hn_bindings_copy(&step->set, set, err) == HN_OK) {
+        step->record = find_record(&tuning->records, &point);
+        tuning->ladder_count++;
+    }
+    hn_bindings_finish(&point);
+}
+
+void hn_report_apply_config(struct hn_report_tuning *tuning, const struct hn_config *config,
+                            struct hn_error *err)
+{
+    take_plan(tuning, config->plan, config->path);
+    tuning->stale |= hn_config_has_changed(config, &tuning->identity, &tuning->version);
+    if (tuning->ladder != NULL)
+        return;
+    tuning->ladder = hn_need(config->ladder_count, sizeof *tuning->ladder);
+    for (size_t i = 0; i < config->ladder_count; i++)
+        add_step(tuning, &config->plan->defaults, &config->ladder[i], err);
+}
+
+/* From the plan that the cache keeps; imported results have none. The ladder stands in the config
+ * only: it is looked up where the config was when it was tuned. */
+static void apply_plan(struct hn_report_tuning *tuning, struct hn_store *store,
+                       struct hn_error *err)
+{
+    struct hn_stored_plan stored = {.json = NULL};
+    struct hn_plan *plan = NULL;
+    struct hn_config *config = NULL;
+    struct hn_error ignored;
+    if (hn_failed(err) || hn_store_get_plan(store, tuning->identity.kernel, &tuning->version,
+                                            &stored, &ignored) != HN_OK)
+        return;
+    hn_records_recall_shared(stored.json, &tuning->identity.problem, &tuning->records);
+    json_t *json = json_loads(stored.json, 0, NULL);
+    if (json != NULL && hn_plan_from_json(json, &plan, &ignored) == HN_OK) {
+        take_plan(tuning, plan, plan->config);
+        if (plan->config != NULL && hn_config_load(plan->config, &config, &ignored) == HN_OK &&
+            strcmp(config->plan->kernel, plan->kernel) == 0)
+            hn_report_apply_config(tuning, config, err);
+        hn_config_destroy(config);
+        hn_plan_destroy(plan);
+    }
+    json_decref(json);
+    hn_stored_plan_free(&stored);
+}
+
+/* "16 configurations for M 1 to 4096; at 40 sizes …", of the rule of that kernel and device. */
+static void describe_family(struct hn_report_tuning *tuning, struct hn_store *store,
+                            struct hn_error *err)
+{
+    struct hn_stored_rules rules;
+    const struct hn_identity *own = &tuning->identity;
+    if (hn_failed(err) || hn_store_get_rules(store, own->kernel, &rules, err) != HN_OK)
+        return;
+    for (size_t i = 0; tuning->family == NULL && i < rules.count; i++) {
+        const struct hn_stored_rule *stored = &rules.items[i];
+        struct hn_text text = {0};
+        if (!hn_device_identity_equal(&stored->identity.device, &own->device) ||
+            strcmp(stored->identity.regime, own->regime) != 0 ||
+            strcmp(stored->identity.objective, own->objective) != 0)
+            continue;
+        hn_text_printf(&text, "%zu configuration%s for ", stored->rule.configuration_count,
+                       hn_plural(stored->rule.configuration_count));
+        hn_rule_append_values(&text, &stored->rule);
+        hn_text_append(&text, "; ");
+        hn_rule_append_loss(&text, &stored->rule);
+        tuning->family = hn_needed(hn_text_take(&text));
+    }
+    hn_stored_rules_free(&rules);
+}
+
+void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const char *path,
+                         const struct hn_tuned *tuned, struct hn_error *err)
+{
+    if (hn_failed(err))
+        return;
+    struct hn_report_tuning *tuning = append(report);
+    tuning->version = tuned->version;
+    tuning->simulated = tuned->simulated;
+    tuning->stale = tuned->stale;
+    struct hn_text source = {0};
+    hn_text_append(&source, path);
+    if (hn_origin_is_foreign(&tuned->origin)) {
+        hn_text_append(&source, ", ");
+        hn_origin_append(&source, &tuned->origin);
+    }
+    tuning->source = hn_needed(hn_text_take(&source));
+    if (hn_identity_copy(&tuning->identity, &tuned->identity, err) != HN_OK ||
+        hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &tuning->records,
+                      err) != HN_OK ||
+        hn_store_get_command(store, tuned->session_id, &tuning->command, err) != HN_OK)
+        return;
+    describe_family(tuning, store, err);
+    name_parameters(tuning);
+    order_records(tuning);
+    tuning->best = find_record(&tuning->records, &tuned->best.point);
+    apply_plan(tuning, store, err);
+}
+
+void hn_report_add_recording(struct hn_report *report, const char *path, struct hn_error *err)
+{
+    struct hn_recording recording;
+    if (hn_failed(err) || hn_recording_load(path, &recording, err) != HN_OK)
+        return;
+    struct hn_report_tuning *tuning = append(report);
+    tuning->recorded = true;
+    tuning->identity = recording.identity;
+    tuning->version = recording.version;
+    tuning->records = recording.records;
+    tuning->parameters = recording.parameters;
+    tuning->parameter_count = recording.parameter_count;
+    tuning->command = recording.command;
+    tuning->stale = recording.from_hone && recording.version.protocol != HN_MEASURING_PROTOCOL;
+    hn_records_recall_shared(recording.plan.json, &tuning->identity.problem, &tuning->records);
+    hn_stored_plan_free(&recording.plan);
+    free(recording.date);
+    tuning->best = find_best(&tuning->records);
+    tuning->source = hn_need_copy(path);
+    order_records(tuning);
+}
+
+/* Of how many of the best the samples are kept, and how many of each; and how much room messages
+ * have, so that ten thousand records stay below the size that a browser opens at once. */
+enum { SAMPLED_RECORDS = 12, SAMPLES = 200, MESSAGE_BYTES = 600, MESSAGES_BYTES = 200 * 1024 };
+
+static json_t *string_to_json(const char *string)
+{
+    return string == NULL ? json_null() : hn_string_to_json(string);
+}
+
+/* Values of a point or a problem as texts, which round nothing. */
+static json_t *bindings_to_json(const struct hn_bindings *bindings)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < bindings->count; i++) {
+        struct hn_text text = {0};
+        hn_value_append(&text, &bindings->values[i]);
+        json_object_set_new(object, bindings->names[i], string_to_json(text.data));
+        hn_text_finish(&text);
+    }
+    return object;
+}
+
+static const struct hn_record *record_at(const struct hn_report_tuning *tuning, size_t place)
+{
+    return &tuning->records.items[tuning->order[place]];
+}
+
+/* Cut where that is too long, not within a character. */
+static json_t *cut_message(const char *message)
+{
+    size_t length = strlen(message);
+    if (length <= MESSAGE_BYTES)
+        return string_to_json(message);
+    length = MESSAGE_BYTES;
+    while (length > 0 && ((unsigned char)message[length] & 0xc0) == 0x80)
+        length--;
+    struct hn_text cut = {0};
+    hn_text_printf(&cut, "%.*s …", (int)length, message);
+    json_t *json = string_to_json(cut.data);
+    hn_text_finish(&cut);
+    return json;
+}
+
+/* told: the messages so far, of which one that many records have counts once. */
+static json_t *message_to_json(const struct hn_record *record, json_t *told, size_t *room)
+{
+    /* Of a duplicate `original` says it. */
+    if (record->message == NULL || record->message[0] == '\0' ||
+        (record->outcome == HN_OUTCOME_DUPLICATE && record->original != NULL))
+        return json_null();
+    json_t *message = cut_message(record->message);
+    size_t length = json_string_length(message);
+    bool known = json_object_get(told, json_string_value(message)) != NULL;
+    if (!known && length > *room) {
+        json_decref(message);
+        return json_string("(left out of the report for its size)");
+    }
+    *room -= known ? 0 : length;
+    json_object_set(told, json_string_value(message), json_true());
+    return message;
+}
+
+static json_t *conditions_to_json(const struct hn_record *record)
+{
+    struct hn_text text = {0};
+    hn_conditions_append(&text, &record->observed);
+    json_t *json = text.length > 0 ? json_string(text.data) : json_null();
+    hn_text_finish(&text);
+    return json;
+}
+
+/* What the page shows of a record. Samples are left out but of the best; how many there were is
+ * told. */
+static json_t *record_to_json(const struct hn_record *record, double started, bool sampled)
+{
+    static const char *const shown[] = {"outcome", "verdict",   "costs",    "metrics",
+                                        "final",   "resources", "timing",   "energy",
+                                        "host",    "card",      "original", "ratio"};
+    json_t *whole = hn_needed(hn_record_to_json(record)), *json = json_object();
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        if (json_object_get(whole, shown[i]) != NULL)
+            json_object_set(json, shown[i], json_object_get(whole, shown[i]));
+    json_t *timing = json_object_get(json, "timing");
+    json_t *samples = json_object_get(timing, "samples_us");
+    (void)json_object_set_new(timing, "samples",
+                              json_integer((json_int_t)record->timing.sample_count));
+    while (sampled && json_array_size(samples) > SAMPLES)
+        json_array_remove(samples, json_array_size(samples) - 1);
+    if (!sampled)
+        (void)json_object_del(timing, "samples_us");
+    json_object_set_new(json, "point", bindings_to_json(&record->point));
+    /* Seconds since the first record was made. */
+    json_object_set_new(json, "at",
+                        record->time > 0 ? json_real(record->time - started) : json_null());
+    json_object_set_new(json, "conditions", conditions_to_json(record));
+    json_decref(whole);
+    return json;
+}
+
+/* Of the best records, in the order of the objective, the samples are kept. */
+static bool *choose_sampled(const struct hn_report_tuning *tuning)
+{
+    bool *sampled = hn_need(tuning->records.count, sizeof *sampled);
+    for (int k = 0; k < SAMPLED_RECORDS; k++) {
+        const struct hn_record *best = NULL;
+        size_t place = 0;
+        for (size_t i = 0; i < tuning->records.count; i++) {
+            const struct hn_record *record = record_at(tuning, i);
+            if (sampled[i] || record->outcome != HN_OUTCOME_OK ||
+                record->timing.sample_count == 0 ||
+                (best != NULL && record->objective >= best->objective))
+                continue;
+            best = record;
+            place = i;
+        }
+        if (best != NULL)
+            sampled[place] = true;
+    }
+    return sampled;
+}
+
+/* The records in the order in which they were made, and when that was. */
+static void add_records(const struct hn_report_tuning *tuning, json_t *json)
+{
+    const size_t count = tuning->records.count;
+    json_t *records = json_array(), *told = json_object();
+    bool *sampled = choose_sampled(tuning);
+    size_t room = MESSAGES_BYTES;
+    double started = 0, ended = count > 0 ? record_at(tuning, count - 1)->time : 0;
+    for (size_t i = 0; i < count && started <= 0; i++)
+        started = record_at(tuning, i)->time;
+    for (size_t i = 0; i < count; i++) {
+        const struct hn_record *record = record_at(tuning, i);
+        json_t *row = record_to_json(record, started, sampled[i]);
+        json_object_set_new(row, "message", message_to_json(record, told, &room));
+        json_array_append_new(records, row);
+    }
+    json_object_set_new(json, "started", json_integer((json_int_t)started));
+    json_object_set_new(json, "ended", json_integer((json_int_t)ended));
+    json_object_set_new(json, "rows", records);
+    json_object_set_new(json, "parameters",
+                        hn_render_names(tuning->parameters, tuning->parameter_count));
+    json_decref(told);
+    free(sampled);
+}
+
+/* By name what each outcome means. */
+static json_t *outcomes_to_json(void)
+{
+    json_t *meanings = json_object();
+    for (int i = 0; i < HN_OUTCOME_COUNT; i++)
+        json_object_set_new(meanings, hn_outcome_name((enum hn_outcome)i),
+                            json_string(hn_outcome_meaning((enum hn_outcome)i)));
+    return meanings;
+}
+
+/* The time stamp as a whole number, which is not rounded as other figures are. */
+static json_t *roofs_to_json(const struct hn_report_tuning *tuning)
+{
+    if (!tuning->has_roofs)
+        return json_null();
+    json_t *json = hn_roofs_to_json(&tuning->roofs);
+    if (json != NULL)
+        json_object_set_new(json, "measured", json_integer((json_int_t)tuning->roofs.measured));
+    return json;
+}
+
+static json_t *place_to_json(const struct hn_report_tuning *tuning, size_t record)
+{
+    for (size_t i = 0; record != SIZE_MAX && i < tuning->records.count; i++)
+        if (tuning->order[i] == record)
+            return json_integer((json_int_t)i);
+    return json_null();
+}
+
+static json_t *ladder_to_json(const struct hn_report_tuning *tuning)
+{
+    json_t *ladder = json_array();
+    for (size_t i = 0; i < tuning->ladder_count; i++) {
+        const struct hn_report_step *step = &tuning->ladder[i];
+        json_array_append_new(ladder, json_pack("{s:o, s:o}", "set", bindings_to_json(&step->set),
+                                                "record", place_to_json(tuning, step->record)));
+    }
+    return ladder;
+}
+
+/* Of the best, how its pipeline is set against its parts. */
+static json_t *staging_to_json(const struct hn_report_tuning *tuning)
+{
+    if (tuning->best == SIZE_MAX ||
+        !hn_observed_any(&tuning->records.items[tuning->best].observed, "staging"))
+        return json_null();
+    const struct hn_record *best = &tuning->records.items[tuning->best];
+    json_t *json = hn_record_to_json(best);
+    hn_staging_add_json(best, json);
+    json_t *staging = json_incref(json_object_get(json, "staging"));
+    json_decref(json);
+    if (best->timing.host_us > 0 && staging != NULL)
+        json_object_set_new(staging, "host_us", json_real(best->timing.host_us));
+    return staging;
+}
+
+/* Of the best, what the GPU counted. */
+static json_t *counted_to_json(const struct hn_report_tuning *tuning)
+{
+    struct hn_findings findings;
+    if (tuning->best == SIZE_MAX)
+        return json_null();
+    hn_findings_make(&tuning->records.items[tuning->best],
+                     tuning->has_roofs ? &tuning->roofs : NULL, 0, &findings);
+    return findings.known ? hn_findings_to_json(&findings) : json_null();
+}
+
+static json_t *tuning_to_json(const struct hn_report_tuning *tuning)
+{
+    json_t *json = hn_needed(hn_fields_to_json(&hn_identity_structure, &tuning->identity));
+    json_object_set_new(json, "problem", bindings_to_json(&tuning->identity.problem));
+    json_object_update_new(
+        json, hn_needed(json_pack(
+                  "{so so so so so sb sb sb sb sI}", "version",
+                  hn_fields_to_json(&hn_version_structure, &tuning->version), "source",
+                  string_to_json(tuning->source), "command_line", string_to_json(tuning->command),
+                  "config", string_to_json(tuning->config), "merit", string_to_json(tuning->merit),
+                  "simulated", tuning->simulated, "stale", tuning->stale, "kernel_tuner",
+                  tuning->version.protocol == HN_KERNEL_TUNER_PROTOCOL, "recorded",
+                  tuning->recorded, "count", (json_int_t)tuning->records.count)));
+    json_object_set_new(json, "best", place_to_json(tuning, tuning->best));
+    json_object_set_new(json, "family", string_to_json(tuning->family));
+    json_object_set_new(json, "roofs", roofs_to_json(tuning));
+    json_object_set_new(json, "staging", staging_to_json(tuning));
+    json_object_set_new(json, "counted", counted_to_json(tuning));
+    json_object_set_new(json, "ladder", ladder_to_json(tuning));
+    add_records(tuning, json);
+    return json;
+}
+
+/* Six digits tell times apart that the measurement can. */
+enum { DIGITS = 6 };
+
+/* Where the template wants the data. */
+static const char mark[] = "@HONE_DATA@";
+
+/* Base64 (RFC 4648). No text of a kernel, message or parameter can end the element that the data
+ * stands in. */
+static void append_base64(struct hn_text *page, const unsigned char *bytes, size_t size)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < size; i += 3) {
+        unsigned all = bytes[i] * 0x10000u;
+        all += (i + 1 < size ? bytes[i + 1] * 0x100u : 0) + (i + 2 < size ? bytes[i + 2] : 0);
+        char four[4] = {digits[all >> 18], digits[all >> 12 & 63], digits[all >> 6 & 63],
+                        digits[all & 63]};
+        if (i + 2 >= size)
+            four[3] = '=';
+        if (i + 1 >= size)
+            four[2] = '=';
+        hn_text_append_bytes(page, four, sizeof four);
+    }
+}
+
+enum hn_status hn_report_page(const struct hn_report *report, struct hn_text *page,
+                              struct hn_error *err)
+{
+    const char *place = strstr(hn_report_template, mark);
+    json_t *tunings = json_array();
+    for (size_t i = 0; i < report->count; i++)
+        json_array_append_new(tunings, tuning_to_json(&report->tunings[i]));
+    json_t *document = hn_needed(json_pack(
+        "{s:i, s:s, s:I, s:i, s:o, s:o, s:o}", "format", 2, "hone", HONE_VERSION, "generated",
+        (json_int_t)time(NULL), "protocol", HN_MEASURING_PROTOCOL, "outcomes", outcomes_to_json(),
+        "tunings", tunings, "cache", string_to_json(report->cache)));
+    char *json = hn_needed(json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)));
+    json_decref(document);
+    unsigned char *packed = NULL;
+    size_t size = 0;
+    enum hn_status status = hn_gzip_pack(json, strlen(json), &packed, &size, err);
+    free(json);
+    if (status != HN_OK)
+        return status;
+    hn_text_append_bytes(page, hn_report_template, (size_t)(place - hn_report_template));
+    append_base64(page, packed, size);
+    hn_text_append(page, place + sizeof mark - 1);
+    free(packed);
+    return HN_OK;
+}
