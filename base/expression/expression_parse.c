@@ -26,10 +26,9 @@ struct token {
 };
 
 /* Longer ones before their beginnings. */
-static const char *const marks[] = {"**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+",
-                                    "-",  "*",  "/",  "%",  "|",  "^",  "&",  "~",  "<",
-                                    ">",  "(",  ")",  "[",  "]",  ",",  NULL};
-static const char *const keywords[] = {"and", "or", "not", "in", "if", "else", NULL};
+static const char *const signs[] = {
+    "&&", "||", "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+", "-", "*", "/", "%",
+    "|",  "^",  "&",  "~",  "<",  ">",  "(",  ")",  "[",  "]",  ",", "=", "!", "?"};
 
 /* Signs that C programmers write, and their words here. */
 static const struct {
@@ -39,45 +38,29 @@ static const struct {
     {"&&", "'and'"}, {"||", "'or'"}, {"=", "'=='"}, {"!", "'not'"}, {"?", "'a if c else b'"},
 };
 
-static bool is_name_start(char c)
-{
-    return hn_is_letter(c) || c == '_';
-}
+static const char *const keywords[] = {"and", "or", "not", "in", "if", "else"};
+static const char *const truths[] = {"True", "true", "False", "false"};
 
-static bool is_name_part(char c)
+static bool is_listed(const char *const *list, size_t count, const struct token *token,
+                      size_t *place)
 {
-    return is_name_start(c) || hn_is_digit(c);
-}
-
-static size_t name_length(const char *start)
-{
-    size_t length = 0;
-    while (is_name_part(start[length]))
-        length++;
-    return length;
-}
-
-static bool is_listed(const char *const *list, const char *start, size_t length)
-{
-    for (; *list != NULL; list++) {
-        if (strlen(*list) == length && strncmp(*list, start, length) == 0)
+    for (*place = 0; *place < count; ++*place)
+        if (strncmp(list[*place], token->start, token->length) == 0 &&
+            list[*place][token->length] == '\0')
             return true;
-    }
     return false;
 }
 
 static void read_name(struct token *token)
 {
-    static const char *const yes[] = {"True", "true", NULL};
-    static const char *const no[] = {"False", "false", NULL};
-    token->length = name_length(token->start);
-    bool is_true = is_listed(yes, token->start, token->length);
+    size_t place;
     token->kind = TOKEN_NAME;
-    if (is_listed(keywords, token->start, token->length)) {
+    token->length = hn_word_length(token->start);
+    if (is_listed(keywords, 6, token, &place)) {
         token->kind = TOKEN_MARK;
-    } else if (is_true || is_listed(no, token->start, token->length)) {
+    } else if (is_listed(truths, 4, token, &place)) {
         token->kind = TOKEN_NUMBER;
-        token->value = hn_boolean(is_true);
+        token->value = hn_boolean(place < 2);
     }
 }
 
@@ -85,10 +68,10 @@ static void read_name(struct token *token)
  */
 static size_t number_length(const char *start)
 {
-    bool hexadecimal = start[0] == '0' && (start[1] == 'x' || start[1] == 'X');
+    bool hexadecimal = start[0] == '0' && hn_lower(start[1]) == 'x';
     size_t length = 0;
-    while (is_name_part(start[length]) || start[length] == '.') {
-        bool exponent = !hexadecimal && (start[length] == 'e' || start[length] == 'E');
+    while (hn_is_word_char(start[length]) || start[length] == '.') {
+        bool exponent = !hexadecimal && hn_lower(start[length]) == 'e';
         length++;
         if (exponent && (start[length] == '+' || start[length] == '-'))
             length++;
@@ -98,71 +81,50 @@ static size_t number_length(const char *start)
 
 static int number_base(const char *digits)
 {
-    if (digits[0] != '0' || digits[1] == '\0')
-        return 10;
-    switch (hn_lower(digits[1])) {
-    case 'x':
-        return 16;
-    case 'o':
-        return 8;
-    case 'b':
-        return 2;
-    default:
-        return 10;
-    }
+    char mark = digits[0] == '0' ? hn_lower(digits[1]) : '\0';
+    return mark == 'x' ? 16 : mark == 'o' ? 8 : mark == 'b' ? 2 : 10;
 }
 
 /* Copies without Python's single '_' between digits; false when one stands elsewhere. */
 static bool copy_digits(char *to, const char *from, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
-        if (from[i] != '_') {
+        if (from[i] != '_')
             *to++ = from[i];
-        } else if (i == 0 || !hn_is_hex_digit(from[i - 1]) || i + 1 == length ||
-                   !hn_is_hex_digit(from[i + 1])) {
+        else if (i == 0 || !hn_is_hex_digit(from[i - 1]) || i + 1 == length ||
+                 !hn_is_hex_digit(from[i + 1]))
             return false;
-        }
     }
     *to = '\0';
     return true;
 }
 
-static bool is_zero(const char *digits)
-{
-    return strspn(digits, "0") == strlen(digits);
-}
-
 static void read_number(struct token *token, struct hn_error *err)
 {
     char digits[512];
-    char *end = NULL;
+    char *end = digits;
     token->kind = TOKEN_NUMBER;
     token->length = number_length(token->start);
     int shown = token->length < 60 ? (int)token->length : 60;
     bool formed = token->length < sizeof digits && copy_digits(digits, token->start, token->length);
     int base = formed ? number_base(digits) : 10;
-    if (formed && base == 10 && strpbrk(digits, ".eE") != NULL) {
+    bool is_real = formed && base == 10 && strpbrk(digits, ".eE") != NULL;
+    errno = 0;
+    if (is_real) {
         token->value = hn_real(hn_c_strtod(digits, &end));
-        if (isinf(token->value.real)) {
-            hn_fail(err, HN_ECONFIG, "column %zu: number %.*s is beyond a double", token->column,
-                    shown, token->start);
-            return;
-        }
     } else if (formed) {
         const char *first = base == 10 ? digits : digits + 2;
         /* "08" is an error in Python, and octal in C: neither is what was meant. strtoll would
          * take a sign, spaces or a second 0x. */
-        formed = !(base == 10 && digits[0] == '0' && !is_zero(digits)) && *first != '\0' &&
-                 first[strspn(first, "0123456789abcdefABCDEF")] == '\0';
-        errno = 0;
+        formed = !(base == 10 && digits[0] == '0' && digits[strspn(digits, "0")] != '\0') &&
+                 *first != '\0' && first[strspn(first, "0123456789abcdefABCDEF")] == '\0';
         token->value = hn_integer(formed ? strtoll(first, &end, base) : 0);
-        if (formed && errno == ERANGE) {
-            hn_fail(err, HN_ECONFIG, "column %zu: integer %.*s is beyond 64 bits", token->column,
-                    shown, token->start);
-            return;
-        }
     }
-    if (!formed || *end != '\0')
+    if (is_real ? isinf(token->value.real) : formed && errno == ERANGE)
+        hn_fail(err, HN_ECONFIG, "column %zu: %s %.*s is beyond %s", token->column,
+                is_real ? "number" : "integer", shown, token->start,
+                is_real ? "a double" : "64 bits");
+    else if (!formed || *end != '\0')
         hn_fail(err, HN_ECONFIG, "column %zu: found '%.*s', expected a number", token->column,
                 shown, token->start);
 }
@@ -182,36 +144,24 @@ static void read_string(struct token *token, const char **end, struct hn_error *
                 token->column);
 }
 
-static void fail_mark(const struct token *token, struct hn_error *err)
+static void read_sign(struct token *token, struct hn_error *err)
 {
-    const char *start = token->start;
-    for (size_t i = 0; i < sizeof habits / sizeof habits[0]; i++) {
-        if (strncmp(start, habits[i].found, strlen(habits[i].found)) == 0) {
-            hn_fail(err, HN_ECONFIG, "column %zu: found '%s', expected %s", token->column,
-                    habits[i].found, habits[i].expected);
-            return;
-        }
-    }
+    token->kind = TOKEN_MARK;
+    for (size_t i = 0; i < sizeof signs / sizeof *signs && token->length == 0; i++)
+        if (strncmp(token->start, signs[i], strlen(signs[i])) == 0)
+            token->length = strlen(signs[i]);
+    const char *expected = token->length > 0 ? NULL : "a value or an operator";
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
+        if (strncmp(token->start, habits[i].found, token->length) == 0 &&
+            strlen(habits[i].found) == token->length)
+            expected = habits[i].expected;
     /* the whole of a UTF-8 character */
-    int length = 1;
-    while (((unsigned char)start[length] & 0xc0) == 0x80)
+    int length = token->length > 0 ? (int)token->length : 1;
+    while (((unsigned char)token->start[length] & 0xc0) == 0x80)
         length++;
-    hn_fail(err, HN_ECONFIG, "column %zu: found '%.*s', expected a value or an operator",
-            token->column, length, start);
-}
-
-static void read_mark(struct token *token, struct hn_error *err)
-{
-    bool habit = strncmp(token->start, "&&", 2) == 0 || strncmp(token->start, "||", 2) == 0;
-    for (size_t i = 0; !habit && marks[i] != NULL; i++) {
-        size_t length = strlen(marks[i]);
-        if (strncmp(token->start, marks[i], length) == 0) {
-            token->kind = TOKEN_MARK;
-            token->length = length;
-            return;
-        }
-    }
-    fail_mark(token, err);
+    if (expected != NULL)
+        hn_fail(err, HN_ECONFIG, "column %zu: found '%.*s', expected %s", token->column, length,
+                token->start, expected);
 }
 
 /* The tokens of text, the last of which is TOKEN_END; the caller frees them. NULL: out of memory.
@@ -228,14 +178,14 @@ static struct token *read_tokens(const char *text, size_t *count, struct hn_erro
         if (*next == '\0')
             break;
         const char *end = NULL;
-        if (is_name_start(*next))
+        if (hn_is_letter(*next) || *next == '_')
             read_name(token);
         else if (hn_is_digit(*next) || (*next == '.' && hn_is_digit(next[1])))
             read_number(token, err);
         else if (*next == '\'' || *next == '"')
             read_string(token, &end, err);
         else
-            read_mark(token, err);
+            read_sign(token, err);
         next = end != NULL ? end : token->start + token->length;
     }
     return tokens;
@@ -336,28 +286,32 @@ static void end_skip(struct parser *parser, int skip)
         parser->list[skip].operand[1] = parser->count;
 }
 
-static void enter(struct parser *parser)
+static int parse_nested(struct parser *parser, int (*parse)(struct parser *parser))
 {
     if (++parser->nesting > NESTING_LIMIT)
         fail_here(parser, "nested deeper than 200");
-}
-
-static int emit_constant(struct parser *parser, enum hn_operator code, const struct token *token,
-                         struct hn_value value)
-{
-    int made = emit(parser, code, token, 0, 0, 0);
-    if (!hn_failed(parser->err))
-        parser->list[made].constant = value;
-    return made;
+    int value = parse(parser);
+    parser->nesting--;
+    return value;
 }
 
 static const char *keep_string(struct parser *parser, const struct token *token)
 {
-    char *string = parser->string;
-    memcpy(string, token->start, token->length);
+    char *string = memcpy(parser->string, token->start, token->length);
     string[token->length] = '\0';
     parser->string += token->length + 1;
     return string;
+}
+
+/* Of the token, which is passed over. */
+static int emit_constant(struct parser *parser, enum hn_operator code)
+{
+    const struct token *token = parser->token++;
+    int made = emit(parser, code, token, 0, 0, 0);
+    if (!hn_failed(parser->err))
+        parser->list[made].constant =
+            token->kind == TOKEN_NUMBER ? token->value : hn_word(keep_string(parser, token));
+    return made;
 }
 
 static void take_closing(struct parser *parser, const char *mark, const char *expected)
@@ -438,26 +392,20 @@ static int parse_parentheses(struct parser *parser)
 static int parse_primary(struct parser *parser)
 {
     const struct token *token = parser->token;
-    switch (token->kind) {
-    case TOKEN_NUMBER:
-        parser->token++;
-        return emit_constant(parser, HN_OP_CONSTANT, token, token->value);
-    case TOKEN_STRING:
-        parser->token++;
-        return emit_constant(parser, HN_OP_CONSTANT, token, hn_word(keep_string(parser, token)));
-    case TOKEN_NAME:
-        parser->token++;
-        if (take_mark(parser, "("))
-            return parse_call(parser, token);
-        return emit_constant(parser, HN_OP_NAME, token, hn_word(keep_string(parser, token)));
-    default:
-        if (take_mark(parser, "("))
-            return parse_parentheses(parser);
-        if (is_mark(token, "["))
-            fail_here(parser, "found '[', expected a value; a list can only follow 'in'");
-        fail_expected(parser, "a value");
-        return 0;
+    if (token->kind == TOKEN_NUMBER || token->kind == TOKEN_STRING)
+        return emit_constant(parser, HN_OP_CONSTANT);
+    if (token->kind == TOKEN_NAME && is_mark(token + 1, "(")) {
+        parser->token += 2;
+        return parse_call(parser, token);
     }
+    if (token->kind == TOKEN_NAME)
+        return emit_constant(parser, HN_OP_NAME);
+    if (take_mark(parser, "("))
+        return parse_parentheses(parser);
+    if (is_mark(token, "["))
+        fail_here(parser, "found '[', expected a value; a list can only follow 'in'");
+    fail_expected(parser, "a value");
+    return 0;
 }
 
 /* ** binds tighter than a sign on its left, and less tight than one on its right: -2 ** -1 is -(2
@@ -468,25 +416,17 @@ static int parse_power(struct parser *parser)
     const struct token *token = parser->token;
     if (!take_mark(parser, "**"))
         return left;
-    enter(parser);
-    int right = parse_unary(parser);
-    parser->nesting--;
-    return emit(parser, HN_OP_POWER, token, left, right, 0);
+    return emit(parser, HN_OP_POWER, token, left, parse_nested(parser, parse_unary), 0);
 }
 
 static int parse_unary(struct parser *parser)
 {
     const struct token *token = parser->token;
-    enum hn_operator code = take_mark(parser, "+")   ? HN_OP_POSITIVE
-                            : take_mark(parser, "-") ? HN_OP_NEGATIVE
-                            : take_mark(parser, "~") ? HN_OP_INVERT
-                                                     : HN_OP_COUNT;
-    if (code == HN_OP_COUNT)
-        return parse_power(parser);
-    enter(parser);
-    int operand = parse_unary(parser);
-    parser->nesting--;
-    return emit(parser, code, token, operand, 0, 0);
+    for (int code = HN_OP_POSITIVE; code <= HN_OP_INVERT; code++)
+        if (take_mark(parser, hn_operation_forms[code].text))
+            return emit(parser, (enum hn_operator)code, token, parse_nested(parser, parse_unary), 0,
+                        0);
+    return parse_power(parser);
 }
 
 /* The left-associative operator at the next token, at least as tight as level. */
@@ -577,25 +517,33 @@ static int parse_not(struct parser *parser)
     const struct token *token = parser->token;
     if (!take_mark(parser, "not"))
         return parse_comparison(parser);
-    enter(parser);
-    int operand = parse_not(parser);
-    parser->nesting--;
-    return emit(parser, HN_OP_NOT, token, operand, 0, 0);
+    return emit(parser, HN_OP_NOT, token, parse_nested(parser, parse_not), 0, 0);
 }
 
-static int parse_logical(struct parser *parser, enum hn_operator code)
+static int parse_logical(struct parser *parser, enum hn_operator code,
+                         int (*parse)(struct parser *parser))
 {
-    bool is_or = code == HN_OP_OR;
-    int left = is_or ? parse_logical(parser, HN_OP_AND) : parse_not(parser);
+    int left = parse(parser);
     for (;;) {
         const struct token *token = parser->token;
-        if (!take_mark(parser, is_or ? "or" : "and"))
+        if (!take_mark(parser, hn_operation_forms[code].text))
             return left;
+        bool is_or = code == HN_OP_OR;
         int skip = emit(parser, is_or ? HN_OP_SKIP_IF : HN_OP_SKIP_UNLESS, token, left, 0, 0);
-        int right = is_or ? parse_logical(parser, HN_OP_AND) : parse_not(parser);
+        int right = parse(parser);
         end_skip(parser, skip);
         left = emit(parser, code, token, left, right, 0);
     }
+}
+
+static int parse_and(struct parser *parser)
+{
+    return parse_logical(parser, HN_OP_AND, parse_not);
+}
+
+static int parse_or(struct parser *parser)
+{
+    return parse_logical(parser, HN_OP_OR, parse_and);
 }
 
 /* Moves operations by some places together with the places that they name. */
@@ -612,12 +560,12 @@ static void shift(struct hn_operation *list, int first, int end, int places)
 static int parse_conditional(struct parser *parser)
 {
     int first = parser->count;
-    int value = parse_logical(parser, HN_OP_OR);
+    int value = parse_or(parser);
     int second = parser->count;
     const struct token *token = parser->token;
     if (!take_mark(parser, "if"))
         return value;
-    int condition = parse_logical(parser, HN_OP_OR);
+    int condition = parse_or(parser);
     int skip = emit(parser, HN_OP_SKIP_UNLESS, token, condition, 0, 0);
     if (!take_mark(parser, "else"))
         fail_expected(parser, "'else'");
@@ -643,10 +591,7 @@ static int parse_conditional(struct parser *parser)
 
 static int parse_expression(struct parser *parser)
 {
-    enter(parser);
-    int value = parse_conditional(parser);
-    parser->nesting--;
-    return value;
+    return parse_nested(parser, parse_conditional);
 }
 
 static void parse_tokens(struct hn_expression *expression, const struct token *tokens, size_t count,
