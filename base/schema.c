@@ -95,13 +95,14 @@ static void read_hash(struct hn_json_reader *reader, const json_t *json, const c
         strcpy(to, json_string_value(json));
 }
 
-void hn_json_count(struct hn_json_reader *reader, const json_t *json, const char *key, int most,
-                   int *to)
+void hn_json_count(struct hn_json_reader *reader, const json_t *json, const char *key, int least,
+                   int most, int *to)
 {
     char expected[64];
     json_int_t count = json_integer_value(json);
-    snprintf(expected, sizeof expected, "an integer of 0 to %d", most);
-    if (hn_json_expect(reader, json_is_integer(json) && count >= 0 && count <= most, key, expected))
+    snprintf(expected, sizeof expected, "an integer of %d to %d", least, most);
+    if (hn_json_expect(reader, json_is_integer(json) && count >= least && count <= most, key,
+                       expected))
         *to = (int)count;
 }
 
@@ -337,8 +338,8 @@ static void read_value(struct hn_json_reader *reader, const struct hn_field *fie
         hn_json_index(reader, json, field->key, member);
         break;
     case HN_FIELD_COUNT:
-        hn_json_count(reader, json, field->key, field->most > 0 ? (int)field->most : INT_MAX,
-                      member);
+        hn_json_count(reader, json, field->key, field->least,
+                      field->most > 0 ? (int)field->most : INT_MAX, member);
         break;
     case HN_FIELD_REAL:
         read_real(reader, json, field->key, member);

@@ -30,7 +30,7 @@ void hn_json_word(struct hn_json_reader *reader, const json_t *json, const char 
 void hn_json_index(struct hn_json_reader *reader, const json_t *json, const char *key, size_t *to);
 /* At most `most` bytes, and the NUL. */
 void hn_json_chars(struct hn_json_reader *reader, const json_t *json, const char *key, size_t most, char *to);
-void hn_json_count(struct hn_json_reader *reader, const json_t *json, const char *key, int most, int *to);
+void hn_json_count(struct hn_json_reader *reader, const json_t *json, const char *key, int least, int most, int *to);
 /* A number, or as hn_real_to_json writes it. */
 bool hn_real_from_json(const json_t *json, double *real);
 /* Finite and not negative. */
@@ -72,7 +72,7 @@ enum hn_field_kind {
     HN_FIELD_CHARS,      /* char[most + 1]: a string of at most so many bytes */
     HN_FIELD_HASH,       /* char[33]: 32 hexadecimal digits, or "" */
     HN_FIELD_INDEX,      /* size_t */
-    HN_FIELD_COUNT,      /* int from 0 to most; most = 0: to INT_MAX */
+    HN_FIELD_COUNT,      /* int from least to most; most = 0: to INT_MAX */
     HN_FIELD_REAL,       /* double; {"real": "nan"} for what JSON can not say */
     HN_FIELD_AMOUNT,     /* double, finite and not negative */
     HN_FIELD_FLAG,       /* bool */
@@ -93,6 +93,7 @@ struct hn_field {
     size_t count_offset;             /* of a list: of its count, a size_t */
     const void *of;                  /* hn_structure of a struct or list, hn_field_own, or the names of a choice */
     int choices;                     /* how many names */
+    int least;                       /* of a count: the smallest */
     size_t most;                     /* of a string, count or list: the largest; of a list 0: any */
     bool (*when)(const void *owner); /* whether the owner has it, by the fields before it; NULL: always */
     bool (*told)(const void *owner); /* whether it is written, where all fields are known; NULL: always */

@@ -298,7 +298,7 @@ static void read_feature_of_node(struct hn_json_reader *reader, const struct hn_
     int *feature = member;
     *feature = -1;
     if (json != NULL)
-        hn_json_count(reader, json, field->key, HN_RULE_FEATURES_MOST, feature);
+        hn_json_count(reader, json, field->key, 0, HN_RULE_FEATURES_MOST, feature);
 }
 
 static void build_feature_of_node(struct hn_builder *object, const struct hn_field *field,

@@ -32,7 +32,7 @@ static void read_format(struct hn_json_reader *reader, const struct hn_field *fi
 {
     int format = 0;
     (void)member;
-    hn_json_count(reader, json, field->key, INT_MAX, &format);
+    hn_json_count(reader, json, field->key, 0, INT_MAX, &format);
     if (reader->status == HN_OK && (format < 1 || format > RECORDING_FORMAT))
         reader->status =
             hn_fail(reader->err, HN_EFORMAT, "it has format %d, this Hone knows up to %d", format,

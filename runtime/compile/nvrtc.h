@@ -7,19 +7,9 @@
 #include "base/error.h"
 
 #define HN_NVRTC_FUNCTIONS(X)                                                                                          \
-    X(nvrtcVersion)                                                                                                    \
-    X(nvrtcGetErrorString)                                                                                             \
-    X(nvrtcGetNumSupportedArchs)                                                                                       \
-    X(nvrtcGetSupportedArchs)                                                                                          \
-    X(nvrtcCreateProgram)                                                                                              \
-    X(nvrtcDestroyProgram)                                                                                             \
-    X(nvrtcAddNameExpression)                                                                                          \
-    X(nvrtcCompileProgram)                                                                                             \
-    X(nvrtcGetLoweredName)                                                                                             \
-    X(nvrtcGetCUBINSize)                                                                                               \
-    X(nvrtcGetCUBIN)                                                                                                   \
-    X(nvrtcGetProgramLogSize)                                                                                          \
-    X(nvrtcGetProgramLog)
+    X(nvrtcVersion) X(nvrtcGetErrorString) X(nvrtcGetNumSupportedArchs) X(nvrtcGetSupportedArchs)                      \
+    X(nvrtcCreateProgram) X(nvrtcDestroyProgram) X(nvrtcAddNameExpression) X(nvrtcCompileProgram)                      \
+    X(nvrtcGetLoweredName) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog)
 
 struct hn_nvrtc {
     void *library;

@@ -21,6 +21,10 @@
 struct hn_cupti_plain { /* cuptiProfilerInitialize, cuptiProfilerDeInitialize */
     HN_CUPTI_HEAD;
 };
+struct hn_cupti_handle { /* what is done to the host's part, or the device's, with nothing more */
+    HN_CUPTI_HEAD;
+    void *handle;
+};
 struct hn_cupti_chip {
     HN_CUPTI_HEAD;
     size_t device; /* its number */
@@ -41,32 +45,17 @@ struct hn_cupti_host {
     const uint8_t *availability;
     void *host;
 };
-struct hn_cupti_host_end {
-    HN_CUPTI_HEAD;
-    void *host;
-};
 struct hn_cupti_metrics {
     HN_CUPTI_HEAD;
     void *host;
     const char **names;
     size_t count;
 };
-struct hn_cupti_config_size {
-    HN_CUPTI_HEAD;
-    void *host;
-    size_t config_size;
-};
-struct hn_cupti_config {
+struct hn_cupti_config { /* up to the size, to ask for that */
     HN_CUPTI_HEAD;
     void *host;
     size_t config_size;
     uint8_t *config;
-};
-struct hn_cupti_passes {
-    HN_CUPTI_HEAD;
-    size_t config_size;
-    uint8_t *config;
-    size_t passes;
 };
 struct hn_cupti_values {
     HN_CUPTI_HEAD;
@@ -83,10 +72,6 @@ struct hn_cupti_values {
 struct hn_cupti_enable {
     HN_CUPTI_HEAD;
     CUcontext context;
-    void *profiler;
-};
-struct hn_cupti_profiler { /* Disable, Start, PopRange */
-    HN_CUPTI_HEAD;
     void *profiler;
 };
 struct hn_cupti_data_size {
@@ -153,20 +138,19 @@ enum {
     X(chip_name, cuptiDeviceGetChipName, hn_cupti_chip)                                                                \
     X(availability, cuptiProfilerGetCounterAvailability, hn_cupti_availability)                                        \
     X(host_begin, cuptiProfilerHostInitialize, hn_cupti_host)                                                          \
-    X(host_end, cuptiProfilerHostDeinitialize, hn_cupti_host_end)                                                      \
+    X(host_end, cuptiProfilerHostDeinitialize, hn_cupti_handle)                                                        \
     X(add_metrics, cuptiProfilerHostConfigAddMetrics, hn_cupti_metrics)                                                \
-    X(config_size, cuptiProfilerHostGetConfigImageSize, hn_cupti_config_size)                                          \
+    X(config_size, cuptiProfilerHostGetConfigImageSize, hn_cupti_config)                                               \
     X(config, cuptiProfilerHostGetConfigImage, hn_cupti_config)                                                        \
-    X(passes, cuptiProfilerHostGetNumOfPasses, hn_cupti_passes)                                                        \
     X(values, cuptiProfilerHostEvaluateToGpuValues, hn_cupti_values)                                                   \
     X(enable, cuptiRangeProfilerEnable, hn_cupti_enable)                                                               \
-    X(disable, cuptiRangeProfilerDisable, hn_cupti_profiler)                                                           \
+    X(disable, cuptiRangeProfilerDisable, hn_cupti_handle)                                                             \
     X(data_size, cuptiRangeProfilerGetCounterDataSize, hn_cupti_data_size)                                             \
     X(data, cuptiRangeProfilerCounterDataImageInitialize, hn_cupti_data)                                               \
     X(plan, cuptiRangeProfilerSetConfig, hn_cupti_plan)                                                                \
-    X(start, cuptiRangeProfilerStart, hn_cupti_profiler)                                                               \
+    X(start, cuptiRangeProfilerStart, hn_cupti_handle)                                                                 \
     X(push, cuptiRangeProfilerPushRange, hn_cupti_range)                                                               \
-    X(pop, cuptiRangeProfilerPopRange, hn_cupti_profiler)                                                              \
+    X(pop, cuptiRangeProfilerPopRange, hn_cupti_handle)                                                                \
     X(stop, cuptiRangeProfilerStop, hn_cupti_stop)                                                                     \
     X(decode, cuptiRangeProfilerDecodeData, hn_cupti_decode)
 

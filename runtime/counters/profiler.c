@@ -16,14 +16,11 @@ HAS_SIZE(hn_cupti_plain, private_data, 16);
 HAS_SIZE(hn_cupti_chip, name, 32);
 HAS_SIZE(hn_cupti_availability, image, 40);
 HAS_SIZE(hn_cupti_host, host, 48);
-HAS_SIZE(hn_cupti_host_end, host, 24);
 HAS_SIZE(hn_cupti_metrics, count, 40);
-HAS_SIZE(hn_cupti_config_size, config_size, 32);
 HAS_SIZE(hn_cupti_config, config, 40);
-HAS_SIZE(hn_cupti_passes, passes, 40);
 HAS_SIZE(hn_cupti_values, values, 72);
 HAS_SIZE(hn_cupti_enable, profiler, 32);
-HAS_SIZE(hn_cupti_profiler, profiler, 24);
+HAS_SIZE(hn_cupti_handle, handle, 24);
 HAS_SIZE(hn_cupti_data_size, data_size, 64);
 HAS_SIZE(hn_cupti_data, data, 40);
 HAS_SIZE(hn_cupti_plan, level, 90);
@@ -173,7 +170,7 @@ static int add_metrics(struct hn_profiler *profiler, const char **names, size_t 
 
 static void close_host(struct hn_profiler *profiler)
 {
-    struct hn_cupti_host_end host = PARAMETERS(hn_cupti_host_end, host, .host = profiler->host);
+    struct hn_cupti_handle host = PARAMETERS(hn_cupti_handle, handle, .handle = profiler->host);
     if (profiler->host != NULL)
         (void)profiler->cupti.host_end(&host);
     profiler->host = NULL;
@@ -214,22 +211,20 @@ static void make_config(struct hn_profiler *profiler, struct hn_error *err)
     static const char what[] = "planning what to count";
     if (!hn_failed(err))
         choose_metrics(profiler, err);
-    struct hn_cupti_config_size asked =
-        PARAMETERS(hn_cupti_config_size, config_size, .host = profiler->host);
-    CALL(config_size, &asked, what);
+    struct hn_cupti_config config =
+        PARAMETERS(hn_cupti_config, config_size, .host = profiler->host);
+    CALL(config_size, &config, what);
     if (hn_failed(err))
         return;
-    profiler->config_size = asked.config_size;
-    profiler->config = hn_need(1, asked.config_size + 1);
-    struct hn_cupti_config config =
-        PARAMETERS(hn_cupti_config, config, .host = profiler->host,
-                   .config_size = profiler->config_size, .config = profiler->config);
+    profiler->config_size = config.config_size;
+    profiler->config = config.config = hn_need(1, config.config_size + 1);
+    config.size = HN_CUPTI_SIZE(hn_cupti_config, config);
     CALL(config, &config, what);
 }
 
 void hn_profiler_create(struct hn_context *context, struct hn_profiler **made, struct hn_error *err)
 {
-    struct hn_cupti_plain plain = PARAMETERS(hn_cupti_plain, private_data, .private_data = NULL);
+    struct hn_cupti_plain plain = {.size = sizeof plain};
     *made = NULL;
     if (hn_failed(err))
         return;
@@ -251,7 +246,7 @@ void hn_profiler_destroy(struct hn_profiler *profiler)
 {
     if (profiler == NULL)
         return;
-    struct hn_cupti_plain plain = PARAMETERS(hn_cupti_plain, private_data, .private_data = NULL);
+    struct hn_cupti_plain plain = {.size = sizeof plain};
     hn_profiler_stop(profiler);
     close_host(profiler);
     if (profiler->initialized)
@@ -299,8 +294,7 @@ void hn_profiler_begin(struct hn_profiler *profiler, struct hn_error *err)
 void hn_profiler_start_lap(struct hn_profiler *profiler, struct hn_error *err)
 {
     static const char what[] = "starting to count";
-    struct hn_cupti_profiler start =
-        PARAMETERS(hn_cupti_profiler, profiler, .profiler = profiler->held);
+    struct hn_cupti_handle start = PARAMETERS(hn_cupti_handle, handle, .handle = profiler->held);
     struct hn_cupti_range range =
         PARAMETERS(hn_cupti_range, name, .profiler = profiler->held, .name = "launch");
     CALL(start, &start, what);
@@ -309,8 +303,7 @@ void hn_profiler_start_lap(struct hn_profiler *profiler, struct hn_error *err)
 
 bool hn_profiler_end_lap(struct hn_profiler *profiler, struct hn_error *err)
 {
-    struct hn_cupti_profiler pop =
-        PARAMETERS(hn_cupti_profiler, profiler, .profiler = profiler->held);
+    struct hn_cupti_handle pop = PARAMETERS(hn_cupti_handle, handle, .handle = profiler->held);
     struct hn_cupti_stop stop =
         PARAMETERS(hn_cupti_stop, all_submitted, .profiler = profiler->held);
     CALL(pop, &pop, "counting");
@@ -342,8 +335,7 @@ void hn_profiler_read(struct hn_profiler *profiler, struct hn_bindings *observed
 
 void hn_profiler_stop(struct hn_profiler *profiler)
 {
-    struct hn_cupti_profiler held =
-        PARAMETERS(hn_cupti_profiler, profiler, .profiler = profiler->held);
+    struct hn_cupti_handle held = PARAMETERS(hn_cupti_handle, handle, .handle = profiler->held);
     if (profiler->held != NULL)
         (void)profiler->cupti.disable(&held);
     profiler->held = NULL;

@@ -60,14 +60,6 @@ static const struct architecture *find_architecture(const char *text, const char
     return NULL;
 }
 
-/* A matter of the chip, not of the architecture: those of an A100 and an H200 as they say of
- * themselves, and for the others what rules nothing out. */
-static int persisting_l2_bytes(const struct architecture *architecture)
-{
-    int mib = architecture->capability == 80 ? 30 : architecture->capability == 90 ? 37 : 128;
-    return mib << 20;
-}
-
 enum hn_status hn_device_for_architecture(const char *architecture, struct hn_device *device,
                                           struct hn_error *err)
 {
@@ -75,7 +67,9 @@ enum hn_status hn_device_for_architecture(const char *architecture, struct hn_de
     const struct architecture *found = find_architecture(architecture, &suffix);
     if (found == NULL)
         return fail_unknown(architecture, err);
-
+    /* A matter of the chip, not of the architecture: those of an A100 and an H200 as they say of
+     * themselves, and for the others what rules nothing out. */
+    int persisting_mib = found->capability == 80 ? 30 : found->capability == 90 ? 37 : 128;
     *device = (struct hn_device){
         .identity.capability = found->capability,
         .ordinal = -1,
@@ -91,7 +85,7 @@ enum hn_status hn_device_for_architecture(const char *architecture, struct hn_de
         .shared_per_block_optin = found->shared_per_block_optin * 1024,
         .shared_per_sm = found->shared_per_sm * 1024,
         .shared_reserved_per_block = found->capability >= 80 ? 1024 : 0,
-        .max_persisting_l2_bytes = found->capability >= 80 ? persisting_l2_bytes(found) : 0,
+        .max_persisting_l2_bytes = found->capability >= 80 ? persisting_mib << 20 : 0,
         .max_access_window_bytes = found->capability >= 80 ? 128 << 20 : 0,
         .cluster_launch = found->capability >= 90,
     };
@@ -108,31 +102,6 @@ void hn_architecture_name(const char *architecture, bool specific, char name[HN_
              specific && plain && atoi(number) >= 90 ? "a" : "");
 }
 
-/* The ordinal, -1 for none, and the bytes of memory, which an int may not hold (tag 1). */
-static void read_integer(struct hn_json_reader *reader, const struct hn_field *field,
-                         const json_t *json, void *member)
-{
-    json_int_t number = json_integer_value(json);
-    bool wide = field->tag == 1;
-    bool fits = wide ? number >= 0 : number >= -1 && number <= INT_MAX;
-    if (!hn_json_expect(reader, json_is_integer(json) && fits, field->key,
-                        wide ? "an integer from 0" : "an integer from -1"))
-        return;
-    if (wide)
-        *(int64_t *)member = number;
-    else
-        *(int *)member = (int)number;
-}
-
-static void build_integer(struct hn_builder *object, const struct hn_field *field,
-                          const void *member)
-{
-    int64_t number = field->tag == 1 ? *(const int64_t *)member : *(const int *)member;
-    hn_build_set(object, field->key, json_integer(number));
-}
-
-static const struct hn_field_own integer = {.read = read_integer, .build = build_integer};
-
 #define NEEDED(name) .key = name, .needed = true
 #define STRING(name, member)                                                                       \
     NEEDED(name), .kind = HN_FIELD_CHARS, .most = sizeof((struct hn_device *)0)->member - 1,       \
@@ -147,7 +116,7 @@ static const struct hn_field fields[] = {
     {STRING("driver", driver)},
     {NUMBER("compute_capability", identity.capability)},
     {NUMBER("sm_count", identity.sm_count)},
-    {NEEDED("ordinal"), HN_OWN(hn_device, ordinal, integer)},
+    {NUMBER("ordinal", ordinal), .least = -1},
     {NUMBER("warp_size", warp_size)},
     {NUMBER("max_threads_per_block", max_threads_per_block)},
     {NUMBER("max_block_x", max_block[0])},
@@ -171,7 +140,7 @@ static const struct hn_field fields[] = {
     {NUMBER("copy_engines", copy_engines)},
     {NUMBER("max_persisting_l2_bytes", max_persisting_l2_bytes)},
     {NUMBER("max_access_window_bytes", max_access_window_bytes)},
-    {NEEDED("memory_bytes"), HN_OWN(hn_device, memory_bytes, integer), .tag = 1},
+    {NEEDED("memory_bytes"), .kind = HN_FIELD_INDEX, HN_AT(hn_device, memory_bytes)},
     {FLAG("cluster_launch", cluster_launch)},
     {FLAG("integrated", integrated)},
 };
@@ -204,9 +173,14 @@ int64_t hn_device_limit(const struct hn_device *device, size_t limit)
 
 /* Occupancy. */
 
-static cudaOccDeviceProp properties_of(const struct hn_device *device)
+double hn_occupancy(const struct hn_device *device, const struct hn_resources *resources,
+                    int64_t threads, int64_t dynamic_bytes, int64_t carveout)
 {
-    return (cudaOccDeviceProp){
+    if (threads < 1 || threads > device->max_threads_per_block || dynamic_bytes < 0 ||
+        dynamic_bytes > device->shared_per_block_optin - resources->shared_bytes)
+        return 0;
+
+    cudaOccDeviceProp properties = {
         .computeMajor = device->identity.capability / 10,
         .computeMinor = device->identity.capability % 10,
         .maxThreadsPerBlock = device->max_threads_per_block,
@@ -220,16 +194,6 @@ static cudaOccDeviceProp properties_of(const struct hn_device *device)
         .sharedMemPerBlockOptin = (size_t)device->shared_per_block_optin,
         .reservedSharedMemPerBlock = (size_t)device->shared_reserved_per_block,
     };
-}
-
-double hn_occupancy(const struct hn_device *device, const struct hn_resources *resources,
-                    int64_t threads, int64_t dynamic_bytes, int64_t carveout)
-{
-    if (threads < 1 || threads > device->max_threads_per_block || dynamic_bytes < 0 ||
-        dynamic_bytes > device->shared_per_block_optin - resources->shared_bytes)
-        return 0;
-
-    cudaOccDeviceProp properties = properties_of(device);
     cudaOccFuncAttributes attributes = {
         .maxThreadsPerBlock = device->max_threads_per_block,
         .numRegs = resources->registers,
@@ -251,18 +215,13 @@ double hn_occupancy(const struct hn_device *device, const struct hn_resources *r
     return (double)(result.activeBlocksPerMultiprocessor * warps_per_block) / warps_per_sm;
 }
 
-/* Every warp is a whole one, and a thread's registers come in portions of 8. */
-static int64_t registers_of(const struct hn_device *device, int registers, int64_t threads)
-{
-    int64_t warps = (threads + device->warp_size - 1) / device->warp_size;
-    return (registers + 7) / 8 * 8 * warps * device->warp_size;
-}
-
 bool hn_occupancy_exceeds(const struct hn_device *device, const struct hn_resources *resources,
                           int64_t threads, int64_t dynamic_bytes, char *why, size_t size)
 {
     const char *name = device->identity.name;
-    long long registers = registers_of(device, resources->registers, threads);
+    /* every warp is a whole one, and a thread's registers come in portions of 8 */
+    int64_t warps = (threads + device->warp_size - 1) / device->warp_size;
+    long long registers = (resources->registers + 7) / 8 * 8 * warps * device->warp_size;
     long long shared = resources->shared_bytes + dynamic_bytes;
     if (resources->max_threads > 0 && threads > resources->max_threads)
         snprintf(why, size,

@@ -16,7 +16,7 @@
 /* cuEventElapsedTime_v2 came with CUDA 12.8; older drivers have the plain name with the same
  * signature. cuMemPrefetchAsync_v2 came with CUDA 12.2; without it there is no managed memory.
  * cuTensorMapEncodeTiled came with CUDA 12.0; without it there are no tensor maps. */
-static enum hn_status resolve(struct hn_driver *driver, struct hn_error *err)
+enum hn_status hn_driver_load(struct hn_driver *driver, struct hn_error *err)
 {
     static const char *const names[] = {"libcuda.so.1"};
     __typeof__(&cuEventElapsedTime) plain = NULL;
@@ -26,14 +26,15 @@ static enum hn_status resolve(struct hn_driver *driver, struct hn_error *err)
 #undef X
             {"cuEventElapsedTime", (void *)&plain, true},
     };
+    const void *const optional[] = {&driver->p_cuEventElapsedTime, &driver->p_cuMemPrefetchAsync_v2,
+                                    &driver->p_cuTensorMapEncodeTiled,
+                                    &driver->p_cuOccupancyMaxActiveClusters};
     size_t count = sizeof symbols / sizeof symbols[0];
     for (size_t i = 0; i < count; i++)
-        symbols[i].optional = symbols[i].optional ||
-                              symbols[i].address == (void *)&driver->p_cuEventElapsedTime ||
-                              symbols[i].address == (void *)&driver->p_cuMemPrefetchAsync_v2 ||
-                              symbols[i].address == (void *)&driver->p_cuTensorMapEncodeTiled ||
-                              symbols[i].address == (void *)&driver->p_cuOccupancyMaxActiveClusters;
+        for (size_t j = 0; j < sizeof optional / sizeof *optional; j++)
+            symbols[i].optional |= symbols[i].address == optional[j];
     struct hn_error reason;
+    *driver = (struct hn_driver){0};
     if (hn_library_open(names, 1, symbols, count, &driver->library, &reason) != HN_OK)
         return hn_fail(err, HN_ERUN,
                        "no CUDA driver: %.3000s; install NVIDIA's driver, or run this on a machine "
@@ -41,18 +42,10 @@ static enum hn_status resolve(struct hn_driver *driver, struct hn_error *err)
                        reason.message);
     if (driver->p_cuEventElapsedTime == NULL)
         driver->p_cuEventElapsedTime = plain;
-    if (driver->p_cuEventElapsedTime == NULL)
-        return hn_fail(err, HN_ERUN, "no CUDA driver: libcuda.so.1 has no cuEventElapsedTime");
-    return HN_OK;
-}
-
-enum hn_status hn_driver_load(struct hn_driver *driver, struct hn_error *err)
-{
-    *driver = (struct hn_driver){0};
-    enum hn_status status = resolve(driver, err);
-    if (status != HN_OK)
-        hn_driver_close(driver);
-    return status;
+    if (driver->p_cuEventElapsedTime != NULL)
+        return HN_OK;
+    hn_driver_close(driver);
+    return hn_fail(err, HN_ERUN, "no CUDA driver: libcuda.so.1 has no cuEventElapsedTime");
 }
 
 enum hn_status hn_driver_open(struct hn_driver *driver, struct hn_error *err)
@@ -90,31 +83,30 @@ enum hn_status hn_driver_check(const struct hn_driver *driver, CUresult result, 
 
 bool hn_driver_result_is_fatal(CUresult result)
 {
-    switch ((int)result) {
-    case CUDA_SUCCESS:
-    case CUDA_ERROR_INVALID_VALUE:
-    case CUDA_ERROR_OUT_OF_MEMORY:
-    case CUDA_ERROR_INVALID_IMAGE:
-    case CUDA_ERROR_NO_BINARY_FOR_GPU:
-    case CUDA_ERROR_INVALID_PTX:
-    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
-    case CUDA_ERROR_INVALID_SOURCE:
-    case CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND:
-    case CUDA_ERROR_NOT_FOUND:
-    case CUDA_ERROR_NOT_READY:
-    case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
-    case CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING:
-    case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
-    case CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED:
-    case CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED:
-    case CUDA_ERROR_NOT_PERMITTED:
-    case CUDA_ERROR_NOT_SUPPORTED:
-    case CUDA_ERROR_INVALID_CLUSTER_SIZE:
-    case CUDA_ERROR_UNSUPPORTED_LIMIT:
-        return false;
-    default:
-        return true;
-    }
+    static const CUresult ordinary[] = {CUDA_SUCCESS,
+                                        CUDA_ERROR_INVALID_VALUE,
+                                        CUDA_ERROR_OUT_OF_MEMORY,
+                                        CUDA_ERROR_INVALID_IMAGE,
+                                        CUDA_ERROR_NO_BINARY_FOR_GPU,
+                                        CUDA_ERROR_INVALID_PTX,
+                                        CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+                                        CUDA_ERROR_INVALID_SOURCE,
+                                        CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND,
+                                        CUDA_ERROR_NOT_FOUND,
+                                        CUDA_ERROR_NOT_READY,
+                                        CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                                        CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING,
+                                        CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+                                        CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+                                        CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED,
+                                        CUDA_ERROR_NOT_PERMITTED,
+                                        CUDA_ERROR_NOT_SUPPORTED,
+                                        CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                                        CUDA_ERROR_UNSUPPORTED_LIMIT};
+    for (size_t i = 0; i < sizeof ordinary / sizeof *ordinary; i++)
+        if (ordinary[i] == result)
+            return false;
+    return true;
 }
 
 enum hn_status hn_driver_count(const struct hn_driver *driver, int *count, struct hn_error *err)
@@ -304,17 +296,15 @@ enum hn_status hn_context_init(struct hn_context *context, const struct hn_drive
     HN_CALL(context, cuDeviceGet, (&context->handle, device->ordinal), "cuDeviceGet", err);
     HN_CALL(context, cuDevicePrimaryCtxRetain, (&context->primary, context->handle),
             "cuDevicePrimaryCtxRetain", err);
-    if (hn_failed(err)) {
-        context->primary = NULL;
-        return err->status;
-    }
+    bool retained = !hn_failed(err);
     HN_CALL(context, cuCtxSetCurrent, (context->primary), "cuCtxSetCurrent", err);
     HN_CALL(context, cuStreamCreate, (&context->stream, CU_STREAM_DEFAULT), "cuStreamCreate", err);
-    if (hn_failed(err)) {
+    if (!hn_failed(err))
+        return HN_OK;
+    if (retained)
         driver->p_cuDevicePrimaryCtxRelease(context->handle);
-        context->primary = NULL;
-        context->stream = NULL;
-    }
+    context->primary = NULL;
+    context->stream = NULL;
     return err->status;
 }
 

@@ -8,74 +8,23 @@
 #include "cache/record/record.h"
 #include "runtime/device/device.h"
 
-/* The driver's functions that Hone calls: X(name). cuda.h renames some to versioned symbols (cuMemAlloc_v2); the
+/* The driver's functions that Hone calls, by their subjects: X(name). cuda.h renames some to versioned symbols (cuMemAlloc_v2); the
  * loader looks up the name that cuda.h gives. */
 #define HN_DRIVER_FUNCTIONS(X)                                                                                         \
-    X(cuInit)                                                                                                          \
-    X(cuDriverGetVersion)                                                                                              \
-    X(cuGetErrorName)                                                                                                  \
-    X(cuGetErrorString)                                                                                                \
-    X(cuDeviceGetCount)                                                                                                \
-    X(cuDeviceGet)                                                                                                     \
-    X(cuDeviceGetName)                                                                                                 \
-    X(cuDeviceGetUuid)                                                                                                 \
-    X(cuDeviceGetAttribute)                                                                                            \
-    X(cuDeviceTotalMem)                                                                                                \
-    X(cuDevicePrimaryCtxRetain)                                                                                        \
-    X(cuDevicePrimaryCtxRelease)                                                                                       \
-    X(cuCtxGetCurrent)                                                                                                 \
-    X(cuCtxGetDevice)                                                                                                  \
-    X(cuCtxSetCurrent)                                                                                                 \
-    X(cuCtxSynchronize)                                                                                                \
-    X(cuCtxSetLimit)                                                                                                   \
-    X(cuCtxGetLimit)                                                                                                   \
-    X(cuCtxResetPersistingL2Cache)                                                                                     \
-    X(cuMemGetInfo)                                                                                                    \
-    X(cuMemAlloc)                                                                                                      \
-    X(cuMemFree)                                                                                                       \
-    X(cuMemAllocManaged)                                                                                               \
-    X(cuMemHostAlloc)                                                                                                  \
-    X(cuMemHostGetDevicePointer)                                                                                       \
-    X(cuMemFreeHost)                                                                                                   \
-    X(cuMemHostRegister)                                                                                               \
-    X(cuMemHostUnregister)                                                                                             \
-    X(cuMemPrefetchAsync_v2)                                                                                           \
-    X(cuMemcpyHtoD)                                                                                                    \
-    X(cuMemcpyDtoH)                                                                                                    \
-    X(cuMemcpyHtoDAsync)                                                                                               \
-    X(cuMemcpyDtoHAsync)                                                                                               \
-    X(cuMemcpyDtoDAsync)                                                                                               \
-    X(cuMemsetD8Async)                                                                                                 \
-    X(cuModuleLoadDataEx)                                                                                              \
-    X(cuModuleUnload)                                                                                                  \
-    X(cuModuleGetFunction)                                                                                             \
-    X(cuModuleGetGlobal)                                                                                               \
-    X(cuFuncGetAttribute)                                                                                              \
-    X(cuFuncSetAttribute)                                                                                              \
-    X(cuOccupancyMaxActiveClusters)                                                                                    \
-    X(cuLaunchKernel)                                                                                                  \
-    X(cuLaunchKernelEx)                                                                                                \
-    X(cuStreamBeginCapture)                                                                                            \
-    X(cuStreamEndCapture)                                                                                              \
-    X(cuGraphInstantiate)                                                                                              \
-    X(cuGraphLaunch)                                                                                                   \
-    X(cuGraphExecDestroy)                                                                                              \
-    X(cuGraphDestroy)                                                                                                  \
-    X(cuTexObjectCreate)                                                                                               \
-    X(cuTexObjectDestroy)                                                                                              \
-    X(cuTensorMapEncodeTiled)                                                                                          \
-    X(cuStreamCreate)                                                                                                  \
-    X(cuStreamDestroy)                                                                                                 \
-    X(cuStreamSynchronize)                                                                                             \
-    X(cuStreamWaitEvent)                                                                                               \
-    X(cuStreamIsCapturing)                                                                                             \
-    X(cuThreadExchangeStreamCaptureMode)                                                                               \
-    X(cuEventCreate)                                                                                                   \
-    X(cuEventDestroy)                                                                                                  \
-    X(cuEventRecord)                                                                                                   \
-    X(cuEventQuery)                                                                                                    \
-    X(cuEventSynchronize)                                                                                              \
-    X(cuEventElapsedTime)
+    X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString)                                              \
+    X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceGetAttribute) X(cuDeviceTotalMem) \
+    X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) X(cuCtxGetCurrent) X(cuCtxGetDevice) X(cuCtxSetCurrent)   \
+    X(cuCtxSynchronize) X(cuCtxSetLimit) X(cuCtxGetLimit) X(cuCtxResetPersistingL2Cache)                               \
+    X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) X(cuMemAllocManaged) X(cuMemPrefetchAsync_v2)                           \
+    X(cuMemHostAlloc) X(cuMemHostGetDevicePointer) X(cuMemFreeHost) X(cuMemHostRegister) X(cuMemHostUnregister)        \
+    X(cuMemcpyHtoD) X(cuMemcpyDtoH) X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) X(cuMemsetD8Async)  \
+    X(cuModuleLoadDataEx) X(cuModuleUnload) X(cuModuleGetFunction) X(cuModuleGetGlobal)                                \
+    X(cuFuncGetAttribute) X(cuFuncSetAttribute) X(cuOccupancyMaxActiveClusters) X(cuLaunchKernel) X(cuLaunchKernelEx)  \
+    X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuStreamIsCapturing) X(cuThreadExchangeStreamCaptureMode)          \
+    X(cuGraphInstantiate) X(cuGraphLaunch) X(cuGraphExecDestroy) X(cuGraphDestroy)                                     \
+    X(cuTexObjectCreate) X(cuTexObjectDestroy) X(cuTensorMapEncodeTiled)                                               \
+    X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamWaitEvent)                                   \
+    X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventQuery) X(cuEventSynchronize) X(cuEventElapsedTime)
 
 /* Passed to whoever calls the driver, so that a test can pass another table. */
 struct hn_driver {

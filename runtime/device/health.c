@@ -273,12 +273,6 @@ int hn_health_temperature(const struct hn_health_watch *watch)
     return watch == NULL ? 0 : watch->last.temperature_c;
 }
 
-static void note(struct hn_bindings *observed, const char *name, int count, struct hn_error *err)
-{
-    if (count > 0)
-        hn_observed_count(observed, name, count, err);
-}
-
 void hn_health_note(const struct hn_health_watch *watch, struct hn_bindings *observed,
                     struct hn_error *err)
 {
@@ -286,9 +280,12 @@ void hn_health_note(const struct hn_health_watch *watch, struct hn_bindings *obs
         return;
     const struct look *last = &watch->last;
     hn_observed_drop(observed, "conditions");
-    note(observed, "conditions.sm_mhz", last->sm_mhz, err);
-    note(observed, "conditions.memory_mhz", last->memory_mhz, err);
-    note(observed, "conditions.temperature_c", last->temperature_c, err);
+    const int counts[] = {last->sm_mhz, last->memory_mhz, last->temperature_c};
+    static const char *const names[] = {"conditions.sm_mhz", "conditions.memory_mhz",
+                                        "conditions.temperature_c"};
+    for (size_t i = 0; i < 3; i++)
+        if (counts[i] > 0)
+            hn_observed_count(observed, names[i], counts[i], err);
     if (last->power_w > 0)
         hn_observed_set(observed, "conditions.power_w", last->power_w, err);
     for (size_t i = 0; i < SLOWDOWN_COUNT; i++)

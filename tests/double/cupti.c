@@ -138,10 +138,10 @@ int cuptiProfilerHostInitialize(struct hn_cupti_host *parameters)
     return HN_CUPTI_SUCCESS;
 }
 
-int cuptiProfilerHostDeinitialize(struct hn_cupti_host_end *parameters)
+int cuptiProfilerHostDeinitialize(struct hn_cupti_handle *parameters)
 {
-    BEGIN(hn_cupti_host_end, host);
-    return parameters->host == &anything ? HN_CUPTI_SUCCESS : INVALID_PARAMETER;
+    BEGIN(hn_cupti_handle, handle);
+    return parameters->handle == &anything ? HN_CUPTI_SUCCESS : INVALID_PARAMETER;
 }
 
 /* This chip has no textures. */
@@ -156,9 +156,9 @@ int cuptiProfilerHostConfigAddMetrics(struct hn_cupti_metrics *parameters)
     return HN_CUPTI_SUCCESS;
 }
 
-int cuptiProfilerHostGetConfigImageSize(struct hn_cupti_config_size *parameters)
+int cuptiProfilerHostGetConfigImageSize(struct hn_cupti_config *parameters)
 {
-    BEGIN(hn_cupti_config_size, config_size);
+    BEGIN(hn_cupti_config, config_size);
     parameters->config_size = metric_count;
     return HN_CUPTI_SUCCESS;
 }
@@ -170,13 +170,6 @@ int cuptiProfilerHostGetConfigImage(struct hn_cupti_config *parameters)
     return HN_CUPTI_SUCCESS;
 }
 
-int cuptiProfilerHostGetNumOfPasses(struct hn_cupti_passes *parameters)
-{
-    BEGIN(hn_cupti_passes, passes);
-    parameters->passes = (size_t)(LAPS * additions);
-    return HN_CUPTI_SUCCESS;
-}
-
 int cuptiRangeProfilerEnable(struct hn_cupti_enable *parameters)
 {
     BEGIN(hn_cupti_enable, profiler);
@@ -184,9 +177,9 @@ int cuptiRangeProfilerEnable(struct hn_cupti_enable *parameters)
     return step(OPEN, ENABLED);
 }
 
-int cuptiRangeProfilerDisable(struct hn_cupti_profiler *parameters)
+int cuptiRangeProfilerDisable(struct hn_cupti_handle *parameters)
 {
-    BEGIN(hn_cupti_profiler, profiler);
+    BEGIN(hn_cupti_handle, handle);
     state = OPEN;
     return HN_CUPTI_SUCCESS;
 }
@@ -216,9 +209,9 @@ int cuptiRangeProfilerSetConfig(struct hn_cupti_plan *parameters)
     return step(ENABLED, PLANNED);
 }
 
-int cuptiRangeProfilerStart(struct hn_cupti_profiler *parameters)
+int cuptiRangeProfilerStart(struct hn_cupti_handle *parameters)
 {
-    BEGIN(hn_cupti_profiler, profiler);
+    BEGIN(hn_cupti_handle, handle);
     return step(PLANNED, STARTED);
 }
 
@@ -229,9 +222,9 @@ int cuptiRangeProfilerPushRange(struct hn_cupti_range *parameters)
     return step(STARTED, PUSHED);
 }
 
-int cuptiRangeProfilerPopRange(struct hn_cupti_profiler *parameters)
+int cuptiRangeProfilerPopRange(struct hn_cupti_handle *parameters)
 {
-    BEGIN(hn_cupti_profiler, profiler);
+    BEGIN(hn_cupti_handle, handle);
     counted += launched() - launches;
     return step(PUSHED, POPPED);
 }

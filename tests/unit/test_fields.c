@@ -40,7 +40,7 @@ struct thing {
 static void read_own(struct hn_json_reader *reader, const struct hn_field *field,
                      const json_t *json, void *member)
 {
-    hn_json_count(reader, json, field->key, 9, member);
+    hn_json_count(reader, json, field->key, 0, 9, member);
 }
 
 static void build_own(struct hn_builder *object, const struct hn_field *field, const void *member)
