@@ -51,6 +51,14 @@ CUresult hn_module_find(const struct hn_driver *driver, CUmodule module,
     return result;
 }
 
+static CUlaunchAttribute cluster_of(const struct hn_launch_step *step)
+{
+    return (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                               .value.clusterDim = {(unsigned int)step->cluster[0],
+                                                    (unsigned int)step->cluster[1],
+                                                    (unsigned int)step->cluster[2]}};
+}
+
 struct hn_module_step hn_module_step_of(const struct hn_launch_step *step)
 {
     struct hn_module_step made = {
@@ -64,21 +72,15 @@ struct hn_module_step hn_module_step_of(const struct hn_launch_step *step)
         .window = SIZE_MAX,
     };
     unsigned int count = 0;
-    if (hn_launch_step_has_clusters(step)) {
-        CUlaunchAttribute *cluster = &made.attributes[count++];
-        cluster->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-        cluster->value.clusterDim.x = (unsigned int)step->cluster[0];
-        cluster->value.clusterDim.y = (unsigned int)step->cluster[1];
-        cluster->value.clusterDim.z = (unsigned int)step->cluster[2];
-    }
-    if (step->cooperative) {
-        made.attributes[count].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-        made.attributes[count++].value.cooperative = 1;
-    }
-    if (step->programmatic) {
-        made.attributes[count].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-        made.attributes[count++].value.programmaticStreamSerializationAllowed = 1;
-    }
+    if (hn_launch_step_has_clusters(step))
+        made.attributes[count++] = cluster_of(step);
+    if (step->cooperative)
+        made.attributes[count++] =
+            (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+    if (step->programmatic)
+        made.attributes[count++] =
+            (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                .value.programmaticStreamSerializationAllowed = 1};
     if (step->window.bytes > 0) {
         made.window = count;
         CUlaunchAttribute *window = &made.attributes[count++];
@@ -98,21 +100,16 @@ CUresult hn_module_active_clusters(const struct hn_driver *driver,
                                    const struct hn_launch_step *step, CUfunction function,
                                    int *clusters)
 {
-    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+    CUlaunchAttribute cluster = cluster_of(step);
     CUlaunchConfig config = hn_module_step_of(step).config;
     *clusters = 0;
     if (driver->p_cuOccupancyMaxActiveClusters == NULL)
         return CUDA_ERROR_NOT_SUPPORTED;
-    cluster.value.clusterDim.x = (unsigned int)step->cluster[0];
-    cluster.value.clusterDim.y = (unsigned int)step->cluster[1];
-    cluster.value.clusterDim.z = (unsigned int)step->cluster[2];
     config.attrs = &cluster;
     config.numAttrs = 1;
     return driver->p_cuOccupancyMaxActiveClusters(clusters, function, &config);
 }
 
-/* Clusters, cooperation, early begins and windows are attributes of a launch; all others go the
- * older way. */
 CUresult hn_module_launch(const struct hn_module_step *step, const struct hn_driver *driver,
                           CUfunction function, CUstream stream, CUdeviceptr window_base,
                           void **parameters)
@@ -122,6 +119,8 @@ CUresult hn_module_launch(const struct hn_module_step *step, const struct hn_dri
     return hn_module_launch_grid(step, grid, driver, function, stream, window_base, parameters);
 }
 
+/* Clusters, cooperation, early begins and windows are attributes of a launch; all others go the
+ * older way. */
 CUresult hn_module_launch_grid(const struct hn_module_step *step, const unsigned int grid[3],
                                const struct hn_driver *driver, CUfunction function, CUstream stream,
                                CUdeviceptr window_base, void **parameters)
@@ -131,39 +130,34 @@ CUresult hn_module_launch_grid(const struct hn_module_step *step, const unsigned
         return driver->p_cuLaunchKernel(function, grid[0], grid[1], grid[2], config->blockDimX,
                                         config->blockDimY, config->blockDimZ,
                                         config->sharedMemBytes, stream, parameters, NULL);
-    CUlaunchAttribute attributes[4];
-    CUlaunchConfig own = *config;
-    own.gridDimX = grid[0];
-    own.gridDimY = grid[1];
-    own.gridDimZ = grid[2];
-    memcpy(attributes, step->attributes, sizeof attributes);
-    if (step->window != SIZE_MAX)
-        attributes[step->window].value.accessPolicyWindow.base_ptr = (void *)(uintptr_t)window_base;
-    own.attrs = attributes;
-    own.hStream = stream;
-    return driver->p_cuLaunchKernelEx(&own, function, parameters, NULL);
+    struct hn_module_step own = *step;
+    own.config.gridDimX = grid[0];
+    own.config.gridDimY = grid[1];
+    own.config.gridDimZ = grid[2];
+    if (own.window != SIZE_MAX)
+        own.attributes[own.window].value.accessPolicyWindow.base_ptr =
+            (void *)(uintptr_t)window_base;
+    own.config.attrs = own.attributes;
+    own.config.hStream = stream;
+    return driver->p_cuLaunchKernelEx(&own.config, function, parameters, NULL);
 }
 
 /* Whether bytes have a sign is nothing to a copy. */
-static CUtensorMapDataType type_of(enum hn_element element)
-{
-    static const CUtensorMapDataType types[HN_ELEMENT_COUNT] = {
-        [HN_INT8] = CU_TENSOR_MAP_DATA_TYPE_UINT8,
-        [HN_INT16] = CU_TENSOR_MAP_DATA_TYPE_UINT16,
-        [HN_INT32] = CU_TENSOR_MAP_DATA_TYPE_INT32,
-        [HN_INT64] = CU_TENSOR_MAP_DATA_TYPE_INT64,
-        [HN_UINT8] = CU_TENSOR_MAP_DATA_TYPE_UINT8,
-        [HN_UINT16] = CU_TENSOR_MAP_DATA_TYPE_UINT16,
-        [HN_UINT32] = CU_TENSOR_MAP_DATA_TYPE_UINT32,
-        [HN_UINT64] = CU_TENSOR_MAP_DATA_TYPE_UINT64,
-        [HN_FLOAT32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-        [HN_FLOAT64] = CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
-        [HN_FLOAT16] = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
-        [HN_BFLOAT16] = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-        [HN_FLOAT8_E4M3] = CU_TENSOR_MAP_DATA_TYPE_UINT8,
-    };
-    return types[element];
-}
+static const CUtensorMapDataType types[HN_ELEMENT_COUNT] = {
+    [HN_INT8] = CU_TENSOR_MAP_DATA_TYPE_UINT8,
+    [HN_INT16] = CU_TENSOR_MAP_DATA_TYPE_UINT16,
+    [HN_INT32] = CU_TENSOR_MAP_DATA_TYPE_INT32,
+    [HN_INT64] = CU_TENSOR_MAP_DATA_TYPE_INT64,
+    [HN_UINT8] = CU_TENSOR_MAP_DATA_TYPE_UINT8,
+    [HN_UINT16] = CU_TENSOR_MAP_DATA_TYPE_UINT16,
+    [HN_UINT32] = CU_TENSOR_MAP_DATA_TYPE_UINT32,
+    [HN_UINT64] = CU_TENSOR_MAP_DATA_TYPE_UINT64,
+    [HN_FLOAT32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+    [HN_FLOAT64] = CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
+    [HN_FLOAT16] = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+    [HN_BFLOAT16] = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+    [HN_FLOAT8_E4M3] = CU_TENSOR_MAP_DATA_TYPE_UINT8,
+};
 
 static CUtensorMapSwizzle swizzle_of(int64_t bytes)
 {
@@ -202,7 +196,7 @@ CUresult hn_tensor_encode(const struct hn_driver *driver, const struct hn_tensor
         element_strides[i] = (cuuint32_t)tensor->element_strides[i];
     }
     return driver->p_cuTensorMapEncodeTiled(
-        map, type_of(tensor->element), (cuuint32_t)tensor->rank, (void *)(uintptr_t)address, dims,
+        map, types[tensor->element], (cuuint32_t)tensor->rank, (void *)(uintptr_t)address, dims,
         strides, box, element_strides, interleave_of(tensor->settings[HN_TENSOR_INTERLEAVE]),
         swizzle_of(tensor->settings[HN_TENSOR_SWIZZLE]),
         promotion_of(tensor->settings[HN_TENSOR_PROMOTION]),

@@ -44,27 +44,22 @@ const char *hn_message_type(const struct hn_message *message)
 enum hn_status hn_message_copy(struct hn_message *to, const struct hn_message *from,
                                struct hn_error *err)
 {
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     *to = (struct hn_message){.json = json_incref(from->json)};
-    for (size_t i = 0; i < from->blob_count; i++) {
-        enum hn_status status =
-            hn_message_add_blob(to, from->blobs[i].data, from->blobs[i].size, NULL, err);
-        if (status != HN_OK) {
-            hn_message_finish(to);
-            return status;
-        }
-    }
-    return HN_OK;
+    for (size_t i = 0; i < from->blob_count && !hn_failed(err); i++)
+        hn_message_add_blob(to, from->blobs[i].data, from->blobs[i].size, NULL, err);
+    if (hn_failed(err))
+        hn_message_finish(to);
+    return err->status;
 }
 
 enum hn_status hn_message_add_blob(struct hn_message *message, const void *data, size_t size,
                                    size_t *index, struct hn_error *err)
 {
-    struct hn_blob *blobs =
-        realloc(message->blobs, (message->blob_count + 1) * sizeof *message->blobs);
-    if (blobs == NULL)
-        return hn_fail_memory(err);
-    message->blobs = blobs;
-    void *copy = malloc(size + 1);
+    struct hn_blob *blobs = realloc(message->blobs, (message->blob_count + 1) * sizeof *blobs);
+    message->blobs = blobs != NULL ? blobs : message->blobs;
+    void *copy = blobs != NULL ? malloc(size + 1) : NULL;
     if (copy == NULL)
         return hn_fail_memory(err);
     if (size > 0)
@@ -99,29 +94,21 @@ enum hn_status hn_message_encode(const struct hn_message *message, char **frame,
                                  struct hn_error *err)
 {
     char *text = message->json != NULL ? json_dumps(message->json, JSON_COMPACT) : NULL;
-    if (text == NULL)
-        return hn_fail_memory(err);
-    size_t length = strlen(text);
+    size_t length = text != NULL ? strlen(text) : 0;
     size_t body = 4 + length;
     for (size_t i = 0; i < message->blob_count; i++)
         body += 4 + message->blobs[i].size;
-    if (body > HN_MESSAGE_LIMIT) {
-        free(text);
-        return hn_fail(err, HN_EFORMAT, "a message of %zu bytes is beyond the limit of %u", body,
-                       HN_MESSAGE_LIMIT);
-    }
-    char *data = malloc(4 + body);
-    if (data == NULL) {
-        free(text);
-        return hn_fail_memory(err);
-    }
-    char *at = put_bytes(put_u32(data, body), text, length);
-    for (size_t i = 0; i < message->blob_count; i++)
+    char *data = text != NULL && body <= HN_MESSAGE_LIMIT ? malloc(4 + body) : NULL;
+    char *at = data != NULL ? put_bytes(put_u32(data, body), text, length) : NULL;
+    for (size_t i = 0; i < message->blob_count && data != NULL; i++)
         at = put_bytes(at, message->blobs[i].data, message->blobs[i].size);
     free(text);
+    if (body > HN_MESSAGE_LIMIT)
+        return hn_fail(err, HN_EFORMAT, "a message of %zu bytes is beyond the limit of %u", body,
+                       HN_MESSAGE_LIMIT);
     *frame = data;
     *size = 4 + body;
-    return HN_OK;
+    return data != NULL ? HN_OK : hn_fail_memory(err);
 }
 
 /* Takes the next u32-sized string of the body; NULL when the body is too short for it. */
@@ -147,52 +134,45 @@ enum hn_status hn_message_decode(const void *body, size_t size, struct hn_messag
     json_error_t problem;
     *message = (struct hn_message){0};
     struct hn_error own;
-    const char *text = (const char *)take_bytes(&at, &left, &length);
     err = hn_error_begin(err, &own);
+    const char *text = (const char *)take_bytes(&at, &left, &length);
     if (text == NULL)
         hn_fail(err, HN_EFORMAT, "truncated message of %zu bytes", size);
     hn_gate_json(text, length, err);
-    enum hn_status status = err->status;
-    if (status == HN_OK)
+    if (!hn_failed(err)) {
         message->json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &problem);
-    if (status == HN_OK && message->json == NULL)
-        status = hn_fail(err, HN_EFORMAT, "message is not JSON: %s", problem.text);
-    else if (status == HN_OK && !json_is_object(message->json))
-        status = hn_fail(err, HN_EFORMAT, "message is not a JSON object");
-    while (status == HN_OK && left > 0) {
+        if (message->json == NULL)
+            hn_fail(err, HN_EFORMAT, "message is not JSON: %s", problem.text);
+        else if (!json_is_object(message->json))
+            hn_fail(err, HN_EFORMAT, "message is not a JSON object");
+    }
+    while (!hn_failed(err) && left > 0) {
         const unsigned char *blob = take_bytes(&at, &left, &length);
         if (blob == NULL)
-            status = hn_fail(err, HN_EFORMAT, "truncated attachment of a message");
+            hn_fail(err, HN_EFORMAT, "truncated attachment of a message");
         else if (message->blob_count == MOST_BLOBS)
-            status = hn_fail(err, HN_EFORMAT, "a message of more than %d attachments", MOST_BLOBS);
+            hn_fail(err, HN_EFORMAT, "a message of more than %d attachments", MOST_BLOBS);
         else
-            status = hn_message_add_blob(message, blob, length, NULL, err);
+            hn_message_add_blob(message, blob, length, NULL, err);
     }
-    if (status != HN_OK)
+    if (hn_failed(err))
         hn_message_finish(message);
-    return status;
+    return err->status;
 }
 
 /* false when out of memory. */
-static bool clean_string(json_t *json)
-{
-    char *text = hn_gate_escape(json_string_value(json));
-    if (text == NULL)
-        return false;
-    bool done = strcmp(text, json_string_value(json)) == 0 || json_string_set(json, text) == 0;
-    free(text);
-    return done;
-}
-
 static bool clean(json_t *json)
 {
     const char *key;
     json_t *item;
     size_t i;
     bool done = true;
-    if (json_is_string(json))
-        return clean_string(json);
-    if (json_is_object(json))
+    if (json_is_string(json)) {
+        char *text = hn_gate_escape(json_string_value(json));
+        done = text != NULL &&
+               (strcmp(text, json_string_value(json)) == 0 || json_string_set(json, text) == 0);
+        free(text);
+    } else if (json_is_object(json))
         json_object_foreach(json, key, item) done = done && clean(item);
     else
         json_array_foreach(json, i, item) done = done && clean(item);
@@ -257,23 +237,19 @@ static const struct hn_field include_fields[] = {
 static const struct hn_structure include_list = {sizeof(struct hn_template_include), include_fields,
                                                  1, NULL, NULL};
 
+#define NEEDED_TEXT(member)                                                                        \
+    .key = #member, .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_compile_request, member)
+#define NEEDED_LIST(member, count, structure)                                                      \
+    .key = #member, .needed = true, HN_LIST(hn_compile_request, member, count, structure)
+
 static const struct hn_field request_fields[] = {
     {.key = "compiler", .needed = true, HN_CHOICE(hn_compile_request, compiler, hn_compiler_names)},
-    {.key = "name", .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_compile_request, name)},
-    {.key = "text", .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_compile_request, text)},
-    {.key = "includes",
-     .needed = true,
-     HN_LIST(hn_compile_request, includes, include_count, include_list)},
-    {.key = "entries",
-     .needed = true,
-     HN_LIST(hn_compile_request, entries, entry_count, string_list)},
-    {.key = "options",
-     .needed = true,
-     HN_LIST(hn_compile_request, options, option_count, string_list)},
-    {.key = "architecture",
-     .needed = true,
-     .kind = HN_FIELD_TEXT,
-     HN_AT(hn_compile_request, architecture)},
+    {NEEDED_TEXT(name)},
+    {NEEDED_TEXT(text)},
+    {NEEDED_LIST(includes, include_count, include_list)},
+    {NEEDED_LIST(entries, entry_count, string_list)},
+    {NEEDED_LIST(options, option_count, string_list)},
+    {NEEDED_TEXT(architecture)},
 };
 static const struct hn_structure request_structure =
     HN_STRUCTURE(hn_compile_request, request_fields, NULL);
@@ -305,7 +281,7 @@ void hn_message_finish_request(struct hn_compile_request *request)
     hn_fields_finish(&request_structure, request);
 }
 
-/* Of the names of kernels, which C++ makes long. */
+/* The most names of kernels, and bytes of one, which C++ makes long. */
 enum { ENTRIES_MOST = 1024, ENTRY_MOST = 1 << 16 };
 
 static bool is_compiled(const void *image)
@@ -428,18 +404,16 @@ enum hn_status hn_channel_send(struct hn_channel *channel, const struct hn_messa
 {
     char *frame;
     size_t size;
+    size_t sent = 0;
     enum hn_status status = hn_message_encode(message, &frame, &size, err);
     if (status != HN_OK)
         return status;
-    for (size_t sent = 0; sent < size;) {
+    while (status == HN_OK && sent < size) {
         ssize_t n = send(channel->fd, frame + sent, size - sent, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR && hn_interrupted() == 0)
-            continue;
-        if (n < 0) {
+        if (n >= 0)
+            sent += (size_t)n;
+        else if (errno != EINTR || hn_interrupted() != 0)
             status = hn_fail(err, HN_ERUN, "a worker does not take messages: %s", strerror(errno));
-            break;
-        }
-        sent += (size_t)n;
     }
     free(frame);
     return status;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -204,18 +203,11 @@ bool hn_process_is_quiet(const struct hn_process *process)
 void hn_process_note_output(struct hn_process *process, const char *data, size_t size)
 {
     size_t limit = sizeof process->tail - 1;
-    if (size > limit) {
-        data += size - limit;
-        size = limit;
-    }
-    size_t kept = process->tail_size;
-    if (kept + size > limit) {
-        size_t drop = kept + size - limit;
-        memmove(process->tail, process->tail + drop, kept - drop);
-        kept -= drop;
-    }
-    memcpy(process->tail + kept, data, size);
-    process->tail_size = kept + size;
+    size_t taken = size < limit ? size : limit;
+    size_t kept = process->tail_size < limit - taken ? process->tail_size : limit - taken;
+    memmove(process->tail, process->tail + process->tail_size - kept, kept);
+    memcpy(process->tail + kept, data + size - taken, taken);
+    process->tail_size = kept + taken;
     process->tail[process->tail_size] = '\0';
 }
 
@@ -237,27 +229,21 @@ void hn_process_drain(struct hn_process *process)
     }
 }
 
-/* The last line that holds more than blanks. */
-static const char *last_line(const char *text, size_t *length)
-{
-    size_t end = strlen(text);
-    while (end > 0 && (text[end - 1] == '\n' || text[end - 1] == ' '))
-        end--;
-    size_t start = end;
-    while (start > 0 && text[start - 1] != '\n')
-        start--;
-    *length = end - start;
-    return text + start;
-}
-
 void hn_process_describe_output(const struct hn_process *process, char *text, size_t size)
 {
-    size_t length;
-    const char *line = last_line(process->tail, &length);
+    /* the last line that holds more than blanks */
+    const char *tail = process->tail;
+    size_t end = strlen(tail);
+    while (end > 0 && (tail[end - 1] == '\n' || tail[end - 1] == ' '))
+        end--;
+    size_t start = end;
+    while (start > 0 && tail[start - 1] != '\n')
+        start--;
     text[0] = '\0';
-    if (length == 0)
+    if (start == end)
         return;
-    snprintf(text, size, "; it last printed: %.*s", length < 300 ? (int)length : 300, line);
+    int length = end - start < 300 ? (int)(end - start) : 300;
+    snprintf(text, size, "; it last printed: %.*s", length, tail + start);
     /* A kernel may print any bytes; messages are text. */
     for (char *c = text; *c != '\0'; c++)
         if (*c < ' ' || *c > '~')
@@ -289,13 +275,6 @@ void hn_process_describe_end(const struct hn_process *process, int wait_status, 
 
 static const double worker_bytes = 400.0 * 1024 * 1024;
 
-static double affinity_cpus(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
-                                                       : (double)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 /* cgroup v2: "quota period" or "max period", in microseconds. */
 static double quota_cpus(void)
 {
@@ -319,17 +298,18 @@ static double memory_bytes(void)
 
 int hn_machine_jobs(void)
 {
-    double jobs = fmin(affinity_cpus(), fmin(quota_cpus(), floor(memory_bytes() / worker_bytes)));
+    double jobs =
+        fmin((double)hn_parallel_cores(), fmin(quota_cpus(), floor(memory_bytes() / worker_bytes)));
     return jobs >= 1 ? (int)fmin(jobs, 1024) : 1;
 }
 
 void hn_machine_offer_to_end(void)
 {
-    FILE *file = fopen("/proc/self/oom_score_adj", "we");
-    if (file == NULL)
+    int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (file < 0)
         return;
-    fputs("1000", file);
-    fclose(file);
+    (void)!write(file, "1000", 4);
+    close(file);
 }
 
 void hn_machine_limit_memory(void)

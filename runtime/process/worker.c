@@ -48,39 +48,25 @@ static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
 {
     struct hn_compile_request request;
     struct hn_image image;
-    struct hn_message reply;
+    struct hn_message reply = {0};
     struct hn_error err = {0};
     hn_image_init(&image);
     double start_ms = cpu_ms();
-    enum hn_status status = hn_message_get_request(message, &request, &err);
-    if (status == HN_OK)
-        status = hn_compile(nvrtc, &request, &image, &err);
+    if (hn_message_get_request(message, &request, &err) == HN_OK)
+        hn_compile(nvrtc, &request, &image, &err);
     hn_message_finish_request(&request);
-    if (status == HN_OK)
+    if (!hn_failed(&err)) {
         shorten(&image);
-    if (status == HN_OK) {
         hn_message_init(&reply, "compiled");
         json_object_set_new(reply.json, "cpu_ms", json_real(cpu_ms() - start_ms));
-        status = hn_message_add_image(&reply, "image", &image, &err);
-        if (status == HN_OK)
-            status = hn_channel_send(channel, &reply, &err);
-        hn_message_finish(&reply);
+        if (hn_message_add_image(&reply, "image", &image, &err) == HN_OK)
+            hn_channel_send(channel, &reply, &err);
     }
+    hn_message_finish(&reply);
     hn_image_finish(&image);
-    if (status != HN_OK)
-        hn_worker_fail(channel, status, &err);
-    return status == HN_OK;
-}
-
-static enum hn_status say_ready(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
-                                struct hn_error *err)
-{
-    struct hn_message ready;
-    hn_message_init(&ready, "ready");
-    json_object_set_new(ready.json, "nvrtc", json_sprintf("%d.%d", nvrtc->major, nvrtc->minor));
-    enum hn_status status = hn_channel_send(channel, &ready, err);
-    hn_message_finish(&ready);
-    return status;
+    if (hn_failed(&err))
+        hn_worker_fail(channel, err.status, &err);
+    return !hn_failed(&err);
 }
 
 /* There are as many as cores: hone and the GPU worker, which only ever need a moment, go first. */
@@ -89,7 +75,7 @@ static const int niceness = 5;
 void hn_worker_compile(struct hn_channel *channel)
 {
     struct hn_nvrtc nvrtc;
-    struct hn_message request;
+    struct hn_message ready, request;
     struct hn_error err = {0};
     setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + niceness);
     enum hn_status status = hn_nvrtc_open(&nvrtc, &err);
@@ -98,7 +84,10 @@ void hn_worker_compile(struct hn_channel *channel)
         return;
     }
     hn_machine_limit_memory();
-    bool alive = say_ready(channel, &nvrtc, &err) == HN_OK;
+    hn_message_init(&ready, "ready");
+    json_object_set_new(ready.json, "nvrtc", json_sprintf("%d.%d", nvrtc.major, nvrtc.minor));
+    bool alive = hn_channel_send(channel, &ready, &err) == HN_OK;
+    hn_message_finish(&ready);
     while (alive && hn_channel_receive(channel, true, &request, &err) == HN_RECEIVED_MESSAGE) {
         alive = answer(channel, &nvrtc, &request);
         hn_message_finish(&request);
