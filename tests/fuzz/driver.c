@@ -23,13 +23,12 @@ static int run_file(const char *path)
         return -1;
     }
     /* A copy of just this size, so that ASan sees every byte read beyond it. */
-    uint8_t *input = malloc(size > 0 ? size : 1);
+    uint8_t *input FREED = malloc(size > 0 ? size : 1);
     fuzz_require(input != NULL, "there is memory");
     for (size_t i = 0; i < size; i++)
         input[i] = (uint8_t)data[i];
     free(data);
     LLVMFuzzerTestOneInput(input, size);
-    free(input);
     return 1;
 }
 

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/unit/ended.h"
+
 /* Each target defines it: hands one input to the reader under test, and aborts where what came out does not hold.
  * libFuzzer calls it, or main of driver.c. Returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

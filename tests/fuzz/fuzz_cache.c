@@ -37,33 +37,30 @@ static void look_at_plan(struct hn_store *store, const struct hn_tuned *tuned)
     require_message(status, &err);
     if (status != HN_OK)
         return;
-    json_t *json = json_loads(stored.json, 0, NULL);
+    json_auto_t *json = json_loads(stored.json, 0, NULL);
     if (json != NULL)
         require_message(hn_plan_from_json(json, &plan, &err), &err);
     hn_plan_destroy(plan);
-    json_decref(json);
     hn_stored_plan_free(&stored);
 }
 
 static void look_at_image(struct hn_store *store, const struct hn_tuned *tuned)
 {
-    void *cubin = NULL;
+    void *cubin FREED = NULL;
     size_t size = 0;
-    char *entry = NULL;
+    char *entry FREED = NULL;
     struct hn_error err = {0};
     enum hn_status status = hn_store_get_image(store, &tuned->identity, &tuned->version,
                                                &tuned->best.point, &cubin, &size, &entry, &err);
     require_message(status, &err);
-    free(cubin);
-    free(entry);
 }
 
 static void look_at_tuned(struct hn_store *store, const struct hn_tuned *tuned)
 {
-    struct hn_records records;
+    struct hn_records records ENDED_BY(hn_records_free);
     struct hn_roofs roofs;
     struct hn_error err = {0};
-    char *command = NULL;
+    char *command FREED = NULL;
     hn_gate_identity(&tuned->identity, &err);
     hn_gate_version(&tuned->version, &err);
     fuzz_require(!hn_failed(&err), err.message);
@@ -73,12 +70,10 @@ static void look_at_tuned(struct hn_store *store, const struct hn_tuned *tuned)
     require_message(status, &err);
     for (size_t i = 0; i < records.count; i++)
         look_at_record(&records.items[i], tuned->identity.objective);
-    hn_records_free(&records);
     look_at_plan(store, tuned);
     look_at_image(store, tuned);
     require_message(hn_store_get_roofs(store, &tuned->identity.device, NULL, &roofs, &err), &err);
     require_message(hn_store_get_command(store, tuned->session_id, &command, &err), &err);
-    free(command);
 }
 
 static void look_at_all(struct hn_store *store)
@@ -87,12 +82,11 @@ static void look_at_all(struct hn_store *store)
                                            struct hn_error *) = {hn_store_list,
                                                                  hn_store_list_versions};
     for (size_t i = 0; i < 2; i++) {
-        struct hn_tuned_list list;
+        struct hn_tuned_list list ENDED_BY(hn_tuned_list_free);
         struct hn_error err = {0};
         require_message(lists[i](store, i == 0 ? NULL : "idle", &list, &err), &err);
         for (size_t j = 0; j < list.count; j++)
             look_at_tuned(store, &list.items[j]);
-        hn_tuned_list_free(&list);
     }
 }
 
@@ -112,33 +106,27 @@ static void export_all(struct hn_store *store)
     static enum hn_status (*const formats[])(const struct hn_export *, struct hn_text *,
                                              struct hn_error *) = {hn_export_header, hn_export_json,
                                                                    hn_export_source};
-    struct hn_export export;
-    struct hn_bindings problem;
+    struct hn_export export ENDED_BY(hn_export_finish);
+    struct hn_bindings problem = {0};
     struct hn_error err = {0};
-    hn_bindings_init(&problem);
     const struct hn_export_request request = {.kernel = "idle", .problem = &problem};
     enum hn_status status = hn_export_open(store, &request, &export, &err);
     require_message(status, &err);
     for (size_t i = 0; status == HN_OK && i < sizeof formats / sizeof *formats; i++) {
-        struct hn_text text;
-        hn_text_init(&text);
+        struct hn_text text ENDED_BY(hn_text_finish) = {0};
         require_message(formats[i](&export, &text, &err), &err);
         if (formats[i] == hn_export_header && text.data != NULL)
             require_inside(text.data);
-        hn_text_finish(&text);
     }
-    hn_export_finish(&export);
 }
 
 static bool is_whole(struct hn_store *store)
 {
-    struct hn_text report;
+    struct hn_text report ENDED_BY(hn_text_finish) = {0};
     struct hn_error err = {0};
-    hn_text_init(&report);
     enum hn_status status = hn_store_check(store, &report, &err);
     require_message(status, &err);
     fuzz_require(status != HN_EFORMAT || report.length > 0, "what is damaged is listed");
-    hn_text_finish(&report);
     return status == HN_OK;
 }
 

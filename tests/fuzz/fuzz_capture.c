@@ -41,7 +41,7 @@ static const char *write_capture(const uint8_t *data, size_t size)
     uint64_t head = zero == NULL ? size : (uint64_t)(zero - data);
     size_t body = zero == NULL ? 0 : size - head - 1;
     size_t total = magic + body + head + sizeof head + magic;
-    uint8_t *file = malloc(total);
+    uint8_t *file FREED = malloc(total);
     fuzz_require(file != NULL, "there is memory");
     uint8_t *at = file;
     memcpy(at, HN_CAPTURE_MAGIC, magic);
@@ -54,9 +54,7 @@ static const char *write_capture(const uint8_t *data, size_t size)
     at += head;
     memcpy(at, &head, sizeof head);
     memcpy(at + sizeof head, HN_CAPTURE_MAGIC, magic);
-    const char *path = fuzz_write_file("capture", file, total);
-    free(file);
-    return path;
+    return fuzz_write_file("capture", file, total);
 }
 
 /* The plan goes to worker processes as JSON. */
@@ -64,10 +62,9 @@ static void send_plan(const struct hn_plan *plan)
 {
     struct hn_plan *again = NULL;
     struct hn_error err = {0};
-    json_t *json = hn_plan_to_json(plan);
+    json_auto_t *json = hn_plan_to_json(plan);
     fuzz_require(json != NULL, "a plan has a JSON text");
     fuzz_require(hn_plan_from_json(json, &again, &err) == HN_OK, err.message);
-    json_decref(json);
     hn_plan_destroy(again);
 }
 

@@ -11,9 +11,8 @@
 
 static char *plan_text(const struct hn_plan *plan)
 {
-    json_t *json = hn_plan_to_json(plan);
+    json_auto_t *json = hn_plan_to_json(plan);
     char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
-    json_decref(json);
     fuzz_require(text != NULL, "a plan has a JSON text");
     return text;
 }
@@ -22,16 +21,13 @@ static void store_plan(const struct hn_plan *plan)
 {
     struct hn_plan *again = NULL;
     struct hn_error err = {0};
-    char *text = plan_text(plan);
-    json_t *json = json_loads(text, 0, NULL);
+    char *text FREED = plan_text(plan);
+    json_auto_t *json = json_loads(text, 0, NULL);
     fuzz_require(json != NULL, "a plan's text is JSON");
     fuzz_require(hn_plan_from_json(json, &again, &err) == HN_OK, err.message);
-    char *text_again = plan_text(again);
+    char *text_again FREED = plan_text(again);
     fuzz_require(strcmp(text, text_again) == 0, "a stored plan is the plan");
-    free(text_again);
     hn_plan_destroy(again);
-    json_decref(json);
-    free(text);
     free(hn_plan_signature(plan));
     (void)hn_plan_hash(plan);
     (void)hn_plan_options_hash(plan);
@@ -41,7 +37,7 @@ static void use_space(const struct hn_config *config, const struct hn_space *spa
 {
     struct hn_bindings point;
     struct hn_error err = {0};
-    uint16_t *choice = calloc(hn_space_parameter_count(space) + 1, sizeof *choice);
+    uint16_t *choice FREED = calloc(hn_space_parameter_count(space) + 1, sizeof *choice);
     fuzz_require(choice != NULL, "there is memory");
     struct hn_random random = hn_random_seeded(1);
     hn_space_sample(space, &random, choice);
@@ -51,7 +47,6 @@ static void use_space(const struct hn_config *config, const struct hn_space *spa
         fuzz_require(hn_space_find(space, choice) == hn_space_size(space) - 1,
                      "the last point is found");
     }
-    free(choice);
     hn_config_default_point(config, space, &point);
     if (config->plan->template_path != NULL) {
         struct hn_launch launch;

@@ -27,15 +27,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hn_resources resources = {.known = false};
     inspect(data, size, entries, 1);
     inspect(data, size, entries, 2);
-    char *log = malloc(size + 1);
+    char *log FREED = malloc(size + 1);
     fuzz_require(log != NULL, "there is memory");
     if (size > 0)
         memcpy(log, data, size);
     log[size] = '\0';
     hn_cubin_read_log(log, entries, 2, &resources);
-    free(log);
-    struct hn_parameters parameters;
+    struct hn_parameters parameters ENDED_BY(hn_parameters_finish);
     (void)hn_cubin_read_parameters(data, size, "k", &parameters, NULL);
-    hn_parameters_finish(&parameters);
     return 0;
 }

@@ -51,8 +51,8 @@ static void write_c(const struct hn_expression *expression, bool folded)
 {
     struct hn_value values[NAMES];
     struct hn_c_slot slots[NAMES] = {{0}};
-    struct hn_text text;
-    struct hn_text helpers;
+    struct hn_text text ENDED_BY(hn_text_finish) = {0};
+    struct hn_text helpers ENDED_BY(hn_text_finish) = {0};
     bool real = false;
     bool needs_math = false;
     row(0, values);
@@ -62,14 +62,10 @@ static void write_c(const struct hn_expression *expression, bool folded)
     slots[5].word_count = 3;
     for (size_t i = 0; i < NAMES && folded; i += 2)
         slots[i].constant = &values[i];
-    hn_text_init(&text);
-    hn_text_init(&helpers);
     if (hn_expression_append_c(expression, slots, "hn", folded ? NULL : &real, &text, NULL) ==
         HN_OK)
         hn_expression_append_c_helpers(text.data, "hn", &helpers, &needs_math);
     hn_expression_append_c_condition(expression, slots, "hn", &text, NULL);
-    hn_text_finish(&helpers);
-    hn_text_finish(&text);
 }
 
 static void use_expression(const char *string)
@@ -93,10 +89,9 @@ static void use_value(const char *string)
 {
     struct hn_value value;
     struct hn_value again;
-    struct hn_text text;
+    struct hn_text text = {0};
     if (hn_value_parse(string, &value, NULL) != HN_OK)
         return;
-    hn_text_init(&text);
     hn_value_append(&text, &value);
     fuzz_require(hn_value_parse(text.data, &again, NULL) == HN_OK, "a value's text is a value");
     fuzz_require(hn_value_compare(&value, &again) == 0, "a value's text is that value");
@@ -107,10 +102,9 @@ static void use_bindings(const char *string)
 {
     struct hn_bindings point;
     struct hn_bindings again;
-    struct hn_text text;
+    struct hn_text text = {0};
     if (hn_bindings_parse(string, &point, NULL) != HN_OK)
         return;
-    hn_text_init(&text);
     hn_bindings_append(&text, &point);
     fuzz_require(hn_bindings_parse(text.data == NULL ? "" : text.data, &again, NULL) == HN_OK,
                  "a point's text is a point");
@@ -122,7 +116,7 @@ static void use_bindings(const char *string)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *string = malloc(size + 1);
+    char *string FREED = malloc(size + 1);
     fuzz_require(string != NULL, "there is memory");
     if (size > 0)
         memcpy(string, data, size);
@@ -130,6 +124,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     use_expression(string);
     use_value(string);
     use_bindings(string);
-    free(string);
     return 0;
 }

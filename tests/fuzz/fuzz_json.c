@@ -31,48 +31,41 @@ static void use_plan(const json_t *json)
     struct hn_plan *plan = NULL;
     struct hn_plan *again = NULL;
     struct hn_value *values = NULL;
-    struct hn_bindings problem;
+    struct hn_bindings problem = {0};
     struct hn_error err = {0};
     if (hn_plan_from_json(json, &plan, &err) != HN_OK) {
         fuzz_require(err.message[0] != '\0', "a failure has a message");
         return;
     }
-    char *text = dump(hn_plan_to_json(plan));
-    json_t *stored = load(text);
+    char *text FREED = dump(hn_plan_to_json(plan));
+    json_auto_t *stored = load(text);
     fuzz_require(hn_plan_from_json(stored, &again, &err) == HN_OK, err.message);
-    char *text_again = dump(hn_plan_to_json(again));
+    char *text_again FREED = dump(hn_plan_to_json(again));
     fuzz_require(strcmp(text, text_again) == 0, "a stored plan is the plan");
-    hn_bindings_init(&problem);
     if (hn_plan_values(plan, &problem, &plan->defaults, &values, &err) == HN_OK)
         free(values);
     free(hn_plan_signature(plan));
     (void)hn_plan_hash(plan);
     (void)hn_plan_options_hash(plan);
-    free(text_again);
-    json_decref(stored);
-    free(text);
     hn_plan_destroy(again);
     hn_plan_destroy(plan);
 }
 
 static void use_record(const json_t *json)
 {
-    struct hn_record record;
+    struct hn_record record ENDED_BY(hn_record_finish) = {0};
     struct hn_record again;
     struct hn_error err = {0};
-    hn_record_init(&record);
     if (hn_record_from_json(json, NULL, &record, &err) == HN_OK) {
-        json_t *stored = hn_record_to_json(&record);
+        json_auto_t *stored = hn_record_to_json(&record);
         hn_record_init(&again);
         fuzz_require(stored != NULL, "a record that was read can be written");
         fuzz_require(hn_record_from_json(stored, NULL, &again, &err) == HN_OK, err.message);
         fuzz_require(hn_bindings_equal(&record.point, &again.point), "a stored point is the point");
         hn_record_finish(&again);
-        json_decref(stored);
     } else {
         fuzz_require(err.message[0] != '\0', "a failure has a message");
     }
-    hn_record_finish(&record);
 }
 
 static void use_device(const json_t *json)
@@ -84,18 +77,16 @@ static void use_device(const json_t *json)
         fuzz_require(err.message[0] != '\0', "a failure has a message");
         return;
     }
-    json_t *stored = hn_device_to_json(&device);
+    json_auto_t *stored = hn_device_to_json(&device);
     fuzz_require(hn_device_from_json(stored, &again, &err) == HN_OK, err.message);
-    json_decref(stored);
 }
 
 /* A rule has an answer for whatever it was learnt for: here the lowest or highest of each value. */
 static void ask_rule(const struct hn_rule *rule, bool highest)
 {
-    struct hn_bindings problem;
+    struct hn_bindings problem ENDED_BY(hn_bindings_finish) = {0};
     struct hn_error err = {0};
     bool sure;
-    hn_bindings_init(&problem);
     for (size_t i = 0; i < rule->value_count; i++) {
         const struct hn_rule_value *value = &rule->values[i];
         double number = highest ? value->high : value->low;
@@ -108,7 +99,6 @@ static void ask_rule(const struct hn_rule *rule, bool highest)
     }
     int chosen = hn_rule_choose(rule, &problem, NULL, NULL, &sure);
     fuzz_require(chosen >= 0 && (size_t)chosen < rule->configuration_count, "a rule has an answer");
-    hn_bindings_finish(&problem);
 }
 
 static void use_rule(const json_t *json)
@@ -118,16 +108,13 @@ static void use_rule(const json_t *json)
     hn_rule_init(&rule);
     hn_rule_init(&again);
     if (hn_rule_from_json(json, &rule, &err) == HN_OK) {
-        char *text = dump(hn_rule_to_json(&rule));
-        json_t *stored = load(text);
+        char *text FREED = dump(hn_rule_to_json(&rule));
+        json_auto_t *stored = load(text);
         fuzz_require(hn_rule_from_json(stored, &again, &err) == HN_OK, err.message);
-        char *text_again = dump(hn_rule_to_json(&again));
+        char *text_again FREED = dump(hn_rule_to_json(&again));
         fuzz_require(strcmp(text, text_again) == 0, "a stored rule is the rule");
         ask_rule(&rule, false);
         ask_rule(&again, true);
-        free(text_again);
-        json_decref(stored);
-        free(text);
     } else {
         fuzz_require(err.message[0] != '\0', "a failure has a message");
     }

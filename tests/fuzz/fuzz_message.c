@@ -20,8 +20,8 @@ static void use_image(const struct hn_message *message, const json_t *json)
         fuzz_require(err.message[0] != '\0', "a failure has a message");
         return;
     }
-    struct hn_message sent;
-    struct hn_image again;
+    struct hn_message sent ENDED_BY(hn_message_finish);
+    struct hn_image again ENDED_BY(hn_image_finish);
     hn_message_init(&sent, "image");
     fuzz_require(hn_message_add_image(&sent, "image", &image, &err) == HN_OK, err.message);
     fuzz_require(hn_message_get_image(&sent, json_object_get(sent.json, "image"), &again, &err) ==
@@ -29,31 +29,25 @@ static void use_image(const struct hn_message *message, const json_t *json)
                  err.message);
     fuzz_require(again.size == image.size && again.entry_count == image.entry_count,
                  "an image that was sent is the image");
-    hn_image_finish(&again);
-    hn_message_finish(&sent);
     hn_image_finish(&image);
 }
 
 static void use_record(const json_t *json)
 {
-    struct hn_record record;
-    hn_record_init(&record);
+    struct hn_record record ENDED_BY(hn_record_finish) = {0};
     (void)hn_record_from_json(json, NULL, &record, NULL);
-    hn_record_finish(&record);
 }
 
 static void send_again(const struct hn_message *message)
 {
-    char *frame = NULL;
+    char *frame FREED = NULL;
     size_t size = 0;
-    struct hn_message again;
+    struct hn_message again ENDED_BY(hn_message_finish);
     struct hn_error err = {0};
     fuzz_require(hn_message_encode(message, &frame, &size, &err) == HN_OK, err.message);
     fuzz_require(hn_message_decode(frame + 4, size - 4, &again, &err) == HN_OK, err.message);
     fuzz_require(again.blob_count == message->blob_count, "no attachment is lost");
     fuzz_require(json_equal(again.json, message->json), "a message that was sent is the message");
-    hn_message_finish(&again);
-    free(frame);
 }
 
 static void use_message(struct hn_message *message)
@@ -72,7 +66,7 @@ static void use_message(struct hn_message *message)
 static void receive_all(const uint8_t *data, size_t size)
 {
     int ends[2];
-    struct hn_channel channel;
+    struct hn_channel channel ENDED_BY(hn_channel_finish);
     struct hn_message message;
     struct hn_error err = {0};
     fuzz_require(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "there is a socket pair");
@@ -83,7 +77,6 @@ static void receive_all(const uint8_t *data, size_t size)
     while (hn_channel_receive(&channel, true, &message, &err) == HN_RECEIVED_MESSAGE)
         use_message(&message);
     fuzz_require(err.message[0] != '\0', "a lost worker has a message");
-    hn_channel_finish(&channel);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -100,7 +100,7 @@ static struct hn_plan *make_plan(const char *option, struct hn_error *err)
         " \"block\": [\"32\"], \"entry\": \"k\", \"grid\": [\"1\"]}], \"template\": \"k.cu\","
         " \"words\": [{\"name\": \"W\", \"words\": [\"cg\", \"pch\"]}]}";
     struct hn_plan *plan = NULL;
-    json_t *json = json_loads(rest, 0, NULL);
+    json_auto_t *json = json_loads(rest, 0, NULL);
     json_t *text = json_string(option);
     fuzz_require(json != NULL, "the rest of the plan is JSON");
     /* JSON has no text that is no UTF-8. */
@@ -112,7 +112,6 @@ static struct hn_plan *make_plan(const char *option, struct hn_error *err)
                          strpbrk(option, "{}") != NULL,
                      err->message);
     }
-    json_decref(json);
     return plan;
 }
 
@@ -120,10 +119,9 @@ static struct hn_plan *make_plan(const char *option, struct hn_error *err)
 static void check(const char *option)
 {
     struct hn_template template = {.path = "k.cu", .text = ""};
-    struct hn_bindings problem;
+    struct hn_bindings problem = {0};
     struct hn_source source;
     struct hn_error err = {0};
-    hn_bindings_init(&problem);
     if (hn_option_check(option, &err) == HN_OK)
         look_at_allowed(option);
     else

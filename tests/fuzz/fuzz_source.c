@@ -12,7 +12,7 @@
 
 static void draft_kernel(const struct hn_source_text *source, const struct hn_kernel *kernel)
 {
-    struct hn_macros macros;
+    struct hn_macros macros ENDED_BY(hn_macros_finish);
     struct hn_draft draft;
     struct hn_error err = {0};
     fuzz_require(kernel->body <= kernel->end && kernel->end <= source->length,
@@ -20,14 +20,12 @@ static void draft_kernel(const struct hn_source_text *source, const struct hn_ke
     fuzz_require(hn_macros_find(source, &macros, &err) == HN_OK, "there is memory");
     fuzz_require(hn_macros_add_undefined(source, &macros, &err) == HN_OK, "there is memory");
     if (hn_draft_make(source, kernel, &macros, &draft, &err) == HN_OK) {
-        char *text = hn_draft_write(&draft, "kernel.cu", "kernel.cu");
+        char *text FREED = hn_draft_write(&draft, "kernel.cu", "kernel.cu");
         fuzz_require(text != NULL, "a draft has a text");
-        free(text);
         hn_draft_finish(&draft);
     } else {
         fuzz_require(err.message[0] != '\0', "a failure has a message");
     }
-    hn_macros_finish(&macros);
 }
 
 /* As a program with some parameters, which it may include itself. */
@@ -36,8 +34,7 @@ static void find_key(char *text)
     char name[] = "kernel.cu";
     struct hn_template_include include = {name, text};
     struct hn_template template = {.path = name, .includes = &include, .include_count = 1};
-    struct hn_text all;
-    hn_text_init(&all);
+    struct hn_text all ENDED_BY(hn_text_finish) = {0};
     hn_text_printf(&all, "#define TILE 4\n#define UNROLL (-1)\n#line 1\n%s", text);
     fuzz_require(!all.failed, "there is memory");
     const struct hn_source source = {.template = &template, .text = all.data};
@@ -45,12 +42,11 @@ static void find_key(char *text)
     for (int i = 0; i < 2; i++)
         fuzz_require(hn_source_key(&source, "sm_90", &keys[i], NULL) == HN_OK, "there is memory");
     fuzz_require(strcmp(keys[0].hash.hex, keys[1].hash.hex) == 0, "a source has one key");
-    hn_text_finish(&all);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct hn_source_text source;
+    struct hn_source_text source ENDED_BY(hn_source_text_finish);
     struct hn_kernels kernels;
     struct hn_error err = {0};
     char *text = strndup((const char *)data, size);
@@ -63,6 +59,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         draft_kernel(&source, &kernels.items[i]);
     hn_kernels_finish(&kernels);
     find_key(text);
-    hn_source_text_finish(&source);
     return 0;
 }

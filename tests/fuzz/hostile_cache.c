@@ -52,10 +52,10 @@ static void put_session(struct hn_store *store, const struct hn_recording *recor
 /* What was measured here, what was imported, and a problem more. */
 static void fill(const char *path)
 {
-    struct hn_recording recording;
+    struct hn_recording recording ENDED_BY(hn_recording_finish);
     struct hn_store *store = NULL;
     struct hn_error err = {0};
-    char *cubin = NULL;
+    char *cubin FREED = NULL;
     size_t size = 0;
     const struct hn_origin from = {"node7", "idle.json", 1763697600};
     const struct hn_roofs roofs = {3772,
@@ -78,8 +78,6 @@ static void fill(const char *path)
                  err.message);
     put_session(store, &recording, &from, cubin, size);
     hn_store_close(store);
-    free(cubin);
-    hn_recording_finish(&recording);
 }
 
 /* Nothing but what a script is for: no other file, no other setting. */

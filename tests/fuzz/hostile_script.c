@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "tests/unit/ended.h"
 
 enum { QUERY = 400 };
 
@@ -18,9 +19,8 @@ static char *pick_column(const char *format, struct fuzz_random *random)
 {
     char sql[QUERY];
     snprintf(sql, sizeof sql, "SELECT count(*) FROM (SELECT m.name%s)", columns_from);
-    char *count = fuzz_ask_base(sql);
+    char *count FREED = fuzz_ask_base(sql);
     size_t columns = count == NULL ? 1 : strtoul(count, NULL, 10);
-    free(count);
     snprintf(sql, sizeof sql, "SELECT %s%s LIMIT 1 OFFSET %zu", format, columns_from,
              fuzz_below(random, columns == 0 ? 1 : columns));
     return fuzz_ask_base(sql);
@@ -86,15 +86,13 @@ static void add_where(struct hn_text *line, struct fuzz_random *random)
 
 static void set_column(struct hn_text *line, struct fuzz_random *random)
 {
-    char *head = pick_column("'UPDATE ' || m.name || ' SET ' || c.name || ' = '", random);
-    char *other = pick_column("'(SELECT ' || c.name || ' FROM ' || m.name", random);
+    char *head FREED = pick_column("'UPDATE ' || m.name || ' SET ' || c.name || ' = '", random);
+    char *other FREED = pick_column("'(SELECT ' || c.name || ' FROM ' || m.name", random);
     if (head != NULL && other != NULL && fuzz_below(random, 4) == 0)
         hn_text_printf(line, "%s%s LIMIT 1 OFFSET %zu)", head, other, fuzz_below(random, 3));
     else if (head != NULL)
         hn_text_printf(line, "%s%s", head, pick_value(random));
     add_where(line, random);
-    free(other);
-    free(head);
 }
 
 /* The JSON of a record, a plan or a session as another. */
@@ -113,8 +111,8 @@ static void set_json(struct hn_text *line, struct fuzz_random *random)
     const char *table = places[place].table;
     snprintf(sql, sizeof sql, "SELECT %s FROM %s ORDER BY rowid LIMIT 1 OFFSET %zu",
              places[place].column, table, fuzz_below(random, places[place].rows));
-    char *json = fuzz_ask_base(sql);
-    char *mutated = json == NULL ? NULL : fuzz_mutate_json(json, strlen(json), random);
+    char *json FREED = fuzz_ask_base(sql);
+    char *mutated FREED = json == NULL ? NULL : fuzz_mutate_json(json, strlen(json), random);
     hn_text_printf(line, "UPDATE %s SET %s = '", table, places[place].column);
     for (const char *c = mutated == NULL ? "" : mutated; *c != '\0'; c++) {
         hn_text_append_bytes(line, c, 1);
@@ -123,8 +121,6 @@ static void set_json(struct hn_text *line, struct fuzz_random *random)
     }
     hn_text_append(line, "'");
     add_where(line, random);
-    free(mutated);
-    free(json);
 }
 
 static void add_other(struct hn_text *line, struct fuzz_random *random)
@@ -187,13 +183,12 @@ static void add_line(struct hn_text *text, struct fuzz_random *random)
 
 size_t fuzz_mutate_script(uint8_t *script, size_t size, size_t most, struct fuzz_random *random)
 {
-    struct hn_text text;
+    struct hn_text text ENDED_BY(hn_text_finish) = {0};
     size_t lines = 1;
     for (size_t i = 0; i < size; i++)
         lines += script[i] == '\n';
     size_t chosen = fuzz_below(random, lines + 1);
     size_t keep = fuzz_below(random, 3);
-    hn_text_init(&text);
     const char *at = (const char *)script;
     const char *end = at + size;
     for (size_t i = 0; i < lines && at < end; i++) {
@@ -212,6 +207,5 @@ size_t fuzz_mutate_script(uint8_t *script, size_t size, size_t most, struct fuzz
     size_t length = text.failed || text.length > most ? 0 : text.length;
     if (length > 0)
         memcpy(script, text.data, length);
-    hn_text_finish(&text);
     return length;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/ended.h"
+
 enum { LONG_TEXT = 64 << 10, DEEP = 2100 };
 
 size_t fuzz_below(struct fuzz_random *random, size_t count)
@@ -185,14 +187,13 @@ static void exchange(json_t *root, const struct place *place, struct fuzz_random
 static void repeat(const struct place *place, struct fuzz_random *random)
 {
     json_t *copy = json_deep_copy(get(place));
-    json_t *name = make_text(random);
+    json_auto_t *name = make_text(random);
     if (place->key == NULL)
         (void)json_array_append_new(place->parent, copy);
     else
         (void)json_object_set_new(place->parent, json_string_value(name), copy);
     if (fuzz_below(random, 2) == 0)
         remove_place(place);
-    json_decref(name);
 }
 
 static void scale(const struct place *place, struct fuzz_random *random)

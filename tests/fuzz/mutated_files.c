@@ -38,7 +38,7 @@ struct subject {
 /* Its first rows: it is the head that is read with care, and one row is as another. */
 static char *shorten(const char *path)
 {
-    struct hn_recording recording;
+    struct hn_recording recording ENDED_BY(hn_recording_finish);
     struct hn_error err = {0};
     char *text = NULL;
     fuzz_require(hn_recording_load(path, &recording, &err) == HN_OK, err.message);
@@ -47,7 +47,6 @@ static char *shorten(const char *path)
     fuzz_require(hn_recording_save(path_of_stranger, &recording, &err) == HN_OK &&
                      hn_file_read(path_of_stranger, FILE_BYTES, &text, NULL, &err) == HN_OK,
                  err.message);
-    hn_recording_finish(&recording);
     return text;
 }
 
@@ -192,7 +191,7 @@ static enum hn_status count_one(void *count, int64_t id, struct hn_record *recor
 static void require_own_first(const struct subject *subject)
 {
     struct hn_store *store;
-    struct hn_tuned_list list;
+    struct hn_tuned_list list ENDED_BY(hn_tuned_list_free);
     struct hn_error err = {0};
     size_t own = 0;
     bool found = false;
@@ -210,7 +209,6 @@ static void require_own_first(const struct subject *subject)
         fuzz_require(imported == !same, "what was imported is never before what was measured here");
     }
     fuzz_require(found && own == 1, "what was measured here is there, alone");
-    hn_tuned_list_free(&list);
     hn_store_close(store);
 }
 
@@ -265,10 +263,9 @@ static void try_recording(const char *path, size_t count, struct fuzz_random *ra
     measure_here(&subject);
     fuzz_require(try(&subject, subject.text), "what nobody changed is taken");
     for (size_t i = 0; i < count; i++) {
-        char *mutated = fuzz_mutate_json(subject.text, strlen(subject.text), random);
+        char *mutated FREED = fuzz_mutate_json(subject.text, strlen(subject.text), random);
         fuzz_require(mutated != NULL, "a recording is JSON");
         taken += try(&subject, mutated);
-        free(mutated);
     }
     printf("%s: %zu mutations, %zu imported\n", strrchr(path, '/') + 1, count, taken);
     hn_recording_finish(&subject.recording);

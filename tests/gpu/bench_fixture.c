@@ -145,13 +145,12 @@ void bench_fixture_set_reference(struct bench_fixture *fixture, const char *poin
 {
     const struct hn_plan *plan = fixture->config->plan;
     struct hn_bindings bindings;
-    struct hn_bindings depends;
+    struct hn_bindings depends = {0};
     struct hn_source source;
     struct hn_image image;
     struct hn_error err = {.message = ""};
     if (plan->reference.depends_count == 0)
         return;
-    hn_bindings_init(&depends);
     must(hn_bindings_parse(point, &bindings, &err), &err);
     for (size_t i = 0; i < plan->reference.depends_count; i++) {
         const char *name = plan->reference.depends[i];
@@ -170,31 +169,26 @@ void bench_fixture_set_reference(struct bench_fixture *fixture, const char *poin
 
 void bench_fixture_compile(struct bench_fixture *fixture, const char *point, struct hn_image *image)
 {
-    struct hn_bindings bindings;
-    struct hn_source source;
+    struct hn_bindings bindings ENDED_BY(hn_bindings_finish) = {0};
+    struct hn_source source ENDED_BY(hn_source_finish);
     struct hn_error err = {.message = ""};
     hn_image_init(image);
-    hn_bindings_init(&bindings);
     must(hn_bindings_parse(point, &bindings, &err), &err);
     must(hn_source_make(fixture->config->plan, &fixture->template, &fixture->config->problems[0],
                         &bindings, &source, &err),
          &err);
     compile_source(fixture, &source, image);
-    hn_source_finish(&source);
-    hn_bindings_finish(&bindings);
 }
 
 struct hn_record bench_fixture_evaluate(struct bench_fixture *fixture, const char *point,
                                         const struct hn_bench_request *request)
 {
-    struct hn_record record;
-    struct hn_image image;
+    struct hn_record record = {0};
+    struct hn_image image ENDED_BY(hn_image_finish);
     struct hn_error err = {.message = ""};
-    hn_record_init(&record);
     must(hn_bindings_parse(point, &record.point, &err), &err);
     bench_fixture_compile(fixture, point, &image);
     must(hn_bench_evaluate(fixture->bench, &image, request, &record, &err), &err);
-    hn_image_finish(&image);
     return record;
 }
 
@@ -215,9 +209,8 @@ void bench_fixture_check(const struct hn_record *record, enum hn_outcome outcome
                          const char *message)
 {
     if (record->outcome != outcome) {
-        char *point = hn_bindings_text(&record->point);
+        char *point FREED = hn_bindings_text(&record->point);
         print_error("%s:\n", point == NULL ? "a point" : point);
-        free(point);
         fail_msg("found %s (%s), expected %s", hn_outcome_name(record->outcome),
                  record->message == NULL ? "" : record->message, hn_outcome_name(outcome));
     }
@@ -230,9 +223,9 @@ void bench_fixture_expect(struct bench_fixture *fixture, const char *point,
                           const char *message)
 {
     bench_fixture_set_reference(fixture, point);
-    struct hn_record record = bench_fixture_evaluate(fixture, point, request);
+    struct hn_record record ENDED_BY(hn_record_finish) =
+        bench_fixture_evaluate(fixture, point, request);
     bench_fixture_check(&record, outcome, message);
-    hn_record_finish(&record);
 }
 
 /* Whether the failure of call number `call` was noticed. */
@@ -241,11 +234,10 @@ static bool run_with_failing_call(struct bench_fixture *fixture, enum hn_regime 
                                   const struct hn_bench_request *request, int call)
 {
     char number[16];
-    struct hn_record record;
+    struct hn_record record ENDED_BY(hn_record_finish) = {0};
     struct hn_error err = {.message = ""};
     snprintf(number, sizeof number, "%d", call);
     setenv("HONE_DOUBLE_FAIL", number, 1);
-    hn_record_init(&record);
     hn_bindings_parse(point, &record.point, NULL);
     enum hn_status status = bench_fixture_open(fixture, regime, &err);
     if (status == HN_OK)
@@ -257,7 +249,6 @@ static bool run_with_failing_call(struct bench_fixture *fixture, enum hn_regime 
         assert_true(status == HN_ERUN && err.message[0] != '\0');
     else if (record.outcome != HN_OUTCOME_OK)
         assert_non_null(record.message);
-    hn_record_finish(&record);
     return failed;
 }
 
@@ -268,7 +259,7 @@ int bench_fixture_fail_calls(struct bench_fixture *fixture, enum hn_regime regim
     enum { TOO_MANY = 2000 };
     static const char *const codes[] = {"999", "2"};
     int least = TOO_MANY;
-    struct hn_image image;
+    struct hn_image image ENDED_BY(hn_image_finish);
     bench_fixture_compile(fixture, point, &image);
     setenv("HONE_DOUBLE_STRICT", "0", 1);
     for (int c = 0; c < 2; c++) {
@@ -283,6 +274,5 @@ int bench_fixture_fail_calls(struct bench_fixture *fixture, enum hn_regime regim
     }
     unsetenv("HONE_DOUBLE_ERROR");
     setenv("HONE_DOUBLE_STRICT", "1", 1);
-    hn_image_finish(&image);
     return least;
 }

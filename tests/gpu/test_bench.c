@@ -44,9 +44,8 @@ static void set_problem(struct bench_fixture *fixture, const char *problem)
 
 static void open_bench(struct bench_fixture *fixture, enum hn_regime regime)
 {
-    struct hn_error err = {.message = ""};
-    if (bench_fixture_open(fixture, regime, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    if (bench_fixture_open(fixture, regime, &said) != HN_OK)
+        fail_msg("%s", said.message);
 }
 
 static void expect(const struct hn_record *record, enum hn_outcome outcome)
@@ -85,11 +84,11 @@ TEST(right_and_wrong_variants_are_told_apart)
     set_problem(&scale, "n=1000003");
     open_bench(&scale, HN_COLD);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct hn_record record = bench_fixture_evaluate(&scale, cases[i].point, &both);
+        struct hn_record record ENDED_BY(hn_record_finish) =
+            bench_fixture_evaluate(&scale, cases[i].point, &both);
         printf("%s: %s: %s\n", cases[i].point, hn_outcome_name(record.outcome),
                record.message == NULL ? "" : record.message);
         expect(&record, cases[i].outcome);
-        hn_record_finish(&record);
     }
     bench_fixture_close(&scale);
 }
@@ -97,11 +96,11 @@ TEST(right_and_wrong_variants_are_told_apart)
 TEST(every_role_is_restored)
 {
     open_bench(&accumulate, HN_COLD);
-    struct hn_record record = bench_fixture_evaluate(&accumulate, "SCRATCH=4096", &both);
+    struct hn_record record ENDED_BY(hn_record_finish) =
+        bench_fixture_evaluate(&accumulate, "SCRATCH=4096", &both);
     expect(&record, HN_OUTCOME_OK);
     print_timing("accumulate", &record);
     assert_true(hn_value_number(hn_bindings_get(&record.metrics, "metric")) == 1.5);
-    hn_record_finish(&record);
     bench_fixture_close(&accumulate);
 }
 
@@ -109,12 +108,12 @@ static double measure_us(const char *problem, enum hn_regime regime)
 {
     set_problem(&scale, problem);
     open_bench(&scale, regime);
-    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
+    struct hn_record record ENDED_BY(hn_record_finish) =
+        bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
     expect(&record, HN_OUTCOME_OK);
     print_timing(hn_regime_name(regime), &record);
     double median_us = record.timing.median_us;
     assert_true(record.timing.low_us <= median_us && median_us <= record.timing.high_us);
-    hn_record_finish(&record);
     bench_fixture_close(&scale);
     return median_us;
 }
@@ -127,20 +126,18 @@ TEST(each_regime_measures)
         measure_us("n=1048576", (enum hn_regime)regime);
     }
     open_bench(&scale, HN_GRAPH10);
-    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=4,ITEMS=4", &both);
+    struct hn_record record ENDED_BY(hn_record_finish) =
+        bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=4,ITEMS=4", &both);
     expect(&record, HN_OUTCOME_WRONG_RESULT);
-    hn_record_finish(&record);
     bench_fixture_close(&scale);
 }
 
 TEST(a_copy_is_measured)
 {
-    struct hn_error err = {.message = ""};
     double rate = 0.0;
     double median_us = measure_us("n=67108864", HN_COLD);
     open_bench(&scale, HN_COLD);
-    if (hn_bench_copy_bandwidth(scale.bench, (size_t)67108864 * 4, &rate, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_bench_copy_bandwidth(scale.bench, (size_t)67108864 * 4, &rate, &said), &said);
     bench_fixture_close(&scale);
     printf("scale %.0f GB/s, copy %.0f GB/s, device %s\n", 8.0 * 67108864 / median_us / 1e3, rate,
            scale.device.identity.name);
@@ -149,22 +146,18 @@ TEST(a_copy_is_measured)
 
 TEST(warm_up_tells_the_noise)
 {
-    struct hn_error err = {.message = ""};
-    struct hn_bindings point;
-    struct hn_image image;
+    struct hn_bindings point ENDED_BY(hn_bindings_finish) = {0};
+    struct hn_image image ENDED_BY(hn_image_finish);
     double noise = 0.0;
     set_problem(&scale, "n=16777216");
     open_bench(&scale, HN_COLD);
-    hn_bindings_init(&point);
     hn_bindings_parse("BLOCK=256,FAULT=0,ITEMS=4", &point, NULL);
     bench_fixture_compile(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &image);
-    enum hn_status status = hn_bench_warm_up(scale.bench, &point, &image, false, &noise, &err);
+    enum hn_status status = hn_bench_warm_up(scale.bench, &point, &image, false, &noise, &said);
     printf("noise %.4f%%\n", 100.0 * noise);
-    hn_image_finish(&image);
-    hn_bindings_finish(&point);
     bench_fixture_close(&scale);
     if (status != HN_OK)
-        fail_msg("%s", err.message);
+        fail_msg("%s", said.message);
     assert_true(noise >= 0.0 && isfinite(noise));
 }
 
@@ -175,7 +168,8 @@ TEST(a_launch_costs_joules)
         .verify = true, .measure = true, .observe = "energy=0.5"};
     set_problem(&scale, "n=67108864");
     open_bench(&scale, HN_COLD);
-    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request);
+    struct hn_record record ENDED_BY(hn_record_finish) =
+        bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request);
     expect(&record, HN_OUTCOME_OK);
     const struct hn_bindings *seen = &record.observed;
     double power_w = hn_observed(seen, "energy.power_w");
@@ -188,7 +182,6 @@ TEST(a_launch_costs_joules)
         assert_true(power_w > 0.0 && idle_w > 0.0);
         assert_true(fabs(found / (power_w * launch_us * 1e-6) - 1) < 0.05);
     }
-    hn_record_finish(&record);
     bench_fixture_close(&scale);
 }
 
@@ -197,10 +190,10 @@ TEST(an_illegal_address_is_a_device_fault)
 {
     set_problem(&scale, "n=65536");
     open_bench(&scale, HN_COLD);
-    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=2,ITEMS=4", &both);
+    struct hn_record record ENDED_BY(hn_record_finish) =
+        bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=2,ITEMS=4", &both);
     printf("%s\n", record.message);
     expect(&record, HN_OUTCOME_DEVICE_FAULT);
     assert_true(hn_bench_is_dead(scale.bench));
-    hn_record_finish(&record);
     bench_fixture_close(&scale);
 }

@@ -26,7 +26,8 @@ static void check(struct bench_fixture *fixture, const struct expectation *expec
 {
     static const struct hn_bench_request both = {.verify = true, .measure = true, .full = true};
     bench_fixture_set_reference(fixture, expected->point);
-    struct hn_record record = bench_fixture_evaluate(fixture, expected->point, &both);
+    struct hn_record record ENDED_BY(hn_record_finish) =
+        bench_fixture_evaluate(fixture, expected->point, &both);
     const char *message = record.message == NULL ? "" : record.message;
     printf("%s: %s, %.2f us, %d clusters at once %s\n", expected->point,
            hn_outcome_name(record.outcome), record.timing.median_us, record.active_clusters,
@@ -36,7 +37,6 @@ static void check(struct bench_fixture *fixture, const struct expectation *expec
                  message, hn_outcome_name(expected->outcome));
     if (expected->part != NULL && strstr(message, expected->part) == NULL)
         fail_msg("%s: '%s' is not in '%s'", expected->point, expected->part, message);
-    hn_record_finish(&record);
 }
 
 /* Every point in turn on one bench. */
@@ -44,10 +44,9 @@ static void check_all(const char *config, enum hn_regime regime, const struct ex
                       size_t count)
 {
     struct bench_fixture fixture;
-    struct hn_error err = {.message = ""};
     bench_fixture_load(&fixture, config, capability);
-    if (bench_fixture_open(&fixture, regime, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    if (bench_fixture_open(&fixture, regime, &said) != HN_OK)
+        fail_msg("%s", said.message);
     for (size_t i = 0; i < count; i++)
         check(&fixture, &expected[i]);
     bench_fixture_close(&fixture);

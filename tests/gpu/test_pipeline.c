@@ -24,21 +24,19 @@ enum { MEMORIES = 6, ORDERS = 2 };
 
 static enum hn_status set_size(struct hn_config *config, const char *size, struct hn_error *err)
 {
-    struct hn_bindings problem;
+    struct hn_bindings problem ENDED_BY(hn_bindings_finish);
     enum hn_status status = hn_bindings_parse(size, &problem, err);
     if (status == HN_OK)
         status = hn_config_take_problem(config, &problem, err);
-    hn_bindings_finish(&problem);
     return status;
 }
 
 static void open_with(const char *size)
 {
-    struct hn_error err = {.message = ""};
     bench_fixture_load(&smooth, "double/pipeline.yaml", capability);
-    if (set_size(smooth.config, size, &err) != HN_OK ||
-        bench_fixture_open(&smooth, HN_COLD, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    if (set_size(smooth.config, size, &said) != HN_OK ||
+        bench_fixture_open(&smooth, HN_COLD, &said) != HN_OK)
+        fail_msg("%s", said.message);
 }
 
 static int open_small(void **state)
@@ -97,9 +95,8 @@ static struct hn_record evaluate(const struct cut *cut, const char *memory, cons
 static void expect(const struct cut *cut, const char *memory, const char *order, int fault,
                    enum hn_outcome outcome, const char *message)
 {
-    struct hn_record record = evaluate(cut, memory, order, fault, false);
+    struct hn_record record ENDED_BY(hn_record_finish) = evaluate(cut, memory, order, fault, false);
     bench_fixture_check(&record, outcome, message);
-    hn_record_finish(&record);
 }
 
 TEST_WITH(every_cut_gives_the_right_result, open_small, close_bench)
@@ -117,23 +114,22 @@ TEST_WITH(every_cut_gives_the_right_result, open_small, close_bench)
 TEST(padded_inputs_arrive_before_they_are_read)
 {
     struct bench_fixture padded;
-    struct hn_error err = {.message = ""};
     const char *size = "SIZE=4194304";
     const struct hn_bench_request request = {.verify = true, .measure = true, .full = true};
     bench_fixture_load(&padded, "double/padded.yaml", capability);
-    if (set_size(padded.config, size, &err) != HN_OK ||
-        bench_fixture_open(&padded, HN_COLD, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    if (set_size(padded.config, size, &said) != HN_OK ||
+        bench_fixture_open(&padded, HN_COLD, &said) != HN_OK)
+        fail_msg("%s", said.message);
     for (size_t m = 0; m < MEMORIES; m++)
         for (size_t o = 0; o < ORDERS; o++) {
             char point[128];
             snprintf(point, sizeof point, "CHUNKS=8,HOST_MEMORY=%s,ORDER=%s,STREAMS=3", memories[m],
                      orders[o]);
-            struct hn_record record = bench_fixture_evaluate(&padded, point, &request);
+            struct hn_record record ENDED_BY(hn_record_finish) =
+                bench_fixture_evaluate(&padded, point, &request);
             printf("%s: %s, %.2f us\n", point, hn_outcome_name(record.outcome),
                    record.timing.median_us);
             bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
-            hn_record_finish(&record);
         }
     bench_fixture_close(&padded);
     bench_fixture_unload(&padded);

@@ -33,32 +33,86 @@ static inline void expect_failure(enum hone_status status, enum hone_status expe
     assert_non_null(strstr(err->message, part));
 }
 
-static inline struct hone_cache *open_cache(void)
+static inline void close_cache(struct hone_cache *cache)
+{
+    hone_close(cache);
+}
+
+/* Until the test ends. */
+static inline struct hone_cache *open_at(const char *path)
 {
     struct hone_cache *cache = NULL;
     struct hone_error err = {.message = ""};
-    expect_ok(hone_open(getenv("HONE_TEST_CACHE"), &cache, &err), &err);
-    return cache;
+    expect_ok(hone_open(path, &cache, &err), &err);
+    return keep(cache, close_cache);
+}
+
+static inline struct hone_cache *open_cache(void)
+{
+    return open_at(getenv("HONE_TEST_CACHE"));
+}
+
+static inline struct hone_kernel *get(struct hone_cache *cache, const char *name, const struct hone_value *problem,
+                                      size_t count, const struct hone_options *options)
+{
+    struct hone_kernel *kernel = NULL;
+    struct hone_error err = {.message = ""};
+    expect_ok(hone_get(cache, name, problem, count, options, &kernel, &err), &err);
+    assert_non_null(kernel);
+    return kernel;
 }
 
 static inline struct hone_kernel *get_kernel(struct hone_cache *cache, const char *name, const char *size, int64_t n,
                                              const struct hone_options *options)
 {
-    const struct hone_value problem[] = {hone_integer(size, n)};
-    struct hone_kernel *kernel = NULL;
-    struct hone_error err = {.message = ""};
-    expect_ok(hone_get(cache, name, problem, 1, options, &kernel, &err), &err);
-    assert_non_null(kernel);
-    return kernel;
+    return get(cache, name, (const struct hone_value[]){hone_integer(size, n)}, 1, options);
 }
 
+static inline void expect_no_kernel(struct hone_cache *cache, const char *name, const struct hone_value *problem,
+                                    size_t count, const struct hone_options *options, enum hone_status expected,
+                                    const char *part)
+{
+    struct hone_kernel *kernel = NULL;
+    struct hone_error err = {.message = ""};
+    expect_failure(hone_get(cache, name, problem, count, options, &kernel, &err), expected, &err, part);
+    assert_null(kernel);
+}
+
+static inline void launch_ok(struct hone_kernel *kernel, CUstream stream, const struct hone_argument *arguments,
+                             size_t count)
+{
+    struct hone_error err = {.message = ""};
+    expect_ok(hone_launch(kernel, stream, arguments, count, &err), &err);
+}
+
+static inline void expect_no_launch(struct hone_kernel *kernel, CUstream stream, const struct hone_argument *arguments,
+                                    size_t count, const char *part)
+{
+    struct hone_error err = {.message = ""};
+    expect_failure(hone_launch(kernel, stream, arguments, count, &err), HONE_INVALID, &err, part);
+}
+
+static inline void free_buffer(void *buffer)
+{
+    CHECK_CUDA(cuMemFree((CUdeviceptr)(uintptr_t)buffer));
+}
+
+/* Until the test ends. */
 static inline CUdeviceptr new_buffer(const void *contents, size_t bytes)
 {
     CUdeviceptr buffer = 0;
     CHECK_CUDA(cuMemAlloc(&buffer, bytes));
     if (contents != NULL)
         CHECK_CUDA(cuMemcpyHtoD(buffer, contents, bytes));
+    keep((void *)(uintptr_t)buffer, free_buffer);
     return buffer;
+}
+
+/* When all that was launched has ended. */
+static inline void fetch(void *to, CUdeviceptr from, size_t bytes)
+{
+    CHECK_CUDA(cuCtxSynchronize());
+    CHECK_CUDA(cuMemcpyDtoH(to, from, bytes));
 }
 
 #endif

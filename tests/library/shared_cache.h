@@ -30,8 +30,11 @@ static inline int set_up(void **state)
 static inline int tear_down(void **state)
 {
     struct shared *shared = *state;
-    hone_close(shared->cache);
-    CHECK_CUDA(cuMemFree(shared->x));
+    if (shared->cache == NULL) /* a test did this */
+        return 0;
+    drop((void *)(uintptr_t)shared->x);
+    drop(shared->cache);
+    shared->cache = NULL;
     CHECK_CUDA(cuDevicePrimaryCtxRelease(0));
     return 0;
 }

@@ -53,7 +53,7 @@ static void try_with(int call, const char *kernel, const char *output, struct ou
             assert_int_not_equal(err.message[0], '\0');
         }
         unsetenv("HONE_DOUBLE_FAIL");
-        hone_close(cache);
+        drop(cache);
     }
     if (x != 0)
         cuMemFree(x);

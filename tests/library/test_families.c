@@ -115,8 +115,7 @@ static void expect_sum(struct hone_kernel *kernel, CUdeviceptr x, CUdeviceptr su
     const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("sum", sum)};
     for (int turn = 0; turn < 2; turn++) {
         assert_int_equal(hone_launch(kernel, NULL, arguments, 2, NULL), HONE_OK);
-        CHECK_CUDA(cuCtxSynchronize());
-        CHECK_CUDA(cuMemcpyDtoH(&host, sum, sizeof host));
+        fetch(&host, sum, sizeof host);
         assert_int_equal(host, expected);
     }
 }
@@ -127,7 +126,7 @@ TEST(scratch_of_sizes_lies_together)
     enum { FIRST = 5000, SIZES = 40 };
     struct shared *shared = *state;
     size_t before = 0, after = 0, total = 0;
-    int *ones = calloc(FIRST + SIZES, sizeof *ones);
+    int *ones FREED = calloc(FIRST + SIZES, sizeof *ones);
     for (int i = 0; i < FIRST + SIZES; i++)
         ones[i] = 1;
     CUdeviceptr x = new_buffer(ones, (FIRST + SIZES) * sizeof *ones);
@@ -139,9 +138,6 @@ TEST(scratch_of_sizes_lies_together)
         CHECK_CUDA(cuMemGetInfo(i < 2 ? &before : &after, &total));
         assert_true(i < 2 || after == before);
     }
-    CHECK_CUDA(cuMemFree(x));
-    CHECK_CUDA(cuMemFree(sum));
-    free(ones);
 }
 
 TEST(what_has_no_machine_code_is_compiled_once)
@@ -165,19 +161,17 @@ TEST(what_is_not_sure_is_a_miss)
     struct shared *shared = *state;
     static const int64_t sizes[] = {10, 2000000};
     for (size_t i = 0; i < 2; i++) {
-        struct hone_error err = {.message = ""};
-        struct hone_kernel *kernel;
         const struct hone_value problem[] = {hone_integer("n", sizes[i])};
         struct hone_options options = {.on_miss = HONE_MISS_FAIL};
-        expect_failure(hone_get(shared->cache, "scale", problem, 1, &options, &kernel, &err),
-                       HONE_NOT_FOUND, &err, "nothing is tuned of scale");
+        expect_no_kernel(shared->cache, "scale", problem, 1, &options, HONE_NOT_FOUND,
+                         "nothing is tuned of scale");
         options.on_miss = HONE_MISS_DEFAULT;
-        kernel = get_kernel(shared->cache, "scale", "n", sizes[i], &options);
+        struct hone_kernel *kernel = get_kernel(shared->cache, "scale", "n", sizes[i], &options);
         assert_int_equal(hone_kernel_info(kernel)->grade, HONE_GRADE_DEFAULT);
         options.on_miss = HONE_MISS_TUNE;
         options.tune_command = "/bin/false";
-        expect_failure(hone_get(shared->cache, "scale", problem, 1, &options, &kernel, &err),
-                       HONE_TUNE_FAILED, &err, "exit code 1");
+        expect_no_kernel(shared->cache, "scale", problem, 1, &options, HONE_TUNE_FAILED,
+                         "exit code 1");
         kernel = get_kernel(shared->cache, "scale", "n", sizes[i], NULL);
         expect_info(kernel, HONE_GRADE_FAMILY, 0, 0, kept);
         expect_launch(kernel, sizes[i]);
@@ -198,7 +192,6 @@ TEST(unseen_sizes_are_fast)
     double rest = hn_now_ms();
     print_message("opened in %.2f ms, the first size took %.2f ms, %d more %.1f us each\n",
                   opened - start, first - opened, SIZES, 1000 * (rest - first) / SIZES);
-    hone_close(cache);
 }
 
 /* Handles are found again among thousands, and what a rule chose is told to all who ask at once. */
@@ -252,7 +245,7 @@ static void move_elsewhere(const char *path, const char *condition)
              " hash)",
              condition, condition);
     hn_database_run(database, sql, &err);
-    store_ok(err.status, &err);
+    assert_ok(err.status, &err);
     hn_database_close(database);
 }
 
@@ -260,23 +253,19 @@ static void move_elsewhere(const char *path, const char *condition)
  * it does, and is not sure. */
 TEST(a_rule_of_another_device_comes_after_what_was_tuned_here)
 {
-    struct hone_cache *cache = NULL;
-    struct hone_error reason = {.message = ""};
     char path[512], command[1200];
     snprintf(path, sizeof path, "%s.other", getenv("HONE_TEST_CACHE"));
     snprintf(command, sizeof command, "cp '%s' '%s'", getenv("HONE_TEST_CACHE"), path);
     assert_int_equal(system(command), 0);
     move_elsewhere(path, "kernel = 'scale' AND problem = ''");
-    expect_ok(hone_open(path, &cache, &reason), &reason);
+    struct hone_cache *cache = open_at(path);
     struct hone_kernel *kernel = get_kernel(cache, "scale", "n", 70001, NULL);
     assert_int_equal(hone_kernel_info(kernel)->grade, HONE_GRADE_PROBLEM);
-    hone_close(cache);
 
     move_elsewhere(path, "kernel = 'scale'");
-    expect_ok(hone_open(path, &cache, &reason), &reason);
+    cache = open_at(path);
     kernel = get_kernel(cache, "scale", "n", 70001, NULL);
     expect_info(kernel, HONE_GRADE_FAMILY, 0, 0, kept);
     assert_string_equal(hone_kernel_info(kernel)->device, "Another");
     expect_launch(kernel, 70001);
-    hone_close(cache);
 }

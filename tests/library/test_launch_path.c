@@ -65,12 +65,6 @@ static enum hone_status sum(struct hone_kernel *kernel, CUdeviceptr x, CUdevicep
     return hone_launch(kernel, NULL, arguments, 2, NULL);
 }
 
-static enum hone_status move(struct hone_kernel *kernel, CUdeviceptr x, CUdeviceptr y)
-{
-    const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("y", y)};
-    return hone_launch(kernel, NULL, arguments, 2, NULL);
-}
-
 static void count_of(struct shared *shared, const char *name, const struct hone_value *problem,
                      size_t count, int64_t n, const struct hone_options *options,
                      enum hone_status (*run)(struct hone_kernel *, CUdeviceptr, CUdeviceptr))
@@ -100,8 +94,6 @@ static void count_of(struct shared *shared, const char *name, const struct hone_
     assert_int_equal(locked, 0);
     assert_int_equal(allocated_by_get, 0);
     assert_int_equal(locked_by_get, 0);
-    CHECK_CUDA(cuMemFree(x));
-    CHECK_CUDA(cuMemFree(y));
 }
 
 static void count_calls(struct shared *shared, const char *name, int64_t n,
@@ -117,7 +109,7 @@ TEST(tensor_maps_are_encoded_once)
 {
     const struct hone_value problem[] = {hone_integer("ROWS", 64), hone_integer("COLUMNS", 64)};
     unsigned long before = double_maps_encoded();
-    count_of(*state, "tensor", problem, 2, 64 * 64, NULL, move);
+    count_of(*state, "tensor", problem, 2, 64 * 64, NULL, launch);
     assert_int_equal(double_maps_encoded() - before, 2);
 }
 
@@ -139,22 +131,19 @@ TEST(composite_plans_take_none_either)
 TEST(a_miss_tunes_and_remembers)
 {
     struct shared *shared = *state;
-    struct hone_error err = {.message = ""};
     const struct hone_value problem[] = {hone_integer("n", 2000)};
     struct hone_options options = {.on_miss = HONE_MISS_TUNE, .tune_seconds = 60};
-    struct hone_kernel *kernel = NULL;
     options.tune_command = "/nowhere/hone";
-    expect_failure(hone_get(shared->cache, "scale", problem, 1, &options, &kernel, &err),
-                   HONE_SYSTEM, &err, "can not be started");
+    expect_no_kernel(shared->cache, "scale", problem, 1, &options, HONE_SYSTEM,
+                     "can not be started");
     options.tune_command = "/bin/false";
-    expect_failure(hone_get(shared->cache, "scale", problem, 1, &options, &kernel, &err),
-                   HONE_TUNE_FAILED, &err, "exit code 1");
+    expect_no_kernel(shared->cache, "scale", problem, 1, &options, HONE_TUNE_FAILED, "exit code 1");
     options.tune_command = NULL;
     options.tune_config = "/nowhere.yaml";
-    expect_failure(hone_get(shared->cache, "scale", problem, 1, &options, &kernel, &err),
-                   HONE_TUNE_FAILED, &err, "/nowhere.yaml");
+    expect_no_kernel(shared->cache, "scale", problem, 1, &options, HONE_TUNE_FAILED,
+                     "/nowhere.yaml");
     options.tune_config = NULL;
-    expect_ok(hone_get(shared->cache, "scale", problem, 1, &options, &kernel, &err), &err);
+    struct hone_kernel *kernel = get(shared->cache, "scale", problem, 1, &options);
     assert_int_equal(hone_kernel_info(kernel)->grade, HONE_GRADE_EXACT);
     assert_string_equal(hone_kernel_info(kernel)->tuned_problem, "n=2000");
 
@@ -162,5 +151,4 @@ TEST(a_miss_tunes_and_remembers)
     struct hone_options strict = {.on_miss = HONE_MISS_FAIL, .forbid_compile = 1};
     kernel = get_kernel(again, "scale", "n", 2000, &strict);
     assert_int_equal(hone_kernel_info(kernel)->compiled, 0);
-    hone_close(again);
 }

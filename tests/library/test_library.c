@@ -43,39 +43,35 @@ struct scale {
 
 static struct scale new_scale(int n)
 {
-    float *host = calloc((size_t)n, sizeof *host);
+    float *host FREED = calloc((size_t)n, sizeof *host);
     for (int i = 0; i < n; i++)
         host[i] = (float)(i % 1000);
-    struct scale scale = {new_buffer(host, (size_t)n * sizeof *host),
+    return (struct scale){new_buffer(host, (size_t)n * sizeof *host),
                           new_buffer(host, (size_t)n * sizeof *host)};
-    free(host);
-    return scale;
 }
 
 static void check_scale(const struct scale *scale, int n, float a)
 {
-    float *host = calloc((size_t)n, sizeof *host);
-    CHECK_CUDA(cuCtxSynchronize());
-    CHECK_CUDA(cuMemcpyDtoH(host, scale->y, (size_t)n * sizeof *host));
+    float *host FREED = calloc((size_t)n, sizeof *host);
+    fetch(host, scale->y, (size_t)n * sizeof *host);
     for (int i = 0; i < n; i++)
         if (fabsf(host[i] - a * (float)(i % 1000)) > 1e-3f)
             fail_msg("element %d is %g, expected %g", i, (double)host[i],
                      (double)(a * (float)(i % 1000)));
-    free(host);
-}
-
-static void free_scale(const struct scale *scale)
-{
-    CHECK_CUDA(cuMemFree(scale->x));
-    CHECK_CUDA(cuMemFree(scale->y));
 }
 
 static void launch_scale(struct hone_kernel *kernel, const struct scale *scale, float a)
 {
-    struct hone_error err = {.message = ""};
     const struct hone_argument arguments[] = {hone_buffer("x", scale->x),
                                               hone_buffer("y", scale->y), hone_float32("a", a)};
-    expect_ok(hone_launch(kernel, NULL, arguments, 3, &err), &err);
+    launch_ok(kernel, NULL, arguments, 3);
+}
+
+static void use_scale(struct hone_kernel *kernel, int n, float a)
+{
+    struct scale scale = new_scale(n);
+    launch_scale(kernel, &scale, a);
+    check_scale(&scale, n, a);
 }
 
 TEST(an_exact_record_is_launched_from_its_image)
@@ -99,13 +95,8 @@ TEST(an_exact_record_is_launched_from_its_image)
                 info->median_us <= info->high_us);
     assert_true(info->recorded > 1.7e9);
 
-    struct scale scale = new_scale(N);
-    launch_scale(kernel, &scale, 2.5f);
-    check_scale(&scale, N, 2.5f);
-    launch_scale(kernel, &scale, -3);
-    check_scale(&scale, N, -3);
-    free_scale(&scale);
-    hone_close(cache);
+    use_scale(kernel, N, 2.5f);
+    use_scale(kernel, N, -3);
 }
 
 TEST(arguments_tell_what_they_are)
@@ -137,7 +128,6 @@ TEST(arguments_tell_what_they_are)
     struct hone_argument_info info;
     assert_int_equal(hone_kernel_argument(kernel, 4, &info), HONE_INVALID);
     assert_int_equal(hone_kernel_symbol_count(kernel), 0);
-    hone_close(cache);
 }
 
 /* Each is wrong in its own way, and none launches anything. */
@@ -163,9 +153,7 @@ TEST(wrong_arguments_are_refused)
         {{x, hone_buffer(NULL, scale.y)}, 2, "found argument '(NULL)'"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct hone_error err = {.message = ""};
-        expect_failure(hone_launch(kernel, NULL, wrong[i].arguments, wrong[i].count, &err),
-                       HONE_INVALID, &err, wrong[i].message);
+        expect_no_launch(kernel, NULL, wrong[i].arguments, wrong[i].count, wrong[i].message);
         assert_int_equal(hone_launch(kernel, NULL, wrong[i].arguments, wrong[i].count, NULL),
                          HONE_INVALID);
     }
@@ -173,8 +161,6 @@ TEST(wrong_arguments_are_refused)
     const struct hone_argument right[] = {x, y, hone_float32("a", 4), hone_int32("n", N)};
     assert_int_equal(hone_launch(kernel, NULL, right, 4, NULL), HONE_OK);
     check_scale(&scale, N, 4);
-    free_scale(&scale);
-    hone_close(cache);
 }
 
 TEST(wrong_use_returns_a_status)
@@ -193,34 +179,25 @@ TEST(wrong_use_returns_a_status)
     assert_null(cache);
     expect_failure(hone_open(__FILE__ "", NULL, &err), HONE_INVALID, &err, "NULL");
     cache = open_cache();
-    expect_failure(hone_get(NULL, "scale", &n, 1, NULL, &kernel, &err), HONE_INVALID, &err,
-                   "cache");
-    expect_failure(hone_get(cache, NULL, &n, 1, NULL, &kernel, &err), HONE_INVALID, &err, "kernel");
+    expect_no_kernel(NULL, "scale", &n, 1, NULL, HONE_INVALID, "cache");
+    expect_no_kernel(cache, NULL, &n, 1, NULL, HONE_INVALID, "kernel");
     expect_failure(hone_get(cache, "scale", &n, 1, NULL, NULL, &err), HONE_INVALID, &err, "handle");
-    expect_failure(hone_get(cache, "scale", NULL, 1, NULL, &kernel, &err), HONE_INVALID, &err,
-                   "problem");
-    expect_failure(hone_get(cache, "scale", &no_word, 1, NULL, &kernel, &err), HONE_INVALID, &err,
-                   "problem value 0");
-    expect_failure(hone_get(cache, "scale", &no_number, 1, NULL, &kernel, &err), HONE_INVALID, &err,
-                   "problem value 0");
-    expect_failure(hone_get(cache, "scale", twice, 2, NULL, &kernel, &err), HONE_INVALID, &err,
-                   "'n' is there twice");
-    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_INVALID, &err,
-                   "on_miss");
-    expect_failure(hone_get(cache, "scale", &n, 1, &newer, &kernel, &err), HONE_INVALID, &err,
-                   "reserved");
-    expect_failure(hone_get(cache, "scale", &other, 1, NULL, &kernel, &err), HONE_INVALID, &err,
-                   "is unknown");
-    expect_failure(hone_get(cache, "scales", &n, 1, NULL, &kernel, &err), HONE_NOT_FOUND, &err,
-                   "nothing tuned of kernel 'scales'");
+    expect_no_kernel(cache, "scale", NULL, 1, NULL, HONE_INVALID, "problem");
+    expect_no_kernel(cache, "scale", &no_word, 1, NULL, HONE_INVALID, "problem value 0");
+    expect_no_kernel(cache, "scale", &no_number, 1, NULL, HONE_INVALID, "problem value 0");
+    expect_no_kernel(cache, "scale", twice, 2, NULL, HONE_INVALID, "'n' is there twice");
+    expect_no_kernel(cache, "scale", &n, 1, &options, HONE_INVALID, "on_miss");
+    expect_no_kernel(cache, "scale", &n, 1, &newer, HONE_INVALID, "reserved");
+    expect_no_kernel(cache, "scale", &other, 1, NULL, HONE_INVALID, "is unknown");
+    expect_no_kernel(cache, "scales", &n, 1, NULL, HONE_NOT_FOUND,
+                     "nothing tuned of kernel 'scales'");
     assert_null(kernel);
-    expect_failure(hone_launch(NULL, NULL, NULL, 0, &err), HONE_INVALID, &err, "kernel");
+    expect_no_launch(NULL, NULL, NULL, 0, "kernel");
     expect_failure(hone_prepare(NULL, NULL, &err), HONE_INVALID, &err, "kernel");
     expect_failure(hone_set_symbols(NULL, NULL, NULL, 0, &err), HONE_INVALID, &err, "kernel");
     assert_null(hone_kernel_info(NULL));
     assert_string_equal(hone_status_name((enum hone_status)1000), "unknown status");
     hone_close(NULL);
-    hone_close(cache);
 }
 
 TEST(files_that_are_no_caches_are_refused)
@@ -259,8 +236,7 @@ TEST(without_a_context_nothing_is_made)
                    "no CUDA context is current");
     assert_int_equal(err.cuda, CUDA_ERROR_INVALID_CONTEXT);
     CHECK_CUDA(cuCtxSetCurrent(context));
-    expect_ok(hone_get(cache, "scale", &n, 1, NULL, &kernel, &err), &err);
-    hone_close(cache);
+    get(cache, "scale", &n, 1, NULL);
 }
 
 TEST(the_same_question_gives_the_same_handle)
@@ -276,7 +252,6 @@ TEST(the_same_question_gives_the_same_handle)
                          get_kernel(cache, "scale", "n", N, &separate));
     assert_ptr_not_equal(get_kernel(cache, "scale", "n", N, &strict), first);
     assert_ptr_equal(get_kernel(cache, "scale", "n", N, NULL), first);
-    hone_close(cache);
 }
 
 /* 5000 was not tuned: the code of 65536 does, which n is not compiled into. */
@@ -289,117 +264,86 @@ TEST(a_miss_takes_the_nearest_record)
     assert_int_equal(info->grade, HONE_GRADE_PROBLEM);
     assert_string_equal(info->problem, "n=5000");
     assert_string_equal(info->tuned_problem, "n=65536");
-    struct scale scale = new_scale(5000);
-    launch_scale(kernel, &scale, 7);
-    check_scale(&scale, 5000, 7);
-    free_scale(&scale);
-    hone_close(cache);
+    use_scale(kernel, 5000, 7);
 }
 
 TEST(a_wrong_name_of_a_problem_value_is_named)
 {
-    struct hone_error err = {.message = ""};
     struct hone_cache *cache = open_cache();
-    struct hone_kernel *kernel = NULL;
     const struct hone_value values[] = {hone_integer("n", 5000), hone_integer("m", 3)};
     const struct hone_options stream = {.regime = "graph10"};
-    expect_failure(hone_get(cache, "scale", values, 2, NULL, &kernel, &err), HONE_INVALID, &err,
-                   "problem value 'm' of scale is unknown: it is tuned for n=65536");
-    expect_failure(hone_get(cache, "scale", &values[1], 1, NULL, &kernel, &err), HONE_INVALID, &err,
-                   "problem value 'm' of scale is unknown");
-    expect_failure(hone_get(cache, "scale", NULL, 0, NULL, &kernel, &err), HONE_INVALID, &err,
-                   "problem value 'n' of scale is missing: it is tuned for n=65536");
-    expect_failure(hone_get(cache, "scale", values, 1, &stream, &kernel, &err), HONE_INVALID, &err,
-                   "and this regime and objective");
-    hone_close(cache);
+    expect_no_kernel(cache, "scale", values, 2, NULL, HONE_INVALID,
+                     "problem value 'm' of scale is unknown: it is tuned for n=65536");
+    expect_no_kernel(cache, "scale", &values[1], 1, NULL, HONE_INVALID,
+                     "problem value 'm' of scale is unknown");
+    expect_no_kernel(cache, "scale", NULL, 0, NULL, HONE_INVALID,
+                     "problem value 'n' of scale is missing: it is tuned for n=65536");
+    expect_no_kernel(cache, "scale", values, 1, &stream, HONE_INVALID,
+                     "and this regime and objective");
 }
 
 TEST(a_miss_fails_or_takes_the_default_as_asked)
 {
-    struct hone_error err = {.message = ""};
     struct hone_cache *cache = open_cache();
-    struct hone_kernel *kernel = NULL;
     const struct hone_value n = hone_integer("n", 5000);
     struct hone_options options = {.on_miss = HONE_MISS_FAIL};
-    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_NOT_FOUND, &err,
-                   "nothing is tuned of scale for n=5000");
+    expect_no_kernel(cache, "scale", &n, 1, &options, HONE_NOT_FOUND,
+                     "nothing is tuned of scale for n=5000");
     options = (struct hone_options){.on_miss = HONE_MISS_DEFAULT, .forbid_compile = 1};
-    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_NEEDS_COMPILER,
-                   &err, "forbid_compile");
+    expect_no_kernel(cache, "scale", &n, 1, &options, HONE_NEEDS_COMPILER, "forbid_compile");
     options.forbid_compile = 0;
-    expect_ok(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), &err);
+    struct hone_kernel *kernel = get(cache, "scale", &n, 1, &options);
     const struct hone_info *info = hone_kernel_info(kernel);
     assert_int_equal(info->grade, HONE_GRADE_DEFAULT);
     assert_int_equal(info->compiled, 1);
     assert_string_equal(info->point, "BLOCK=128,FAULT=0,ITEMS=1");
     assert_string_equal(info->record, "{}");
     const struct hone_value other = hone_integer("n", 6000);
-    struct hone_kernel *another = NULL;
-    expect_ok(hone_get(cache, "scale", &other, 1, &options, &another, &err), &err);
+    struct hone_kernel *another = get(cache, "scale", &other, 1, &options);
     assert_int_equal(hone_kernel_info(another)->compiled, 0); /* n is not in the program */
-    struct scale scale = new_scale(5000);
-    launch_scale(kernel, &scale, 0.5f);
-    check_scale(&scale, 5000, 0.5f);
-    free_scale(&scale);
-    hone_close(cache);
+    use_scale(kernel, 5000, 0.5f);
 }
 
 TEST(a_missing_compiler_is_a_status)
 {
-    struct hone_error err = {.message = ""};
     struct hone_cache *cache = open_cache();
-    struct hone_kernel *kernel = NULL;
     const struct hone_value n = hone_integer("n", 5000);
     struct hone_options options = {.on_miss = HONE_MISS_DEFAULT};
     setenv("HONE_NVRTC", "/nowhere/libnvrtc.so", 1);
-    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_COMPILE_FAILED,
-                   &err, "/nowhere/libnvrtc.so");
+    expect_no_kernel(cache, "scale", &n, 1, &options, HONE_COMPILE_FAILED, "/nowhere/libnvrtc.so");
     unsetenv("HONE_NVRTC");
-    expect_ok(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), &err);
-    hone_close(cache);
+    get(cache, "scale", &n, 1, &options);
 }
 
 TEST(a_missing_command_is_a_status)
 {
-    struct hone_error err = {.message = ""};
     struct hone_cache *cache = open_cache();
-    struct hone_kernel *kernel = NULL;
     const struct hone_value n = hone_integer("n", 5001);
     struct hone_options options = {.on_miss = HONE_MISS_DEFAULT, .tune_command = "/nowhere/hone"};
-    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_NEEDS_COMPILER,
-                   &err, "/nowhere/hone");
+    expect_no_kernel(cache, "scale", &n, 1, &options, HONE_NEEDS_COMPILER, "/nowhere/hone");
     options.tune_command = "/bin/false";
-    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_COMPILE_FAILED,
-                   &err, "exit status 1");
-    hone_close(cache);
+    expect_no_kernel(cache, "scale", &n, 1, &options, HONE_COMPILE_FAILED, "exit status 1");
 }
 
 /* What ends a compiler ends no application. */
 TEST(a_compiler_bomb_is_a_status)
 {
-    struct hone_error err = {.message = ""};
     struct hone_cache *cache = open_cache();
-    struct hone_kernel *kernel = NULL;
     const struct hone_value problem[] = {hone_integer("n", N), hone_integer("DEEP", 1)};
     struct hone_options options = {.on_miss = HONE_MISS_DEFAULT};
-    expect_failure(hone_get(cache, "bomb", problem, 2, &options, &kernel, &err),
-                   HONE_COMPILE_FAILED, &err, "");
-    hone_close(cache);
+    expect_no_kernel(cache, "bomb", problem, 2, &options, HONE_COMPILE_FAILED, "");
 }
 
 TEST(a_problem_may_have_a_default_of_its_own)
 {
-    struct hone_error err = {.message = ""};
     struct hone_cache *cache = open_cache();
-    struct hone_kernel *kernel = NULL;
     struct hone_value problem[] = {hone_integer("n", 777), hone_integer("DEEP", 0)};
     struct hone_options options = {.on_miss = HONE_MISS_DEFAULT};
-    expect_ok(hone_get(cache, "bomb", problem, 2, &options, &kernel, &err), &err);
+    struct hone_kernel *kernel = get(cache, "bomb", problem, 2, &options);
     assert_string_equal(hone_kernel_info(kernel)->point, "BLOCK=64,FAULT=0,ITEMS=1");
     problem[0].as.integer = 778;
-    expect_ok(hone_get(cache, "bomb", problem, 2, &options, &kernel, &err), &err);
+    kernel = get(cache, "bomb", problem, 2, &options);
     assert_string_equal(hone_kernel_info(kernel)->point, "BLOCK=128,FAULT=0,ITEMS=1");
-    hone_close(cache);
 }
 
 /* Each of the sizes that were tuned has another point, and there is no rule. */
@@ -423,8 +367,6 @@ TEST(the_nearest_results_are_raced)
     assert_true(race.finished && race.median_us > 0);
     launch_scale(kernel, &scale, 1.5f);
     check_scale(&scale, SIZE, 1.5f);
-    free_scale(&scale);
-    hone_close(cache);
 }
 
 static void run_line(const char *line)
@@ -435,8 +377,6 @@ static void run_line(const char *line)
 
 TEST(what_others_can_write_is_not_run)
 {
-    struct hone_error err = {.message = ""};
-    struct hone_kernel *kernel = NULL;
     struct stat about;
     const char *path = getenv("HONE_TEST_CACHE");
     const struct hone_value n = hone_integer("n", N);
@@ -445,17 +385,14 @@ TEST(what_others_can_write_is_not_run)
     assert_int_equal(chmod(path, 0666), 0);
     struct hone_cache *cache = open_cache();
     assert_int_equal(chmod(path, about.st_mode & 07777), 0);
-    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_UNTRUSTED, &err,
-                   "can be written by others (mode 0666)");
+    expect_no_kernel(cache, "scale", &n, 1, &options, HONE_UNTRUSTED,
+                     "can be written by others (mode 0666)");
     options.trust = HONE_TRUST_ANY;
-    expect_ok(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), &err);
+    get(cache, "scale", &n, 1, &options);
     options.trust = HONE_TRUST_OWN;
-    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_UNTRUSTED, &err,
-                   "options.trust");
+    expect_no_kernel(cache, "scale", &n, 1, &options, HONE_UNTRUSTED, "options.trust");
     options.trust = (enum hone_trust)7;
-    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_INVALID, &err,
-                   "trust");
-    hone_close(cache);
+    expect_no_kernel(cache, "scale", &n, 1, &options, HONE_INVALID, "trust");
     /* SQLite made them with the mode that the cache had. */
     run_line("rm -f $HONE_TEST_CACHE-wal $HONE_TEST_CACHE-shm");
 }
@@ -472,7 +409,6 @@ static enum hone_status try_cache(const char *path, struct hone_error *err)
     enum hone_status status = hone_open(path, &cache, err);
     if (status == HONE_OK)
         status = hone_get(cache, "scale", &n, 1, &options, &kernel, err);
-    hone_close(cache);
     return status;
 }
 
@@ -481,10 +417,7 @@ static enum hone_status try_cache(const char *path, struct hone_error *err)
 TEST(all_that_decides_is_looked_at)
 {
     static const struct {
-        const char *line;
-        const char *back;
-        const char *path;
-        const char *message; /* NULL: it is run */
+        const char *line, *back, *path, *message; /* NULL: it is run */
     } cases[] = {
         {"chmod 755 own", "true", "own/a/b/cache.db", NULL},
         {"chmod 777 own", "chmod 755 own", "own/a/b/cache.db", "own' can be written by others"},
@@ -597,7 +530,6 @@ TEST(a_child_does_not_hang)
     }
     atomic_store(&goes_on, false);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    hone_close(cache);
 }
 
 static CUdeviceptr new_matrix(int rows, int columns, int seed)
@@ -613,8 +545,7 @@ static CUdeviceptr new_matrix(int rows, int columns, int seed)
 static void check_product(CUdeviceptr buffer, int m, int n, int k)
 {
     float host[4096];
-    CHECK_CUDA(cuCtxSynchronize());
-    CHECK_CUDA(cuMemcpyDtoH(host, buffer, (size_t)(m * n) * sizeof *host));
+    fetch(host, buffer, (size_t)(m * n) * sizeof *host);
     for (int i = 0; i < m * n; i++) {
         int sum = 0;
         for (int j = 0; j < k; j++)
@@ -628,15 +559,12 @@ static void check_product(CUdeviceptr buffer, int m, int n, int k)
 TEST(a_shipped_recording_serves_another_size)
 {
     enum { M = 80, N_COLUMNS = 48, K = 40 };
-    struct hone_error err = {.message = ""};
-    struct hone_cache *cache = NULL;
-    struct hone_kernel *kernel = NULL;
     const struct hone_value problem[] = {hone_integer("M", M), hone_integer("N", N_COLUMNS),
                                          hone_integer("K", K), hone_word("B_LAYOUT", "row")};
     /* Whoever checked the sources out may be somebody else. */
     const struct hone_options options = {.trust = HONE_TRUST_ANY};
-    expect_ok(hone_open(getenv("HONE_TEST_SHIPPED"), &cache, &err), &err);
-    expect_ok(hone_get(cache, "matmul", problem, 4, &options, &kernel, &err), &err);
+    struct hone_cache *cache = open_at(getenv("HONE_TEST_SHIPPED"));
+    struct hone_kernel *kernel = get(cache, "matmul", problem, 4, &options);
     const struct hone_info *info = hone_kernel_info(kernel);
     assert_string_equal(info->problem, "B_LAYOUT=row,K=40,M=80,N=48");
     assert_string_equal(info->tuned_problem, "B_LAYOUT=row,K=32,M=4096,N=4096");
@@ -645,58 +573,40 @@ TEST(a_shipped_recording_serves_another_size)
     const struct hone_argument arguments[] = {hone_buffer("A", new_matrix(M, K, 1)),
                                               hone_buffer("B", new_matrix(K, N_COLUMNS, 2)),
                                               hone_buffer("C", new_matrix(M, N_COLUMNS, 3))};
-    expect_ok(hone_launch(kernel, NULL, arguments, 3, &err), &err);
+    launch_ok(kernel, NULL, arguments, 3);
     check_product(arguments[2].as.buffer, M, N_COLUMNS, K);
-    for (size_t i = 0; i < 3; i++)
-        CHECK_CUDA(cuMemFree(arguments[i].as.buffer));
-    hone_close(cache);
 }
 
 /* Recordings hold plan and template, but no machine code. */
 TEST(a_folder_of_recordings_is_compiled)
 {
-    struct hone_error err = {.message = ""};
-    struct hone_cache *cache = NULL;
-    struct hone_kernel *kernel = NULL;
     const struct hone_value n = hone_integer("n", N);
     struct hone_options options = {.on_miss = HONE_MISS_FAIL, .forbid_compile = 1};
-    expect_ok(hone_open(getenv("HONE_TEST_RECORDINGS"), &cache, &err), &err);
-    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_NOT_FOUND, &err,
-                   "nothing is tuned of scale for n=65536");
+    struct hone_cache *cache = open_at(getenv("HONE_TEST_RECORDINGS"));
+    expect_no_kernel(cache, "scale", &n, 1, &options, HONE_NOT_FOUND,
+                     "nothing is tuned of scale for n=65536");
     options.forbid_compile = 0;
-    expect_ok(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), &err);
+    struct hone_kernel *kernel = get(cache, "scale", &n, 1, &options);
     assert_int_equal(hone_kernel_info(kernel)->grade, HONE_GRADE_EXACT);
     assert_int_equal(hone_kernel_info(kernel)->compiled, 1);
-    struct scale scale = new_scale(N);
-    launch_scale(kernel, &scale, 9);
-    check_scale(&scale, N, 9);
-    free_scale(&scale);
+    use_scale(kernel, N, 9);
     const struct hone_value other = hone_integer("n", 77);
     options = (struct hone_options){.on_miss = HONE_MISS_TUNE};
-    expect_failure(hone_get(cache, "scale", &other, 1, &options, &kernel, &err), HONE_UNSUPPORTED,
-                   &err, "folder of recordings");
-    hone_close(cache);
+    expect_no_kernel(cache, "scale", &other, 1, &options, HONE_UNSUPPORTED, "folder of recordings");
 }
 
 /* A real parameter, and a plan with decimal constants, in whatever locale is set. */
 TEST(decimals_are_those_of_c)
 {
-    struct hone_error err = {.message = ""};
-    struct hone_cache *cache = NULL;
-    struct hone_kernel *kernel = NULL;
     const struct hone_value n = hone_integer("n", N);
-    expect_ok(hone_open(getenv("HONE_TEST_RECORDINGS"), &cache, &err), &err);
-    expect_ok(hone_get(cache, "halves", &n, 1, NULL, &kernel, &err), &err);
+    struct hone_cache *cache = open_at(getenv("HONE_TEST_RECORDINGS"));
+    struct hone_kernel *kernel = get(cache, "halves", &n, 1, NULL);
     const struct hone_info *info = hone_kernel_info(kernel);
     assert_int_equal(info->compiled, 1);
     assert_int_equal(info->grade, HONE_GRADE_EXACT);
     assert_non_null(strstr(info->point, "FACTOR=0.5,"));
     assert_non_null(strstr(info->record, "\"half\":0.75"));
-    struct scale scale = new_scale(N);
-    launch_scale(kernel, &scale, 2.5f);
-    check_scale(&scale, N, 2.5f);
-    free_scale(&scale);
-    hone_close(cache);
+    use_scale(kernel, N, 2.5f);
 }
 
 TEST(the_locale_is_the_one_asked_for)
@@ -707,7 +617,6 @@ TEST(the_locale_is_the_one_asked_for)
     assert_string_equal(localeconv()->decimal_point, point);
     struct hone_cache *cache = open_cache();
     get_kernel(cache, "scale", "n", N, NULL);
-    hone_close(cache);
     assert_string_equal(localeconv()->decimal_point, point);
 }
 
@@ -715,15 +624,10 @@ TEST(a_plan_of_another_signature_is_refused)
 {
     if (getenv("HONE_TEST_GROWING") == NULL)
         skip();
-    struct hone_error err = {.message = ""};
-    struct hone_cache *cache = open_cache();
-    struct hone_kernel *kernel = NULL;
     const struct hone_value problem[] = {hone_integer("n", N), hone_integer("MORE", 1)};
-    expect_failure(
-        hone_get(cache, "growing", problem, 2, NULL, &kernel, &err), HONE_BAD_FILE, &err,
+    expect_no_kernel(
+        open_cache(), "growing", problem, 2, NULL, HONE_BAD_FILE,
         "kernel 'scale' takes 5 parameters of 8, 8, 4, 4, 4 bytes, the plan passes 4: x, y, a, n;");
-    assert_null(kernel);
-    hone_close(cache);
 }
 
 /* The next two are run by themselves: with HONE_CAPTURE, and after the captures were tuned. */
@@ -732,14 +636,11 @@ TEST(a_changed_template_is_stale)
 {
     if (getenv("HONE_TEST_CHANGED") == NULL)
         skip();
-    struct hone_error err = {.message = ""};
-    struct hone_cache *cache = NULL;
-    expect_ok(hone_open(getenv("HONE_TEST_CHANGED"), &cache, &err), &err);
+    struct hone_cache *cache = open_at(getenv("HONE_TEST_CHANGED"));
     const struct hone_info *info = hone_kernel_info(get_kernel(cache, "scale", "n", N, NULL));
     assert_int_equal(info->stale, 1);
     assert_string_equal(info->stale_because, "the template is another now");
     assert_int_equal(info->grade, HONE_GRADE_EXACT);
-    hone_close(cache);
 }
 
 TEST(captures_what_launches_are_given)
@@ -752,8 +653,6 @@ TEST(captures_what_launches_are_given)
     for (int i = 0; i < 3; i++) /* the first is captured */
         launch_scale(kernel, &scale, 7 + (float)i);
     check_scale(&scale, 5000, 9);
-    free_scale(&scale);
-    hone_close(cache);
 }
 
 TEST(captured_data_was_tuned)
@@ -765,9 +664,5 @@ TEST(captured_data_was_tuned)
     struct hone_kernel *kernel = get_kernel(cache, "scale", "n", 5000, &options);
     assert_int_equal(hone_kernel_info(kernel)->grade, HONE_GRADE_EXACT);
     assert_int_equal(hone_kernel_argument_count(kernel), 4);
-    struct scale scale = new_scale(5000);
-    launch_scale(kernel, &scale, 3);
-    check_scale(&scale, 5000, 3);
-    free_scale(&scale);
-    hone_close(cache);
+    use_scale(kernel, 5000, 3);
 }

@@ -19,24 +19,22 @@ static const char best[] = "BLOCK=256,FAULT=0,ITEMS=4";
 static void find_points(void)
 {
     struct hn_store *store;
-    struct hn_tuned_list list;
-    struct hn_records records;
+    struct hn_tuned_list list ENDED_BY(hn_tuned_list_free);
+    struct hn_records records ENDED_BY(hn_records_free);
     struct hn_error err = {0};
     double slow_us = 0;
-    store_ok(hn_store_open(getenv("HONE_TEST_CACHE"), HN_STORE_READ, &store, &err), &err);
-    store_ok(hn_store_list(store, "scale", &list, &err), &err);
+    assert_ok(hn_store_open(getenv("HONE_TEST_CACHE"), HN_STORE_READ, &store, &err), &err);
+    assert_ok(hn_store_list(store, "scale", &list, &err), &err);
     const struct hn_tuned *tuned = &list.items[0];
-    store_ok(hn_store_load(store, &tuned->identity, &tuned->version, false, &records, &err), &err);
+    assert_ok(hn_store_load(store, &tuned->identity, &tuned->version, false, &records, &err), &err);
     for (size_t i = 0; i < records.count; i++) {
         const struct hn_record *record = &records.items[i];
-        void *cubin = NULL;
-        char *entry = NULL;
+        void *cubin FREED = NULL;
+        char *entry FREED = NULL;
         size_t size = 0;
         bool kept = hn_store_get_image(store, &tuned->identity, &tuned->version, &record->point,
                                        &cubin, &size, &entry, NULL) == HN_OK;
-        free(cubin);
-        free(entry);
-        char *text = hn_bindings_text(&record->point);
+        char *text FREED = hn_bindings_text(&record->point);
         if (kept && strcmp(text, best) != 0 && record->timing.median_us > slow_us) {
             snprintf(others, sizeof others, "%s", slow);
             snprintf(slow, sizeof slow, "%s", text);
@@ -44,10 +42,7 @@ static void find_points(void)
         } else if (kept && strcmp(text, best) != 0 && others[0] == '\0') {
             snprintf(others, sizeof others, "%s", text);
         }
-        free(text);
     }
-    hn_records_free(&records);
-    hn_tuned_list_free(&list);
     hn_store_close(store);
     assert_true(slow[0] != '\0' && others[0] != '\0');
 }
@@ -62,7 +57,7 @@ static void append_point(struct hn_text *text, const char *point)
 
 static int set_up_race(void **state)
 {
-    struct hn_text rule = {0};
+    struct hn_text rule ENDED_BY(hn_text_finish) = {0};
     find_points();
     hn_text_append(&rule, "{'goal': 'mean', 'values': [{'name': 'n', 'low': 1, 'high': 1048576}],"
                           " 'features': ['n'], 'nodes': [{'feature': 0, 'threshold': 10000,"
@@ -77,9 +72,10 @@ static int set_up_race(void **state)
                    "], 'fallback': [0, 2, 1], 'predicted': {'mean': 0.2, 'worst': 0.7, 'sizes': 9},"
                    " 'measured': {'mean': 0.2, 'worst': 0.9, 'sizes': 4}}");
     learn_on("scale", rule.data, 3, NULL);
-    hn_text_finish(&rule);
     return set_up(state);
 }
+
+ALL_TESTS(set_up_race, tear_down)
 
 static struct hone_race race_of(const struct hone_kernel *kernel)
 {
@@ -104,7 +100,7 @@ static struct hone_race run_race(struct hone_kernel *kernel, int64_t n)
 
 static const struct hone_options racing = {.on_miss = HONE_MISS_RACE, .forbid_compile = 1};
 
-static void the_fastest_is_found_and_stays(void **state)
+TEST(the_fastest_is_found_and_stays)
 {
     struct shared *shared = *state;
     struct hone_kernel *kernel = get_kernel(shared->cache, "scale", "n", UNSURE, &racing);
@@ -123,7 +119,7 @@ static void the_fastest_is_found_and_stays(void **state)
     assert_ptr_equal(get_kernel(shared->cache, "scale", "n", UNSURE, &racing), kernel);
 }
 
-static void who_did_not_ask_is_not_raced(void **state)
+TEST(who_did_not_ask_is_not_raced)
 {
     struct shared *shared = *state;
     struct hone_race race;
@@ -143,7 +139,7 @@ static void who_did_not_ask_is_not_raced(void **state)
     assert_int_equal(hone_kernel_race(sure, NULL), HONE_INVALID);
 }
 
-static void what_changes_its_inputs_is_not_raced(void **state)
+TEST(what_changes_its_inputs_is_not_raced)
 {
     struct shared *shared = *state;
     const struct hn_tuned by_time = {.identity.objective = "time"};
@@ -159,13 +155,12 @@ static void what_changes_its_inputs_is_not_raced(void **state)
 }
 
 /* Into the very cache, or into one of its own: who asks next finds what was found. */
-static void results_are_recorded(void **state)
+TEST(results_are_recorded)
 {
     struct shared *shared = *state;
     const char *const paths[] = {getenv("HONE_TEST_CACHE"), "raced.db"};
     for (int i = 0; i < 2; i++) {
         struct hone_options options = racing;
-        struct hone_cache *cache = NULL;
         options.race_cache = paths[i];
         struct hone_kernel *kernel =
             get_kernel(shared->cache, "scale", "n", UNSURE + 1 + i, &options);
@@ -173,8 +168,7 @@ static void results_are_recorded(void **state)
         if (!race.recorded)
             fail_msg("%s", race.message);
         assert_string_equal(race.message, "");
-        assert_int_equal(hone_open(paths[i], &cache, NULL), HONE_OK);
-        kernel = get_kernel(cache, "scale", "n", UNSURE + 1 + i, &racing);
+        kernel = get_kernel(open_at(paths[i]), "scale", "n", UNSURE + 1 + i, &racing);
         const struct hone_info *info = hone_kernel_info(kernel);
         assert_int_equal(info->grade, HONE_GRADE_EXACT);
         assert_string_equal(info->point, best);
@@ -182,11 +176,10 @@ static void results_are_recorded(void **state)
         assert_string_equal(info->verification, "unverified");
         assert_true(info->low_us <= race.median_us && race.median_us <= info->high_us);
         expect_launch(kernel, UNSURE + 1 + i);
-        hone_close(cache);
     }
 }
 
-static void a_cache_that_can_not_be_written_is_told(void **state)
+TEST(a_cache_that_can_not_be_written_is_told)
 {
     struct shared *shared = *state;
     struct hone_options options = racing;
@@ -197,7 +190,7 @@ static void a_cache_that_can_not_be_written_is_told(void **state)
     assert_non_null(strstr(race.message, "/dev/null"));
 }
 
-static void nothing_is_timed_while_a_graph_is_captured(void **state)
+TEST(nothing_is_timed_while_a_graph_is_captured)
 {
     struct shared *shared = *state;
     struct hone_kernel *kernel = get_kernel(shared->cache, "scale", "n", UNSURE + 20, &racing);
@@ -212,9 +205,7 @@ static void nothing_is_timed_while_a_graph_is_captured(void **state)
     run_race(kernel, UNSURE + 20);
 }
 
-/* --- many threads
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- many threads */
 
 static void *launch_often(void *pointer)
 {
@@ -234,7 +225,7 @@ static void *launch_often(void *pointer)
     return good ? shared : NULL;
 }
 
-static void threads_launch_what_is_raced(void **state)
+TEST(threads_launch_what_is_raced)
 {
     enum { THREADS = 4 };
     struct shared *shared = *state;
@@ -253,9 +244,7 @@ static void threads_launch_what_is_raced(void **state)
     assert_true(race_of(get_kernel(shared->cache, "scale", "n", N, &racing)).finished);
 }
 
-/* --- who is raced
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- who is raced */
 
 static struct hn_tuned tuned_of(int64_t n, int64_t block)
 {
@@ -270,18 +259,16 @@ static struct hn_tuned tuned_of(int64_t n, int64_t block)
     return tuned;
 }
 
-static void the_nearest_that_were_verified_are_raced(void **state)
+TEST(the_nearest_that_were_verified_are_raced)
 {
-    (void)state;
     enum { COUNT = 8 };
     struct hn_tuned tuned[COUNT] = {tuned_of(1000, 64),  tuned_of(9000, 128), tuned_of(1100, 256),
                                     tuned_of(1001, 512), tuned_of(1002, 32),  tuned_of(1003, 1024),
                                     tuned_of(1004, 96),  tuned_of(1200, 256)};
     struct hn_tuned_list list = {tuned, COUNT};
     const struct hn_tuned *racers[HN_LIB_RACERS_LIKELY];
-    struct hn_bindings problem;
+    struct hn_bindings problem ENDED_BY(hn_bindings_finish) = {0};
     const struct hn_value n = hn_integer(1000);
-    hn_bindings_init(&problem);
     assert_int_equal(hn_bindings_set(&problem, "n", &n, NULL), HN_OK);
     const struct hn_lookup_query query = {.problem = &problem};
     tuned[3].best.verdict.kind = HN_UNVERIFIED;
@@ -295,32 +282,25 @@ static void the_nearest_that_were_verified_are_raced(void **state)
         hn_bindings_finish(&tuned[i].identity.problem);
         hn_bindings_finish(&tuned[i].best.point);
     }
-    hn_bindings_finish(&problem);
 }
 
-static void what_the_rule_says_beside_comes_first(void **state)
+TEST(what_the_rule_says_beside_comes_first)
 {
-    (void)state;
-    struct hn_rule rule;
+    struct hn_rule rule ENDED_BY(hn_rule_finish);
     int configurations[HN_LIB_RACERS_LIKELY];
-    struct hn_bindings problem;
+    struct hn_bindings problem ENDED_BY(hn_bindings_finish) = {0};
     const struct hn_value values[] = {hn_integer(300), hn_integer(200), hn_word("row")};
     static const char *const names[] = {"M", "N", "ORDER"};
     read_rule(rule_text, &rule);
-    hn_bindings_init(&problem);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(hn_bindings_set(&problem, names[i], &values[i], NULL), HN_OK);
     /* 60,000 elements are of configuration 0, twice as many of 2; the fallback begins with 1. */
     assert_int_equal(hn_lib_racers_of_rule(&rule, &problem, 0, configurations), 2);
     assert_int_equal(configurations[0], 2);
     assert_int_equal(configurations[1], 1);
-    hn_bindings_finish(&problem);
-    hn_rule_finish(&rule);
 }
 
-/* --- each call of the driver fails in turn; HONE_DOUBLE_STRICT sees to what is left behind
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- each call of the driver fails in turn; HONE_DOUBLE_STRICT sees to what is left behind */
 
 static bool start(CUcontext *context, CUdeviceptr *x, CUdeviceptr *y)
 {
@@ -353,11 +333,11 @@ static bool launch_some(struct hone_cache *cache, CUdeviceptr x, CUdeviceptr y, 
     return right;
 }
 
-static void whatever_fails_nothing_is_wrong(void **state)
+TEST(whatever_fails_nothing_is_wrong)
 {
     enum { CALLS = 170 }; /* fewer than there are before the cache is closed */
     int good = 0;
-    (void)state;
+    tear_down(state);
     for (int call = 1; call < CALLS; call++) {
         CUcontext context;
         CUdeviceptr x, y;
@@ -367,7 +347,7 @@ static void whatever_fails_nothing_is_wrong(void **state)
         bool started = start(&context, &x, &y);
         struct hone_cache *cache = open_cache();
         bool right = !started || launch_some(cache, x, y, &good);
-        hone_close(cache);
+        drop(cache);
         if (x != 0)
             cuMemFree(x);
         if (y != 0)
@@ -378,24 +358,4 @@ static void whatever_fails_nothing_is_wrong(void **state)
     }
     unsetenv("HONE_DOUBLE_FAIL");
     assert_in_range(good, 10 * CALLS, 20 * CALLS);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_fastest_is_found_and_stays),
-        cmocka_unit_test(who_did_not_ask_is_not_raced),
-        cmocka_unit_test(what_changes_its_inputs_is_not_raced),
-        cmocka_unit_test(results_are_recorded),
-        cmocka_unit_test(a_cache_that_can_not_be_written_is_told),
-        cmocka_unit_test(nothing_is_timed_while_a_graph_is_captured),
-        cmocka_unit_test(threads_launch_what_is_raced),
-        cmocka_unit_test(the_nearest_that_were_verified_are_raced),
-        cmocka_unit_test(what_the_rule_says_beside_comes_first),
-    };
-    const struct CMUnitTest failures[] = {cmocka_unit_test(whatever_fails_nothing_is_wrong)};
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, set_up_race, tear_down) +
-           cmocka_run_group_tests(failures, NULL, NULL);
 }

@@ -9,9 +9,8 @@
 static inline struct hn_config *load(const char *path)
 {
     struct hn_config *config = NULL;
-    struct hn_error err = {0};
-    enum hn_status status = hn_config_load(path, &config, &err);
-    assert_string_equal(err.message, "");
+    enum hn_status status = hn_config_load(path, &config, &said);
+    assert_string_equal(said.message, "");
     assert_int_equal(status, HN_OK);
     return keep(config, hn_config_destroy);
 }

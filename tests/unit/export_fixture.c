@@ -34,9 +34,8 @@ static char *plan_text(const char *kernel, const char *template_path)
     struct hn_plan *plan = load_plan(name);
     free(plan->template_path);
     plan->template_path = strdup(template_path);
-    json_t *json = hn_plan_to_json(plan);
+    json_auto_t *json = hn_plan_to_json(plan);
     char *text = json_dumps(json, JSON_SORT_KEYS);
-    json_decref(json);
     assert_non_null(text);
     return text;
 }
@@ -44,23 +43,21 @@ static char *plan_text(const char *kernel, const char *template_path)
 static int64_t begin_result(struct hn_store *store, const struct result *result)
 {
     char path[512];
-    struct hn_template template;
-    struct hn_error err = {0};
+    struct hn_template template ENDED_BY(hn_template_finish);
     snprintf(path, sizeof path, "%s/%s.cu",
              strcmp(result->kernel, "matmul") == 0 ? HONE_SOURCE_DIR "/templates"
                                                    : HONE_TEST_DATA "/templates",
              result->kernel);
-    if (hn_template_load(path, &template, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_template_load(path, &template, &said), &said);
     struct hn_stored_file files[8] = {{template.path, template.text}};
     assert_true(template.include_count < 8);
     for (size_t i = 0; i < template.include_count; i++)
         files[i + 1] =
             (struct hn_stored_file){template.includes[i].name, template.includes[i].text};
-    char *text = plan_text(result->kernel, template.path);
+    char *text FREED = plan_text(result->kernel, template.path);
     const struct hn_stored_plan plan = {text, files, template.include_count + 1};
 
-    struct hn_identity identity = {.device = *result->device};
+    struct hn_identity identity ENDED_BY(hn_identity_finish) = {.device = *result->device};
     identity.kernel = strdup(result->kernel);
     identity.signature = strdup("A:float32:input");
     identity.regime = strdup(result->regime == NULL ? "cold" : result->regime);
@@ -76,20 +73,15 @@ static int64_t begin_result(struct hn_store *store, const struct result *result)
                                              .simulated = result->simulated,
                                              .started = 1770000000};
     int64_t id = 0;
-    if (hn_store_begin(store, &session, &id, &err) != HN_OK)
-        fail_msg("%s", err.message);
-    hn_identity_finish(&identity);
-    hn_template_finish(&template);
-    free(text);
+    assert_ok(hn_store_begin(store, &session, &id, &said), &said);
     return id;
 }
 
 static void put_result(struct hn_store *store, const struct result *result)
 {
     int64_t session = begin_result(store, result);
-    struct hn_record record;
+    struct hn_record record ENDED_BY(hn_record_finish) = {0};
     struct hn_value gflops = hn_real(2e12 / result->time_us);
-    hn_record_init(&record);
     hn_bindings_finish(&record.point);
     parse_bindings(result->point, &record.point);
     assert_int_equal(hn_bindings_set(&record.metrics, "gflops", &gflops, NULL), HN_OK);
@@ -99,10 +91,7 @@ static void put_result(struct hn_store *store, const struct result *result)
     record.objective = result->time_us;
     record.verdict = (struct hn_verdict){HN_VERIFIED, 1e-6, 1e-5, 1, 2, 0, 0, 0};
     record.time = 1770000000; /* 2026-02-02 */
-    struct hn_error err = {0};
-    if (hn_store_put(store, session, &record, &err) != HN_OK)
-        fail_msg("%s", err.message);
-    hn_record_finish(&record);
+    assert_ok(hn_store_put(store, session, &record, &said), &said);
 }
 
 void fill_cache(const char *path, const struct result *results, size_t count)
@@ -117,14 +106,13 @@ void fill_cache(const char *path, const struct result *results, size_t count)
 enum hn_status open_export(const char *path, const char *kernel, const char *device,
                            const char *problem, struct hn_export *export, struct hn_error *err)
 {
-    struct hn_bindings wanted;
+    struct hn_bindings wanted ENDED_BY(hn_bindings_finish);
     parse_bindings(problem, &wanted);
     struct hn_store *store = open_store(path, HN_STORE_READ);
     const struct hn_export_request request = {
         .kernel = kernel, .device_name = device, .problem = &wanted};
     enum hn_status status = hn_export_open(store, &request, export, err);
     drop(store);
-    hn_bindings_finish(&wanted);
     return status;
 }
 
@@ -132,12 +120,10 @@ char *export_as(const char *path, const char *kernel, const char *device, const 
                 enum hn_status (*format)(const struct hn_export *, struct hn_text *,
                                          struct hn_error *))
 {
-    struct hn_export export;
-    struct hn_error err = {0};
+    struct hn_export export ENDED_BY(hn_export_finish);
     struct hn_text text = {0};
-    if (open_export(path, kernel, device, problem, &export, &err) != HN_OK ||
-        format(&export, &text, &err) != HN_OK)
-        fail_msg("%s", err.message);
-    hn_export_finish(&export);
+    if (open_export(path, kernel, device, problem, &export, &said) != HN_OK ||
+        format(&export, &text, &said) != HN_OK)
+        fail_msg("%s", said.message);
     return hn_text_take(&text);
 }

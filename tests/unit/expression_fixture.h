@@ -25,12 +25,11 @@ static inline const struct hn_value *values(void)
 static inline struct hn_expression *bound(const char *text)
 {
     struct hn_expression *expression;
-    struct hn_error err = {0};
-    enum hn_status status = hn_expression_parse(text, &expression, &err);
+    enum hn_status status = hn_expression_parse(text, &expression, &said);
     if (status == HN_OK)
-        status = hn_expression_bind(expression, &scope, &err);
+        status = hn_expression_bind(expression, &scope, &said);
     if (status != HN_OK)
-        fail_msg("%s: %s", text, err.message);
+        fail_msg("%s: %s", text, said.message);
     return keep(expression, hn_expression_destroy);
 }
 

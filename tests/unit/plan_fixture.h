@@ -11,14 +11,12 @@ static inline struct hn_plan *load_plan(const char *name)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/plans/%s", HONE_TEST_DATA, name);
-    json_t *json = json_load_file(path, 0, NULL);
+    json_auto_t *json = json_load_file(path, 0, NULL);
     assert_non_null(json);
     struct hn_plan *plan = NULL;
-    struct hn_error err = {.message = ""};
-    enum hn_status status = hn_plan_from_json(json, &plan, &err);
-    assert_string_equal(err.message, "");
+    enum hn_status status = hn_plan_from_json(json, &plan, &said);
+    assert_string_equal(said.message, "");
     assert_int_equal(status, HN_OK);
-    json_decref(json);
     return keep(plan, hn_plan_destroy);
 }
 

@@ -301,8 +301,7 @@ static void add_constraint(struct random_space *made, bool usual)
 {
     static const char *const words[] = {"x", "y", "z", "float32", "int8"};
     const char *scope_names[MOST_PARAMETERS + 2];
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text ENDED_BY(hn_text_finish) = {0};
     if (usual)
         write_usual_constraint(made, &text);
     else
@@ -316,7 +315,6 @@ static void add_constraint(struct random_space *made, bool usual)
     assert_int_equal(hn_expression_parse(text.data, constraint, NULL), HN_OK);
     hn_space_add_expression(made->space, *constraint, NULL);
     assert_int_equal(hn_expression_bind(*constraint, &scope, NULL), HN_OK);
-    hn_text_finish(&text);
 }
 
 static void add_names(struct random_space *made)

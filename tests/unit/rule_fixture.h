@@ -27,24 +27,21 @@ static const char rule_text[] =
 static inline json_t *parse_quoted(const char *text)
 {
     json_error_t error;
-    char *quoted = strdup(text);
+    char *quoted FREED = strdup(text);
     for (char *c = quoted; *c != '\0'; c++)
         if (*c == '\'')
             *c = '"';
     json_t *json = json_loads(quoted, JSON_REJECT_DUPLICATES, &error);
     if (json == NULL)
         fail_msg("%s at %d of %s", error.text, error.position, text);
-    free(quoted);
     return json;
 }
 
 static inline void read_rule(const char *text, struct hn_rule *rule)
 {
-    struct hn_error err;
-    json_t *json = parse_quoted(text);
+    json_auto_t *json = parse_quoted(text);
     hn_rule_init(rule);
-    assert_ok(hn_rule_from_json(json, rule, &err), &err);
-    json_decref(json);
+    assert_ok(hn_rule_from_json(json, rule, &said), &said);
 }
 
 #endif

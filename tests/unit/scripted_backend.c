@@ -275,15 +275,15 @@ static void finish_grid(struct grid *grid)
 
 struct grid *make_grid(const char *restriction)
 {
-    struct hn_error err = {0};
     struct grid *grid = keep_new(struct grid, finish_grid);
     struct scripted *backend = &grid->backend;
-    if (hn_config_load(HONE_TEST_DATA "/session/grid.yaml", &grid->config, &err) != HN_OK ||
-        (restriction != NULL && hn_config_restrict(grid->config, restriction, &err) != HN_OK) ||
-        hn_task_make(grid->config, 0, HN_COLD, &grid->task, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_config_load(HONE_TEST_DATA "/session/grid.yaml", &grid->config, &said) != HN_OK ||
+                  (restriction != NULL &&
+                   hn_config_restrict(grid->config, restriction, &said) != HN_OK) ||
+                  hn_task_make(grid->config, 0, HN_COLD, &grid->task, &said),
+              &said);
     backend->base = (struct hn_backend){.kind = &scripted_kind, .task = &grid->task};
-    assert_int_equal(hn_device_for_architecture("sm_90", &backend->base.device, &err), HN_OK);
+    assert_int_equal(hn_device_for_architecture("sm_90", &backend->base.device, &said), HN_OK);
     hn_task_set_device(&grid->task, &backend->base.device.identity, "580.1", "13.0");
     backend->jobs = 4;
     backend->race_factor = 1;
@@ -310,8 +310,7 @@ const char *point_text(int number, char text[32])
 const struct hn_record *keep_record(const struct hn_session *session, size_t ticket)
 {
     struct hn_record *record = keep_new(struct hn_record, hn_record_finish);
-    struct hn_error err = {0};
-    assert_ok(hn_session_record(session, ticket, record, &err), &err);
+    assert_ok(hn_session_record(session, ticket, record, &said), &said);
     return record;
 }
 
@@ -356,12 +355,11 @@ struct hn_session *run_session(struct grid *grid, struct hn_store *store,
 {
     const struct hn_session_options usual = exhaustive();
     struct hn_session *session;
-    struct hn_error err = {0};
     options = options == NULL ? &usual : options;
     grid->backend.seed = grid->backend.first_seed = options->seed;
-    assert_ok(hn_session_create(&grid->backend.base, store, options, &session, &err), &err);
+    assert_ok(hn_session_create(&grid->backend.base, store, options, &session, &said), &said);
     keep(session, hn_session_destroy);
-    assert_ok(hn_session_run(session, NULL, NULL, &err), &err);
+    assert_ok(hn_session_run(session, NULL, NULL, &said), &said);
     return session;
 }
 

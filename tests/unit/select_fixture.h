@@ -70,11 +70,10 @@ static inline bool accepts(const struct judge *judge, const struct hn_bindings *
 {
     bool allows = false;
     struct hn_launch launch;
-    struct hn_record record;
+    struct hn_record record = {0};
     if (hn_plan_allows(judge->plan, judge->problem, point, &allows, NULL) != HN_OK || !allows ||
         hn_launch_make(judge->plan, judge->problem, point, &launch, NULL) != HN_OK)
         return false;
-    hn_record_init(&record);
     bool fits = hn_launch_check(&launch, &judge->device, &record);
     hn_record_finish(&record);
     hn_launch_finish(&launch);
@@ -112,8 +111,7 @@ static inline int64_t begin_result(struct hn_store *store, const struct hn_devic
 static inline void put_result(struct hn_store *store, int64_t session, struct hn_bindings *point,
                               double time_us)
 {
-    struct hn_record record;
-    hn_record_init(&record);
+    struct hn_record record ENDED_BY(hn_record_finish) = {0};
     hn_bindings_finish(&record.point);
     record.point = *point;
     record.timing.median_us = record.timing.low_us = record.timing.high_us = time_us;
@@ -121,7 +119,6 @@ static inline void put_result(struct hn_store *store, int64_t session, struct hn
     record.verdict = (struct hn_verdict){HN_VERIFIED, 1e-6, 1e-5, 1, 2, 0, 0, 0};
     record.time = 1770000000 + time_us;
     assert_int_equal(hn_store_put(store, session, &record, NULL), HN_OK);
-    hn_record_finish(&record);
 }
 
 /* Puts a drawn point for that problem where it can be used; false where it can not. */
@@ -129,7 +126,7 @@ static inline bool put_point(struct hn_store *store, struct judge *judge,
                              const struct hn_device_identity *device, const char *problem,
                              const char *plan, int number)
 {
-    struct hn_text point = {0};
+    struct hn_text point ENDED_BY(hn_text_finish) = {0};
     struct hn_bindings problem_values, point_values;
     draw_point(&point);
     parse_bindings(problem, &problem_values);
@@ -143,7 +140,6 @@ static inline bool put_point(struct hn_store *store, struct judge *judge,
     else
         hn_bindings_finish(&point_values);
     hn_bindings_finish(&problem_values);
-    hn_text_finish(&point);
     return accepted;
 }
 
@@ -151,20 +147,17 @@ static inline bool put_point(struct hn_store *store, struct judge *judge,
 static inline void fill(const char *path, struct judge *judge)
 {
     struct hn_store *store = open_store(path, HN_STORE_WRITE);
-    json_t *json = hn_plan_to_json(judge->plan);
-    char *plan = json_dumps(json, JSON_SORT_KEYS);
-    json_decref(json);
+    json_auto_t *json = hn_plan_to_json(judge->plan);
+    char *plan FREED = json_dumps(json, JSON_SORT_KEYS);
     for (int i = 0; i < RESULTS;) {
-        struct hn_text problem = {0};
+        struct hn_text problem ENDED_BY(hn_text_finish) = {0};
         const struct hn_device_identity *device = &devices[draw(TUNED_DEVICES)];
         draw_problem(&problem);
         for (size_t times = 1 + draw(3); times > 0; times--) {
             i += put_point(store, judge, device, problem.data, plan, i);
             device = draw(2) == 0 ? device : &devices[draw(TUNED_DEVICES)];
         }
-        hn_text_finish(&problem);
     }
-    free(plan);
     commit(store);
     drop(store);
 }

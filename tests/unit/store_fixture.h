@@ -43,8 +43,7 @@ static inline const char *in_folder(const char *name)
 static inline struct hn_store *open_store(const char *path, enum hn_store_mode mode)
 {
     struct hn_store *store;
-    struct hn_error err = {0};
-    assert_ok(hn_store_open(path, mode, &store, &err), &err);
+    assert_ok(hn_store_open(path, mode, &store, &said), &said);
     return keep(store, hn_store_close);
 }
 
@@ -80,7 +79,6 @@ static const struct hn_version version_2 = {.template_hash = "222222222222222222
 static inline int64_t begin_at(struct hn_store *store, const struct hn_version *version, int m,
                                bool simulated, double started)
 {
-    struct hn_error err = {0};
     int64_t id = 0;
     struct hn_identity *identity = identity_of(m);
     struct hn_store_session session = {.identity = identity,
@@ -88,7 +86,7 @@ static inline int64_t begin_at(struct hn_store *store, const struct hn_version *
                                        .command = "hone tune",
                                        .simulated = simulated,
                                        .started = started};
-    assert_ok(hn_store_begin(store, &session, &id, &err), &err);
+    assert_ok(hn_store_begin(store, &session, &id, &said), &said);
     return id;
 }
 
@@ -109,57 +107,51 @@ static inline void make_record(struct hn_record *record, int tile, double time_u
 
 static inline void put(struct hn_store *store, int64_t session, int tile, double time_us)
 {
-    struct hn_record record;
+    struct hn_record record ENDED_BY(hn_record_finish);
     make_record(&record, tile, time_us);
     assert_int_equal(hn_store_put(store, session, &record, NULL), HN_OK);
-    hn_record_finish(&record);
 }
 
 static inline void put_outcome(struct hn_store *store, int64_t session, int tile, double time_us,
                                enum hn_outcome outcome, enum hn_verification verification,
                                bool final)
 {
-    struct hn_record record;
+    struct hn_record record ENDED_BY(hn_record_finish);
     make_record(&record, tile, time_us);
     record.outcome = outcome;
     record.verdict.kind = verification;
     record.final = final;
     assert_int_equal(hn_store_put(store, session, &record, NULL), HN_OK);
-    hn_record_finish(&record);
 }
 
 /* The image of a tile; five bytes. */
 static inline void put_image(struct hn_store *store, int64_t session, int tile, const char *entry)
 {
-    struct hn_record record;
+    struct hn_record record ENDED_BY(hn_record_finish);
     make_record(&record, tile, 0);
     assert_int_equal(hn_store_put_image(store, session, &record.point, "cubin", 5, entry, NULL),
                      HN_OK);
-    hn_record_finish(&record);
 }
 
 static inline void commit(struct hn_store *store)
 {
-    struct hn_error err = {0};
-    assert_ok(hn_store_commit(store, &err), &err);
+    assert_ok(hn_store_commit(store, &said), &said);
 }
 
 static inline struct hn_records load_of(struct hn_store *store, const struct hn_version *version,
                                         bool simulated)
 {
     struct hn_records records;
-    struct hn_error err = {0};
     struct hn_identity *identity = identity_of(4096);
-    assert_ok(hn_store_load(store, identity, version, simulated, &records, &err), &err);
+    assert_ok(hn_store_load(store, identity, version, simulated, &records, &said), &said);
     return records;
 }
 
 static inline size_t count_of(struct hn_store *store, const struct hn_version *version,
                               bool simulated)
 {
-    struct hn_records records = load_of(store, version, simulated);
+    struct hn_records records ENDED_BY(hn_records_free) = load_of(store, version, simulated);
     size_t count = records.count;
-    hn_records_free(&records);
     return count;
 }
 
@@ -176,10 +168,9 @@ static inline const struct hn_tuned *list_of(struct hn_store *store, const char 
 /* The time that counts for the only point. */
 static inline double only_time(struct hn_store *store)
 {
-    struct hn_records records = load_of(store, &version_1, false);
+    struct hn_records records ENDED_BY(hn_records_free) = load_of(store, &version_1, false);
     assert_int_equal(records.count, 1);
     double time_us = records.items[0].timing.median_us;
-    hn_records_free(&records);
     return time_us;
 }
 
@@ -187,11 +178,10 @@ static inline void assert_refused(const char *path, enum hn_store_mode mode,
                                   enum hn_status expected, const char *part)
 {
     struct hn_store *store;
-    struct hn_error err = {0};
-    assert_int_equal(hn_store_open(path, mode, &store, &err), expected);
+    assert_int_equal(hn_store_open(path, mode, &store, &said), expected);
     assert_null(store);
-    if (strstr(err.message, part) == NULL)
-        fail_msg("'%s' does not say '%s'", err.message, part);
+    if (strstr(said.message, part) == NULL)
+        fail_msg("'%s' does not say '%s'", said.message, part);
 }
 
 /* For an UPDATE of records: their checksums anew. */

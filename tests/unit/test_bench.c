@@ -153,7 +153,6 @@ static void damage_late(const char *point)
 TEST_WITH(what_is_stopped_early_harms_no_other, open_scale, NULL)
 {
     static const char *const late[] = {"BLOCK=256,FAULT=11,ITEMS=4", "BLOCK=256,FAULT=12,ITEMS=4"};
-    struct hn_error err = {.message = ""};
     for (int i = 0; i < 2; i++) {
         damage_late(late[i]);
         assert_int_equal(measure()->verdict.seeds, 1);
@@ -162,7 +161,7 @@ TEST_WITH(what_is_stopped_early_harms_no_other, open_scale, NULL)
         evaluate("BLOCK=256,FAULT=4,ITEMS=4", &both, HN_OUTCOME_WRONG_RESULT, NULL);
         /* Nor does a reference that is computed just then fail. */
         damage_late(late[i]);
-        assert_int_equal(hn_bench_reseed(scale.bench, 7 + (uint64_t)i, &err), HN_OK);
+        assert_int_equal(hn_bench_reseed(scale.bench, 7 + (uint64_t)i, &said), HN_OK);
         measure();
     }
 }
@@ -184,27 +183,24 @@ TEST_WITH(an_illegal_address_kills_the_bench, open_scale, NULL)
 
 TEST_WITH(reseeding_keeps_right_variants_right, open_scale, NULL)
 {
-    struct hn_error err = {.message = ""};
     struct hn_record *record = evaluate(best, &verify_only, HN_OUTCOME_OK, NULL);
-    assert_int_equal(hn_bench_reseed(scale.bench, 2, &err), HN_OK);
+    assert_int_equal(hn_bench_reseed(scale.bench, 2, &said), HN_OK);
     double before = record->verdict.max_reference;
-    struct hn_image image;
+    struct hn_image image ENDED_BY(hn_image_finish);
     bench_fixture_compile(&scale, best, &image);
-    assert_int_equal(hn_bench_evaluate(scale.bench, &image, &verify_only, record, &err), HN_OK);
+    assert_int_equal(hn_bench_evaluate(scale.bench, &image, &verify_only, record, &said), HN_OK);
     bench_fixture_check(record, HN_OUTCOME_OK, NULL);
     assert_int_equal(record->verdict.seeds, 2);
     assert_true(record->verdict.max_reference != before);
-    hn_image_finish(&image);
 }
 
 /* One sum of many may be small by chance, and its rounding error is not. */
 TEST_WITH(a_tolerance_goes_by_the_largest_of_all_inputs, open_scale, NULL)
 {
-    struct hn_error err = {0};
     double largest = 0.0;
     bool smaller = false;
     for (uint64_t seed = 1; seed <= 8; seed++) {
-        assert_int_equal(hn_bench_reseed(scale.bench, seed, &err), HN_OK);
+        assert_int_equal(hn_bench_reseed(scale.bench, seed, &said), HN_OK);
         const struct hn_record *record = evaluate(best, &verify_only, HN_OUTCOME_OK, NULL);
         smaller = smaller || record->verdict.max_reference < largest;
         largest = fmax(largest, record->verdict.max_reference);
@@ -221,7 +217,6 @@ TEST_WITH(race_interleaves_and_drops_what_fails, open_scale, NULL)
     struct hn_record records[COUNT];
     struct hn_image images[COUNT];
     struct hn_bench_candidate candidates[COUNT];
-    struct hn_error err = {.message = ""};
     for (int i = 0; i < COUNT; i++) {
         hn_record_init(&records[i]);
         hn_bindings_parse(points[i], &records[i].point, NULL);
@@ -229,7 +224,7 @@ TEST_WITH(race_interleaves_and_drops_what_fails, open_scale, NULL)
         candidates[i] = (struct hn_bench_candidate){&records[i].point, &images[i]};
     }
     struct hn_race_rules rules = {3, ROUNDS, 1e6};
-    assert_int_equal(hn_bench_race(scale.bench, candidates, COUNT, &rules, records, &err), HN_OK);
+    assert_int_equal(hn_bench_race(scale.bench, candidates, COUNT, &rules, records, &said), HN_OK);
     /* A tenth apart: the least rounds show it. */
     assert_int_equal(records[0].timing.sample_count, 3);
     assert_int_equal(records[1].timing.sample_count, 3);
@@ -242,7 +237,7 @@ TEST_WITH(race_interleaves_and_drops_what_fails, open_scale, NULL)
     bench_fixture_check(&records[1], HN_OUTCOME_OK, NULL);
     bench_fixture_check(&records[2], HN_OUTCOME_WRONG_RESULT, NULL);
     rules = (struct hn_race_rules){3, ROUNDS, 0.0};
-    assert_int_equal(hn_bench_race(scale.bench, candidates, 2, &rules, records, &err), HN_OK);
+    assert_int_equal(hn_bench_race(scale.bench, candidates, 2, &rules, records, &said), HN_OK);
     assert_int_equal(records[1].timing.sample_count, 3);
     for (int i = 0; i < COUNT; i++) {
         hn_image_finish(&images[i]);
@@ -252,19 +247,15 @@ TEST_WITH(race_interleaves_and_drops_what_fails, open_scale, NULL)
 
 TEST_WITH(warm_up_and_copy_bandwidth, open_scale, NULL)
 {
-    struct hn_bindings point;
-    struct hn_image image;
-    struct hn_error err = {.message = ""};
+    struct hn_bindings point ENDED_BY(hn_bindings_finish) = {0};
+    struct hn_image image ENDED_BY(hn_image_finish);
     double noise = -1.0, rate = 0.0;
-    hn_bindings_init(&point);
     hn_bindings_parse(best, &point, NULL);
     bench_fixture_compile(&scale, best, &image);
-    assert_int_equal(hn_bench_warm_up(scale.bench, &point, &image, false, &noise, &err), HN_OK);
+    assert_int_equal(hn_bench_warm_up(scale.bench, &point, &image, false, &noise, &said), HN_OK);
     assert_true(noise >= 0.0 && noise < 0.002);
-    assert_int_equal(hn_bench_copy_bandwidth(scale.bench, 64 << 20, &rate, &err), HN_OK);
+    assert_int_equal(hn_bench_copy_bandwidth(scale.bench, 64 << 20, &rate, &said), HN_OK);
     assert_true(rate > 3500.0 && rate < 4000.0);
-    hn_image_finish(&image);
-    hn_bindings_finish(&point);
 }
 
 TEST(warm_regime_is_faster)

@@ -43,30 +43,24 @@ TEST(every_role_is_restored_between_launches)
 /* What is right for FACTOR 3 is another reference than for the default, FACTOR 2. */
 TEST(steps_and_a_reference_that_depends_on_a_parameter)
 {
-    struct hn_error err = {.message = ""};
-    struct hn_image image;
-    struct hn_record record;
-    struct hn_bindings three;
+    struct hn_image image ENDED_BY(hn_image_finish);
+    struct hn_record record ENDED_BY(hn_record_finish) = {0};
+    struct hn_bindings three ENDED_BY(hn_bindings_finish) = {0};
     bench_fixture_start(&twice, HN_COLD);
     const struct hn_record *two = bench_fixture_record(&twice, "BLOCK=128,FACTOR=2,FAULT=0,ITEMS=1",
                                                        &both, HN_OUTCOME_OK, NULL);
     assert_true(two->verdict.max_reference == 4 * 4095 * 0.25);
 
-    hn_record_init(&record);
     hn_bindings_parse("BLOCK=128,FACTOR=3,FAULT=0,ITEMS=1", &record.point, NULL);
     bench_fixture_compile(&twice, "BLOCK=128,FACTOR=3,FAULT=0,ITEMS=1", &image);
-    assert_int_equal(hn_bench_evaluate(twice.bench, &image, &both, &record, &err), HN_ERUN);
-    assert_string_equal(err.message, "no reference was computed for 'FACTOR=3'");
+    assert_error(hn_bench_evaluate(twice.bench, &image, &both, &record, &said), HN_ERUN,
+                 "no reference was computed for 'FACTOR=3'");
 
-    hn_bindings_init(&three);
     hn_bindings_parse("FACTOR=3", &three, NULL);
-    assert_int_equal(hn_bench_set_reference(twice.bench, &three, &twice.reference, &err), HN_OK);
-    assert_int_equal(hn_bench_evaluate(twice.bench, &image, &both, &record, &err), HN_OK);
+    assert_int_equal(hn_bench_set_reference(twice.bench, &three, &twice.reference, &said), HN_OK);
+    assert_int_equal(hn_bench_evaluate(twice.bench, &image, &both, &record, &said), HN_OK);
     bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     assert_true(record.verdict.max_reference == 9 * 4095 * 0.25);
-    hn_record_finish(&record);
-    hn_image_finish(&image);
-    hn_bindings_finish(&three);
 
     bench_fixture_record(&twice, "BLOCK=128,FACTOR=3,FAULT=4,ITEMS=1", &both,
                          HN_OUTCOME_WRONG_RESULT, NULL);
@@ -115,7 +109,6 @@ TEST(early_steps_are_early_in_streams_and_graphs)
 /* Arguments that a launch changes are restored before each graph, and not within. */
 TEST(a_graph_of_what_has_to_be_restored_is_one_launch)
 {
-    struct hn_error err = {.message = ""};
     bench_fixture_start(&accumulate, HN_GRAPH);
     for (int i = 0; i < 2; i++) {
         const char *points[] = {"SCRATCH=1024", "SCRATCH=4096"};
@@ -124,39 +117,34 @@ TEST(a_graph_of_what_has_to_be_restored_is_one_launch)
         assert_int_equal(record->timing.batch, 1);
     }
     bench_fixture_close(&accumulate);
-    assert_int_equal(bench_fixture_open(&accumulate, HN_GRAPH10, &err), HN_ECONFIG);
-    assert_non_null(strstr(err.message, "argument 'y' has to be as it was"));
+    assert_mentions(bench_fixture_open(&accumulate, HN_GRAPH10, &said), HN_ECONFIG,
+                    "argument 'y' has to be as it was");
     assert_true(bench_fixture_fail_calls(&accumulate, HN_GRAPH, "SCRATCH=4096", &both, 200, 100) >
                 300);
 }
 
 TEST(a_plan_that_does_not_fit_gets_a_table)
 {
-    struct hn_error err = {.message = ""};
     setenv("HONE_DOUBLE_MEMORY", "2000000", 1);
-    assert_int_equal(bench_fixture_open(&scale, HN_COLD, &err), HN_ERUN);
+    assert_int_equal(bench_fixture_open(&scale, HN_COLD, &said), HN_ERUN);
     unsetenv("HONE_DOUBLE_MEMORY");
-    assert_non_null(strstr(err.message, "the buffers do not fit: 0.00"));
-    assert_non_null(strstr(err.message, "0.002 GiB are free on Hone Double"));
-    assert_non_null(strstr(err.message, "\n  y                    reference           0.000 GiB"));
-    assert_non_null(strstr(err.message, "\n  (flush)              L2 cache            0.002 GiB"));
+    assert_non_null(strstr(said.message, "the buffers do not fit: 0.00"));
+    assert_non_null(strstr(said.message, "0.002 GiB are free on Hone Double"));
+    assert_non_null(strstr(said.message, "\n  y                    reference           0.000 GiB"));
+    assert_non_null(strstr(said.message, "\n  (flush)              L2 cache            0.002 GiB"));
     assert_null(scale.bench);
 }
 
 TEST(a_faulty_reference_is_a_run_failure)
 {
-    struct hn_error err = {.message = ""};
-    struct hn_image image;
-    struct hn_bindings point;
+    struct hn_image image ENDED_BY(hn_image_finish);
+    struct hn_bindings point ENDED_BY(hn_bindings_finish) = {0};
     bench_fixture_start(&accumulate, HN_COLD);
-    hn_bindings_init(&point);
     hn_bindings_parse("SCRATCH=1073741824", &point, NULL);
     bench_fixture_compile(&accumulate, "SCRATCH=1073741824", &image);
-    assert_int_equal(hn_bench_set_reference(accumulate.bench, &point, &image, &err), HN_ERUN);
-    assert_string_equal(err.message, "the reference failed: out_of_memory: its scratch needs 1.000 "
-                                     "GiB, more than is free on the device");
-    hn_image_finish(&image);
-    hn_bindings_finish(&point);
+    assert_error(hn_bench_set_reference(accumulate.bench, &point, &image, &said), HN_ERUN,
+                 "the reference failed: out_of_memory: its scratch needs 1.000 "
+                 "GiB, more than is free on the device");
 }
 
 TEST(every_failing_call_ends_cleanly)

@@ -5,8 +5,7 @@
 
 static char *text_of(const struct hn_bindings *bindings)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_bindings_append(&text, bindings);
     return keep(hn_text_take(&text), free);
 }
@@ -18,8 +17,7 @@ static void set(struct hn_bindings *bindings, const char *name, struct hn_value 
 
 TEST(keeps_names_sorted_and_copies)
 {
-    struct hn_bindings bindings;
-    hn_bindings_init(&bindings);
+    struct hn_bindings bindings = {0};
     char word[] = "ldg";
     set(&bindings, "PAD", hn_integer(0));
     set(&bindings, "LOAD", hn_word(word));
@@ -70,35 +68,29 @@ TEST(parse_says_what_was_found)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct hn_bindings bindings;
-        struct hn_error err;
-        assert_int_equal(hn_bindings_parse(cases[i].text, &bindings, &err), HN_ECONFIG);
-        assert_string_equal(err.message, cases[i].message);
+        assert_error(hn_bindings_parse(cases[i].text, &bindings, &said), HN_ECONFIG,
+                     cases[i].message);
         assert_int_equal(bindings.count, 0);
     }
 }
 
 TEST(adds_what_is_not_there_yet)
 {
-    struct hn_bindings bindings;
-    struct hn_error err;
-    hn_bindings_init(&bindings);
-    assert_int_equal(hn_bindings_add(&bindings, "B=2", &err), HN_OK);
-    assert_int_equal(hn_bindings_add(&bindings, "C=3,A=x", &err), HN_OK);
-    assert_int_equal(hn_bindings_add(&bindings, "B=2", &err), HN_ECONFIG);
-    assert_string_equal(err.message, "'B' is given twice");
+    struct hn_bindings bindings ENDED_BY(hn_bindings_finish) = {0};
+    assert_int_equal(hn_bindings_add(&bindings, "B=2", &said), HN_OK);
+    assert_int_equal(hn_bindings_add(&bindings, "C=3,A=x", &said), HN_OK);
+    assert_error(hn_bindings_add(&bindings, "B=2", &said), HN_ECONFIG, "'B' is given twice");
     assert_string_equal(text_of(&bindings), "A=x,B=2,C=3");
-    hn_bindings_finish(&bindings);
 }
 
 TEST(copies_and_merges)
 {
     struct hn_bindings *a = parsed("A=x,B=2"), *b = parsed("B=y,C=3");
-    struct hn_bindings copy;
+    struct hn_bindings copy ENDED_BY(hn_bindings_finish);
     assert_int_equal(hn_bindings_copy(&copy, a, NULL), HN_OK);
     assert_true(hn_bindings_equal(&copy, a));
     assert_int_equal(hn_bindings_merge(&copy, b, NULL), HN_OK);
     drop(a);
     drop(b);
     assert_string_equal(text_of(&copy), "A=x,B=y,C=3");
-    hn_bindings_finish(&copy);
 }

@@ -30,13 +30,11 @@ static const char good[] =
 
 TEST(a_whole_one_is_read)
 {
-    json_t *head;
-    struct hn_error err = {0};
-    enum hn_status status = read_capture(good, &head, &err);
-    assert_string_equal(err.message, "");
+    json_auto_t *head;
+    enum hn_status status = read_capture(good, &head, &said);
+    assert_string_equal(said.message, "");
     assert_int_equal(status, HN_OK);
     assert_string_equal(json_string_value(json_object_get(head, "kernel")), "scale");
-    json_decref(head);
 }
 
 /* `was` in the good one becomes `is`. */
@@ -71,18 +69,13 @@ TEST(a_hostile_one_is_refused)
         {"\"expected\": [", "\"expected\": 1, \"rest\": [", "'expected' has to be a list"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct hn_text text;
+        struct hn_text text ENDED_BY(hn_text_finish) = {0};
         json_t *head;
-        struct hn_error err = {0};
         const char *at = strstr(good, cases[i].was);
         assert_non_null(at);
-        hn_text_init(&text);
         hn_text_printf(&text, "%.*s%s%s", (int)(at - good), good, cases[i].is,
                        at + strlen(cases[i].was));
-        assert_int_equal(read_capture(text.data, &head, &err), HN_EFORMAT);
-        if (strstr(err.message, cases[i].reason) == NULL)
-            fail_msg("'%s' does not say '%s'", err.message, cases[i].reason);
+        assert_mentions(read_capture(text.data, &head, &said), HN_EFORMAT, cases[i].reason);
         assert_null(head);
-        hn_text_finish(&text);
     }
 }

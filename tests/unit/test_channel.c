@@ -40,12 +40,11 @@ static struct pair *make_pair(void)
 
 static char *make_frame(const char *type, size_t *size)
 {
-    struct hn_message message;
+    struct hn_message message ENDED_BY(hn_message_finish);
     char *frame;
     hn_message_init(&message, type);
     assert_int_equal(hn_message_add_blob(&message, "blob", 4, NULL, NULL), HN_OK);
     assert_int_equal(hn_message_encode(&message, &frame, size, NULL), HN_OK);
-    hn_message_finish(&message);
     return keep(frame, free);
 }
 
@@ -56,22 +55,20 @@ static void put(const struct pair *pair, const char *bytes, size_t size)
 
 static void expect_message(struct pair *pair, const char *type)
 {
-    struct hn_message message;
-    struct hn_error err = {0};
-    if (hn_channel_receive(&pair->channel, false, &message, &err) != HN_RECEIVED_MESSAGE)
-        fail_msg("no message '%s': %s", type, err.message);
+    struct hn_message message ENDED_BY(hn_message_finish);
+    if (hn_channel_receive(&pair->channel, false, &message, &said) != HN_RECEIVED_MESSAGE)
+        fail_msg("no message '%s': %s", type, said.message);
     assert_string_equal(hn_message_type(&message), type);
     assert_int_equal(message.blob_count, 1);
-    hn_message_finish(&message);
 }
 
 static void expect_closed(struct pair *pair, const char *reason)
 {
     struct hn_message message;
-    struct hn_error err = {0};
-    assert_int_equal(hn_channel_receive(&pair->channel, false, &message, &err), HN_RECEIVED_CLOSED);
-    if (strstr(err.message, reason) == NULL)
-        fail_msg("'%s' does not say '%s'", err.message, reason);
+    assert_int_equal(hn_channel_receive(&pair->channel, false, &message, &said),
+                     HN_RECEIVED_CLOSED);
+    if (strstr(said.message, reason) == NULL)
+        fail_msg("'%s' does not say '%s'", said.message, reason);
 }
 
 static void expect_nothing(struct pair *pair)
@@ -150,8 +147,8 @@ TEST(garbage_closes_the_channel)
 /* The largest message that is allowed, both ways: neither end holds it in its socket's buffer. */
 TEST(a_large_message_goes_through)
 {
-    struct hn_message message;
-    struct hn_message echo;
+    struct hn_message message ENDED_BY(hn_message_finish);
+    struct hn_message echo ENDED_BY(hn_message_finish);
     size_t size = HN_MESSAGE_LIMIT - 64;
     char *data = keep(malloc(size), free);
     assert_non_null(data);
@@ -177,18 +174,14 @@ TEST(a_large_message_goes_through)
     int code;
     assert_int_equal(waitpid(child, &code, 0), child);
     assert_int_equal(code, 0);
-    hn_message_finish(&message);
-    hn_message_finish(&echo);
 }
 
 TEST(sending_to_a_closed_end_fails)
 {
-    struct hn_message message;
-    struct hn_error err = {0};
+    struct hn_message message ENDED_BY(hn_message_finish);
     struct pair *pair = make_pair();
     hang_up(pair);
     hn_message_init(&message, "a");
-    assert_int_equal(hn_channel_send(&pair->channel, &message, &err), HN_ERUN);
-    assert_string_equal(err.message, "a worker does not take messages: Broken pipe");
-    hn_message_finish(&message);
+    assert_error(hn_channel_send(&pair->channel, &message, &said), HN_ERUN,
+                 "a worker does not take messages: Broken pipe");
 }

@@ -9,10 +9,9 @@ static struct hn_nvrtc nvrtc;
 
 static int open_nvrtc(void **state)
 {
-    struct hn_error err = {.message = ""};
-    if (hn_nvrtc_open(&nvrtc, &err) == HN_OK)
+    if (hn_nvrtc_open(&nvrtc, &said) == HN_OK)
         return 0;
-    fprintf(stderr, "%s\n", err.message);
+    fprintf(stderr, "%s\n", said.message);
     return 1;
 }
 
@@ -56,9 +55,8 @@ static const struct hn_image *compile_for(const char *architecture, const char *
     };
     while (options != NULL && options[request.option_count] != NULL)
         request.option_count++;
-    struct hn_error err = {.message = ""};
-    enum hn_status status = hn_compile(&nvrtc, &request, image, &err);
-    assert_string_equal(err.message, "");
+    enum hn_status status = hn_compile(&nvrtc, &request, image, &said);
+    assert_string_equal(said.message, "");
     assert_int_equal(status, HN_OK);
     return keep(image, release);
 }
@@ -227,10 +225,9 @@ TEST(test_assembler_error)
 TEST(test_architecture_unknown)
 {
     struct hn_compile_request request = {.name = "x.cu", .text = "", .architecture = "sm_35"};
-    struct hn_error err = {.message = ""};
     struct hn_image image;
-    assert_int_equal(hn_compile(&nvrtc, &request, &image, &err), HN_EUSAGE);
-    assert_non_null(strstr(err.message, "does not compile for 'sm_35'; it knows sm_"));
+    assert_mentions(hn_compile(&nvrtc, &request, &image, &said), HN_EUSAGE,
+                    "does not compile for 'sm_35'; it knows sm_");
 }
 
 /* The toolkit's headers are found; a header that was read at the start is the one that counts. */
@@ -248,16 +245,14 @@ TEST(test_includes)
         .include_count = 1,
         .architecture = "sm_90",
     };
-    struct hn_image given;
-    struct hn_image other;
+    struct hn_image given ENDED_BY(hn_image_finish);
+    struct hn_image other ENDED_BY(hn_image_finish);
     assert_int_equal(hn_compile(&nvrtc, &request, &given, NULL), HN_OK);
     assert_int_equal(given.outcome, HN_OUTCOME_OK);
     include.text = "#define HELPER_FACTOR 6.0f\n";
     assert_int_equal(hn_compile(&nvrtc, &request, &other, NULL), HN_OK);
     assert_int_equal(other.outcome, HN_OUTCOME_OK);
     assert_string_not_equal(given.code_hash, other.code_hash);
-    hn_image_finish(&given);
-    hn_image_finish(&other);
 }
 
 TEST(test_hash_ignores_names_and_options)

@@ -12,19 +12,18 @@ static const char hangs[] = "HONE_TEST_WORKER_HANGS";
 TEST(a_worker_that_hangs_while_it_starts_ends_the_run)
 {
     struct hn_compile_pool *pool = NULL;
-    struct hn_error err = {.message = ""};
     setenv(hangs, "1", 1);
     pool = hn_compile_pool_create(1, 10, 0.1);
     assert_int_equal(hn_compile_pool_timeout_ms(pool), -1);
     double start = hn_now_ms();
-    assert_int_equal(hn_compile_pool_start(pool, 1, &err), HN_OK);
+    assert_int_equal(hn_compile_pool_start(pool, 1, &said), HN_OK);
     assert_in_range(hn_compile_pool_timeout_ms(pool), 0, 101);
     enum hn_status status = HN_OK;
     while (status == HN_OK && hn_now_ms() - start < 30e3)
-        status = hn_compile_pool_process(pool, &err);
+        status = hn_compile_pool_process(pool, &said);
     assert_int_equal(status, HN_ERUN);
     assert_string_equal(
-        err.message,
+        said.message,
         "a compile worker did not start within 0.1 s: NVRTC, which it loads, hangs or is very slow "
         "to read; see that $HONE_NVRTC, where it is set, names the library");
     assert_true(hn_now_ms() - start >= 99);
@@ -46,11 +45,10 @@ static void submit_at(struct hn_compile_pool *pool, uint64_t id, const char *fac
     snprintf(text, sizeof text, "#define FACTOR %s\n%s#line 1\n%s", factor, streams, body);
     const struct hn_source source = {
         .template = &template, .text = text, .entries = &entry, .entry_count = 1};
-    struct hn_error err = {.message = ""};
     enum hn_rank rank = first ? HN_RANK_SETUP : HN_RANK_ASKED;
     enum hn_status status =
-        hn_compile_pool_ask(pool, id, &source, "sm_90", rank, 0, patience_ms, &err);
-    assert_string_equal(err.message, "");
+        hn_compile_pool_ask(pool, id, &source, "sm_90", rank, 0, patience_ms, &said);
+    assert_string_equal(said.message, "");
     assert_int_equal(status, HN_OK);
 }
 

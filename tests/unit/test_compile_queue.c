@@ -22,11 +22,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    struct fixture *fixture = *state;
+    struct fixture *fixture FREED = *state;
     hn_compile_queue_remove_client(&fixture->client);
     hn_compile_queue_remove_client(&fixture->other);
     hn_compile_queue_finish(&fixture->queue);
-    free(fixture);
     return 0;
 }
 

@@ -22,11 +22,9 @@ static struct hn_space *build(const struct hn_config *config, size_t problem)
 
 static void assert_bindings(const struct hn_bindings *bindings, const char *expected)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text ENDED_BY(hn_text_finish) = {0};
     hn_bindings_append(&text, bindings);
     assert_string_equal(text.data == NULL ? "" : text.data, expected);
-    hn_text_finish(&text);
 }
 
 static void assert_text(const struct hn_expression *expression, const char *expected)
@@ -38,9 +36,8 @@ static void assert_text(const struct hn_expression *expression, const char *expe
 static struct hn_plan *read_again(const struct hn_plan *plan)
 {
     struct hn_plan *again = NULL;
-    json_t *json = hn_plan_to_json(plan);
+    json_auto_t *json = hn_plan_to_json(plan);
     assert_int_equal(hn_plan_from_json(json, &again, NULL), HN_OK);
-    json_decref(json);
     return keep(again, hn_plan_destroy);
 }
 
@@ -58,14 +55,12 @@ TEST(values_are_read)
                                            "0.5 1 2e+03 ",  "false true ", "plain ldg "};
     assert_int_equal(config->parameter_count, 6);
     for (size_t i = 0; i < 6; i++) {
-        struct hn_text text;
-        hn_text_init(&text);
+        struct hn_text text ENDED_BY(hn_text_finish) = {0};
         for (size_t v = 0; v < config->parameters[i].count; v++) {
             hn_value_append(&text, &config->parameters[i].values[v]);
             hn_text_append(&text, " ");
         }
         assert_string_equal(text.data, expected[i]);
-        hn_text_finish(&text);
     }
     assert_int_equal(config->constraint_count, 3);
     assert_string_equal(config->constraints[1].where, "good/full.yaml:18:5");
@@ -74,10 +69,9 @@ TEST(values_are_read)
 /* The plan as JSON, but for the path of its config. */
 static char *plan_text(const struct hn_plan *plan)
 {
-    json_t *json = hn_plan_to_json(plan);
+    json_auto_t *json = hn_plan_to_json(plan);
     json_object_del(json, "config");
     char *text = json_dumps(json, JSON_SORT_KEYS);
-    json_decref(json);
     return keep(text, free);
 }
 
@@ -105,7 +99,7 @@ TEST(a_plan_holds_all_but_the_space)
 {
     struct hn_config *config = load("good/full.yaml");
     const struct hn_plan *plan = config->plan;
-    char *signature = hn_plan_signature(plan);
+    char *signature FREED = hn_plan_signature(plan);
     assert_string_equal(
         signature,
         "A:float32:input,B:int16x4:input,D:uint8:input,E:uint16:input,F:float64:input,order:int32:"
@@ -116,7 +110,6 @@ TEST(a_plan_holds_all_but_the_space)
         "int32:value,scale:float32:value,"
         "coefficients:float32:symbol,table:int16:symbol,"
         "factor:float32:symbol,done:uint32:symbol");
-    free(signature);
     assert_string_equal(plan->kernel, "product");
     assert_ends(plan->template_path, "/config/good/product.cu");
     assert_string_equal(plan->names[0], "FACTOR");
@@ -252,13 +245,12 @@ TEST(words_are_numbered_as_declared)
 TEST(a_space_alone_is_enough)
 {
     struct hn_config *config = load("good/space.yaml");
-    struct hn_error err = {0};
     assert_null(config->plan->template_path);
     assert_int_equal(config->problem_count, 1);
     assert_int_equal(hn_space_size(build(config, 0)), 8);
-    assert_int_equal(hn_config_check_files(config, &err), HN_ECONFIG);
-    assert_string_equal(err.message, "good/space.yaml: key 'template' is missing: the config "
-                                     "describes a space only, which is enough for `hone space`");
+    assert_error(hn_config_check_files(config, &said), HN_ECONFIG,
+                 "good/space.yaml: key 'template' is missing: the config "
+                 "describes a space only, which is enough for `hone space`");
 }
 
 TEST(what_is_left_out_has_a_default)
@@ -274,10 +266,9 @@ TEST(what_is_left_out_has_a_default)
     assert_int_equal(config->look_ahead, HN_LOOK_AHEAD);
     assert_null(config->prior);
     assert_bindings(&plan->defaults, "TILE=8");
-    struct hn_error err = {0};
-    assert_int_equal(hn_config_check_files(config, &err), HN_ECONFIG);
-    assert_string_equal(err.message, "good/least.yaml: template /nowhere/product.cu can not be "
-                                     "read: No such file or directory");
+    assert_error(hn_config_check_files(config, &said), HN_ECONFIG,
+                 "good/least.yaml: template /nowhere/product.cu can not be "
+                 "read: No such file or directory");
 }
 
 /* The first whose condition holds; not one that the constraints do not allow; a plan that was kept
@@ -310,18 +301,14 @@ TEST(a_partial_point_is_completed)
 {
     struct hn_config *config = load("good/full.yaml");
     struct hn_space *space = build(config, 0);
-    struct hn_bindings whole;
-    struct hn_error err = {0};
-    hn_bindings_init(&whole);
+    struct hn_bindings whole = {0};
     assert_int_equal(hn_config_complete(config, space, parsed("PAD=2"), &whole, NULL), HN_OK);
     assert_bindings(&whole, "FACTOR=1,FUSE=false,LOAD=plain,PAD=2,TILE=16,VARIANT=tiled");
     hn_bindings_finish(&whole);
 
-    assert_int_equal(
-        hn_config_complete(config, space, parsed("VARIANT=simple,FUSE=true"), &whole, &err),
-        HN_ECONFIG);
-    assert_string_equal(
-        err.message,
+    assert_error(
+        hn_config_complete(config, space, parsed("VARIANT=simple,FUSE=true"), &whole, &said),
+        HN_ECONFIG,
         "point FACTOR=1,FUSE=true,LOAD=plain,PAD=0,TILE=16,VARIANT=simple is not valid: constraint "
         "'VARIANT == tiled or (PAD == 0 and not FUSE)' (good/full.yaml:18:5) does not hold");
     hn_bindings_finish(&whole);
@@ -338,11 +325,9 @@ TEST(a_restricted_parameter_keeps_some_values)
 
     /* The default TILE=16 is gone: the first valid point serves. */
     struct hn_space *space = build(config, 0);
-    struct hn_bindings whole;
-    hn_bindings_init(&whole);
+    struct hn_bindings whole ENDED_BY(hn_bindings_finish) = {0};
     hn_config_default_point(config, space, &whole);
     assert_bindings(&whole, "FACTOR=1,FUSE=false,LOAD=plain,PAD=0,TILE=8,VARIANT=tiled");
-    hn_bindings_finish(&whole);
 }
 
 static enum hn_status set_problem(struct hn_config *config, const char *assignment,
@@ -425,13 +410,12 @@ TEST(wrong_assignments_say_what_is_there)
     };
     struct hn_config *config = load("good/full.yaml");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct hn_error err = {0};
         enum hn_status status = cases[i].problem
-                                    ? set_problem(config, cases[i].assignment, &err)
-                                    : hn_config_restrict(config, cases[i].assignment, &err);
+                                    ? set_problem(config, cases[i].assignment, &said)
+                                    : hn_config_restrict(config, cases[i].assignment, &said);
         if (status != HN_EUSAGE)
             fail_msg("%s: status %d", cases[i].assignment, (int)status);
-        assert_string_equal(err.message, cases[i].message);
+        assert_string_equal(said.message, cases[i].message);
     }
 }
 
@@ -458,10 +442,9 @@ static void check_bad(char *entry)
     char path[300];
     snprintf(path, sizeof path, "%s.yaml", entry);
     assert_int_equal(hn_file_write(path, text, strlen(text), NULL), HN_OK);
-    struct hn_error err = {0};
-    enum hn_status status = load_bad(path, &err);
+    enum hn_status status = load_bad(path, &said);
     unlink(path);
-    assert_string_equal(err.message, message);
+    assert_string_equal(said.message, message);
     enum hn_status expected =
         strstr(message, "no point is valid") != NULL ? HN_ENOTFOUND : HN_ECONFIG;
     if (status != expected)
@@ -473,12 +456,12 @@ TEST(every_bad_config_has_its_message)
     static const char folder[] = HONE_TEST_DATA "/config/bad";
     static const char *const beside[] = {"product.cu", "family_calls.csv", "family_calls.txt"};
     static const char begin[] = "\n==== ";
-    char *text = NULL;
+    char *text FREED = NULL;
     struct hn_error err = {0};
     hn_file_read(HONE_TEST_DATA "/config/bad/configs.txt", 1 << 20, &text, NULL, &err);
     assert_string_equal(err.message, "");
     char source[PATH_MAX];
-    char *real = realpath(folder, NULL);
+    char *real FREED = realpath(folder, NULL);
     char work[] = "/tmp/hone-test-XXXXXX";
     assert_non_null(real);
     assert_non_null(mkdtemp(work));
@@ -499,7 +482,5 @@ TEST(every_bad_config_has_its_message)
     assert_int_equal(chdir(real), 0);
     assert_int_equal(chdir(".."), 0);
     rmdir(work);
-    free(real);
-    free(text);
     assert_true(checked >= 263);
 }

@@ -47,12 +47,10 @@ static bool is_allowed(const struct hn_config *config, const char *text)
 
 static void assert_default(const struct hn_config *config, const char *expected)
 {
-    struct hn_bindings point;
+    struct hn_bindings point ENDED_BY(hn_bindings_finish);
     hn_config_default_point(config, build(config), &point);
-    char *text = hn_bindings_text(&point);
+    char *text FREED = hn_bindings_text(&point);
     assert_string_equal(text, expected);
-    free(text);
-    hn_bindings_finish(&point);
 }
 
 TEST(a_space_has_promising_points_only)
@@ -107,10 +105,9 @@ TEST(what_is_always_frozen_can_not_be_thawed)
 {
     static const char *const paths[] = {"frozen_always.yaml", "frozen_by_two.yaml"};
     for (size_t i = 0; i < 2; i++) {
-        struct hn_error err = {0};
         struct hn_config *config = load(paths[i]);
-        assert_int_equal(hn_config_thaw(config, &err), HN_ECONFIG);
-        assert_non_null(strstr(err.message, "'freeze' makes M a constant of the program"));
+        assert_mentions(hn_config_thaw(config, &said), HN_ECONFIG,
+                        "'freeze' makes M a constant of the program");
     }
 }
 
@@ -136,9 +133,8 @@ TEST(where_none_of_the_kept_is_valid_is_no_space)
 {
     struct hn_config *config = load("frozen.yaml");
     struct hn_space *space = NULL;
-    struct hn_error err = {0};
     keep_all(config, "FROZEN=0,TILE=16,WORD=4", "FROZEN=0,TILE=8,WORD=4");
     take_problem(config, "M=6,N=64,S=3");
-    assert_int_equal(hn_config_space(config, 0, &space, &err), HN_ENOTFOUND);
-    assert_string_equal(err.message, "none of the points is valid for the problem");
+    assert_error(hn_config_space(config, 0, &space, &said), HN_ENOTFOUND,
+                 "none of the points is valid for the problem");
 }

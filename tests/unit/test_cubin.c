@@ -11,8 +11,8 @@ static struct hn_image image;
 static int compile_scale(void **state)
 {
     static const char *const entries[] = {"scale", "unused"};
-    char *text = NULL;
-    struct hn_nvrtc nvrtc;
+    char *text FREED = NULL;
+    struct hn_nvrtc nvrtc ENDED_BY(hn_nvrtc_close);
     assert_int_equal(hn_file_read(HONE_TEST_DATA "/templates/scale.cu", 1 << 20, &text, NULL, NULL),
                      HN_OK);
     struct hn_compile_request request = {.name = "scale.cu",
@@ -22,8 +22,6 @@ static int compile_scale(void **state)
                                          .architecture = "sm_90"};
     assert_int_equal(hn_nvrtc_open(&nvrtc, NULL), HN_OK);
     assert_int_equal(hn_compile(&nvrtc, &request, &image, NULL), HN_OK);
-    hn_nvrtc_close(&nvrtc);
-    free(text);
     return image.outcome == HN_OUTCOME_OK ? 0 : 1;
 }
 
@@ -61,43 +59,39 @@ TEST(takes_the_largest_of_several_entries)
 TEST(names_a_missing_kernel)
 {
     struct hn_resources resources;
-    struct hn_error err = {.message = ""};
     char hash[33];
-    assert_int_equal(inspect(image.cubin, image.size, "helper", &resources, hash, &err),
-                     HN_ENOTFOUND);
-    assert_string_equal(err.message, "no kernel 'helper' in the machine code");
+    assert_error(inspect(image.cubin, image.size, "helper", &resources, hash, &said), HN_ENOTFOUND,
+                 "no kernel 'helper' in the machine code");
 }
 
 TEST(refuses_what_is_no_cubin)
 {
     struct hn_resources resources;
-    struct hn_error err = {.message = ""};
     char hash[33];
-    assert_int_equal(inspect("no", 2, "scale", &resources, hash, &err), HN_EFORMAT);
-    assert_string_equal(err.message, "not a valid cubin: too short");
-    assert_int_equal(inspect(NULL, 0, "scale", &resources, hash, &err), HN_EFORMAT);
+    assert_error(inspect("no", 2, "scale", &resources, hash, &said), HN_EFORMAT,
+                 "not a valid cubin: too short");
+    assert_int_equal(inspect(NULL, 0, "scale", &resources, hash, &said), HN_EFORMAT);
     char zeros[4096] = {0};
-    assert_int_equal(inspect(zeros, sizeof zeros, "scale", &resources, hash, &err), HN_EFORMAT);
-    assert_string_equal(err.message, "not a valid cubin: no 64-bit ELF file");
+    assert_error(inspect(zeros, sizeof zeros, "scale", &resources, hash, &said), HN_EFORMAT,
+                 "not a valid cubin: no 64-bit ELF file");
 }
 
 /* Under the sanitizers: no read beyond the end, whatever is cut off. */
 TEST(survives_truncation)
 {
     for (size_t size = 0; size < image.size; size += 7) {
-        void *cut = malloc(size > 0 ? size : 1);
+        void *cut FREED = malloc(size > 0 ? size : 1);
         struct hn_resources resources;
         char hash[33];
         memcpy(cut, image.cubin, size);
         assert_int_equal(inspect(cut, size, "scale", &resources, hash, NULL), HN_EFORMAT);
-        free(cut);
     }
 }
 
 /* Any one byte changed leaves a file that is read or refused. */
 TEST(survives_damage)
 {
-    unsigned char *damaged = malloc(image.size);
+    unsigned char *damaged FREED = malloc(image.size);
     for (size_t i = 0; i < image.size; i++) {
         memcpy(damaged, image.cubin, image.size);
         damaged[i] ^= 0xff;
@@ -105,11 +99,9 @@ TEST(survives_damage)
         char hash[33];
         enum hn_status status = inspect(damaged, image.size, "scale", &resources, hash, NULL);
         assert_true(status == HN_OK || status == HN_EFORMAT || status == HN_ENOTFOUND);
-        struct hn_parameters parameters;
+        struct hn_parameters parameters ENDED_BY(hn_parameters_finish);
         (void)hn_cubin_read_parameters(damaged, image.size, "scale", &parameters, NULL);
-        hn_parameters_finish(&parameters);
     }
-    free(damaged);
 }
 
 TEST(reads_the_spills_of_its_entries)
@@ -173,15 +165,13 @@ TEST(reads_the_warnings_of_its_entries)
 TEST(reads_the_parameters_that_a_kernel_declares)
 {
     struct hn_parameters parameters;
-    struct hn_error err = {.message = ""};
-    assert_int_equal(hn_cubin_read_parameters(image.cubin, image.size, "scale", &parameters, &err),
+    assert_int_equal(hn_cubin_read_parameters(image.cubin, image.size, "scale", &parameters, &said),
                      HN_OK);
     assert_int_equal(parameters.count, 2);
     assert_int_equal(parameters.bytes[0], 8);
     assert_int_equal(parameters.bytes[1], 4);
     hn_parameters_finish(&parameters);
-    assert_int_equal(hn_cubin_read_parameters(image.cubin, image.size, "helper", &parameters, &err),
-                     HN_EFORMAT);
-    assert_string_equal(err.message, "the cubin has no parameters of kernel 'helper'");
+    assert_error(hn_cubin_read_parameters(image.cubin, image.size, "helper", &parameters, &said),
+                 HN_EFORMAT, "the cubin has no parameters of kernel 'helper'");
     hn_parameters_finish(&parameters);
 }

@@ -49,12 +49,12 @@ static void write_npy(const char *header, int version, const void *data, size_t 
 static void expect(enum hn_element element, uint64_t count, const char *message)
 {
     struct hn_data_file file;
-    struct hn_error err = {.message = ""};
     char whole[512] = "";
-    enum hn_status status = hn_data_file_open(path, element, count, &file, &err);
+    hn_error_init(&said);
+    enum hn_status status = hn_data_file_open(path, element, count, &file, &said);
     if (message != NULL)
         snprintf(whole, sizeof whole, "data file %s: %s", path, message);
-    assert_string_equal(err.message, whole);
+    assert_string_equal(said.message, whole);
     assert_int_equal(status, message == NULL ? HN_OK : HN_ECONFIG);
     if (status == HN_OK)
         hn_data_file_close(&file);
@@ -66,12 +66,11 @@ TEST(plain_bytes_are_elements)
 {
     float read[6];
     struct hn_data_file file;
-    struct hn_error err = {.message = ""};
     write_bytes(data, sizeof data);
-    assert_int_equal(hn_data_file_open(path, HN_FLOAT32, 6, &file, &err), HN_OK);
-    assert_int_equal(hn_data_file_read(&file, read, sizeof read, &err), HN_OK);
+    assert_int_equal(hn_data_file_open(path, HN_FLOAT32, 6, &file, &said), HN_OK);
+    assert_int_equal(hn_data_file_read(&file, read, sizeof read, &said), HN_OK);
     assert_memory_equal(read, data, sizeof data);
-    assert_int_equal(hn_data_file_read(&file, read, 1, &err), HN_ECONFIG);
+    assert_int_equal(hn_data_file_read(&file, read, 1, &said), HN_ECONFIG);
     hn_data_file_close(&file);
     expect(HN_FLOAT32, 5, "found 24 bytes of data, expected 20 (5 elements of float32)");
     expect(HN_FLOAT64, 6, "found 24 bytes of data, expected 48 (6 elements of float64)");
@@ -82,12 +81,11 @@ TEST(arrays_of_numpy_are_read)
 {
     float read[6];
     struct hn_data_file file;
-    struct hn_error err = {.message = ""};
     for (int version = 1; version <= 3; version++) {
         write_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }      \n", version,
                   data, sizeof data);
-        assert_int_equal(hn_data_file_open(path, HN_FLOAT32, 6, &file, &err), HN_OK);
-        assert_int_equal(hn_data_file_read(&file, read, sizeof read, &err), HN_OK);
+        assert_int_equal(hn_data_file_open(path, HN_FLOAT32, 6, &file, &said), HN_OK);
+        assert_int_equal(hn_data_file_read(&file, read, sizeof read, &said), HN_OK);
         assert_memory_equal(read, data, sizeof data);
         hn_data_file_close(&file);
     }
@@ -143,13 +141,12 @@ TEST(what_is_no_file_is_refused)
 {
     struct hn_data_file file;
     struct hn_hash hash;
-    struct hn_error err = {.message = ""};
-    assert_int_equal(hn_data_file_open("/nowhere/x.npy", HN_INT8, 1, &file, &err), HN_ECONFIG);
-    assert_string_equal(err.message, "data file /nowhere/x.npy: No such file or directory");
-    assert_int_equal(hn_data_file_open("/dev/zero", HN_INT8, 1, &file, &err), HN_ECONFIG);
-    assert_string_equal(err.message, "data file /dev/zero: it is a device, expected a plain file");
-    assert_int_equal(hn_data_file_hash("/dev/zero", &hash, &err), HN_ECONFIG);
-    assert_int_equal(hn_data_file_hash("/nowhere/x.npy", &hash, &err), HN_ECONFIG);
+    assert_error(hn_data_file_open("/nowhere/x.npy", HN_INT8, 1, &file, &said), HN_ECONFIG,
+                 "data file /nowhere/x.npy: No such file or directory");
+    assert_error(hn_data_file_open("/dev/zero", HN_INT8, 1, &file, &said), HN_ECONFIG,
+                 "data file /dev/zero: it is a device, expected a plain file");
+    assert_int_equal(hn_data_file_hash("/dev/zero", &hash, &said), HN_ECONFIG);
+    assert_int_equal(hn_data_file_hash("/nowhere/x.npy", &hash, &said), HN_ECONFIG);
 }
 
 TEST(a_hash_tells_contents)

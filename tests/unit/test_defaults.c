@@ -41,16 +41,15 @@ TEST(a_default_point_is_never_far_from_the_best)
     assert_int_equal(glob(HONE_SOURCE_DIR "/cache/recorded/*/*.json.gz", 0, NULL, &files), 0);
     for (size_t i = 0; i < files.gl_pathc; i++) {
         char path[1024];
-        struct hn_recording recording;
-        struct hn_error err = {0};
-        assert_int_equal(hn_recording_load(files.gl_pathv[i], &recording, &err), HN_OK);
+        struct hn_recording recording ENDED_BY(hn_recording_finish);
+        assert_int_equal(hn_recording_load(files.gl_pathv[i], &recording, &said), HN_OK);
         const char *kernel = recording.identity.kernel;
         if (strcmp(kernel, last) != 0) {
             hn_config_destroy(config);
             config = NULL;
             snprintf(last, sizeof last, "%s", kernel);
             snprintf(path, sizeof path, HONE_SOURCE_DIR "/configs/%s.yaml", kernel);
-            assert_int_equal(hn_config_load(path, &config, &err), HN_OK);
+            assert_int_equal(hn_config_load(path, &config, &said), HN_OK);
         }
         double ratio = compare(&recording, config);
         compared += ratio > 0;
@@ -58,7 +57,6 @@ TEST(a_default_point_is_never_far_from_the_best)
         if (ratio > most_slower)
             print_error("%s: the default point takes %.1f times as long as the best\n",
                         files.gl_pathv[i], ratio);
-        hn_recording_finish(&recording);
     }
     hn_config_destroy(config);
     globfree(&files);

@@ -67,11 +67,10 @@ TEST(lists_the_known_architectures)
     static const char *const unknown[] = {"sm_91", "", "sm_", "hopper", "sm_90x", "sm_9 0", "-90"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
         struct hn_device device;
-        struct hn_error err = {.message = ""};
-        assert_int_equal(hn_device_for_architecture(unknown[i], &device, &err), HN_EUSAGE);
-        assert_non_null(strstr(err.message, unknown[i]));
-        assert_non_null(strstr(err.message, "known are sm_75 sm_80 sm_86 sm_87 sm_88 sm_89 sm_90 "
-                                            "sm_100 sm_103 sm_110 sm_120 sm_121"));
+        assert_mentions(hn_device_for_architecture(unknown[i], &device, &said), HN_EUSAGE,
+                        unknown[i]);
+        assert_non_null(strstr(said.message, "known are sm_75 sm_80 sm_86 sm_87 sm_88 sm_89 sm_90 "
+                                             "sm_100 sm_103 sm_110 sm_120 sm_121"));
     }
 }
 
@@ -97,8 +96,7 @@ TEST(survives_json)
     json_t *json = keep(hn_device_to_json(&device), json_decref);
     assert_non_null(json);
     struct hn_device copy;
-    struct hn_error err = {.message = ""};
-    assert_int_equal(hn_device_from_json(json, &copy, &err), HN_OK);
+    assert_int_equal(hn_device_from_json(json, &copy, &said), HN_OK);
     json_t *again = keep(hn_device_to_json(&copy), json_decref);
     assert_true(json_equal(json, again));
     assert_string_equal(copy.identity.mig_profile, "1g.18gb");
@@ -113,7 +111,7 @@ TEST(refuses_damaged_json)
     struct hn_device device;
     make_device(&device);
     json_t *json = keep(hn_device_to_json(&device), json_decref);
-    json_t *whole = json_deep_copy(json);
+    json_auto_t *whole = json_deep_copy(json);
     const char *key = NULL;
     json_t *value = NULL;
     size_t keys = 0;
@@ -127,10 +125,8 @@ TEST(refuses_damaged_json)
         assert_int_equal(hn_device_from_json(json, &device, NULL), HN_OK);
         keys++;
     }
-    json_decref(whole);
     assert_true(keys > 30);
     json_object_set_new(json, "l2_bytes", json_integer(1LL << 40));
-    struct hn_error err = {.message = ""};
-    assert_int_equal(hn_device_from_json(json, &device, &err), HN_EFORMAT);
-    assert_string_equal(err.message, "device: 'l2_bytes' is not an integer of 0 to 2147483647");
+    assert_error(hn_device_from_json(json, &device, &said), HN_EFORMAT,
+                 "device: 'l2_bytes' is not an integer of 0 to 2147483647");
 }

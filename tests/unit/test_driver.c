@@ -6,10 +6,8 @@
 static const struct hn_driver *open_double(const char *devices)
 {
     static struct hn_driver driver;
-    struct hn_error err = {.message = ""};
     setenv("HONE_DOUBLE_COUNT", devices, 1);
-    if (hn_driver_open(&driver, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_driver_open(&driver, &said), &said);
     return keep(&driver, hn_driver_close);
 }
 
@@ -60,23 +58,21 @@ TEST(selects_by_nothing_number_and_uuid)
 TEST(select_lists_what_there_is)
 {
     struct hn_device device;
-    struct hn_error err;
     const struct hn_driver *driver = open_double("2");
-    assert_int_equal(hn_driver_select(driver, "7", &device, &err), HN_EUSAGE);
-    assert_string_equal(err.message, "no such device: '7'; expected one of:\n"
-                                     "  0  GPU-d0112233-4455-6677-8899-aabbccddeeff  Hone Double\n"
-                                     "  1  GPU-d1112233-4455-6677-8899-aabbccddeeff  Hone Double");
-    assert_int_equal(hn_driver_select(driver, "GPU-d", &device, &err), HN_EUSAGE);
-    assert_non_null(strstr(err.message, "more than one device is called 'GPU-d'"));
+    assert_error(hn_driver_select(driver, "7", &device, &said), HN_EUSAGE,
+                 "no such device: '7'; expected one of:\n"
+                 "  0  GPU-d0112233-4455-6677-8899-aabbccddeeff  Hone Double\n"
+                 "  1  GPU-d1112233-4455-6677-8899-aabbccddeeff  Hone Double");
+    assert_mentions(hn_driver_select(driver, "GPU-d", &device, &said), HN_EUSAGE,
+                    "more than one device is called 'GPU-d'");
 }
 
 TEST(no_device_is_a_run_failure)
 {
     struct hn_device device;
-    struct hn_error err;
     const struct hn_driver *driver = open_double("0");
-    assert_int_equal(hn_driver_select(driver, NULL, &device, &err), HN_ERUN);
-    assert_string_equal(err.message, "the CUDA driver finds no GPU");
+    assert_error(hn_driver_select(driver, NULL, &device, &said), HN_ERUN,
+                 "the CUDA driver finds no GPU");
 }
 
 TEST(check_names_the_error)
@@ -108,13 +104,12 @@ TEST(every_failing_call_is_reported)
         char number[16];
         struct hn_device device;
         struct hn_driver driver;
-        struct hn_error err = {.message = ""};
         snprintf(number, sizeof number, "%d", call);
         setenv("HONE_DOUBLE_COUNT", "1", 1);
         setenv("HONE_DOUBLE_FAIL", number, 1);
-        enum hn_status status = hn_driver_open(&driver, &err);
+        enum hn_status status = hn_driver_open(&driver, &said);
         if (status == HN_OK)
-            status = hn_driver_select(&driver, "0", &device, &err);
+            status = hn_driver_select(&driver, "0", &device, &said);
         hn_driver_close(&driver);
         unsetenv("HONE_DOUBLE_FAIL");
         if (status == HN_OK) {
@@ -122,6 +117,6 @@ TEST(every_failing_call_is_reported)
             return;
         }
         assert_int_equal(status, HN_ERUN);
-        assert_non_null(strstr(err.message, "CUDA_ERROR_UNKNOWN"));
+        assert_non_null(strstr(said.message, "CUDA_ERROR_UNKNOWN"));
     }
 }

@@ -68,8 +68,8 @@ TEST(the_front_is_what_nobody_beats_in_both)
 
 TEST(an_objective_is_reckoned_until_it_is_measured)
 {
-    struct hn_record record = {.timing = {.median_us = 1e6}};
-    struct hn_record other = {.objective = 101.9};
+    struct hn_record record ENDED_BY(hn_record_finish) = {.timing = {.median_us = 1e6}};
+    struct hn_record other ENDED_BY(hn_record_finish) = {.objective = 101.9};
     enum hn_front_by by;
     set(&other.observed, "energy.windows", 2);
     set(&other.observed, "energy.spread", 0.01);
@@ -93,6 +93,4 @@ TEST(an_objective_is_reckoned_until_it_is_measured)
     assert_true(hn_front_is_tied(&record, &other));
     set(&other.observed, "energy.windows", 0);
     assert_false(hn_front_is_tied(&record, &other));
-    hn_record_finish(&record);
-    hn_record_finish(&other);
 }

@@ -21,7 +21,6 @@ struct fixture {
 /* 4 by 4 by 3 points. */
 static struct hn_space *make_space(void)
 {
-    struct hn_error err;
     struct hn_space *space = hn_space_create();
     const struct hn_value a[] = {hn_integer(1), hn_integer(2), hn_integer(4), hn_integer(8)};
     const struct hn_value b[] = {hn_integer(0), hn_integer(1), hn_integer(2), hn_integer(3)};
@@ -29,7 +28,7 @@ static struct hn_space *make_space(void)
     hn_space_add_parameter(space, "A", a, 4);
     hn_space_add_parameter(space, "B", b, 4);
     hn_space_add_parameter(space, "C", c, 3);
-    assert_int_equal(hn_space_build(space, &err), HN_OK);
+    assert_int_equal(hn_space_build(space, &said), HN_OK);
     return keep(space, hn_space_destroy);
 }
 
@@ -173,7 +172,6 @@ TEST(test_lower_bounds)
 /* 32 by 32 by 32 points, all measured: a sample stands for them, in which nothing is unknown. */
 TEST(test_sample_of_what_was_measured)
 {
-    struct hn_error err;
     static const char *const names[] = {"A", "B", "C"};
     struct hn_value values[32];
     struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
@@ -181,7 +179,7 @@ TEST(test_sample_of_what_was_measured)
         values[v] = hn_integer(v);
     for (int p = 0; p < 3; p++)
         hn_space_add_parameter(space, names[p], values, 32);
-    assert_int_equal(hn_space_build(space, &err), HN_OK);
+    assert_int_equal(hn_space_build(space, &said), HN_OK);
     const struct hn_effects *effects = find(begin(space, additive, 1));
     assert_true(effects->known && effects->sampled && !effects->exact);
     assert_int_equal(effects->points, 20000);
@@ -196,12 +194,11 @@ TEST(test_too_few)
 
 TEST(test_failures_and_others_points)
 {
-    struct hn_error err;
     struct fixture *fixture = begin(make_space(), additive, 1);
     struct hn_value odd = hn_integer(3);
     hn_record_fail(&fixture->records.items[0], HN_OUTCOME_COMPILE_ERROR, "no");
     hn_record_fail(&fixture->records.items[1], HN_OUTCOME_SKIPPED, "no");
-    assert_int_equal(hn_bindings_set(&fixture->records.items[2].point, "A", &odd, &err), HN_OK);
+    assert_int_equal(hn_bindings_set(&fixture->records.items[2].point, "A", &odd, &said), HN_OK);
     const struct hn_evidence *evidence = find_evidence(fixture);
     assert_int_equal(evidence->count, 45);
     assert_int_equal(evidence->failed, 1);
@@ -218,7 +215,7 @@ TEST(test_chance)
 
 TEST(test_common)
 {
-    struct hn_common common;
+    struct hn_common common ENDED_BY(hn_common_finish);
     hn_common_find(find_evidence(begin(make_space(), additive, 1)), &common);
     assert_int_equal(common.best, 5);
     assert_int_equal(common.count, 1);
@@ -226,7 +223,6 @@ TEST(test_common)
     assert_int_equal(common.values[0].value, 0);
     assert_int_equal(common.values[0].among_best, 5);
     assert_int_equal(common.values[0].among_all, 12);
-    hn_common_finish(&common);
 }
 
 /* Of points that failed, too, and of the same parameter whatever the objective says. */

@@ -9,20 +9,17 @@ EACH_TEST(set_up, tear_down)
 static void write_file(const struct fixture *fixture, const char *name, const char *text)
 {
     char path[160];
-    struct hn_error err = {0};
     snprintf(path, sizeof path, "%s/%s", fixture->folder, name);
-    if (hn_file_write(path, text, strlen(text), &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_file_write(path, text, strlen(text), &said), &said);
 }
 
 /* Runs a command in the fixture's folder. */
 static void shell(const struct fixture *fixture, const char *command)
 {
-    struct hn_text line = {0};
+    struct hn_text line ENDED_BY(hn_text_finish) = {0};
     hn_text_printf(&line, "cd %s && %s", fixture->folder, command);
     if (system(line.data) != 0)
         fail_msg("failed: %s", command);
-    hn_text_finish(&line);
 }
 
 #define WARNINGS "-Wall -Wextra -Wpedantic -Wconversion -Werror -isystem " HONE_CUDA_INCLUDE
@@ -155,17 +152,15 @@ static const char program_of_thawed[] =
 TEST(test_header_of_thawed)
 {
     const struct fixture *fixture = *state;
-    struct hn_text program = {0};
+    struct hn_text program ENDED_BY(hn_text_finish) = {0};
     fill_cache(fixture->path, thawed, sizeof thawed / sizeof *thawed);
-    char *header = export_as(fixture->path, "thawed", "H200", "", hn_export_header);
+    char *header FREED = export_as(fixture->path, "thawed", "H200", "", hn_export_header);
     write_file(fixture, "thawed_tuned.h", header);
-    free(header);
     for (int config = 0; config < 2; config++) {
         program.length = 0;
         hn_text_printf(&program, "#define WANTED %d\n%s", config, program_of_thawed);
         compile_and_run(fixture, program.data);
     }
-    hn_text_finish(&program);
 }
 
 static const char program_of_steps[] =
@@ -207,7 +202,7 @@ TEST(test_header_of_steps)
         NULL};
     const struct fixture *fixture = *state;
     fill_cache(fixture->path, &result, 1);
-    char *header = export_as(fixture->path, "tiled", NULL, "", hn_export_header);
+    char *header FREED = export_as(fixture->path, "tiled", NULL, "", hn_export_header);
     assert_non_null(strstr(header, "SIMULATED: from"));
     assert_non_null(strstr(header, "--maxrregcount=32"));
     assert_non_null(strstr(header,
@@ -229,7 +224,6 @@ TEST(test_header_of_steps)
                            "s = hone_tiled_step(HONE_TILED_CONFIG, 2, problem);\n"
                            " *     if (s.runs)\n *         clear<HONE_TILED_TILE><<<s.grid"));
     write_file(fixture, "tiled_tuned.h", header);
-    free(header);
     compile_and_run(fixture, program_of_steps);
 }
 
@@ -242,7 +236,7 @@ TEST(test_header_of_rows)
     };
     const struct fixture *fixture = *state;
     fill_cache(fixture->path, results, 2);
-    char *header = export_as(fixture->path, "rows", NULL, "", hn_export_header);
+    char *header FREED = export_as(fixture->path, "rows", NULL, "", hn_export_header);
     assert_non_null(strstr(header, "     in: HEIGHT rows of WIDTH elements of float, "
                                    "in_pitch bytes apart (input)\n"));
     assert_non_null(strstr(header, "out_pitch bytes apart, at a multiple of 64 bytes (output)\n"));
@@ -250,7 +244,6 @@ TEST(test_header_of_rows)
                                    "cudaResourceTypePitch2D, address modes clamp, border, filter "
                                    "linear, unnormalized coordinates, read as element\n"));
     write_file(fixture, "rows_tuned.h", header);
-    free(header);
     compile_and_run(fixture, "#include <assert.h>\n"
                              "#include \"rows_tuned.h\"\n"
                              "int main(void)\n{\n"
@@ -281,10 +274,9 @@ TEST(test_reserved_name)
 {
     const struct fixture *fixture = *state;
     fill_cache(fixture->path, matmuls, 1);
-    struct hn_export export;
-    struct hn_text text = {0};
-    struct hn_error err = {0};
-    assert_int_equal(open_export(fixture->path, "matmul", NULL, "", &export, &err), HN_OK);
+    struct hn_export export ENDED_BY(hn_export_finish);
+    struct hn_text text ENDED_BY(hn_text_finish) = {0};
+    assert_int_equal(open_export(fixture->path, "matmul", NULL, "", &export, &said), HN_OK);
     struct hn_value value = hn_integer(1);
     assert_int_equal(hn_bindings_set((struct hn_bindings *)&export.configs[0]->best.point, "CONFIG",
                                      &value, NULL),
@@ -292,11 +284,8 @@ TEST(test_reserved_name)
     free(export.plan->parameters[0]);
     export.plan->parameters[0] = strdup("CONFIG");
     export.body_count = export.count; /* the default point has no such value */
-    assert_int_equal(hn_export_header(&export, &text, &err), HN_ECONFIG);
-    assert_non_null(strstr(
-        err.message, "the name 'CONFIG' can not be exported: HONE_MATMUL_CONFIG has a meaning"));
-    hn_text_finish(&text);
-    hn_export_finish(&export);
+    assert_mentions(hn_export_header(&export, &text, &said), HN_ECONFIG,
+                    "the name 'CONFIG' can not be exported: HONE_MATMUL_CONFIG has a meaning");
 }
 
 TEST(test_nvcc)
@@ -307,9 +296,8 @@ TEST(test_nvcc)
         skip();
     }
     fill_cache(fixture->path, matmuls, 2);
-    char *header = export_as(fixture->path, "matmul", NULL, "", hn_export_header);
+    char *header FREED = export_as(fixture->path, "matmul", NULL, "", hn_export_header);
     write_file(fixture, "matmul_tuned.h", header);
-    free(header);
     shell(fixture,
           HONE_NVCC " -std=c++17 -arch=sm_90 -Werror all-warnings -Xcompiler -Wall,-Wextra -I. "
                     "-I" HONE_SOURCE_DIR "/templates -c -o example.o " HONE_SOURCE_DIR

@@ -258,8 +258,7 @@ static const struct {
 
 static char *text_of(const struct hn_value *value)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     const char *quote = value->type == HN_WORD ? "'" : "";
     hn_text_append(&text, quote);
     hn_value_append(&text, value);
@@ -272,17 +271,16 @@ TEST(evaluates_as_python)
     for (size_t i = 0; i < sizeof python / sizeof python[0]; i++) {
         struct hn_expression *expression = bound(python[i].text);
         struct hn_value value;
-        struct hn_error err = {0};
-        enum hn_status status = hn_expression_evaluate(expression, values(), &value, &err);
+        enum hn_status status = hn_expression_evaluate(expression, values(), &value, &said);
         assert_int_equal(hn_expression_evaluate(expression, values(), &value, NULL), status);
         char *text = status == HN_OK ? text_of(&value) : NULL;
         if (python[i].result == NULL && status != HN_EVALUE)
             fail_msg("%s gives %s, python raises", python[i].text, text);
-        if (python[i].result == NULL && strstr(err.message, ": ") == NULL)
+        if (python[i].result == NULL && strstr(said.message, ": ") == NULL)
             fail_msg("%s fails without a reason", python[i].text);
         if (python[i].result != NULL && (text == NULL || strcmp(text, python[i].result) != 0))
             fail_msg("%s gives %s (%s), python gives %s", python[i].text, text ? text : "an error",
-                     err.message, python[i].result);
+                     said.message, python[i].result);
     }
 }
 
@@ -307,9 +305,8 @@ TEST(failed_evaluation_says_why)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct hn_expression *expression = bound(cases[i].text);
         struct hn_value value;
-        struct hn_error err;
-        assert_int_equal(hn_expression_evaluate(expression, values(), &value, &err), HN_EVALUE);
-        assert_string_equal(err.message, cases[i].message);
+        assert_error(hn_expression_evaluate(expression, values(), &value, &said), HN_EVALUE,
+                     cases[i].message);
     }
 }
 

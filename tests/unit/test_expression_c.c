@@ -123,10 +123,9 @@ enum { INPUTS = sizeof inputs / sizeof inputs[0] };
 static struct hn_expression *parse(const char *text)
 {
     struct hn_expression *expression = NULL;
-    struct hn_error err = {0};
-    if (hn_expression_parse(text, &expression, &err) != HN_OK ||
-        hn_expression_bind(expression, &scope, &err) != HN_OK)
-        fail_msg("%s: %s", text, err.message);
+    if (hn_expression_parse(text, &expression, &said) != HN_OK ||
+        hn_expression_bind(expression, &scope, &said) != HN_OK)
+        fail_msg("%s: %s", text, said.message);
     return keep(expression, hn_expression_destroy);
 }
 
@@ -138,20 +137,18 @@ static char *write_program(void)
     bool needs_math;
     for (size_t i = 0; i < CASES; i++) {
         struct hn_expression *expression = parse(cases[i]);
-        struct hn_error err = {0};
         bool real = false;
-        struct hn_text code = {0};
-        if (hn_expression_append_c(expression, slots, "t", &real, &code, &err) != HN_OK)
-            fail_msg("%s: %s", cases[i], err.message);
+        struct hn_text code ENDED_BY(hn_text_finish) = {0};
+        if (hn_expression_append_c(expression, slots, "t", &real, &code, &said) != HN_OK)
+            fail_msg("%s: %s", cases[i], said.message);
         hn_text_printf(&body,
                        real ? "    printf(\"%%a\", %s);\n"
                             : "    printf(\"%%\" PRId64, (int64_t)%s);\n",
                        code.data);
         hn_text_append(&body, "    printf(\" %d\\n\", (");
-        assert_int_equal(hn_expression_append_c_condition(expression, slots, "t", &body, &err),
+        assert_int_equal(hn_expression_append_c_condition(expression, slots, "t", &body, &said),
                          HN_OK);
         hn_text_append(&body, ") != 0);\n");
-        hn_text_finish(&code);
         drop(expression);
     }
     hn_expression_append_c_helpers(body.data, "t", &helpers, &needs_math);
@@ -180,9 +177,8 @@ static void check_line(const char *expression_text, size_t input, const char *li
                                            hn_word(load_words[inputs[input].load - 1]),
                                            tile,
                                            mode};
-    struct hn_error err = {0};
     struct hn_value value;
-    enum hn_status status = hn_expression_evaluate(expression, values, &value, &err);
+    enum hn_status status = hn_expression_evaluate(expression, values, &value, &said);
     drop(expression);
     if (status != HN_OK) /* no value here: the C is only required to be defined */
         return;
@@ -231,10 +227,9 @@ TEST(test_same_as_evaluator)
 static void check_text(const char *expression_text, const char *expected)
 {
     struct hn_expression *expression = parse(expression_text);
-    struct hn_text code = {0};
+    struct hn_text code ENDED_BY(hn_text_finish) = {0};
     assert_int_equal(hn_expression_append_c(expression, slots, "hone_x", NULL, &code, NULL), HN_OK);
     assert_string_equal(code.data, expected);
-    hn_text_finish(&code);
 }
 
 TEST(test_text)
@@ -251,11 +246,9 @@ TEST(test_text)
 static void check_refused(const char *expression_text, enum hn_status expected, const char *message)
 {
     struct hn_expression *expression = parse(expression_text);
-    struct hn_text code = {0};
-    struct hn_error err = {0};
-    assert_int_equal(hn_expression_append_c(expression, slots, "t", NULL, &code, &err), expected);
-    assert_non_null(strstr(err.message, message));
-    hn_text_finish(&code);
+    struct hn_text code ENDED_BY(hn_text_finish) = {0};
+    assert_int_equal(hn_expression_append_c(expression, slots, "t", NULL, &code, &said), expected);
+    assert_non_null(strstr(said.message, message));
 }
 
 TEST(test_refused)
@@ -275,12 +268,11 @@ TEST(test_refused)
 /* What is needed twice is written twice, so that this would be 2^60 names long. */
 TEST(test_nested_chains_are_refused)
 {
-    struct hn_text text = {0};
+    struct hn_text text ENDED_BY(hn_text_finish) = {0};
     for (int i = 0; i < 60; i++)
         hn_text_append(&text, "M < (");
     hn_text_append(&text, "N");
     for (int i = 0; i < 60; i++)
         hn_text_append(&text, ") < N");
     check_refused(text.data, HN_ECONFIG, "too long; nest less");
-    hn_text_finish(&text);
 }

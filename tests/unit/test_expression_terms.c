@@ -155,7 +155,7 @@ static bool check_conjunct(struct fixture *fixture, const struct hn_conjunct *co
 
 TEST(random_terms_agree_with_the_evaluator)
 {
-    size_t said = 0;
+    size_t told = 0;
     size_t unsaid = 0;
     int rounds = getenv("HONE_ROUNDS") == NULL ? 1 : atoi(getenv("HONE_ROUNDS"));
     for (int round = 0; round < 2500 * rounds; round++) {
@@ -163,14 +163,14 @@ TEST(random_terms_agree_with_the_evaluator)
         set_up_random(&fixture, (uint64_t)round * 31 + 7);
         for (size_t i = 0; i < fixture.conjuncts.count; i++) {
             bool is_said = check_conjunct(&fixture, &fixture.conjuncts.items[i]);
-            said += is_said;
+            told += is_said;
             unsaid += !is_said;
         }
         tear_down(&fixture);
         random_space_finish(&fixture.made);
     }
     /* what terms can not say has errors nearly everywhere, or is far-fetched */
-    assert_true(said > 3 * unsaid);
+    assert_true(told > 3 * unsaid);
 }
 
 static void set_up_text(struct fixture *fixture, const char *text, const struct hn_domain *domains,

@@ -35,10 +35,9 @@ struct fixture {
 static int set_up(void **state)
 {
     static struct fixture fixture;
-    struct hn_error err = {0};
-    if (hn_config_load(HONE_TEST_DATA "/family/tiles.yaml", &fixture.config, &err) != HN_OK ||
-        hn_device_for_architecture("sm_90", &fixture.device, &err) != HN_OK) {
-        print_error("%s\n", err.message);
+    if (hn_config_load(HONE_TEST_DATA "/family/tiles.yaml", &fixture.config, &said) != HN_OK ||
+        hn_device_for_architecture("sm_90", &fixture.device, &said) != HN_OK) {
+        print_error("%s\n", said.message);
         return 1;
     }
     fixture.device.identity.sm_count = 132;
@@ -116,9 +115,7 @@ static const struct hn_learnt *learn(const struct fixture *fixture, size_t sampl
 {
     const struct hn_learn_options options = {.seed = 5, .samples = samples, .wanted = 4};
     struct hn_learnt *learnt = calloc(1, sizeof *learnt);
-    struct hn_error err = {0};
-    if (hn_learn(&fixture->kernel, fixture->matrix, &options, learnt, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_learn(&fixture->kernel, fixture->matrix, &options, learnt, &said), &said);
     return keep(learnt, release);
 }
 
@@ -126,9 +123,8 @@ static void measure(struct fixture *fixture, size_t sizes)
 {
     uint64_t at = 0;
     for (size_t i = 0; i < sizes; i++) {
-        struct hn_bindings problem = next(fixture, 3, &at);
+        struct hn_bindings problem ENDED_BY(hn_bindings_finish) = next(fixture, 3, &at);
         measure_at(fixture, hn_matrix_add_size(fixture->matrix, &problem, 0));
-        hn_bindings_finish(&problem);
     }
 }
 
@@ -167,7 +163,7 @@ static void compare(const struct fixture *fixture, const struct hn_learnt *learn
     *worst = 0;
     for (int i = 0; i < COUNT; i++) {
         bool sure;
-        struct hn_bindings problem = next(fixture, 99, &at);
+        struct hn_bindings problem ENDED_BY(hn_bindings_finish) = next(fixture, 99, &at);
         struct asked asked = {fixture, learnt, &problem};
         int chosen = hn_rule_choose(&learnt->rule, &problem, usable, &asked, &sure);
         assert_true(chosen >= 0);
@@ -179,15 +175,13 @@ static void compare(const struct fixture *fixture, const struct hn_learnt *learn
         double loss =
             log(model_us(&problem, &fixture->matrix->points[learnt->picked[chosen]].values) / best);
         if (loss > 0.3) {
-            char *a = hn_bindings_text(&problem),
-                 *b = hn_bindings_text(&fixture->matrix->points[learnt->picked[chosen]].values);
+            char *a FREED = hn_bindings_text(&problem),
+                    *b = hn_bindings_text(&fixture->matrix->points[learnt->picked[chosen]].values);
             print_message("%s %s loss %.2f sure %d\n", a, b, loss, sure);
-            free(a);
             free(b);
         }
         sum += loss + gain(&problem);
         *worst = fmax(*worst, loss);
-        hn_bindings_finish(&problem);
     }
     *mean = expm1(sum / COUNT);
     *worst = expm1(*worst);
@@ -313,23 +307,21 @@ TEST(a_tree_finds_where_the_better_choice_changes)
     }
     const struct hn_choice_tree_data data = {COUNT, 2, 1, values, costs, weights};
     size_t count;
-    struct hn_rule_node *nodes = hn_choice_tree_grow(&data, 16, 1, 1e-6, &count);
+    struct hn_rule_node *nodes FREED = hn_choice_tree_grow(&data, 16, 1, 1e-6, &count);
     assert_int_equal(count, 3);
     assert_int_equal(nodes[0].threshold, 100);
     assert_int_equal(nodes[nodes[0].left].configuration, 0);
     assert_int_equal(nodes[nodes[0].right].configuration, 1);
-    free(nodes);
 }
 
 /* Grows a tree that takes the cheaper of two choices everywhere; returns its nodes. */
 static size_t expect_cheaper_taken(const struct hn_choice_tree_data *data)
 {
     size_t count;
-    struct hn_rule_node *nodes = hn_choice_tree_grow(data, 16, 1, 1e-6, &count);
+    struct hn_rule_node *nodes FREED = hn_choice_tree_grow(data, 16, 1, 1e-6, &count);
     for (size_t i = 0; i < data->samples; i++)
         assert_int_equal(nodes[hn_choice_tree_leaf(nodes, data, i)].configuration,
                          data->costs[data->samples + i] < data->costs[i]);
-    free(nodes);
     return count;
 }
 

@@ -34,13 +34,12 @@ TEST(every_other_size_is_rounded)
     int odd[2] = {0, 0};
     for (int i = 0; i < SIZES; i++) {
         bool rounds = at % 2 == 1;
-        struct hn_bindings problem = next(config, 1, &at);
+        struct hn_bindings problem ENDED_BY(hn_bindings_finish) = next(config, 1, &at);
         assert_true(hn_family_has(config->family, &problem));
         for (const char *const *name = (const char *const[]){"M", "N", "K", NULL}; *name; name++) {
             int64_t size = size_of(&problem, *name);
             odd[rounds] += size >= 16 && size % 16 != 0;
         }
-        hn_bindings_finish(&problem);
     }
     assert_int_equal(odd[1], 0);
     assert_in_range(odd[0], SIZES / 2, 3 * SIZES);
@@ -52,9 +51,8 @@ TEST(what_rounding_would_take_out_of_the_family_stays)
     struct hn_config *config = load("config/good/family.yaml");
     uint64_t at = 0;
     for (int i = 0; i < 200; i++) {
-        struct hn_bindings problem = next(config, 3, &at);
+        struct hn_bindings problem ENDED_BY(hn_bindings_finish) = next(config, 3, &at);
         assert_true(hn_family_has(config->family, &problem));
-        hn_bindings_finish(&problem);
     }
 }
 

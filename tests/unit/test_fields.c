@@ -114,23 +114,20 @@ static enum hn_status read_thing(const struct hn_structure *of, const char *text
                                  struct thing *thing, struct hn_error *err)
 {
     struct hn_json_reader reader = {"thing", HN_OK, err, NULL};
-    json_t *json = json_loads(text, 0, NULL);
+    json_auto_t *json = json_loads(text, 0, NULL);
     assert_non_null(json);
     *thing = (struct thing){0};
     hn_fields_read(&reader, of, json, thing);
-    json_decref(json);
     return reader.status;
 }
 
 static void assert_written(const struct hn_structure *of, const struct thing *thing,
                            const char *expected)
 {
-    json_t *json = hn_fields_to_json(of, thing);
-    char *text = json_dumps(json, 0);
+    json_auto_t *json = hn_fields_to_json(of, thing);
+    char *text FREED = json_dumps(json, 0);
     assert_non_null(text);
     assert_string_equal(text, expected);
-    free(text);
-    json_decref(json);
 }
 
 #define HASH "0123456789abcdef0123456789abcdef"
@@ -193,7 +190,6 @@ TEST(always_is_written_and_needed_is_demanded)
     };
     for (size_t i = 2; i < sizeof empty / sizeof *empty; i++) {
         struct thing thing;
-        struct hn_error err = {0};
         char expected[64];
         both[0] = fields[i];
         both[0].always = true;
@@ -203,9 +199,9 @@ TEST(always_is_written_and_needed_is_demanded)
         both[0].always = false;
         both[0].needed = true;
         assert_written(&changed, &thing, expected);
-        assert_int_equal(read_thing(&changed, "{}", &thing, &err), HN_EFORMAT);
+        assert_int_equal(read_thing(&changed, "{}", &thing, &said), HN_EFORMAT);
         snprintf(expected, sizeof expected, "thing: '%s' is not ", fields[i].key);
-        assert_memory_equal(err.message, expected, strlen(expected));
+        assert_memory_equal(said.message, expected, strlen(expected));
     }
 }
 
@@ -256,9 +252,7 @@ TEST(nonsense_is_refused_and_what_was_read_can_be_freed)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct thing thing;
-        struct hn_error err = {0};
-        assert_int_equal(read_thing(&structure, cases[i][0], &thing, &err), HN_EFORMAT);
-        assert_string_equal(err.message, cases[i][1]);
+        assert_error(read_thing(&structure, cases[i][0], &thing, &said), HN_EFORMAT, cases[i][1]);
         hn_fields_finish(&structure, &thing);
     }
 }

@@ -54,11 +54,10 @@ static void make(struct hn_record *record, const struct counted *changes)
 /* What is named first, of the good copy but for these counters; "" for nothing. */
 static const char *first(const struct counted *changes)
 {
-    struct hn_record record;
+    struct hn_record record ENDED_BY(hn_record_finish);
     struct hn_findings findings;
     make(&record, changes);
     hn_findings_make(&record, NULL, 0, &findings);
-    hn_record_finish(&record);
     for (size_t i = 1; i < findings.count; i++)
         assert_true(findings.items[i - 1].share >= findings.items[i].share);
     for (size_t i = 0; i < findings.count; i++)
@@ -76,7 +75,7 @@ TEST(nothing_is_found_where_nothing_is_wrong)
 /* 128 MiB in 32 us are 4194 GB/s. */
 TEST(nothing_costs_more_than_memory_leaves)
 {
-    struct hn_record record;
+    struct hn_record record ENDED_BY(hn_record_finish);
     struct hn_findings findings;
     const struct hn_roofs roofs = {.copy_gb_per_s = 4660};
     struct hn_value bytes = hn_real(134217728);
@@ -93,7 +92,6 @@ TEST(nothing_costs_more_than_memory_leaves)
         assert_int_equal(hn_bindings_set(&record.metrics, "bytes", &bytes, NULL), HN_OK);
         bytes = hn_real(67108864);
     }
-    hn_record_finish(&record);
 }
 
 TEST(each_fault_is_told_by_its_counters)
@@ -145,7 +143,7 @@ TEST(waiting_costs_nothing_beside_a_busy_unit)
 TEST(rates_are_by_the_measured_time_and_the_roof)
 {
     const struct hn_roofs roofs = {.copy_gb_per_s = 4000};
-    struct hn_record record;
+    struct hn_record record ENDED_BY(hn_record_finish);
     struct hn_findings findings;
     struct hn_value bytes = hn_real(1e8);
     char bound[128];
@@ -164,7 +162,6 @@ TEST(rates_are_by_the_measured_time_and_the_roof)
     assert_true(fabs(findings.dram_share - 0.225 * 80000 / 60000) < 1e-9);
     hn_findings_bound(&findings, bound, sizeof bound);
     assert_string_equal(bound, "latency, no unit is busier than 30% (DRAM)");
-    hn_record_finish(&record);
 }
 
 /* As an H100 counts the default copy of 64 Mi numbers and the planted chain of loads, without a
@@ -194,9 +191,8 @@ static const struct {
 static void expect_loads(bool chained, double late, double clock_mhz, double median_us,
                          double dram_share)
 {
-    struct hn_record record;
+    struct hn_record record ENDED_BY(hn_record_finish) = {0};
     struct hn_findings findings;
-    hn_record_init(&record);
     record.timing.median_us = median_us;
     for (size_t i = 0; i < sizeof laps / sizeof *laps; i++) {
         double value = chained ? laps[i].chained : laps[i].copied;
@@ -207,7 +203,6 @@ static void expect_loads(bool chained, double late, double clock_mhz, double med
     assert_true(fabs(findings.dram_share - dram_share) < 0.01);
     assert_true(findings.count > 0);
     assert_string_equal(findings.items[0].kind, "loads");
-    hn_record_finish(&record);
 }
 
 /* The lap that counts cycles may wait for other programs, and says nothing of the laps that count
@@ -225,23 +220,20 @@ TEST(a_lap_that_waited_changes_nothing)
  */
 TEST(idle_multiprocessors_add_what_the_busiest_unit_leaves)
 {
-    struct hn_record record;
+    struct hn_record record ENDED_BY(hn_record_finish);
     struct hn_findings findings;
     make(&record, CHANGED({"active_cycles", 30000}, {"dram_percent", 67.5}));
     hn_findings_make(&record, NULL, 0, &findings);
     assert_string_equal(findings.items[0].kind, "idle");
     assert_true(fabs(findings.items[0].share - 0.1) < 1e-9);
-    hn_record_finish(&record);
 }
 
 TEST(what_was_not_counted_says_nothing)
 {
-    struct hn_record record;
+    struct hn_record record ENDED_BY(hn_record_finish) = {0};
     struct hn_findings findings;
-    hn_record_init(&record);
     hn_findings_make(&record, NULL, 0, &findings);
     assert_false(findings.known);
     assert_int_equal(findings.count, 0);
     assert_null(hn_findings_to_json(&findings));
-    hn_record_finish(&record);
 }

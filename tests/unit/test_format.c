@@ -79,9 +79,8 @@ TEST(merit_is_the_objective_or_the_last_metric)
     struct hn_plan plan = {.metrics = metrics, .metric_count = 2, .objective = (char *)"time"};
     struct hn_value flops = hn_real(12.345);
     struct hn_value gflops = hn_real(51234.4);
-    struct hn_record record;
+    struct hn_record record ENDED_BY(hn_record_finish) = {0};
     char text[HN_FORMAT_SIZE];
-    hn_record_init(&record);
     hn_format_merit(&plan, &record, text);
     assert_string_equal(text, "");
     assert_int_equal(hn_bindings_set(&record.metrics, "flops", &flops, NULL), HN_OK);
@@ -96,5 +95,4 @@ TEST(merit_is_the_objective_or_the_last_metric)
     hn_format_merit(&plan, &record, text);
     assert_string_equal(text, "");
     assert_true(isnan(hn_format_merit_value(&plan, &record)));
-    hn_record_finish(&record);
 }

@@ -41,7 +41,7 @@ TEST(times_are_what_times_can_be)
         {7, NAN, 8, "the interval is nan to 8 us"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct hn_record record;
+        struct hn_record record ENDED_BY(hn_record_finish);
         struct hn_error err = {0};
         make_record(&record, 16, cases[i].median_us);
         record.timing.low_us = cases[i].low_us;
@@ -52,7 +52,6 @@ TEST(times_are_what_times_can_be)
         record.timing = (struct hn_timing){.median_us = 0};
         hn_gate_record(&record, "time", &err);
         assert_says(&err, NULL);
-        hn_record_finish(&record);
     }
 }
 
@@ -73,7 +72,7 @@ TEST(objectives_follow_from_what_was_measured)
         {NULL, -5, NULL}, /* not known */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct hn_record record;
+        struct hn_record record ENDED_BY(hn_record_finish);
         struct hn_error err = {0};
         struct hn_value gflops = hn_real(3.5);
         make_record(&record, 16, 71);
@@ -81,14 +80,13 @@ TEST(objectives_follow_from_what_was_measured)
         record.objective = cases[i].value;
         hn_gate_record(&record, cases[i].objective, &err);
         assert_says(&err, cases[i].message);
-        hn_record_finish(&record);
     }
 }
 
 TEST(the_rest_of_a_record_is_in_range)
 {
     struct hn_error err = {0};
-    struct hn_record record;
+    struct hn_record record ENDED_BY(hn_record_finish);
     double sample = 0;
     make_record(&record, 16, 7);
     record.costs.compile_ms = -1;
@@ -125,7 +123,6 @@ TEST(the_rest_of_a_record_is_in_range)
     record.timing.slowest_us = record.timing.middle_us = 7;
     hn_gate_record(&record, NULL, &err);
     assert_says(&err, NULL);
-    hn_record_finish(&record);
 }
 
 static void set_name(char **name, const char *to)
@@ -158,7 +155,7 @@ TEST(identities_are_of_words_and_lines)
         {4, "Gerät", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct hn_identity identity;
+        struct hn_identity identity ENDED_BY(hn_identity_finish);
         struct hn_error err = {0};
         make_identity(&identity, 4096);
         char **parts[] = {&identity.kernel, &identity.signature, &identity.regime,
@@ -169,7 +166,6 @@ TEST(identities_are_of_words_and_lines)
             strcpy(identity.device.name, cases[i].text);
         hn_gate_identity(&identity, &err);
         assert_says(&err, cases[i].message);
-        hn_identity_finish(&identity);
     }
 }
 

@@ -34,21 +34,19 @@ static void expect_compiles(const struct hn_nvrtc *compiler, const char *text, c
         .option_count = option != NULL,
         .architecture = "sm_90",
     };
-    struct hn_image image;
+    struct hn_image image ENDED_BY(hn_image_finish);
     assert_int_equal(hn_compile(compiler, &request, &image, NULL), HN_OK);
     if (image.outcome != HN_OUTCOME_OK)
         fail_msg("%s\n%s", text, image.log);
-    hn_image_finish(&image);
 }
 
 TEST(they_hold_what_device_code_takes)
 {
-    char *text = NULL;
+    char *text FREED = NULL;
     assert_int_equal(
         hn_file_read(HONE_TEST_DATA "/templates/host_headers.cu", 1 << 20, &text, NULL, NULL),
         HN_OK);
     expect_compiles(&nvrtc, text, NULL);
-    free(text);
 }
 
 TEST(each_stands_alone)
@@ -105,29 +103,25 @@ TEST(a_folder_of_the_config_comes_first)
 static struct hn_hash hash_of(const char *text)
 {
     char path[] = "/tmp/hone-headers-XXXXXX";
-    struct hn_template template;
+    struct hn_template template ENDED_BY(hn_template_finish);
     int file = mkstemp(path);
     assert_true(file >= 0);
     close(file);
     assert_int_equal(hn_file_write(path, text, strlen(text), NULL), HN_OK);
     assert_int_equal(hn_template_load(path, &template, NULL), HN_OK);
     struct hn_hash hash = template.hash;
-    hn_template_finish(&template);
     unlink(path);
     return hash;
 }
 
 static struct hn_hash hash_with(const char *text, const char *const *headers)
 {
-    struct hn_text all;
-    hn_text_init(&all);
+    struct hn_text all ENDED_BY(hn_text_finish) = {0};
     hn_text_append_bytes(&all, text, strlen(text) + 1);
     for (; *headers != NULL; headers++)
         hn_text_printf(&all, "<%s>\n%s", *headers,
                        hn_host_header_find(*headers, strlen(*headers))->text);
-    struct hn_hash hash = hn_hash_bytes(all.data, all.length);
-    hn_text_finish(&all);
-    return hash;
+    return hn_hash_bytes(all.data, all.length);
 }
 
 TEST(what_is_included_is_hashed)

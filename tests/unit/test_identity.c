@@ -17,16 +17,14 @@ static void make_identity(struct hn_identity *identity)
 
 TEST(copy_is_equal_and_independent)
 {
-    struct hn_identity identity;
-    struct hn_identity copy;
+    struct hn_identity identity ENDED_BY(hn_identity_finish);
+    struct hn_identity copy ENDED_BY(hn_identity_finish);
     make_identity(&identity);
     assert_int_equal(hn_identity_copy(&copy, &identity, NULL), HN_OK);
     assert_true(hn_identity_equal(&identity, &copy));
     assert_ptr_not_equal(identity.kernel, copy.kernel);
-    hn_identity_finish(&identity);
     assert_string_equal(copy.kernel, "matmul");
     assert_int_equal(hn_bindings_get(&copy.problem, "M")->integer, 4096);
-    hn_identity_finish(&copy);
 }
 
 static void replace(char **string, const char *with)
@@ -38,8 +36,8 @@ static void replace(char **string, const char *with)
 TEST(every_part_of_an_identity_counts)
 {
     for (int part = 0; part < 9; part++) {
-        struct hn_identity a;
-        struct hn_identity b;
+        struct hn_identity a ENDED_BY(hn_identity_finish);
+        struct hn_identity b ENDED_BY(hn_identity_finish);
         struct hn_value m = hn_integer(2048);
         make_identity(&a);
         make_identity(&b);
@@ -57,8 +55,6 @@ TEST(every_part_of_an_identity_counts)
         else
             strcpy(b.device.mig_profile, "1g.18gb");
         assert_false(hn_identity_equal(&a, &b));
-        hn_identity_finish(&a);
-        hn_identity_finish(&b);
     }
 }
 
@@ -84,8 +80,7 @@ TEST(difference_names_what_changed)
     const struct hn_version was = {.driver = "580.82", .nvrtc = "", .protocol = 1};
     struct hn_version is = {.driver = "580.159", .nvrtc = "13.0", .protocol = 2};
     strcpy(is.template_hash, "0123456789abcdef0123456789abcdef");
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_version_append_difference(&text, &was, &is);
     assert_string_equal(text.data, "driver 580.82 -> 580.159, NVRTC unknown -> 13.0, template, "
                                    "measuring protocol 1 -> 2");

@@ -5,25 +5,22 @@
 
 static struct hn_source_text *source_of(const char *text)
 {
-    struct hn_error err;
     static struct hn_source_text source;
-    assert_int_equal(hn_source_text_make("k.cu", strdup(text), &source, &err), HN_OK);
+    assert_int_equal(hn_source_text_make("k.cu", strdup(text), &source, &said), HN_OK);
     return keep(&source, hn_source_text_finish);
 }
 
 static struct hn_kernels *kernels_of(const struct hn_source_text *source)
 {
-    struct hn_error err;
     static struct hn_kernels kernels;
-    assert_int_equal(hn_kernels_find(source, &kernels, &err), HN_OK);
+    assert_int_equal(hn_kernels_find(source, &kernels, &said), HN_OK);
     return keep(&kernels, hn_kernels_finish);
 }
 
 static struct hn_macros *macros_of(const struct hn_source_text *source)
 {
-    struct hn_error err;
     static struct hn_macros macros;
-    assert_int_equal(hn_macros_find(source, &macros, &err), HN_OK);
+    assert_int_equal(hn_macros_find(source, &macros, &said), HN_OK);
     return keep(&macros, hn_macros_finish);
 }
 
@@ -98,12 +95,11 @@ TEST(test_torn_sources)
         "#ifndef T\n#define T 4\n#endif\nextern \"C\" __global__ void __launch_bounds__(T) "
         "k(const float *a, float *b) { b[threadIdx.x] = a[0]; /* x */ \"s\"; 'c'; R\"(r)\"; }";
     for (size_t length = 0; length < sizeof whole; length++) {
-        char *torn = strndup(whole, length);
+        char *torn FREED = strndup(whole, length);
         struct hn_source_text *source = source_of(torn);
         drop(kernels_of(source));
         drop(macros_of(source));
         drop(source);
-        free(torn);
     }
 }
 
@@ -131,14 +127,13 @@ TEST(test_macros)
 /* The config of a source's one kernel. */
 static char *config_of(const char *text)
 {
-    struct hn_error err;
     struct hn_draft draft;
     struct hn_source_text *source = source_of(text);
     struct hn_kernels *kernels = kernels_of(source);
     struct hn_macros *macros = macros_of(source);
     assert_int_equal(kernels->count, 1);
-    assert_int_equal(hn_macros_add_undefined(source, macros, &err), HN_OK);
-    assert_int_equal(hn_draft_make(source, &kernels->items[0], macros, &draft, &err), HN_OK);
+    assert_int_equal(hn_macros_add_undefined(source, macros, &said), HN_OK);
+    assert_int_equal(hn_draft_make(source, &kernels->items[0], macros, &draft, &said), HN_OK);
     char *config = hn_draft_write(&draft, "k.cu", "k.cu");
     assert_non_null(config);
     hn_draft_finish(&draft);
@@ -311,13 +306,11 @@ TEST(test_compiler)
 
 TEST(test_nothing_is_written)
 {
-    struct hn_error err;
     struct hn_macros macros = {.items = NULL};
     struct hn_draft draft;
     struct hn_source_text *source = source_of("__global__ void k(const float *a, int n) { }");
-    assert_int_equal(hn_draft_make(source, &kernels_of(source)->items[0], &macros, &draft, &err),
-                     HN_ECONFIG);
-    assert_string_equal(err.message,
-                        "k.cu: kernel 'k' has no argument that it could write to; its results "
-                        "have to be there to be compared");
+    assert_error(hn_draft_make(source, &kernels_of(source)->items[0], &macros, &draft, &said),
+                 HN_ECONFIG,
+                 "k.cu: kernel 'k' has no argument that it could write to; its results "
+                 "have to be there to be compared");
 }

@@ -39,10 +39,9 @@ static void add_tuning(struct hn_store *store, const struct hn_identity *identit
         .identity = identity, .version = version, .command = "test"};
     assert_int_equal(hn_store_begin(store, &made, &session, NULL), HN_OK);
     for (int i = 0; i < count; i++) {
-        struct hn_record record;
+        struct hn_record record ENDED_BY(hn_record_finish) = {0};
         struct hn_value block = hn_integer(16 << (i / 4));
         struct hn_value pad = hn_integer(i % 4);
-        hn_record_init(&record);
         assert_int_equal(hn_bindings_set(&record.point, "BLOCK", &block, NULL), HN_OK);
         assert_int_equal(hn_bindings_set(&record.point, "PAD", &pad, NULL), HN_OK);
         record.outcome = i == 3 ? HN_OUTCOME_WRONG_RESULT : HN_OUTCOME_OK;
@@ -50,7 +49,6 @@ static void add_tuning(struct hn_store *store, const struct hn_identity *identit
         record.timing.median_us = record.objective = base + i + 1;
         record.time = time;
         assert_int_equal(hn_store_put(store, session, &record, NULL), HN_OK);
-        hn_record_finish(&record);
     }
     assert_int_equal(hn_store_commit(store, NULL), HN_OK);
 }
@@ -58,10 +56,9 @@ static void add_tuning(struct hn_store *store, const struct hn_identity *identit
 /* A tuning of the problem M=m on the same device. */
 static void add_problem(struct hn_store *store, int m, int count, double base, double time)
 {
-    struct hn_identity identity;
+    struct hn_identity identity ENDED_BY(hn_identity_finish);
     make_identity(&identity, m);
     add_tuning(store, &identity, &version_1, count, base, time);
-    hn_identity_finish(&identity);
 }
 
 /* The best cost of a source tells which tuning it is. */
@@ -82,14 +79,13 @@ TEST(nearest_tuning_first)
     struct hn_task task;
     struct hn_knowledge knowledge;
     make_task(&task, make_space(), 1024);
-    struct hn_identity other;
+    struct hn_identity other ENDED_BY(hn_identity_finish);
     add_problem(store, 4096, POINTS, 100, 50);
     add_problem(store, 2048, POINTS + 4, 200, 50);
     make_identity(&other, 1024);
     strcpy(other.device.name, "NVIDIA A100");
     other.device.capability = 80;
     add_tuning(store, &other, &task.version, POINTS, 300, 50);
-    hn_identity_finish(&other);
     /* what this very tuning found is no prior */
     add_tuning(store, &task.identity, &task.version, POINTS, 400, 60);
 

@@ -116,12 +116,10 @@ TEST(keys_tell_windows_apart)
                                       .miss = HN_ACCESS_NORMAL,
                                       .set_aside = 65536};
     struct hn_l2_window none = some;
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text ENDED_BY(hn_text_finish) = {0};
     none.bytes = none.set_aside = 0;
     hn_l2_window_append(&text, &none);
     assert_int_equal(text.length, 0);
     hn_l2_window_append(&text, &some);
     assert_string_equal(text.data, " window 4096 0.5 persisting normal set-aside 65536");
-    hn_text_finish(&text);
 }

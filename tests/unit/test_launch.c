@@ -29,7 +29,7 @@ static enum hn_status make(const struct fixture *fixture, const char *problem, c
 TEST(evaluates_every_step)
 {
     const struct fixture *fixture = *state;
-    struct hn_launch launch;
+    struct hn_launch launch ENDED_BY(hn_launch_finish);
     assert_int_equal(make(fixture, "K=4,LAYOUT=row,M=64,N=100", "PAD=1,TILE=16", &launch, NULL),
                      HN_OK);
     assert_int_equal(launch.step_count, 2);
@@ -46,7 +46,6 @@ TEST(evaluates_every_step)
     assert_int_equal(launch.steps[1].carveout, 50);
     assert_false(launch.steps[1].cooperative);
     assert_false(hn_launch_step_has_clusters(&launch.steps[1]));
-    hn_launch_finish(&launch);
 }
 
 TEST(evaluates_the_reference_without_a_whole_point)
@@ -70,45 +69,37 @@ TEST(leaves_out_what_does_not_apply)
     assert_int_equal(launch.step_count, 3);
     assert_ptr_equal(launch.steps[2].step, &fixture->plan->steps[2]);
     hn_launch_finish(&launch);
-    struct hn_record record;
-    hn_record_init(&record);
+    struct hn_record record ENDED_BY(hn_record_finish) = {0};
     assert_false(hn_launch_check(&launch, &fixture->device, &record));
     assert_string_equal(record.message, "no step is launched: no 'if' holds");
-    hn_record_finish(&record);
 }
 
 TEST(demands_integers)
 {
     struct hn_launch launch;
-    struct hn_error err = {.message = ""};
-    assert_int_equal(make(*state, "K=4,LAYOUT=row,M=65,N=100", "TILE=16", &launch, &err),
-                     HN_EVALUE);
-    assert_non_null(strstr(err.message, "M / 32"));
+    assert_mentions(make(*state, "K=4,LAYOUT=row,M=65,N=100", "TILE=16", &launch, &said), HN_EVALUE,
+                    "M / 32");
     assert_null(launch.steps);
 }
 
 TEST(demands_values)
 {
     struct hn_launch launch;
-    struct hn_error err = {.message = ""};
-    assert_int_equal(make(*state, "K=4,LAYOUT=row,M=64", "TILE=16", &launch, &err), HN_ECONFIG);
-    assert_string_equal(err.message, "'N' has no value");
+    assert_error(make(*state, "K=4,LAYOUT=row,M=64", "TILE=16", &launch, &said), HN_ECONFIG,
+                 "'N' has no value");
 }
 
 static void check(const struct fixture *fixture, const char *problem, const char *point,
                   const char *message)
 {
-    struct hn_launch launch;
-    struct hn_record record;
-    hn_record_init(&record);
+    struct hn_launch launch ENDED_BY(hn_launch_finish);
+    struct hn_record record ENDED_BY(hn_record_finish) = {0};
     assert_int_equal(make(fixture, problem, point, &launch, NULL), HN_OK);
     assert_int_equal(hn_launch_check(&launch, &fixture->device, &record), message == NULL);
     if (message != NULL) {
         assert_int_equal(record.outcome, HN_OUTCOME_INVALID_LAUNCH);
         assert_string_equal(record.message, message);
     }
-    hn_launch_finish(&launch);
-    hn_record_finish(&record);
 }
 
 TEST(checks_the_devices_limits)
@@ -166,7 +157,7 @@ TEST(checks_every_step)
 TEST(notes_the_most_dynamic_shared_memory)
 {
     const struct fixture *fixture = *state;
-    struct hn_launch launch;
+    struct hn_launch launch ENDED_BY(hn_launch_finish);
     struct hn_resources resources = {.known = true, .shared_bytes = 100};
     assert_int_equal(make(fixture, "K=4,LAYOUT=row,M=64,N=100", "PAD=1,TILE=16", &launch, NULL),
                      HN_OK);
@@ -183,15 +174,13 @@ TEST(notes_the_most_dynamic_shared_memory)
     launch.steps[1].shared_bytes = -1;
     hn_launch_note_shared(&launch, &resources);
     assert_int_equal(resources.dynamic_shared_bytes, 0);
-    hn_launch_finish(&launch);
 }
 
 TEST(recalls_the_dynamic_shared_memory_of_older_records)
 {
     const struct fixture *fixture = *state;
     struct hn_bindings problem;
-    struct hn_record record;
-    hn_record_init(&record);
+    struct hn_record record ENDED_BY(hn_record_finish) = {0};
     parse_bindings("K=4,LAYOUT=row,M=64,N=100", &problem);
     parse_bindings("PAD=1,TILE=16", &record.point);
     hn_launch_recall_shared(fixture->plan, &problem, &record);
@@ -206,5 +195,4 @@ TEST(recalls_the_dynamic_shared_memory_of_older_records)
     hn_bindings_finish(&problem);
     hn_launch_recall_shared(fixture->plan, &problem, &record);
     assert_int_equal(record.resources.dynamic_shared_bytes, 0); /* can not be evaluated */
-    hn_record_finish(&record);
 }

@@ -110,7 +110,7 @@ static int try_sizes(const struct hn_plan *plan, const struct hn_bindings *point
         hn_launch_program_make(&made, plan, &device, point, family->low, family->high, &launch);
     hn_launch_finish(&launch);
     for (int i = 0; can && i < SIZES; i++) {
-        struct hn_bindings problem;
+        struct hn_bindings problem ENDED_BY(hn_bindings_finish);
         struct hn_value *values = NULL;
         draw_problem(family, &problem);
         set(&made.program, plan, &problem);
@@ -123,7 +123,6 @@ static int try_sizes(const struct hn_plan *plan, const struct hn_bindings *point
             free(values);
             valid++;
         }
-        hn_bindings_finish(&problem);
     }
     hn_launch_program_finish(&made);
     return can ? valid : -1;
@@ -132,10 +131,8 @@ static int try_sizes(const struct hn_plan *plan, const struct hn_bindings *point
 TEST(launches_are_those_that_are_made_one_by_one)
 {
     struct hn_config *config;
-    struct hn_error err = {0};
     int programs = 0, valid = 0;
-    if (hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &err) != HN_OK)
-        fail_msg("%s", err.message);
+    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &said), &said);
     for (int i = 0; i < POINTS; i++) {
         struct family family = draw_family();
         int own = try_sizes(config->plan, draw_point(), &family);
@@ -161,11 +158,9 @@ TEST(shipped_kernels_are_programs)
     };
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         struct hn_config *config;
-        struct hn_error err = {0};
         char path[512];
         snprintf(path, sizeof path, "%s/configs/%s.yaml", HONE_SOURCE_DIR, kernels[i][0]);
-        if (hn_config_load(path, &config, &err) != HN_OK)
-            fail_msg("%s", err.message);
+        assert_ok(hn_config_load(path, &config, &said), &said);
         struct family family = {parsed(kernels[i][1]), parsed(kernels[i][2]),
                                 parsed(kernels[i][3])};
         if (try_sizes(config->plan, hn_plan_default(config->plan, family.one), &family) < SIZES / 2)

@@ -258,7 +258,7 @@ TEST(an_index_answers_as_the_list_does)
     for (int i = 0; i < QUERIES; i++) {
         const struct hn_device_identity *device = draw_device();
         struct hn_lookup_rank rank;
-        struct hn_bindings problem;
+        struct hn_bindings problem ENDED_BY(hn_bindings_finish);
         draw_problem(&problem);
         const struct hn_lookup_query query = {
             .device_name = draw(5) == 0 ? NULL : device->name,
@@ -270,7 +270,6 @@ TEST(an_index_answers_as_the_list_does)
             .usable = draw(2) == 0 ? is_even : NULL,
         };
         found_count += ask(&both, &query, &rank) >= 0;
-        hn_bindings_finish(&problem);
     }
     assert_true(found_count > QUERIES / 2);
     finish_both(&both);

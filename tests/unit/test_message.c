@@ -18,11 +18,10 @@ static void make_message(struct hn_message *message)
 /* The frame of make_message, to be freed, and its body. */
 static char *make_frame(const unsigned char **body, size_t *size)
 {
-    struct hn_message message;
+    struct hn_message message ENDED_BY(hn_message_finish);
     char *frame;
     make_message(&message);
     assert_int_equal(hn_message_encode(&message, &frame, size, NULL), HN_OK);
-    hn_message_finish(&message);
     *body = (const unsigned char *)frame + 4;
     *size -= 4;
     return keep(frame, free);
@@ -58,21 +57,19 @@ TEST(a_body_cut_short_is_refused)
     int whole = 0;
     for (size_t length = 0; length < size; length++) {
         struct hn_message message;
-        struct hn_error err = {0};
-        unsigned char *part = malloc(length > 0 ? length : 1);
+        unsigned char *part FREED = malloc(length > 0 ? length : 1);
         assert_non_null(part);
         memcpy(part, body, length);
-        enum hn_status status = hn_message_decode(part, length, &message, &err);
+        enum hn_status status = hn_message_decode(part, length, &message, &said);
         if (status == HN_OK) {
             whole++;
             hn_message_finish(&message);
         } else {
             assert_int_equal(status, HN_EFORMAT);
-            assert_non_null(strstr(err.message, "truncated"));
+            assert_non_null(strstr(said.message, "truncated"));
             assert_null(message.json);
             assert_null(message.blobs);
         }
-        free(part);
     }
     assert_int_equal(whole, 2);
 }
@@ -80,12 +77,9 @@ TEST(a_body_cut_short_is_refused)
 static void expect_refused(const char *text, const char *reason)
 {
     struct hn_message message;
-    struct hn_error err = {0};
     unsigned char body[256] = {(unsigned char)strlen(text)};
     memcpy(body + 4, text, strlen(text));
-    assert_int_equal(hn_message_decode(body, 4 + strlen(text), &message, &err), HN_EFORMAT);
-    if (strstr(err.message, reason) == NULL)
-        fail_msg("'%s' does not say '%s'", err.message, reason);
+    assert_mentions(hn_message_decode(body, 4 + strlen(text), &message, &said), HN_EFORMAT, reason);
     assert_null(message.json);
 }
 
@@ -107,29 +101,25 @@ TEST(what_is_no_message_is_refused)
 TEST(a_message_without_type_has_an_empty_one)
 {
     static const unsigned char body[] = {2, 0, 0, 0, '{', '}'};
-    struct hn_message message;
+    struct hn_message message ENDED_BY(hn_message_finish);
     assert_int_equal(hn_message_decode(body, sizeof body, &message, NULL), HN_OK);
     assert_string_equal(hn_message_type(&message), "");
-    hn_message_finish(&message);
 }
 
 TEST(a_message_beyond_the_limit_is_not_sent)
 {
-    struct hn_message message;
-    struct hn_error err = {0};
-    char *frame;
+    struct hn_message message ENDED_BY(hn_message_finish);
+    char *frame FREED;
     size_t size;
     void *data = keep(calloc(HN_MESSAGE_LIMIT, 1), free);
     assert_non_null(data);
     hn_message_init(&message, "a"); /* {"type":"a"}: 12 bytes, and two sizes */
     assert_int_equal(hn_message_add_blob(&message, data, HN_MESSAGE_LIMIT - 19, NULL, NULL), HN_OK);
-    assert_int_equal(hn_message_encode(&message, &frame, &size, &err), HN_EFORMAT);
-    assert_string_equal(err.message, "a message of 67108865 bytes is beyond the limit of 67108864");
+    assert_error(hn_message_encode(&message, &frame, &size, &said), HN_EFORMAT,
+                 "a message of 67108865 bytes is beyond the limit of 67108864");
     message.blobs[0].size--;
-    assert_int_equal(hn_message_encode(&message, &frame, &size, &err), HN_OK);
+    assert_int_equal(hn_message_encode(&message, &frame, &size, &said), HN_OK);
     assert_int_equal(size, 4 + HN_MESSAGE_LIMIT);
-    free(frame);
-    hn_message_finish(&message);
 }
 
 TEST(a_copy_has_its_own_blobs)
@@ -175,7 +165,7 @@ TEST(images_survive_the_wire)
 {
     struct hn_image was, is;
     struct hn_message message, received;
-    char *frame;
+    char *frame FREED;
     size_t size;
     make_image(&was);
     hn_message_init(&message, "compiled");
@@ -202,13 +192,12 @@ TEST(images_survive_the_wire)
     hn_image_finish(&is);
     hn_message_finish(&message);
     hn_message_finish(&received);
-    free(frame);
 }
 
 TEST(a_failed_compilation_has_no_cubin)
 {
     struct hn_image was, is;
-    struct hn_message message;
+    struct hn_message message ENDED_BY(hn_message_finish);
     hn_image_init(&was);
     was.message = strdup("matmul.cu(3): error: expected a \";\"");
     hn_message_init(&message, "compiled");
@@ -221,7 +210,6 @@ TEST(a_failed_compilation_has_no_cubin)
     assert_null(is.cubin);
     hn_image_finish(&was);
     hn_image_finish(&is);
-    hn_message_finish(&message);
 }
 
 /* A message with a good image, which the test damages; the image's document. */
@@ -242,33 +230,29 @@ TEST(a_damaged_image_is_refused)
     static const char *const checked[] = {"outcome",   "message",    "log",   "resources",
                                           "code_hash", "compile_ms", "cubin", "entries"};
     for (size_t i = 0; i < 4 + 8; i++) {
-        struct hn_message message;
+        struct hn_message message ENDED_BY(hn_message_finish);
         struct hn_image read;
-        struct hn_error err = {0};
         json_t *json = send_image(&message);
         if (i < 4)
             json_object_del(json, needed[i]);
         else
             json_object_set_new(json, checked[i - 4], json_pack("[i]", 7));
-        if (hn_message_get_image(&message, json, &read, &err) != HN_EFORMAT)
+        if (hn_message_get_image(&message, json, &read, &said) != HN_EFORMAT)
             fail_msg("'%s' is not checked", i < 4 ? needed[i] : checked[i - 4]);
         assert_null(read.entries);
         assert_null(read.cubin);
-        hn_message_finish(&message);
     }
 }
 
 TEST(a_cubin_that_is_not_attached_is_refused)
 {
     for (int number = -1; number <= 1; number += 2) {
-        struct hn_message message;
+        struct hn_message message ENDED_BY(hn_message_finish);
         struct hn_image read;
-        struct hn_error err = {0};
         json_t *json = send_image(&message);
         json_object_set_new(json, "cubin", json_integer(number));
-        assert_int_equal(hn_message_get_image(&message, json, &read, &err), HN_EFORMAT);
-        assert_string_equal(err.message, "image: 'cubin' is not one that is attached");
-        hn_message_finish(&message);
+        assert_error(hn_message_get_image(&message, json, &read, &said), HN_EFORMAT,
+                     "image: 'cubin' is not one that is attached");
     }
 }
 
@@ -291,60 +275,53 @@ TEST(a_hostile_image_is_refused)
         {"max_threads", "-1", "'max_threads' is not an integer of 0 to"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct hn_message message;
+        struct hn_message message ENDED_BY(hn_message_finish);
         struct hn_image read;
-        struct hn_error err = {0};
         json_t *json = send_image(&message);
         if (cases[i].json == NULL)
             json_object_del(json, cases[i].member);
         else
             json_object_set_new(json, cases[i].member,
                                 json_loads(cases[i].json, JSON_DECODE_ANY, NULL));
-        assert_int_equal(hn_message_get_image(&message, json, &read, &err), HN_EFORMAT);
-        if (strstr(err.message, cases[i].reason) == NULL)
-            fail_msg("'%s' does not say '%s'", err.message, cases[i].reason);
+        assert_mentions(hn_message_get_image(&message, json, &read, &said), HN_EFORMAT,
+                        cases[i].reason);
         assert_null(read.cubin);
-        hn_message_finish(&message);
     }
 }
 
 TEST(what_a_worker_says_passes_the_gate)
 {
-    struct hn_message message;
-    struct hn_error err = {0};
+    struct hn_message message ENDED_BY(hn_message_finish);
     double amount = 7;
     hn_message_init(&message, "done");
     json_object_set_new(message.json, "noise", json_real(-0.5));
     json_object_set_new(message.json, "rate", json_real(2.5));
     json_object_set_new(message.json, "device",
                         json_pack("{s:[s]}", "names", "a\x1b[2Jb\nc\xc2\x9b"));
-    assert_int_equal(hn_message_gate(&message, &err), HN_OK);
+    assert_int_equal(hn_message_gate(&message, &said), HN_OK);
     const json_t *names = json_object_get(json_object_get(message.json, "device"), "names");
     assert_string_equal(json_string_value(json_array_get(names, 0)), "a\\x1b[2Jb\nc\\xc2\\x9b");
-    assert_int_equal(hn_message_amount(&message, "noise", &amount, &err), HN_EFORMAT);
-    assert_string_equal(err.message, "'noise' is -0.5, expected a number that is not negative");
-    assert_int_equal(hn_message_amount(&message, "device", &amount, &err), HN_EFORMAT);
+    assert_error(hn_message_amount(&message, "noise", &amount, &said), HN_EFORMAT,
+                 "'noise' is -0.5, expected a number that is not negative");
+    assert_int_equal(hn_message_amount(&message, "device", &amount, &said), HN_EFORMAT);
     assert_true(amount == 7);
-    assert_int_equal(hn_message_amount(&message, "rate", &amount, &err), HN_OK);
+    assert_int_equal(hn_message_amount(&message, "rate", &amount, &said), HN_OK);
     assert_true(amount == 2.5);
     json_object_set_new(message.json, "type", json_string("no word"));
-    assert_int_equal(hn_message_gate(&message, &err), HN_EFORMAT);
+    assert_int_equal(hn_message_gate(&message, &said), HN_EFORMAT);
     json_object_del(message.json, "type");
-    assert_int_equal(hn_message_gate(&message, &err), HN_EFORMAT);
-    hn_message_finish(&message);
+    assert_int_equal(hn_message_gate(&message, &said), HN_EFORMAT);
 }
 
 TEST(what_would_fill_the_memory_is_not_parsed)
 {
     enum { SIZE = 9000000 };
     struct hn_message message;
-    struct hn_error err = {0};
-    unsigned char *body = malloc(4 + SIZE);
+    unsigned char *body FREED = malloc(4 + SIZE);
     assert_non_null(body);
     memset(body + 4, '[', SIZE);
     for (int i = 0; i < 4; i++)
         body[i] = (unsigned char)(SIZE >> (8 * i));
-    assert_int_equal(hn_message_decode(body, 4 + SIZE, &message, &err), HN_EFORMAT);
-    assert_non_null(strstr(err.message, "more than 8000000 values"));
-    free(body);
+    assert_mentions(hn_message_decode(body, 4 + SIZE, &message, &said), HN_EFORMAT,
+                    "more than 8000000 values");
 }

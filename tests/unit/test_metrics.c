@@ -105,7 +105,5 @@ TEST(an_unknown_objective_is_an_error)
 {
     struct fixture *fixture = *state;
     set_objective(fixture, "speed", false);
-    struct hn_error err = {.message = ""};
-    assert_int_equal(evaluate(fixture, &err), HN_ECONFIG);
-    assert_string_equal(err.message, "objective 'speed' is no metric");
+    assert_error(evaluate(fixture, &said), HN_ECONFIG, "objective 'speed' is no metric");
 }

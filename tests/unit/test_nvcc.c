@@ -66,15 +66,13 @@ static enum hn_status compile(const char *text, const char *const *entries, size
 
 static void fails_with(const char *text, const char *entry, const char *option, const char *message)
 {
-    struct hn_image image;
-    struct hn_error err = {.message = ""};
-    enum hn_status status = compile(text, &entry, 1, option, &image, &err);
-    assert_string_equal(err.message, "");
+    struct hn_image image ENDED_BY(hn_image_finish);
+    enum hn_status status = compile(text, &entry, 1, option, &image, &said);
+    assert_string_equal(said.message, "");
     assert_int_equal(status, HN_OK);
     assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
     assert_string_equal(image.message, message);
     assert_null(image.cubin);
-    hn_image_finish(&image);
 }
 
 TEST(says_its_version)
@@ -93,10 +91,9 @@ TEST(compiles_a_file_with_host_code)
     static const char *const mangled[] = {"_ZN3app1kINS_4pairIfEELi4EEEvPT_NS1_IS3_EE",
                                           "_ZN3app1kEPf", "_ZN3app1kIdLi3EEEvPT_NS_4pairIS1_EE",
                                           "plain", "plain"};
-    struct hn_image image;
-    struct hn_error err = {.message = ""};
-    enum hn_status status = compile(with_host_code, entries, 5, NULL, &image, &err);
-    assert_string_equal(err.message, "");
+    struct hn_image image ENDED_BY(hn_image_finish);
+    enum hn_status status = compile(with_host_code, entries, 5, NULL, &image, &said);
+    assert_string_equal(said.message, "");
     assert_int_equal(status, HN_OK);
     if (image.outcome != HN_OUTCOME_OK)
         fail_msg("%s\n%s", image.message, image.log);
@@ -104,20 +101,18 @@ TEST(compiles_a_file_with_host_code)
         assert_string_equal(image.entries[i], mangled[i]);
     assert_true(image.resources.known);
     assert_true(image.resources.registers > 0);
-    hn_image_finish(&image);
 }
 
 TEST(finds_a_kernel_by_its_name)
 {
     static const char *const entry = "only";
-    struct hn_image image;
+    struct hn_image image ENDED_BY(hn_image_finish);
     assert_int_equal(
         compile("#line 1\nnamespace app { __global__ void only(int *x) { *x = 1; } }\n", &entry, 1,
                 NULL, &image, NULL),
         HN_OK);
     assert_int_equal(image.outcome, HN_OUTCOME_OK);
     assert_string_equal(image.entries[0], "_ZN3app4onlyEPi");
-    hn_image_finish(&image);
     fails_with(with_host_code, "k", NULL,
                "several kernels are called 'k'; as entry, expected one of "
                "_ZN3app1kEPf, _ZN3app1kEPi");
@@ -157,14 +152,13 @@ TEST(a_loop_is_unrolled_by_a_macro)
                "/nowhere/app.cu(8): error: identifier \"nothing\" is undefined");
     char hashes[2][33];
     for (int i = 0; i < 2; i++) {
-        struct hn_image image;
+        struct hn_image image ENDED_BY(hn_image_finish);
         snprintf(program, sizeof program, text, 15 * i);
         memcpy(strstr(program, "nothing"), "1.0f/2.", 7);
         assert_int_equal(compile(program, &entry, 1, NULL, &image, NULL), HN_OK);
         if (image.outcome != HN_OUTCOME_OK)
             fail_msg("%s", image.message);
         memcpy(hashes[i], image.code_hash, sizeof hashes[i]);
-        hn_image_finish(&image);
     }
     assert_string_not_equal(hashes[0], hashes[1]);
 }
@@ -176,15 +170,14 @@ TEST(options_reach_no_shell)
     static const char text[] = "#line 1\nextern \"C\" __global__ void k(char *x)\n"
                                "{ x[0] = sizeof M; static_assert(sizeof M == 26, \"\"); }\n";
     struct hn_image image;
-    struct hn_error err = {.message = ""};
     assert_int_equal(compile(text, &entry, 1, "-DM=\"$(touch ../x)`touch ../y`\"", &image, NULL),
                      HN_OK);
     if (image.outcome != HN_OUTCOME_OK)
         fail_msg("%s", image.message);
     hn_image_finish(&image);
-    assert_int_equal(compile(text, &entry, 1, "-I/tmp/$(touch x)", &image, &err), HN_ECONFIG);
-    assert_string_equal(err.message, "option '-I/tmp/$(touch x)': nvcc takes letters, digits and "
-                                     "_+-.,:=/@ there, not '$'");
+    assert_error(compile(text, &entry, 1, "-I/tmp/$(touch x)", &image, &said), HN_ECONFIG,
+                 "option '-I/tmp/$(touch x)': nvcc takes letters, digits and "
+                 "_+-.,:=/@ there, not '$'");
 }
 
 TEST(another_architecture_is_refused)
@@ -199,45 +192,40 @@ TEST(another_architecture_is_refused)
         .architecture = "sm_20",
     };
     struct hn_image image;
-    struct hn_error err = {.message = ""};
-    assert_int_equal(hn_compile(&nvrtc, &request, &image, &err), HN_EUSAGE);
-    assert_string_equal(err.message, "nvcc: Unsupported gpu architecture 'sm_20'");
+    assert_error(hn_compile(&nvrtc, &request, &image, &said), HN_EUSAGE,
+                 "nvcc: Unsupported gpu architecture 'sm_20'");
 }
 
 TEST(is_looked_for_where_the_user_says)
 {
-    char *path = NULL;
+    char *path FREED = NULL;
     char *found = NULL;
-    struct hn_error err = {.message = ""};
     assert_int_equal(hn_nvcc_find(&path, NULL), HN_OK);
     setenv("NVCC", path, 1);
     assert_int_equal(hn_nvcc_find(&found, NULL), HN_OK);
     assert_string_equal(found, path);
     free(found);
     setenv("NVCC", "/nowhere/nvcc", 1);
-    assert_int_equal(hn_nvcc_find(&found, &err), HN_ERUN);
-    assert_string_equal(err.message, "$NVCC is '/nowhere/nvcc', which is no program; expected the "
-                                     "path of nvcc");
+    assert_error(hn_nvcc_find(&found, &said), HN_ERUN,
+                 "$NVCC is '/nowhere/nvcc', which is no program; expected the "
+                 "path of nvcc");
     setenv("NVCC", "/bin/true", 1);
     char version[16];
-    assert_int_equal(hn_nvcc_version(version, &err), HN_ERUN);
-    assert_string_equal(err.message,
-                        "`/bin/true --version` does not say which version it is; is it nvcc?");
+    assert_error(hn_nvcc_version(version, &said), HN_ERUN,
+                 "`/bin/true --version` does not say which version it is; is it nvcc?");
     unsetenv("NVCC");
-    free(path);
 }
 
 /* What stands there would be in no record. */
 TEST(flags_of_the_environment_have_no_effect)
 {
     static const char *const entry = "k";
-    struct hn_image image;
+    struct hn_image image ENDED_BY(hn_image_finish);
     setenv("NVCC_APPEND_FLAGS", "--nonsense", 1);
     setenv("NVCC_PREPEND_FLAGS", "--nonsense", 1);
     assert_int_equal(
         compile("extern \"C\" __global__ void k() {}\n", &entry, 1, NULL, &image, NULL), HN_OK);
     assert_int_equal(image.outcome, HN_OUTCOME_OK);
-    hn_image_finish(&image);
     unsetenv("NVCC_APPEND_FLAGS");
     unsetenv("NVCC_PREPEND_FLAGS");
 }

@@ -23,14 +23,14 @@ static void open_bench(const char *problem)
 
 static void expect(const char *point, enum hn_outcome outcome, const char *message)
 {
-    struct hn_record record = bench_fixture_evaluate(&keep, point, &verify_only);
+    struct hn_record record ENDED_BY(hn_record_finish) =
+        bench_fixture_evaluate(&keep, point, &verify_only);
     if (record.outcome != outcome)
         fail_msg("%s: found %s (%s)", point, hn_outcome_name(record.outcome),
                  record.message == NULL ? "" : record.message);
     if (message != NULL)
         assert_string_equal(record.message, message);
     assert_true(record.verdict.max_error == (outcome == HN_OUTCOME_OK ? 0.0 : 1.0));
-    hn_record_finish(&record);
 }
 
 TEST(a_multiset_has_no_order)
@@ -68,9 +68,9 @@ TEST(a_length_counts_in_every_mode)
     open_bench("n=3000,threshold=0.5");
     compare->mode = HN_COMPARE_EXACT;
     expect("ORDER=forward,FAULT=0", HN_OUTCOME_OK, NULL);
-    struct hn_record record = bench_fixture_evaluate(&keep, "ORDER=backward,FAULT=0", &verify_only);
+    struct hn_record record ENDED_BY(hn_record_finish) =
+        bench_fixture_evaluate(&keep, "ORDER=backward,FAULT=0", &verify_only);
     assert_int_equal(record.outcome, HN_OUTCOME_WRONG_RESULT);
-    hn_record_finish(&record);
     compare->mode = HN_COMPARE_MULTISET;
 }
 
@@ -106,10 +106,10 @@ TEST(narrow_types_and_vectors_are_compared)
     bench_fixture_use(&types, "double/types.yaml");
     bench_fixture_start(&types, HN_COLD);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct hn_record record = bench_fixture_evaluate(&types, cases[i].point, &verify_only);
+        struct hn_record record ENDED_BY(hn_record_finish) =
+            bench_fixture_evaluate(&types, cases[i].point, &verify_only);
         const char *message = record.message == NULL ? "" : record.message;
         if (record.outcome != cases[i].outcome || strstr(message, cases[i].part) == NULL)
             fail_msg("%s: found %s (%s)", cases[i].point, hn_outcome_name(record.outcome), message);
-        hn_record_finish(&record);
     }
 }

@@ -13,10 +13,9 @@ static enum hn_status count_up(void *context, size_t task, struct hn_error *err)
 TEST(tasks_are_done_once_each)
 {
     int counts[300] = {0};
-    struct hn_error err = {0};
     const struct hn_parallel parallel = {
         .count = 150, .jobs = 7, .run = count_up, .context = counts};
-    assert_int_equal(hn_parallel_do(&parallel, &err), HN_OK);
+    assert_int_equal(hn_parallel_do(&parallel, &said), HN_OK);
     for (size_t i = 0; i < 150; i++)
         assert_int_equal(counts[i], 1);
 }
@@ -24,9 +23,7 @@ TEST(tasks_are_done_once_each)
 TEST(the_first_failure_counts)
 {
     int counts[300] = {0};
-    struct hn_error err = {0};
     const struct hn_parallel parallel = {
         .count = 300, .jobs = 2, .run = count_up, .context = counts};
-    assert_int_equal(hn_parallel_do(&parallel, &err), HN_ERUN);
-    assert_string_equal(err.message, "task 150");
+    assert_error(hn_parallel_do(&parallel, &said), HN_ERUN, "task 150");
 }

@@ -24,9 +24,8 @@ static int open_bench(void **state)
 static void make_point(const char *changes, char text[256])
 {
     struct hn_bindings point, other;
-    struct hn_text whole;
+    struct hn_text whole ENDED_BY(hn_text_finish) = {0};
     hn_bindings_init(&other);
-    hn_text_init(&whole);
     assert_int_equal(hn_bindings_parse("CHUNKS=3,FAULT=0,GRANULE=1,HOST_MEMORY=pinned,"
                                        "ORDER=depth_first,PIECES=1,STAGES_ON=device,STREAMS=2",
                                        &point, NULL),
@@ -35,7 +34,6 @@ static void make_point(const char *changes, char text[256])
     assert_int_equal(hn_bindings_merge(&point, &other, NULL), HN_OK);
     hn_bindings_append(&whole, &point);
     snprintf(text, 256, "%s", whole.data);
-    hn_text_finish(&whole);
     hn_bindings_finish(&other);
     hn_bindings_finish(&point);
 }
@@ -49,9 +47,8 @@ static struct hn_record evaluate(const char *changes, const struct hn_bench_requ
 
 static void expect(const char *changes, enum hn_outcome outcome, const char *message)
 {
-    struct hn_record record = evaluate(changes, &both);
+    struct hn_record record ENDED_BY(hn_record_finish) = evaluate(changes, &both);
     bench_fixture_check(&record, outcome, message);
-    hn_record_finish(&record);
 }
 
 /* The double copies and computes as late as it may: what does not wait finds poison. */
@@ -103,14 +100,13 @@ TEST_WITH(what_can_not_be_cut_is_no_launch, open_bench, NULL)
 
 static double time_of(const char *changes, double *host_us)
 {
-    struct hn_record record = evaluate(changes, &both);
+    struct hn_record record ENDED_BY(hn_record_finish) = evaluate(changes, &both);
     double time_us = record.timing.median_us;
     assert_int_equal(record.outcome, HN_OUTCOME_OK);
     assert_int_equal(record.timing.batch, 1);
     assert_true(hn_observed(&record.observed, "staging.chunks") > 0);
     if (host_us != NULL)
         *host_us = record.timing.host_us;
-    hn_record_finish(&record);
     return time_us;
 }
 
@@ -136,7 +132,6 @@ TEST_WITH(a_race_reads_the_hosts_clock_too, open_bench, NULL)
     struct hn_record records[COUNT];
     struct hn_image images[COUNT];
     struct hn_bench_candidate candidates[COUNT];
-    struct hn_error err = {.message = ""};
     for (int i = 0; i < COUNT; i++) {
         char text[256];
         make_point(changes[i], text);
@@ -146,7 +141,7 @@ TEST_WITH(a_race_reads_the_hosts_clock_too, open_bench, NULL)
         candidates[i] = (struct hn_bench_candidate){&records[i].point, &images[i]};
     }
     assert_int_equal(hn_bench_race(smooth.bench, candidates, COUNT,
-                                   &(struct hn_race_rules){3, ROUNDS, 0.0}, records, &err),
+                                   &(struct hn_race_rules){3, ROUNDS, 0.0}, records, &said),
                      HN_OK);
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(records[i].outcome, HN_OUTCOME_OK);
@@ -160,19 +155,17 @@ TEST_WITH(a_race_reads_the_hosts_clock_too, open_bench, NULL)
 static void make_launch(const char *changes, struct hn_launch *launch)
 {
     char text[256];
-    struct hn_bindings point;
-    struct hn_error err = {.message = ""};
+    struct hn_bindings point ENDED_BY(hn_bindings_finish);
     make_point(changes, text);
     assert_int_equal(hn_bindings_parse(text, &point, NULL), HN_OK);
     assert_ok(
-        hn_launch_make(smooth.config->plan, &smooth.config->problems[0], &point, launch, &err),
-        &err);
-    hn_bindings_finish(&point);
+        hn_launch_make(smooth.config->plan, &smooth.config->problems[0], &point, launch, &said),
+        &said);
 }
 
 TEST(chunks_cover_the_extent)
 {
-    struct hn_launch launch;
+    struct hn_launch launch ENDED_BY(hn_launch_finish);
     make_launch("CHUNKS=8,GRANULE=256", &launch);
     const struct hn_flow *flow = launch.flow;
     int64_t end = 0;
@@ -194,22 +187,20 @@ TEST(chunks_cover_the_extent)
     }
     assert_int_equal(end, 10000);
     assert_int_equal(launch.steps[0].grid[0], 79);
-    hn_launch_finish(&launch);
 }
 
 /* 10000 units and 16 behind them: a chunk uploads to 16 behind its own. */
 TEST(padded_inputs_are_cut)
 {
     static struct bench_fixture padded; /* closed once more behind the test */
-    struct hn_bindings point;
-    struct hn_launch launch;
-    struct hn_error err = {.message = ""};
+    struct hn_bindings point ENDED_BY(hn_bindings_finish);
+    struct hn_launch launch ENDED_BY(hn_launch_finish);
     bench_fixture_load(&padded, "double/padded.yaml", 90);
     const struct hn_config *config = padded.config;
     assert_int_equal(
         hn_bindings_parse("CHUNKS=8,HOST_MEMORY=pinned,ORDER=depth_first,STREAMS=3", &point, NULL),
         HN_OK);
-    assert_ok(hn_launch_make(config->plan, &config->problems[0], &point, &launch, &err), &err);
+    assert_ok(hn_launch_make(config->plan, &config->problems[0], &point, &launch, &said), &said);
     const struct hn_flow *flow = launch.flow;
     int64_t uploaded = 0;
     assert_string_equal(flow->why, "");
@@ -224,17 +215,14 @@ TEST(padded_inputs_are_cut)
     }
     assert_int_equal(uploaded, hn_flow_units(flow, 0));
     assert_int_equal(hn_flow_units(flow, 1), 10000);
-    hn_launch_finish(&launch);
-    hn_bindings_finish(&point);
     bench_fixture_unload(&padded);
 }
 
 TEST(plans_with_pipelines_read_back)
 {
     struct hn_plan *plan = NULL;
-    struct hn_error err = {.message = ""};
     json_t *json = keep(hn_plan_to_json(smooth.config->plan), json_decref);
-    assert_ok(hn_plan_from_json(json, &plan, &err), &err);
+    assert_ok(hn_plan_from_json(json, &plan, &said), &said);
     json_t *again = keep(hn_plan_to_json(plan), json_decref);
     assert_true(json_equal(json, again));
     assert_string_equal(hn_plan_hash(plan).hex, hn_plan_hash(smooth.config->plan).hex);
@@ -246,10 +234,10 @@ TEST(too_much_managed_memory_is_refused)
 {
     setenv("HONE_DOUBLE_MEMORY", "5000000", 1);
     bench_fixture_start(&smooth, HN_COLD);
-    struct hn_record record = evaluate("HOST_MEMORY=managed", &verify_only);
+    struct hn_record record ENDED_BY(hn_record_finish) =
+        evaluate("HOST_MEMORY=managed", &verify_only);
     assert_int_equal(record.outcome, HN_OUTCOME_OUT_OF_MEMORY);
     assert_non_null(strstr(record.message, "GiB of managed memory; at most a quarter of the "));
-    hn_record_finish(&record);
     expect("", HN_OUTCOME_OK, NULL);
     bench_fixture_close(&smooth);
     unsetenv("HONE_DOUBLE_MEMORY");

@@ -52,7 +52,7 @@ static const char small[] =
 /* JSON with ' for ". */
 static json_t *parse(const char *text)
 {
-    char *copy = strdup(text);
+    char *copy FREED = strdup(text);
     for (char *c = copy; *c != '\0'; c++)
         if (*c == '\'')
             *c = '"';
@@ -60,7 +60,6 @@ static json_t *parse(const char *text)
     json_t *json = json_loads(copy, 0, &error);
     if (json == NULL)
         fail_msg("line %d: %s", error.line, error.text);
-    free(copy);
     return keep(json, json_decref);
 }
 
@@ -68,9 +67,8 @@ static struct hn_plan *read_small(void)
 {
     json_t *json = parse(small);
     struct hn_plan *plan = NULL;
-    struct hn_error err = {0};
-    enum hn_status status = hn_plan_from_json(json, &plan, &err);
-    assert_string_equal(err.message, "");
+    enum hn_status status = hn_plan_from_json(json, &plan, &said);
+    assert_string_equal(said.message, "");
     assert_int_equal(status, HN_OK);
     drop(json);
     return keep(plan, hn_plan_destroy);
@@ -105,7 +103,7 @@ TEST(expressions_are_ready)
 {
     struct hn_plan *plan = read_small();
     struct hn_bindings problem, point;
-    struct hn_value *values = NULL;
+    struct hn_value *values FREED = NULL;
     parse_bindings("M=3,N=100", &problem);
     parse_bindings("LOAD=ldg,TILE=16", &point);
     assert_int_equal(hn_plan_values(plan, &problem, &point, &values, NULL), HN_OK);
@@ -128,7 +126,6 @@ TEST(expressions_are_ready)
     values[7] = hn_integer(600);
     assert_int_equal(hn_expression_number(plan->metrics[1].expression, values, &rate, NULL), HN_OK);
     assert_true(rate == 305.0);
-    free(values);
     hn_bindings_finish(&point);
     hn_bindings_finish(&problem);
 }
@@ -138,7 +135,6 @@ TEST(a_missing_value_is_the_default)
     struct hn_plan *plan = read_small();
     struct hn_bindings problem, point;
     struct hn_value *values = NULL;
-    struct hn_error err = {0};
     parse_bindings("M=3,N=100", &problem);
     parse_bindings("LOAD=ldg", &point);
     assert_int_equal(hn_plan_values(plan, &problem, &point, &values, NULL), HN_OK);
@@ -148,8 +144,8 @@ TEST(a_missing_value_is_the_default)
     hn_bindings_finish(&problem);
 
     parse_bindings("M=3", &problem);
-    assert_int_equal(hn_plan_values(plan, &problem, &point, &values, &err), HN_ECONFIG);
-    assert_string_equal(err.message, "'N' has no value");
+    assert_error(hn_plan_values(plan, &problem, &point, &values, &said), HN_ECONFIG,
+                 "'N' has no value");
     hn_bindings_finish(&point);
     hn_bindings_finish(&problem);
 }
@@ -175,14 +171,11 @@ static json_t *changed(const char *from, const char *to)
     const char *at = strstr(small, from);
     if (at == NULL)
         fail_msg("'%s' is not in the plan", from);
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text ENDED_BY(hn_text_finish) = {0};
     hn_text_append_bytes(&text, small, (size_t)(at - small));
     hn_text_append(&text, to);
     hn_text_append(&text, at + strlen(from));
-    json_t *json = parse(text.data);
-    hn_text_finish(&text);
-    return json;
+    return parse(text.data);
 }
 
 static void assert_hashes(const char *from, const char *to, bool same_plan, bool same_options)
@@ -298,9 +291,7 @@ TEST(what_is_no_plan_is_refused)
     for (size_t i = 0; i < sizeof no_plans / sizeof no_plans[0]; i++) {
         json_t *json = changed(no_plans[i][0], no_plans[i][1]);
         struct hn_plan *plan = NULL;
-        struct hn_error err = {0};
-        assert_int_equal(hn_plan_from_json(json, &plan, &err), HN_EFORMAT);
-        assert_string_equal(err.message, no_plans[i][2]);
+        assert_error(hn_plan_from_json(json, &plan, &said), HN_EFORMAT, no_plans[i][2]);
         assert_null(plan);
     }
 }

@@ -29,7 +29,7 @@ TEST(points_are_numbered_as_they_are_seen)
 {
     enum { COUNT = 50000 };
     struct hn_space *space = make_space();
-    struct hn_points points;
+    struct hn_points points ENDED_BY(hn_points_finish);
     uint16_t choice[4], again[4];
     uint32_t number;
     hn_points_init(&points, space);
@@ -47,7 +47,6 @@ TEST(points_are_numbered_as_they_are_seen)
     }
     assert_int_equal(hn_points_count(&points), COUNT);
     assert_int_equal(points.keys.stride, 4);
-    hn_points_finish(&points);
 }
 
 TEST(points_compare_as_declared)
@@ -56,31 +55,29 @@ TEST(points_compare_as_declared)
                                             {0, 255, 0, 7}, {0, 256, 0, 3}, {1, 0, 0, 0}};
     enum { COUNT = sizeof ascending / sizeof *ascending };
     struct hn_space *space = make_space();
-    struct hn_points points;
+    struct hn_points points ENDED_BY(hn_points_finish);
     hn_points_init(&points, space);
     for (size_t i = COUNT; i-- > 0;)
         hn_points_add(&points, ascending[i]);
     for (uint32_t i = 0; i < COUNT; i++)
         for (uint32_t j = 0; j < COUNT; j++)
             assert_int_equal(hn_points_compare(&points, i, j) < 0, i > j);
-    hn_points_finish(&points);
 }
 
 TEST(a_space_of_one_point_has_one)
 {
     struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
-    struct hn_points points;
+    struct hn_points points ENDED_BY(hn_points_finish);
     uint16_t choice[1] = {0};
     add_range(space, "A", 5, 1);
     hn_points_init(&points, space);
     for (int i = 0; i < 2; i++)
         assert_int_equal(hn_points_add(&points, choice), 0);
-    hn_points_finish(&points);
 }
 
 TEST(the_first_ticket_of_a_code_is_found_again)
 {
-    struct hn_tickets tickets;
+    struct hn_tickets tickets ENDED_BY(hn_tickets_finish);
     hn_tickets_init(&tickets);
     for (size_t pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < 1000; i++) {
@@ -89,12 +86,11 @@ TEST(the_first_ticket_of_a_code_is_found_again)
             assert_int_equal(hn_tickets_first_of_code(&tickets, code, pass * 5000 + i), i);
         }
     }
-    hn_tickets_finish(&tickets);
 }
 
 TEST(a_ticket_is_small)
 {
-    struct hn_tickets tickets;
+    struct hn_tickets tickets ENDED_BY(hn_tickets_finish);
     assert_true(sizeof(struct hn_ticket) <= 64);
     hn_tickets_init(&tickets);
     assert_int_equal(hn_tickets_of_point(&tickets, 3), SIZE_MAX);
@@ -108,5 +104,4 @@ TEST(a_ticket_is_small)
     assert_int_equal(tickets.items[1].flight->censor, SIZE_MAX);
     hn_tickets_land(&tickets, 1);
     assert_null(tickets.items[1].flight);
-    hn_tickets_finish(&tickets);
 }

@@ -24,7 +24,7 @@ ALL_TESTS(open_nvrtc, close_nvrtc)
 static void expect(const char *text, const char *option, const char *message)
 {
     static const char *const entries[] = {"k"};
-    struct hn_image image;
+    struct hn_image image ENDED_BY(hn_image_finish);
     struct hn_compile_request request = {.name = "/t/k.cu",
                                          .text = text,
                                          .entries = entries,
@@ -40,7 +40,6 @@ static void expect(const char *text, const char *option, const char *message)
         assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
         assert_string_equal(image.message, message);
     }
-    hn_image_finish(&image);
 }
 
 TEST(a_second_define_is_an_error)

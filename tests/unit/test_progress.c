@@ -5,10 +5,9 @@
 
 static void assert_clipped(const char *text, size_t columns, const char *expected)
 {
-    char *clipped = hn_progress_clip(text, columns);
+    char *clipped FREED = hn_progress_clip(text, columns);
     assert_non_null(clipped);
     assert_string_equal(clipped, expected);
-    free(clipped);
 }
 
 TEST(test_clip)
@@ -30,11 +29,9 @@ TEST(test_columns)
 static void assert_spark(struct hn_progress_view *view, uint64_t finished, size_t columns,
                          const char *expected)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text ENDED_BY(hn_text_finish) = {0};
     hn_progress_sparkline(view, finished, columns, &text);
     assert_string_equal(text.data != NULL ? text.data : "", expected);
-    hn_text_finish(&text);
 }
 
 TEST(test_sparkline)
@@ -86,10 +83,9 @@ TEST(test_note_keeps_improvements)
 static void assert_line(const struct hn_session_state *now, const char *expected)
 {
     const struct hn_progress_view view = {.stop_chance = 0};
-    char *line = hn_progress_line(&view, now);
+    char *line FREED = hn_progress_line(&view, now);
     assert_non_null(line);
     assert_string_equal(line, expected);
-    free(line);
 }
 
 TEST(test_no_early_estimate)

@@ -102,13 +102,11 @@ TEST(copy_is_deep)
 
 TEST(fail_replaces_outcome_and_message)
 {
-    struct hn_record record;
-    hn_record_init(&record);
+    struct hn_record record ENDED_BY(hn_record_finish) = {0};
     hn_record_fail(&record, HN_OUTCOME_COMPILE_ERROR, "line %d", 7);
     hn_record_fail(&record, HN_OUTCOME_WRONG_RESULT, "off by %g", 0.5);
     assert_int_equal(record.outcome, HN_OUTCOME_WRONG_RESULT);
     assert_string_equal(record.message, "off by 0.5");
-    hn_record_finish(&record);
 }
 
 TEST(json_text_round_trip_is_exact)
@@ -150,22 +148,19 @@ TEST(reals_that_json_can_not_say)
     for (size_t i = 0; i < 3; i++) {
         struct hn_value value = hn_real(reals[i]);
         struct hn_value read;
-        json_t *json = hn_value_to_json(&value);
+        json_auto_t *json = hn_value_to_json(&value);
         assert_int_equal(hn_value_from_json(json, &read, NULL), HN_OK);
         assert_int_equal(read.type, HN_REAL);
         assert_true(isnan(reals[i]) ? isnan(read.real) : read.real == reals[i]);
-        json_decref(json);
     }
 }
 
 TEST(message_that_is_no_utf8_is_kept_readable)
 {
-    struct hn_record record;
-    hn_record_init(&record);
+    struct hn_record record ENDED_BY(hn_record_finish) = {0};
     hn_record_fail(&record, HN_OUTCOME_COMPILE_ERROR, "bad \xff byte");
     json_t *json = keep(hn_record_to_json(&record), json_decref);
     assert_string_equal(json_string_value(json_object_get(json, "message")), "bad ? byte");
-    hn_record_finish(&record);
 }
 
 #define OUTCOMES                                                                                   \
@@ -213,15 +208,10 @@ TEST(nonsense_is_refused_with_its_reason)
          "record: found 'joules' in 'new one', expected words"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct hn_record record;
-        struct hn_error err;
-        json_t *json = json_loads(cases[i][0], 0, NULL);
+        struct hn_record record ENDED_BY(hn_record_finish) = {0};
+        json_auto_t *json = json_loads(cases[i][0], 0, NULL);
         assert_non_null(json);
-        hn_record_init(&record);
-        assert_int_equal(hn_record_from_json(json, NULL, &record, &err), HN_EFORMAT);
-        assert_string_equal(err.message, cases[i][1]);
-        hn_record_finish(&record);
-        json_decref(json);
+        assert_error(hn_record_from_json(json, NULL, &record, &said), HN_EFORMAT, cases[i][1]);
     }
 }
 

@@ -34,15 +34,13 @@ ALL_TESTS(make_folder, remove_folder)
 static struct hn_recording *load(const char *from)
 {
     struct hn_recording *recording = keep_new(struct hn_recording, hn_recording_finish);
-    struct hn_error err = {0};
-    assert_ok(hn_recording_load(from, recording, &err), &err);
+    assert_ok(hn_recording_load(from, recording, &said), &said);
     return recording;
 }
 
 static void save(const char *to, const struct hn_recording *recording)
 {
-    struct hn_error err = {0};
-    assert_ok(hn_recording_save(to, recording, &err), &err);
+    assert_ok(hn_recording_save(to, recording, &said), &said);
 }
 
 static void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
@@ -131,15 +129,11 @@ static struct hn_recording *make_recording(void)
 
 static void assert_records_equal(const struct hn_record *a, const struct hn_record *b)
 {
-    json_t *first = hn_record_to_json(a);
-    json_t *second = hn_record_to_json(b);
-    char *first_text = json_dumps(first, JSON_SORT_KEYS);
-    char *second_text = json_dumps(second, JSON_SORT_KEYS);
+    json_auto_t *first = hn_record_to_json(a);
+    json_auto_t *second = hn_record_to_json(b);
+    char *first_text FREED = json_dumps(first, JSON_SORT_KEYS);
+    char *second_text FREED = json_dumps(second, JSON_SORT_KEYS);
     assert_string_equal(first_text, second_text);
-    free(first_text);
-    free(second_text);
-    json_decref(first);
-    json_decref(second);
 }
 
 static void assert_recordings_equal(const struct hn_recording *a, const struct hn_recording *b)
@@ -293,13 +287,9 @@ TEST(unfinished_file_of_kernel_tuner)
 
 static void assert_refused(const char *text, const char *part)
 {
-    struct hn_recording recording;
-    struct hn_error err = {0};
+    struct hn_recording recording ENDED_BY(hn_recording_finish);
     assert_int_equal(hn_file_write(path, text, strlen(text), NULL), HN_OK);
-    assert_int_equal(hn_recording_load(path, &recording, &err), HN_EFORMAT);
-    if (strstr(err.message, part) == NULL)
-        fail_msg("'%s' does not say '%s'", err.message, part);
-    hn_recording_finish(&recording);
+    assert_mentions(hn_recording_load(path, &recording, &said), HN_EFORMAT, part);
 }
 
 #define HEAD                                                                                       \
@@ -376,30 +366,26 @@ TEST(random_damage_is_refused_or_read)
     char *damaged = keep(malloc(length + 1), free);
     assert_non_null(damaged);
     for (int i = 0; i < 500; i++) {
-        struct hn_recording recording;
+        struct hn_recording recording ENDED_BY(hn_recording_finish);
         memcpy(damaged, text, length + 1);
         for (int k = 0; k < 3; k++)
             damaged[next_random(&seed) % length] = marks[next_random(&seed) % (sizeof marks - 1)];
         assert_int_equal(hn_file_write(path, damaged, length, NULL), HN_OK);
         enum hn_status status = hn_recording_load(path, &recording, NULL);
         assert_true(status == HN_OK || status == HN_EFORMAT);
-        hn_recording_finish(&recording);
     }
 }
 
 TEST(damaged_gzip_is_refused)
 {
     struct hn_recording recording;
-    struct hn_error err = {0};
     struct stat info;
     save(packed, make_recording());
     assert_int_equal(stat(packed, &info), 0);
     assert_int_equal(truncate(packed, info.st_size - 20), 0);
-    assert_int_equal(hn_recording_load(packed, &recording, &err), HN_EFORMAT);
-    assert_non_null(strstr(err.message, "is truncated"));
-    assert_int_equal(hn_recording_load("/nowhere/r.json", &recording, &err), HN_ERUN);
-    assert_string_equal(err.message,
-                        "'/nowhere/r.json' can not be read: No such file or directory");
+    assert_mentions(hn_recording_load(packed, &recording, &said), HN_EFORMAT, "is truncated");
+    assert_error(hn_recording_load("/nowhere/r.json", &recording, &said), HN_ERUN,
+                 "'/nowhere/r.json' can not be read: No such file or directory");
 }
 
 TEST(newer_format_is_refused)
@@ -413,9 +399,8 @@ TEST(newer_format_is_refused)
 
 TEST(point_that_does_not_fit_is_not_saved)
 {
-    struct hn_error err = {0};
     struct hn_recording *recording = make_recording();
     set(&recording->records.items[2].point, "EXTRA", hn_integer(1));
-    assert_int_equal(hn_recording_save(path, recording, &err), HN_ECONFIG);
-    assert_string_equal(err.message, "point 2 of the recording has 5 parameters, expected 4");
+    assert_error(hn_recording_save(path, recording, &said), HN_ECONFIG,
+                 "point 2 of the recording has 5 parameters, expected 4");
 }

@@ -9,9 +9,8 @@
 
 TEST(folder_gives_the_results_of_a_kernel)
 {
-    struct hn_tuned_list list = {0};
-    struct hn_error err = {0};
-    assert_int_equal(hn_recording_list(RECORDED, "matmul", &list, &err), HN_OK);
+    struct hn_tuned_list list ENDED_BY(hn_tuned_list_free) = {0};
+    assert_int_equal(hn_recording_list(RECORDED, "matmul", &list, &said), HN_OK);
     assert_int_equal(list.count, 2);
     for (size_t i = 0; i < list.count; i++) {
         assert_string_equal(list.items[i].identity.kernel, "matmul");
@@ -22,14 +21,13 @@ TEST(folder_gives_the_results_of_a_kernel)
         assert_true(list.items[i].points > 100);
         assert_false(list.items[i].stale);
     }
-    hn_tuned_list_free(&list);
 }
 
 /* As a cache that imports the recording would have it. */
 TEST_WITH(best_is_that_of_a_cache, set_up, tear_down)
 {
-    struct hn_recording recording;
-    struct hn_tuned_list list = {0}, cached = {0};
+    struct hn_recording recording ENDED_BY(hn_recording_finish);
+    struct hn_tuned_list list ENDED_BY(hn_tuned_list_free) = {0}, cached = {0};
     bool added = false;
     assert_int_equal(hn_recording_load(ONE, &recording, NULL), HN_OK);
     const struct hn_store_session session = {.identity = &recording.identity,
@@ -45,20 +43,17 @@ TEST_WITH(best_is_that_of_a_cache, set_up, tear_down)
     assert_true(hn_identity_equal(&list.items[0].identity, &cached.items[0].identity));
     assert_true(hn_bindings_equal(&list.items[0].best.point, &cached.items[0].best.point));
     assert_true(list.items[0].best.timing.median_us == cached.items[0].best.timing.median_us);
-    hn_tuned_list_free(&list);
     hn_tuned_list_free(&cached);
-    hn_recording_finish(&recording);
 }
 
 TEST(what_is_not_asked_for)
 {
     struct hn_tuned_list list = {0};
-    struct hn_error err = {0};
-    assert_int_equal(hn_recording_list(ONE, "matmu", &list, &err), HN_OK);
-    assert_int_equal(hn_recording_list(ONE, "matmul_aat", &list, &err), HN_OK);
+    assert_int_equal(hn_recording_list(ONE, "matmu", &list, &said), HN_OK);
+    assert_int_equal(hn_recording_list(ONE, "matmul_aat", &list, &said), HN_OK);
     assert_int_equal(list.count, 0);
-    assert_int_equal(hn_recording_list("/nowhere", "matmul", &list, &err), HN_ERUN);
-    assert_string_equal(err.message, "'/nowhere' can not be read: No such file or directory");
-    assert_int_equal(hn_recording_list(HONE_TEST_DATA "/plans/tiled.json", "tiled", &list, &err),
+    assert_error(hn_recording_list("/nowhere", "matmul", &list, &said), HN_ERUN,
+                 "'/nowhere' can not be read: No such file or directory");
+    assert_int_equal(hn_recording_list(HONE_TEST_DATA "/plans/tiled.json", "tiled", &list, &said),
                      HN_EFORMAT);
 }

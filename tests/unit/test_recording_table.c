@@ -8,14 +8,13 @@ ALL_TESTS(make_file, remove_file)
 
 static void load_table(const char *text, struct hn_recording_table *table)
 {
-    struct hn_error err = {0};
     write_text(text);
-    assert_ok(hn_recording_table_load(path, table, &err), &err);
+    assert_ok(hn_recording_table_load(path, table, &said), &said);
 }
 
 TEST(a_table_takes_values_of_any_kind)
 {
-    struct hn_recording_table table;
+    struct hn_recording_table table ENDED_BY(hn_recording_table_finish);
     load_table(
         "{\"kernel_name\": \"k\", \"device_name\": \"d\", \"tune_params\": {"
         "\"A\": [1, 2], \"B\": [\"float2 *\", \"-O3, -x\"], \"C\": [true, false], "
@@ -31,12 +30,11 @@ TEST(a_table_takes_values_of_any_kind)
     assert_string_equal(table.parameters[4].values[1].word, "[1,2]");
     assert_string_equal(table.kernel, "k");
     assert_string_equal(table.device, "d");
-    hn_recording_table_finish(&table);
 }
 
 TEST(a_table_knows_failures_and_costs)
 {
-    struct hn_recording_table table;
+    struct hn_recording_table table ENDED_BY(hn_recording_table_finish);
     load_table(
         "{\"tune_params_keys\": [\"X\"], \"cache\": {"
         "\"0\": {\"X\": 0, \"time\": 0.25, \"compile_time\": 1, \"benchmark_time\": 2, "
@@ -69,29 +67,26 @@ TEST(a_table_knows_failures_and_costs)
     }
     assert_true(table.rows[0].cost_ms == 15 && table.rows[1].cost_ms == 3);
     assert_true(table.rows[3].cost_ms == 0);
-    hn_recording_table_finish(&table);
 }
 
 TEST(a_table_of_an_unfinished_file_ends_with_its_last_row)
 {
-    struct hn_recording_table table;
+    struct hn_recording_table table ENDED_BY(hn_recording_table_finish);
     load_table("{\n\"tune_params_keys\": [\"X\"], \"tune_params\": {\"X\": [1, 2]},\n\"cache\": {\n"
                "\"1\": {\"X\": 1, \"time\": 1, \"times\": [1, 2]},\n"
                "\"2\": {\"X\": 2, \"time\": 1, \"times\": [1, 2",
                &table);
     assert_int_equal(table.row_count, 1);
-    hn_recording_table_finish(&table);
 }
 
 static void fails(const char *text, const char *message)
 {
     struct hn_recorded recorded;
-    struct hn_error err = {0};
     char expected[512];
     write_text(text);
     snprintf(expected, sizeof expected, "'%s': %s", path, message);
-    assert_int_not_equal(hn_recorded_load(path, &recorded, &err), HN_OK);
-    assert_string_equal(err.message, expected);
+    assert_int_not_equal(hn_recorded_load(path, &recorded, &said), HN_OK);
+    assert_string_equal(said.message, expected);
 }
 
 TEST(what_is_no_recording_is_refused)

@@ -16,14 +16,12 @@ static const char document[] =
 
 static void expect(const char *line, const char *expected)
 {
-    json_t *json = json_loads(document, 0, NULL);
-    struct hn_text text = {0};
+    json_auto_t *json = json_loads(document, 0, NULL);
+    struct hn_text text ENDED_BY(hn_text_finish) = {0};
     assert_non_null(json);
     bool whole = hn_render_line(&text, json, line);
     assert_int_equal(whole, expected != NULL);
     assert_string_equal(text.data != NULL ? text.data : "", expected != NULL ? expected : "");
-    hn_text_finish(&text);
-    json_decref(json);
 }
 
 TEST(values)
@@ -55,15 +53,13 @@ TEST(what_is_left_out)
 
 static void expect_rendered(const struct hn_view *views, const char *expected)
 {
-    json_t *json = json_loads(document, 0, NULL);
-    char *text = NULL;
+    json_auto_t *json = json_loads(document, 0, NULL);
+    char *text FREED = NULL;
     size_t size = 0;
     FILE *file = open_memstream(&text, &size);
     hn_render(json, views, file);
     fclose(file);
     assert_string_equal(text, expected);
-    free(text);
-    json_decref(json);
 }
 
 TEST(items)

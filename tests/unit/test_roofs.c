@@ -38,12 +38,11 @@ TEST_WITH(the_newest_of_a_driver_is_kept, set_up, tear_down)
     struct hn_roofs second = make_roofs("580.1", 200);
     struct hn_roofs other = make_roofs("590.2", 150);
     struct hn_roofs found;
-    struct hn_error err = {0};
     second.copy_gb_per_s = 4100;
     second.tensor.pipes[HN_PIPE_BF16] = (struct hn_tensor_roof){700e3, 1600};
     second.tensor.power_limit_w = 700;
-    assert_int_equal(hn_store_get_roofs(store, &h200, NULL, &found, &err), HN_ENOTFOUND);
-    assert_string_equal(err.message, "nothing was measured of what NVIDIA H200 can do at best");
+    assert_error(hn_store_get_roofs(store, &h200, NULL, &found, &said), HN_ENOTFOUND,
+                 "nothing was measured of what NVIDIA H200 can do at best");
     assert_int_equal(hn_store_put_roofs(store, &h200, &first, NULL), HN_OK);
     assert_int_equal(hn_store_put_roofs(store, &h200, &second, NULL), HN_OK);
     assert_int_equal(hn_store_put_roofs(store, &h200, &other, NULL), HN_OK);
@@ -83,14 +82,11 @@ TEST(json_is_exact_both_ways)
     assert_int_equal(hn_roofs_from_json(json, &found, NULL), HN_OK);
     assert_same(&found, &roofs);
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
-        struct hn_error err = {0};
         char message[64];
-        json_t *wrong = json_copy(json);
+        json_auto_t *wrong = json_copy(json);
         json_object_set_new(wrong, members[i], json_false());
         snprintf(message, sizeof message, "the roofs have no '%s'", members[i]);
-        assert_int_equal(hn_roofs_from_json(wrong, &found, &err), HN_EFORMAT);
-        assert_string_equal(err.message, message);
-        json_decref(wrong);
+        assert_error(hn_roofs_from_json(wrong, &found, &said), HN_EFORMAT, message);
     }
     json_object_set_new(json_object_get(json_object_get(json, "tensor"), "tf32"), "gflops",
                         json_real(-1));
@@ -114,13 +110,12 @@ static void assert_near(double found, double expected)
 /* The double says in tests/double/templates.c how fast it is. */
 TEST(a_device_is_measured)
 {
-    struct hn_driver driver;
+    struct hn_driver driver ENDED_BY(hn_driver_close);
     struct hn_device device;
     struct hn_roofs roofs;
-    struct hn_error err = {0};
-    assert_ok(hn_driver_open(&driver, &err), &err);
-    assert_ok(hn_driver_device(&driver, 0, &device, &err), &err);
-    assert_ok(hn_device_measure_roofs(&driver, &device, &roofs, &err), &err);
+    assert_ok(hn_driver_open(&driver, &said), &said);
+    assert_ok(hn_driver_device(&driver, 0, &device, &said), &said);
+    assert_ok(hn_device_measure_roofs(&driver, &device, &roofs, &said), &said);
     assert_near(roofs.fp32_gflops, 20000);
     assert_near(roofs.l2_gb_per_s, 6000);
     assert_near(roofs.launch_us, 1.5);
@@ -133,27 +128,22 @@ TEST(a_device_is_measured)
     assert_near(roofs.tensor.pipes[HN_PIPE_FP16].gflops, 400e3);
     assert_near(roofs.tensor.pipes[HN_PIPE_TF32].gflops, 200e3);
     assert_near(roofs.tensor.pipes[HN_PIPE_BF16].clock_mhz, 1500);
-    hn_driver_close(&driver);
 }
 
 TEST(a_program_that_does_not_fit_is_refused)
 {
-    struct hn_driver driver;
+    struct hn_driver driver ENDED_BY(hn_driver_close);
     struct hn_device device;
-    struct hn_context context;
+    struct hn_context context ENDED_BY(hn_context_finish);
     struct hn_roofs roofs;
-    struct hn_image image;
-    struct hn_error err = {0};
+    struct hn_image image ENDED_BY(hn_image_finish);
     hn_image_init(&image);
     image.outcome = HN_OUTCOME_COMPILE_ERROR;
     assert_int_equal(hn_driver_open(&driver, NULL), HN_OK);
     assert_int_equal(hn_driver_device(&driver, 0, &device, NULL), HN_OK);
     assert_int_equal(hn_context_init(&context, &driver, &device, NULL), HN_OK);
-    assert_int_equal(hn_roofs_measure(&context, &image, &roofs, &err), HN_ERUN);
-    assert_string_equal(err.message, "the kernels of the roofs did not compile: no message");
-    hn_context_finish(&context);
-    hn_driver_close(&driver);
-    hn_image_finish(&image);
+    assert_error(hn_roofs_measure(&context, &image, &roofs, &said), HN_ERUN,
+                 "the kernels of the roofs did not compile: no message");
 }
 
 static void set_metric(struct hn_record *record, const char *name, double number)
@@ -177,9 +167,8 @@ TEST(what_takes_longest_is_the_roof)
     const struct hn_roofs roofs = make_roofs("580.1", 1);
     struct hn_task task = {.regime = HN_COLD};
     struct hn_backend backend = {.task = &task, .device = {.l2_bytes = 60 << 20}};
-    struct hn_record record;
+    struct hn_record record ENDED_BY(hn_record_finish) = {0};
     struct hn_roof roof;
-    hn_record_init(&record);
     record.timing.median_us = 20;
     assert_false(hn_roof_of(&roofs, &backend, &record, &roof));
     set_metric(&record, "bytes", 40e6);
@@ -198,7 +187,6 @@ TEST(what_takes_longest_is_the_roof)
     assert_roof(&backend, &record, "launch", 0.1);
     record.timing.median_us = 0;
     assert_false(hn_roof_of(&roofs, &backend, &record, &roof));
-    hn_record_finish(&record);
 }
 
 TEST(tensor_cores_have_their_own_roofs)
@@ -208,8 +196,7 @@ TEST(tensor_cores_have_their_own_roofs)
     struct hn_metric metrics[] = {{.name = (char *)"bytes"}, {.name = (char *)"flops_fp16"}};
     const struct hn_plan plan = {.metrics = metrics, .metric_count = 2};
     struct hn_roof_shares shares;
-    struct hn_record record;
-    hn_record_init(&record);
+    struct hn_record record ENDED_BY(hn_record_finish) = {0};
     record.outcome = HN_OUTCOME_OK;
     record.timing.median_us = record.timing.high_us = 20;
     set_metric(&record, "flops_fp16", 4e9);
@@ -227,7 +214,6 @@ TEST(tensor_cores_have_their_own_roofs)
     set_metric(&record, "flops_fp16", 1e10);
     assert_true(hn_roof_shares_find(&roofs, &device, HN_COLD, &record, &shares));
     assert_string_equal(shares.beyond, "flops_fp16");
-    hn_record_finish(&record);
     assert_true(hn_roofs_have_pipe(90, HN_PIPE_FP8) && hn_roofs_have_pipe(80, HN_PIPE_BF16));
     assert_false(hn_roofs_have_pipe(80, HN_PIPE_FP8) || hn_roofs_have_pipe(75, HN_PIPE_FP16));
     assert_false(hn_roofs_have_pipe(100, HN_PIPE_BF16));
@@ -236,12 +222,10 @@ TEST(tensor_cores_have_their_own_roofs)
 TEST(roofs_have_a_text)
 {
     struct hn_roofs roofs = make_roofs("580.82", 1795296456);
-    struct hn_text text;
+    struct hn_text text = {0};
     roofs.fp32_gflops = 61234;
-    hn_text_init(&text);
-    json_t *json = hn_roofs_to_json(&roofs);
+    json_auto_t *json = hn_roofs_to_json(&roofs);
     assert_true(hn_render_line(&text, json, HN_ROOFS_LINE("")));
-    json_decref(json);
     assert_string_equal(text.data, "copy 4000 GB/s, L2 8000 GB/s, FP32 61.2 TFLOP/s, launch 2 us, "
                                    "measured 2026-11-21 with driver 580.82");
     hn_text_finish(&text);

@@ -17,7 +17,7 @@ static bool is_usable(int configuration, void *context)
 
 static void expect_choice(const struct hn_rule *rule, const struct choice *choice)
 {
-    struct hn_bindings problem;
+    struct hn_bindings problem ENDED_BY(hn_bindings_finish);
     int unusable = choice->unusable;
     bool sure = !choice->sure;
     assert_int_equal(hn_bindings_parse(choice->problem, &problem, NULL), HN_OK);
@@ -25,7 +25,6 @@ static void expect_choice(const struct hn_rule *rule, const struct choice *choic
     if (found != choice->configuration || sure != choice->sure)
         fail_msg("%s: found %d (sure %d), expected %d (sure %d)", choice->problem, found, sure,
                  choice->configuration, choice->sure);
-    hn_bindings_finish(&problem);
 }
 
 TEST(the_leaf_is_taken_or_the_next_that_can_be_used)
@@ -50,17 +49,16 @@ TEST(the_leaf_is_taken_or_the_next_that_can_be_used)
         {"M=64,N=64,ORDER=1", 0, -1, false},
         {"M=much,N=64,ORDER=row", 0, -1, false},
     };
-    struct hn_rule rule;
+    struct hn_rule rule ENDED_BY(hn_rule_finish);
     read_rule(rule_text, &rule);
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         expect_choice(&rule, &choices[i]);
-    hn_rule_finish(&rule);
 }
 
 TEST(features_are_those_of_the_nearest_inside)
 {
-    struct hn_rule rule;
-    struct hn_bindings problem;
+    struct hn_rule rule ENDED_BY(hn_rule_finish);
+    struct hn_bindings problem ENDED_BY(hn_bindings_finish);
     int64_t features[HN_RULE_FEATURES_MOST];
     bool inside = true;
     read_rule(rule_text, &rule);
@@ -70,21 +68,19 @@ TEST(features_are_those_of_the_nearest_inside)
     assert_int_equal(features[0], 4096 * 30);
     assert_int_equal(features[1], 1);
     assert_int_equal(features[2], 2);
-    hn_bindings_finish(&problem);
-    hn_rule_finish(&rule);
 }
 
 /* Problems that are inside, and some that are not. */
 TEST(a_program_finds_the_same_leaf)
 {
     static const char *const words[] = {"row", "column", "diagonal"};
-    struct hn_rule rule;
+    struct hn_rule rule ENDED_BY(hn_rule_finish);
     int inside = 0;
     read_rule(rule_text, &rule);
-    struct hn_rule_program *program = hn_rule_program_make(&rule);
+    struct hn_rule_program *program = keep(hn_rule_program_make(&rule), hn_rule_program_destroy);
     assert_non_null(program);
     for (int i = 0; i < 20000; i++) {
-        struct hn_bindings problem;
+        struct hn_bindings problem ENDED_BY(hn_bindings_finish);
         char text[80];
         bool sure;
         snprintf(text, sizeof text, "M=%d,N=%d,ORDER=%s", i * 7919 % 4200, 10 + i * 31 % 1030,
@@ -95,11 +91,8 @@ TEST(a_program_finds_the_same_leaf)
         if (leaf == NULL ? sure : leaf->configuration != expected || leaf->sure != sure)
             fail_msg("%s: configuration %d (sure %d) is not found", text, expected, sure);
         inside += leaf != NULL;
-        hn_bindings_finish(&problem);
     }
     assert_true(inside > 18000 && inside < 20000);
-    hn_rule_program_destroy(program);
-    hn_rule_finish(&rule);
 }
 
 TEST(a_range_that_is_not_whole_has_reals)
@@ -109,7 +102,7 @@ TEST(a_range_that_is_not_whole_has_reals)
         {"SKEW=2", 0, 1, true},    {"SKEW=2.5", 0, 1, true}, {"SKEW=3", 0, 1, false},
         {"SKEW=true", 0, 0, true},
     };
-    struct hn_rule rule;
+    struct hn_rule rule ENDED_BY(hn_rule_finish);
     read_rule("{'goal': 'worst', 'values': [{'name': 'SKEW', 'low': 0.5, 'high': 2.5}],"
               " 'features': ['SKEW > 1.5'], 'nodes': [{'feature': 0, 'threshold': 0, 'left': 1,"
               " 'right': 2}, {'configuration': 0, 'sure': true}, {'configuration': 1, 'sure':"
@@ -120,7 +113,6 @@ TEST(a_range_that_is_not_whole_has_reals)
     assert_true(rule.worst);
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         expect_choice(&rule, &choices[i]);
-    hn_rule_finish(&rule);
 }
 
 TEST(json_is_exact_both_ways)
@@ -201,37 +193,27 @@ static char *replace(const char *text, const char *part, const char *with)
 TEST(what_is_no_rule_is_refused)
 {
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
-        struct hn_rule rule;
-        struct hn_error err = {0};
-        char *text = replace(rule_text, broken[i].part, broken[i].with);
-        json_t *json = parse_quoted(text);
-        hn_rule_init(&rule);
-        assert_int_equal(hn_rule_from_json(json, &rule, &err), HN_EFORMAT);
-        assert_string_equal(err.message, broken[i].message);
-        hn_rule_finish(&rule);
-        json_decref(json);
-        free(text);
+        struct hn_rule rule ENDED_BY(hn_rule_finish) = {0};
+        char *text FREED = replace(rule_text, broken[i].part, broken[i].with);
+        json_auto_t *json = parse_quoted(text);
+        assert_error(hn_rule_from_json(json, &rule, &said), HN_EFORMAT, broken[i].message);
     }
 }
 
 TEST(what_it_is_for_is_told)
 {
-    struct hn_rule rule;
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_rule rule ENDED_BY(hn_rule_finish);
+    struct hn_text text ENDED_BY(hn_text_finish) = {0};
     read_rule(rule_text, &rule);
     rule.values[1].high = 16;
     hn_rule_append_values(&text, &rule);
     assert_string_equal(text.data, "M 1 to 4096, N 16, ORDER row or column");
-    hn_text_finish(&text);
-    hn_rule_finish(&rule);
 }
 
 TEST(both_losses_are_told)
 {
-    struct hn_rule rule;
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_rule rule ENDED_BY(hn_rule_finish);
+    struct hn_text text ENDED_BY(hn_text_finish) = {0};
     read_rule(rule_text, &rule);
     hn_rule_append_loss(&text, &rule);
     rule.measured.sizes = 0;
@@ -244,6 +226,4 @@ TEST(both_losses_are_told)
                         "mean, 9.0% at worst\n"
                         "predicted for 24 sizes that were not used: 1.9% slower than tuned for "
                         "each in the mean, 7.0% at worst");
-    hn_text_finish(&text);
-    hn_rule_finish(&rule);
 }

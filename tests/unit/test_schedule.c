@@ -36,7 +36,7 @@ static void check(struct hn_schedule *schedule, const int *expected, size_t coun
 
 TEST(the_fastest_is_told_first)
 {
-    struct hn_schedule schedule = make(8);
+    struct hn_schedule schedule ENDED_BY(hn_schedule_finish) = make(8);
     static const double compile_ms[] = {5000, 900, 400, 900};
     for (uint64_t t = 0; t < 4; t++)
         propose(&schedule, t, compile_ms[t]);
@@ -45,7 +45,6 @@ TEST(the_fastest_is_told_first)
     propose(&schedule, 4, 450); /* from 400 on: to 850 */
     static const int expected[] = {21, 40, 10, 30, 41, 11, 31, 0, 1, -1};
     check(&schedule, expected, 10);
-    hn_schedule_finish(&schedule);
 }
 
 /* What takes no time worth speaking of: before each proposal half of the look-ahead is not
@@ -77,7 +76,7 @@ TEST(noise_changes_no_order)
 
 TEST(what_is_not_known_is_waited_for_as_long_as_it_may_be_first)
 {
-    struct hn_schedule schedule = make(8);
+    struct hn_schedule schedule ENDED_BY(hn_schedule_finish) = make(8);
     propose(&schedule, 0, 0);
     propose(&schedule, 1, 1000);
     assert_int_equal(tell(&schedule, 0), -1);
@@ -91,42 +90,38 @@ TEST(what_is_not_known_is_waited_for_as_long_as_it_may_be_first)
     hn_schedule_note(&schedule, 0, 950, true);
     static const int expected[] = {0, 11, 1, -1};
     check(&schedule, expected, 4);
-    hn_schedule_finish(&schedule);
 }
 
 TEST(a_point_again_is_told_with_its_first_ticket)
 {
-    struct hn_schedule schedule = make(16);
+    struct hn_schedule schedule ENDED_BY(hn_schedule_finish) = make(16);
     propose(&schedule, 0, 2000);
     propose(&schedule, 1, 700);
     hn_schedule_propose(&schedule, 2, 0);
     hn_schedule_propose(&schedule, 3, 1);
     static const int expected[] = {10, 30, 11, 31, 0, 20, 1, 21, -1};
     check(&schedule, expected, 9);
-    hn_schedule_finish(&schedule);
 }
 
 /* While the GPU is at a long evaluation what compiles goes on. */
 TEST(evaluations_take_their_time)
 {
-    struct hn_schedule schedule = make(8);
+    struct hn_schedule schedule ENDED_BY(hn_schedule_finish) = make(8);
     propose(&schedule, 0, 3000);
     propose(&schedule, 1, 400);
     assert_int_equal(tell(&schedule, 0), 10);
     assert_int_equal(tell(&schedule, 2500), 11); /* to 2900 */
     propose(&schedule, 2, 350);
     assert_int_equal(tell(&schedule, 0), 0);
-    hn_schedule_finish(&schedule);
 }
 
 TEST(only_so_many_cores_compile)
 {
-    struct hn_schedule schedule = make(128);
+    struct hn_schedule schedule ENDED_BY(hn_schedule_finish) = make(128);
     for (uint64_t t = 0; t < HN_SCHEDULE_CORES; t++)
         propose(&schedule, t, 1000 + (double)t);
     propose(&schedule, HN_SCHEDULE_CORES, 500); /* from 1000 on */
     for (int t = 0; t < HN_SCHEDULE_CORES; t++)
         assert_int_equal(tell(&schedule, 0), 10 * t);
     assert_int_equal(tell(&schedule, 0), 1);
-    hn_schedule_finish(&schedule);
 }

@@ -75,8 +75,8 @@ static void ask(struct answers *answers, struct judge *judge, struct hn_text *qu
 {
     const struct hn_device_identity *device = &devices[draw(DEVICES)];
     bool named = draw(5) != 0, counted = draw(5) != 0, as_compiled = draw(2) == 0;
-    struct hn_text problem = {0};
-    struct hn_bindings values;
+    struct hn_text problem ENDED_BY(hn_text_finish) = {0};
+    struct hn_bindings values ENDED_BY(hn_bindings_finish);
     const struct hn_export *export = answers->export;
     /* every other question is one of a problem that was tuned */
     if (draw(3) == 0)
@@ -103,8 +103,6 @@ static void ask(struct answers *answers, struct judge *judge, struct hn_text *qu
                    (long long)hn_bindings_get(&values, "N")->integer,
                    (long long)hn_bindings_get(&values, "OFFSET")->integer,
                    hn_bindings_get(&values, "SKEW")->real);
-    hn_bindings_finish(&values);
-    hn_text_finish(&problem);
 }
 
 /* How often each grade was given, so that the test is known to ask for all of them. */
@@ -125,11 +123,10 @@ TEST(test_one_answer)
     struct judge judge = {.plan = config->plan};
     fill(fixture->path, &judge);
 
-    struct hn_bindings any;
-    struct hn_export export;
-    struct hn_text header = {0}, questions = {0};
+    struct hn_bindings any = {0};
+    struct hn_export export ENDED_BY(hn_export_finish);
+    struct hn_text header ENDED_BY(hn_text_finish) = {0}, questions = {0};
     struct answers answers = {.export = &export};
-    hn_bindings_init(&any);
     const struct hn_export_request request = {
         .kernel = "choose", .device_name = "H200", .problem = &any};
     struct hn_store *store = open_store(fixture->path, HN_STORE_READ);
@@ -158,9 +155,7 @@ TEST(test_one_answer)
     count_grades(answers.text.data, grades);
     for (int grade = 0; grade < 5; grade++)
         assert_true(grades[grade] > QUESTIONS / 100);
-    hn_text_finish(&header);
     hn_text_finish(&questions);
     hn_text_finish(&answers.text);
-    hn_export_finish(&export);
     hn_config_destroy(config);
 }

@@ -107,8 +107,7 @@ static void expect(const struct hn_export *export, struct judge *judge, uint64_t
 {
     const struct hn_export_family *family = export->family;
     struct compiled compiled = {judge, &family->stored->rule, false, family->variants == 1};
-    struct hn_bindings problem;
-    hn_bindings_init(&problem);
+    struct hn_bindings problem ENDED_BY(hn_bindings_finish) = {0};
     judge->problem = &problem;
     size_state = seed;
     for (int i = 0; i < SIZES_OF_A_RULE; i++) {
@@ -126,7 +125,6 @@ static void expect(const struct hn_export *export, struct judge *judge, uint64_t
             *sure_count += sure;
         }
     }
-    hn_bindings_finish(&problem);
 }
 
 static const char values_of_rule[] =
@@ -170,12 +168,10 @@ static size_t grow(struct hn_rule *rule, int depth)
     }
     int64_t features[HN_RULE_FEATURES_MOST];
     bool inside;
-    struct hn_bindings problem;
+    struct hn_bindings problem ENDED_BY(hn_bindings_finish) = {0};
     const struct size size = draw_any_size();
-    hn_bindings_init(&problem);
     set_problem(&problem, &size);
     assert_true(hn_rule_evaluate(rule, &problem, features, &inside));
-    hn_bindings_finish(&problem);
     int feature = (int)draw(rule->feature_count);
     rule->nodes[place] = (struct hn_rule_node){.feature = feature, .threshold = features[feature]};
     int32_t left = (int32_t)grow(rule, depth - 1);
@@ -188,19 +184,17 @@ static size_t grow(struct hn_rule *rule, int depth)
 /* One that many problems can use. */
 static void draw_usable(struct judge *judge, struct hn_bindings *point)
 {
-    struct hn_bindings problem;
+    struct hn_bindings problem ENDED_BY(hn_bindings_finish);
     parse_bindings("K=64,LAYOUT=row,M=1000,N=1000,OFFSET=0,SKEW=0.25", &problem);
     judge->problem = &problem;
     for (bool found = false; !found;) {
-        struct hn_text text = {0};
+        struct hn_text text ENDED_BY(hn_text_finish) = {0};
         draw_point(&text);
         parse_bindings(text.data, point);
-        hn_text_finish(&text);
         found = accepts(judge, point);
         if (!found)
             hn_bindings_finish(point);
     }
-    hn_bindings_finish(&problem);
 }
 
 static void make_random_rule(struct judge *judge, struct hn_rule *rule)
@@ -246,35 +240,31 @@ static void put_rule(const char *path, const struct hn_rule *rule, int number)
 
 static void write_header(const struct fixture *fixture, struct hn_export *export)
 {
-    struct hn_error err = {0};
-    struct hn_bindings any;
-    struct hn_text header = {0};
-    hn_bindings_init(&any);
+    struct hn_bindings any = {0};
+    struct hn_text header ENDED_BY(hn_text_finish) = {0};
     const struct hn_export_request request = {
         .kernel = "choose", .device_name = "H200", .problem = &any};
     struct hn_store *store = open_store(fixture->path, HN_STORE_READ);
-    assert_ok(hn_export_open(store, &request, export, &err), &err);
-    assert_ok(hn_export_header(export, &header, &err), &err);
+    assert_ok(hn_export_open(store, &request, export, &said), &said);
+    assert_ok(hn_export_header(export, &header, &said), &said);
     drop(store);
     write_file(fixture, "choose.h", &header);
-    hn_text_finish(&header);
 }
 
 TEST(test_rules)
 {
     const struct fixture *fixture = *state;
     struct hn_config *config;
-    struct hn_error err = {0};
-    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &err), &err);
+    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &said), &said);
     struct judge judge = {.plan = config->plan};
     fill(fixture->path, &judge);
     judge_on(&judge, &devices[0]);
     const struct hn_text source = {.data = (char *)choosing, .length = strlen(choosing)};
     write_file(fixture, "program.c", &source);
     for (int number = 0; number < RULES; number++) {
-        struct hn_rule rule;
-        struct hn_export export;
-        struct hn_text expected = {0}, text = {0};
+        struct hn_rule rule ENDED_BY(hn_rule_finish);
+        struct hn_export export ENDED_BY(hn_export_finish);
+        struct hn_text expected ENDED_BY(hn_text_finish) = {0}, text = {0};
         char command[256];
         size_t sure_count = 0;
         const bool alike = number >= RULES / 2;
@@ -283,7 +273,7 @@ TEST(test_rules)
         read_rule(text.data, &rule);
         if (number > 0)
             make_random_rule(&judge, &rule);
-        assert_ok(hn_rule_complete(&rule, &err), &err);
+        assert_ok(hn_rule_complete(&rule, &said), &said);
         put_rule(fixture->path, &rule, number);
         write_header(fixture, &export);
         assert_non_null(export.family);
@@ -300,9 +290,6 @@ TEST(test_rules)
                                  "-Wpedantic -Werror -fsyntax-only program.c",
                  SIZES_OF_A_RULE, 7 + number);
         shell(fixture, command);
-        hn_export_finish(&export);
-        hn_rule_finish(&rule);
-        hn_text_finish(&expected);
         hn_text_finish(&text);
     }
     hn_config_destroy(config);

@@ -34,10 +34,9 @@ TEST(no_name_has_a_password)
     };
     void *libpq = dlopen("libpq.so.5", RTLD_NOW);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *name = hn_server_name(cases[i].uri);
+        char *name FREED = hn_server_name(cases[i].uri);
         assert_true(hn_store_is_server(cases[i].uri));
         assert_string_equal(name, libpq != NULL ? cases[i].name : HN_SERVER_HIDDEN);
-        free(name);
     }
     if (libpq != NULL)
         dlclose(libpq);
@@ -62,19 +61,16 @@ static json_t *document_of(void)
 static enum hn_status read_head(const json_t *json, struct hn_store_head *head,
                                 struct hn_error *err)
 {
-    char *text = json_dumps(json, 0);
-    enum hn_status status = hn_store_head_from_json(text, head, err);
-    free(text);
-    return status;
+    char *text FREED = json_dumps(json, 0);
+    return hn_store_head_from_json(text, head, err);
 }
 
 TEST(a_head_reads_as_it_was_written)
 {
-    struct hn_store_head head;
-    struct hn_error err = {0};
-    json_t *json = document_of();
+    struct hn_store_head head ENDED_BY(hn_store_head_finish);
+    json_auto_t *json = document_of();
     json_object_set_new(json, "origin", json_string("1234"));
-    assert_int_equal(read_head(json, &head, &err), HN_OK);
+    assert_int_equal(read_head(json, &head, &said), HN_OK);
     struct hn_identity *identity = identity_of(4096);
     assert_true(hn_identity_equal(&head.identity, identity));
     assert_true(hn_version_equal(&head.version, &version_1));
@@ -82,8 +78,6 @@ TEST(a_head_reads_as_it_was_written)
     assert_string_equal(head.subject.problem, "M=4096");
     assert_true(head.started > 1700000000 && head.started < 1700000001);
     assert_null(head.plan);
-    hn_store_head_finish(&head);
-    json_decref(json);
 }
 
 TEST(a_head_that_is_none_is_refused)
@@ -93,12 +87,10 @@ TEST(a_head_that_is_none_is_refused)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         for (int missing = 0; missing < 2; missing++) {
             struct hn_store_head head;
-            struct hn_error err = {0};
-            json_t *json = document_of();
+            json_auto_t *json = document_of();
             json_object_set_new(json, keys[i], missing ? json_null() : json_string("\x1b"));
-            assert_int_equal(read_head(json, &head, &err), HN_EFORMAT);
-            assert_int_not_equal(err.message[0], 0);
-            json_decref(json);
+            assert_int_equal(read_head(json, &head, &said), HN_EFORMAT);
+            assert_int_not_equal(said.message[0], 0);
         }
 }
 
@@ -133,9 +125,8 @@ TEST(documents_are_taken_over)
     for (int i = 0; i < 2; i++)
         assert_int_equal(hn_store_add(store, &head, NULL), HN_OK);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct hn_error err = {0};
-        assert_int_equal(hn_store_extend(store, head.origin, 0, &bad[i], 1, &err), HN_EFORMAT);
-        assert_int_not_equal(err.message[0], 0);
+        assert_int_equal(hn_store_extend(store, head.origin, 0, &bad[i], 1, &said), HN_EFORMAT);
+        assert_int_not_equal(said.message[0], 0);
         assert_int_equal(hn_store_extend(store, head.origin, -1, &bad[i], 1, NULL), HN_EFORMAT);
     }
     struct copying copying = {store, head.origin};

@@ -59,7 +59,7 @@ TEST(the_fastest_is_the_best)
 
 TEST(ranking_starts_with_the_best_and_counts_the_tied)
 {
-    struct hn_ranking ranking;
+    struct hn_ranking ranking ENDED_BY(hn_ranking_finish);
     struct grid *grid = make_grid(NULL);
     grid->backend.fates[70].us = 50;
     grid->backend.fates[60].us = 50.001;
@@ -75,7 +75,6 @@ TEST(ranking_starts_with_the_best_and_counts_the_tied)
     assert_false(keep_record(session, ranking.tickets[3])->final);
     assert_int_not_equal(hn_session_outcome(session, ranking.tickets[ranking.count - 1]),
                          HN_OUTCOME_OK);
-    hn_ranking_finish(&ranking);
 }
 
 static void expect_duplicate(const struct hn_session *session, int point, double us)
@@ -214,7 +213,7 @@ TEST(full_stops_nothing)
 
 TEST(ladder_is_first_and_measured_in_full)
 {
-    uint32_t *ladder;
+    uint32_t *ladder FREED;
     size_t count;
     struct grid *grid = make_grid(NULL);
     grid->backend.fates[380].us = 9999;
@@ -230,7 +229,6 @@ TEST(ladder_is_first_and_measured_in_full)
     assert_near(last->timing.median_us, 9999, 0);
     assert_true(grid->backend.evaluated[1].request.full);
     assert_int_equal(measured_count(&grid->backend, 380), 1);
-    free(ladder);
 }
 
 TEST(budget_counts_evaluations)

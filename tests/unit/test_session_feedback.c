@@ -90,11 +90,10 @@ static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *cho
     if (probe.always_the_same)
         point = 7;
     hn_space_point(strategy->space, point, choice);
-    struct hn_bindings bindings;
+    struct hn_bindings bindings ENDED_BY(hn_bindings_finish);
     hn_space_bindings(strategy->space, choice, &bindings);
     assert_true(strategy->proposed < POINT_LIMIT);
     probe.points[strategy->proposed++] = point_number(&bindings);
-    hn_bindings_finish(&bindings);
     snprintf(line, sizeof line, "propose %llu: %llu\n", (unsigned long long)ticket,
              (unsigned long long)point);
     remember(strategy, line);

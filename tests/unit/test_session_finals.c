@@ -93,15 +93,13 @@ TEST_WITH(a_fall_is_made_good_by_the_next_session, set_up, tear_down)
 {
     struct hn_session *session;
     struct hn_session_options options = exhaustive();
-    struct hn_error err = {0};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct grid *grid = make_liar();
     grid->backend.fail_seeded = true;
     grid->backend.seed = grid->backend.first_seed = 1;
-    assert_int_equal(hn_session_create(&grid->backend.base, store, &options, &session, &err),
+    assert_int_equal(hn_session_create(&grid->backend.base, store, &options, &session, &said),
                      HN_OK);
-    assert_int_equal(hn_session_run(session, NULL, NULL, &err), HN_ERUN);
-    assert_string_equal(err.message, "no more compilers");
+    assert_error(hn_session_run(session, NULL, NULL, &said), HN_ERUN, "no more compilers");
     assert_true(count_held_against(session, 10, HN_OUTCOME_SLOWER) > 100);
     hn_session_destroy(session);
 
@@ -159,7 +157,7 @@ TEST(everything_fails_on_the_second_seed)
 TEST(equals_have_one_order)
 {
     for (uint64_t seed = 1; seed < 6; seed++) {
-        struct hn_ranking ranking;
+        struct hn_ranking ranking ENDED_BY(hn_ranking_finish);
         struct hn_session_options options = {
             .strategy = hn_strategy_find("random"), .seed = seed, .command = "hone tune"};
         struct grid *grid = make_grid(NULL);
@@ -170,7 +168,6 @@ TEST(equals_have_one_order)
         assert_int_equal(point_number(&best->point), 7);
         assert_int_equal(hn_session_ranking(session, &ranking, NULL), HN_OK);
         assert_int_equal(point_number(&keep_record(session, ranking.tickets[0])->point), 7);
-        hn_ranking_finish(&ranking);
     }
 }
 
@@ -207,9 +204,9 @@ TEST(who_fails_in_another_process_falls)
 TEST_WITH(images_of_the_best_are_kept, set_up, tear_down)
 {
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    void *cubin;
+    void *cubin FREED;
     size_t size;
-    char *entry;
+    char *entry FREED;
     struct grid *grid = make_grid(NULL);
     struct hn_session *session = run_session(grid, store, NULL);
     assert_int_equal(hn_store_get_image(store, &grid->task.identity, &grid->task.version,
@@ -218,7 +215,5 @@ TEST_WITH(images_of_the_best_are_kept, set_up, tear_down)
                      HN_OK);
     assert_int_equal(size, 5);
     assert_memory_equal(cubin, "cubin", 5);
-    free(cubin);
-    free(entry);
     assert_int_equal(query(cache.path, "SELECT COUNT(*) FROM image"), 1);
 }

@@ -157,15 +157,13 @@ TEST(a_run_failure_keeps_what_was_finished)
 {
     struct hn_session *session;
     struct hn_session_options options = exhaustive();
-    struct hn_error err = {0};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct grid *grid = make_grid(NULL);
     grid->backend.fail_at = 100;
     grid->backend.seed = grid->backend.first_seed = 1;
-    assert_int_equal(hn_session_create(&grid->backend.base, store, &options, &session, &err),
+    assert_int_equal(hn_session_create(&grid->backend.base, store, &options, &session, &said),
                      HN_OK);
-    assert_int_equal(hn_session_run(session, NULL, NULL, &err), HN_ERUN);
-    assert_string_equal(err.message, "the GPU is gone");
+    assert_error(hn_session_run(session, NULL, NULL, &said), HN_ERUN, "the GPU is gone");
     assert_int_equal(hn_session_state(session)->finished, 99);
     assert_int_equal(query(cache.path, "SELECT COUNT(*) FROM record"), 99);
     hn_session_destroy(session);
@@ -344,13 +342,12 @@ TEST(a_record_that_is_gone_is_said)
 {
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct hn_record record;
-    struct hn_error err = {0};
     size_t lost = 0;
     struct grid *grid = make_grid(NULL);
     struct hn_session *session = run_session(grid, store, NULL);
     while (session->tickets.items[lost].flight != NULL)
         lost++;
     run_sql(cache.path, "DELETE FROM record");
-    assert_int_equal(hn_session_record(session, lost, &record, &err), HN_ENOTFOUND);
-    assert_non_null(strstr(err.message, "a record is gone that was there before"));
+    assert_mentions(hn_session_record(session, lost, &record, &said), HN_ENOTFOUND,
+                    "a record is gone that was there before");
 }

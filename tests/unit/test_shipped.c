@@ -42,28 +42,26 @@ static bool is_listed(const struct hn_config *config, const struct hn_bindings *
 static void load_config(struct shipped *shipped)
 {
     char path[1024];
-    struct hn_error err = {0};
     const struct hn_bindings *problem = &shipped->recording.identity.problem;
     bool is_rule = shipped->recording.rule != NULL;
     snprintf(path, sizeof path, HONE_SOURCE_DIR "/configs/%s.yaml",
              shipped->recording.identity.kernel);
     const struct hn_config_for use = {.problem = is_rule ? NULL : problem};
-    if (hn_config_load_for(path, &use, &shipped->config, &err) != HN_OK)
-        fail_msg("%s: %s", shipped->path, err.message);
+    if (hn_config_load_for(path, &use, &shipped->config, &said) != HN_OK)
+        fail_msg("%s: %s", shipped->path, said.message);
     if (!is_of_family(shipped) && !is_listed(shipped->config, problem))
         complain(shipped, "is of a problem that the config does not have");
-    if (!is_rule && hn_config_take_problem(shipped->config, problem, &err) != HN_OK)
-        complain(shipped, err.message);
+    if (!is_rule && hn_config_take_problem(shipped->config, problem, &said) != HN_OK)
+        complain(shipped, said.message);
 }
 
 static void compare_version(struct shipped *shipped)
 {
-    struct hn_config_kept kept;
-    struct hn_text text = {0};
-    struct hn_error err = {0};
+    struct hn_config_kept kept ENDED_BY(hn_config_kept_finish);
+    struct hn_text text ENDED_BY(hn_text_finish) = {0};
     const struct hn_version *was = &shipped->recording.version;
-    if (hn_config_keep(shipped->config, &shipped->config->problems[0], &kept, &err) != HN_OK)
-        fail_msg("%s: %s", shipped->path, err.message);
+    if (hn_config_keep(shipped->config, &shipped->config->problems[0], &kept, &said) != HN_OK)
+        fail_msg("%s: %s", shipped->path, said.message);
     /* Another driver or NVRTC makes no recording false. */
     snprintf(kept.version.driver, sizeof kept.version.driver, "%s", was->driver);
     snprintf(kept.version.nvrtc, sizeof kept.version.nvrtc, "%s", was->nvrtc);
@@ -74,8 +72,6 @@ static void compare_version(struct shipped *shipped)
     }
     if (shipped->recording.plan.json == NULL)
         complain(shipped, "has no plan and template of its own");
-    hn_text_finish(&text);
-    hn_config_kept_finish(&kept);
 }
 
 /* Of a family also points that do not promise much at one of its sizes. */
@@ -98,14 +94,13 @@ static bool is_point(const struct shipped *shipped, const struct hn_space *space
 static void compare_points(struct shipped *shipped)
 {
     struct hn_space *space = NULL;
-    struct hn_error err = {0};
     const struct hn_rule *rule = shipped->recording.rule;
     const struct hn_records *records = &shipped->recording.records;
     const struct hn_bindings *foreign = NULL;
-    if (is_of_family(shipped) && hn_config_thaw(shipped->config, &err) != HN_OK)
-        fail_msg("%s: %s", shipped->path, err.message);
-    if (hn_config_begin_space(shipped->config, 0, &space, &err) != HN_OK)
-        fail_msg("%s: %s", shipped->path, err.message);
+    if (is_of_family(shipped) && hn_config_thaw(shipped->config, &said) != HN_OK)
+        fail_msg("%s: %s", shipped->path, said.message);
+    if (hn_config_begin_space(shipped->config, 0, &space, &said) != HN_OK)
+        fail_msg("%s: %s", shipped->path, said.message);
     for (size_t i = 0; i < records->count && foreign == NULL; i++)
         if (!is_point(shipped, space, &records->items[i].point))
             foreign = &records->items[i].point;
@@ -113,21 +108,19 @@ static void compare_points(struct shipped *shipped)
         if (!is_point(shipped, space, &rule->configurations[i]))
             foreign = &rule->configurations[i];
     if (foreign != NULL) {
-        struct hn_text text = {0};
+        struct hn_text text ENDED_BY(hn_text_finish) = {0};
         hn_bindings_append(&text, foreign);
         hn_text_append(&text, " is no point of the space as it is now");
         complain(shipped, text.data);
-        hn_text_finish(&text);
     }
     hn_space_destroy(space);
 }
 
 static size_t look_at(const char *path)
 {
-    struct hn_error err = {0};
     struct shipped shipped = {.path = path};
-    if (hn_recording_load(path, &shipped.recording, &err) != HN_OK)
-        fail_msg("%s: %s", path, err.message);
+    if (hn_recording_load(path, &shipped.recording, &said) != HN_OK)
+        fail_msg("%s: %s", path, said.message);
     load_config(&shipped);
     compare_version(&shipped);
     compare_points(&shipped);
@@ -163,23 +156,21 @@ TEST(roofs_are_whole_and_of_the_same_device)
 {
     json_error_t where;
     struct hn_roofs roofs;
-    struct hn_recording recording;
-    struct hn_error err = {0};
+    struct hn_recording recording ENDED_BY(hn_recording_finish);
     json_t *document = keep(json_load_file(RECORDED "roofs.json", 0, &where), json_decref);
     json_t *device = json_array_get(json_object_get(document, "devices"), 0);
-    json_t *said = json_object_get(device, "roofs");
+    json_t *written = json_object_get(device, "roofs");
     assert_int_equal(json_array_size(json_object_get(document, "devices")), 1);
-    assert_int_equal(hn_roofs_from_json(said, &roofs, &err), HN_OK);
+    assert_int_equal(hn_roofs_from_json(written, &roofs, &said), HN_OK);
     for (size_t i = 0; i < HN_PIPE_COUNT; i++)
         assert_true(roofs.tensor.pipes[i].gflops > 0 && roofs.tensor.pipes[i].clock_mhz > 0);
     assert_int_equal(hn_recording_load(RECORDED "nvidia-h200/matmul-b_layout-row-k-32-m-4096-n-4096"
                                                 "-nvidia-h200-cold.json.gz",
-                                       &recording, &err),
+                                       &recording, &said),
                      HN_OK);
     const struct hn_device_identity *own = &recording.identity.device;
     assert_string_equal(json_string_value(json_object_get(device, "name")), own->name);
     assert_int_equal(json_integer_value(json_object_get(device, "capability")), own->capability);
     assert_int_equal(json_integer_value(json_object_get(device, "sm_count")), own->sm_count);
     assert_string_equal(roofs.driver, recording.version.driver);
-    hn_recording_finish(&recording);
 }

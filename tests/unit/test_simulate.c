@@ -10,9 +10,7 @@ ALL_TESTS(make_file, remove_file)
 /* Points 0 .. count-1 of one parameter; every fourth fails to compile; times fall, costs are 10. */
 static void load_line(int count, struct hn_recorded *recorded)
 {
-    struct hn_text text;
-    struct hn_error err = {0};
-    hn_text_init(&text);
+    struct hn_text text ENDED_BY(hn_text_finish) = {0};
     hn_text_append(&text, "{\"kernel_name\": \"k\", \"tune_params_keys\": [\"X\"], "
                           "\"tune_params\": {\"X\": [0]}, \"cache\": {\n");
     for (int i = 0; i < count; i++) {
@@ -24,15 +22,13 @@ static void load_line(int count, struct hn_recorded *recorded)
         hn_text_append(&text, i + 1 < count ? ",\n" : "}}");
     }
     write_text(text.data);
-    hn_text_finish(&text);
-    assert_ok(hn_recorded_load(path, recorded, &err), &err);
+    assert_ok(hn_recorded_load(path, recorded, &said), &said);
 }
 
 static void load_recorded(const char *text, const char *name, struct hn_recorded *recorded)
 {
-    struct hn_error err = {0};
     write_text(text);
-    assert_ok(hn_recorded_load(path, recorded, &err), &err);
+    assert_ok(hn_recorded_load(path, recorded, &said), &said);
     free(recorded->name);
     recorded->name = strdup(name);
 }
@@ -79,7 +75,7 @@ TEST(priors_are_points_of_the_space)
 
 TEST(a_machine_has_cores_and_a_gpu)
 {
-    struct hn_machine machine;
+    struct hn_machine machine ENDED_BY(hn_machine_finish);
     assert_int_equal(hn_machine_init(&machine, 2, NULL), HN_OK);
     assert_true(hn_machine_compile(&machine, 100) == 100);
     assert_true(hn_machine_compile(&machine, 30) == 30);
@@ -89,7 +85,6 @@ TEST(a_machine_has_cores_and_a_gpu)
     assert_true(hn_machine_evaluate(&machine, 500) == 590);
     machine.now_ms = 100;
     assert_true(hn_machine_evaluate(&machine, 10) == 600);
-    hn_machine_finish(&machine);
 }
 
 /* A strategy that proposes what the script says and checks what it is told. */
@@ -177,14 +172,13 @@ static const struct hn_strategy_kind scripted = {
 static void play_script(const struct hn_recorded *recorded, unsigned look_ahead,
                         uint64_t budget_count, double budget_ms, struct hn_run *run)
 {
-    struct hn_error err = {0};
     const struct hn_run_options options = {.recorded = recorded,
                                            .strategy = &scripted,
                                            .look_ahead = look_ahead,
                                            .budget_count = budget_count,
                                            .budget_ms = budget_ms};
     play.look_ahead = look_ahead;
-    assert_ok(hn_run_make(&options, run, &err), &err);
+    assert_ok(hn_run_make(&options, run, &said), &said);
 }
 
 static void check_rows(const struct hn_run *run, const uint32_t *rows, size_t count)
@@ -205,7 +199,7 @@ static void start_play(struct hn_recorded *recorded)
 TEST(a_run_tells_what_the_look_ahead_allows)
 {
     static const uint32_t rows[] = {5, 3, 0, 9, 7, 1, 2};
-    struct hn_recorded recorded;
+    struct hn_recorded recorded ENDED_BY(hn_recorded_finish);
     struct hn_run run;
     start_play(&recorded);
     for (unsigned look_ahead = 1; look_ahead < 24; look_ahead++) {
@@ -215,12 +209,11 @@ TEST(a_run_tells_what_the_look_ahead_allows)
         assert_int_equal(play.finished, 10);
         hn_run_finish(&run);
     }
-    hn_recorded_finish(&recorded);
 }
 
 TEST(a_run_ends_when_both_budgets_are_used)
 {
-    struct hn_recorded recorded;
+    struct hn_recorded recorded ENDED_BY(hn_recorded_finish);
     struct hn_run run;
     start_play(&recorded);
     play_script(&recorded, 1, 3, 0, &run);
@@ -232,14 +225,13 @@ TEST(a_run_ends_when_both_budgets_are_used)
     play_script(&recorded, 1, 6, 45, &run);
     assert_int_equal(run.count, 6);
     hn_run_finish(&run);
-    hn_recorded_finish(&recorded);
 }
 
 TEST(declined_points_are_not_evaluated)
 {
     static const uint32_t rows[] = {3, 0, 7, 1, 2};
     static const bool declined[16] = {[5] = true, [3] = true, [9] = true};
-    struct hn_recorded recorded;
+    struct hn_recorded recorded ENDED_BY(hn_recorded_finish);
     struct hn_run run;
     start_play(&recorded);
     play.declined = declined;
@@ -254,14 +246,12 @@ TEST(declined_points_are_not_evaluated)
     check_rows(&run, rows, 5);
     hn_run_finish(&run);
     play.declined = NULL;
-    hn_recorded_finish(&recorded);
 }
 
 TEST(an_exhausted_space_ends_a_run)
 {
-    struct hn_recorded recorded;
-    struct hn_run run;
-    struct hn_error err = {0};
+    struct hn_recorded recorded ENDED_BY(hn_recorded_finish);
+    struct hn_run run ENDED_BY(hn_run_finish);
     load_line(16, &recorded);
     const struct hn_run_options options = {.recorded = &recorded,
                                            .strategy = hn_strategy_find("random"),
@@ -269,32 +259,28 @@ TEST(an_exhausted_space_ends_a_run)
                                            .seed = 3,
                                            .budget_count = 1000,
                                            .budget_ms = 1e9};
-    assert_int_equal(hn_run_make(&options, &run, &err), HN_OK);
+    assert_int_equal(hn_run_make(&options, &run, &said), HN_OK);
     assert_int_equal(run.count, 16);
-    hn_run_finish(&run);
-    hn_recorded_finish(&recorded);
 }
 
 TEST(a_point_outside_ends_the_run)
 {
     static const uint16_t outside[] = {77};
-    struct hn_recorded recorded;
+    struct hn_recorded recorded ENDED_BY(hn_recorded_finish);
     struct hn_run run;
-    struct hn_error err = {0};
     load_line(16, &recorded);
     play.script = outside;
     play.length = play.look_ahead = 1;
     const struct hn_run_options options = {
         .recorded = &recorded, .strategy = &scripted, .look_ahead = 1, .budget_count = 5};
-    assert_int_equal(hn_run_make(&options, &run, &err), HN_ERUN);
-    assert_non_null(strstr(err.message, "strategy scripted proposed a point that is not in"));
-    hn_recorded_finish(&recorded);
+    assert_mentions(hn_run_make(&options, &run, &said), HN_ERUN,
+                    "strategy scripted proposed a point that is not in");
 }
 
 TEST(a_scale_ranks_and_bounds)
 {
-    struct hn_recorded recorded;
-    struct hn_scale scale;
+    struct hn_recorded recorded ENDED_BY(hn_recorded_finish);
+    struct hn_scale scale ENDED_BY(hn_scale_finish);
     load_line(400, &recorded);
     assert_int_equal(hn_scale_make(&recorded.table, &scale, NULL), HN_OK);
     assert_int_equal(scale.count, 400);
@@ -307,6 +293,4 @@ TEST(a_scale_ranks_and_bounds)
     assert_true(fabs(hn_scale_random_draws(&scale, 0.5) - 401.0 / 3) < 1e-12);
     assert_true(scale.baseline[0] == 268.5 && scale.baseline[43] == 12.5);
     assert_true(fabs(scale.time_baseline[500] - 26.48369772) < 1e-8);
-    hn_scale_finish(&scale);
-    hn_recorded_finish(&recorded);
 }

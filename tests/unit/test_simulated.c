@@ -43,8 +43,7 @@ static void save_recording(const struct grid *grid, const char *path, int missin
                            const char *kernel, int n, const char *regime)
 {
     struct hn_value value = hn_integer(n);
-    struct hn_error err = {0};
-    struct hn_recording recording = {
+    struct hn_recording recording ENDED_BY(hn_recording_finish) = {
         .from_hone = true, .version = grid->task.version, .date = strdup("2025-11-21T04:00:00Z")};
     assert_int_equal(hn_identity_copy(&recording.identity, &grid->task.identity, NULL), HN_OK);
     assert_int_equal(hn_bindings_set(&recording.identity.problem, "n", &value, NULL), HN_OK);
@@ -62,8 +61,7 @@ static void save_recording(const struct grid *grid, const char *path, int missin
     recording.parameter_count = 2;
     for (int i = missing; i < GRID_POINTS; i++)
         record_point(&recording.records.items[recording.records.count++], i);
-    assert_ok(hn_recording_save(path, &recording, &err), &err);
-    hn_recording_finish(&recording);
+    assert_ok(hn_recording_save(path, &recording, &said), &said);
 }
 
 /* A finished session over the recording. */
@@ -71,13 +69,12 @@ static struct hn_session *run_simulated(struct grid *grid, const char *path, str
                                         struct hn_backend **backend)
 {
     struct hn_session *session;
-    struct hn_error err = {0};
     struct hn_session_options options = exhaustive();
-    assert_ok(hn_backend_simulated(&grid->task, path, backend, &err), &err);
+    assert_ok(hn_backend_simulated(&grid->task, path, backend, &said), &said);
     keep(*backend, hn_backend_destroy);
-    assert_ok(hn_session_create(*backend, store, &options, &session, &err), &err);
+    assert_ok(hn_session_create(*backend, store, &options, &session, &said), &said);
     keep(session, hn_session_destroy);
-    assert_ok(hn_session_run(session, NULL, NULL, &err), &err);
+    assert_ok(hn_session_run(session, NULL, NULL, &said), &said);
     return session;
 }
 
@@ -146,14 +143,13 @@ static void expect_refusal(struct grid *grid, const char *path, enum hn_status s
                            const char *format, ...)
 {
     struct hn_backend *backend = NULL;
-    struct hn_error err = {0};
     char expected[1024];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(expected, sizeof expected, format, arguments);
     va_end(arguments);
-    assert_int_equal(hn_backend_simulated(&grid->task, path, &backend, &err), status);
-    assert_string_equal(err.message, expected);
+    assert_int_equal(hn_backend_simulated(&grid->task, path, &backend, &said), status);
+    assert_string_equal(said.message, expected);
     assert_null(backend);
 }
 
@@ -208,13 +204,10 @@ TEST(a_folder_is_searched_for_the_problem)
 TEST(a_missing_or_broken_file_is_said)
 {
     struct hn_backend *backend = NULL;
-    struct hn_error err = {0};
     struct grid *grid = make_grid(NULL);
     const char *path = in_folder("none.json");
-    assert_int_equal(hn_backend_simulated(&grid->task, path, &backend, &err), HN_ERUN);
-    assert_non_null(strstr(err.message, path));
+    assert_mentions(hn_backend_simulated(&grid->task, path, &backend, &said), HN_ERUN, path);
     path = in_folder("broken.json");
     assert_int_equal(hn_file_write(path, "{\"hone\": ", 9, NULL), HN_OK);
-    assert_int_equal(hn_backend_simulated(&grid->task, path, &backend, &err), HN_EFORMAT);
-    assert_non_null(strstr(err.message, path));
+    assert_mentions(hn_backend_simulated(&grid->task, path, &backend, &said), HN_EFORMAT, path);
 }

@@ -51,10 +51,9 @@ ALL_TESTS(set_up, tear_down)
 
 static void make(const struct subject *subject, struct hn_source *source)
 {
-    struct hn_error err = {.message = ""};
     enum hn_status status = hn_source_make(subject->plan, &subject->template, &subject->problem,
-                                           &subject->point, source, &err);
-    assert_string_equal(err.message, "");
+                                           &subject->point, source, &said);
+    assert_string_equal(said.message, "");
     assert_int_equal(status, HN_OK);
 }
 
@@ -72,28 +71,22 @@ static void set(struct hn_bindings *bindings, const char *name, struct hn_value 
 
 TEST(puts_prelude_before_the_template)
 {
-    struct hn_source source;
+    struct hn_source source ENDED_BY(hn_source_finish);
     make(&tiled, &source);
-    struct hn_text expected;
-    hn_text_init(&expected);
+    struct hn_text expected ENDED_BY(hn_text_finish) = {0};
     hn_text_printf(&expected, "%s%s%s#line 1\n%s", frozen_defines, variant_defines, other_defines,
                    tiled.template.text);
     assert_string_equal(source.text, expected.data);
-    hn_text_finish(&expected);
-    hn_source_finish(&source);
 }
 
 TEST(gives_the_prelude_alone)
 {
-    struct hn_error err;
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text ENDED_BY(hn_text_finish) = {0};
     assert_int_equal(
-        hn_source_append_prelude(tiled.plan, &tiled.problem, &tiled.point, &text, &err), HN_OK);
+        hn_source_append_prelude(tiled.plan, &tiled.problem, &tiled.point, &text, &said), HN_OK);
     assert_int_equal(strncmp(text.data, frozen_defines, strlen(frozen_defines)), 0);
     assert_null(strstr(text.data, "#line"));
     assert_null(strstr(text.data, "#define M "));
-    hn_text_finish(&text);
 }
 
 static void make_template_parameter(struct hn_plan *plan, const char *name)
@@ -106,7 +99,7 @@ static void make_template_parameter(struct hn_plan *plan, const char *name)
 TEST(types_stand_for_themselves)
 {
     struct subject own = tiled;
-    struct hn_source source;
+    struct hn_source source ENDED_BY(hn_source_finish);
     own.plan = load_plan("tiled.json");
     struct hn_word_list *list = (struct hn_word_list *)hn_plan_find_words(own.plan, "VARIANT");
     list->types = true;
@@ -116,13 +109,12 @@ TEST(types_stand_for_themselves)
              other_defines);
     assert_int_equal(strncmp(source.text, expected, strlen(expected)), 0);
     assert_string_equal(source.entries[0], "tiled<16, tile, (-4), 2, 7, 1>");
-    hn_source_finish(&source);
 }
 
 TEST(parameters_of_cpp_templates_are_no_macros)
 {
     struct subject own = tiled;
-    struct hn_source source;
+    struct hn_source source ENDED_BY(hn_source_finish);
     own.plan = load_plan("tiled.json");
     make_template_parameter(own.plan, "TILE");
     make(&own, &source);
@@ -131,24 +123,19 @@ TEST(parameters_of_cpp_templates_are_no_macros)
              other_defines + strlen("#define TILE 16\n"));
     assert_int_equal(strncmp(source.text, expected, strlen(expected)), 0);
     assert_string_equal(source.entries[0], "tiled<16, 2, (-4), 2, 7, 1>");
-    hn_source_finish(&source);
-    struct hn_error err;
-    struct hn_text hidden;
-    hn_text_init(&hidden);
-    assert_int_equal(hn_source_append_hidden(own.plan, &own.problem, &own.point, &hidden, &err),
+    struct hn_text hidden ENDED_BY(hn_text_finish) = {0};
+    assert_int_equal(hn_source_append_hidden(own.plan, &own.problem, &own.point, &hidden, &said),
                      HN_OK);
     assert_string_equal(hidden.data, "#define TILE 16\n");
-    hn_text_finish(&hidden);
 }
 
 TEST(replaces_names_in_name_expressions)
 {
-    struct hn_source source;
+    struct hn_source source ENDED_BY(hn_source_finish);
     make(&tiled, &source);
     assert_int_equal(source.entry_count, 2);
     assert_string_equal(source.entries[0], "tiled<16, 2, (-4), 2, 7, 1>");
     assert_string_equal(source.entries[1], "finish");
-    hn_source_finish(&source);
 }
 
 TEST(expands_options)
@@ -170,18 +157,15 @@ TEST(expands_options)
 
 TEST(shows_the_reference_only_what_it_depends_on)
 {
-    struct hn_source source;
+    struct hn_source source ENDED_BY(hn_source_finish);
     make_reference(&tiled.template, &source);
-    struct hn_text expected;
-    hn_text_init(&expected);
+    struct hn_text expected ENDED_BY(hn_text_finish) = {0};
     hn_text_printf(&expected, "%s%s#line 1\n", strstr(frozen_defines, "#define LAYOUT_row"),
                    variant_defines);
     assert_int_equal(strncmp(source.text, expected.data, expected.length), 0);
     assert_int_equal(source.entry_count, 1);
     assert_string_equal(source.entries[0], "tiled_reference");
     assert_int_equal(source.option_count, 0);
-    hn_text_finish(&expected);
-    hn_source_finish(&source);
 }
 
 /* One program for all values that it is passed as arguments. Words and what may be pasted together
@@ -201,35 +185,32 @@ TEST(spares_the_reference_numbers_that_it_does_not_name)
                  {"int KEEP;", "int depth = K;", true},
                  {"#define P(a) K ## a", "int depth;", true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct hn_source source;
+        struct hn_source source ENDED_BY(hn_source_finish);
         template.text = (char *)cases[i].text;
         include.text = (char *)cases[i].included;
         make_reference(&template, &source);
         assert_int_equal(strstr(source.text, "#define K (-4)\n") != NULL, cases[i].defined);
         assert_non_null(strstr(source.text, "#define LAYOUT 2\n"));
-        hn_source_finish(&source);
     }
 }
 
 TEST(takes_the_defaults_as_its_own_reference)
 {
     tiled.plan->reference.kind = HN_REFERENCE_SELF;
-    struct hn_source source;
+    struct hn_source source ENDED_BY(hn_source_finish);
     make_reference(&tiled.template, &source);
     assert_non_null(strstr(source.text, "#define PAD 0\n"));
     assert_string_equal(source.entries[0], "tiled<16, 3, (-4), 2, 7, 0>");
-    hn_source_finish(&source);
     tiled.plan->reference.kind = HN_REFERENCE_TEMPLATE;
 }
 
 static void fails_with(enum hn_status status, const char *message)
 {
     struct hn_source source;
-    struct hn_error err = {.message = ""};
     assert_int_equal(
-        hn_source_make(tiled.plan, &tiled.template, &tiled.problem, &tiled.point, &source, &err),
+        hn_source_make(tiled.plan, &tiled.template, &tiled.problem, &tiled.point, &source, &said),
         status);
-    assert_string_equal(err.message, message);
+    assert_string_equal(said.message, message);
 }
 
 TEST(refuses_what_no_macro_can_hold)
@@ -245,16 +226,15 @@ TEST(refuses_what_no_macro_can_hold)
 TEST(keeps_the_least_integer_a_literal)
 {
     set(&tiled.problem, "K", hn_integer(INT64_MIN));
-    struct hn_source source;
+    struct hn_source source ENDED_BY(hn_source_finish);
     make(&tiled, &source);
     assert_non_null(strstr(source.text, "#define K (-9223372036854775807 - 1)\n"));
-    hn_source_finish(&source);
     set(&tiled.problem, "K", hn_integer(-4));
 }
 
 TEST(compiles_to_all_steps)
 {
-    struct hn_source source;
+    struct hn_source source ENDED_BY(hn_source_finish);
     make(&tiled, &source);
     struct hn_compile_request request = {
         .name = source.template->path,
@@ -265,17 +245,13 @@ TEST(compiles_to_all_steps)
         .option_count = source.option_count,
         .architecture = "sm_90",
     };
-    struct hn_error err = {.message = ""};
-    struct hn_nvrtc nvrtc;
-    struct hn_image image;
-    assert_int_equal(hn_nvrtc_open(&nvrtc, &err), HN_OK);
-    assert_int_equal(hn_compile(&nvrtc, &request, &image, &err), HN_OK);
+    struct hn_nvrtc nvrtc ENDED_BY(hn_nvrtc_close);
+    struct hn_image image ENDED_BY(hn_image_finish);
+    assert_int_equal(hn_nvrtc_open(&nvrtc, &said), HN_OK);
+    assert_int_equal(hn_compile(&nvrtc, &request, &image, &said), HN_OK);
     assert_null(image.message);
     assert_int_equal(image.outcome, HN_OUTCOME_OK);
     assert_int_equal(image.entry_count, 2);
     assert_string_equal(image.entries[0], "_Z5tiledILi16ELi2ELin4ELi2ELi7ELi1EEvPKfPfPx");
     assert_string_equal(image.entries[1], "finish");
-    hn_image_finish(&image);
-    hn_nvrtc_close(&nvrtc);
-    hn_source_finish(&source);
 }

@@ -32,12 +32,10 @@ static char *point_text(const struct hn_space *space, uint64_t index)
 {
     uint16_t choice[32];
     hn_space_point(space, index, choice);
-    struct hn_bindings point;
+    struct hn_bindings point ENDED_BY(hn_bindings_finish);
     hn_space_bindings(space, choice, &point);
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_bindings_append(&text, &point);
-    hn_bindings_finish(&point);
     return hn_text_take(&text);
 }
 
@@ -45,15 +43,14 @@ TEST(points_have_estimates)
 {
     struct hn_space *space = small_space();
     struct hn_value n = hn_integer(64);
-    struct hn_error err = {0};
     struct hn_expression *good, *bad;
     assert_int_equal(hn_expression_parse("(N / TILE - 2) * (3 if LOAD == ldg else 1)", &good, NULL),
                      HN_OK);
     assert_int_equal(hn_expression_parse("TIEL", &bad, NULL), HN_OK);
     hn_space_add_constant(space, "N", &n);
     assert_false(hn_space_has_estimate(space));
-    assert_int_equal(hn_space_set_estimate(space, bad, &err), HN_ECONFIG);
-    assert_string_equal(err.message, "unknown name 'TIEL'; nearest is 'TILE'");
+    assert_error(hn_space_set_estimate(space, bad, &said), HN_ECONFIG,
+                 "unknown name 'TIEL'; nearest is 'TILE'");
     assert_int_equal(hn_space_set_estimate(space, good, NULL), HN_OK);
     hn_expression_destroy(good);
     hn_expression_destroy(bad);
@@ -80,9 +77,8 @@ TEST(points_come_in_declared_order)
     assert_int_equal(hn_space_size(space), 6);
     assert_true(hn_space_cartesian(space) == 12);
     for (uint64_t i = 0; i < 6; i++) {
-        char *text = point_text(space, i);
+        char *text FREED = point_text(space, i);
         assert_string_equal(text, expected[i]);
-        free(text);
     }
     assert_int_equal(hn_space_parameter_count(space), 4);
     assert_string_equal(hn_space_parameter_name(space, 3), "PAD");
@@ -153,7 +149,6 @@ TEST(single_values_make_one_point)
 TEST(parameters_have_many_values_of_any_kind)
 {
     struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
-    struct hn_error err;
     const struct hn_value kinds[] = {hn_integer(1), hn_real(1), hn_boolean(true)};
     hn_space_add_parameter(space, "A", kinds, 3);
 
@@ -161,75 +156,70 @@ TEST(parameters_have_many_values_of_any_kind)
     for (int i = 0; i < 65535; i++)
         many[i] = hn_integer(i);
     hn_space_add_parameter(space, "B", many, 65535);
-    assert_int_equal(hn_space_build(space, &err), HN_OK);
+    assert_int_equal(hn_space_build(space, &said), HN_OK);
     assert_int_equal(hn_space_size(space), 3 * 65535);
 }
 
 TEST(wrong_constraints_say_where)
 {
     struct hn_space *space = small_space();
-    struct hn_error err;
     constrain_at(space, "TILES > 1", "a.yaml:3:5");
-    assert_int_equal(hn_space_build(space, &err), HN_ECONFIG);
-    assert_string_equal(
-        err.message, "a.yaml:3:5: constraint 'TILES > 1': unknown name 'TILES'; nearest is 'TILE'");
+    assert_error(hn_space_build(space, &said), HN_ECONFIG,
+                 "a.yaml:3:5: constraint 'TILES > 1': unknown name 'TILES'; nearest is 'TILE'");
     assert_int_equal(hn_space_size(space), 0);
 }
 
 TEST(empty_space_names_the_worst_constraint)
 {
     struct hn_space *space = small_space();
-    struct hn_error err;
     constrain(space, "PAD < 4");
     constrain_at(space, "TILE + PAD > 99", "a.yaml:3:5");
-    assert_int_equal(hn_space_build(space, &err), HN_ENOTFOUND);
-    assert_string_equal(err.message, "a.yaml:3:5: no point is valid: the constraint 'TILE + PAD > "
-                                     "99' rejects most, 8 of 12 combinations");
+    assert_error(hn_space_build(space, &said), HN_ENOTFOUND,
+                 "a.yaml:3:5: no point is valid: the constraint 'TILE + PAD > "
+                 "99' rejects most, 8 of 12 combinations");
     drop(space);
 
     space = small_space();
     constrain(space, "1 > 2");
-    assert_int_equal(hn_space_build(space, &err), HN_ENOTFOUND);
-    assert_string_equal(err.message, "no point is valid: the constraint '1 > 2' rejects most, 12 "
-                                     "of 12 combinations");
+    assert_error(hn_space_build(space, &said), HN_ENOTFOUND,
+                 "no point is valid: the constraint '1 > 2' rejects most, 12 "
+                 "of 12 combinations");
 }
 
 TEST(error_counts_only_where_earlier_ones_hold)
 {
-    struct hn_error err;
     struct hn_space *guarded = small_space();
     constrain(guarded, "PAD > 0");
     constrain(guarded, "TILE % PAD == 0");
-    assert_int_equal(hn_space_build(guarded, &err), HN_OK);
+    assert_int_equal(hn_space_build(guarded, &said), HN_OK);
     assert_int_equal(hn_space_size(guarded), 8);
 
     struct hn_space *late = small_space();
     constrain_at(late, "TILE % PAD == 0", "a.yaml:9:5");
     constrain(late, "PAD > 0");
-    assert_int_equal(hn_space_build(late, &err), HN_ECONFIG);
-    assert_string_equal(err.message,
-                        "a.yaml:9:5: constraint 'TILE % PAD == 0', column 6: 16 % 0: division by "
-                        "zero, at the point LOAD=plain,ONE=7,PAD=0,TILE=16; a constraint written "
-                        "before it can exclude such points");
+    assert_error(hn_space_build(late, &said), HN_ECONFIG,
+                 "a.yaml:9:5: constraint 'TILE % PAD == 0', column 6: 16 % 0: division by "
+                 "zero, at the point LOAD=plain,ONE=7,PAD=0,TILE=16; a constraint written "
+                 "before it can exclude such points");
     assert_int_equal(hn_space_size(late), 0);
 
     /* a guard over several parameters, and one that does not reach */
     struct hn_space *several = small_space();
     constrain(several, "TILE + PAD > 16 and (PAD > 0 or LOAD == plain)");
     constrain(several, "ONE % (TILE + PAD - 16) >= 0");
-    assert_int_equal(hn_space_build(several, &err), HN_OK);
+    assert_int_equal(hn_space_build(several, &said), HN_OK);
     assert_int_equal(hn_space_size(several), 9);
     several = small_space();
     constrain(several, "TILE + PAD > 16 or LOAD == ldg");
     constrain(several, "ONE % (TILE + PAD - 16) >= 0");
-    assert_int_equal(hn_space_build(several, &err), HN_ECONFIG);
-    assert_non_null(strstr(err.message, "at the point LOAD=ldg,ONE=7,PAD=0,TILE=16"));
+    assert_mentions(hn_space_build(several, &said), HN_ECONFIG,
+                    "at the point LOAD=ldg,ONE=7,PAD=0,TILE=16");
 
     /* the guard is bound after the failing constraint */
     struct hn_space *deep = small_space();
     constrain(deep, "PAD > 0 and TILE * ONE > 0 and (LOAD == ldg or PAD == 1)");
     constrain(deep, "ONE // PAD >= 0");
-    assert_int_equal(hn_space_build(deep, &err), HN_OK);
+    assert_int_equal(hn_space_build(deep, &said), HN_OK);
     assert_int_equal(hn_space_size(deep), 6);
 }
 
@@ -251,17 +241,15 @@ TEST(choice_is_checked)
         {"LOAD=async,TILE=32,ONE=7,PAD=0", "'LOAD' has no value async; it has plain, ldg"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct hn_bindings point;
-        struct hn_error err;
+        struct hn_bindings point ENDED_BY(hn_bindings_finish);
         uint16_t choice[4];
         assert_int_equal(hn_bindings_parse(cases[i].point, &point, NULL), HN_OK);
-        enum hn_status status = hn_space_choice(space, &point, choice, &err);
+        enum hn_status status = hn_space_choice(space, &point, choice, &said);
         assert_int_equal(status, cases[i].message == NULL ? HN_OK : HN_ECONFIG);
         if (cases[i].message != NULL)
-            assert_string_equal(err.message, cases[i].message);
+            assert_string_equal(said.message, cases[i].message);
         else
             assert_int_equal(choice[3], 2);
-        hn_bindings_finish(&point);
     }
 }
 
@@ -376,17 +364,14 @@ static struct hn_space *load_space(const char *name)
     char path[512];
     snprintf(path, sizeof path, "%s/spaces/%s", HONE_TEST_DATA, name);
     struct hn_yaml *root;
-    struct hn_error err = {0};
-    assert_ok(hn_yaml_load(path, &root, &err), &err);
+    assert_ok(hn_yaml_load(path, &root, &said), &said);
     struct hn_space *space = hn_space_create();
     const struct hn_yaml *parameters = hn_yaml_get(root, "parameters");
     for (const struct hn_yaml *node = parameters->child; node != NULL; node = node->next) {
-        struct hn_text text;
-        hn_text_init(&text);
+        struct hn_text text ENDED_BY(hn_text_finish) = {0};
         for (const struct hn_yaml *value = node->child; value != NULL; value = value->next)
             hn_text_printf(&text, "%s ", value->text);
         add(space, node->key->text, text.data);
-        hn_text_finish(&text);
     }
     const struct hn_yaml *constraints = hn_yaml_get(root, "constraints");
     for (const struct hn_yaml *node = constraints->child; node != NULL; node = node->next)
@@ -409,9 +394,8 @@ TEST(published_spaces_have_their_counts)
     };
     for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
         struct hn_space *space = load_space(spaces[i].name);
-        struct hn_error err = {0};
-        if (hn_space_build(space, &err) != HN_OK)
-            fail_msg("%s: %s", spaces[i].name, err.message);
+        if (hn_space_build(space, &said) != HN_OK)
+            fail_msg("%s: %s", spaces[i].name, said.message);
         assert_true(hn_space_cartesian(space) == spaces[i].combinations);
         assert_int_equal(hn_space_size(space), spaces[i].points);
         uint16_t choice[32];

@@ -118,8 +118,8 @@ static void check_neighbours(struct random_space *made, const uint16_t *choice)
     for (int kind = HN_ADJACENT; kind <= HN_HAMMING; kind++) {
         size_t limit = hn_space_neighbour_limit(made->space, (enum hn_neighbourhood)kind) + 1;
         size_t n = made->parameter_count;
-        uint16_t *found = calloc(limit * n, sizeof *found);
-        uint16_t *expected = calloc(limit * n, sizeof *expected);
+        uint16_t *found FREED = calloc(limit * n, sizeof *found);
+        uint16_t *expected FREED = calloc(limit * n, sizeof *expected);
         uint16_t trial[MOST_PARAMETERS];
         memcpy(trial, choice, n * sizeof *choice);
         size_t expected_count = 0;
@@ -129,8 +129,6 @@ static void check_neighbours(struct random_space *made, const uint16_t *choice)
         size_t count = hn_space_neighbours(made->space, choice, (enum hn_neighbourhood)kind, found);
         if (count != expected_count || memcmp(found, expected, count * n * sizeof *found) != 0)
             fail_space(made, "other neighbours");
-        free(found);
-        free(expected);
     }
 }
 
@@ -197,12 +195,11 @@ static void check_open(struct random_space *made, int64_t count)
 
 static void compare(struct random_space *made, size_t *seen)
 {
-    struct hn_error err = {0};
-    enum hn_status status = hn_space_build(made->space, &err);
+    enum hn_status status = hn_space_build(made->space, &said);
     int64_t count = check_points(made, status == HN_OK);
     enum hn_status expected = count < 0 ? HN_ECONFIG : count == 0 ? HN_ENOTFOUND : HN_OK;
     if (status != expected) {
-        print_message("%s\n", err.message);
+        print_message("%s\n", said.message);
         fail_space(made, "another outcome than brute force");
     }
     if (hn_space_size(made->space) != (uint64_t)(count < 0 ? 0 : count))
@@ -225,11 +222,10 @@ TEST(small_spaces_agree_with_brute_force)
 {
     size_t seen[3] = {0};
     for (int round = 0; round < rounds_of(6000); round++) {
-        struct random_space made;
+        struct random_space made ENDED_BY(random_space_finish);
         random_seed((uint64_t)round * 77 + 1);
         random_space_make(&made);
         compare(&made, seen);
-        random_space_finish(&made);
     }
     assert_true(seen[0] > 50 && seen[1] > 50 && seen[2] > 50);
 }
@@ -238,11 +234,10 @@ TEST(large_spaces_agree_with_brute_force)
 {
     size_t seen[3] = {0};
     for (int round = 0; round < rounds_of(40); round++) {
-        struct random_space made;
+        struct random_space made ENDED_BY(random_space_finish);
         random_seed((uint64_t)round * 131 + 5);
         random_space_make_large(&made);
         compare(&made, seen);
-        random_space_finish(&made);
     }
     assert_true(seen[2] > 10);
 }

@@ -6,9 +6,8 @@
 static struct hn_staging staging_of(double chunks, double streams, double engines,
                                     double kernels_us)
 {
-    struct hn_bindings observed;
+    struct hn_bindings observed ENDED_BY(hn_bindings_finish) = {0};
     struct hn_error err;
-    hn_bindings_init(&observed);
     hn_error_init(&err);
     hn_observed_set(&observed, "staging.chunks", chunks, &err);
     hn_observed_set(&observed, "staging.streams", streams, &err);
@@ -18,9 +17,7 @@ static struct hn_staging staging_of(double chunks, double streams, double engine
     hn_observed_set(&observed, "staging.download_us", kernels_us > 0 ? 560 : 0, &err);
     hn_observed_set(&observed, "staging.sequential_us", kernels_us > 0 ? 2210 : 0, &err);
     assert_false(hn_failed(&err));
-    struct hn_staging staging = hn_staging_of(&observed);
-    hn_bindings_finish(&observed);
-    return staging;
+    return hn_staging_of(&observed);
 }
 
 static void assert_near(double found, double expected)

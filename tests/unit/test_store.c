@@ -18,11 +18,10 @@ TEST(records_survive_closing)
     commit(store);
     drop(store);
     store = open_store(cache.path, HN_STORE_READ);
-    struct hn_records records = load_of(store, &version_1, false);
+    struct hn_records records ENDED_BY(hn_records_free) = load_of(store, &version_1, false);
     assert_int_equal(records.count, 2);
     assert_true(records.items[1].timing.median_us == 10.25);
     assert_int_equal(hn_bindings_get(&records.items[1].point, "TILE")->integer, 32);
-    hn_records_free(&records);
     assert_int_equal(count_of(store, &version_2, false), 0);
     assert_int_equal(count_of(store, &version_1, true), 0);
 }
@@ -42,16 +41,15 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 /* Nobody could read it again. */
 TEST(a_clock_before_1970_writes_nothing)
 {
-    struct hn_error err = {0};
     int64_t id;
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct hn_identity *identity = identity_of(1024);
     const struct hn_store_session session = {.identity = identity, .version = &version_1};
     clock_is_wrong = true;
-    enum hn_status status = hn_store_begin(store, &session, &id, &err);
+    enum hn_status status = hn_store_begin(store, &session, &id, &said);
     clock_is_wrong = false;
     assert_int_equal(status, HN_EFORMAT);
-    assert_non_null(strstr(err.message, "is the clock of this machine right?"));
+    assert_non_null(strstr(said.message, "is the clock of this machine right?"));
     put(store, begin(store), 16, 1);
     commit(store);
 }
@@ -85,7 +83,6 @@ static void expect_last(struct hn_store *store, int64_t session, int tile, doubl
 TEST(the_last_record_of_a_point_reads_back)
 {
     struct hn_record wanted, record;
-    struct hn_error err = {0};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);
     put(store, begin(store), 16, 1);
@@ -98,8 +95,8 @@ TEST(the_last_record_of_a_point_reads_back)
     expect_last(store, session, 16, 4);
     expect_last(store, session, 32, 3);
     make_record(&wanted, 64, 0);
-    assert_int_equal(hn_store_get_last(store, session, &wanted.point, &record, &err), HN_ENOTFOUND);
-    assert_non_null(strstr(err.message, "a record is gone"));
+    assert_mentions(hn_store_get_last(store, session, &wanted.point, &record, &said), HN_ENOTFOUND,
+                    "a record is gone");
     hn_record_finish(&wanted);
 }
 
@@ -125,17 +122,15 @@ static enum hn_status visit(void *visitor, int64_t id, struct hn_record *record,
 
 TEST(records_are_visited_one_by_one)
 {
-    struct hn_error err = {0};
     struct visited visited = {.store = open_store(cache.path, HN_STORE_WRITE)};
     int64_t session = begin(visited.store);
     for (int i = 1; i <= 3; i++)
         put(visited.store, session, 16 * i, i);
     commit(visited.store);
     struct hn_identity *identity = identity_of(4096);
-    assert_int_equal(hn_store_visit(visited.store, identity, &version_1, false, HN_STORE_ALL, visit,
-                                    &visited, &err),
-                     HN_ERUN);
-    assert_string_equal(err.message, "enough");
+    assert_error(hn_store_visit(visited.store, identity, &version_1, false, HN_STORE_ALL, visit,
+                                &visited, &said),
+                 HN_ERUN, "enough");
     assert_int_equal(visited.count, 2);
 }
 
@@ -179,10 +174,9 @@ TEST(wrong_on_a_later_seed_is_wrong)
     put_outcome(store, session, 16, 0, HN_OUTCOME_WRONG_RESULT, HN_UNVERIFIED, false);
     commit(store);
     list_of(store, NULL, 0);
-    struct hn_records records = load_of(store, &version_1, false);
+    struct hn_records records ENDED_BY(hn_records_free) = load_of(store, &version_1, false);
     assert_int_equal(records.count, 1);
     assert_int_equal(records.items[0].outcome, HN_OUTCOME_WRONG_RESULT);
-    hn_records_free(&records);
 }
 
 TEST(list_gives_the_best_of_the_newest_version)
@@ -236,7 +230,7 @@ TEST(image_and_plan_read_back)
     static const char cubin[] = "\177ELF\0\1\2";
     struct hn_stored_file files[] = {{"matmul.cu", "// template"}, {"tile.cuh", ""}};
     const struct hn_stored_plan plan = {"{\"kernel\":\"matmul\"}", files, 2};
-    struct hn_record record;
+    struct hn_record record ENDED_BY(hn_record_finish);
     int64_t session;
     struct hn_identity *identity = identity_of(4096);
     make_record(&record, 16, 5);
@@ -270,7 +264,6 @@ TEST(image_and_plan_read_back)
     assert_string_equal(stored.files[0].text, "// template");
     hn_stored_plan_free(&stored);
     assert_int_equal(hn_store_get_plan(store, "matmul", &version_2, &stored, NULL), HN_ENOTFOUND);
-    hn_record_finish(&record);
 }
 
 static void begin_with_plan(struct hn_store *store, char *kernel, const struct hn_version *version,
@@ -288,12 +281,11 @@ static void begin_with_plan(struct hn_store *store, char *kernel, const struct h
 
 static void assert_plan(struct hn_store *store, const char *kernel, const char *json)
 {
-    struct hn_stored_plan stored;
+    struct hn_stored_plan stored ENDED_BY(hn_stored_plan_free);
     assert_int_equal(hn_store_get_plan(store, kernel, &version_1, &stored, NULL), HN_OK);
     assert_string_equal(stored.json, json);
     assert_int_equal(stored.file_count, 1);
     assert_string_equal(stored.files[0].text, json);
-    hn_stored_plan_free(&stored);
 }
 
 TEST(a_plan_belongs_to_a_kernel)
@@ -326,23 +318,22 @@ static void write_250(const char *path, int writer)
 {
     struct hn_store *store;
     struct hn_record record;
-    struct hn_error err;
-    if (hn_store_open(path, HN_STORE_WRITE, &store, &err) != HN_OK) {
-        fprintf(stderr, "%s\n", err.message);
+    if (hn_store_open(path, HN_STORE_WRITE, &store, &said) != HN_OK) {
+        fprintf(stderr, "%s\n", said.message);
         _exit(1);
     }
     int64_t session = begin(store);
     for (int i = 0; i < 250; i++) {
         make_record(&record, writer * 1000 + i, i + 1);
-        bool failed = hn_store_put(store, session, &record, &err) != HN_OK ||
-                      (i % 3 == 0 && hn_store_commit(store, &err) != HN_OK);
+        bool failed = hn_store_put(store, session, &record, &said) != HN_OK ||
+                      (i % 3 == 0 && hn_store_commit(store, &said) != HN_OK);
         hn_record_finish(&record);
         if (failed) {
-            fprintf(stderr, "%s\n", err.message);
+            fprintf(stderr, "%s\n", said.message);
             _exit(1);
         }
     }
-    bool failed = hn_store_commit(store, &err) != HN_OK;
+    bool failed = hn_store_commit(store, &said) != HN_OK;
     hn_store_close(store);
     _exit(failed);
 }

@@ -82,10 +82,9 @@ TEST(records_of_both_are_told_apart)
                          HN_OK);
         assert_int_equal(count, cases[i].count);
     }
-    struct hn_records records = load_of(store, &version_1, false);
+    struct hn_records records ENDED_BY(hn_records_free) = load_of(store, &version_1, false);
     for (size_t i = 0; i < records.count; i++)
         assert_true(records.items[i].timing.median_us != 3); /* its own of that point counts */
-    hn_records_free(&records);
 }
 
 TEST(the_rest_is_found_in_the_base)
@@ -94,9 +93,9 @@ TEST(the_rest_is_found_in_the_base)
     struct hn_stored_plan plan;
     struct hn_roofs roofs;
     struct hn_record record;
-    void *cubin;
+    void *cubin FREED;
     size_t size;
-    char *entry;
+    char *entry FREED;
     struct hn_identity *identity = identity_of(512);
     make_record(&record, 8, 1);
     assert_int_equal(hn_store_get_plan(store, "matmul", &version_1, &plan, NULL), HN_OK);
@@ -106,8 +105,6 @@ TEST(the_rest_is_found_in_the_base)
         hn_store_get_image(store, identity, &version_1, &record.point, &cubin, &size, &entry, NULL),
         HN_OK);
     assert_int_equal(size, 5);
-    free(cubin);
-    free(entry);
     assert_int_equal(hn_store_get_roofs(store, &device, NULL, &roofs, NULL), HN_OK);
     assert_true(roofs.copy_gb_per_s > 3999);
     hn_record_finish(&record);

@@ -63,26 +63,21 @@ TEST_WITH(truncated_and_corrupt_are_refused_untouched, set_up, tear_down)
 
 static void assert_damaged(const char *path, const char *finding)
 {
-    struct hn_text report;
+    struct hn_text report ENDED_BY(hn_text_finish) = {0};
     struct hn_store *store = open_store(path, HN_STORE_READ);
-    hn_text_init(&report);
     assert_int_equal(hn_store_check(store, &report, NULL), HN_EFORMAT);
     if (strstr(report.data, finding) == NULL)
         fail_msg("'%s' does not say '%s'", report.data, finding);
-    hn_text_finish(&report);
 }
 
 TEST_WITH(damage_inside_is_found, set_up, tear_down)
 {
-    struct hn_text report;
-    struct hn_error err;
+    struct hn_text report ENDED_BY(hn_text_finish) = {0};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(store, begin(store), 16, 1);
     commit(store);
-    hn_text_init(&report);
-    assert_int_equal(hn_store_check(store, &report, &err), HN_OK);
+    assert_int_equal(hn_store_check(store, &report, &said), HN_OK);
     assert_int_equal(report.length, 0);
-    hn_text_finish(&report);
     drop(store);
     run_sql(cache.path, "PRAGMA foreign_keys = OFF; INSERT INTO record"
                         " VALUES(7, 99, 'A=1', 'ok', 0, 0, 1.0, '{', 0);"
@@ -110,14 +105,13 @@ TEST_WITH(altered_rows_are_refused, set_up, tear_down)
     };
     for (size_t i = 0; i < sizeof alterations / sizeof *alterations; i++) {
         struct hn_tuned_list list;
-        struct hn_error err = {0};
         struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
         put(store, begin(store), 16, 7);
         drop(store);
         run_sql(cache.path, alterations[i]);
         store = open_store(cache.path, HN_STORE_READ);
-        assert_int_equal(hn_store_list(store, NULL, &list, &err), HN_EFORMAT);
-        assert_non_null(strstr(err.message, "is not what was written"));
+        assert_mentions(hn_store_list(store, NULL, &list, &said), HN_EFORMAT,
+                        "is not what was written");
         drop(store);
         assert_damaged(cache.path, "not what was written: ");
         assert_int_equal(unlink(cache.path), 0);
@@ -137,7 +131,7 @@ TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
     const struct hn_stored_plan plan = {"{}", &file, 1};
     for (size_t i = 0; i < sizeof alterations / sizeof *alterations; i++) {
         struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-        struct hn_record record;
+        struct hn_record record ENDED_BY(hn_record_finish);
         struct hn_stored_plan stored;
         void *cubin;
         char *entry;
@@ -163,7 +157,6 @@ TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
                              HN_EFORMAT);
         drop(store);
         assert_damaged(cache.path, i < 2 ? "is damaged: an image" : "not what was written: ");
-        hn_record_finish(&record);
         assert_int_equal(unlink(cache.path), 0);
     }
 }
@@ -219,8 +212,7 @@ TEST_WITH(reading_ends_in_time, set_up, tear_down)
 
 TEST_WITH(overwritten_pages_are_reported, set_up, tear_down)
 {
-    struct hn_text report;
-    struct hn_error err = {0};
+    struct hn_text report ENDED_BY(hn_text_finish) = {0};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);
     for (int i = 0; i < 100; i++)
@@ -235,9 +227,7 @@ TEST_WITH(overwritten_pages_are_reported, set_up, tear_down)
         assert_int_equal(pwrite(file, junk, sizeof junk, at), sizeof junk);
     close(file);
     store = open_store(cache.path, HN_STORE_READ);
-    hn_text_init(&report);
-    assert_int_equal(hn_store_check(store, &report, &err), HN_EFORMAT);
-    hn_text_finish(&report);
+    assert_int_equal(hn_store_check(store, &report, &said), HN_EFORMAT);
 }
 
 /* Whatever the bytes of a cache are, it is refused or read, and never brings down who opens it. */
@@ -253,7 +243,7 @@ TEST_WITH(random_damage_is_survived, set_up, tear_down)
     drop(store);
     assert_int_equal(hn_file_read(cache.path, 1 << 24, &whole, &size, NULL), HN_OK);
     for (int i = 0; i < 200; i++) {
-        char *damaged = malloc(size);
+        char *damaged FREED = malloc(size);
         assert_non_null(damaged);
         memcpy(damaged, whole, size);
         for (int k = 0; k < 8; k++) {
@@ -261,16 +251,13 @@ TEST_WITH(random_damage_is_survived, set_up, tear_down)
             damaged[16 + seed % (size - 16)] = (char)(seed >> 24);
         }
         assert_int_equal(hn_file_write(cache.path, damaged, size, NULL), HN_OK);
-        free(damaged);
         if (hn_store_open(cache.path, HN_STORE_READ, &store, NULL) != HN_OK)
             continue;
         struct hn_tuned_list list;
-        struct hn_text report;
-        hn_text_init(&report);
+        struct hn_text report ENDED_BY(hn_text_finish) = {0};
         (void)hn_store_check(store, &report, NULL);
         if (hn_store_list(store, NULL, &list, NULL) == HN_OK)
             hn_tuned_list_free(&list);
-        hn_text_finish(&report);
         hn_store_close(store);
     }
     free(whole);
@@ -354,7 +341,6 @@ TEST_WITH(read_only_folder_opens_immutable, set_up, tear_down)
 /* A limit on the size of files fails writes as a full disk does. */
 static void fill_disk(void)
 {
-    struct hn_error err = {0};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);
     put(store, session, 1, 7);
@@ -364,11 +350,11 @@ static void fill_disk(void)
     enum hn_status status = HN_OK;
     for (int i = 2; status == HN_OK && i < 5000; i++) {
         put(store, session, i, 1);
-        status = hn_store_commit(store, &err);
+        status = hn_store_commit(store, &said);
     }
     assert_int_equal(status, HN_ERUN);
-    if (strstr(err.message, "can not be written: ") == NULL)
-        fail_msg("'%s'", err.message);
+    if (strstr(said.message, "can not be written: ") == NULL)
+        fail_msg("'%s'", said.message);
 }
 
 static int count_records(const char *path)
@@ -411,14 +397,12 @@ TEST_WITH(a_cache_that_is_gone_goes_on_beside_it, set_up, tear_down)
 TEST_WITH(a_cache_that_can_not_be_rescued_says_so, set_up, tear_down)
 {
     char command[400];
-    struct hn_error err = {0};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(store, begin(store), 16, 1);
     snprintf(command, sizeof command, "rm -r '%s' && touch '%s'", cache.folder, cache.folder);
     assert_int_equal(system(command), 0);
-    assert_int_equal(hn_store_commit(store, &err), HN_ERUN);
-    if (strstr(err.message, "was deleted, moved or replaced while it was written, and '") == NULL)
-        fail_msg("%s", err.message);
+    assert_mentions(hn_store_commit(store, &said), HN_ERUN,
+                    "was deleted, moved or replaced while it was written, and '");
 }
 
 TEST_WITH(full_disk_loses_nothing_committed, set_up, tear_down)
@@ -432,25 +416,20 @@ TEST_WITH(full_disk_loses_nothing_committed, set_up, tear_down)
     waitpid(child, &status, 0);
     assert_int_equal(status, 0);
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    struct hn_records records = load_of(store, &version_1, false);
+    struct hn_records records ENDED_BY(hn_records_free) = load_of(store, &version_1, false);
     assert_true(records.count > 10);
     assert_true(records.items[0].timing.median_us == 7);
-    hn_records_free(&records);
-    struct hn_text report;
-    hn_text_init(&report);
+    struct hn_text report ENDED_BY(hn_text_finish) = {0};
     assert_int_equal(hn_store_check(store, &report, NULL), HN_OK);
-    hn_text_finish(&report);
 }
 
 TEST_WITH(failed_commit_keeps_what_is_pending, set_up, tear_down)
 {
-    struct hn_error err = {0};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);
     run_sql(cache.path, "ALTER TABLE record RENAME TO hidden");
     put(store, session, 16, 7);
-    assert_int_equal(hn_store_commit(store, &err), HN_EFORMAT);
-    assert_non_null(strstr(err.message, "no such table: record"));
+    assert_mentions(hn_store_commit(store, &said), HN_EFORMAT, "no such table: record");
     run_sql(cache.path, "ALTER TABLE hidden RENAME TO record");
     commit(store);
     assert_true(only_time(store) == 7);
@@ -473,9 +452,8 @@ TEST(path_comes_from_option_then_environment)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         setenv("HONE_CACHE", cases[i].hone, 1);
         setenv("XDG_CACHE_HOME", cases[i].xdg, 1);
-        char *path = hn_store_default_path(cases[i].given);
+        char *path FREED = hn_store_default_path(cases[i].given);
         assert_string_equal(path, cases[i].expected);
-        free(path);
     }
 }
 

@@ -20,14 +20,13 @@ static void fill(struct hn_store *store, unsigned int *random)
         int started = 1 + draw(random, 3);
         int64_t session = begin_at(store, &version_1, 4096, false, started);
         for (int r = draw(random, RECORDS); r > 0; r--) {
-            struct hn_record record;
+            struct hn_record record ENDED_BY(hn_record_finish);
             make_record(&record, 16 + draw(random, 5), 1 + draw(random, 4));
             record.outcome = outcomes[draw(random, 4)];
             record.verdict.kind = draw(random, 3) == 0 ? HN_UNVERIFIED : HN_VERIFIED;
             record.final = draw(random, 4) == 0;
             record.time = 10 * started + s;
             assert_int_equal(hn_store_put(store, session, &record, NULL), HN_OK);
-            hn_record_finish(&record);
         }
     }
     commit(store);
@@ -73,7 +72,7 @@ static void assert_listed(const struct hn_tuned_list *list, const struct hn_reco
 static void check(struct hn_store *store)
 {
     struct hn_tuned_list list;
-    struct hn_records records = load_of(store, &version_1, false);
+    struct hn_records records ENDED_BY(hn_records_free) = load_of(store, &version_1, false);
     assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
     assert_listed(&list, &records, records.count);
     hn_tuned_list_free(&list);
@@ -82,7 +81,6 @@ static void check(struct hn_store *store)
                      HN_OK);
     assert_listed(&list, &records, 0);
     hn_tuned_list_free(&list);
-    hn_records_free(&records);
 }
 
 TEST(best_is_that_of_all_points_that_count)

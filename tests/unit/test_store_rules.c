@@ -11,8 +11,7 @@ EACH_TEST(set_up, tear_down)
 static int64_t learn(struct hn_store *store, const struct hn_version *version, size_t sizes,
                      bool simulated, double started)
 {
-    struct hn_rule rule;
-    struct hn_error err = {0};
+    struct hn_rule rule ENDED_BY(hn_rule_finish);
     int64_t id = 0;
     struct hn_identity *identity = identity_of(0);
     hn_bindings_finish(&identity->problem);
@@ -24,40 +23,35 @@ static int64_t learn(struct hn_store *store, const struct hn_version *version, s
                                        .started = started};
     read_rule(rule_text, &rule);
     rule.measured.sizes = sizes;
-    assert_ok(hn_store_begin(store, &session, &id, &err), &err);
-    assert_ok(hn_store_put_image(store, id, &rule.configurations[0], "cubin", 5, "matmul", &err),
-              &err);
-    assert_ok(hn_store_put_rule(store, id, &rule, &err), &err);
-    hn_rule_finish(&rule);
+    assert_ok(hn_store_begin(store, &session, &id, &said), &said);
+    assert_ok(hn_store_put_image(store, id, &rule.configurations[0], "cubin", 5, "matmul", &said),
+              &said);
+    assert_ok(hn_store_put_rule(store, id, &rule, &said), &said);
     return id;
 }
 
 static struct hn_stored_rules rules_of(struct hn_store *store, const char *kernel)
 {
     struct hn_stored_rules rules;
-    struct hn_error err = {0};
-    assert_ok(hn_store_get_rules(store, kernel, &rules, &err), &err);
+    assert_ok(hn_store_get_rules(store, kernel, &rules, &said), &said);
     return rules;
 }
 
 static size_t count_rules(struct hn_store *store)
 {
-    struct hn_stored_rules rules = rules_of(store, NULL);
-    size_t count = rules.count;
-    hn_stored_rules_free(&rules);
-    return count;
+    struct hn_stored_rules rules ENDED_BY(hn_stored_rules_free) = rules_of(store, NULL);
+    return rules.count;
 }
 
 /* The one rule that counts. */
 static void assert_counts(struct hn_store *store, size_t sizes, bool simulated)
 {
-    struct hn_stored_rules rules = rules_of(store, "matmul");
+    struct hn_stored_rules rules ENDED_BY(hn_stored_rules_free) = rules_of(store, "matmul");
     assert_int_equal(rules.count, 1);
     assert_int_equal(rules.items[0].rule.measured.sizes, sizes);
     assert_int_equal(rules.items[0].simulated, simulated);
     assert_int_equal(rules.items[0].identity.problem.count, 0);
     assert_string_equal(rules.items[0].identity.device.name, "NVIDIA H200");
-    hn_stored_rules_free(&rules);
 }
 
 TEST(the_newest_rule_counts)
@@ -74,9 +68,8 @@ TEST(the_newest_rule_counts)
     drop(store);
     store = open_store(cache.path, HN_STORE_READ);
     assert_counts(store, 4, false);
-    struct hn_stored_rules others = rules_of(store, "transpose");
+    struct hn_stored_rules others ENDED_BY(hn_stored_rules_free) = rules_of(store, "transpose");
     assert_int_equal(others.count, 0);
-    hn_stored_rules_free(&others);
 }
 
 TEST(a_family_is_no_tuned_problem)
@@ -174,15 +167,13 @@ TEST(pruning_keeps_the_images_of_a_rule)
 
 static void assert_found(const char *path, const char *finding)
 {
-    struct hn_text report;
+    struct hn_text report ENDED_BY(hn_text_finish) = {0};
     struct hn_stored_rules rules;
-    hn_text_init(&report);
     struct hn_store *store = open_store(path, HN_STORE_READ);
     assert_int_equal(hn_store_get_rules(store, NULL, &rules, NULL), HN_EFORMAT);
     assert_int_equal(hn_store_check(store, &report, NULL), HN_EFORMAT);
     if (report.data == NULL || strstr(report.data, finding) == NULL)
         fail_msg("'%s' does not say '%s'", report.data, finding);
-    hn_text_finish(&report);
 }
 
 TEST(what_is_no_rule_is_found)
@@ -201,17 +192,16 @@ TEST(which_problems_have_sessions_is_known)
     enum { PROBLEMS = 100 };
     struct hn_known_problems known;
     struct hn_identity identity;
-    struct hn_error err = {0};
     int64_t id;
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     for (int m = 1; m <= PROBLEMS; m++) {
         make_identity(&identity, 2 * m);
         const struct hn_store_session session = {
             .identity = &identity, .version = &version_1, .command = "hone tune"};
-        assert_int_equal(hn_store_begin(store, &session, &id, &err), HN_OK);
+        assert_int_equal(hn_store_begin(store, &session, &id, &said), HN_OK);
         hn_identity_finish(&identity);
     }
-    assert_int_equal(hn_known_problems_read(store, "matmul", &known, &err), HN_OK);
+    assert_int_equal(hn_known_problems_read(store, "matmul", &known, &said), HN_OK);
     for (int m = 2; m < 2 * PROBLEMS + 2; m++) {
         make_identity(&identity, m);
         assert_int_equal(hn_known_problems_may_have(&known, &identity.problem), m % 2 == 0);
@@ -219,7 +209,7 @@ TEST(which_problems_have_sessions_is_known)
     }
     hn_known_problems_finish(&known);
     make_identity(&identity, 2);
-    assert_int_equal(hn_known_problems_read(store, "transpose", &known, &err), HN_OK);
+    assert_int_equal(hn_known_problems_read(store, "transpose", &known, &said), HN_OK);
     assert_false(hn_known_problems_may_have(&known, &identity.problem));
     hn_known_problems_finish(&known);
     hn_identity_finish(&identity);

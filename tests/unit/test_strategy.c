@@ -62,12 +62,11 @@ TEST(random_visits_every_point_once)
         struct hn_space *space = space_of(counts[i]);
         uint64_t size = hn_space_size(space);
         uint64_t *order = run("random", space, 7);
-        bool *seen = calloc(size, sizeof *seen);
+        bool *seen FREED = calloc(size, sizeof *seen);
         for (uint64_t j = 0; j < size; j++) {
             assert_false(seen[order[j]]);
             seen[order[j]] = true;
         }
-        free(seen);
     }
 }
 

@@ -162,15 +162,14 @@ TEST(proposals_are_valid_and_new)
     static const cost_function costs[] = {valley, everything_fails, most_fails, flat};
     struct hn_space *space = constrained_space();
     for (size_t i = 0; i < NAMES * LOOK_AHEADS * 4; i++) {
-        struct result *result = run(&(struct play){.name = names[i % NAMES],
-                                                   .space = space,
-                                                   .cost = costs[i / NAMES % 4],
-                                                   .seed = i,
-                                                   .look_ahead = look_aheads[i / NAMES / 4],
-                                                   .tickets = 500});
+        struct result *result FREED = run(&(struct play){.name = names[i % NAMES],
+                                                         .space = space,
+                                                         .cost = costs[i / NAMES % 4],
+                                                         .seed = i,
+                                                         .look_ahead = look_aheads[i / NAMES / 4],
+                                                         .tickets = 500});
         assert_int_equal(result->tickets, 500);
         assert_int_equal(result->points, 500);
-        free(result);
     }
 }
 
@@ -184,19 +183,15 @@ TEST(same_seed_and_costs_give_the_same_sequence)
                             .seed = 5,
                             .look_ahead = look_aheads[i / NAMES],
                             .tickets = 200};
-        struct result *first = run(&play);
-        struct result *again = run(&play);
+        struct result *first FREED = run(&play);
+        struct result *again FREED = run(&play);
         play.cost = lowered_valley; /* negative, but the differences are the same */
-        struct result *lowered = run(&play);
+        struct result *lowered FREED = run(&play);
         play.seed = 6;
-        struct result *other = run(&play);
+        struct result *other FREED = run(&play);
         assert_true(same(first, again));
         assert_true(same(first, lowered));
         assert_false(same(first, other));
-        free(first);
-        free(again);
-        free(lowered);
-        free(other);
     }
 }
 
@@ -206,15 +201,14 @@ static unsigned successes(const char *name, const struct hn_space *space, cost_f
 {
     unsigned found = 0;
     for (uint64_t seed = 0; seed < 20; seed++) {
-        struct result *result = run(&(struct play){.name = name,
-                                                   .space = space,
-                                                   .cost = cost,
-                                                   .seed = seed,
-                                                   .look_ahead = look_ahead,
-                                                   .tickets = tickets});
+        struct result *result FREED = run(&(struct play){.name = name,
+                                                         .space = space,
+                                                         .cost = cost,
+                                                         .seed = seed,
+                                                         .look_ahead = look_ahead,
+                                                         .tickets = tickets});
         assert_true(result->best >= lowest);
         found += result->best <= lowest;
-        free(result);
     }
     return found;
 }
@@ -261,15 +255,14 @@ TEST(whole_constrained_space_is_proposed)
 {
     struct hn_space *space = constrained_space();
     for (size_t i = 0; i < NAMES; i++) {
-        struct result *result = run(&(struct play){.name = names[i],
-                                                   .space = space,
-                                                   .cost = valley,
-                                                   .look_ahead = 1,
-                                                   .tickets = MOST_TICKETS});
+        struct result *result FREED = run(&(struct play){.name = names[i],
+                                                         .space = space,
+                                                         .cost = valley,
+                                                         .look_ahead = 1,
+                                                         .tickets = MOST_TICKETS});
         assert_int_equal(result->points, hn_space_size(space));
         assert_true(result->repeats < 1000);
         assert_true(result->best < 101);
-        free(result);
     }
 }
 
@@ -292,17 +285,16 @@ TEST(best_points_of_priors_come_first)
         };
     priors[5].observation.outcome = HN_OUTCOME_SLOWER; /* a lower bound is not a cost */
     for (size_t i = 0; i < NAMES; i++) {
-        struct result *result = run(&(struct play){.name = names[i],
-                                                   .space = space,
-                                                   .cost = slope,
-                                                   .look_ahead = 32,
-                                                   .tickets = 5,
-                                                   .priors = priors,
-                                                   .prior_count = PRIORS});
+        struct result *result FREED = run(&(struct play){.name = names[i],
+                                                         .space = space,
+                                                         .cost = slope,
+                                                         .look_ahead = 32,
+                                                         .tickets = 5,
+                                                         .priors = priors,
+                                                         .prior_count = PRIORS});
         static const uint16_t expected[] = {11, 13, 12, 15};
         for (size_t j = 0; j < 4; j++)
             assert_int_equal(result->proposals[j][0], expected[j]);
-        free(result);
     }
 }
 

@@ -432,7 +432,7 @@ TEST(begins_where_it_is_told_to)
 TEST(booleans_are_numbers)
 {
     struct hn_value values[2];
-    struct hn_encoding encoding;
+    struct hn_encoding encoding ENDED_BY(hn_encoding_finish);
     memset(values, 0xff, sizeof values);
     for (size_t i = 0; i < 2; i++) {
         values[i].type = HN_BOOLEAN;
@@ -443,13 +443,12 @@ TEST(booleans_are_numbers)
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
     hn_encoding_init(&encoding, space);
     assert_true(encoding.values[0][0] == 0.0 && encoding.values[0][1] == 1.0);
-    hn_encoding_finish(&encoding);
 }
 
 /* Powers of two say it by their logarithm. */
 TEST(numbers_have_their_twos)
 {
-    struct hn_encoding encoding;
+    struct hn_encoding encoding ENDED_BY(hn_encoding_finish);
     const int64_t blocks[] = {16, 48, 64, 96, 128};
     struct hn_value values[5];
     struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
@@ -475,7 +474,6 @@ TEST(numbers_have_their_twos)
     assert_true(features[3] == 1.0); /* 96 is a whole number of warps */
     assert_float_equal(encoding.values[3][0], 0.8, 1e-12);
     assert_true(encoding.values[3][0] == encoding.values[3][1]);
-    hn_encoding_finish(&encoding);
 }
 
 enum { TIES = 5, ENOUGH = 300 };

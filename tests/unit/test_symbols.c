@@ -17,7 +17,8 @@ ALL_TESTS(open_bench, NULL)
 
 static void expect(const char *point, enum hn_outcome outcome, const char *message)
 {
-    struct hn_record record = bench_fixture_evaluate(&symbols, point, &both);
+    struct hn_record record ENDED_BY(hn_record_finish) =
+        bench_fixture_evaluate(&symbols, point, &both);
     if (record.outcome != outcome)
         fail_msg("%s: found %s (%s)", point, hn_outcome_name(record.outcome),
                  record.message == NULL ? "" : record.message);
@@ -25,7 +26,6 @@ static void expect(const char *point, enum hn_outcome outcome, const char *messa
         assert_string_equal(record.message, message);
     /* A kernel that changes a symbol is launched once for each time that it is set. */
     assert_true(outcome != HN_OUTCOME_OK || record.timing.batch == 1);
-    hn_record_finish(&record);
 }
 
 TEST(symbols_are_set_before_every_launch)
@@ -51,7 +51,6 @@ TEST(a_symbol_that_is_too_small_is_the_variants_failure)
 
 TEST(another_seed_reaches_the_symbols)
 {
-    struct hn_error err = {.message = ""};
-    assert_int_equal(hn_bench_reseed(symbols.bench, 2, &err), HN_OK);
+    assert_int_equal(hn_bench_reseed(symbols.bench, 2, &said), HN_OK);
     expect("MEMORY=constant,MISSING=0", HN_OUTCOME_OK, NULL);
 }

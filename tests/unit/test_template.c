@@ -10,10 +10,9 @@
 
 TEST(reads_quoted_includes_once)
 {
-    struct hn_template template;
-    struct hn_error err = {.message = ""};
-    enum hn_status status = hn_template_load(FOLDER "/sub/../main.cu", &template, &err);
-    assert_string_equal(err.message, "");
+    struct hn_template template ENDED_BY(hn_template_finish);
+    enum hn_status status = hn_template_load(FOLDER "/sub/../main.cu", &template, &said);
+    assert_string_equal(said.message, "");
     assert_int_equal(status, HN_OK);
     assert_string_equal(template.path, FOLDER "/main.cu");
     assert_int_equal(template.include_count, 3);
@@ -22,12 +21,11 @@ TEST(reads_quoted_includes_once)
     assert_string_equal(template.includes[2].name, "three.cuh");
     assert_non_null(strstr(template.includes[2].text, "#define THREE 3"));
     assert_int_equal(strlen(template.hash.hex), 32);
-    hn_template_finish(&template);
 }
 
 TEST(what_was_read_compiles)
 {
-    struct hn_template template;
+    struct hn_template template ENDED_BY(hn_template_finish);
     assert_int_equal(hn_template_load(FOLDER "/main.cu", &template, NULL), HN_OK);
     const char *entry = "sum";
     struct hn_compile_request request = {
@@ -39,31 +37,25 @@ TEST(what_was_read_compiles)
         .entry_count = 1,
         .architecture = "sm_90",
     };
-    struct hn_nvrtc nvrtc;
-    struct hn_image image;
+    struct hn_nvrtc nvrtc ENDED_BY(hn_nvrtc_close);
+    struct hn_image image ENDED_BY(hn_image_finish);
     assert_int_equal(hn_nvrtc_open(&nvrtc, NULL), HN_OK);
     assert_int_equal(hn_compile(&nvrtc, &request, &image, NULL), HN_OK);
     assert_null(image.message);
     assert_int_equal(image.outcome, HN_OUTCOME_OK);
-    hn_image_finish(&image);
-    hn_nvrtc_close(&nvrtc);
-    hn_template_finish(&template);
 }
 
 TEST(ends_on_a_circle)
 {
-    struct hn_template template;
+    struct hn_template template ENDED_BY(hn_template_finish);
     assert_int_equal(hn_template_load(FOLDER "/circle.cu", &template, NULL), HN_OK);
     assert_int_equal(template.include_count, 1);
-    hn_template_finish(&template);
 }
 
 static void fails_with(const char *path, const char *message)
 {
     struct hn_template template;
-    struct hn_error err = {.message = ""};
-    assert_int_equal(hn_template_load(path, &template, &err), HN_ECONFIG);
-    assert_string_equal(err.message, message);
+    assert_error(hn_template_load(path, &template, &said), HN_ECONFIG, message);
     assert_null(template.path);
 }
 
@@ -78,12 +70,11 @@ TEST(names_what_is_missing)
 /* What stands between #if and #endif may be missing, and is used where it is there. */
 TEST(leaves_conditions_to_the_compiler)
 {
-    struct hn_template template;
+    struct hn_template template ENDED_BY(hn_template_finish);
     assert_int_equal(hn_template_load(FOLDER "/elsewhere.cu", &template, NULL), HN_OK);
     assert_string_equal(template.includes[0].name, "one.cuh");
     for (size_t i = 0; i < template.include_count; i++)
         assert_string_not_equal(template.includes[i].name, "tuned.h");
-    hn_template_finish(&template);
 }
 
 TEST(refuses_one_name_for_two_files)
@@ -103,12 +94,10 @@ static void write_file(const char *folder, const char *name, const char *text)
 static struct hn_hash hash_of(const char *folder)
 {
     char path[256];
-    struct hn_template template;
+    struct hn_template template ENDED_BY(hn_template_finish);
     snprintf(path, sizeof path, "%s/main.cu", folder);
     assert_int_equal(hn_template_load(path, &template, NULL), HN_OK);
-    struct hn_hash hash = template.hash;
-    hn_template_finish(&template);
-    return hash;
+    return template.hash;
 }
 
 static void remove_folder(const char *folder)

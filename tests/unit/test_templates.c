@@ -62,8 +62,8 @@ static void compile(const struct hn_config *config, const struct hn_template *te
 
 static void check_defaults(const struct hn_config *config, const struct hn_bindings *point)
 {
-    struct hn_template template;
-    struct hn_source source;
+    struct hn_template template ENDED_BY(hn_template_finish);
+    struct hn_source source ENDED_BY(hn_source_finish);
     struct hn_image tuned, alone;
     ASSERT_OK(hn_template_load(config->plan->template_path, &template, &err));
     ASSERT_OK(hn_source_make(config->plan, &template, &config->problems[0], point, &source, &err));
@@ -73,23 +73,18 @@ static void check_defaults(const struct hn_config *config, const struct hn_bindi
     assert_int_equal(tuned.resources.spill_store_bytes, 0);
     hn_image_finish(&alone);
     hn_image_finish(&tuned);
-    hn_source_finish(&source);
-    hn_template_finish(&template);
 }
 
 static void check_reference(const struct hn_config *config, const struct hn_bindings *point)
 {
-    struct hn_template template;
-    struct hn_source source;
-    struct hn_image image;
+    struct hn_template template ENDED_BY(hn_template_finish);
+    struct hn_source source ENDED_BY(hn_source_finish);
+    struct hn_image image ENDED_BY(hn_image_finish);
     assert_int_equal(config->plan->reference.kind, HN_REFERENCE_TEMPLATE);
     ASSERT_OK(hn_template_load(config->plan->reference.template_path, &template, &err));
     ASSERT_OK(hn_source_make_reference(config->plan, &template, &config->problems[0], point,
                                        &source, &err));
     compile(config, &template, &source, source.text, &image);
-    hn_image_finish(&image);
-    hn_source_finish(&source);
-    hn_template_finish(&template);
 }
 
 /* Its values are those of the space, and the constraints of one of the problems allow it: the
@@ -97,7 +92,7 @@ static void check_reference(const struct hn_config *config, const struct hn_bind
 static bool stands_somewhere(const struct hn_config *config, const struct hn_space *space,
                              const struct hn_bindings *step)
 {
-    struct hn_bindings point;
+    struct hn_bindings point ENDED_BY(hn_bindings_finish);
     uint16_t choice[64];
     bool allowed = false;
     assert_true(hn_space_parameter_count(space) <= 64);
@@ -106,18 +101,16 @@ static bool stands_somewhere(const struct hn_config *config, const struct hn_spa
     ASSERT_OK(hn_space_choice(space, &point, choice, &err));
     for (size_t i = 0; !allowed && i < config->problem_count; i++)
         ASSERT_OK(hn_plan_allows(config->plan, &config->problems[i], &point, &allowed, &err));
-    hn_bindings_finish(&point);
     return allowed;
 }
 
 /* No parameter is without effect. */
 static void check_names(const struct hn_config *config)
 {
-    char *unused = hn_config_find_unused(config);
+    char *unused FREED = hn_config_find_unused(config);
     assert_non_null(unused);
     if (unused[0] != '\0')
         fail_msg("%s: no value of %s changes anything", config->plan->kernel, unused);
-    free(unused);
 }
 
 TEST(configs_and_templates_agree)
@@ -126,7 +119,7 @@ TEST(configs_and_templates_agree)
     for (size_t i = 0; i < configs.gl_pathc; i++) {
         struct hn_config *config;
         struct hn_space *space;
-        struct hn_bindings point;
+        struct hn_bindings point ENDED_BY(hn_bindings_finish);
         ASSERT_OK(hn_config_load(configs.gl_pathv[i], &config, &err));
         ASSERT_OK(hn_config_check_sources(config, &err));
         check_names(config);
@@ -139,7 +132,6 @@ TEST(configs_and_templates_agree)
             if (!stands_somewhere(config, space, &config->ladder[step]))
                 fail_msg("%s: step %zu of the ladder is valid for no problem", configs.gl_pathv[i],
                          step + 1);
-        hn_bindings_finish(&point);
         hn_space_destroy(space);
         hn_config_destroy(config);
     }
@@ -152,10 +144,10 @@ static void check_member(const struct hn_config *config, const struct hn_device 
     const struct hn_plan *plan = config->plan;
     struct hn_launch launch, reference = {0};
     struct hn_launch_step step;
-    struct hn_record record;
-    struct hn_value *values;
+    struct hn_record record ENDED_BY(hn_record_finish) = {0};
+    struct hn_value *values FREED;
     bool allowed = false;
-    char *text = hn_bindings_text(problem);
+    char *text FREED = hn_bindings_text(problem);
     const struct hn_bindings *point = hn_plan_default(plan, problem);
     ASSERT_OK(hn_plan_allows(plan, problem, &plan->defaults, &allowed, &err));
     if (allowed)
@@ -167,7 +159,6 @@ static void check_member(const struct hn_config *config, const struct hn_device 
         hn_launch_make_step(plan, &plan->reference.step, problem, &plan->defaults, &step, &err));
     reference.steps = &step;
     reference.step_count = 1;
-    hn_record_init(&record);
     if (!hn_launch_check(&launch, device, &record) || !hn_launch_check(&reference, device, &record))
         fail_msg("%s: for %s: %s", plan->kernel, text, record.message);
     ASSERT_OK(hn_plan_values(plan, problem, &plan->defaults, &values, &err));
@@ -177,9 +168,6 @@ static void check_member(const struct hn_config *config, const struct hn_device 
             ASSERT_OK(hn_expression_integer(plan->arguments[i].count, values, &count, &err));
         assert_in_range(count, 1, INT64_MAX);
     }
-    free(values);
-    free(text);
-    hn_record_finish(&record);
     hn_launch_finish(&launch);
 }
 
@@ -188,8 +176,7 @@ static void check_ends(const struct hn_config *config, const struct hn_device *d
 {
     const struct hn_family *family = config->family;
     for (unsigned ends = 0; ends < 1u << family->value_count; ends++) {
-        struct hn_bindings problem;
-        hn_bindings_init(&problem);
+        struct hn_bindings problem ENDED_BY(hn_bindings_finish) = {0};
         for (size_t i = 0; i < family->value_count; i++) {
             const struct hn_family_value *value = &family->values[i];
             bool high = ends >> i & 1;
@@ -200,7 +187,6 @@ static void check_ends(const struct hn_config *config, const struct hn_device *d
         }
         if (hn_family_has(family, &problem))
             check_member(config, device, &problem);
-        hn_bindings_finish(&problem);
     }
 }
 
@@ -214,10 +200,9 @@ TEST(defaults_serve_all_of_a_family)
         uint64_t at = 0;
         ASSERT_OK(hn_config_load(configs.gl_pathv[i], &config, &err));
         for (int n = 0; config->family != NULL && n < 1000; n++) {
-            struct hn_bindings problem;
+            struct hn_bindings problem ENDED_BY(hn_bindings_finish);
             ASSERT_OK(hn_family_draw(config->family, 1, &at, &problem, &err));
             check_member(config, &device, &problem);
-            hn_bindings_finish(&problem);
         }
         if (config->family != NULL)
             check_ends(config, &device);
@@ -232,11 +217,10 @@ TEST(tall_products_have_a_default)
 {
     struct hn_device device;
     struct hn_config *config;
-    struct hn_bindings problem;
+    struct hn_bindings problem ENDED_BY(hn_bindings_finish);
     ASSERT_OK(hn_device_for_architecture("sm_90", &device, &err));
     ASSERT_OK(hn_config_load(HONE_SOURCE_DIR "/configs/sgemm.yaml", &config, &err));
     ASSERT_OK(hn_bindings_parse("K=4,M=4000000,N=40", &problem, &err));
     check_member(config, &device, &problem);
-    hn_bindings_finish(&problem);
     hn_config_destroy(config);
 }

@@ -8,8 +8,7 @@
 
 TEST(appends_and_takes)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_text_append(&text, "grid ");
     for (int i = 0; i < 100; i++)
         hn_text_printf(&text, "%d,", i);
@@ -23,16 +22,14 @@ TEST(appends_and_takes)
 
 TEST(take_of_nothing_is_the_empty_string)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     char *taken = keep(hn_text_take(&text), free);
     assert_string_equal(taken, "");
 }
 
 TEST(failed_append_stays_failed)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_text_append(&text, "a");
     hn_text_append_bytes(&text, "", SIZE_MAX / 2);
     assert_true(text.failed);
@@ -60,46 +57,43 @@ TEST(writes_and_reads_a_file)
 {
     char path[128];
     snprintf(path, sizeof path, "%s/file", folder);
-    struct hn_error err;
-    assert_int_equal(hn_file_write(path, "first", 5, &err), HN_OK);
-    assert_int_equal(hn_file_write(path, "sec\0nd", 6, &err), HN_OK);
+    assert_int_equal(hn_file_write(path, "first", 5, &said), HN_OK);
+    assert_int_equal(hn_file_write(path, "sec\0nd", 6, &said), HN_OK);
     char *data;
     size_t size;
-    assert_int_equal(hn_file_read(path, 6, &data, &size, &err), HN_OK);
+    assert_int_equal(hn_file_read(path, 6, &data, &size, &said), HN_OK);
     assert_int_equal(size, 6);
     assert_memory_equal(data, "sec\0nd", 7);
     free(data);
 
-    assert_int_equal(hn_file_read(path, 5, &data, NULL, &err), HN_ERUN);
+    assert_int_equal(hn_file_read(path, 5, &data, NULL, &said), HN_ERUN);
     assert_null(data);
     char expected[256];
     snprintf(expected, sizeof expected, "'%s' is larger than 5 bytes, the most that is read", path);
-    assert_string_equal(err.message, expected);
+    assert_string_equal(said.message, expected);
     assert_int_equal(unlink(path), 0); /* remove_folder fails if a temporary file was left */
 }
 
 TEST(file_errors_name_path_and_reason)
 {
-    struct hn_error err;
     char *data;
-    assert_int_equal(hn_file_read("/nowhere/x", 10, &data, NULL, &err), HN_ERUN);
-    assert_string_equal(err.message, "cannot open '/nowhere/x': No such file or directory");
-    assert_int_equal(hn_file_read("/tmp", 10, &data, NULL, &err), HN_ERUN);
-    assert_string_equal(err.message, "cannot open '/tmp': Is a directory");
-    assert_int_equal(hn_file_write("/nowhere/x", "", 0, &err), HN_ERUN);
-    assert_string_equal(err.message, "cannot write '/nowhere/x': No such file or directory");
+    assert_error(hn_file_read("/nowhere/x", 10, &data, NULL, &said), HN_ERUN,
+                 "cannot open '/nowhere/x': No such file or directory");
+    assert_error(hn_file_read("/tmp", 10, &data, NULL, &said), HN_ERUN,
+                 "cannot open '/tmp': Is a directory");
+    assert_error(hn_file_write("/nowhere/x", "", 0, &said), HN_ERUN,
+                 "cannot write '/nowhere/x': No such file or directory");
 }
 
 TEST(devices_are_written_not_replaced)
 {
-    struct hn_error err;
-    assert_int_equal(hn_file_write("/dev/null", "x", 1, &err), HN_OK);
+    assert_int_equal(hn_file_write("/dev/null", "x", 1, &said), HN_OK);
     struct stat info;
     assert_int_equal(stat("/dev/null", &info), 0);
     assert_true(S_ISCHR(info.st_mode));
     if (access("/dev/full", W_OK) == 0) {
-        assert_int_equal(hn_file_write("/dev/full", "x", 1, &err), HN_ERUN);
-        assert_string_equal(err.message, "cannot write '/dev/full': No space left on device");
+        assert_error(hn_file_write("/dev/full", "x", 1, &said), HN_ERUN,
+                     "cannot write '/dev/full': No space left on device");
     }
 }
 
@@ -178,9 +172,8 @@ TEST(words_of_a_shell)
         {"~", "'~'"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        struct hn_text text = {0};
+        struct hn_text text ENDED_BY(hn_text_finish) = {0};
         hn_text_append_word(&text, words[i][0]);
         assert_string_equal(text.data, words[i][1]);
-        hn_text_finish(&text);
     }
 }

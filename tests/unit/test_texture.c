@@ -17,13 +17,12 @@ ALL_TESTS(load, NULL)
 /* Returns how many launches a sample had. */
 static int expect(const char *point, enum hn_outcome outcome, const char *part)
 {
-    struct hn_record record = bench_fixture_evaluate(&field, point, &both);
+    struct hn_record record ENDED_BY(hn_record_finish) =
+        bench_fixture_evaluate(&field, point, &both);
     const char *message = record.message == NULL ? "" : record.message;
     if (record.outcome != outcome || strstr(message, part) == NULL)
         fail_msg("%s: found %s (%s)", point, hn_outcome_name(record.outcome), message);
-    int batch = record.timing.batch;
-    hn_record_finish(&record);
-    return batch;
+    return record.timing.batch;
 }
 
 /* Short kernels are timed over several sets of the arguments: each has textures of its own. */
@@ -59,7 +58,7 @@ TEST(pitches_are_values_of_expressions)
 {
     const struct hn_plan *plan = field.config->plan;
     struct hn_bindings problem, point;
-    struct hn_value *values = NULL;
+    struct hn_value *values FREED = NULL;
     int64_t pitch = 0;
     assert_int_equal(plan->pitch_count, 3);
     assert_string_equal(plan->pitches[2], "rows_pitch");
@@ -72,7 +71,6 @@ TEST(pitches_are_values_of_expressions)
                          HN_OK);
         assert_int_equal(pitch, expected[i]);
     }
-    free(values);
     assert_null(hn_plan_parameter_used(plan, plan->arguments[8].value));
     assert_string_equal(hn_plan_parameter_used(plan, plan->arguments[9].value), "PAD");
     hn_bindings_finish(&point);
@@ -84,12 +82,11 @@ TEST(a_pitch_is_at_least_a_row)
     const struct hn_plan *plan = field.config->plan;
     struct hn_bindings problem, point;
     struct hn_value *values = NULL;
-    struct hn_error err = {.message = ""};
     hn_bindings_parse("HEIGHT=30,WIDTH=100", &problem, NULL);
     hn_bindings_parse("FAULT=0,PAD=-1,PATH=global", &point, NULL);
-    assert_int_equal(hn_plan_values(plan, &problem, &point, &values, &err), HN_EVALUE);
-    assert_string_equal(err.message, "argument 'rows' has a pitch of 99 bytes; expected a multiple "
-                                     "of 1, at least the 100 of a row");
+    assert_error(hn_plan_values(plan, &problem, &point, &values, &said), HN_EVALUE,
+                 "argument 'rows' has a pitch of 99 bytes; expected a multiple "
+                 "of 1, at least the 100 of a row");
     hn_bindings_finish(&point);
     hn_bindings_finish(&problem);
 }

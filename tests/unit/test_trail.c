@@ -35,7 +35,7 @@ static size_t changes(const uint16_t *a, const uint16_t *b)
 TEST(points_are_found_again)
 {
     struct hn_space *space = space_with(NULL);
-    struct hn_trail trail;
+    struct hn_trail trail ENDED_BY(hn_trail_finish);
     init(&trail, space);
     uint16_t choice[WIDTH];
     for (uint64_t i = 0; i < hn_space_size(space); i++) {
@@ -53,13 +53,12 @@ TEST(points_are_found_again)
         assert_int_equal(trail.tickets[i].tag, i + 7);
         assert_true(isnan(trail.costs[i]));
     }
-    hn_trail_finish(&trail);
 }
 
 TEST(costs_are_those_told)
 {
     struct hn_space *space = space_with(NULL);
-    struct hn_trail trail;
+    struct hn_trail trail ENDED_BY(hn_trail_finish);
     init(&trail, space);
     static const uint16_t a[WIDTH] = {1, 2, 3};
     static const uint16_t b[WIDTH] = {3, 2, 1};
@@ -75,13 +74,12 @@ TEST(costs_are_those_told)
     assert_int_equal(hn_trail_tell(&trail, 202, &good), HN_TRAIL_NONE);
     assert_true(trail.costs[0] == -2);
     assert_true(isinf(trail.costs[1]));
-    hn_trail_finish(&trail);
 }
 
 TEST(repair_changes_as_little_as_possible)
 {
     struct hn_space *space = space_with("A + B <= 9");
-    struct hn_trail trail;
+    struct hn_trail trail ENDED_BY(hn_trail_finish);
     init(&trail, space);
     static const uint16_t anchor[WIDTH] = {0, 0, 0};
     for (int i = 0; i < 200; i++) {
@@ -94,13 +92,12 @@ TEST(repair_changes_as_little_as_possible)
         if (excess > 0)
             assert_int_equal(wanted[0] + wanted[1] - choice[0] - choice[1], excess);
     }
-    hn_trail_finish(&trail);
 }
 
 TEST(repair_does_not_undo_a_change)
 {
     struct hn_space *space = space_with("A == B");
-    struct hn_trail trail;
+    struct hn_trail trail ENDED_BY(hn_trail_finish);
     init(&trail, space);
     static const uint16_t parent[WIDTH] = {4, 4, 2};
     hn_trail_add(&trail, 0, parent, 0);
@@ -108,25 +105,23 @@ TEST(repair_does_not_undo_a_change)
     hn_move_repair(&trail, parent, choice);
     static const uint16_t expected[WIDTH] = {5, 5, 2};
     assert_memory_equal(choice, expected, sizeof choice);
-    hn_trail_finish(&trail);
 }
 
 TEST(repair_falls_back_to_the_anchor)
 {
     struct hn_space *space = space_with("A == B and B == 2 * C");
-    struct hn_trail trail;
+    struct hn_trail trail ENDED_BY(hn_trail_finish);
     init(&trail, space);
     static const uint16_t anchor[WIDTH] = {2, 2, 1};
     uint16_t choice[WIDTH] = {7, 8, 1};
     hn_move_repair(&trail, anchor, choice);
     assert_memory_equal(choice, anchor, sizeof choice);
-    hn_trail_finish(&trail);
 }
 
 TEST(steps_visit_each_neighbour_once)
 {
     struct hn_space *space = space_with("A * B <= 20");
-    struct hn_trail trail;
+    struct hn_trail trail ENDED_BY(hn_trail_finish);
     init(&trail, space);
     static const uint16_t from[WIDTH] = {4, 5, 2};
     uint16_t choice[WIDTH];
@@ -142,13 +137,12 @@ TEST(steps_visit_each_neighbour_once)
         hn_trail_add(&trail, ticket++, choice, 0);
     assert_int_equal(trail.count, 1 + 4 + 5 + 4);
     assert_int_equal(trail.count, ticket);
-    hn_trail_finish(&trail);
 }
 
 TEST(change_reaches_where_no_neighbour_is)
 {
     struct hn_space *space = space_with("A == B and C == 0");
-    struct hn_trail trail;
+    struct hn_trail trail ENDED_BY(hn_trail_finish);
     init(&trail, space);
     static const uint16_t from[WIDTH] = {4, 4, 0};
     uint16_t choice[WIDTH];
@@ -160,13 +154,12 @@ TEST(change_reaches_where_no_neighbour_is)
         assert_int_equal(hn_trail_find(&trail, choice), HN_TRAIL_NONE);
         hn_trail_add(&trail, ticket, choice, 0);
     }
-    hn_trail_finish(&trail);
 }
 
 TEST(renew_finds_the_rest_of_the_space)
 {
     struct hn_space *space = space_with("A * B * C < 30");
-    struct hn_trail trail;
+    struct hn_trail trail ENDED_BY(hn_trail_finish);
     init(&trail, space);
     uint16_t choice[WIDTH] = {0, 0, 0};
     for (uint64_t ticket = 0; !hn_trail_is_complete(&trail); ticket++) {
@@ -176,5 +169,4 @@ TEST(renew_finds_the_rest_of_the_space)
         assert_true(ticket < hn_space_size(space) + 20);
     }
     assert_false(hn_move_renew(&trail, choice));
-    hn_trail_finish(&trail);
 }

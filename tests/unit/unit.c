@@ -75,6 +75,27 @@ void unit_process(const char *name, int (*run)(void))
     find(name, strlen(name))->process = run;
 }
 
+struct hn_error said;
+
+void assert_ok(enum hn_status status, const struct hn_error *err)
+{
+    if (status != HN_OK)
+        fail_msg("%s", err->message);
+}
+
+void assert_error(enum hn_status status, enum hn_status expected, const char *message)
+{
+    assert_int_equal(status, expected);
+    assert_string_equal(said.message, message);
+}
+
+void assert_mentions(enum hn_status status, enum hn_status expected, const char *part)
+{
+    assert_int_equal(status, expected);
+    if (strstr(said.message, part) == NULL)
+        fail_msg("found \"%s\", expected \"%s\" in it", said.message, part);
+}
+
 enum { MOST_KEPT = 4096 };
 static struct kept {
     void *object;
@@ -128,6 +149,7 @@ static int begin(void **state)
 {
     if (running == first)
         kept_by_all = kept_count; /* by what all tests of the file have in common */
+    hn_error_init(&said);
     int result = running->setup_func == NULL ? 0 : running->setup_func(state);
     running += result != 0; /* there is no end then */
     return result;

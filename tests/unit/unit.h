@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "tests/unit/ended.h"
 
 /* A test is TEST(a_sentence_that_holds) and its body. Before main the tests of a file and its fixtures register
  * themselves under the name of the file; unit.c runs them in their order. set_up gets `state` as cmocka's do; NULL:
@@ -49,12 +50,13 @@
 /* A new one of that type, of zeros, which is kept: release() finishes it, and its memory is freed behind that. */
 #define keep_new(type, release) ((type *)unit_keep_new(sizeof(type), (void (*)(void *))(release)))
 
+/* For the last argument of calls: what one of them left behind. */
+extern struct hn_error said;
 /* Fails the test with the message of a call that did not end well. */
-static inline void assert_ok(enum hn_status status, const struct hn_error *err)
-{
-    if (status != HN_OK)
-        fail_msg("%s", err->message);
-}
+void assert_ok(enum hn_status status, const struct hn_error *err);
+/* A call with &said is to end with this status, and to say this or something with this in it. */
+void assert_error(enum hn_status status, enum hn_status expected, const char *message);
+void assert_mentions(enum hn_status status, enum hn_status expected, const char *part);
 
 #define UNIT_BEFORE_MAIN(name) static void __attribute__((constructor)) unit_register_##name(void)
 void unit_add(const char *file, const struct CMUnitTest *test);
