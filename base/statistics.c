@@ -11,6 +11,11 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void hn_sort(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare_doubles);
+}
+
 static double median_of_sorted(const double *values, size_t count)
 {
     size_t middle = count / 2;
@@ -21,7 +26,7 @@ double hn_median(double *values, size_t count)
 {
     if (count == 0)
         return 0.0;
-    qsort(values, count, sizeof *values, compare_doubles);
+    hn_sort(values, count);
     return median_of_sorted(values, count);
 }
 

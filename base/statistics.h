@@ -11,6 +11,9 @@ struct hn_interval {
     double high;
 };
 
+/* Ascending. */
+void hn_sort(double *values, size_t count);
+
 /* The median of unsorted values, which it sorts. 0 when there are none. */
 double hn_median(double *values, size_t count);
 

@@ -72,31 +72,25 @@ double hn_measure_fair_censor(double censor_us, double censor_clock_mhz, double 
     return slower ? censor_us * censor_clock_mhz / clock_mhz : censor_us;
 }
 
-static double median_clock(const struct measurement *m)
+/* Of the SM clocks that are known; or of the host's times, but for those that were taken at a low
+ * clock: 0 where its clock was not read. */
+static double median_of(const struct measurement *m, bool of_host)
 {
-    double clocks[MAX_TAKEN];
-    size_t known = 0;
-    for (size_t i = 0; i < m->taken_count; i++)
-        if (m->taken[i].clock_mhz > 0.0)
-            clocks[known++] = m->taken[i].clock_mhz;
-    return hn_median(clocks, known);
-}
-
-/* Of those that were not taken at a low clock; 0 where the host's clock was not read. */
-static double median_host(const struct measurement *m)
-{
-    double times_us[MAX_TAKEN];
+    double values[MAX_TAKEN];
     size_t count = 0;
-    for (size_t i = 0; i < m->taken_count; i++)
-        if (has_full_clock(&m->taken[i], m->max_clock_mhz))
-            times_us[count++] = m->taken[i].host_us;
-    return hn_median(times_us, count);
+    for (size_t i = 0; i < m->taken_count; i++) {
+        const struct hn_sample *sample = &m->taken[i];
+        if (of_host ? has_full_clock(sample, m->max_clock_mhz) : sample->clock_mhz > 0.0)
+            values[count++] = of_host ? sample->host_us : sample->clock_mhz;
+    }
+    return hn_median(values, count);
 }
 
 static void judge(struct measurement *m)
 {
     struct hn_stopping_rule rule = m->rule;
-    rule.censor_us = hn_measure_fair_censor(rule.censor_us, m->censor_clock_mhz, median_clock(m));
+    rule.censor_us =
+        hn_measure_fair_censor(rule.censor_us, m->censor_clock_mhz, median_of(m, false));
     m->measured->stop = HN_STOP_NOT;
     m->kept_count =
         hn_measure_keep(m->taken, m->taken_count, m->max_clock_mhz, m->kept, &m->trusted);
@@ -148,8 +142,8 @@ static void fill_timing(const struct measurement *m, struct hn_timing *timing)
         .resolution_us = m->rule.resolution_us,
         .batch = (int)m->work->batch,
         .dropped = (int)(m->taken_count - m->kept_count),
-        .clock_mhz = median_clock(m),
-        .host_us = median_host(m),
+        .clock_mhz = median_of(m, false),
+        .host_us = median_of(m, true),
         .unstable = is_unstable(m),
         .samples_us = samples_us,
     };
@@ -165,23 +159,6 @@ static bool keeps_estimate(const struct measurement *m, double estimate_us)
     const struct hn_interval first = {estimate_us, estimate_us, estimate_us};
     return m->work->batch == 1 && (estimate_us >= (m->rule.clean ? LONG_US / 10 : LONG_US) ||
                                    hn_stopping_decide(&m->rule, &first, 1, 0.0) == HN_STOP_SLOWER);
-}
-
-/* A comparison takes about as long as a short launch. While an early stop may still come, that
- * would be spent on what can not win. */
-static bool draw_comparison(const struct measurement *m)
-{
-    return m->work->compare != NULL && m->taken_count >= m->rule.min_samples &&
-           hn_random_below(&m->work->sampler->arena->secret, COMPARED_ONE_IN) == 0;
-}
-
-/* How many of a group's last samples are prepared to be compared: all where that costs little. */
-static size_t count_prepared(const struct hn_work *work, size_t chunk, double sample_us,
-                             bool compared)
-{
-    if (work->compare == NULL)
-        return 0;
-    return hn_poison_is_cheap(work, sample_us) ? chunk : compared || sample_us >= LONG_US;
 }
 
 static void take_group(struct measurement *m, size_t count, size_t prepared, struct hn_error *err)
@@ -203,23 +180,15 @@ static void compare(const struct measurement *m, struct hn_error *err)
     m->measured->wrong = !right;
 }
 
-/* One more sample, which is compared, and counts; it ends nothing. */
-static void take_last(struct measurement *m, struct hn_error *err)
-{
-    enum hn_stop stop = m->measured->stop;
-    m->started_ms = hn_now_ms();
-    m->taken_count -= m->taken_count == MAX_TAKEN;
-    take_group(m, 1, 1, err);
-    m->measured->stop = stop;
-    if (!hn_failed(err))
-        compare(m, err);
-}
-
-/* What is stopped as slower is not compared: it can not win. */
+/* What is stopped as slower is not compared: it can not win. A comparison takes about as long as a
+ * short launch: while an early stop may still come, none is drawn. All samples of a group are
+ * prepared to be compared where that costs little. What comes last is compared, where samples
+ * disagree several times; it counts, but ends nothing. */
 static void sample_until(struct measurement *m, struct hn_sample first, struct hn_error *err)
 {
+    const struct hn_work *work = m->work;
     struct hn_measured *measured = m->measured;
-    double sample_us = first.time_us * (double)m->work->batch;
+    double sample_us = first.time_us * (double)work->batch;
     bool compared = false;
     size_t prepared = 0;
     if (keeps_estimate(m, first.time_us))
@@ -227,13 +196,14 @@ static void sample_until(struct measurement *m, struct hn_sample first, struct h
     judge(m);
     while (!hn_failed(err) && measured->stop == HN_STOP_NOT && !measured->wrong) {
         size_t chunk = draw_chunk(m, sample_us);
-        compared = draw_comparison(m);
-        prepared = count_prepared(m->work, chunk, sample_us, compared);
-        take_group(m, chunk, prepared, err);
+        compared = work->compare != NULL && m->taken_count >= m->rule.min_samples &&
+                   hn_random_below(&work->sampler->arena->secret, COMPARED_ONE_IN) == 0;
+        prepared = hn_poison_is_cheap(work, sample_us) ? chunk : compared || sample_us >= LONG_US;
+        take_group(m, chunk, work->compare == NULL ? 0 : prepared, err);
         if (!hn_failed(err) && compared && measured->stop != HN_STOP_SLOWER)
             compare(m, err);
     }
-    if (hn_failed(err) || m->work->compare == NULL || measured->wrong ||
+    if (hn_failed(err) || work->compare == NULL || measured->wrong ||
         measured->stop == HN_STOP_SLOWER)
         return;
     size_t more = is_unstable(m) ? COMPARED_OF_UNSTABLE : !compared;
@@ -241,8 +211,15 @@ static void sample_until(struct measurement *m, struct hn_sample first, struct h
         compare(m, err);
         return;
     }
-    for (; more > 0 && !hn_failed(err) && !measured->wrong; more--)
-        take_last(m, err);
+    enum hn_stop stop = measured->stop;
+    for (; more > 0 && !hn_failed(err) && !measured->wrong; more--) {
+        m->started_ms = hn_now_ms();
+        m->taken_count -= m->taken_count == MAX_TAKEN;
+        take_group(m, 1, 1, err);
+        measured->stop = stop;
+        if (!hn_failed(err))
+            compare(m, err);
+    }
 }
 
 bool hn_measure_is_suspicious(double compared_us, double *others_us, size_t others, double slack_us)
@@ -336,10 +313,13 @@ enum { TRUSTED_SAMPLES = 6 };
 
 static double slower_factor(const struct hn_stopping_rule *rule, size_t count)
 {
+    bool is_long = rule->censor_us >= LONG_KERNEL_US;
     size_t i = 0;
+    if (count == 1 && !rule->clean)
+        return is_long ? LONG_STALL_FACTOR : STALL_FACTOR;
     while (count < slower_steps[i].samples)
         i++;
-    return rule->censor_us >= LONG_KERNEL_US ? slower_steps[i].long_factor : slower_steps[i].factor;
+    return is_long ? slower_steps[i].long_factor : slower_steps[i].factor;
 }
 
 struct hn_stopping_rule hn_stopping_rule_for(double estimate_us, double target,
@@ -354,24 +334,14 @@ struct hn_stopping_rule hn_stopping_rule_for(double estimate_us, double target,
     };
 }
 
-static bool is_slower(const struct hn_stopping_rule *rule, const struct hn_interval *interval,
-                      size_t count)
-{
-    if (rule->full || rule->censor_us <= 0.0 || count == 0)
-        return false;
-    struct hn_interval wide = hn_interval_widen(*interval, rule->resolution_us);
-    double factor = slower_factor(rule, count);
-    if (count == 1 && wide.low - rule->censor_us < (rule->clean ? COLD_CODE_US : STALL_US))
-        return false;
-    if (count == 1 && !rule->clean)
-        factor = rule->censor_us >= LONG_KERNEL_US ? LONG_STALL_FACTOR : STALL_FACTOR;
-    return wide.low > factor * rule->censor_us;
-}
-
 enum hn_stop hn_stopping_decide(const struct hn_stopping_rule *rule,
                                 const struct hn_interval *interval, size_t count, double elapsed_ms)
 {
-    if (is_slower(rule, interval, count))
+    double low_us = hn_interval_widen(*interval, rule->resolution_us).low;
+    double stall_us = rule->clean ? COLD_CODE_US : STALL_US;
+    if (!rule->full && rule->censor_us > 0.0 && count > 0 &&
+        (count > 1 || low_us - rule->censor_us >= stall_us) &&
+        low_us > slower_factor(rule, count) * rule->censor_us)
         return HN_STOP_SLOWER;
     if (count < rule->min_samples)
         return HN_STOP_NOT;

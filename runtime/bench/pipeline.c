@@ -170,19 +170,14 @@ static bool is_on_host(const struct hn_flow *flow, size_t argument)
     return (flow->pipeline->parts[argument] & HN_PARTS_ON_HOST) != 0;
 }
 
-static uint64_t held_bytes(const struct hn_stage *stage)
+/* Bytes of host memory that are held, and of these with others that may be. */
+static uint64_t held_bytes(const struct hn_stage *stage, double *most)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < stage->buffer_count; i++)
         bytes += stage->buffers[i].block_bytes;
+    *most = HOST_SHARE * (host_memory_available() + (double)bytes);
     return bytes;
-}
-
-static bool has_room(const struct hn_stage *stage, uint64_t needed, double *most)
-{
-    double held = (double)held_bytes(stage);
-    *most = HOST_SHARE * (host_memory_available() + held);
-    return held + (double)needed <= *most;
 }
 
 static void check_managed(const struct hn_variant *variant, uint64_t needed, struct hn_error *err)
@@ -224,18 +219,19 @@ static void check_room(struct hn_variant *variant, const struct hn_flow *flow, s
         check_managed(variant, needed, err);
         return;
     }
-    if (has_room(stage, needed, &most))
+    if ((double)(held_bytes(stage, &most) + needed) <= most)
         return;
     for (size_t i = 0; i < stage->buffer_count; i++) {
         enum hn_host_class class = (enum hn_host_class)(i % HN_CLASS_COUNT);
         if (class != host_class_of(flow, i / HN_CLASS_COUNT))
             host_buffer_free(&stage->buffers[i], arena->context->driver, class);
     }
-    if (!has_room(stage, needed, &most))
+    double wanted = (double)(held_bytes(stage, &most) + needed);
+    if (wanted > most)
         hn_record_fail(
             variant->record, HN_OUTCOME_OUT_OF_MEMORY,
             "%.3f GiB of host memory; at most half of what is available is used, %.3f GiB",
-            (double)(held_bytes(stage) + needed) / 0x1p30, most / 0x1p30);
+            wanted / 0x1p30, most / 0x1p30);
 }
 
 static void allocate(struct hn_variant *variant, const struct hn_flow *flow, struct hn_error *err)
@@ -358,6 +354,7 @@ struct issue {
     CUresult result;
 };
 enum { UP = 1, DOWN = 0 };
+static const size_t NOT_CUT = SIZE_MAX;
 #define QUEUE(issue, function, arguments)                                                          \
     ((issue)->result = (issue)->result != CUDA_SUCCESS ? (issue)->result                           \
                                                        : (issue)->driver->p_##function arguments)
@@ -412,24 +409,18 @@ static bool takes_part(const struct issue *issue, size_t argument, bool cut, boo
            ((parts & HN_PART_CUT) != 0) == cut && !skips(issue, up);
 }
 
-/* All arguments that are not cut. */
-static void transfer_whole(struct issue *issue, bool up, CUstream stream)
-{
-    for (size_t i = 0; i < issue->variant->arena->plan->argument_count; i++)
-        if (takes_part(issue, i, false, up))
-            transfer_units(issue, i, 0, 0, up, stream);
-}
-
-/* Those that are, as far as they are a chunk's. */
+/* What of the arguments that are cut is a chunk's; of no chunk (NOT_CUT) all others. */
 static void transfer_chunk(struct issue *issue, size_t number, bool up, CUstream stream)
 {
-    const struct hn_chunk *chunk = &issue->flow->chunks[number];
     for (size_t i = 0; i < issue->variant->arena->plan->argument_count; i++) {
-        int64_t from = chunk->begin;
-        int64_t to = from + chunk->count;
-        if (!takes_part(issue, i, true, up))
+        int64_t from = 0, to = 0;
+        if (!takes_part(issue, i, number != NOT_CUT, up))
             continue;
-        if (up)
+        if (number != NOT_CUT) {
+            from = issue->flow->chunks[number].begin;
+            to = from + issue->flow->chunks[number].count;
+        }
+        if (number != NOT_CUT && up)
             hn_flow_upload_range(issue->flow, i, number, &from, &to);
         transfer_units(issue, i, from, to, up, stream);
     }
@@ -510,7 +501,7 @@ CUresult hn_pipeline_launch(struct hn_variant *variant)
     const struct hn_flow *flow = variant->launch.flow;
     struct issue issue = {variant, flow, stage, context->driver, CUDA_SUCCESS};
     size_t round = flow->order == HN_BREADTH_FIRST ? flow->streams : 1;
-    transfer_whole(&issue, UP, context->stream);
+    transfer_chunk(&issue, NOT_CUT, UP, context->stream);
     if (flow->streams > 1)
         QUEUE(&issue, cuEventRecord, (stage->joins[0], stage->streams[0]));
     for (size_t i = 1; i < flow->streams; i++)
@@ -525,7 +516,7 @@ CUresult hn_pipeline_launch(struct hn_variant *variant)
         QUEUE(&issue, cuEventRecord, (stage->joins[i], stage->streams[i]));
         QUEUE(&issue, cuStreamWaitEvent, (stage->streams[0], stage->joins[i], 0));
     }
-    transfer_whole(&issue, DOWN, context->stream);
+    transfer_chunk(&issue, NOT_CUT, DOWN, context->stream);
     /* What was queued before it went wrong may still be at work on the buffers. */
     if (issue.result != CUDA_SUCCESS)
         context->driver->p_cuCtxSynchronize();

@@ -13,7 +13,8 @@ struct runner {
     struct hn_work work;
     struct hn_outputs *outputs;
     struct hn_record *record;
-    double *host_us; /* of the rounds that were taken, by the host's clock */
+    double *samples_us; /* the record's: of each round, and of the lap behind the last */
+    double *host_us;    /* of the rounds that were taken, by the host's clock */
     size_t laps;
     double compared_us; /* the least of the laps that were compared */
     bool cheap;         /* all laps are prepared as those that are compared */
@@ -37,17 +38,12 @@ static bool is_running(const struct runner *runner)
     return runner->record->outcome == HN_OUTCOME_OK;
 }
 
-static double *samples_of(const struct runner *runner)
-{
-    return runner->record->timing.samples_us;
-}
-
 static void line_up(struct hn_bench *bench, const struct hn_bench_candidate *candidate,
-                    struct runner *runner, struct hn_record *record, struct hn_error *err)
+                    struct runner *runner, struct hn_error *err)
 {
+    struct hn_record *record = runner->record;
     bool cold = bench->options.regime == HN_COLD;
     double estimate_us = 0.0;
-    runner->record = record;
     record->outcome = HN_OUTCOME_OK;
     if (candidate->image == NULL)
         hn_bench_prepare_reference(bench, candidate->point, &runner->variant, record, err);
@@ -110,15 +106,13 @@ static void change_inputs(struct race *race, bool known, struct hn_error *err)
 }
 
 /* Each round begins with another candidate, so that none always follows the same one. */
-static void run_round(struct race *race, size_t round, struct hn_error *err)
+static void run_round(struct race *race, bool compared, struct hn_error *err)
 {
-    bool compared = round == race->compared_round;
     change_inputs(race, compared, err);
     for (size_t i = 0; i < race->count && goes_on(race, err); i++) {
-        size_t c = (i + round) % race->count;
-        struct runner *runner = &race->runners[c];
+        struct runner *runner = &race->runners[(i + race->done) % race->count];
         if (is_running(runner))
-            run_lap(race->bench, runner, compared, &samples_of(runner)[round], err);
+            run_lap(race->bench, runner, compared, &runner->samples_us[race->done], err);
     }
 }
 
@@ -131,46 +125,11 @@ static bool is_decided(const struct race *race)
     for (size_t c = 0; c < race->count && running < MAX_FIELD; c++) {
         if (!is_running(&race->runners[c]))
             continue;
-        field[running++] = samples_of(&race->runners[c]);
+        field[running++] = race->runners[c].samples_us;
         resolution_us = fmax(resolution_us, race->bench->sampler.resolution_us /
                                                 (double)race->runners[c].work.batch);
     }
     return hn_race_is_decided(field, running, race->done, resolution_us);
-}
-
-static void run_rounds(struct race *race, struct hn_error *err)
-{
-    const struct hn_race_rules *rules = race->rules;
-    double started_ms = hn_now_ms();
-    while (race->done < (size_t)rules->max_rounds && goes_on(race, err)) {
-        if (race->done >= (size_t)rules->min_rounds &&
-            (hn_now_ms() - started_ms >= rules->budget_ms || is_decided(race)))
-            break;
-        run_round(race, race->done, err);
-        race->done += goes_on(race, err);
-    }
-}
-
-/* The host's are of the laps whose times count, which the last one's does not. */
-static void take_times(struct race *race)
-{
-    for (size_t i = 0; i < race->count; i++) {
-        struct runner *runner = &race->runners[i];
-        size_t laps = runner->laps < race->done ? runner->laps : race->done;
-        if (is_running(runner)) {
-            runner->record->timing.sample_count = race->done;
-            runner->record->timing.host_us = hn_median(runner->host_us, laps);
-        }
-    }
-}
-
-static void run_last_laps(struct race *race, struct hn_error *err)
-{
-    double ignored_us;
-    change_inputs(race, true, err);
-    for (size_t i = 0; i < race->count && goes_on(race, err); i++)
-        if (is_running(&race->runners[i]))
-            run_lap(race->bench, &race->runners[i], true, &ignored_us, err);
 }
 
 /* Whether compared laps took longer than those on inputs that were as new. */
@@ -180,31 +139,44 @@ static void suspect(const struct race *race, struct runner *runner)
     size_t others = 0;
     for (size_t r = 0; r < race->done; r++)
         if (r != race->compared_round)
-            others_us[others++] = samples_of(runner)[r];
+            others_us[others++] = runner->samples_us[r];
     if (hn_measure_is_suspicious(runner->compared_us, others_us, others,
                                  hn_sampler_slack_us(&runner->work)))
         runner->record->suspicion = HN_SUSPICION_CHECKED;
 }
 
+/* The host's times are of the laps that count, which the last one does not. */
 static void run_race(struct race *race, const struct hn_bench_candidate *candidates,
-                     struct hn_record *records, struct hn_error *err)
+                     struct hn_error *err)
 {
+    const struct hn_race_rules *rules = race->rules;
     struct hn_bench *bench = race->bench;
     hn_bench_clear_unchecked(bench, err);
     change_inputs(race, false, err);
     for (size_t i = 0; i < race->count && goes_on(race, err); i++)
-        line_up(bench, &candidates[i], &race->runners[i], &records[i], err);
+        line_up(bench, &candidates[i], &race->runners[i], err);
+    double started_ms = hn_now_ms();
+    while (race->done < (size_t)rules->max_rounds && goes_on(race, err)) {
+        if (race->done >= (size_t)rules->min_rounds &&
+            (hn_now_ms() - started_ms >= rules->budget_ms || is_decided(race)))
+            break;
+        run_round(race, race->done == race->compared_round, err);
+        race->done += goes_on(race, err);
+    }
     if (goes_on(race, err))
-        run_rounds(race, err);
-    if (goes_on(race, err))
-        run_last_laps(race, err);
-    for (size_t i = 0; i < race->count && goes_on(race, err); i++)
-        if (is_running(&race->runners[i]) && !race->runners[i].work.issued)
-            suspect(race, &race->runners[i]);
-    if (!hn_failed(err))
-        take_times(race);
+        run_round(race, true, err);
+    for (size_t i = 0; i < race->count && !hn_failed(err); i++) {
+        struct runner *runner = &race->runners[i];
+        if (goes_on(race, err) && is_running(runner) && !runner->work.issued)
+            suspect(race, runner);
+        if (is_running(runner)) {
+            size_t laps = runner->laps < race->done ? runner->laps : race->done;
+            runner->record->timing.sample_count = race->done;
+            runner->record->timing.host_us = hn_median(runner->host_us, laps);
+        }
+    }
     for (size_t i = 0; i < race->count; i++)
-        hn_bench_note(bench, "", &records[i], err);
+        hn_bench_note(bench, "", race->runners[i].record, err);
 }
 
 enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candidate *candidates,
@@ -219,11 +191,12 @@ enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candi
     for (size_t i = 0; i < count; i++) {
         runners[i].record = &records[i];
         runners[i].host_us = hn_need((size_t)rules->max_rounds + 1, sizeof(double));
+        runners[i].samples_us = hn_need((size_t)rules->max_rounds + 1, sizeof(double));
         free(records[i].timing.samples_us);
-        records[i].timing.samples_us = hn_need((size_t)rules->max_rounds, sizeof(double));
+        records[i].timing.samples_us = runners[i].samples_us;
         records[i].timing.sample_count = 0;
     }
-    run_race(&race, candidates, records, err);
+    run_race(&race, candidates, err);
     for (size_t i = 0; i < count; i++) {
         hn_variant_finish(&runners[i].variant);
         free(runners[i].host_us);

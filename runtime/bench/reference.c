@@ -13,8 +13,6 @@ enum { ORDINARY_POISON = 1, NAN_POISON = 0 };
 
 static void destroy_reference(struct hn_reference_run *reference)
 {
-    if (reference == NULL)
-        return;
     hn_outputs_finish(&reference->outputs);
     hn_image_finish(&reference->image);
     hn_bindings_finish(&reference->depends);
@@ -42,12 +40,13 @@ static char *make_key(const struct hn_plan *plan, const struct hn_bindings *poin
     return key;
 }
 
-static struct hn_reference_run *find(const struct hn_bench *bench, const char *key)
+/* The place of the one with that key; as many as there are, where there is none. */
+static size_t find(const struct hn_bench *bench, const char *key)
 {
-    for (size_t i = 0; i < bench->reference_count; i++)
-        if (strcmp(bench->references[i]->key, key) == 0)
-            return bench->references[i];
-    return NULL;
+    size_t i = 0;
+    while (i < bench->reference_count && strcmp(bench->references[i]->key, key) != 0)
+        i++;
+    return i;
 }
 
 /* NULL after a failure. */
@@ -55,11 +54,11 @@ static struct hn_reference_run *find_of_point(const struct hn_bench *bench,
                                               const struct hn_bindings *point, struct hn_error *err)
 {
     char *key = make_key(bench->plan, point, err);
-    struct hn_reference_run *reference = key == NULL ? NULL : find(bench, key);
-    if (key != NULL && reference == NULL)
+    size_t place = key == NULL ? bench->reference_count : find(bench, key);
+    if (key != NULL && place == bench->reference_count)
         hn_fail(err, HN_ERUN, "no reference was computed for '%s'", key);
     free(key);
-    return reference;
+    return place < bench->reference_count ? bench->references[place] : NULL;
 }
 
 struct hn_outputs *hn_bench_find_outputs(struct hn_bench *bench, const struct hn_bindings *point,
@@ -71,42 +70,27 @@ struct hn_outputs *hn_bench_find_outputs(struct hn_bench *bench, const struct hn
     return reference == NULL ? NULL : &reference->outputs;
 }
 
-static void make_launch(struct hn_bench *bench, const struct hn_bindings *point,
-                        struct hn_launch *launch, struct hn_error *err)
-{
-    const struct hn_plan *plan = bench->plan;
-    if (plan->reference.kind == HN_REFERENCE_SELF) {
-        hn_launch_make(plan, bench->problem, point, launch, err);
-        return;
-    }
-    *launch = (struct hn_launch){.steps = hn_need(1, sizeof *launch->steps), .step_count = 1};
-    if (hn_launch_make_step(plan, &plan->reference.step, bench->problem, point, launch->steps,
-                            err) != HN_OK)
-        hn_launch_finish(launch);
-}
-
-static void check_arguments(const struct hn_bench *bench, const struct hn_reference_run *reference,
-                            const struct hn_launch *launch, struct hn_error *err)
-{
-    struct hn_value *values = NULL;
-    if (hn_plan_values(bench->plan, bench->problem, &reference->depends, &values, err) == HN_OK)
-        hn_signature_check(bench->plan, values, launch, &reference->image, err);
-    free(values);
-}
-
 static void prepare(struct hn_bench *bench, struct hn_reference_run *reference,
                     struct hn_variant *variant, struct hn_record *record, struct hn_error *err)
 {
-    struct hn_launch launch;
-    make_launch(bench, &reference->depends, &launch, err);
-    if (hn_failed(err))
-        return;
-    check_arguments(bench, reference, &launch, err);
+    const struct hn_plan *plan = bench->plan;
+    const struct hn_bindings *problem = bench->problem, *point = &reference->depends;
+    struct hn_launch launch = {.steps = NULL};
+    struct hn_value *values = NULL;
+    if (plan->reference.kind == HN_REFERENCE_SELF) {
+        hn_launch_make(plan, problem, point, &launch, err);
+    } else {
+        launch = (struct hn_launch){.steps = hn_need(1, sizeof *launch.steps), .step_count = 1};
+        hn_launch_make_step(plan, &plan->reference.step, problem, point, launch.steps, err);
+    }
+    if (!hn_failed(err) && hn_plan_values(plan, problem, point, &values, err) == HN_OK)
+        hn_signature_check(plan, values, &launch, &reference->image, err);
+    free(values);
     if (hn_failed(err) || !hn_launch_check(&launch, bench->device, record))
         hn_launch_finish(&launch);
     else
-        hn_variant_init(variant, &bench->arena, &bench->stage, bench->problem, &reference->depends,
-                        &reference->image, &launch, record, err);
+        hn_variant_init(variant, &bench->arena, &bench->stage, problem, point, &reference->image,
+                        &launch, record, err);
 }
 
 void hn_bench_prepare_reference(struct hn_bench *bench, const struct hn_bindings *point,
@@ -161,12 +145,17 @@ static void launch_reference(struct hn_variant *variant, struct hn_outputs *outp
         explain_difference(outputs, variant->record);
 }
 
-/* The files of a reference, through the buffers whose contents they are to be. */
-static void load_files(struct hn_bench *bench, struct hn_outputs *outputs, struct hn_error *err)
+/* The files of a reference, through the buffers whose contents they are to be. What was damaged is
+ * read again, and has to be what it was. */
+static void load_files(struct hn_bench *bench, struct hn_outputs *outputs, bool again,
+                       struct hn_error *err)
 {
     const struct hn_plan *plan = bench->plan;
+    size_t count = plan->argument_count;
+    struct hn_output *before = hn_need(count + 1, sizeof *before);
     struct hn_value *values = NULL;
     size_t empty = SIZE_MAX;
+    memcpy(before, outputs->of, count * sizeof *before);
     if (!hn_failed(err))
         hn_plan_values(plan, bench->problem, &plan->defaults, &values, err);
     for (size_t i = 0; !hn_failed(err) && i < plan->reference.file_count; i++) {
@@ -184,16 +173,7 @@ static void load_files(struct hn_bench *bench, struct hn_outputs *outputs, struc
         hn_fail(err, HN_ECONFIG,
                 "the reference's file of '%s' holds nothing but NaN: nothing would be compared",
                 plan->arguments[empty].name);
-}
-
-/* What was damaged is read again, and has to be what it was. */
-static void reload_files(struct hn_bench *bench, struct hn_outputs *outputs, struct hn_error *err)
-{
-    size_t count = bench->plan->argument_count;
-    struct hn_output *before = hn_need(count + 1, sizeof *before);
-    memcpy(before, outputs->of, count * sizeof *before);
-    load_files(bench, outputs, err);
-    for (size_t i = 0; i < count && !hn_failed(err); i++)
+    for (size_t i = 0; again && i < count && !hn_failed(err); i++)
         if (before[i].checksum != outputs->of[i].checksum)
             hn_fail(err, HN_ERUN,
                     "a data file of the reference changed while it was in use; run again");
@@ -227,21 +207,8 @@ static void compute(struct hn_bench *bench, struct hn_reference_run *reference, 
         return;
     if (bench->plan->reference.kind != HN_REFERENCE_FILES)
         run_reference(bench, reference, thorough, err);
-    else if (thorough)
-        load_files(bench, &reference->outputs, err);
     else
-        reload_files(bench, &reference->outputs, err);
-}
-
-static void remove_reference(struct hn_bench *bench, const char *key)
-{
-    for (size_t i = 0; i < bench->reference_count; i++) {
-        if (strcmp(bench->references[i]->key, key) != 0)
-            continue;
-        destroy_reference(bench->references[i]);
-        bench->references[i] = bench->references[--bench->reference_count];
-        return;
-    }
+        load_files(bench, &reference->outputs, !thorough, err);
 }
 
 /* In the place of the one for the same values. */
@@ -251,7 +218,11 @@ static void put_reference(struct hn_bench *bench, const struct hn_bindings *depe
     char *key = hn_failed(err) ? NULL : make_key(bench->plan, depends, err);
     if (key == NULL)
         return;
-    remove_reference(bench, key);
+    size_t place = find(bench, key);
+    if (place < bench->reference_count) {
+        destroy_reference(bench->references[place]);
+        bench->references[place] = bench->references[--bench->reference_count];
+    }
     struct hn_reference_run *made = hn_need(1, sizeof *made);
     made->key = key;
     hn_bindings_copy(&made->depends, depends, err);

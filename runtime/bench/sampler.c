@@ -60,17 +60,10 @@ double hn_elapsed_us(struct hn_context *context, CUevent start, CUevent end, str
     return 1e3 * (double)elapsed_ms;
 }
 
-static int compare_times(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double hn_sampler_step(double *times_us, size_t count)
 {
     double step = RESOLUTION_US;
-    qsort(times_us, count, sizeof *times_us, compare_times);
+    hn_sort(times_us, count);
     for (size_t i = 1; i < count; i++) {
         double gap = times_us[i] - times_us[i - 1];
         /* Elapsed times come as floats of milliseconds: below this it is their rounding. */

@@ -29,15 +29,17 @@ static double median_of(const struct hn_trial *trial, int side, int leg)
 
 static struct finding find(const struct hn_trial *trial, int side, int leg, double chance)
 {
+    const double *whole_us = trial->times_us[side][0], *spared_us = trial->times_us[side][leg];
+    bool again = trial->kind == HN_SUSPICION_AGAIN;
     double saved_us[HN_TRIAL_ROUNDS];
     struct finding found = {.spared_us = median_of(trial, side, leg)};
-    double gain = trial->kind == HN_SUSPICION_AGAIN ? AGAIN_GAIN : CHECKED_GAIN[leg];
     for (size_t i = 0; i < trial->rounds; i++)
-        saved_us[i] = trial->times_us[side][0][i] - trial->times_us[side][leg][i];
+        saved_us[i] = whole_us[i] - spared_us[i];
     found.saved_us = hn_interval_at(saved_us, trial->rounds, chance);
-    found.limit_us = fmax(gain * found.spared_us, trial->slack_us[side]);
+    found.limit_us =
+        fmax((again ? AGAIN_GAIN : CHECKED_GAIN[leg]) * found.spared_us, trial->slack_us[side]);
     /* Who is slower on what it has seen before looks at that, too. */
-    if (trial->kind == HN_SUSPICION_AGAIN && found.saved_us.median < 0.0)
+    if (again && found.saved_us.median < 0.0)
         found.saved_us =
             (struct hn_interval){-found.saved_us.median, -found.saved_us.high, -found.saved_us.low};
     return found;
@@ -139,21 +141,7 @@ struct court {
     struct side sides[HN_TRIAL_SIDES];
 };
 
-static void set_inputs(const struct side *side, struct hn_error *err)
-{
-    hn_arena_refill(side->variant->arena, side->seed, err);
-    hn_variant_restore(side->variant, err);
-}
-
-static void show_inputs(const struct side *side, struct hn_error *err)
-{
-    for (size_t i = 0; i < side->before && !hn_failed(err); i++) {
-        set_inputs(side, err);
-        side->own.launch(side->own.subject, 0, err);
-        hn_context_synchronize(side->variant->arena->context, side->own.what, err);
-    }
-}
-
+/* Launches on the same inputs come in front, where those are not new. */
 static void prepare(void *subject, size_t sets, enum hn_outputs_before outputs,
                     struct hn_error *err)
 {
@@ -161,9 +149,14 @@ static void prepare(void *subject, size_t sets, enum hn_outputs_before outputs,
     struct hn_arena *arena = side->variant->arena;
     (void)sets;
     (void)outputs;
-    if (side->again)
-        show_inputs(side, err);
-    set_inputs(side, err);
+    for (size_t i = 0; i <= (side->again ? side->before : 0) && !hn_failed(err); i++) {
+        if (i > 0) {
+            side->own.launch(side->own.subject, 0, err);
+            hn_context_synchronize(arena->context, side->own.what, err);
+        }
+        hn_arena_refill(arena, side->seed, err);
+        hn_variant_restore(side->variant, err);
+    }
     if (!side->again) {
         if (side->own.issued)
             hn_variant_poison(side->variant, 1, side->seed, err);

@@ -41,20 +41,6 @@ struct meter {
     struct reading last;
 };
 
-/* The counter has moved between two readings: most likely in the middle of them. */
-static bool note_step(struct meter *meter, const struct reading *before, const struct reading *now)
-{
-    pthread_mutex_lock(&meter->lock);
-    if (now->joules != before->joules) {
-        meter->last = (struct reading){(before->at_ms + now->at_ms) / 2, now->joules};
-        if (meter->steps++ == 0)
-            meter->first = meter->last;
-    }
-    bool stopped = meter->stopped;
-    pthread_mutex_unlock(&meter->lock);
-    return !stopped;
-}
-
 static bool take_reading(struct meter *meter, struct reading *reading)
 {
     double before_ms = hn_now_ms();
@@ -63,16 +49,25 @@ static bool take_reading(struct meter *meter, struct reading *reading)
     return read;
 }
 
+/* The counter has moved between two readings: most likely in the middle of them. */
 static void *follow(void *context)
 {
     struct meter *meter = context;
     struct reading before, now;
     const struct timespec pause = {.tv_nsec = pause_ns};
-    if (!take_reading(meter, &before))
-        return NULL;
-    while (take_reading(meter, &now) && note_step(meter, &before, &now)) {
+    bool stopped = !take_reading(meter, &before);
+    while (!stopped && take_reading(meter, &now)) {
+        pthread_mutex_lock(&meter->lock);
+        if (now.joules != before.joules) {
+            meter->last = (struct reading){(before.at_ms + now.at_ms) / 2, now.joules};
+            if (meter->steps++ == 0)
+                meter->first = meter->last;
+        }
+        stopped = meter->stopped;
+        pthread_mutex_unlock(&meter->lock);
         before = now;
-        nanosleep(&pause, NULL);
+        if (!stopped)
+            nanosleep(&pause, NULL);
     }
     return NULL;
 }
@@ -209,19 +204,6 @@ static void rest(double ms)
     nanosleep(&pause, NULL);
 }
 
-/* The context stays, so that clocks and power are those of a GPU between two launches and not of
- * one that nobody uses. */
-static void measure_idle(struct meter *meter, double *idle_w)
-{
-    rest(REST_MS);
-    if (!start_meter(meter))
-        return;
-    double until_ms = hn_now_ms() + 1e3 * IDLE_S + PATIENCE_MS;
-    while (meter_seconds(meter) < IDLE_S && hn_now_ms() < until_ms)
-        rest(10.0);
-    *idle_w = stop_meter(meter);
-}
-
 /* Takes another window of the same variant into account. */
 static void add(struct hn_bindings *observed, const struct hn_bindings *window,
                 struct hn_error *err)
@@ -307,8 +289,17 @@ static void run(void *own, struct hn_variant *variant, double seconds, struct hn
     bench->unchecked = true;
     if (!load.work.batchable)
         return;
-    if (energy->idle_w == 0.0)
-        measure_idle(&energy->meter, &energy->idle_w);
+    /* The context stays, so that clocks and power are those of a GPU between two launches and not
+     * of one that nobody uses. */
+    if (energy->idle_w == 0.0) {
+        rest(REST_MS);
+        double idle_until_ms = hn_now_ms() + 1e3 * IDLE_S + PATIENCE_MS;
+        if (start_meter(&energy->meter)) {
+            while (meter_seconds(&energy->meter) < IDLE_S && hn_now_ms() < idle_until_ms)
+                rest(10.0);
+            energy->idle_w = stop_meter(&energy->meter);
+        }
+    }
     begin(&load, err);
     double until_ms = hn_now_ms() + SETTLE_MS;
     while (!hn_failed(err) && hn_now_ms() < until_ms)
