@@ -167,7 +167,7 @@ static void print_quantiles(const char *what, double *us, long count)
 }
 
 /* outside: problems that were not tuned. */
-static void measure(const char *what, struct hn_lib_index *index, bool outside, long rounds)
+static void measure(const char *what, struct hn_lib_known *index, bool outside, long rounds)
 {
     double *us = calloc((size_t)rounds, sizeof *us);
     for (long r = 0; us != NULL && r < rounds; r++) {
@@ -201,7 +201,7 @@ static void measure_rule(struct hone_cache *cache)
     struct hn_error reason;
     hn_error_init(&reason);
     double before = hn_now_ms();
-    const struct hn_lib_family *family = hn_lib_family_get(cache, "sgemm", &reason);
+    const struct hn_lib_known *family = hn_lib_known_rules(cache, "sgemm", &reason);
     if (family == NULL || family->stored.count != 1)
         stop("rule", "found something else");
     printf("reading the rule took %.2f ms, once a program\n", hn_now_ms() - before);
@@ -269,7 +269,7 @@ int main(int argc, char **argv)
     measure_first(cache);
     double started = hn_now_ms();
     hn_error_init(&reason);
-    struct hn_lib_index *index = hn_lib_index_get(cache, "sgemm", &reason);
+    struct hn_lib_known *index = hn_lib_known_results(cache, "sgemm", &reason);
     if (index == NULL)
         stop(path, reason.message);
     double read = hn_now_ms();

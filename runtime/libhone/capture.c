@@ -111,30 +111,6 @@ static void choose_values(const struct hone_kernel *kernel, CUstream stream, con
     }
 }
 
-static void run_default(struct hone_kernel *kernel, CUstream stream, const uint64_t *values,
-                        struct default_run *run, struct hn_error *err)
-{
-    uint64_t own[HN_LIB_MAX_ARGUMENTS];
-    const struct hn_driver *driver = &kernel->cache->driver;
-    *run = (struct default_run){.kernel = make_kernel(kernel, err)};
-    if (run->kernel == NULL)
-        return;
-    copy_symbols(kernel, run->kernel, stream, values, err);
-    choose_values(kernel, stream, values, run, own, err);
-    hn_lib_launch_steps(run->kernel, stream, own, err);
-    if (!hn_failed(err))
-        hn_driver_check(driver, driver->p_cuStreamSynchronize(stream), "running the default point",
-                        err);
-}
-
-static void finish_default_run(const struct hone_kernel *kernel, struct default_run *run)
-{
-    for (size_t i = 0; i < HN_LIB_MAX_ARGUMENTS; i++)
-        if (run->outputs[i] != 0)
-            kernel->cache->driver.p_cuMemFree(run->outputs[i]);
-    hn_lib_kernel_destroy(run->kernel);
-}
-
 /* One capture on its way. */
 struct capture {
     struct hone_kernel *kernel;
@@ -165,29 +141,27 @@ static enum hn_status read_contents(void *from, uint64_t offset, void *to, size_
                            "cuMemcpyDtoH", err);
 }
 
+/* Files hold rows without what lies between them. argument: NULL of what has none. */
 static void add(struct capture *capture, json_t *list, const char *name,
-                const struct contents *contents, uint64_t bytes, struct hn_error *err)
+                const struct hn_argument *argument, const struct contents *contents, uint64_t bytes,
+                struct hn_error *err)
 {
     uint64_t packed = 0;
     struct contents own = *contents;
     uint64_t offset = capture->file.written;
+    if (hn_failed(err))
+        return;
+    if (argument != NULL && argument->shape.width != NULL &&
+        (argument->shape.pitch != NULL || argument->shape.device)) {
+        hn_fail(err, HN_ECONFIG, "argument '%s' has a pitch, which captures do not hold", name);
+        return;
+    }
     if (hn_capture_pack(&capture->file, bytes, read_contents, &own, &packed, err) != HN_OK)
         return;
     json_t *item = json_pack("{s:s, s:I, s:I, s:I}", "name", name, "bytes", (json_int_t)bytes,
                              "offset", (json_int_t)offset, "packed", (json_int_t)packed);
     if (item == NULL || json_array_append_new(list, item) != 0)
         hn_fail_memory(err);
-}
-
-/* Files hold rows without what lies between them. */
-static void add_rows(struct capture *capture, json_t *list, const struct hn_argument *argument,
-                     const struct contents *contents, uint64_t bytes, struct hn_error *err)
-{
-    if (argument->shape.width != NULL && (argument->shape.pitch != NULL || argument->shape.device))
-        hn_fail(err, HN_ECONFIG, "argument '%s' has a pitch, which captures do not hold",
-                argument->name);
-    else
-        add(capture, list, argument->name, contents, bytes, err);
 }
 
 static void add_scalar(struct capture *capture, size_t index, struct hn_error *err)
@@ -216,6 +190,7 @@ static void add_slot(struct capture *capture, size_t index, struct hn_error *err
     const struct hn_plan *plan = kernel->plan->plan;
     const struct hn_lib_slot *slot = &kernel->slots[index];
     const struct hn_argument *argument = &plan->arguments[index];
+    const size_t source = hn_plan_source(plan, index);
     const uint64_t value = capture->values[index];
     struct contents contents = {.cache = kernel->cache, .device = value};
     bool is_input = argument->role == HN_ROLE_INPUT || argument->role == HN_ROLE_INOUT;
@@ -223,87 +198,101 @@ static void add_slot(struct capture *capture, size_t index, struct hn_error *err
         add_scalar(capture, index, err);
     } else if (slot->kind == HONE_BYTES && !slot->mapped && value != 0) {
         contents.host = (const unsigned char *)(uintptr_t)value;
-        add(capture, capture->inputs, plan->arguments[hn_plan_source(plan, index)].name, &contents,
+        add(capture, capture->inputs, plan->arguments[source].name, NULL, &contents,
             slot->value_bytes, err);
-    } else if (slot->kind == HONE_TEXTURE && slot->taken &&
-               capture->values[hn_plan_source(plan, index)] == 0) {
+    } else if (slot->kind == HONE_TEXTURE && slot->taken && capture->values[source] == 0) {
         hn_fail(err, HN_ECONFIG,
                 "a capture needs the buffer '%s' behind texture '%s' among the arguments",
                 argument->from, argument->name);
     } else if (slot->kind == HONE_BUFFER && is_input && value != 0) {
-        add_rows(capture, capture->inputs, argument, &contents, slot->bytes, err);
+        add(capture, capture->inputs, argument->name, argument, &contents, slot->bytes, err);
     }
-}
-
-static bool has_input(const struct capture *capture, const char *name)
-{
-    size_t i;
-    const json_t *item;
-    json_array_foreach(capture->inputs, i,
-                       item) if (strcmp(json_string_value(json_object_get(item, "name")), name) ==
-                                 0) return true;
-    return false;
 }
 
 /* What symbols take from inputs is there with these, where the launch is given them. */
-static void add_inputs(struct capture *capture, struct hn_error *err)
+static void add_symbol(struct capture *capture, const struct hn_lib_symbol *symbol,
+                       struct hn_error *err)
 {
-    const struct hone_kernel *kernel = capture->kernel;
-    for (size_t i = 0; i < kernel->slot_count && !hn_failed(err); i++)
-        add_slot(capture, i, err);
-    for (size_t i = 0; i < kernel->symbol_count && !hn_failed(err); i++) {
-        const struct hn_lib_symbol *symbol = &kernel->symbols[i];
-        const struct contents contents = {.cache = kernel->cache, .device = symbol->address};
-        if (!symbol->zeroed && !has_input(capture, symbol->from))
-            add(capture, capture->inputs, symbol->from, &contents, symbol->bytes, err);
+    const struct contents contents = {.cache = capture->kernel->cache, .device = symbol->address};
+    bool has = symbol->zeroed;
+    size_t i;
+    const json_t *item;
+    json_array_foreach(capture->inputs, i, item)
+    {
+        has = has || strcmp(json_string_value(json_object_get(item, "name")), symbol->from) == 0;
     }
+    if (!has)
+        add(capture, capture->inputs, symbol->from, NULL, &contents, symbol->bytes, err);
 }
 
+/* What the default point makes of the launch's arguments, in memory of its own. */
 static void add_expected(struct capture *capture, CUstream stream, struct hn_error *err)
 {
-    struct default_run run = {.kernel = NULL};
-    const struct hone_kernel *kernel = capture->kernel;
-    if (!hn_failed(err))
-        run_default(capture->kernel, stream, capture->values, &run, err);
-    for (size_t i = 0; i < kernel->slot_count && !hn_failed(err); i++) {
-        const struct contents contents = {.cache = kernel->cache, .device = run.outputs[i]};
-        if (run.outputs[i] != 0)
-            add_rows(capture, capture->expected, &kernel->plan->plan->arguments[i], &contents,
-                     kernel->slots[i].bytes, err);
+    struct hone_kernel *kernel = capture->kernel;
+    const struct hn_driver *driver = &kernel->cache->driver;
+    struct default_run run = {.kernel = hn_failed(err) ? NULL : make_kernel(kernel, err)};
+    uint64_t own[HN_LIB_MAX_ARGUMENTS];
+    if (run.kernel != NULL) {
+        copy_symbols(kernel, run.kernel, stream, capture->values, err);
+        choose_values(kernel, stream, capture->values, &run, own, err);
+        hn_lib_launch_steps(run.kernel, stream, own, err);
     }
-    finish_default_run(kernel, &run);
+    if (!hn_failed(err))
+        hn_driver_check(driver, driver->p_cuStreamSynchronize(stream), "running the default point",
+                        err);
+    for (size_t i = 0; i < kernel->slot_count; i++) {
+        const struct hn_argument *argument = &kernel->plan->plan->arguments[i];
+        const struct contents contents = {.cache = kernel->cache, .device = run.outputs[i]};
+        if (run.outputs[i] == 0)
+            continue;
+        add(capture, capture->expected, argument->name, argument, &contents, kernel->slots[i].bytes,
+            err);
+        driver->p_cuMemFree(run.outputs[i]);
+    }
+    hn_lib_kernel_destroy(run.kernel);
 }
 
-static json_t *make_head(const struct capture *capture)
+/* Into "DIR/scale-0.honecap", with the first number that is free. */
+static void capture_into(struct capture *capture, CUstream stream, struct hn_error *err)
 {
     const struct hone_kernel *kernel = capture->kernel;
-    json_t *plan = json_loads(kernel->plan->json, 0, NULL);
+    struct hone_cache *cache = kernel->cache;
+    const struct hn_driver *driver = &cache->driver;
     const char *config = kernel->plan->plan->config;
-    return json_pack("{s:i, s:s, s:s, s:o, s:o, s:s, s:O, s:O, s:O}", "format", HN_CAPTURE_FORMAT,
-                     "kernel", kernel->name, "config", config == NULL ? "" : config, "plan", plan,
-                     "problem", hn_bindings_to_json(&kernel->problem), "point",
-                     hone_kernel_info(kernel)->point, "scalars", capture->scalars, "inputs",
-                     capture->inputs, "expected", capture->expected);
-}
-
-/* "DIR/scale-0.honecap", with the first number that is free. */
-static char *choose_path(struct hone_cache *cache, const char *kernel)
-{
     char *path = NULL;
     (void)mkdir(cache->capture_folder, 0777);
     do {
         free(path);
-        if (asprintf(&path, "%s/%s-%ld.honecap", cache->capture_folder, kernel,
-                     atomic_fetch_add(&cache->captures, 1)) < 0)
-            return NULL;
+        if (asprintf(&path, "%s/%s-%ld.honecap", cache->capture_folder, kernel->name,
+                     atomic_fetch_add(&cache->captures, 1)) < 0) {
+            hn_fail_memory(err);
+            return;
+        }
     } while (access(path, F_OK) == 0);
-    return path;
+    if (hn_capture_create(path, &capture->file, err) == HN_OK)
+        hn_driver_check(driver, driver->p_cuStreamSynchronize(stream), "waiting for the stream",
+                        err);
+    free(path);
+    for (size_t i = 0; i < kernel->slot_count && !hn_failed(err); i++)
+        add_slot(capture, i, err);
+    for (size_t i = 0; i < kernel->symbol_count && !hn_failed(err); i++)
+        add_symbol(capture, &kernel->symbols[i], err);
+    add_expected(capture, stream, err);
+    if (hn_failed(err))
+        return;
+    json_t *head = json_pack(
+        "{s:i, s:s, s:s, s:o, s:o, s:s, s:O, s:O, s:O}", "format", HN_CAPTURE_FORMAT, "kernel",
+        kernel->name, "config", config == NULL ? "" : config, "plan",
+        json_loads(kernel->plan->json, 0, NULL), "problem", hn_bindings_to_json(&kernel->problem),
+        "point", hone_kernel_info(kernel)->point, "scalars", capture->scalars, "inputs",
+        capture->inputs, "expected", capture->expected);
+    hn_capture_commit(&capture->file, head, err);
+    json_decref(head);
 }
 
 void hn_lib_capture(struct hone_kernel *kernel, CUstream stream, const uint64_t *values,
                     struct hn_error *err)
 {
-    const struct hn_driver *driver = &kernel->cache->driver;
     struct hn_c_locale locale;
     hn_error_init(err);
     if (atomic_fetch_add(&kernel->captured, 1) >= kernel->cache->capture_launches)
@@ -313,24 +302,10 @@ void hn_lib_capture(struct hone_kernel *kernel, CUstream stream, const uint64_t 
                               .inputs = json_array(),
                               .expected = json_array(),
                               .scalars = json_object()};
-    char *path = choose_path(kernel->cache, kernel->name);
     hn_c_locale_enter(&locale);
-    if (path == NULL)
-        hn_fail_memory(err);
-    else if (hn_capture_create(path, &capture.file, err) == HN_OK)
-        hn_driver_check(driver, driver->p_cuStreamSynchronize(stream), "waiting for the stream",
-                        err);
-    if (!hn_failed(err))
-        add_inputs(&capture, err);
-    add_expected(&capture, stream, err);
-    if (!hn_failed(err)) {
-        json_t *head = make_head(&capture);
-        hn_capture_commit(&capture.file, head, err);
-        json_decref(head);
-    }
+    capture_into(&capture, stream, err);
     hn_capture_abandon(&capture.file);
     hn_c_locale_leave(&locale);
-    free(path);
     json_decref(capture.inputs);
     json_decref(capture.expected);
     json_decref(capture.scalars);

@@ -9,7 +9,7 @@
  * nothing. */
 struct search {
     struct hn_lib_question asked;
-    struct hn_lib_index *index; /* NULL: nothing is tuned of the kernel, or it was not asked for */
+    struct hn_lib_known *known; /* NULL: nothing is tuned of the kernel, or it was not asked for */
     struct hn_lib_rule *rule;   /* of a family; NULL: there is none */
     bool is_own_rule;           /* it was learnt on this device */
     struct hn_bindings whole;   /* the problem with what it has of the device */
@@ -158,52 +158,34 @@ static const struct hn_tuned *find_tuned(struct search *search, bool usable,
 {
     struct hn_lookup_query query = query_of(search, usable);
     *rank = (struct hn_lookup_rank){.grade = HN_GRADE_NONE};
-    return search->index == NULL ? NULL
-                                 : hn_lookup_index_find(&search->index->lookup, &query, rank);
-}
-
-static void fail_miss(const struct search *search, struct hn_error *err)
-{
-    struct hn_text text = {0};
-    hn_bindings_append(&text, search->asked.problem);
-    hn_fail(err, HN_ENOTFOUND, "nothing is tuned of %s for %.300s on %s in '%.300s'",
-            search->asked.kernel, text.data == NULL ? "this problem" : text.data,
-            search->asked.device->identity.name, search->asked.cache->path);
-    hn_text_finish(&text);
-}
-
-/* A name of one that the other has not, or NULL. */
-static const char *name_beyond(const struct hn_bindings *one, const struct hn_bindings *other)
-{
-    for (size_t i = 0; i < one->count; i++)
-        if (hn_bindings_get(other, one->names[i]) == NULL)
-            return one->names[i];
-    return NULL;
+    return search->known == NULL ? NULL
+                                 : hn_lookup_index_find(&search->known->lookup, &query, rank);
 }
 
 /* Says which name is wrong: those of the first tuned result stand for what the kernel takes. */
 static void fail_names(const struct search *search, struct hn_error *err)
 {
-    const struct hn_lib_index *index = search->index;
-    const char *unknown = NULL, *missing = NULL;
-    if (index != NULL) {
-        unknown = name_beyond(search->asked.problem, &index->list.items[0].identity.problem);
-        missing = name_beyond(&index->list.items[0].identity.problem, search->asked.problem);
-    }
-    if (unknown == NULL && missing == NULL) {
-        hn_lib_fail(err, HONE_INVALID,
-                    "no tuned result of %s has problem values of these names, and this "
-                    "regime and objective; `hone cache list` shows what there is",
-                    search->asked.kernel);
-        return;
-    }
-    struct hn_text tuned = {0};
-    hn_bindings_append(&tuned, &index->list.items[0].identity.problem);
-    hn_lib_fail(err, HONE_INVALID, "problem value '%.100s' of %s is %s: it is tuned for %.500s",
-                unknown != NULL ? unknown : missing, search->asked.kernel,
-                unknown != NULL ? "unknown" : "missing",
-                tuned.length > 0 ? tuned.data : "no values");
-    hn_text_finish(&tuned);
+    static const struct hn_bindings nothing;
+    const char *kernel = search->asked.kernel;
+    const struct hn_bindings *sides[] = {
+        search->asked.problem,
+        search->known == NULL ? &nothing : &search->known->list.items[0].identity.problem};
+    for (int side = 0; side < 2 && search->known != NULL; side++)
+        for (size_t i = 0; i < sides[side]->count; i++) {
+            struct hn_text tuned = {0};
+            if (hn_bindings_get(sides[!side], sides[side]->names[i]) != NULL)
+                continue;
+            hn_bindings_append(&tuned, sides[1]);
+            hn_lib_refuse(err, "problem value '%.100s' of %s is %s: it is tuned for %.500s",
+                          sides[side]->names[i], kernel, side == 0 ? "unknown" : "missing",
+                          tuned.length > 0 ? tuned.data : "no values");
+            hn_text_finish(&tuned);
+            return;
+        }
+    hn_lib_refuse(err,
+                  "no tuned result of %s has problem values of these names, and this "
+                  "regime and objective; `hone cache list` shows what there is",
+                  kernel);
 }
 
 /* Any tuned result with the problem's names tells the plan. */
@@ -239,15 +221,14 @@ static void choose_tuned(const struct search *search, const struct hn_tuned *tun
     choice->grade = grade;
 }
 
-/* What was tuned for this very problem since the index was read; false when nothing was. */
+/* What was tuned for this very problem since results were read; false when nothing was. */
 static bool choose_new(struct search *search, struct hn_lib_choice *choice, struct hn_error *err)
 {
     struct hn_lookup_rank rank;
     if (hn_failed(err))
         return false;
-    hn_lib_index_forget(search->asked.cache, search->asked.kernel);
-    hn_lib_family_forget_known(search->asked.cache, search->asked.kernel);
-    search->index = hn_lib_index_get(search->asked.cache, search->asked.kernel, err);
+    hn_lib_known_forget(search->asked.cache, search->asked.kernel);
+    search->known = hn_lib_known_results(search->asked.cache, search->asked.kernel, err);
     const struct hn_tuned *tuned = find_tuned(search, true, &rank);
     if (tuned == NULL || rank.grade != HN_GRADE_EXACT)
         return false;
@@ -256,23 +237,10 @@ static bool choose_new(struct search *search, struct hn_lib_choice *choice, stru
 }
 
 /* One at a time, and others go on meanwhile: the lock is let go of. */
-static void tune_unlocked(struct search *search, struct hn_error *err)
-{
-    struct hn_lookup_rank rank;
-    struct hone_cache *cache = search->asked.cache;
-    const struct hn_tuned *tuned = find_tuned(search, false, &rank);
-    const struct hn_lib_plan *plan = tuned == NULL ? NULL : hn_lib_plan_get(cache, tuned, NULL);
-    cache->tuning = true;
-    pthread_mutex_unlock(&cache->lock);
-    hn_lib_tune(&search->asked, plan == NULL ? NULL : plan->plan->config, err);
-    pthread_mutex_lock(&cache->lock);
-    cache->tuning = false;
-    pthread_cond_broadcast(&cache->tuned);
-}
-
 static void tune(struct search *search, struct hn_lib_choice *choice, struct hn_error *err)
 {
     struct hone_cache *cache = search->asked.cache;
+    struct hn_lookup_rank rank;
     bool found = false;
     /* Another thread may be tuning this very problem. */
     while (cache->tuning && !found && !hn_failed(err)) {
@@ -281,9 +249,15 @@ static void tune(struct search *search, struct hn_lib_choice *choice, struct hn_
     }
     if (found || hn_failed(err))
         return;
-    tune_unlocked(search, err);
-    found = choose_new(search, choice, err);
-    if (!found && !hn_failed(err))
+    const struct hn_tuned *tuned = find_tuned(search, false, &rank);
+    const struct hn_lib_plan *plan = tuned == NULL ? NULL : hn_lib_plan_get(cache, tuned, NULL);
+    cache->tuning = true;
+    pthread_mutex_unlock(&cache->lock);
+    hn_lib_tune(&search->asked, plan == NULL ? NULL : plan->plan->config, err);
+    pthread_mutex_lock(&cache->lock);
+    cache->tuning = false;
+    pthread_cond_broadcast(&cache->tuned);
+    if (!choose_new(search, choice, err) && !hn_failed(err))
         hn_lib_fail(err, HONE_TUNE_FAILED,
                     "`hone tune` ended well, but '%s' holds nothing for this problem", cache->path);
 }
@@ -296,33 +270,25 @@ static void choose(struct search *search, struct hn_lib_choice *choice, struct h
     bool is_of_other = tuned == NULL || rank.grade < HN_GRADE_PROBLEM;
     if (is_of_other && choose_by_rule(search, choice))
         return;
-    if (tuned != NULL && (rank.grade == HN_GRADE_EXACT || takes_nearest(search)))
+    if (tuned != NULL && (rank.grade == HN_GRADE_EXACT || takes_nearest(search))) {
         choose_tuned(search, tuned, rank.grade, choice, err);
-    else if (on_miss == HONE_MISS_TUNE)
+    } else if (on_miss == HONE_MISS_TUNE) {
         tune(search, choice, err);
-    else if (on_miss == HONE_MISS_FAIL)
-        fail_miss(search, err);
-    else
+    } else if (on_miss == HONE_MISS_FAIL) {
+        struct hn_text text = {0};
+        hn_bindings_append(&text, search->asked.problem);
+        hn_fail(err, HN_ENOTFOUND, "nothing is tuned of %s for %.300s on %s in '%.300s'",
+                search->asked.kernel, text.data == NULL ? "this problem" : text.data,
+                search->asked.device->identity.name, search->asked.cache->path);
+        hn_text_finish(&text);
+    } else {
         choose_default(search, choice, err);
+    }
 }
 
-/* The module that another problem has loaded, or the image of this one, loaded to be shared where
- * its program serves others too. NULL: the image is for this kernel alone. */
-static struct hn_lib_module *find_image(const struct hn_lib_choice *choice, struct hn_image *image,
-                                        bool *compiled, struct hn_error *err)
-{
-    struct hn_lib_module *shared = hn_lib_module_find(choice);
-    if (shared != NULL)
-        return shared;
-    hn_lib_image_get(choice, image, compiled, err);
-    if (hn_failed(err) || choice->asked->options->separate != 0 ||
-        !hn_lib_program_is_shared(choice))
-        return NULL;
-    return hn_lib_module_add(choice, image, err);
-}
-
-/* NULL where err has failed. *image: what was loaded, where the module is the handle's own; the
- * caller's to finish. */
+/* NULL where err has failed. Takes the module that another problem has loaded, or the image of this
+ * one, loaded to be shared where its program serves others too; *image: what was loaded, where the
+ * module is the handle's own; the caller's to finish. */
 static struct hone_kernel *load(const struct hn_lib_choice *choice, struct hn_image *image,
                                 struct hn_error *err)
 {
@@ -335,7 +301,13 @@ static struct hone_kernel *load(const struct hn_lib_choice *choice, struct hn_im
                     choice->asked->kernel);
         return NULL;
     }
-    struct hn_lib_module *shared = find_image(choice, image, &compiled, err);
+    struct hn_lib_module *shared = hn_lib_module_find(choice);
+    if (shared == NULL) {
+        hn_lib_image_get(choice, image, &compiled, err);
+        if (!hn_failed(err) && choice->asked->options->separate == 0 &&
+            hn_lib_program_is_shared(choice))
+            shared = hn_lib_module_add(choice, image, err);
+    }
     struct hone_kernel *handle =
         hn_lib_kernel_make(choice, shared != NULL ? &shared->image : image, shared, compiled, err);
     if (handle != NULL && shared != NULL && !shared->has_pattern) {
@@ -345,23 +317,8 @@ static struct hone_kernel *load(const struct hn_lib_choice *choice, struct hn_im
     return handle;
 }
 
-/* Adds a point that can be launched for the problem as it is, and needs no compiler. */
-static void add_racer(struct search *search, struct hn_lib_race *race, struct hn_lib_choice *choice)
-{
-    struct hn_image image;
-    struct hn_error ignored;
-    if (!can_launch(search, choice->plan, choice->point) || !hn_lib_image_is_kept(choice))
-        return;
-    choice->launch = &search->launch;
-    choice->values = search->values;
-    hn_error_init(&ignored);
-    struct hone_kernel *kernel = load(choice, &image, &ignored);
-    if (kernel != NULL && !hn_lib_race_add(race, kernel, &image))
-        hn_lib_kernel_destroy(kernel);
-    hn_image_finish(&image);
-}
-
-/* Of the rule that chose the handle's own point, or of results. */
+/* Points that can be launched for the problem as it is, and need no compiler: of the rule that
+ * chose the handle's own, or of results. */
 static void add_racers(struct search *search, struct hn_lib_race *race,
                        const struct hn_lib_choice *own)
 {
@@ -373,14 +330,24 @@ static void add_racers(struct search *search, struct hn_lib_race *race,
         count = hn_lib_racers_of_rule(&search->rule->stored->rule, search->asked.problem,
                                       (int)(own->configuration - search->rule->configurations),
                                       configurations);
-    else if (search->index != NULL)
-        count = hn_lib_racers_of_results(&search->index->list, &query, own->tuned, results);
+    else if (search->known != NULL)
+        count = hn_lib_racers_of_results(&search->known->list, &query, own->tuned, results);
     for (size_t i = 0; i < count && hn_lib_race_count(race) < HN_LIB_RACERS_MOST; i++) {
         struct hn_lib_choice choice =
             own->configuration != NULL
                 ? choice_of_rule(search, search->rule->plan, configurations[i])
                 : choice_of(search, own->plan, results[i]);
-        add_racer(search, race, &choice);
+        struct hn_image image;
+        struct hn_error ignored;
+        if (!can_launch(search, choice.plan, choice.point) || !hn_lib_image_is_kept(&choice))
+            continue;
+        choice.launch = &search->launch;
+        choice.values = search->values;
+        hn_error_init(&ignored);
+        struct hone_kernel *kernel = load(&choice, &image, &ignored);
+        if (kernel != NULL && !hn_lib_race_add(race, kernel, &image))
+            hn_lib_kernel_destroy(kernel);
+        hn_image_finish(&image);
     }
 }
 
@@ -427,9 +394,9 @@ static void choose_among_all(struct search *search, struct hn_lib_choice *choice
                              struct hn_error *err)
 {
     struct hone_cache *cache = search->asked.cache;
-    search->index = hn_lib_index_get(cache, search->asked.kernel, err);
-    if (search->index != NULL)
-        complete(search, &search->index->list.items[0].identity.problem, err);
+    search->known = hn_lib_known_results(cache, search->asked.kernel, err);
+    if (search->known != NULL)
+        complete(search, &search->known->list.items[0].identity.problem, err);
     else if (!hn_failed(err) && search->asked.options->on_miss != HONE_MISS_TUNE &&
              search->rule == NULL)
         hn_fail(err, HN_ENOTFOUND,
@@ -438,18 +405,6 @@ static void choose_among_all(struct search *search, struct hn_lib_choice *choice
                 cache->path, search->asked.kernel);
     if (!hn_failed(err))
         choose(search, choice, err);
-}
-
-static void find_rule(struct search *search, struct hn_error *err)
-{
-    struct hn_lib_family *family =
-        hn_lib_family_get(search->asked.cache, search->asked.kernel, err);
-    if (family == NULL)
-        return;
-    search->rule = hn_lib_family_find(family, search->asked.device, search->asked.options,
-                                      &search->is_own_rule);
-    if (search->rule != NULL && search->rule->names_limits)
-        complete(search, &search->rule->names, err);
 }
 
 /* What was tuned for this very problem, among nothing else; NULL where nothing was. */
@@ -536,14 +491,17 @@ static struct hone_kernel *make_chosen(struct search *search, struct hn_error *e
 struct hone_kernel *hn_lib_choose(const struct hn_lib_question *asked, struct hn_error *err)
 {
     struct search search = {.asked = *asked};
+    struct hone_kernel *handle = NULL;
     search.asked.device = find_device(asked->cache, asked->context, err);
-    find_rule(&search, err);
-    if (hn_failed(err)) {
-        hn_bindings_finish(&search.whole);
-        return NULL;
-    }
-    struct hone_kernel *handle = make_like_others(&search);
-    if (handle == NULL)
+    const struct hn_lib_known *known = hn_lib_known_rules(asked->cache, asked->kernel, err);
+    if (known != NULL)
+        search.rule =
+            hn_lib_known_rule(known, search.asked.device, asked->options, &search.is_own_rule);
+    if (search.rule != NULL && search.rule->names_limits)
+        complete(&search, &search.rule->names, err);
+    if (!hn_failed(err))
+        handle = make_like_others(&search);
+    if (!hn_failed(err) && handle == NULL)
         handle = make_chosen(&search, err);
     forget_launch(&search);
     hn_bindings_finish(&search.whole);

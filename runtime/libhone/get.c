@@ -79,13 +79,6 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-static bool same_value(const struct hone_value *a, const struct hone_value *b)
-{
-    if (a->kind != b->kind || strcmp(a->name, b->name) != 0)
-        return false;
-    return a->kind == HONE_WORD ? strcmp(a->as.word, b->as.word) == 0 : bits_of(a) == bits_of(b);
-}
-
 static bool matches(const struct hn_lib_memo *memo, uint64_t hash, const struct request *request)
 {
     const struct hone_options *a = &memo->options;
@@ -96,9 +89,13 @@ static bool matches(const struct hn_lib_memo *memo, uint64_t hash, const struct 
         a->trust != b->trust || !same_text(a->regime, b->regime) ||
         !same_text(a->objective, b->objective) || strcmp(memo->kernel, request->kernel) != 0)
         return false;
-    for (size_t i = 0; i < memo->problem_count; i++)
-        if (!same_value(&memo->problem[i], &request->problem[i]))
+    for (size_t i = 0; i < memo->problem_count; i++) {
+        const struct hone_value *own = &memo->problem[i], *other = &request->problem[i];
+        if (own->kind != other->kind || strcmp(own->name, other->name) != 0 ||
+            (own->kind == HONE_WORD ? strcmp(own->as.word, other->as.word) != 0
+                                    : bits_of(own) != bits_of(other)))
             return false;
+    }
     return true;
 }
 
@@ -202,29 +199,6 @@ static struct hn_lib_memo *copy(uint64_t hash, const struct request *request,
     return memo;
 }
 
-static void remember(struct hone_cache *cache, uint64_t hash, const struct request *request,
-                     struct hone_kernel *handle, struct hn_error *err)
-{
-    struct hn_lib_memos *memos = make_room(cache);
-    struct hn_lib_memo *memo = memos == NULL ? NULL : copy(hash, request, handle);
-    if (memo != NULL)
-        add(memos, memo);
-    else
-        hn_fail_memory(err);
-}
-
-static void finish_memos(struct hone_cache *cache)
-{
-    struct hn_lib_memos *memos = atomic_load(&cache->memos);
-    for (size_t i = 0; memos != NULL && i <= memos->mask; i++)
-        free(atomic_load(&memos->slots[i]));
-    while (memos != NULL) {
-        struct hn_lib_memos *former = memos->former;
-        free(memos);
-        memos = former;
-    }
-}
-
 /* Whose kernels run in the application: what lies where nobody but the user (or root) can write.
  *
  * The cache's path is resolved first, then looked at from the root on, and opened last, as it was
@@ -247,31 +221,20 @@ static bool is_way_own(const char *path, int strict, char *why, size_t size)
 }
 
 /* In a folder of recordings, or beside a cache, where it may not be. */
-static void check_file(const char *path, const char *name, char *why, size_t size)
+static void check_file(const char *path, const char *between, const char *name, char *why,
+                       size_t size)
 {
     char whole[PATH_MAX + NAME_MAX + 2];
-    snprintf(whole, sizeof whole, "%s%s", path, name);
+    snprintf(whole, sizeof whole, "%s%s%s", path, between, name);
     if (why[0] == '\0' &&
         (faccessat(AT_FDCWD, whole, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT))
         hn_store_is_own(whole, false, why, size);
 }
 
-static void check_files(const char *folder, char *why, size_t size)
-{
-    DIR *entries = opendir(folder);
-    const struct dirent *entry;
-    while (entries != NULL && (entry = readdir(entries)) != NULL) {
-        char name[sizeof entry->d_name + 1];
-        snprintf(name, sizeof name, "/%s", entry->d_name);
-        if (strcmp(name, "/.") != 0 && strcmp(name, "/..") != 0)
-            check_file(folder, name, why, size);
-    }
-    if (entries != NULL)
-        closedir(entries);
-}
-
 static void look_for_strangers(struct hone_cache *cache)
 {
+    /* The log decides what is in the cache as much as the file does. */
+    static const char *const beside[] = {"-wal", "-shm", "-journal"};
     char *why = cache->strange;
     size_t size = sizeof cache->strange;
     struct stat about;
@@ -285,12 +248,15 @@ static void look_for_strangers(struct hone_cache *cache)
     cache->path = path;
     if (!is_way_own(path, S_ISDIR(about.st_mode) ? 1 : 2, why, size))
         return;
-    if (S_ISDIR(about.st_mode))
-        check_files(path, why, size);
-    /* The log decides what is in the cache as much as the file does. */
-    for (const char *const *end = (const char *const[]){"-wal", "-shm", "-journal", NULL};
-         S_ISREG(about.st_mode) && *end != NULL; end++)
-        check_file(path, *end, why, size);
+    for (size_t i = 0; S_ISREG(about.st_mode) && i < sizeof beside / sizeof *beside; i++)
+        check_file(path, "", beside[i], why, size);
+    DIR *entries = S_ISDIR(about.st_mode) ? opendir(path) : NULL;
+    const struct dirent *entry;
+    while (entries != NULL && (entry = readdir(entries)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            check_file(path, "/", entry->d_name, why, size);
+    if (entries != NULL)
+        closedir(entries);
 }
 
 const char *hone_status_name(enum hone_status status)
@@ -329,6 +295,18 @@ void hn_lib_fail(struct hn_error *err, enum hone_status status, const char *form
     vsnprintf(err->message, sizeof err->message, format, arguments);
     va_end(arguments);
     hn_lib_restate(err, status);
+}
+
+bool hn_lib_refuse(struct hn_error *err, const char *format, ...)
+{
+    va_list arguments;
+    if (err == NULL)
+        return false;
+    va_start(arguments, format);
+    vsnprintf(err->message, sizeof err->message, format, arguments);
+    va_end(arguments);
+    hn_lib_restate(err, HONE_INVALID);
+    return false;
 }
 
 void hn_lib_restate(struct hn_error *err, enum hone_status status)
@@ -371,16 +349,6 @@ enum hone_status hn_lib_tell(const struct hn_error *why, struct hone_error *err)
                                     : statuses[status];
 }
 
-static void read_capture(struct hone_cache *cache)
-{
-    const char *folder = getenv("HONE_CAPTURE");
-    const char *launches = getenv("HONE_CAPTURE_LAUNCHES");
-    if (folder == NULL || folder[0] == '\0')
-        return;
-    cache->capture_folder = strdup(folder);
-    cache->capture_launches = launches == NULL ? 1 : strtol(launches, NULL, 10);
-}
-
 static void open_path(struct hone_cache *cache, struct hn_error *err)
 {
     struct stat about;
@@ -413,6 +381,8 @@ static void watch_forks(void)
 
 static struct hone_cache *open_cache(const char *path, struct hn_error *err)
 {
+    const char *folder = getenv("HONE_CAPTURE");
+    const char *launches = getenv("HONE_CAPTURE_LAUNCHES");
     struct hone_cache *made = calloc(1, sizeof *made);
     if (made == NULL || (made->path = hn_store_default_path(path)) == NULL) {
         free(made);
@@ -430,7 +400,10 @@ static struct hone_cache *open_cache(const char *path, struct hn_error *err)
         hone_close(made);
         return NULL;
     }
-    read_capture(made);
+    if (folder != NULL && folder[0] != '\0') {
+        made->capture_folder = strdup(folder);
+        made->capture_launches = launches == NULL ? 1 : strtol(launches, NULL, 10);
+    }
     return made;
 }
 
@@ -440,20 +413,13 @@ enum hone_status hone_open(const char *path, struct hone_cache **cache, struct h
     struct hn_error why;
     hn_error_init(&why);
     if (cache == NULL) {
-        hn_lib_fail(&why, HONE_INVALID, "hone_open: 'cache' is NULL");
-        return hn_lib_tell(&why, err);
+        hn_lib_refuse(&why, "hone_open: 'cache' is NULL");
+    } else {
+        hn_c_locale_enter(&locale);
+        *cache = open_cache(path, &why);
+        hn_c_locale_leave(&locale);
     }
-    hn_c_locale_enter(&locale);
-    *cache = open_cache(path, &why);
-    hn_c_locale_leave(&locale);
     return hn_lib_tell(&why, err);
-}
-
-static void finish_compiled(struct hn_lib_compiled *compiled)
-{
-    free(compiled->cubin);
-    free(compiled->entries);
-    free(compiled);
 }
 
 #define FREE_LIST(type, head, finish)                                                              \
@@ -467,14 +433,18 @@ void hone_close(struct hone_cache *cache)
 {
     if (cache == NULL)
         return;
-    finish_memos(cache);
+    struct hn_lib_memos *memos = atomic_load(&cache->memos);
+    for (size_t i = 0; memos != NULL && i <= memos->mask; i++)
+        free(atomic_load(&memos->slots[i]));
+    for (struct hn_lib_memos *former; memos != NULL; memos = former) {
+        former = memos->former;
+        free(memos);
+    }
     FREE_LIST(struct hone_kernel, cache->kernels, hn_lib_kernel_destroy)
     hn_lib_slabs_free(cache);
-    FREE_LIST(struct hn_lib_family, cache->families, hn_lib_family_finish)
-    FREE_LIST(struct hn_lib_index, cache->indices, hn_lib_index_finish)
-    FREE_LIST(struct hn_lib_plan, cache->plans, hn_lib_plan_finish)
+    hn_lib_catalogue_free(cache);
     FREE_LIST(struct hn_lib_device, cache->devices, free)
-    FREE_LIST(struct hn_lib_compiled, cache->compiled, finish_compiled)
+    FREE_LIST(struct hn_lib_compiled, cache->compiled, free)
     if (atomic_load(&cache->has_driver))
         hn_driver_close(&cache->driver);
     hn_store_close(cache->store);
@@ -498,45 +468,37 @@ static bool is_value(const struct hone_value *value)
     return value->kind != HONE_REAL || isfinite(value->as.real);
 }
 
-static inline bool is_right(const struct request *request)
+/* err may be NULL, on the way that costs nothing. */
+static inline bool is_right(const struct request *request, struct hn_error *err)
 {
     const struct hone_options *options = request->options;
-    bool right = (request->problem_count == 0 || request->problem != NULL) &&
-                 options->on_miss >= HONE_MISS_NEAREST && options->on_miss <= HONE_MISS_RACE &&
-                 options->trust >= HONE_TRUST_OWN && options->trust <= HONE_TRUST_ANY &&
-                 options->reserved[0] == 0;
-    for (size_t i = 0; right && i < request->problem_count; i++)
-        right = is_value(&request->problem[i]);
-    return right;
+    if (request->problem_count > 0 && request->problem == NULL)
+        return hn_lib_refuse(err, "hone_get: 'problem' is NULL for %zu values",
+                             request->problem_count);
+    for (size_t i = 0; i < request->problem_count; i++)
+        if (!is_value(&request->problem[i]))
+            return hn_lib_refuse(
+                err,
+                "hone_get: problem value %zu has no name, no kind or no word, or is not "
+                "finite; make it with hone_integer and its like",
+                i);
+    if (options->on_miss < HONE_MISS_NEAREST || options->on_miss > HONE_MISS_RACE)
+        return hn_lib_refuse(err, "hone_get: options.on_miss is %d, no hone_miss",
+                             (int)options->on_miss);
+    if (options->trust < HONE_TRUST_OWN || options->trust > HONE_TRUST_ANY)
+        return hn_lib_refuse(err, "hone_get: options.trust is %d, no hone_trust",
+                             (int)options->trust);
+    return options->reserved[0] == 0 ||
+           hn_lib_refuse(
+               err, "hone_get: options.reserved is not zero: it was not initialised, or is for "
+                    "a newer libhone than " HONE_VERSION);
 }
 
-static void explain(const struct request *request, struct hn_error *err)
+static void find_context(struct hone_cache *cache, CUcontext *context, struct hn_error *err)
 {
-    int on_miss = (int)request->options->on_miss, trust = (int)request->options->trust;
-    size_t value = 0;
-    while (request->problem != NULL && value < request->problem_count &&
-           is_value(&request->problem[value]))
-        value++;
-    if (request->problem == NULL && request->problem_count > 0)
-        hn_lib_fail(err, HONE_INVALID, "hone_get: 'problem' is NULL for %zu values",
-                    request->problem_count);
-    else if (value < request->problem_count)
-        hn_lib_fail(err, HONE_INVALID,
-                    "hone_get: problem value %zu has no name, no kind or no word, or "
-                    "is not finite; make it with hone_integer and its like",
-                    value);
-    else if (on_miss < HONE_MISS_NEAREST || on_miss > HONE_MISS_RACE)
-        hn_lib_fail(err, HONE_INVALID, "hone_get: options.on_miss is %d, no hone_miss", on_miss);
-    else if (trust < HONE_TRUST_OWN || trust > HONE_TRUST_ANY)
-        hn_lib_fail(err, HONE_INVALID, "hone_get: options.trust is %d, no hone_trust", trust);
-    else
-        hn_lib_fail(err, HONE_INVALID,
-                    "hone_get: options.reserved is not zero: it was not initialised, or "
-                    "is for a newer libhone than " HONE_VERSION);
-}
-
-static void load_driver(struct hone_cache *cache, struct hn_error *err)
-{
+    *context = NULL;
+    if (hn_failed(err))
+        return;
     pthread_mutex_lock(&cache->lock);
     if (!atomic_load(&cache->has_driver)) {
         if (hn_driver_load(&cache->driver, err) == HN_OK)
@@ -545,22 +507,13 @@ static void load_driver(struct hone_cache *cache, struct hn_error *err)
             hn_lib_restate(err, HONE_CUDA);
     }
     pthread_mutex_unlock(&cache->lock);
-}
-
-static void find_context(struct hone_cache *cache, CUcontext *context, struct hn_error *err)
-{
-    CUresult result;
-    *context = NULL;
-    if (!hn_failed(err) && !atomic_load_explicit(&cache->has_driver, memory_order_acquire))
-        load_driver(cache, err);
     if (hn_failed(err))
         return;
-    result = cache->driver.p_cuCtxGetCurrent(context);
+    CUresult result = cache->driver.p_cuCtxGetCurrent(context);
     if (result == CUDA_SUCCESS && *context != NULL)
         return;
-    hn_lib_fail(err, HONE_CUDA,
-                "no CUDA context is current: call cuCtxSetCurrent, or with the runtime API "
-                "cudaSetDevice and cudaFree(0), before hone_get");
+    hn_lib_refuse(err, "no CUDA context is current: call cuCtxSetCurrent, or with the runtime API "
+                       "cudaSetDevice and cudaFree(0), before hone_get");
     result = result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_CONTEXT;
     err->status = (enum hn_status)(CUDA_STATUSES + (int)result);
 }
@@ -568,6 +521,9 @@ static void find_context(struct hone_cache *cache, CUcontext *context, struct hn
 static void take_problem(const struct request *request, struct hn_bindings *problem,
                          struct hn_error *err)
 {
+    if (request->problem_count > MOST_VALUES)
+        hn_lib_refuse(err, "hone_get: found %zu problem values, expected at most %d",
+                      request->problem_count, MOST_VALUES);
     for (size_t i = 0; i < request->problem_count && !hn_failed(err); i++) {
         const struct hone_value *from = &request->problem[i];
         struct hn_value value = from->kind == HONE_INTEGER   ? hn_integer(from->as.integer)
@@ -575,8 +531,7 @@ static void take_problem(const struct request *request, struct hn_bindings *prob
                                 : from->kind == HONE_BOOLEAN ? hn_boolean(from->as.boolean != 0)
                                                              : hn_word(from->as.word);
         if (!hn_bindings_lend(problem, from->name, &value))
-            hn_lib_fail(err, HONE_INVALID, "hone_get: problem value '%.100s' is there twice",
-                        from->name);
+            hn_lib_refuse(err, "hone_get: problem value '%.100s' is there twice", from->name);
     }
 }
 
@@ -592,11 +547,7 @@ static struct hone_kernel *make(struct hone_cache *cache, const struct request *
                                           .kernel = request->kernel,
                                           .problem = &problem,
                                           .options = request->options};
-    if (request->problem_count > MOST_VALUES)
-        hn_lib_fail(err, HONE_INVALID, "hone_get: found %zu problem values, expected at most %d",
-                    request->problem_count, MOST_VALUES);
-    else
-        take_problem(request, &problem, err);
+    take_problem(request, &problem, err);
     if (!hn_failed(err) && cache->strange[0] != '\0' && request->options->trust != HONE_TRUST_ANY)
         hn_lib_fail(err, HONE_UNTRUSTED,
                     "%s, so that its kernels are not run: take them over to a place that only "
@@ -607,35 +558,30 @@ static struct hone_kernel *make(struct hone_cache *cache, const struct request *
 }
 
 /* Another thread may have made and kept one for the same, while this one was tuning. */
-static struct hone_kernel *keep(struct hone_cache *cache, uint64_t hash,
-                                const struct request *request, struct hone_kernel *made,
-                                struct hn_error *err)
-{
-    bool is_separate = request->options->separate != 0;
-    struct hone_kernel *other = is_separate ? NULL : recall(cache, hash, request);
-    if (other != NULL) {
-        hn_lib_kernel_destroy(made);
-        return other;
-    }
-    made->next = cache->kernels;
-    cache->kernels = made;
-    if (!is_separate)
-        remember(cache, hash, request, made, err);
-    return made;
-}
-
 static struct hone_kernel *get(struct hone_cache *cache, const struct request *request,
                                struct hn_error *err)
 {
+    bool is_separate = request->options->separate != 0;
     uint64_t hash = hash_request(request);
     struct hn_c_locale locale;
     hn_c_locale_enter(&locale);
     pthread_mutex_lock(&cache->lock);
-    struct hone_kernel *handle =
-        request->options->separate != 0 ? NULL : recall(cache, hash, request);
-    if (handle == NULL) {
-        handle = make(cache, request, err);
-        handle = handle == NULL ? NULL : keep(cache, hash, request, handle, err);
+    struct hone_kernel *handle = is_separate ? NULL : recall(cache, hash, request);
+    struct hone_kernel *made = handle == NULL ? make(cache, request, err) : NULL;
+    if (made != NULL && !is_separate)
+        handle = recall(cache, hash, request);
+    if (handle != NULL) {
+        hn_lib_kernel_destroy(made);
+    } else if (made != NULL) {
+        handle = made;
+        made->next = cache->kernels;
+        cache->kernels = made;
+        struct hn_lib_memos *memos = is_separate ? NULL : make_room(cache);
+        struct hn_lib_memo *memo = memos == NULL ? NULL : copy(hash, request, handle);
+        if (memo != NULL)
+            add(memos, memo);
+        else if (!is_separate)
+            hn_fail_memory(err);
     }
     pthread_mutex_unlock(&cache->lock);
     hn_c_locale_leave(&locale);
@@ -650,19 +596,17 @@ __attribute__((noinline)) static enum hone_status get_with_error(struct hone_cac
     struct hn_error why;
     hn_error_init(&why);
     if (cache == NULL || request->kernel == NULL || handle == NULL)
-        hn_lib_fail(&why, HONE_INVALID, "hone_get: '%s' is NULL",
-                    cache == NULL             ? "cache"
-                    : request->kernel == NULL ? "kernel"
-                                              : "handle");
+        hn_lib_refuse(&why, "hone_get: '%s' is NULL",
+                      cache == NULL             ? "cache"
+                      : request->kernel == NULL ? "kernel"
+                                                : "handle");
     /* A thread that the child has not may have held a lock, here or in the driver. */
     else if (cache->forks != forks)
         hn_lib_fail(&why, HONE_UNSUPPORTED,
                     "hone_get: the cache was opened before this process was forked, and neither "
                     "its file nor CUDA can be used here: open it again");
-    else if (is_right(request))
+    else if (is_right(request, &why))
         find_context(cache, &request->context, &why);
-    else
-        explain(request, &why);
     if (!hn_failed(&why))
         *handle = get(cache, request, &why);
     return hn_lib_tell(&why, err);
@@ -684,7 +628,8 @@ enum hone_status hone_get(struct hone_cache *cache, const char *kernel,
         *handle = NULL;
     if (cache != NULL && kernel != NULL && handle != NULL && cache->forks == forks &&
         request.options->separate == 0 &&
-        atomic_load_explicit(&cache->has_driver, memory_order_acquire) && is_right(&request) &&
+        atomic_load_explicit(&cache->has_driver, memory_order_acquire) &&
+        is_right(&request, NULL) &&
         cache->driver.p_cuCtxGetCurrent(&request.context) == CUDA_SUCCESS)
         *handle = recall(cache, hash_request(&request), &request);
     return handle != NULL && *handle != NULL ? HONE_OK

@@ -14,51 +14,17 @@ _Static_assert(HONE_FLOAT8_E4M3 - HONE_INT8 == HN_FLOAT8_E4M3 - HN_INT8,
 
 enum { ALIGNMENT = 512 };
 
-static void make_scalar(const struct hn_argument *argument, const struct hn_value *values,
-                        struct hn_lib_slot *slot, struct hn_error *err)
-{
-    bool constant = hn_expression_slots(argument->value) == 0;
-    slot->kind = (enum hone_argument_kind)((int)HONE_INT8 + (int)argument->element);
-    slot->value_bytes = (uint32_t)hn_element_size(argument->element);
-    slot->need = constant || !slot->taken ? HONE_OPTIONAL : HONE_FIXED;
-    hn_argument_evaluate_scalar(argument, values, &slot->preset, err);
-}
-
-/* Bits that the address of a buffer under tensor maps has not got. */
-static uint64_t below_maps(const struct hn_launch *launch, size_t index)
-{
-    uint64_t below = 0;
-    for (size_t i = 0; i < launch->tensor_count; i++)
-        if (launch->tensors[i].buffer == index)
-            below |= (uint64_t)hn_tensor_grain(&launch->tensors[i]) - 1;
-    return below;
-}
-
-static void make_buffer(const struct hn_launch *launch, size_t index,
-                        const struct hn_argument *argument, const struct hn_value *values,
-                        struct hn_lib_slot *slot, struct hn_error *err)
-{
-    uint64_t align = 1;
-    slot->kind = HONE_BUFFER;
-    slot->zeroed =
-        slot->taken && argument->role == HN_ROLE_COUNTER && argument->zero != HN_ZERO_ONCE;
-    slot->starts_zero = argument->zero == HN_ZERO_ONCE;
-    if (argument->role == HN_ROLE_SCRATCH || argument->role == HN_ROLE_COUNTER ||
-        argument->role == HN_ROLE_METRIC)
-        slot->need = HONE_OWNED;
-    if (hn_argument_evaluate_align(argument, values, &align, err) == HN_OK)
-        hn_argument_buffer_bytes(argument, values, &slot->bytes, err);
-    slot->below_align = (align - 1) | below_maps(launch, index);
-}
-
+/* A buffer under tensor maps has to lie as they want it, too. */
 static void make_slot(struct hone_kernel *kernel, size_t index, const struct hn_value *values,
                       struct hn_error *err)
 {
     const struct hn_plan *plan = kernel->plan->plan;
+    const struct hn_launch *launch = &kernel->launch;
     const struct hn_argument *argument = &plan->arguments[index];
     struct hn_lib_slot *slot = &kernel->slots[index];
+    uint64_t align = 1, bytes = 0;
     slot->name = argument->name;
-    slot->taken = hn_launch_takes(&kernel->launch, index);
+    slot->taken = hn_launch_takes(launch, index);
     slot->need = slot->taken ? HONE_REQUIRED : HONE_OPTIONAL;
     if (argument->role == HN_ROLE_TEXTURE) {
         slot->kind = HONE_TEXTURE;
@@ -69,16 +35,32 @@ static void make_slot(struct hone_kernel *kernel, size_t index, const struct hn_
         slot->mapped = true;
         slot->value_bytes = sizeof(CUtensorMap);
     } else if (argument->value != NULL) {
-        make_scalar(argument, values, slot, err);
+        bool constant = hn_expression_slots(argument->value) == 0;
+        slot->kind = (enum hone_argument_kind)((int)HONE_INT8 + (int)argument->element);
+        slot->value_bytes = (uint32_t)hn_element_size(argument->element);
+        slot->need = constant || !slot->taken ? HONE_OPTIONAL : HONE_FIXED;
+        hn_argument_evaluate_scalar(argument, values, &slot->preset, err);
     } else if (argument->role == HN_ROLE_VALUE) { /* the contents of an input as one structure */
-        uint64_t bytes = 0;
+        const struct hn_argument *source = &plan->arguments[hn_plan_source(plan, index)];
         slot->kind = HONE_BYTES;
-        hn_argument_buffer_bytes(&plan->arguments[hn_plan_source(plan, index)], values, &bytes,
-                                 err);
+        hn_argument_buffer_bytes(source, values, &bytes, err);
         slot->value_bytes = (uint32_t)bytes;
     } else {
-        make_buffer(&kernel->launch, index, argument, values, slot, err);
+        slot->kind = HONE_BUFFER;
+        slot->zeroed =
+            slot->taken && argument->role == HN_ROLE_COUNTER && argument->zero != HN_ZERO_ONCE;
+        slot->starts_zero = argument->zero == HN_ZERO_ONCE;
+        if (argument->role == HN_ROLE_SCRATCH || argument->role == HN_ROLE_COUNTER ||
+            argument->role == HN_ROLE_METRIC)
+            slot->need = HONE_OWNED;
+        if (hn_argument_evaluate_align(argument, values, &align, err) == HN_OK)
+            hn_argument_buffer_bytes(argument, values, &slot->bytes, err);
+        slot->below_align = align - 1;
+        for (size_t i = 0; i < launch->tensor_count; i++)
+            if (launch->tensors[i].buffer == index)
+                slot->below_align |= (uint64_t)hn_tensor_grain(&launch->tensors[i]) - 1;
     }
+    kernel->has_zeroed = kernel->has_zeroed || slot->zeroed;
 }
 
 static void make_slots(struct hone_kernel *kernel, const struct hn_value *values,
@@ -101,10 +83,8 @@ static void make_slots(struct hone_kernel *kernel, const struct hn_value *values
                     plan->kernel, kernel->launch.tensor_count, (int)HN_LIB_MAX_MAPS);
     else if (kernel->slots == NULL)
         hn_fail_memory(err);
-    for (size_t i = 0; i < kernel->slot_count && !hn_failed(err); i++) {
+    for (size_t i = 0; i < kernel->slot_count && !hn_failed(err); i++)
         make_slot(kernel, i, values, err);
-        kernel->has_zeroed = kernel->has_zeroed || kernel->slots[i].zeroed;
-    }
     if (!hn_failed(err))
         hn_lib_slots_place(kernel);
 }
@@ -143,25 +123,34 @@ enum hone_status hone_kernel_argument(const struct hone_kernel *kernel, size_t i
     return HONE_OK;
 }
 
-/* Counters are filled with zeros. */
-static bool is_counter(const struct hn_argument *symbol)
+/* Sets a symbol that has a value. Counters are filled with zeros. */
+static void find_symbol(struct hone_kernel *kernel, size_t index, const struct hn_value *values,
+                        struct hn_error *err)
 {
-    const struct hn_fill *fill = &symbol->fill;
-    return symbol->changes && fill->kind == HN_FILL_CONSTANT && fill->expressions[0] == NULL &&
-           !(fill->numbers[0] < 0 || fill->numbers[0] > 0);
-}
-
-static void add_symbol(struct hone_kernel *kernel, size_t index, const struct hn_value *values,
-                       CUdeviceptr address, uint64_t room, struct hn_error *err)
-{
+    const struct hn_driver *driver = &kernel->cache->driver;
     const struct hn_plan *plan = kernel->plan->plan;
     const struct hn_argument *symbol = &plan->arguments[index];
     const struct hn_argument *source = &plan->arguments[hn_plan_source(plan, index)];
+    const struct hn_fill *fill = &symbol->fill;
     struct hn_lib_symbol *made = &kernel->symbols[kernel->symbol_count];
-    *made = (struct hn_lib_symbol){.name = symbol->name,
-                                   .from = source->name,
-                                   .address = address,
-                                   .zeroed = is_counter(symbol)};
+    CUdeviceptr address = 0;
+    uint64_t bits = 0;
+    size_t room = 0;
+    hn_lib_cuda(kernel->cache,
+                driver->p_cuModuleGetGlobal(&address, &room, kernel->module, symbol->name),
+                symbol->name, err);
+    if (hn_failed(err))
+        return;
+    if (symbol->value != NULL) {
+        if (hn_argument_evaluate_scalar(symbol, values, &bits, err) == HN_OK)
+            hn_lib_cuda(kernel->cache,
+                        driver->p_cuMemcpyHtoD(address, &bits, hn_element_size(symbol->element)),
+                        "setting a symbol", err);
+        return;
+    }
+    *made = (struct hn_lib_symbol){.name = symbol->name, .from = source->name, .address = address};
+    made->zeroed = symbol->changes && fill->kind == HN_FILL_CONSTANT &&
+                   fill->expressions[0] == NULL && !(fill->numbers[0] < 0 || fill->numbers[0] > 0);
     if (hn_argument_buffer_bytes(source, values, &made->bytes, err) != HN_OK)
         return;
     if (symbol->changes && !made->zeroed)
@@ -175,27 +164,6 @@ static void add_symbol(struct hone_kernel *kernel, size_t index, const struct hn
     kernel->symbol_count++;
     kernel->symbols_to_set += !made->zeroed;
     kernel->has_zeroed = kernel->has_zeroed || made->zeroed;
-}
-
-static void find_symbol(struct hone_kernel *kernel, size_t index, const struct hn_value *values,
-                        struct hn_error *err)
-{
-    const struct hn_driver *driver = &kernel->cache->driver;
-    const struct hn_argument *symbol = &kernel->plan->plan->arguments[index];
-    CUdeviceptr address = 0;
-    uint64_t bits = 0;
-    size_t room = 0;
-    hn_lib_cuda(kernel->cache,
-                driver->p_cuModuleGetGlobal(&address, &room, kernel->module, symbol->name),
-                symbol->name, err);
-    if (hn_failed(err))
-        return;
-    if (symbol->value == NULL)
-        add_symbol(kernel, index, values, address, room, err);
-    else if (hn_argument_evaluate_scalar(symbol, values, &bits, err) == HN_OK)
-        hn_lib_cuda(kernel->cache,
-                    driver->p_cuMemcpyHtoD(address, &bits, hn_element_size(symbol->element)),
-                    "setting a symbol", err);
 }
 
 static void find_symbols(struct hone_kernel *kernel, const struct hn_value *values,
@@ -243,17 +211,6 @@ enum hone_status hone_kernel_symbol(const struct hone_kernel *kernel, size_t ind
     return HONE_OK;
 }
 
-static const struct hone_argument *find_contents(const struct hn_lib_symbol *symbol,
-                                                 const struct hone_argument *arguments,
-                                                 size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (arguments[i].name != NULL && (strcmp(arguments[i].name, symbol->name) == 0 ||
-                                          strcmp(arguments[i].name, symbol->from) == 0))
-            return &arguments[i];
-    return NULL;
-}
-
 static void set_symbol(struct hone_kernel *kernel, CUstream stream,
                        const struct hn_lib_symbol *symbol, const struct hone_argument *contents,
                        struct hn_error *err)
@@ -265,8 +222,8 @@ static void set_symbol(struct hone_kernel *kernel, CUstream stream,
                                              stream);
     else if (contents->kind != HONE_BYTES || contents->as.host == NULL ||
              contents->bytes != symbol->bytes)
-        hn_lib_fail(err, HONE_INVALID, "symbol '%s' takes a buffer, or %llu bytes of host memory",
-                    symbol->name, (unsigned long long)symbol->bytes);
+        hn_lib_refuse(err, "symbol '%s' takes a buffer, or %llu bytes of host memory", symbol->name,
+                      (unsigned long long)symbol->bytes);
     else
         result =
             driver->p_cuMemcpyHtoDAsync(symbol->address, contents->as.host, symbol->bytes, stream);
@@ -281,21 +238,25 @@ enum hone_status hone_set_symbols(struct hone_kernel *kernel, CUstream stream,
     bool all = true;
     hn_error_init(&why);
     if (kernel == NULL || (arguments == NULL && count > 0)) {
-        hn_lib_fail(&why, HONE_INVALID, "hone_set_symbols: '%s' is NULL",
-                    kernel == NULL ? "kernel" : "arguments");
+        hn_lib_refuse(&why, "hone_set_symbols: '%s' is NULL",
+                      kernel == NULL ? "kernel" : "arguments");
         return hn_lib_tell(&why, err);
     }
     for (size_t i = 0; i < kernel->symbols_to_set && !hn_failed(&why); i++) {
         const struct hn_lib_symbol *symbol = symbol_to_set(kernel, i);
-        const struct hone_argument *contents = find_contents(symbol, arguments, count);
-        all = all && contents != NULL;
-        if (contents != NULL)
-            set_symbol(kernel, stream, symbol, contents, &why);
+        size_t given = 0;
+        while (given < count && (arguments[given].name == NULL ||
+                                 (strcmp(arguments[given].name, symbol->name) != 0 &&
+                                  strcmp(arguments[given].name, symbol->from) != 0)))
+            given++;
+        all = all && given < count;
+        if (given < count)
+            set_symbol(kernel, stream, symbol, &arguments[given], &why);
         else if (!atomic_load(&kernel->symbols_are_set))
-            hn_lib_fail(&why, HONE_INVALID,
-                        "symbol '%s' is not given and was never set: all %zu symbols have "
-                        "to be given the first time",
-                        symbol->name, kernel->symbols_to_set);
+            hn_lib_refuse(&why,
+                          "symbol '%s' is not given and was never set: all %zu symbols have "
+                          "to be given the first time",
+                          symbol->name, kernel->symbols_to_set);
     }
     if (all && !hn_failed(&why))
         atomic_store(&kernel->symbols_are_set, true);
@@ -384,18 +345,6 @@ static struct hone_loss loss_of(const struct hn_rule_loss *loss)
     return (struct hone_loss){loss->mean, loss->worst, loss->sizes};
 }
 
-static enum hone_grade grade_of(enum hn_grade grade)
-{
-    static const enum hone_grade grades[] = {
-        [HN_GRADE_NONE] = HONE_GRADE_DEFAULT,
-        [HN_GRADE_ANY] = HONE_GRADE_ANY,
-        [HN_GRADE_ARCHITECTURE] = HONE_GRADE_ARCHITECTURE,
-        [HN_GRADE_PROBLEM] = HONE_GRADE_PROBLEM,
-        [HN_GRADE_EXACT] = HONE_GRADE_EXACT,
-    };
-    return grades[grade];
-}
-
 /* All that is not known is empty. */
 static const struct hone_info nothing = {.problem = "",
                                          .point = "",
@@ -411,17 +360,17 @@ static const struct hone_info nothing = {.problem = "",
                                          .origin = "",
                                          .kernel = ""};
 
-static void free_info(struct hone_kernel *kernel)
-{
-    if (kernel->about != NULL)
-        free(kernel->about->strings);
-    free(kernel->about);
-}
-
 /* What callers are told of a kernel. Without memory for strings they are empty; false. kernel->name
  * becomes the info's own where no rule has it. */
 static bool make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, enum hn_grade grade)
 {
+    static const enum hone_grade grades[] = {
+        [HN_GRADE_NONE] = HONE_GRADE_DEFAULT,
+        [HN_GRADE_ANY] = HONE_GRADE_ANY,
+        [HN_GRADE_ARCHITECTURE] = HONE_GRADE_ARCHITECTURE,
+        [HN_GRADE_PROBLEM] = HONE_GRADE_PROBLEM,
+        [HN_GRADE_EXACT] = HONE_GRADE_EXACT,
+    };
     struct strings strings = {.count = 0};
     kernel->about = calloc(1, sizeof *kernel->about);
     if (kernel->about == NULL)
@@ -430,7 +379,7 @@ static bool make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, 
     *info = nothing;
     info->kernel = kernel->name;
     info->compiled = kernel->compiled;
-    info->grade = grade_of(grade);
+    info->grade = grades[grade];
     put(&strings, &info->kernel, kernel->name);
     put_made(&strings, &info->problem, hn_bindings_text(&kernel->problem));
     put_made(&strings, &info->point, hn_bindings_text(&kernel->point));
@@ -471,30 +420,24 @@ static void begin_info(struct hone_kernel *kernel, const struct hn_lib_choice *c
     atomic_store(&kernel->has_info, !hn_failed(err));
 }
 
-static bool make_late(struct hone_kernel *kernel)
-{
-    struct hn_c_locale locale;
-    hn_c_locale_enter(&locale);
-    (void)make_info(kernel, &kernel->configuration->tuned, HN_GRADE_NONE);
-    hn_c_locale_leave(&locale);
-    return kernel->about != NULL;
-}
-
 /* What it adds to a kernel is for all who ask: to them it has always been there. */
 const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel)
 {
     struct hone_kernel *own = (struct hone_kernel *)(uintptr_t)kernel;
+    struct hn_c_locale locale;
     if (kernel == NULL)
         return NULL;
-    if (!atomic_load_explicit(&own->has_info, memory_order_acquire)) {
-        pthread_mutex_lock(&own->cache->info_lock);
-        bool has = atomic_load(&own->has_info) || make_late(own);
-        atomic_store_explicit(&own->has_info, has, memory_order_release);
-        pthread_mutex_unlock(&own->cache->info_lock);
-        if (!has)
-            return &nothing;
+    if (atomic_load_explicit(&own->has_info, memory_order_acquire))
+        return &kernel->about->info;
+    pthread_mutex_lock(&own->cache->info_lock);
+    if (!atomic_load(&own->has_info)) {
+        hn_c_locale_enter(&locale);
+        (void)make_info(own, &own->configuration->tuned, HN_GRADE_NONE);
+        hn_c_locale_leave(&locale);
+        atomic_store_explicit(&own->has_info, own->about != NULL, memory_order_release);
     }
-    return &kernel->about->info;
+    pthread_mutex_unlock(&own->cache->info_lock);
+    return own->about == NULL ? &nothing : &own->about->info;
 }
 
 bool hn_lib_enter(const struct hone_cache *cache, CUcontext context, CUcontext *outside)
@@ -512,40 +455,34 @@ void hn_lib_leave(const struct hone_cache *cache, CUcontext outside)
 
 /* In its own context, and leaves the one that is current as it was. A context that is gone has
  * freed all that was in it. */
-static void unload(struct hone_kernel *kernel)
-{
-    CUcontext outside;
-    if (kernel->module == NULL)
-        return;
-    bool is_there = hn_lib_enter(kernel->cache, kernel->context, &outside);
-    hn_lib_streams_free(kernel, is_there);
-    if (!is_there)
-        return;
-    if (kernel->shared == NULL)
-        kernel->cache->driver.p_cuModuleUnload(kernel->module);
-    hn_lib_leave(kernel->cache, outside);
-}
-
 void hn_lib_kernel_destroy(struct hone_kernel *kernel)
 {
+    CUcontext outside;
     if (kernel == NULL)
         return;
     hn_lib_race_destroy(kernel->race);
-    unload(kernel);
-    hn_lib_maps_free(kernel);
-    free_info(kernel);
-    if (kernel->is_piece) {
-        free(kernel);
-        return;
+    if (kernel->module != NULL) {
+        bool is_there = hn_lib_enter(kernel->cache, kernel->context, &outside);
+        hn_lib_streams_free(kernel, is_there);
+        if (is_there && kernel->shared == NULL)
+            kernel->cache->driver.p_cuModuleUnload(kernel->module);
+        if (is_there)
+            hn_lib_leave(kernel->cache, outside);
     }
-    hn_launch_finish(&kernel->launch);
-    hn_bindings_finish(&kernel->problem);
-    if (kernel->configuration == NULL)
-        hn_bindings_finish(&kernel->point);
-    free(kernel->symbols);
-    free(kernel->steps);
-    free(kernel->grids);
-    free(kernel->slots);
+    hn_lib_maps_free(kernel);
+    if (kernel->about != NULL)
+        free(kernel->about->strings);
+    free(kernel->about);
+    if (!kernel->is_piece) {
+        hn_launch_finish(&kernel->launch);
+        hn_bindings_finish(&kernel->problem);
+        if (kernel->configuration == NULL)
+            hn_bindings_finish(&kernel->point);
+        free(kernel->symbols);
+        free(kernel->steps);
+        free(kernel->grids);
+        free(kernel->slots);
+    }
     free(kernel);
 }
 
@@ -584,19 +521,19 @@ static void set_shape(struct hone_kernel *kernel, size_t index)
 static void make_step(struct hone_kernel *kernel, const struct hn_image *image, size_t index,
                       struct hn_error *err)
 {
-    const struct hn_launch_step *launch = &kernel->launch.steps[index];
+    const struct hn_launch *launch = &kernel->launch;
     struct hn_lib_step *step = &kernel->steps[index];
     char what[96];
     set_shape(kernel, index);
-    step->window_argument = launch->step->geometry.window.argument;
-    take_arguments(kernel, launch, step, err);
+    step->window_argument = launch->steps[index].step->geometry.window.argument;
+    take_arguments(kernel, &launch->steps[index], step, err);
     if (hn_failed(err))
         return;
-    CUresult result = kernel->shared != NULL
-                          ? hn_lib_module_find_function(kernel->shared, &kernel->launch, index,
-                                                        &step->function, what)
-                          : hn_module_find(&kernel->cache->driver, kernel->module, image,
-                                           &kernel->launch, index, &step->function, what);
+    CUresult result =
+        kernel->shared != NULL
+            ? hn_lib_module_find_function(kernel->shared, launch, index, &step->function, what)
+            : hn_module_find(&kernel->cache->driver, kernel->module, image, launch, index,
+                             &step->function, what);
     hn_lib_cuda(kernel->cache, result, what, err);
 }
 
@@ -627,16 +564,6 @@ static void fit_clusters(struct hone_kernel *kernel, size_t index, struct hn_err
     free(values);
 }
 
-static void load_module(struct hone_kernel *kernel, const struct hn_image *image,
-                        struct hn_error *err)
-{
-    CUresult result =
-        kernel->cache->driver.p_cuModuleLoadDataEx(&kernel->module, image->cubin, 0, NULL, NULL);
-    if (result != CUDA_SUCCESS)
-        kernel->module = NULL;
-    hn_lib_cuda(kernel->cache, result, "loading the module", err);
-}
-
 static void make_steps(struct hone_kernel *kernel, const struct hn_image *image,
                        struct hn_error *err)
 {
@@ -649,10 +576,14 @@ static void make_steps(struct hone_kernel *kernel, const struct hn_image *image,
         return;
     }
     kernel->step_count = kernel->launch.step_count;
-    if (kernel->shared != NULL)
+    if (kernel->shared != NULL) {
         kernel->module = kernel->shared->module;
-    else
-        load_module(kernel, image, err);
+    } else {
+        CUresult result = kernel->cache->driver.p_cuModuleLoadDataEx(&kernel->module, image->cubin,
+                                                                     0, NULL, NULL);
+        kernel->module = result == CUDA_SUCCESS ? kernel->module : NULL;
+        hn_lib_cuda(kernel->cache, result, "loading the module", err);
+    }
     for (size_t i = 0; i < kernel->step_count && !hn_failed(err); i++) {
         make_step(kernel, image, i, err);
         fit_clusters(kernel, i, err);

@@ -114,18 +114,16 @@ static CUdeviceptr allocate(struct hone_kernel *kernel, uint64_t bytes, struct h
 
 static struct hn_lib_slab *add_slab(struct hone_kernel *kernel, struct hn_error *err)
 {
-    struct hn_lib_slab *made = calloc(1, sizeof *made);
+    CUdeviceptr address = allocate(kernel, SLAB_BYTES, err);
+    struct hn_lib_slab *made = hn_failed(err) ? NULL : malloc(sizeof *made);
     if (made == NULL) {
-        hn_fail_memory(err);
+        if (!hn_failed(err)) {
+            kernel->cache->driver.p_cuMemFree(address);
+            hn_fail_memory(err);
+        }
         return NULL;
     }
-    made->address = allocate(kernel, SLAB_BYTES, err);
-    if (hn_failed(err)) {
-        free(made);
-        return NULL;
-    }
-    made->context = kernel->context;
-    made->next = kernel->cache->slabs;
+    *made = (struct hn_lib_slab){kernel->cache->slabs, kernel->context, address, 0};
     kernel->cache->slabs = made;
     return made;
 }
@@ -214,7 +212,7 @@ enum hone_status hone_prepare(struct hone_kernel *kernel, CUstream stream, struc
     struct hn_error why;
     hn_error_init(&why);
     if (kernel == NULL)
-        hn_lib_fail(&why, HONE_INVALID, "hone_prepare: 'kernel' is NULL");
+        hn_lib_refuse(&why, "hone_prepare: 'kernel' is NULL");
     else
         hn_lib_prepare(kernel, stream, &why);
     return hn_lib_tell(&why, err);
@@ -232,21 +230,6 @@ struct hn_lib_map {
     CUdeviceptr address;
 };
 
-static struct hn_lib_map *make_map(const struct hone_kernel *kernel, const struct hn_tensor *tensor,
-                                   CUdeviceptr address, CUresult *result)
-{
-    struct hn_lib_map *made = aligned_alloc(_Alignof(struct hn_lib_map), sizeof *made);
-    if (made == NULL)
-        return NULL;
-    made->tensor = tensor;
-    made->address = address;
-    *result = hn_tensor_encode(&kernel->cache->driver, tensor, address, &made->map);
-    if (*result == CUDA_SUCCESS)
-        return made;
-    free(made);
-    return NULL;
-}
-
 /* The table's, in which it is then; NULL: there is no place, or *result says why not. */
 static const CUtensorMap *find_map(struct hone_kernel *kernel, const struct hn_tensor *tensor,
                                    CUdeviceptr address, CUresult *result)
@@ -257,10 +240,16 @@ static const CUtensorMap *find_map(struct hone_kernel *kernel, const struct hn_t
     for (size_t i = 0; i < PROBES; i++) {
         _Atomic(struct hn_lib_map *) *place = &kernel->maps[((hash >> 32) + i) % HN_LIB_PLACES];
         struct hn_lib_map *there = atomic_load_explicit(place, memory_order_acquire);
-        if (there == NULL && made == NULL)
-            made = make_map(kernel, tensor, address, result);
-        if (there == NULL && made == NULL)
-            return NULL;
+        if (there == NULL && made == NULL) {
+            made = aligned_alloc(_Alignof(struct hn_lib_map), sizeof *made);
+            if (made == NULL)
+                return NULL;
+            made->tensor = tensor;
+            made->address = address;
+            *result = hn_tensor_encode(&kernel->cache->driver, tensor, address, &made->map);
+            if (*result != CUDA_SUCCESS)
+                break;
+        }
         if (there == NULL && atomic_compare_exchange_strong(place, &there, made))
             return &made->map;
         if (there->tensor == tensor && there->address == address) {
@@ -313,16 +302,6 @@ bool hn_lib_graph_suits(const struct hone_kernel *kernel)
     return nodes > 1;
 }
 
-/* A tensor map that is given takes the place of the one that is made, and may change behind its
- * pointer. */
-static bool gives_maps(const struct hone_kernel *kernel, const uint64_t *values)
-{
-    for (size_t i = 0; i < kernel->slot_count; i++)
-        if (kernel->slots[i].mapped && values[i] != 0)
-            return true;
-    return false;
-}
-
 /* The values' own, or the one that is longest there, which forgets its own. */
 static struct graph *choose_graph(struct hn_lib_stream *own, const struct hone_kernel *kernel,
                                   const uint64_t *values)
@@ -341,45 +320,35 @@ static struct graph *choose_graph(struct hn_lib_stream *own, const struct hone_k
     return graph;
 }
 
-/* In a stream of its own, since the caller's may be the default one, which can not be captured. The
+/* In a stream of its own, since the caller's may be the default one, which can not be captured.
+ * Another stream of the program may be captured meanwhile, which allows a thread little. The
  * capture is ended whatever happens in it. */
-static CUresult capture_graph(struct hone_kernel *kernel, const struct graph *graph,
-                              CUgraph *captured)
-{
-    const struct hn_driver *driver = &kernel->cache->driver;
-    uint64_t values[HN_LIB_MAX_ARGUMENTS];
-    CUstream stream = NULL;
-    memcpy(values, graph->values, kernel->slot_count * sizeof *values);
-    CUresult result = driver->p_cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = driver->p_cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
-    if (result == CUDA_SUCCESS) {
-        struct hn_error ignored;
-        hn_error_init(&ignored);
-        hn_lib_launch_steps(kernel, stream, values, &ignored);
-        if (hn_failed(&ignored))
-            result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-        CUresult ended = driver->p_cuStreamEndCapture(stream, captured);
-        result = result != CUDA_SUCCESS ? result : ended;
-    }
-    driver->p_cuStreamDestroy(stream);
-    return result;
-}
-
-/* Another stream of the program may be captured meanwhile, which allows a thread little. */
 static void make_graph(struct hone_kernel *kernel, struct graph *graph)
 {
     const struct hn_driver *driver = &kernel->cache->driver;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    uint64_t values[HN_LIB_MAX_ARGUMENTS];
     CUcontext outside = NULL;
+    CUstream stream = NULL;
     CUgraph captured = NULL;
+    struct hn_error failed;
     graph->refused = true;
     if (!hn_lib_enter(kernel->cache, kernel->context, &outside))
         return;
+    hn_error_init(&failed);
+    memcpy(values, graph->values, kernel->slot_count * sizeof *values);
     driver->p_cuThreadExchangeStreamCaptureMode(&mode);
-    if (capture_graph(kernel, graph, &captured) == CUDA_SUCCESS)
-        graph->refused = driver->p_cuGraphInstantiate(&graph->exec, captured, 0) != CUDA_SUCCESS;
+    if (driver->p_cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS) {
+        if (driver->p_cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED) ==
+            CUDA_SUCCESS) {
+            hn_lib_launch_steps(kernel, stream, values, &failed);
+            graph->refused =
+                driver->p_cuStreamEndCapture(stream, &captured) != CUDA_SUCCESS ||
+                hn_failed(&failed) ||
+                driver->p_cuGraphInstantiate(&graph->exec, captured, 0) != CUDA_SUCCESS;
+        }
+        driver->p_cuStreamDestroy(stream);
+    }
     if (graph->refused)
         graph->exec = NULL;
     if (captured != NULL)
@@ -388,21 +357,20 @@ static void make_graph(struct hone_kernel *kernel, struct graph *graph)
     hn_lib_leave(kernel->cache, outside);
 }
 
-static bool is_captured(const struct hone_kernel *kernel, CUstream stream)
-{
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    CUresult result = kernel->cache->driver.p_cuStreamIsCapturing(stream, &status);
-    return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
+/* A tensor map that is given takes the place of the one that is made, and may change behind its
+ * pointer. */
 static void launch_graph(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
                          struct hn_error *err)
 {
+    const struct hn_driver *driver = &kernel->cache->driver;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUgraphExec exec = NULL;
     CUresult result = CUDA_SUCCESS;
-    struct hn_lib_stream *own = NULL;
-    if (!is_captured(kernel, stream) && !gives_maps(kernel, values))
-        own = get_stream(kernel, stream);
+    bool suits = driver->p_cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+                 status == CU_STREAM_CAPTURE_STATUS_NONE;
+    for (size_t i = 0; i < kernel->slot_count; i++)
+        suits = suits && !(kernel->slots[i].mapped && values[i] != 0);
+    struct hn_lib_stream *own = suits ? get_stream(kernel, stream) : NULL;
     if (own != NULL && !atomic_flag_test_and_set_explicit(&own->busy, memory_order_acquire)) {
         struct graph *graph = choose_graph(own, kernel, values);
         if (graph->seen && graph->exec == NULL && !graph->refused)
@@ -410,7 +378,7 @@ static void launch_graph(struct hone_kernel *kernel, CUstream stream, uint64_t *
         graph->seen = true;
         exec = graph->exec;
         if (exec != NULL)
-            result = kernel->cache->driver.p_cuGraphLaunch(exec, stream);
+            result = driver->p_cuGraphLaunch(exec, stream);
         atomic_flag_clear_explicit(&own->busy, memory_order_release);
     }
     if (exec == NULL)
@@ -421,11 +389,6 @@ static void launch_graph(struct hone_kernel *kernel, CUstream stream, uint64_t *
 
 /* The way of every launch: no lock, no allocation, and formatting only of what goes wrong; a struct
  * hn_error, whose place on the stack costs some nanoseconds, is not made before. */
-
-static const char *name_of(const struct hone_argument *argument)
-{
-    return argument->name == NULL ? "(NULL)" : argument->name;
-}
 
 static const char *kind_name(enum hone_argument_kind kind)
 {
@@ -444,41 +407,31 @@ static const char *kind_name(enum hone_argument_kind kind)
                                                                         : "no such kind";
 }
 
-static bool is_known(const struct hone_kernel *kernel, const char *name)
-{
-    for (size_t i = 0; name != NULL && i < kernel->slot_count; i++)
-        if (strcmp(kernel->slots[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 /* These are false. */
 __attribute__((cold, noinline)) static bool refuse(const struct hone_kernel *kernel,
                                                    const struct hn_lib_slot *slot,
                                                    const struct hone_argument *argument,
                                                    struct hn_error *err)
 {
-    const char *kind = kind_name(slot->kind);
+    const char *name = slot->name, *of = kernel->name;
     if (err == NULL)
         return false;
     if (argument->kind != slot->kind)
-        hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s is given by %s, expected %s",
-                    slot->name, kernel->name, kind_name(argument->kind), kind);
-    else if (slot->kind == HONE_BYTES)
-        hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s has %u bytes, expected %u", slot->name,
-                    kernel->name, argument->bytes, slot->value_bytes);
-    else if (slot->kind == HONE_BUFFER)
-        hn_lib_fail(err, HONE_INVALID,
-                    "argument '%s' of %s lies at 0x%llx, expected a multiple of %llu bytes, "
-                    "as its 'align' or a tensor map over it wants",
-                    slot->name, kernel->name, (unsigned long long)argument->as.bits,
-                    (unsigned long long)slot->below_align + 1);
-    else
-        hn_lib_fail(err, HONE_INVALID,
-                    "argument '%s' of %s is not what it is for the problem %.300s: leave it out, "
-                    "or get the kernel for the problem that you have",
-                    slot->name, kernel->name, hone_kernel_info(kernel)->problem);
-    return false;
+        return hn_lib_refuse(err, "argument '%s' of %s is given by %s, expected %s", name, of,
+                             kind_name(argument->kind), kind_name(slot->kind));
+    if (slot->kind == HONE_BYTES)
+        return hn_lib_refuse(err, "argument '%s' of %s has %u bytes, expected %u", name, of,
+                             argument->bytes, slot->value_bytes);
+    if (slot->kind == HONE_BUFFER)
+        return hn_lib_refuse(err,
+                             "argument '%s' of %s lies at 0x%llx, expected a multiple of %llu "
+                             "bytes, as its 'align' or a tensor map over it wants",
+                             name, of, (unsigned long long)argument->as.bits,
+                             (unsigned long long)slot->below_align + 1);
+    return hn_lib_refuse(err,
+                         "argument '%s' of %s is not what it is for the problem %.300s: leave it "
+                         "out, or get the kernel for the problem that you have",
+                         name, of, hone_kernel_info(kernel)->problem);
 }
 
 /* found: NULL where the arguments end; slot: NULL behind the last one. */
@@ -487,21 +440,21 @@ __attribute__((cold, noinline)) static bool refuse_place(const struct hone_kerne
                                                          const struct hone_argument *found,
                                                          struct hn_error *err)
 {
-    bool known = found != NULL && is_known(kernel, found->name);
+    const char *name = found == NULL ? "" : found->name == NULL ? "(NULL)" : found->name;
+    bool known = false;
     if (err == NULL)
         return false;
+    for (size_t i = 0; found != NULL && found->name != NULL && i < kernel->slot_count; i++)
+        known = known || strcmp(kernel->slots[i].name, name) == 0;
     if (found == NULL)
-        hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s is missing", slot->name, kernel->name);
-    else if (slot != NULL)
-        hn_lib_fail(err, HONE_INVALID, "found argument '%s' where %s takes '%s'%s", name_of(found),
-                    kernel->name, slot->name,
-                    known ? ": arguments stand in the config's order"
-                          : ", and nothing of that name");
-    else
-        hn_lib_fail(err, HONE_INVALID, "argument '%s': %s", name_of(found),
-                    known ? "it is given twice, or out of the config's order"
-                          : "the kernel has none of that name");
-    return false;
+        return hn_lib_refuse(err, "argument '%s' of %s is missing", slot->name, kernel->name);
+    if (slot == NULL)
+        return hn_lib_refuse(err, "argument '%s': %s", name,
+                             known ? "it is given twice, or out of the config's order"
+                                   : "the kernel has none of that name");
+    return hn_lib_refuse(
+        err, "found argument '%s' where %s takes '%s'%s", name, kernel->name, slot->name,
+        known ? ": arguments stand in the config's order" : ", and nothing of that name");
 }
 
 /* Whether an argument can be slot's; NULL names match no slot. */
@@ -606,16 +559,6 @@ void hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream, uint64_t *
 }
 
 /* A launch that could not be captured takes place. */
-static void launch_captured(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
-                            struct hn_error *err)
-{
-    struct hn_error captured;
-    hn_lib_capture(kernel, stream, values, &captured);
-    hn_lib_launch_steps(kernel, stream, values, err);
-    if (hn_failed(&captured) && !hn_failed(err))
-        *err = captured;
-}
-
 void hn_lib_launch(struct hone_kernel *kernel, const struct hn_lib_launch *launch,
                    struct hn_error *err)
 {
@@ -625,21 +568,25 @@ void hn_lib_launch(struct hone_kernel *kernel, const struct hn_lib_launch *launc
         return;
     if (kernel->symbols_to_set > 0 &&
         !atomic_load_explicit(&kernel->symbols_are_set, memory_order_acquire))
-        hn_lib_fail(err, HONE_INVALID,
-                    "%s has %zu symbols that were never set: call hone_set_symbols first",
-                    kernel->name, kernel->symbols_to_set);
+        hn_lib_refuse(err, "%s has %zu symbols that were never set: call hone_set_symbols first",
+                      kernel->name, kernel->symbols_to_set);
     else if (owned != 0)
         place_owned(kernel, owned, hn_lib_workspace_get(kernel, launch->stream, err), values);
     if (hn_failed(err))
         return;
-    if (kernel->race != NULL)
+    if (kernel->race != NULL) {
         hn_lib_race_launch(kernel, launch, values, err);
-    else if (kernel->is_watched)
-        launch_captured(kernel, launch->stream, values, err);
-    else if (kernel->as_graph)
-        launch_graph(kernel, launch->stream, values, err);
-    else
+    } else if (kernel->is_watched) {
+        struct hn_error captured;
+        hn_lib_capture(kernel, launch->stream, values, &captured);
         hn_lib_launch_steps(kernel, launch->stream, values, err);
+        if (hn_failed(&captured) && !hn_failed(err))
+            *err = captured;
+    } else if (kernel->as_graph) {
+        launch_graph(kernel, launch->stream, values, err);
+    } else {
+        hn_lib_launch_steps(kernel, launch->stream, values, err);
+    }
 }
 
 __attribute__((cold, noinline)) static enum hone_status
@@ -650,8 +597,7 @@ launch_with_error(struct hone_kernel *kernel, CUstream stream,
     struct hn_error why;
     hn_error_init(&why);
     if (kernel == NULL || (arguments == NULL && count > 0))
-        hn_lib_fail(&why, HONE_INVALID, "hone_launch: '%s' is NULL",
-                    kernel == NULL ? "kernel" : "arguments");
+        hn_lib_refuse(&why, "hone_launch: '%s' is NULL", kernel == NULL ? "kernel" : "arguments");
     else
         hn_lib_launch(kernel, &launch, &why);
     return hn_lib_tell(&why, err);

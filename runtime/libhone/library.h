@@ -39,12 +39,15 @@ struct hn_lib_plan {
     char *types; /* of the arguments, HN_TYPE_SIZE each */
 };
 
-/* What is tuned of one kernel. */
-struct hn_lib_index {
-    struct hn_lib_index *next;
+/* What the cache holds of one kernel: results and rules, each read when they are first asked for. Kernels hold copies of what
+ * they need of results. */
+struct hn_lib_known {
+    struct hn_lib_known *next;
     char *kernel;
-    struct hn_tuned_list list;
+    struct hn_tuned_list list; /* all that is tuned */
     struct hn_lookup_index lookup; /* of the list */
+    struct hn_stored_rules stored;
+    struct hn_lib_rule *rules; /* of each stored one; NULL: they were not read */
 };
 
 /* The device of a context. */
@@ -58,9 +61,9 @@ struct hn_lib_device {
 struct hn_lib_compiled {
     struct hn_lib_compiled *next;
     struct hn_hash program;
-    void *cubin;
+    char *entries; /* a line each, behind the machine code */
     size_t size;
-    char *entries; /* a line each */
+    unsigned char cubin[];
 };
 
 /* Device memory of which handles have pieces: one call of the driver for many of them. */
@@ -84,8 +87,7 @@ struct hone_cache {
     struct hn_driver driver;
     char strange[640]; /* who else can write to the cache; "": nobody */
     struct hn_lib_plan *plans;
-    struct hn_lib_index *indices;
-    struct hn_lib_family *families;
+    struct hn_lib_known *known;
     struct hn_lib_device *devices;
     struct hn_lib_compiled *compiled;
     struct hone_kernel *kernels;
@@ -102,6 +104,9 @@ struct hone_cache {
 /* Fails with a status that enum hn_status has no word for. */
 void hn_lib_fail(struct hn_error *err, enum hone_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same of wrong use (HONE_INVALID); err may be NULL. Returns false. */
+bool hn_lib_refuse(struct hn_error *err, const char *format, ...)
+    __attribute__((cold, noinline, format(printf, 2, 3)));
 /* Gives a failure such a status. */
 void hn_lib_restate(struct hn_error *err, enum hone_status status);
 /* Fails unless it is CUDA_SUCCESS. */
@@ -114,16 +119,19 @@ enum hone_status hn_lib_tell(const struct hn_error *why, struct hone_error *err)
 /* The plan with which it was tuned. NULL: err, which may be NULL, says why; HN_ENOTFOUND where the cache has none: results that
  * were imported without. */
 const struct hn_lib_plan *hn_lib_plan_get(struct hone_cache *cache, const struct hn_tuned *tuned, struct hn_error *err);
-void hn_lib_plan_finish(struct hn_lib_plan *plan);
 
-/* All that is tuned of a kernel; NULL: nothing. */
-struct hn_lib_index *hn_lib_index_get(struct hone_cache *cache, const char *kernel, struct hn_error *err);
-/* Frees it: it is read again when it is next asked for. Kernels hold copies of what they need. */
-void hn_lib_index_forget(struct hone_cache *cache, const char *kernel);
-void hn_lib_index_finish(struct hn_lib_index *index);
-
-/* The `hone` that runs beside the application; free it. NULL when out of memory. */
-char *hn_lib_command(const struct hone_options *options);
+/* All that is tuned of a kernel; NULL: nothing, or err has failed. */
+struct hn_lib_known *hn_lib_known_results(struct hone_cache *cache, const char *kernel, struct hn_error *err);
+/* Its rules, which may be none. NULL where err has failed. */
+struct hn_lib_known *hn_lib_known_rules(struct hone_cache *cache, const char *kernel, struct hn_error *err);
+/* The rule of that device, else of one of its compute capability, else of any, for the regime and objective of the options;
+ * NULL: there is none. *own: it is of that device. */
+struct hn_lib_rule *hn_lib_known_rule(const struct hn_lib_known *known, const struct hn_device *device,
+                                      const struct hone_options *options, bool *own);
+/* Results, and which problems have some, are read again when they are next asked for: one was tuned. */
+void hn_lib_known_forget(struct hone_cache *cache, const char *kernel);
+/* Plans, results and rules of all kernels, which are gone. */
+void hn_lib_catalogue_free(struct hone_cache *cache);
 
 /* What a kernel is asked for. All is borrowed. */
 struct hn_lib_question {
@@ -309,26 +317,9 @@ struct hn_lib_rule {
     struct hn_rule_program *program; /* NULL: it has none */
 };
 
-/* The rules of a kernel, which may be none. */
-struct hn_lib_family {
-    struct hn_lib_family *next;
-    char *kernel;
-    struct hn_stored_rules stored;
-    struct hn_lib_rule *rules; /* of each stored one */
-};
-
-/* NULL where err has failed. */
-struct hn_lib_family *hn_lib_family_get(struct hone_cache *cache, const char *kernel, struct hn_error *err);
-/* The rule of that device, else of one of its compute capability, else of any, for the regime and objective of the options;
- * NULL: there is none. *own: it is of that device. */
-struct hn_lib_rule *hn_lib_family_find(const struct hn_lib_family *family, const struct hn_device *device,
-                                       const struct hone_options *options, bool *own);
 /* Whether there may be a result of this very problem: a kernel with a rule is asked for many that have none. */
 bool hn_lib_rule_may_be_tuned(struct hone_cache *cache, struct hn_lib_rule *rule, const struct hn_bindings *problem,
                               struct hn_error *err);
-/* Which problems have results is read again: one was tuned. */
-void hn_lib_family_forget_known(struct hone_cache *cache, const char *kernel);
-void hn_lib_family_finish(struct hn_lib_family *family);
 
 /* A kernel is made from this: which point serves, and why. All is borrowed. */
 struct hn_lib_choice {

@@ -55,26 +55,6 @@ size_t hn_lib_racers_of_rule(const struct hn_rule *rule, const struct hn_binding
     return count;
 }
 
-static bool may_be_raced(const struct hn_tuned *tuned, const struct hn_lookup_query *query,
-                         const struct hn_tuned *own)
-{
-    enum hn_verification kind = tuned->best.verdict.kind;
-    return tuned->best.outcome == HN_OUTCOME_OK && !tuned->simulated &&
-           (kind == HN_VERIFIED || kind == HN_SELF_VERIFIED) &&
-           hn_version_same_source(&tuned->version, &own->version) &&
-           strcmp(tuned->identity.objective, own->identity.objective) == 0 &&
-           hn_lookup_rank(query, &tuned->identity).grade >= HN_GRADE_PROBLEM;
-}
-
-static bool has_point(const struct hn_tuned *const *tuned, size_t count,
-                      const struct hn_bindings *point)
-{
-    for (size_t i = 0; i < count; i++)
-        if (hn_bindings_equal(&tuned[i]->best.point, point))
-            return true;
-    return false;
-}
-
 /* The nearest one that has another point than those that are there; NULL: there is none. */
 static const struct hn_tuned *find_next_racer(const struct hn_tuned_list *list,
                                               const struct hn_lookup_query *query,
@@ -85,12 +65,17 @@ static const struct hn_tuned *find_next_racer(const struct hn_tuned_list *list,
     struct hn_lookup_rank best = {.grade = HN_GRADE_NONE};
     for (size_t i = 0; i < list->count; i++) {
         const struct hn_tuned *tuned = &list->items[i];
-        if (!may_be_raced(tuned, query, own) ||
-            hn_bindings_equal(&tuned->best.point, &own->best.point) ||
-            has_point(racers, count, &tuned->best.point))
-            continue;
+        enum hn_verification kind = tuned->best.verdict.kind;
         struct hn_lookup_rank rank = hn_lookup_rank(query, &tuned->identity);
-        if (next != NULL && hn_lookup_rank_compare(&rank, &best) >= 0)
+        bool may = tuned->best.outcome == HN_OUTCOME_OK && !tuned->simulated &&
+                   (kind == HN_VERIFIED || kind == HN_SELF_VERIFIED) &&
+                   hn_version_same_source(&tuned->version, &own->version) &&
+                   strcmp(tuned->identity.objective, own->identity.objective) == 0 &&
+                   rank.grade >= HN_GRADE_PROBLEM &&
+                   !hn_bindings_equal(&tuned->best.point, &own->best.point);
+        for (size_t r = 0; may && r < count; r++)
+            may = !hn_bindings_equal(&racers[r]->best.point, &tuned->best.point);
+        if (!may || (next != NULL && hn_lookup_rank_compare(&rank, &best) >= 0))
             continue;
         next = tuned;
         best = rank;
@@ -103,12 +88,9 @@ size_t hn_lib_racers_of_results(const struct hn_tuned_list *list,
                                 const struct hn_tuned *racers[HN_LIB_RACERS_LIKELY])
 {
     size_t count = 0;
-    while (count < HN_LIB_RACERS_LIKELY) {
-        const struct hn_tuned *next = find_next_racer(list, query, own, racers, count);
-        if (next == NULL)
-            break;
-        racers[count++] = next;
-    }
+    while (count < HN_LIB_RACERS_LIKELY &&
+           (racers[count] = find_next_racer(list, query, own, racers, count)) != NULL)
+        count++;
     return count;
 }
 
@@ -226,70 +208,55 @@ bool hn_lib_race_can_be(const struct hn_lib_choice *choice)
            !hn_plan_has_role(plan, HN_ROLE_METRIC) && !hn_plan_has_role(plan, HN_ROLE_SYMBOL);
 }
 
-static bool make_pairs(struct hn_lib_race *race, const struct hn_driver *driver)
-{
-    bool made = true;
-    for (size_t i = 0; i < PAIRS && made; i++)
-        made = driver->p_cuEventCreate(&race->pairs[i].begin, CU_EVENT_DEFAULT) == CUDA_SUCCESS &&
-               driver->p_cuEventCreate(&race->pairs[i].end, CU_EVENT_DEFAULT) == CUDA_SUCCESS;
-    return made;
-}
-
-static void destroy_pairs(struct hn_lib_race *race, const struct hone_kernel *own)
-{
-    CUcontext outside;
-    if (!hn_lib_enter(own->cache, own->context, &outside))
-        return;
-    for (size_t i = 0; i < PAIRS; i++) {
-        if (race->pairs[i].begin != NULL)
-            own->cache->driver.p_cuEventDestroy(race->pairs[i].begin);
-        if (race->pairs[i].end != NULL)
-            own->cache->driver.p_cuEventDestroy(race->pairs[i].end);
-    }
-    hn_lib_leave(own->cache, outside);
-}
-
-/* The problem is the handle's, the driver that of now. */
-static bool take_identity(struct hn_lib_race *race, const struct hone_kernel *own,
-                          const struct hn_tuned *tuned)
-{
-    struct hn_identity *identity = &race->identity;
-    race->version = tuned->version;
-    snprintf(race->version.driver, sizeof race->version.driver, "%s", own->device->driver);
-    if (hn_identity_copy(identity, &tuned->identity, NULL) != HN_OK)
-        return false;
-    identity->device = own->device->identity;
-    hn_bindings_finish(&identity->problem);
-    free(identity->regime);
-    identity->regime = strdup(HN_REGIME_UNKNOWN);
-    return hn_bindings_copy(&identity->problem, &own->problem, NULL) == HN_OK &&
-           identity->regime != NULL;
-}
-
+/* The problem of the result is the handle's, its driver that of now. */
 struct hn_lib_race *hn_lib_race_make(struct hone_kernel *own, const struct hn_tuned *tuned,
                                      const char *path, struct hn_image *image)
 {
+    const struct hn_driver *driver = &own->cache->driver;
     struct hn_lib_race *race = calloc(1, sizeof *race);
     if (race == NULL)
         return NULL;
+    struct hn_identity *identity = &race->identity;
     pthread_mutex_init(&race->lock, NULL);
-    hn_identity_init(&race->identity);
+    hn_identity_init(identity);
     race->racers[0] = (struct racer){.kernel = own, .image = *image};
     hn_image_init(image);
     race->count = 1;
     race->path = path == NULL ? NULL : strdup(path);
-    if (make_pairs(race, &own->cache->driver) && take_identity(race, own, tuned) &&
-        (path == NULL || race->path != NULL))
-        return race;
+    race->version = tuned->version;
+    snprintf(race->version.driver, sizeof race->version.driver, "%s", own->device->driver);
+    bool made = path == NULL || race->path != NULL;
+    for (size_t i = 0; i < PAIRS && made; i++)
+        made = driver->p_cuEventCreate(&race->pairs[i].begin, CU_EVENT_DEFAULT) == CUDA_SUCCESS &&
+               driver->p_cuEventCreate(&race->pairs[i].end, CU_EVENT_DEFAULT) == CUDA_SUCCESS;
+    if (made && hn_identity_copy(identity, &tuned->identity, NULL) == HN_OK) {
+        identity->device = own->device->identity;
+        hn_bindings_finish(&identity->problem);
+        free(identity->regime);
+        identity->regime = strdup(HN_REGIME_UNKNOWN);
+        if (hn_bindings_copy(&identity->problem, &own->problem, NULL) == HN_OK &&
+            identity->regime != NULL)
+            return race;
+    }
     hn_lib_race_destroy(race);
     return NULL;
 }
 
 void hn_lib_race_destroy(struct hn_lib_race *race)
 {
+    CUcontext outside;
     if (race == NULL)
         return;
-    destroy_pairs(race, race->racers[0].kernel);
+    const struct hone_kernel *own = race->racers[0].kernel;
+    if (hn_lib_enter(own->cache, own->context, &outside)) {
+        for (size_t i = 0; i < PAIRS; i++) {
+            if (race->pairs[i].begin != NULL)
+                own->cache->driver.p_cuEventDestroy(race->pairs[i].begin);
+            if (race->pairs[i].end != NULL)
+                own->cache->driver.p_cuEventDestroy(race->pairs[i].end);
+        }
+        hn_lib_leave(own->cache, outside);
+    }
     for (size_t i = 0; i < race->count; i++) {
         if (i > 0)
             hn_lib_kernel_destroy(race->racers[i].kernel);
@@ -306,34 +273,27 @@ size_t hn_lib_race_count(const struct hn_lib_race *race)
     return race->count;
 }
 
-/* Whether what callers give to the handle is right for the other one, too. */
-static bool takes_the_same(const struct hn_lib_slot *own, const struct hn_lib_slot *other)
-{
-    return other->need != HONE_REQUIRED ||
-           (own->need == HONE_REQUIRED && other->bytes <= own->bytes &&
-            (other->below_align & ~own->below_align) == 0);
-}
-
-/* Whether an argument that may be left out is not the same when it is given. */
-static bool is_own(const struct hn_lib_slot *own, const struct hn_lib_slot *other)
-{
-    if (own->need == HONE_FIXED || other->need == HONE_FIXED)
-        return own->need != other->need || own->preset != other->preset;
-    return own->need == HONE_OWNED || other->need == HONE_OWNED;
-}
-
+/* What callers give to the handle has to be right for the other one, too. An argument that may be
+ * left out may not be the same when it is given. */
 bool hn_lib_race_add(struct hn_lib_race *race, struct hone_kernel *kernel, struct hn_image *image)
 {
-    const struct hone_kernel *own = race->racers[0].kernel;
-    bool fits = race->count < HN_LIB_RACERS_MOST && own->plan == kernel->plan &&
-                own->slot_count == kernel->slot_count;
-    for (size_t i = 0; fits && i < own->slot_count; i++)
-        fits = takes_the_same(&own->slots[i], &kernel->slots[i]);
-    if (!fits)
+    const struct hone_kernel *handle = race->racers[0].kernel;
+    uint64_t own_slots = 0;
+    if (race->count == HN_LIB_RACERS_MOST || handle->plan != kernel->plan ||
+        handle->slot_count != kernel->slot_count)
         return false;
-    for (size_t i = 0; i < own->slot_count; i++)
-        if (is_own(&own->slots[i], &kernel->slots[i]))
-            race->own_slots |= (uint64_t)1 << i;
+    for (size_t i = 0; i < handle->slot_count; i++) {
+        const struct hn_lib_slot *own = &handle->slots[i], *other = &kernel->slots[i];
+        bool fixed = own->need == HONE_FIXED || other->need == HONE_FIXED;
+        if (other->need == HONE_REQUIRED &&
+            (own->need != HONE_REQUIRED || other->bytes > own->bytes ||
+             (other->below_align & ~own->below_align) != 0))
+            return false;
+        if (fixed ? own->need != other->need || own->preset != other->preset
+                  : own->need == HONE_OWNED || other->need == HONE_OWNED)
+            own_slots |= (uint64_t)1 << i;
+    }
+    race->own_slots |= own_slots;
     race->racers[race->count++] = (struct racer){.kernel = kernel, .image = *image};
     hn_image_init(image);
     return true;
@@ -441,14 +401,6 @@ static size_t find_next(const struct hn_lib_race *race)
     return next;
 }
 
-static struct pair *find_pair(struct hn_lib_race *race)
-{
-    for (size_t i = 0; i < PAIRS; i++)
-        if (!race->pairs[i].used)
-            return &race->pairs[i];
-    return NULL;
-}
-
 /* values: those of the handle's slots. */
 static void launch_one(const struct hn_lib_race *race, size_t racer,
                        const struct hn_lib_launch *launch, uint64_t *values, struct hn_error *err)
@@ -476,12 +428,14 @@ static bool launch_safely(const struct hn_lib_race *race, size_t racer,
 static void launch_timed(struct hn_lib_race *race, const struct hn_driver *driver,
                          const struct hn_lib_launch *launch, uint64_t *values, struct hn_error *err)
 {
-    size_t next = find_next(race);
-    struct pair *pair = next == SIZE_MAX ? NULL : find_pair(race);
-    if (pair == NULL) {
+    size_t next = find_next(race), free_pair = 0;
+    while (free_pair < PAIRS && race->pairs[free_pair].used)
+        free_pair++;
+    if (next == SIZE_MAX || free_pair == PAIRS) {
         launch_safely(race, atomic_load(&race->leader), launch, values, err);
         return;
     }
+    struct pair *pair = &race->pairs[free_pair];
     bool timed = driver->p_cuEventRecord(pair->begin, launch->stream) == CUDA_SUCCESS;
     if (!launch_safely(race, next, launch, values, err)) {
         race->racers[next].out = true;
@@ -494,29 +448,6 @@ static void launch_timed(struct hn_lib_race *race, const struct hn_driver *drive
     race->racers[next].given += timed;
 }
 
-/* Events are no matter of a graph that is being captured, here or by another thread. */
-static bool may_time(const struct hn_driver *driver, CUstream stream)
-{
-    CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
-    return driver->p_cuStreamIsCapturing(stream, &capturing) == CUDA_SUCCESS &&
-           capturing == CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
-static void race_on(struct hn_lib_race *race, struct hone_cache *cache,
-                    const struct hn_lib_launch *launch, uint64_t *values, struct hn_error *err)
-{
-    const struct hn_driver *driver = &cache->driver;
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    bool relaxed = driver->p_cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
-    look(race, cache);
-    if (relaxed)
-        driver->p_cuThreadExchangeStreamCaptureMode(&mode);
-    if (atomic_load(&race->finished))
-        launch_safely(race, atomic_load(&race->leader), launch, values, err);
-    else
-        launch_timed(race, driver, launch, values, err);
-}
-
 static bool is_given(const struct hone_kernel *own, uint64_t slots,
                      const struct hn_lib_launch *launch)
 {
@@ -527,20 +458,33 @@ static bool is_given(const struct hone_kernel *own, uint64_t slots,
     return false;
 }
 
+/* Events are no matter of a graph that is being captured, here or by another thread. */
 void hn_lib_race_launch(struct hone_kernel *own, const struct hn_lib_launch *launch,
                         uint64_t *values, struct hn_error *err)
 {
     struct hn_lib_race *race = own->race;
+    const struct hn_driver *driver = &own->cache->driver;
+    CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     if (race->own_slots != 0 && is_given(own, race->own_slots, launch)) {
         launch_one(race, 0, launch, values, err);
-    } else if (atomic_load_explicit(&race->finished, memory_order_acquire) ||
-               !may_time(&own->cache->driver, launch->stream) ||
-               pthread_mutex_trylock(&race->lock) != 0) {
-        launch_safely(race, atomic_load(&race->leader), launch, values, err);
-    } else {
-        race_on(race, own->cache, launch, values, err);
-        pthread_mutex_unlock(&race->lock);
+        return;
     }
+    if (atomic_load_explicit(&race->finished, memory_order_acquire) ||
+        driver->p_cuStreamIsCapturing(launch->stream, &capturing) != CUDA_SUCCESS ||
+        capturing != CU_STREAM_CAPTURE_STATUS_NONE || pthread_mutex_trylock(&race->lock) != 0) {
+        launch_safely(race, atomic_load(&race->leader), launch, values, err);
+        return;
+    }
+    bool relaxed = driver->p_cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
+    look(race, own->cache);
+    if (relaxed)
+        driver->p_cuThreadExchangeStreamCaptureMode(&mode);
+    if (atomic_load(&race->finished))
+        launch_safely(race, atomic_load(&race->leader), launch, values, err);
+    else
+        launch_timed(race, driver, launch, values, err);
+    pthread_mutex_unlock(&race->lock);
 }
 
 void hn_lib_race_prepare(struct hone_kernel *own, CUstream stream, struct hn_error *err)

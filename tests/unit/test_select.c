@@ -53,7 +53,7 @@ static const char program[] =
 /* Whom the header is compared with. */
 struct answers {
     const struct hn_export *export;
-    struct hn_lib_index *index;
+    struct hn_lib_known *index;
     struct hn_text text;
 };
 
@@ -133,14 +133,14 @@ TEST(test_one_answer)
     assert_ok(hn_export_open(store, &request, &export, &err), &err);
     assert_ok(hn_export_header(&export, &header, &err), &err);
     struct hone_cache opened = {.path = (char *)"", .store = store};
-    struct hn_lib_index *index = hn_lib_index_get(&opened, "choose", &err);
+    struct hn_lib_known *index = hn_lib_known_results(&opened, "choose", &err);
     assert_non_null(index);
     drop(store);
     answers.index = index;
     assert_true(export.count < export.result_count);
     for (int i = 0; i < QUESTIONS; i++)
         ask(&answers, &judge, &questions);
-    hn_lib_index_finish(index);
+    hn_lib_catalogue_free(&opened);
 
     const struct hn_text source = {.data = (char *)program, .length = strlen(program)};
     write_file(fixture, "choose.h", &header);
