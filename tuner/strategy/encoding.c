@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "tuner/strategy/model.h"
 
 enum { TWOS_MOST = 5, SAMPLE = 256 };
@@ -92,13 +93,6 @@ static void add_twos(struct hn_encoding *encoding, size_t parameter)
         free(values);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The scale of estimates, by a sample: 0 is the least, 1 the median. */
 static void add_estimate(struct hn_encoding *encoding)
 {
@@ -114,7 +108,7 @@ static void add_estimate(struct hn_encoding *encoding)
     }
     if (count == 0)
         return;
-    qsort(estimates, count, sizeof *estimates, ascending);
+    hn_sort(estimates, count);
     encoding->least_estimate = estimates[0];
     encoding->estimate_span = estimates[count / 2] - estimates[0];
     if (encoding->estimate_span > 0)

@@ -114,52 +114,6 @@ void hn_candidates_regress(const struct hn_candidates *candidates, const double 
 /* Standard deviation of the function at the candidate, as of hn_candidates_predict. */
 double hn_candidates_deviation(const struct hn_candidates *candidates, size_t candidate);
 
-/* The price of finding out about a point: a model of how long points compile. The logarithms of the times of the
- * points told are further targets of the surrogate's process, which costs next to nothing. Where the GPU is the
- * bottleneck, all points have one price; so have those that compile faster than HN_PRICES_LEAST_MS, whose times are
- * mostly noise, and those whose program another point has already. */
-#define HN_PRICES_LEAST_MS 300.0
-
-struct hn_prices {
-    unsigned look_ahead;
-    double *log_compile; /* by point of the trail; NAN: not known */
-    size_t room;
-    double compile_ms;  /* sums over all points told that were measured */
-    double evaluate_ms;
-    size_t measured;
-    const struct hn_space *space;
-    bool *unread;       /* as of hn_search; NULL: all is read */
-    struct hn_keys programs; /* of the points proposed: what the program reads of each */
-    double *prices; /* by candidate, in ms, as of hn_prices_predict */
-    bool differ;    /* they do: the compiler is what is scarce */
-    double spread;  /* standard deviation of the logarithms of what is known */
-};
-
-/* For so many candidates at most. */
-void hn_prices_init(struct hn_prices *prices, const struct hn_search *search, size_t candidates);
-void hn_prices_finish(struct hn_prices *prices);
-
-/* A point is proposed: others of its program are compiled with it. */
-void hn_prices_propose(struct hn_prices *prices, const uint16_t *choice);
-/* Notes the time that a finished point took. */
-void hn_prices_note(struct hn_prices *prices, uint32_t point, const struct hn_observation *observation);
-/* The surrogate is up to date, and the candidates were predicted. */
-void hn_prices_predict(struct hn_prices *prices, const struct hn_surrogate *surrogate,
-                       const struct hn_candidates *candidates);
-
-/* Whether a compiled point is worth measuring: a Gaussian process of the costs that sees, beside the parameters, what
- * the compiler made of them: registers, spills, local and shared memory, occupancy. Compiling is parallel and cheap,
- * measuring is not. */
-struct hn_screen;
-
-/* Borrows trail and encoding. */
-struct hn_screen *hn_screen_create(const struct hn_trail *trail, const struct hn_encoding *encoding);
-void hn_screen_destroy(struct hn_screen *screen);
-
-/* Notes the resources of a point of the trail. False when it is almost certain (all but one in a thousand) that the
- * point does not beat the best one told. */
-bool hn_screen_pass(struct hn_screen *screen, uint32_t point, const struct hn_resources *resources);
-
 /* Whether it is worth to go on: what a surrogate says of the points that were not proposed yet. */
 struct hn_doubt_signs {
     double expected; /* number of unproposed points that gain, by the surrogate */

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "tuner/strategy/model.h"
+#include "tuner/strategy/schedule.h"
 
 extern const struct hn_strategy_kind hn_strategy_model;
 extern const struct hn_strategy_kind hn_strategy_auto;
@@ -54,17 +55,64 @@ static const double patience_factor = 1.2;
 static const double patience_deviations = 1;
 static const double patience_least_ms = 2000;
 
+/* A compilation that was stopped would have taken longer: as long again is the median of what has
+ * no scale. */
+static const double stopped_factor = 2;
+/* So many compilations are known before differences are. */
+static const size_t known_least = 8;
+static const double LEAST_MS = 300.0;
+/* The normal deviate that one in a thousand exceeds. */
+static const double certain = 3.09;
+
+/* What is known of a point of the trail beside its cost. */
+enum { RESOURCES = 5 };
+struct seen {
+    double log_compile;          /* how long it compiled; NAN: not known */
+    double resources[RESOURCES]; /* scaled to about 0 .. 1; the first is NAN where not known */
+};
+
+/* The price of finding out about a point: a model of how long points compile. The logarithms of the
+ * times of the points told are further targets of the surrogate's process, which costs next to
+ * nothing. Where the GPU is the bottleneck, all points have one price; so have those that compile
+ * faster than LEAST_MS, whose times are mostly noise, and those whose program another point has
+ * already. */
+struct prices {
+    double compile_ms; /* sums over all points told that were measured */
+    double evaluate_ms;
+    size_t measured;
+    bool *unread;            /* as of hn_search; NULL: all is read */
+    struct hn_keys programs; /* of the points proposed: what the program reads of each */
+    double of[CANDIDATES];   /* by candidate, in ms */
+    bool differ;             /* they do: the compiler is what is scarce */
+    double spread;           /* standard deviation of the logarithms of what is known */
+};
+
+/* Whether a compiled point is worth measuring: a Gaussian process of the costs that sees, beside
+ * the parameters, what the compiler made of them: registers, spills, local and shared memory,
+ * occupancy. Compiling is parallel and cheap, measuring is not. */
+enum { SCREEN_MOST = 80, SCREEN_LEAST = 30, FIRST_STEPS = 20, LATER_STEPS = 6 };
+struct screen {
+    struct hn_gaussian gaussian;
+    double whitened[SCREEN_MOST];
+    double best; /* of the targets */
+    bool fitted;
+    size_t next_fit; /* told points */
+};
+
 struct hn_strategy {
     struct hn_trail trail;
     struct hn_surrogate surrogate;
     struct hn_candidates candidates;
-    struct hn_prices prices;
-    struct hn_screen *screen; /* NULL: everything is measured */
-    uint16_t *given;          /* best points of the priors, above what is estimated to be best */
-    size_t given_count;       /* that were not proposed yet; the last is the best */
-    uint32_t expanded[BEST];  /* points whose neighbours were added last */
-    size_t pending;           /* distinct points proposed and not told */
+    struct prices prices;
+    struct screen *screen; /* NULL: everything is measured */
+    struct seen *seen;     /* by point of the trail */
+    size_t seen_room;
+    uint16_t *given;         /* best points of the priors, above what is estimated to be best */
+    size_t given_count;      /* that were not proposed yet; the last is the best */
+    uint32_t expanded[BEST]; /* points whose neighbours were added last */
+    size_t pending;          /* distinct points proposed and not told */
     size_t look_ahead;
+    unsigned asked_look_ahead;
     double patience_ms; /* for the last proposal */
 };
 
@@ -73,9 +121,13 @@ static void destroy(struct hn_strategy *strategy)
     if (strategy == NULL)
         return;
     free(strategy->given);
-    hn_screen_destroy(strategy->screen);
+    if (strategy->screen != NULL)
+        hn_gaussian_finish(&strategy->screen->gaussian);
+    free(strategy->screen);
+    free(strategy->seen);
+    free(strategy->prices.unread);
+    hn_keys_finish(&strategy->prices.programs);
     hn_candidates_finish(&strategy->candidates);
-    hn_prices_finish(&strategy->prices);
     hn_surrogate_finish(&strategy->surrogate);
     hn_trail_finish(&strategy->trail);
     free(strategy);
@@ -86,13 +138,19 @@ static struct hn_strategy *create(const struct hn_search *search)
     struct hn_strategy *strategy = hn_need(1, sizeof *strategy);
     memset(strategy->expanded, 0xff, sizeof strategy->expanded);
     strategy->look_ahead = search->look_ahead > USUAL ? search->look_ahead : USUAL;
+    strategy->asked_look_ahead = search->look_ahead;
     strategy->patience_ms = INFINITY;
     hn_trail_init(&strategy->trail, search);
     hn_surrogate_init(&strategy->surrogate, search, &strategy->trail);
     hn_candidates_init(&strategy->candidates, &strategy->surrogate.encoding,
                        &strategy->surrogate.gaussian, CANDIDATES);
-    hn_prices_init(&strategy->prices, search, CANDIDATES);
-    strategy->given = hn_need((GUESSED + GIVEN) * strategy->trail.width, sizeof *strategy->given);
+    size_t width = strategy->trail.width;
+    hn_keys_init(&strategy->prices.programs, width * sizeof(uint16_t));
+    if (search->unread != NULL) {
+        strategy->prices.unread = hn_need(width, sizeof(bool));
+        memcpy(strategy->prices.unread, search->unread, width * sizeof(bool));
+    }
+    strategy->given = hn_need((GUESSED + GIVEN) * width, sizeof *strategy->given);
     strategy->given_count = hn_guesses(search, GUESSED, strategy->given);
     return strategy;
 }
@@ -112,11 +170,225 @@ static enum hn_status create_informed(const struct hn_search *search, struct hn_
 {
     (void)err;
     struct hn_strategy *strategy = create(search);
-    strategy->screen = hn_screen_create(&strategy->trail, &strategy->surrogate.encoding);
+    const struct hn_encoding *encoding = &strategy->surrogate.encoding;
+    bool category[encoding->count + RESOURCES];
+    memset(category, 0, sizeof category);
+    memcpy(category, encoding->category, encoding->count * sizeof *category);
+    strategy->screen = hn_need(1, sizeof *strategy->screen);
+    strategy->screen->next_fit = SCREEN_LEAST;
+    hn_gaussian_init(&strategy->screen->gaussian, encoding->count + RESOURCES, category,
+                     SCREEN_MOST);
     strategy->given_count +=
         hn_seeds(search, GIVEN, strategy->given + strategy->given_count * strategy->trail.width);
     *out = strategy;
     return HN_OK;
+}
+
+static struct seen *see(struct hn_strategy *strategy, uint32_t point)
+{
+    if (point >= strategy->seen_room) {
+        size_t room = 2 * ((size_t)point + 32);
+        strategy->seen = hn_need_more(strategy->seen, room, sizeof *strategy->seen);
+        for (; strategy->seen_room < room; strategy->seen_room++)
+            strategy->seen[strategy->seen_room] = (struct seen){NAN, {NAN}};
+    }
+    return &strategy->seen[point];
+}
+
+/* The choice without what the program does not read. */
+static void read_choice(const struct hn_strategy *strategy, const uint16_t *choice, uint16_t *read)
+{
+    for (size_t i = 0; i < strategy->trail.width; i++)
+        read[i] = strategy->prices.unread[i] ? 0 : choice[i];
+}
+
+static bool is_compiled(const struct hn_strategy *strategy, const uint16_t *choice)
+{
+    uint16_t read[strategy->trail.width + 1];
+    if (strategy->prices.programs.count == 0)
+        return false;
+    read_choice(strategy, choice, read);
+    return hn_keys_find(&strategy->prices.programs, read) != HN_NO_KEY;
+}
+
+/* Takes in how long a point took; once for each. */
+static void note_times(struct hn_strategy *strategy, uint32_t point,
+                       const struct hn_observation *observation)
+{
+    struct prices *prices = &strategy->prices;
+    if (!(observation->compile_ms > 0))
+        return;
+    bool stopped = observation->outcome == HN_OUTCOME_COMPILE_STOPPED;
+    see(strategy, point)->log_compile =
+        log(observation->compile_ms * (stopped ? stopped_factor : 1));
+    if (!(observation->evaluate_ms > 0))
+        return;
+    prices->compile_ms += observation->compile_ms;
+    prices->evaluate_ms += observation->evaluate_ms;
+    prices->measured++;
+}
+
+/* Whether the GPU waits for the compiler: always, where only one thing is done at a time. How many
+ * cores there really are is not asked, since what is proposed does not depend on the machine. */
+static bool compiler_is_scarce(const struct hn_strategy *strategy)
+{
+    double cores = fmin(strategy->asked_look_ahead / 2.0, HN_SCHEDULE_CORES);
+    return strategy->asked_look_ahead == 1 ||
+           strategy->prices.compile_ms > cores * strategy->prices.evaluate_ms;
+}
+
+/* The standard deviation of `known` values that are not NAN, of what is no noise in them. */
+static double spread_of(const double *targets, size_t count, size_t known)
+{
+    double sum = 0;
+    double squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        double value = isnan(targets[i]) ? 0 : fmax(targets[i] - log(LEAST_MS), 0);
+        sum += value;
+        squares += value * value;
+    }
+    double mean = known > 0 ? sum / (double)known : 0;
+    return known > 0 ? sqrt(fmax(squares / (double)known - mean * mean, 0)) : 0;
+}
+
+/* The deviations of the process's points from their mean, NAN where not known. Returns how many are
+ * known. */
+static size_t collect_times(struct hn_strategy *strategy, double *targets, double *mean)
+{
+    const struct hn_surrogate *surrogate = &strategy->surrogate;
+    size_t known = 0;
+    *mean = 0;
+    for (size_t i = 0; i < surrogate->gaussian.count; i++) {
+        uint32_t point = surrogate->members[i];
+        targets[i] = point < strategy->seen_room ? strategy->seen[point].log_compile : NAN;
+        if (isnan(targets[i]))
+            continue;
+        *mean += targets[i];
+        known++;
+    }
+    *mean /= known > 0 ? (double)known : 1;
+    strategy->prices.spread = spread_of(targets, surrogate->gaussian.count, known);
+    for (size_t i = 0; i < surrogate->gaussian.count; i++)
+        targets[i] -= *mean;
+    return known;
+}
+
+/* prices->of: of each candidate, which were predicted. */
+static void predict_prices(struct hn_strategy *strategy)
+{
+    const struct hn_candidates *candidates = &strategy->candidates;
+    struct prices *prices = &strategy->prices;
+    double targets[HN_SURROGATE_MOST];
+    double whitened[HN_SURROGATE_MOST];
+    double mean;
+    size_t known = compiler_is_scarce(strategy) ? collect_times(strategy, targets, &mean) : 0;
+    prices->differ = known >= known_least;
+    if (known == 0) {
+        for (size_t c = 0; c < candidates->count; c++)
+            prices->of[c] = 1;
+        return;
+    }
+    double evaluate_ms = prices->measured > 0 ? prices->evaluate_ms / (double)prices->measured : 0;
+    hn_gaussian_whiten(&strategy->surrogate.gaussian, targets, whitened);
+    hn_candidates_regress(candidates, whitened, prices->of);
+    for (size_t c = 0; c < candidates->count; c++) {
+        bool done = is_compiled(strategy, candidates->points + c * candidates->width);
+        double compile_ms = done ? 0 : exp(mean + prices->of[c]);
+        prices->of[c] = fmax(compile_ms, LEAST_MS) + evaluate_ms;
+    }
+}
+
+static void encode_point(const struct hn_strategy *strategy, uint32_t point, double *features)
+{
+    const struct hn_encoding *encoding = &strategy->surrogate.encoding;
+    hn_encoding_apply(encoding, hn_trail_point(&strategy->trail, point), features);
+    memcpy(features + encoding->count, strategy->seen[point].resources,
+           RESOURCES * sizeof *features);
+}
+
+static void fit_screen(struct hn_strategy *strategy, const uint32_t *points, size_t count)
+{
+    const struct hn_trail *trail = &strategy->trail;
+    struct screen *screen = strategy->screen;
+    size_t features = screen->gaussian.features;
+    double *inputs = hn_need(count * features + count, sizeof *inputs);
+    double *targets = inputs + count * features;
+    double sum = 0;
+    double squares = 0;
+    screen->best = INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        encode_point(strategy, points[i], inputs + i * features);
+        targets[i] = log(trail->costs[points[i]]);
+        sum += targets[i];
+        squares += targets[i] * targets[i];
+    }
+    double mean = sum / (double)count;
+    double deviation = sqrt(fmax(squares / (double)count - mean * mean, 1e-12));
+    for (size_t i = 0; i < count; i++)
+        targets[i] = (targets[i] - mean) / deviation;
+    for (uint32_t i = 0; i < trail->count; i++) {
+        double cost = trail->costs[i];
+        if (isfinite(cost) && cost > 0)
+            screen->best = fmin(screen->best, (log(cost) - mean) / deviation);
+    }
+    hn_gaussian_fit(&screen->gaussian, inputs, targets, count, count,
+                    screen->fitted ? LATER_STEPS : FIRST_STEPS);
+    hn_gaussian_whiten(&screen->gaussian, targets, screen->whitened);
+    screen->fitted = true;
+    free(inputs);
+}
+
+/* By how many standard deviations the point is expected to miss the best. */
+static double miss(const struct hn_strategy *strategy, uint32_t point)
+{
+    const struct screen *screen = strategy->screen;
+    const struct hn_gaussian *gaussian = &screen->gaussian;
+    double features[gaussian->features];
+    double row[SCREEN_MOST];
+    encode_point(strategy, point, features);
+    double mean = 0;
+    double variance = exp(gaussian->scales.signal) + exp(gaussian->scales.noise);
+    for (size_t i = 0; i < gaussian->count; i++) {
+        const double *factor = gaussian->factor + i * (i + 1) / 2;
+        hn_gaussian_covariances(gaussian, gaussian->inputs + i * gaussian->features, features, 1, 1,
+                                &row[i]);
+        for (size_t j = 0; j < i; j++)
+            row[i] -= factor[j] * row[j];
+        row[i] /= factor[i];
+        mean += row[i] * screen->whitened[i];
+        variance -= row[i] * row[i];
+    }
+    return (mean - screen->best) / sqrt(fmax(variance, 1e-9));
+}
+
+/* Notes the resources of a point. False when it is almost certain that it does not beat the best
+ * one told: by a process of the newest points with a positive cost and resources. */
+static bool compiled(struct hn_strategy *strategy, uint64_t ticket,
+                     const struct hn_observation *observation)
+{
+    const struct hn_resources *made = observation->resources;
+    const struct hn_trail *trail = &strategy->trail;
+    struct screen *screen = strategy->screen;
+    uint32_t point = trail->tickets[ticket].point;
+    uint32_t points[SCREEN_MOST];
+    size_t known = 0;
+    if (made == NULL || !made->known)
+        return true;
+    double *resources = see(strategy, point)->resources;
+    resources[0] = made->registers / 255.0;
+    resources[1] = log2(1.0 + made->spill_load_bytes + made->spill_store_bytes) / 12;
+    resources[2] = log2(1.0 + made->local_bytes) / 12;
+    resources[3] = log2(1.0 + made->shared_bytes) / 18;
+    resources[4] = made->occupancy;
+    for (uint32_t i = 0; i < trail->count && i < strategy->seen_room; i++)
+        if (isfinite(trail->costs[i]) && trail->costs[i] > 0 &&
+            !isnan(strategy->seen[i].resources[0]))
+            points[known++ % SCREEN_MOST] = i;
+    if (known >= screen->next_fit) {
+        fit_screen(strategy, points, known < SCREEN_MOST ? known : SCREEN_MOST);
+        screen->next_fit = known + 1 + known / 3;
+    }
+    return !screen->fitted || miss(strategy, point) < certain;
 }
 
 /* The next of the best points known or guessed that was not proposed yet. */
@@ -285,10 +557,10 @@ static double improvement(const struct hn_strategy *strategy, size_t candidate)
 /* advantage: of its gain for its price over that of others. */
 static void set_patience(struct hn_strategy *strategy, size_t candidate, double advantage)
 {
-    const struct hn_prices *prices = &strategy->prices;
+    const struct prices *prices = &strategy->prices;
     double deviation = prices->spread * hn_candidates_deviation(&strategy->candidates, candidate);
-    double patience_ms = patience_factor * advantage * prices->prices[candidate] *
-                         exp(patience_deviations * deviation);
+    double patience_ms =
+        patience_factor * advantage * prices->of[candidate] * exp(patience_deviations * deviation);
     strategy->patience_ms = fmax(patience_ms, patience_least_ms);
 }
 
@@ -301,7 +573,7 @@ static size_t choose(struct hn_strategy *strategy)
     double gains[SHORTLIST];
     size_t count = 0;
     for (size_t c = 0; c < candidates->count; c++) {
-        double gain = improvement(strategy, c) / strategy->prices.prices[c];
+        double gain = improvement(strategy, c) / strategy->prices.of[c];
         if (count == SHORTLIST && gain <= gains[SHORTLIST - 1])
             continue;
         size_t place = count < SHORTLIST ? count++ : SHORTLIST - 1;
@@ -340,7 +612,7 @@ static bool ask_surrogate(struct hn_strategy *strategy, uint16_t *choice)
     if (candidates->count == 0)
         return false;
     hn_candidates_predict(candidates, strategy->surrogate.whitened);
-    hn_prices_predict(&strategy->prices, &strategy->surrogate, candidates);
+    predict_prices(strategy);
     size_t best = choose(strategy);
     memcpy(choice, candidates->points + best * candidates->width,
            candidates->width * sizeof *choice);
@@ -382,15 +654,12 @@ static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *cho
     size_t known = trail->count;
     hn_trail_add(trail, ticket, choice, 0);
     strategy->pending += trail->count - known;
-    hn_prices_propose(&strategy->prices, choice);
+    if (strategy->prices.unread != NULL) {
+        uint16_t read[trail->width + 1];
+        read_choice(strategy, choice, read);
+        hn_keys_add(&strategy->prices.programs, read);
+    }
     return true;
-}
-
-static bool compiled(struct hn_strategy *strategy, uint64_t ticket,
-                     const struct hn_observation *observation)
-{
-    return hn_screen_pass(strategy->screen, strategy->trail.tickets[ticket].point,
-                          observation->resources);
 }
 
 static double patience(const struct hn_strategy *strategy)
@@ -405,7 +674,7 @@ static void finished(struct hn_strategy *strategy, uint64_t ticket,
     uint32_t point = trail->tickets[ticket].point;
     if (isnan(trail->costs[point]) && !trail->open[point]) {
         strategy->pending--;
-        hn_prices_note(&strategy->prices, point, observation);
+        note_times(strategy, point, observation);
     }
     hn_trail_tell(trail, ticket, observation);
 }
