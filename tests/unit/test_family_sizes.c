@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/family/matrix.h"
+#include "tuner/family/learn.h"
 
 #include "bindings_fixture.h"
 #include "tuner/config/config.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/family/choice_tree.h"
+#include "tuner/family/learn.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,8 +17,7 @@ enum {
 
 /* A leaf while the tree grows: a range of the samples, and the best way to split it. */
 struct leaf {
-    size_t node;
-    size_t begin, end;
+    size_t node, begin, end;
     double saving; /* of the split, for each leaf that it takes; 0: none */
     int feature;
     int64_t threshold;

@@ -9,10 +9,310 @@
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "base/text.h"
 #include "cache/store/store.h"
 #include "tuner/config/config.h"
 #include "tuner/family/learn.h"
 #include "tuner/family/measuring.h"
+
+/* A rule is held against searches at sizes that it has not seen: when it was learnt, and later,
+ * when a rule of the cache is replayed. */
+
+enum { MOST_DRAWS = 200 }; /* until a size comes that was not used */
+
+/* Shares of the time: searches at sizes of their own, cells of the matrix, and, at least, the sizes
+ * that were not used. */
+static const double tuned_share = 0.45, cells_share = 0.30, held_out_share = 0.25;
+
+/* The effort that is spent on a family where nobody says. */
+struct worth {
+    double budget_s;
+    size_t tuned;       /* sizes that are searched */
+    unsigned held_out;  /* and sizes that are not used */
+    size_t least_sizes; /* before a predicted loss is believed */
+};
+
+struct held_out {
+    struct hn_measuring *measuring;
+    const struct hn_rule *rule;
+    uint64_t seed; /* of the sequence that sizes are drawn from */
+    unsigned count;
+    double budget_s;                 /* of all searches */
+    struct hn_known_problems *known; /* which are passed over; NULL: the sizes of the matrix */
+};
+
+struct asked {
+    const struct held_out *held_out;
+    const struct hn_bindings *problem;
+};
+
+static struct worth worth_of(const struct hn_family *family)
+{
+    static const struct worth worths[] = {{60, 12, 10, 48}, {120, 20, 12, 96}, {600, 36, 20, 160}};
+    size_t ranges = 0;
+    for (size_t i = 0; i < family->value_count; i++)
+        ranges += family->values[i].kind == HN_FAMILY_RANGE || family->values[i].count > 2;
+    return worths[ranges < 2 ? 0 : ranges == 2 ? 1 : 2];
+}
+
+static struct hn_family_kernel kernel_of(const struct hn_measuring *measuring)
+{
+    return (struct hn_family_kernel){measuring->config->family, measuring->config->plan,
+                                     &measuring->options->workers->lead->device};
+}
+
+static double elapsed_s(const struct hn_measuring *measuring)
+{
+    return (hn_now_ms() - measuring->started_ms) / 1e3;
+}
+
+/* A line behind the time since the start. */
+__attribute__((format(printf, 2, 3))) static void say(const struct hn_measuring *measuring,
+                                                      const char *format, ...)
+{
+    struct hn_text line = {0};
+    char *what = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&what, format, arguments);
+    va_end(arguments);
+    hn_needed(length < 0 ? NULL : what);
+    hn_text_printf(&line, "%4.0f s  %s", elapsed_s(measuring), what);
+    measuring->options->say(measuring->options->context, line.data);
+    hn_text_finish(&line);
+    free(what);
+}
+
+static bool usable(int configuration, void *context)
+{
+    const struct asked *asked = context;
+    const struct hn_family_kernel kernel = kernel_of(asked->held_out->measuring);
+    return hn_family_allows(&kernel, asked->problem,
+                            &asked->held_out->rule->configurations[(size_t)configuration]);
+}
+
+static void say_compared(const struct hn_measuring *measuring, const struct hn_bindings *problem,
+                         const struct hn_compared *compared, bool sure)
+{
+    char *text = hn_needed(hn_bindings_text(problem)), untuned[48] = "";
+    if (!isnan(compared->default_us))
+        snprintf(untuned, sizeof untuned, "default %.4g us, ", compared->default_us);
+    say(measuring, "not used %s: %.4g us, tuned %.4g us, %s%.1f%% slower%s", text,
+        compared->chosen_us, compared->best_us, untuned,
+        100 * (compared->chosen_us / compared->best_us - 1), sure ? "" : " (not sure)");
+    free(text);
+}
+
+/* NAN: the rule says nothing, or nothing could be measured. */
+static struct hn_compared hold_against(const struct held_out *held_out,
+                                       const struct hn_bindings *problem, struct hn_error *err)
+{
+    bool sure;
+    struct asked asked = {held_out, problem};
+    struct hn_compared compared = {.chosen_us = NAN, .default_us = NAN, .best_us = NAN};
+    int configuration = hn_rule_choose(held_out->rule, problem, usable, &asked, &sure);
+    if (configuration < 0)
+        return compared;
+    hn_measuring_compare(held_out->measuring, problem, held_out->rule, (size_t)configuration,
+                         held_out->budget_s / held_out->count, &compared, err);
+    if (!hn_failed(err))
+        say_compared(held_out->measuring, problem, &compared, sure);
+    return compared;
+}
+
+/* Whoever measured a size may have learnt from it. */
+static bool is_used(const struct held_out *held_out, const struct hn_bindings *held, unsigned count,
+                    const struct hn_bindings *problem)
+{
+    const struct hn_matrix *matrix = held_out->measuring->matrix;
+    bool used = held_out->known != NULL && hn_known_problems_may_have(held_out->known, problem);
+    for (size_t s = 0; held_out->known == NULL && s < matrix->size_count && !used; s++)
+        used = hn_bindings_equal(&matrix->sizes[s].problem, problem);
+    for (unsigned i = 0; i < count && !used; i++)
+        used = hn_bindings_equal(&held[i], problem);
+    return used;
+}
+
+/* Finds a size that was neither used nor held out; a small family may have none left. */
+static bool hold_out(const struct held_out *held_out, uint64_t *at, struct hn_bindings *held,
+                     unsigned count, struct hn_error *err)
+{
+    for (int i = 0; i < MOST_DRAWS && !hn_failed(err); i++) {
+        held[count] = hn_measuring_draw(held_out->measuring, held_out->seed, at, err);
+        if (!hn_failed(err) && !is_used(held_out, held, count, &held[count]))
+            return true;
+        hn_bindings_finish(&held[count]);
+    }
+    return false;
+}
+
+/* Sums of logarithms of losses. */
+struct sums {
+    double sum, squares, worst;
+    size_t sizes;
+};
+
+static void add_loss(struct sums *sums, double time_us, double best_us)
+{
+    double loss = log(time_us / best_us);
+    if (!isfinite(loss))
+        return;
+    sums->sum += loss;
+    sums->squares += loss * loss;
+    sums->worst = fmax(sums->worst, loss);
+    sums->sizes++;
+}
+
+static struct hn_rule_loss loss_of(const struct sums *sums)
+{
+    if (sums->sizes == 0)
+        return (struct hn_rule_loss){.sizes = 0};
+    return (struct hn_rule_loss){.mean = expm1(sums->sum / (double)sums->sizes),
+                                 .worst = expm1(sums->worst),
+                                 .sizes = sums->sizes};
+}
+
+/* The lower end of the mean's 95% interval. */
+static double low_of(const struct sums *sums)
+{
+    double n = (double)sums->sizes;
+    double variance = n > 1 ? fmax(0, (sums->squares - sums->sum * sums->sum / n) / (n - 1)) : 0;
+    return n > 0 ? expm1(sums->sum / n - 1.96 * sqrt(variance / n)) : 0;
+}
+
+static struct hn_held_out_loss measure_held_out(const struct held_out *held_out,
+                                                struct hn_error *err)
+{
+    struct sums chosen = {.sizes = 0}, defaults = {.sizes = 0};
+    struct hn_bindings *held = hn_need(held_out->count, sizeof *held);
+    uint64_t at = 0;
+    unsigned count = 0;
+    while (count < held_out->count && hold_out(held_out, &at, held, count, err)) {
+        struct hn_compared compared = hold_against(held_out, &held[count++], err);
+        if (hn_failed(err))
+            break;
+        add_loss(&chosen, compared.chosen_us, compared.best_us);
+        add_loss(&defaults, compared.default_us, compared.best_us);
+    }
+    if (count < held_out->count && !hn_failed(err))
+        say(held_out->measuring, "the family has no more sizes that were not used");
+    for (unsigned i = 0; i < count; i++)
+        hn_bindings_finish(&held[i]);
+    free(held);
+    return (struct hn_held_out_loss){
+        .loss = loss_of(&chosen), .untuned = loss_of(&defaults), .low = low_of(&chosen)};
+}
+
+void hn_family_append_default(struct hn_text *text, const struct hn_rule_loss *loss)
+{
+    if (loss->sizes > 0)
+        hn_text_printf(text, "the default point there: %.1f%% slower in the mean, %.0f%% at worst",
+                       100 * loss->mean, 100 * loss->worst);
+}
+
+/* Replays draw from a sequence of their own. */
+static const uint64_t replay_salt = 0xd1b54a32d192ed03;
+
+static bool is_same_family(const struct hn_identity *a, const struct hn_identity *b)
+{
+    return strcmp(a->signature, b->signature) == 0 && strcmp(a->regime, b->regime) == 0 &&
+           strcmp(a->objective, b->objective) == 0;
+}
+
+static void fail_missing(const struct hn_family_replay *replay, const struct hn_identity *identity,
+                         struct hn_error *err)
+{
+    const char *other = NULL;
+    for (size_t i = 0; i < replay->rules.count; i++)
+        if (is_same_family(&replay->rules.items[i].identity, identity))
+            other = replay->rules.items[i].identity.device.name;
+    hn_fail(err, HN_ENOTFOUND,
+            "the cache holds no rule of %s's family for %s with a %s L2 cache%s%s; `hone tune "
+            "--family` learns one",
+            identity->kernel, identity->device.name, identity->regime,
+            other != NULL ? ", but one for " : "", other != NULL ? other : "");
+}
+
+static void find_rule(struct hn_family_replay *replay, struct hn_store *store,
+                      const struct hn_task *task, struct hn_error *err)
+{
+    const struct hn_identity *identity = &task->identity;
+    replay->version = task->version;
+    replay->device = identity->device;
+    if (hn_store_get_rules(store, identity->kernel, &replay->rules, err) != HN_OK)
+        return;
+    for (size_t i = 0; i < replay->rules.count; i++) {
+        const struct hn_stored_rule *stored = &replay->rules.items[i];
+        if (is_same_family(&stored->identity, identity) &&
+            hn_device_identity_equal(&stored->identity.device, &identity->device))
+            replay->rule = stored;
+    }
+    if (replay->rule == NULL)
+        fail_missing(replay, identity, err);
+}
+
+/* A task of the family tells the rule's identity. */
+static void look_up(struct hn_measuring *measuring, struct hn_family_replay *replay,
+                    struct hn_error *err)
+{
+    struct hn_task task;
+    struct hn_bindings middle;
+    if (hn_failed(err) || hn_family_middle(measuring->config->family, &middle, err) != HN_OK)
+        return;
+    struct hn_bindings whole = hn_measuring_complete(measuring, &middle);
+    if (hn_measuring_task(measuring, &whole, &task, err) == HN_OK) {
+        find_rule(replay, measuring->options->store, &task, err);
+        hn_task_finish(&task);
+    }
+    hn_bindings_finish(&whole);
+    hn_bindings_finish(&middle);
+}
+
+static void replay_rule(struct hn_measuring *measuring, struct hn_family_replay *replay,
+                        struct hn_error *err)
+{
+    const struct hn_family_options *options = measuring->options;
+    const struct worth worth = worth_of(measuring->config->family);
+    struct hn_known_problems known;
+    if (hn_known_problems_read(options->store, replay->rule->identity.kernel, &known, err) != HN_OK)
+        return;
+    const struct held_out held_out = {
+        .measuring = measuring,
+        .rule = &replay->rule->rule,
+        .seed = options->seed ^ replay_salt,
+        .count = options->held_out > 0 ? options->held_out : worth.held_out,
+        .budget_s = options->budget_s > 0 ? options->budget_s : held_out_share * worth.budget_s,
+        .known = &known,
+    };
+    replay->found = measure_held_out(&held_out, err);
+    hn_known_problems_finish(&known);
+}
+
+enum hn_status hn_family_replay(const struct hn_family_options *options,
+                                struct hn_family_replay *replay, struct hn_error *err)
+{
+    struct hn_measuring measuring;
+    *replay = (struct hn_family_replay){.rule = NULL};
+    hn_error_init(err);
+    hn_measuring_init(&measuring, options, err);
+    if (!hn_failed(err))
+        hn_workers_open(options->workers, err);
+    look_up(&measuring, replay, err);
+    if (!hn_failed(err)) {
+        hn_compile_pool_set(options->workers->pool, HN_COMPILE_KEEPS_ALL, true);
+        replay_rule(&measuring, replay, err);
+        snprintf(replay->version.nvrtc, sizeof replay->version.nvrtc, "%s", measuring.nvrtc);
+    }
+    if (err->status == HN_EINTERRUPTED)
+        hn_fail(err, HN_EINTERRUPTED, "interrupted; what was measured is kept");
+    hn_measuring_finish(&measuring);
+    return err->status;
+}
+
+void hn_family_replay_finish(struct hn_family_replay *replay)
+{
+    hn_stored_rules_free(&replay->rules);
+}
 
 enum {
     FIRST_CELLS = 12, /* sizes at which all that was found is measured before anything is learnt */
@@ -26,10 +326,7 @@ enum {
     SOME_SIZES = 256,                       /* what serves none of so many is not measured */
     FEWEST_TUNED = 6
 };
-/* Shares of the time: searches at sizes of their own, cells of the matrix, and the sizes that were
- * not used. */
-static const double tuned_share = 0.45, cells_share = 0.30;
-/* And how much of it what is known may be measured at one size: a large one can take as long as a
+/* How much of the time what is known may be measured at one size: a large one can take as long as a
  * hundred others. */
 static const double size_share = 0.03, size_least_s = 1;
 /* And what was found late, at sizes that were measured before. */
@@ -40,9 +337,7 @@ struct tuning {
     const struct hn_family_options *options;
     struct hn_measuring measuring;
     struct hn_learnt learnt;
-    struct hn_device device;
     uint64_t drawn; /* place in the sequence of sizes */
-    double started_ms;
     double budget_s, loss;
     double learn_s;         /* what the last rule took, of QUICK_SAMPLES */
     int64_t kept;           /* the session that has the rule; 0: none has, yet */
@@ -52,59 +347,11 @@ struct tuning {
     struct hn_family_outcome *outcome;
 };
 
-static const struct hn_family *family_of(const struct tuning *tuning)
-{
-    return tuning->measuring.config->family;
-}
-
-static struct hn_family_kernel kernel_of(const struct tuning *tuning)
-{
-    return (struct hn_family_kernel){family_of(tuning), tuning->measuring.config->plan,
-                                     &tuning->device};
-}
-
-static double elapsed_s(const struct tuning *tuning)
-{
-    return (hn_now_ms() - tuning->started_ms) / 1e3;
-}
-
-/* A line behind the time since the start. */
-__attribute__((format(printf, 2, 3))) static void say(const struct tuning *tuning,
-                                                      const char *format, ...)
-{
-    struct hn_text line = {0};
-    char *what = NULL;
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vasprintf(&what, format, arguments);
-    va_end(arguments);
-    hn_needed(length < 0 ? NULL : what);
-    hn_text_printf(&line, "%4.0f s  %s", elapsed_s(tuning), what);
-    tuning->options->say(tuning->options->context, line.data);
-    hn_text_finish(&line);
-    free(what);
-}
-
-struct hn_family_worth hn_family_worth(const struct hn_family *family)
-{
-    static const struct hn_family_worth worths[] = {
-        {60, 12, 10, 48}, {120, 20, 12, 96}, {600, 36, 20, 160}};
-    size_t ranges = 0;
-    for (size_t i = 0; i < family->value_count; i++)
-        ranges += family->values[i].kind == HN_FAMILY_RANGE || family->values[i].count > 2;
-    return worths[ranges < 2 ? 0 : ranges == 2 ? 1 : 2];
-}
-
-double hn_family_held_out_s(double budget_s)
-{
-    return (1 - tuned_share - cells_share) * budget_s;
-}
-
 static void plan(struct tuning *tuning)
 {
     const struct hn_family_options *options = tuning->options;
-    const struct hn_family *family = family_of(tuning);
-    const struct hn_family_worth worth = hn_family_worth(family);
+    const struct hn_family *family = tuning->measuring.config->family;
+    const struct worth worth = worth_of(family);
     tuning->budget_s = options->budget_s > 0 ? options->budget_s : worth.budget_s;
     tuning->loss = options->loss > 0 ? options->loss : family->loss;
     tuning->held_out = options->held_out > 0 ? options->held_out : worth.held_out;
@@ -130,7 +377,7 @@ static size_t draw_size(struct tuning *tuning, struct hn_error *err)
 /* Those that the family names come first: hn_forecast_init counts on that. */
 static void add_named(struct tuning *tuning, struct hn_error *err)
 {
-    const struct hn_family *family = family_of(tuning);
+    const struct hn_family *family = tuning->measuring.config->family;
     if (family->size_count > HN_MATRIX_SIZES / 2) {
         hn_fail(err, HN_ECONFIG, "the family names %zu sizes, a tune takes %d at most",
                 family->size_count, HN_MATRIX_SIZES / 2);
@@ -159,21 +406,16 @@ static void add_default(struct tuning *tuning, struct hn_error *err)
     hn_space_destroy(space);
 }
 
-/* Sizes of the family as they may come. */
-struct some_sizes {
-    struct hn_bindings problems[SOME_SIZES];
-    size_t count;
-};
-
-static bool serves_some(const struct tuning *tuning, const struct some_sizes *some,
+/* Whether a point can be launched for some of the sizes as they may come. */
+static bool serves_some(const struct tuning *tuning, const struct hn_bindings *some, size_t count,
                         const struct hn_bindings *point)
 {
-    const struct hn_family_kernel kernel = kernel_of(tuning);
+    const struct hn_family_kernel kernel = kernel_of(&tuning->measuring);
     bool serves = false;
     if (kernel.plan->freeze_if != NULL && hn_plan_freezes(kernel.plan, point))
         return false;
-    for (size_t i = 0; i < some->count && !serves; i++)
-        serves = hn_family_allows(&kernel, &some->problems[i], point);
+    for (size_t i = 0; i < count && !serves; i++)
+        serves = hn_family_allows(&kernel, &some[i], point);
     return serves;
 }
 
@@ -181,21 +423,23 @@ static bool serves_some(const struct tuning *tuning, const struct some_sizes *so
  * ladder, the last first, since a ladder gets better downwards. */
 static void add_ladder(struct tuning *tuning, struct hn_error *err)
 {
-    struct some_sizes some = {.count = 0};
+    struct hn_bindings some[SOME_SIZES];
     const struct hn_config *config = tuning->measuring.config;
+    const struct hn_plan *plan = config->plan;
     struct hn_matrix *matrix = tuning->measuring.matrix;
+    size_t count = 0;
     uint64_t at = 0;
-    while (some.count < SOME_SIZES && !hn_failed(err))
-        some.problems[some.count++] =
-            hn_measuring_draw(&tuning->measuring, tuning->options->seed, &at, err);
-    for (size_t i = 0; i < config->plan->other_default_count && !hn_failed(err); i++)
-        if (serves_some(tuning, &some, &config->plan->other_defaults[i].point))
-            hn_matrix_add_point(matrix, &config->plan->other_defaults[i].point);
+    while (count < SOME_SIZES && !hn_failed(err))
+        some[count++] = hn_measuring_draw(&tuning->measuring, tuning->options->seed, &at, err);
+    for (size_t i = 0; i < plan->other_default_count && !hn_failed(err); i++)
+        if (serves_some(tuning, some, count, &plan->other_defaults[i].point))
+            hn_matrix_add_point(matrix, &plan->other_defaults[i].point);
     for (size_t i = config->ladder_count; i-- > 0 && !hn_failed(err);)
-        if (matrix->point_count < LADDER_MOST && serves_some(tuning, &some, &config->ladder[i]))
+        if (matrix->point_count < LADDER_MOST &&
+            serves_some(tuning, some, count, &config->ladder[i]))
             hn_matrix_add_point(matrix, &config->ladder[i]);
-    for (size_t i = 0; i < some.count; i++)
-        hn_bindings_finish(&some.problems[i]);
+    for (size_t i = 0; i < count; i++)
+        hn_bindings_finish(&some[i]);
 }
 
 static void tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
@@ -211,9 +455,9 @@ static void tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
     char *text = hn_needed(hn_bindings_text(&matrix->sizes[size].problem));
     double best_us = hn_matrix_best(matrix, size);
     if (isinf(best_us))
-        say(tuning, "tuned %s: nothing was measured within %.0f s", text, each_s);
+        say(&tuning->measuring, "tuned %s: nothing was measured within %.0f s", text, each_s);
     else
-        say(tuning, "tuned %s: best %.4g us, %zu configuration%s known", text, best_us,
+        say(&tuning->measuring, "tuned %s: best %.4g us, %zu configuration%s known", text, best_us,
             matrix->point_count, hn_plural(matrix->point_count));
     free(text);
 }
@@ -222,7 +466,7 @@ static void tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
  * be found beside what is known then. */
 static void tune_sizes(struct tuning *tuning, struct hn_error *err)
 {
-    size_t named = family_of(tuning)->size_count, first = (tuning->tuned + 2) / 3;
+    size_t named = tuning->measuring.config->family->size_count, first = (tuning->tuned + 2) / 3;
     for (size_t i = 0; i < (named > first ? named : first) && !hn_failed(err); i++) {
         size_t size = i < named ? i : draw_size(tuning, err);
         if (size == SIZE_MAX)
@@ -249,8 +493,8 @@ static void recall(struct tuning *tuning, struct hn_error *err)
     points = matrix->point_count - points;
     times = tuning->measuring.cell_count - times;
     if (!hn_failed(err) && times > 0)
-        say(tuning, "from the cache: %zu size%s, %zu configuration%s, %zu time%s", sizes,
-            hn_plural(sizes), points, hn_plural(points), times, hn_plural(times));
+        say(&tuning->measuring, "from the cache: %zu size%s, %zu configuration%s, %zu time%s",
+            sizes, hn_plural(sizes), points, hn_plural(points), times, hn_plural(times));
 }
 
 static void fill_briefly(struct tuning *tuning, size_t size, struct hn_error *err)
@@ -271,7 +515,7 @@ static void draw_cells(struct tuning *tuning, size_t count, struct hn_error *err
 
 static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
 {
-    const struct hn_family_kernel kernel = kernel_of(tuning);
+    const struct hn_family_kernel kernel = kernel_of(&tuning->measuring);
     const struct hn_learn_options options = {
         .seed = ~tuning->options->seed, .samples = samples, .wanted = WANTED};
     if (hn_failed(err))
@@ -293,7 +537,7 @@ static void tune_wanted(struct tuning *tuning, struct hn_error *err)
 /* Whether something that may serve a size was not measured there. */
 static bool lacks_times(const struct tuning *tuning, size_t size)
 {
-    const struct hn_family_kernel kernel = kernel_of(tuning);
+    const struct hn_family_kernel kernel = kernel_of(&tuning->measuring);
     const struct hn_matrix *matrix = tuning->measuring.matrix;
     bool lacks = false;
     for (size_t p = 0; p < matrix->point_count && !lacks; p++)
@@ -311,8 +555,9 @@ static void fill_late(struct tuning *tuning, struct hn_error *err)
     for (size_t s = 0; s < matrix->size_count; s++)
         if (matrix->sizes[s].searched)
             hn_measuring_fill(&tuning->measuring, s, 0, err);
-    double end_s = elapsed_s(tuning) + late_share * tuning->budget_s;
-    for (size_t s = 0; s < matrix->size_count && !hn_failed(err) && elapsed_s(tuning) < end_s; s++)
+    double end_s = elapsed_s(&tuning->measuring) + late_share * tuning->budget_s;
+    for (size_t s = 0;
+         s < matrix->size_count && !hn_failed(err) && elapsed_s(&tuning->measuring) < end_s; s++)
         if (lacks_times(tuning, s))
             fill_briefly(tuning, s, err);
 }
@@ -320,7 +565,7 @@ static void fill_late(struct tuning *tuning, struct hn_error *err)
 static bool is_good(const struct tuning *tuning)
 {
     const struct hn_rule_loss *predicted = &tuning->learnt.rule.predicted;
-    double loss = family_of(tuning)->worst ? predicted->worst : predicted->mean;
+    double loss = tuning->measuring.config->family->worst ? predicted->worst : predicted->mean;
     return tuning->measuring.matrix->size_count >= tuning->least_sizes && predicted->sizes > 0 &&
            loss <= tuning->loss;
 }
@@ -329,7 +574,8 @@ static bool is_good(const struct tuning *tuning)
  * than there is. */
 static bool is_late(const struct tuning *tuning, double round_s)
 {
-    double left_s = (tuned_share + cells_share - late_share) * tuning->budget_s - elapsed_s(tuning);
+    double left_s =
+        (tuned_share + cells_share - late_share) * tuning->budget_s - elapsed_s(&tuning->measuring);
     return left_s < round_s / 2 + tuning->learn_s * SAMPLES_COST;
 }
 
@@ -339,22 +585,23 @@ static void refine(struct tuning *tuning, struct hn_error *err)
 {
     struct hn_matrix *matrix = tuning->measuring.matrix;
     const struct hn_learnt *learnt = &tuning->learnt;
-    double began_s = elapsed_s(tuning);
+    double began_s = elapsed_s(&tuning->measuring);
     draw_cells(tuning, FIRST_CELLS, err);
     while (!hn_failed(err)) {
-        double measured_s = elapsed_s(tuning);
+        double measured_s = elapsed_s(&tuning->measuring);
         learn(tuning, QUICK_SAMPLES, err);
         if (hn_failed(err))
             break;
-        tuning->learn_s = elapsed_s(tuning) - measured_s;
-        say(tuning, "%zu sizes, %zu times measured: predicted loss %.1f%%, %.0f%% at worst",
+        tuning->learn_s = elapsed_s(&tuning->measuring) - measured_s;
+        say(&tuning->measuring,
+            "%zu sizes, %zu times measured: predicted loss %.1f%%, %.0f%% at worst",
             matrix->size_count, tuning->measuring.cell_count, 100 * learnt->rule.predicted.mean,
             100 * learnt->rule.predicted.worst);
         size_t before = matrix->size_count;
-        if (is_good(tuning) || is_late(tuning, elapsed_s(tuning) - began_s) ||
+        if (is_good(tuning) || is_late(tuning, elapsed_s(&tuning->measuring) - began_s) ||
             before == HN_MATRIX_SIZES)
             break;
-        began_s = elapsed_s(tuning);
+        began_s = elapsed_s(&tuning->measuring);
         tune_wanted(tuning, err);
         for (size_t i = 0; i < learnt->wanted_count && !hn_failed(err); i++) {
             size_t size = hn_matrix_add_size(matrix, &learnt->wanted[i], 0);
@@ -367,32 +614,18 @@ static void refine(struct tuning *tuning, struct hn_error *err)
     }
 }
 
-static bool is_of_matrix(void *context, const struct hn_bindings *problem)
-{
-    const struct hn_matrix *matrix = context;
-    bool used = false;
-    for (size_t s = 0; s < matrix->size_count && !used; s++)
-        used = hn_bindings_equal(&matrix->sizes[s].problem, problem);
-    return used;
-}
-
 static void measure_loss(struct tuning *tuning, struct hn_error *err)
 {
-    struct hn_held_out_loss found;
     struct hn_rule *rule = &tuning->learnt.rule;
-    const struct hn_held_out held_out = {
+    double left_s = tuning->budget_s - elapsed_s(&tuning->measuring);
+    const struct held_out held_out = {
         .measuring = &tuning->measuring,
-        .kernel = kernel_of(tuning),
         .rule = rule,
         .seed = tuning->options->seed ^ held_out_salt,
         .count = tuning->held_out,
-        .budget_s =
-            fmax(tuning->budget_s - elapsed_s(tuning), hn_family_held_out_s(tuning->budget_s) / 2),
-        .started_ms = tuning->started_ms,
-        .is_used = is_of_matrix,
-        .context = tuning->measuring.matrix,
+        .budget_s = fmax(left_s, held_out_share * tuning->budget_s / 2),
     };
-    hn_held_out_measure(&held_out, &found, err);
+    const struct hn_held_out_loss found = measure_held_out(&held_out, err);
     rule->measured = found.loss;
     tuning->outcome->untuned = found.untuned;
 }
@@ -402,7 +635,6 @@ static void tune(struct tuning *tuning, struct hn_error *err)
     const struct hn_family_options *options = tuning->options;
     if (hn_failed(err) || hn_workers_open(options->workers, err) != HN_OK)
         return;
-    tuning->device = options->workers->lead->device;
     hn_compile_pool_set(options->workers->pool, HN_COMPILE_KEEPS_ALL, true);
     plan(tuning);
     add_named(tuning, err);
@@ -414,8 +646,6 @@ static void tune(struct tuning *tuning, struct hn_error *err)
         return;
     tuning->outcome->reached = is_good(tuning);
     learn(tuning, SAMPLES, err);
-    if (hn_failed(err))
-        return;
     hn_measuring_keep(&tuning->measuring, &tuning->learnt.rule, &tuning->kept, err);
     if (hn_failed(err))
         return;
@@ -427,7 +657,7 @@ static void tune(struct tuning *tuning, struct hn_error *err)
 enum hn_status hn_family_tune(const struct hn_family_options *options,
                               struct hn_family_outcome *outcome, struct hn_error *err)
 {
-    struct tuning tuning = {.options = options, .outcome = outcome, .started_ms = hn_now_ms()};
+    struct tuning tuning = {.options = options, .outcome = outcome};
     const struct hn_matrix *matrix;
     *outcome = (struct hn_family_outcome){.reached = false};
     hn_rule_init(&outcome->rule);
@@ -443,7 +673,7 @@ enum hn_status hn_family_tune(const struct hn_family_options *options,
         for (size_t s = 0; s < matrix->size_count; s++)
             outcome->tuned += isnan(matrix->sizes[s].tuned_us) ? 0 : 1;
         outcome->cells = tuning.measuring.cell_count;
-        outcome->elapsed_s = elapsed_s(&tuning);
+        outcome->elapsed_s = elapsed_s(&tuning.measuring);
     }
     if (err->status == HN_EINTERRUPTED)
         hn_fail(err, HN_EINTERRUPTED,

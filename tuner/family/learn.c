@@ -8,7 +8,485 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/run.h"
 #include "base/text.h"
+
+/* The points of a matrix, as they are known and predicted. */
+struct hn_outlook {
+    const struct hn_matrix *matrix;
+    struct hn_places sizes; /* of the matrix */
+    struct hn_models *models;
+    struct hn_forecast forecast;
+};
+
+struct hn_learning {
+    const struct hn_family_kernel *kernel;
+    const struct hn_learn_options *options;
+    struct hn_learnt *learnt;
+    struct hn_outlook
+        all; /* points, at some of the samples, which are told apart by places in `picked` too */
+    struct hn_outlook picked; /* the rule's configurations, in its order */
+    size_t count;             /* picked */
+    int64_t *features;        /* [feature][sample], then [feature][size] */
+    double *costs;            /* [configuration][sample] */
+};
+
+/* Costs of a forecast and the tree that they give; and the predicted loss: what a rule that was
+ * learnt without a part of the sizes loses there, and what a search of its own would find besides.
+ */
+
+enum { MOST_LEAVES = 400, LEAST_SAMPLES = 4, FOLDS = 5 };
+/* The share of the mean time that one more leaf has to save. */
+static const double least_split_gain = 0.0001;
+/* Where the worst ratio counts, a loss of 10% weighs as much as 23 of 1%. */
+static const double worst_power = 16;
+
+/* A loss in logarithms, as it counts. */
+static double cost_of_loss(const struct hn_learning *learning, double loss)
+{
+    double power = learning->kernel->family->worst ? worst_power : 1;
+    return expm1(power * fmin(loss, 40 / power)) / power;
+}
+
+/* The least logarithm of a time at a sample, of all points. */
+static double least_time(const struct hn_outlook *outlook, const double *logarithms, size_t sample)
+{
+    double least = INFINITY;
+    for (size_t p = 0; p < outlook->matrix->point_count; p++)
+        least = fmin(least, logarithms[p * outlook->forecast.places.count + sample]);
+    return least;
+}
+
+/* Losses of points against the best of them, as they count. */
+static void find_costs(const struct hn_learning *learning, const struct hn_outlook *outlook,
+                       double *costs)
+{
+    const struct hn_forecast *forecast = &outlook->forecast;
+    size_t samples = forecast->places.count;
+    for (size_t s = 0; s < samples; s++) {
+        double least = least_time(outlook, forecast->cautious, s);
+        for (size_t p = 0; p < outlook->matrix->point_count; p++) {
+            double own = forecast->cautious[p * samples + s];
+            costs[p * samples + s] = isinf(own) ? INFINITY : cost_of_loss(learning, own - least);
+        }
+    }
+}
+
+/* A configuration that can not be used costs what is used instead. */
+static void cost_fallback(struct hn_learning *learning)
+{
+    const struct hn_rule *rule = &learning->learnt->rule;
+    size_t samples = learning->picked.forecast.places.count;
+    for (size_t s = 0; s < samples; s++) {
+        double instead = INFINITY;
+        for (size_t i = 0; i < rule->fallback_count && isinf(instead); i++)
+            instead = learning->costs[(size_t)rule->fallback[i] * samples + s];
+        for (size_t c = 0; c < learning->count; c++)
+            if (isinf(learning->costs[c * samples + s]))
+                learning->costs[c * samples + s] = isinf(instead) ? 100 : instead;
+    }
+}
+
+static struct hn_choice_tree_data samples_of(const struct hn_learning *learning)
+{
+    return (struct hn_choice_tree_data){
+        .samples = learning->picked.forecast.places.count,
+        .choices = learning->count,
+        .features = learning->learnt->rule.feature_count,
+        .values = learning->features,
+        .costs = learning->costs,
+        .weights = learning->picked.forecast.weights,
+    };
+}
+
+/* Whether a configuration would be there without the other sizes (NULL: all are used): not if the
+ * search at one of them alone found it. */
+static bool has(const struct hn_learning *learning, const bool *use, size_t configuration)
+{
+    int64_t only = learning->picked.matrix->points[configuration].only_size;
+    return use == NULL || configuration == 0 || only < 0 || use[only];
+}
+
+static struct hn_rule_node *grow_tree(struct hn_learning *learning, const bool *use, size_t *count)
+{
+    size_t samples = learning->picked.forecast.places.count;
+    const struct hn_choice_tree_data data = samples_of(learning);
+    find_costs(learning, &learning->picked, learning->costs);
+    for (size_t c = 0; c < learning->count; c++)
+        for (size_t s = 0; s < samples && !has(learning, use, c); s++)
+            learning->costs[c * samples + s] = INFINITY;
+    cost_fallback(learning);
+    return hn_choice_tree_grow(&data, MOST_LEAVES, LEAST_SAMPLES, least_split_gain, count);
+}
+
+/* For finding the leaf of a size. */
+static struct hn_choice_tree_data data_of_sizes(const struct hn_learning *learning)
+{
+    size_t features = learning->learnt->rule.feature_count;
+    return (struct hn_choice_tree_data){
+        .samples = learning->picked.sizes.count,
+        .features = features,
+        .values = learning->features + features * learning->picked.forecast.places.count,
+    };
+}
+
+/* [configuration][size]: logarithms of times, as measured, else predicted; INFINITY: it failed. */
+static double *know_sizes(const struct hn_learning *learning)
+{
+    const struct hn_outlook *picked = &learning->picked;
+    size_t sizes = picked->sizes.count;
+    double *logs = hn_need(learning->count * sizes, sizeof *logs);
+    for (size_t c = 0; c < learning->count; c++) {
+        double *own = logs + c * sizes;
+        bool known = hn_models_know(picked->models, c);
+        if (known)
+            hn_models_predict(picked->models, c, &picked->sizes, own, NULL);
+        for (size_t s = 0; s < sizes; s++) {
+            double time = picked->matrix->times[c][s];
+            own[s] = !isnan(time) ? log(time) : known ? own[s] : INFINITY;
+        }
+    }
+    return logs;
+}
+
+static bool can_choose(const struct hn_learning *learning, const double *logs, const bool *use,
+                       int32_t configuration, size_t size)
+{
+    return hn_places_usable(&learning->picked.sizes, (size_t)configuration, size) &&
+           !isinf(logs[(size_t)configuration * learning->picked.sizes.count + size]) &&
+           has(learning, use, (size_t)configuration);
+}
+
+/* How much longer than the best that is known takes what the tree chooses, in logarithms; NAN: it
+ * can not be told. */
+static double loss_at(const struct hn_learning *learning, const double *logs, const bool *use,
+                      const struct hn_rule_node *nodes, size_t size)
+{
+    const struct hn_rule *rule = &learning->learnt->rule;
+    const struct hn_choice_tree_data data = data_of_sizes(learning);
+    double best = hn_matrix_best(learning->all.matrix, size);
+    int32_t chosen = nodes[hn_choice_tree_leaf(nodes, &data, size)].configuration;
+    bool can = can_choose(learning, logs, use, chosen, size);
+    for (size_t i = 0; i < rule->fallback_count && !can; i++) {
+        chosen = rule->fallback[i];
+        can = can_choose(learning, logs, use, chosen, size);
+    }
+    return can && best > 0 && !isinf(best)
+               ? fmax(0, logs[(size_t)chosen * learning->picked.sizes.count + size] - log(best))
+               : NAN;
+}
+
+/* As any size that may come. */
+static bool is_any(const struct hn_matrix_size *size)
+{
+    return size->drawn || size->weight > 0;
+}
+
+/* The least time at a size by what other searches or the config found. */
+static double best_elsewhere(const struct hn_matrix *matrix, size_t size)
+{
+    double best = INFINITY;
+    for (size_t p = 0; p < matrix->point_count; p++)
+        if (matrix->points[p].only_size != (int64_t)size)
+            best = fmin(best, matrix->times[p][size]);
+    return best;
+}
+
+/* By how much a search of its own finds something faster than what is known from elsewhere, in
+ * logarithms, in the mean of the sizes that had one. Those that were searched since most was
+ * expected there say nothing of others. */
+static double find_search_gain(const struct hn_matrix *matrix)
+{
+    double sum = 0;
+    size_t count = 0;
+    for (size_t s = 0; s < matrix->size_count; s++) {
+        double elsewhere = best_elsewhere(matrix, s);
+        if (!is_any(&matrix->sizes[s]) || isnan(matrix->sizes[s].tuned_us) || isinf(elsewhere))
+            continue;
+        sum += log(elsewhere / hn_matrix_best(matrix, s));
+        count++;
+    }
+    return count > 0 ? sum / (double)count : 0;
+}
+
+/* Sizes that were measured since the rule was least sure there say how bad it may get, and nothing
+ * of how it does in the mean. */
+struct losses {
+    double sum, sum_of_all, worst;
+    size_t count, count_of_all;
+};
+
+static void add_loss(struct losses *losses, const struct hn_matrix_size *size, double loss,
+                     double search_gain)
+{
+    if (isnan(loss))
+        return;
+    double expected = loss + (isnan(size->tuned_us) ? search_gain : 0);
+    losses->worst = fmax(losses->worst, loss);
+    losses->sum_of_all += expected;
+    losses->count_of_all++;
+    losses->sum += is_any(size) ? expected : 0;
+    losses->count += is_any(size);
+}
+
+static struct hn_rule_loss rule_loss(const struct losses *losses)
+{
+    double mean = losses->count > 0          ? losses->sum / (double)losses->count
+                  : losses->count_of_all > 0 ? losses->sum_of_all / (double)losses->count_of_all
+                                             : 0;
+    return (struct hn_rule_loss){
+        .mean = expm1(mean), .worst = expm1(losses->worst), .sizes = losses->count_of_all};
+}
+
+/* The folds share this. */
+struct folds {
+    const struct hn_learning *learning;
+    const double *logs;
+    double search_gain;
+    struct losses losses[FOLDS];
+};
+
+/* Leaves out every fifth of the sizes: with a forecast and costs of its own, and all else shared.
+ */
+static enum hn_status learn_without(void *context, size_t fold, struct hn_error *err)
+{
+    struct folds *folds = context;
+    struct hn_learning own = *folds->learning;
+    const struct hn_outlook *picked = &folds->learning->picked;
+    struct hn_forecast *forecast = &own.picked.forecast;
+    bool use[HN_MATRIX_SIZES];
+    size_t node_count, sizes = picked->matrix->size_count;
+    size_t numbers = own.count * forecast->places.count;
+    for (size_t s = 0; s < sizes; s++)
+        use[s] = s % FOLDS != fold;
+    forecast->logarithms = hn_need(numbers, sizeof(double));
+    forecast->cautious = hn_need(numbers, sizeof(double));
+    own.costs = hn_need(numbers, sizeof(double));
+    struct hn_models *models =
+        hn_models_make(own.kernel->family, picked->matrix, &picked->sizes, use, picked->models);
+    hn_forecast_make(forecast, models, picked->matrix, use);
+    struct hn_rule_node *nodes = grow_tree(&own, use, &node_count);
+    for (size_t s = fold; s < sizes; s += FOLDS)
+        add_loss(&folds->losses[fold], &picked->matrix->sizes[s],
+                 loss_at(&own, folds->logs, use, nodes, s), folds->search_gain);
+    free(nodes);
+    hn_models_destroy(models);
+    free(forecast->logarithms);
+    free(forecast->cautious);
+    free(own.costs);
+    (void)err;
+    return HN_OK;
+}
+
+static void predict_loss(struct hn_learning *learning)
+{
+    struct losses losses = {.count = 0};
+    double *logs = know_sizes(learning);
+    struct folds folds = {
+        .learning = learning, .logs = logs, .search_gain = find_search_gain(learning->all.matrix)};
+    const struct hn_parallel all = {
+        .count = FOLDS, .jobs = FOLDS, .run = learn_without, .context = &folds};
+    hn_parallel_do(&all, NULL);
+    for (size_t fold = 0; fold < FOLDS; fold++) {
+        const struct losses *own = &folds.losses[fold];
+        losses.worst = fmax(losses.worst, own->worst);
+        losses.sum_of_all += own->sum_of_all;
+        losses.count_of_all += own->count_of_all;
+        losses.sum += own->sum;
+        losses.count += own->count;
+    }
+    free(logs);
+    learning->learnt->rule.predicted = rule_loss(&losses);
+}
+
+/* Where the rule is sure, and where not: what is worth measuring next. */
+
+/* A leaf is sure where at most of its samples the loss, and one deviation of the prediction, is
+ * below this. */
+static const double sure_loss = 0.1, sure_share = 0.8;
+static const double dear_us = 10000;
+
+/* The loss of a configuration at a sample to the best of all configurations; INFINITY: it can not
+ * be used. */
+static double plain_loss(const struct hn_learning *learning, size_t configuration, size_t sample)
+{
+    const struct hn_forecast *forecast = &learning->picked.forecast;
+    double own = forecast->logarithms[configuration * forecast->places.count + sample];
+    return own - least_time(&learning->picked, forecast->logarithms, sample);
+}
+
+/* The deviation of its prediction there. */
+static double deviation_of(const struct hn_learning *learning, size_t configuration, size_t sample)
+{
+    const struct hn_forecast *forecast = &learning->picked.forecast;
+    size_t at = configuration * forecast->places.count + sample;
+    return isinf(forecast->logarithms[at]) ? 1 : forecast->cautious[at] - forecast->logarithms[at];
+}
+
+static void mark_sure(struct hn_learning *learning)
+{
+    struct hn_rule *rule = &learning->learnt->rule;
+    const struct hn_choice_tree_data data = samples_of(learning);
+    size_t *counts = hn_need(2 * rule->node_count, sizeof *counts);
+    for (size_t s = 0; s < data.samples; s++) {
+        size_t leaf = hn_choice_tree_leaf(rule->nodes, &data, s);
+        size_t c = (size_t)rule->nodes[leaf].configuration;
+        counts[2 * leaf]++;
+        counts[2 * leaf + 1] +=
+            plain_loss(learning, c, s) + deviation_of(learning, c, s) < sure_loss;
+    }
+    for (size_t n = 0; n < rule->node_count; n++)
+        rule->nodes[n].sure = rule->nodes[n].feature < 0 &&
+                              (double)counts[2 * n + 1] >= sure_share * (double)counts[2 * n];
+    free(counts);
+}
+
+/* Samples where the choice is least sure, away from each other. */
+static void find_wanted(struct hn_learning *learning)
+{
+    struct hn_learnt *learnt = learning->learnt;
+    const struct hn_choice_tree_data data = samples_of(learning);
+    const struct hn_forecast *forecast = &learning->picked.forecast;
+    size_t wanted = learning->options->wanted;
+    double *scores = hn_need(data.samples, sizeof *scores);
+    learnt->wanted = hn_need(wanted, sizeof *learnt->wanted);
+    for (size_t s = 0; s < data.samples; s++) {
+        size_t leaf = hn_choice_tree_leaf(learnt->rule.nodes, &data, s);
+        size_t c = (size_t)learnt->rule.nodes[leaf].configuration;
+        scores[s] = deviation_of(learning, c, s) + fmin(1, plain_loss(learning, c, s));
+        /* A size that takes much longer than a session takes to begin says no more than others. */
+        scores[s] /=
+            1 + exp(fmin(least_time(&learning->picked, forecast->logarithms, s), 30)) / dear_us;
+    }
+    while (learnt->wanted_count < wanted) {
+        size_t best = 0;
+        for (size_t s = 1; s < data.samples; s++)
+            if (scores[s] > scores[best])
+                best = s;
+        if (!(scores[best] > 0))
+            break;
+        learnt->wanted[learnt->wanted_count++] =
+            hn_need_bindings(&forecast->places.problems[best], NULL);
+        for (size_t s = 0; s < data.samples; s++)
+            scores[s] *=
+                s == best ? 0
+                          : 1 - hn_places_likeness(&forecast->places, s, &forecast->places, best);
+    }
+    free(scores);
+}
+
+/* Where a search would find most: where many samples are like it that are slow beside the best of
+ * other sizes, and like none that was searched. */
+
+enum {
+    PRODUCTS_OF = 5, /* sizes of which products are looked at */
+    LOOKED_AT = 400  /* samples among which the next search is chosen */
+};
+/* No search is expected to save more: where sizes are slower than that beside others, there mostly
+ * is a reason. */
+static const double most_gain = 0.3;
+
+struct envelope {
+    size_t features[PRODUCTS_OF];
+    size_t count;
+    double least[1 << PRODUCTS_OF]; /* logarithm of a time by a product of sizes */
+};
+
+static double log_product(const struct envelope *envelope, size_t product,
+                          const struct hn_places *places, size_t place)
+{
+    double sum = 0;
+    for (size_t i = 0; i < envelope->count; i++)
+        if (product >> i & 1)
+            sum += hn_places_column(places, 0, envelope->features[i])[place];
+    return sum;
+}
+
+/* No size is faster than the fastest one by any product of sizes: by what is moved or computed, or
+ * by the launch alone. */
+static void find_envelope(const struct hn_learning *learning, struct envelope *envelope)
+{
+    const struct hn_matrix *matrix = learning->all.matrix;
+    envelope->count = hn_places_sizes(learning->kernel->family, envelope->features, PRODUCTS_OF);
+    for (size_t product = 0; product < (size_t)1 << envelope->count; product++) {
+        envelope->least[product] = INFINITY;
+        for (size_t s = 0; s < matrix->size_count; s++)
+            envelope->least[product] =
+                fmin(envelope->least[product],
+                     log(hn_matrix_best(matrix, s)) -
+                         log_product(envelope, product, &learning->all.sizes, s));
+    }
+}
+
+static double headroom(const struct hn_learning *learning, const struct envelope *envelope,
+                       size_t sample)
+{
+    const struct hn_forecast *forecast = &learning->all.forecast;
+    double bound = -INFINITY;
+    for (size_t product = 0; product < (size_t)1 << envelope->count; product++)
+        bound = fmax(bound, envelope->least[product] +
+                                log_product(envelope, product, &forecast->places, sample));
+    return fmax(0, least_time(&learning->all, forecast->logarithms, sample) - bound);
+}
+
+/* 1 where no search was near. */
+static double novelty(const struct hn_learning *learning, size_t sample)
+{
+    double nearest = 0;
+    const struct hn_outlook *all = &learning->all;
+    for (size_t s = 0; s < all->matrix->size_count; s++)
+        if (all->matrix->sizes[s].searched)
+            nearest =
+                fmax(nearest, hn_places_likeness(&all->forecast.places, sample, &all->sizes, s));
+    return 1 - nearest;
+}
+
+/* The worth of what a search at a sample would say beyond those that were made, of all samples. */
+static double worth_at(const struct hn_learning *learning, const double *gains,
+                       const double *novelties, size_t at)
+{
+    const struct hn_places *samples = &learning->all.forecast.places;
+    double worth = 0;
+    for (size_t s = 0; s < samples->count; s++)
+        worth += gains[s] * learning->all.forecast.weights[s] *
+                 fmax(0, hn_places_likeness(samples, at, samples, s) - (1 - novelties[s]));
+    return worth;
+}
+
+static size_t find_best(const struct hn_learning *learning, const double *gains,
+                        const double *novelties, double *most)
+{
+    size_t best = 0, samples = learning->all.forecast.places.count;
+    size_t step = samples > LOOKED_AT ? samples / LOOKED_AT : 1;
+    *most = 0;
+    for (size_t s = 0; s < samples; s += step) {
+        double worth = worth_at(learning, gains, novelties, s);
+        if (worth > *most) {
+            *most = worth;
+            best = s;
+        }
+    }
+    return best;
+}
+
+static void find_search(struct hn_learning *learning)
+{
+    struct envelope envelope;
+    double most;
+    const struct hn_places *samples = &learning->all.forecast.places;
+    double *gains = hn_need(2 * samples->count, sizeof *gains), *novelties = gains + samples->count;
+    find_envelope(learning, &envelope);
+    for (size_t s = 0; s < samples->count; s++) {
+        double gain = headroom(learning, &envelope, s);
+        gains[s] = isfinite(gain) ? fmin(most_gain, gain) : 0;
+        novelties[s] = novelty(learning, s);
+    }
+    size_t best = find_best(learning, gains, novelties, &most);
+    free(gains);
+    learning->learnt->has_search = most > 0;
+    if (most > 0)
+        learning->learnt->search = hn_need_bindings(&samples->problems[best], NULL);
+}
 
 /* The share of the mean time that one more configuration has to save. */
 static const double least_gain = 0.0005;
@@ -21,7 +499,7 @@ static void pick(struct hn_learning *learning)
     size_t points = learning->all.matrix->point_count, samples = forecast->places.count;
     size_t most = learning->kernel->family->configurations;
     double *costs = hn_need(points * samples, sizeof *costs);
-    hn_learning_costs(learning, &learning->all, costs);
+    find_costs(learning, &learning->all, costs);
     const struct hn_costs_table table = {points, samples, costs, forecast->weights};
     learning->count = hn_pick(&table, most < HN_MATRIX_POINTS ? most : HN_MATRIX_POINTS, least_gain,
                               learning->learnt->picked);
@@ -171,8 +649,7 @@ static void add_sizes(const struct hn_family *family, struct hn_rule *rule)
 /* The text of an expression with a point's values in the place of its parameters. */
 static char *write_with(const char *expression, const struct hn_bindings *point)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     while (*expression != '\0') {
         char name[64];
         size_t length = 0;
@@ -294,7 +771,7 @@ static void begin_rule(struct hn_learning *learning, struct hn_error *err)
     rule->node_count = 1;
     learning->costs =
         hn_need(learning->count * learning->picked.forecast.places.count, sizeof *learning->costs);
-    hn_learning_costs(learning, &learning->picked, learning->costs);
+    find_costs(learning, &learning->picked, learning->costs);
     order_fallback(learning);
     rule->values = hn_need(example->count, sizeof *rule->values);
     for (size_t i = 0; i < example->count; i++)
@@ -314,12 +791,12 @@ static void learn(struct hn_learning *learning, struct hn_error *err)
     begin_rule(learning, err);
     if (hn_failed(err))
         return;
-    hn_learning_predict_loss(learning);
+    predict_loss(learning);
     free(rule->nodes);
-    rule->nodes = hn_learning_tree(learning, NULL, &rule->node_count);
-    hn_learning_mark_sure(learning);
-    hn_learning_find_wanted(learning);
-    hn_learning_find_search(learning);
+    rule->nodes = grow_tree(learning, NULL, &rule->node_count);
+    mark_sure(learning);
+    find_wanted(learning);
+    find_search(learning);
     drop_unused(rule);
     hn_rule_complete(rule, err);
 }

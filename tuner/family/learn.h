@@ -2,9 +2,181 @@
 #ifndef HONE_TUNER_FAMILY_LEARN_H
 #define HONE_TUNER_FAMILY_LEARN_H
 
+#include "base/bindings.h"
 #include "cache/family/rule.h"
-#include "tuner/family/choice_tree.h"
-#include "tuner/family/models.h"
+#include "runtime/device/device.h"
+#include "runtime/plan/plan.h"
+#include "tuner/config/config.h"
+
+/* The measurements of a family: configurations at sizes. */
+
+enum {
+    HN_MATRIX_SIZES = 320, /* as many as a Gaussian process takes well */
+    HN_MATRIX_POINTS = 160,
+};
+
+struct hn_matrix {
+    struct hn_matrix_size {
+        struct hn_bindings problem;
+        double weight;   /* of a size that the family names; 0: it was drawn */
+        bool drawn;      /* not chosen for what is known of it: as any size that may come */
+        bool searched;   /* on its own */
+        double tuned_us; /* the best that this search found among what may serve the family; NAN: nothing, or none was made */
+    } sizes[HN_MATRIX_SIZES];
+    size_t size_count;
+    struct hn_matrix_point {
+        struct hn_bindings values;
+        double occupancy;   /* 0 to 1, as in its records; 0: not known */
+        int64_t only_size;  /* the one search that found it, and no other found better; below 0: none, or several */
+    } points[HN_MATRIX_POINTS]; /* the first is the default point */
+    size_t point_count;
+    double times[HN_MATRIX_POINTS][HN_MATRIX_SIZES]; /* microseconds; NAN: not measured; INFINITY: it failed there */
+};
+
+/* On the heap, empty. */
+struct hn_matrix *hn_matrix_create(void);
+void hn_matrix_destroy(struct hn_matrix *matrix);
+
+/* The place of a size or point that is added unless it is there; SIZE_MAX: the matrix is full. */
+size_t hn_matrix_add_size(struct hn_matrix *matrix, const struct hn_bindings *problem, double weight);
+size_t hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bindings *point);
+/* The same sizes with these points alone, the caller's to destroy. */
+struct hn_matrix *hn_matrix_pick(const struct hn_matrix *matrix, const size_t *points, size_t count);
+/* The least time at a size, by any point or by its own search; INFINITY: nothing was measured there. */
+double hn_matrix_best(const struct hn_matrix *matrix, size_t size);
+
+/* The problems of a family that are looked at: as hn_family_draw gives them, and, in turn with these, with sizes
+ * rounded to multiples of 16, as most programs have them and what is drawn hardly ever is. A sequence by seed; *at
+ * moves behind it. HN_ECONFIG: none was found. `problem` is initialised in any case; does nothing else once err has
+ * failed. */
+void hn_family_next(const struct hn_family *family, uint64_t seed, uint64_t *at, struct hn_bindings *problem,
+                    struct hn_error *err);
+
+/* The features of problems that models of times see: the logarithm of each size and of the power of two that divides
+ * it, a number for other values, and of each point's launch the logarithms of its blocks, of the waves in which the
+ * device takes them, of the blocks that a multiprocessor gets, and, beside these features, of the three sides of its
+ * grid. */
+
+enum { HN_PLACES_SIDES = 3 };
+
+/* The last features. */
+enum hn_places_of_launch {
+    HN_PLACES_BLOCKS,
+    HN_PLACES_WAVES,
+    HN_PLACES_TURNS, /* blocks of the multiprocessor that has the most */
+    HN_PLACES_OF_LAUNCH
+};
+
+/* The kernel whose launches are looked at. Borrows all. */
+struct hn_family_kernel {
+    const struct hn_family *family;
+    const struct hn_plan *plan;
+    const struct hn_device *device;
+};
+
+struct hn_places {
+    struct hn_bindings *problems; /* owned */
+    size_t count;
+    size_t capacity;
+    size_t features; /* of a point at a problem */
+    size_t points;   /* of the matrix, when it was made */
+    double *columns; /* [point][feature, then side of the grid][place], a row of `capacity` */
+    bool *usable;    /* [point][place]: constraints and limits of the device allow it */
+};
+
+/* Features of one point at a problem. */
+size_t hn_places_features(const struct hn_family *family);
+/* Which of them are logarithms of sizes, the first `most`; how many. */
+size_t hn_places_sizes(const struct hn_family *family, size_t *features, size_t most);
+/* Which of them are categories. `categories` has room for all. */
+void hn_places_categories(const struct hn_family *family, bool *categories);
+
+void hn_places_init(struct hn_places *places, const struct hn_family *family, size_t points, size_t capacity);
+void hn_places_finish(struct hn_places *places);
+/* Adds a problem, which hn_places_see has to look at. There is room. */
+void hn_places_add(struct hn_places *places, const struct hn_bindings *problem);
+/* Looks at each of the points at all problems that were added. */
+void hn_places_see(struct hn_places *places, const struct hn_family_kernel *kernel, const struct hn_matrix *matrix);
+
+/* Whether the point can be launched for the problem: constraints and limits of the device allow it. */
+bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bindings *problem,
+                      const struct hn_bindings *point);
+
+static inline double *hn_places_column(const struct hn_places *places, size_t point, size_t feature)
+{
+    return places->columns + (point * (places->features + HN_PLACES_SIDES) + feature) * places->capacity;
+}
+
+/* How alike two problems are, by their values alone: 1 for the same, 0.37 where a size is seven times the other. */
+double hn_places_likeness(const struct hn_places *places, size_t place, const struct hn_places *others, size_t other);
+
+static inline bool hn_places_usable(const struct hn_places *places, size_t point, size_t place)
+{
+    return places->usable[point * places->capacity + place];
+}
+
+/* Decision trees that cost least: as a regression tree (Breiman et al., "Classification and Regression Trees", 1984),
+ * but what a leaf costs is what its one choice costs all samples in it. */
+
+struct hn_choice_tree_data {
+    size_t samples, choices, features;
+    const int64_t *values; /* [feature][sample] */
+    const double *costs;   /* [choice][sample], not below 0 */
+    const double *weights; /* [sample] */
+};
+
+/* Grows leaf by leaf, the one first whose split saves most, up to `leaves`, as long as a split saves `gain` of a
+ * sample of mean weight. A leaf has at least `least` samples. The nodes are in the order of hn_rule, all leaves sure;
+ * free them. The same data give the same tree. */
+struct hn_rule_node *hn_choice_tree_grow(const struct hn_choice_tree_data *data, size_t leaves, size_t least,
+                                         double gain, size_t *node_count);
+/* The leaf of a sample. */
+size_t hn_choice_tree_leaf(const struct hn_rule_node *nodes, const struct hn_choice_tree_data *data, size_t sample);
+
+/* The costs of several choices at many samples: costs[choice * samples + sample], INFINITY where it can not be used. */
+struct hn_costs_table {
+    size_t choices, samples;
+    const double *costs;
+    const double *weights; /* of the samples */
+};
+
+/* The choices that together lose least: choice 0 and up to `most` - 1 others, added one by one while each saves `gain`
+ * of a sample of mean weight, then exchanged while that saves something. `picked` has room for `most`. How many. */
+size_t hn_pick(const struct hn_costs_table *table, size_t most, double gain, size_t *picked);
+
+/* Predicted times. For each point a time is a sum of terms that are not negative (of a launch, of bytes, of waves of
+ * blocks), times the exponential of a Gaussian process (Rasmussen and Williams, 2006, section 2.7), fitted to where it
+ * was measured. */
+struct hn_models;
+
+/* `like` has the lengths of the process; NULL: they are fitted. `use` (NULL: all) says at which sizes of the matrix
+ * measurements count; sizes has their features, in the matrix' order. */
+struct hn_models *hn_models_make(const struct hn_family *family, const struct hn_matrix *matrix,
+                                 const struct hn_places *sizes, const bool *use, const struct hn_models *like);
+void hn_models_destroy(struct hn_models *models); /* NULL is fine */
+
+/* Whether there is a prediction for the point: it was measured at least somewhere. */
+bool hn_models_know(const struct hn_models *models, size_t point);
+/* The logarithm of the time of a known point at all places, and (NULL: not asked) its standard deviation. */
+void hn_models_predict(const struct hn_models *models, size_t point, const struct hn_places *places,
+                       double *logarithms, double *deviations);
+
+/* The times that all points of a matrix are predicted to take at many problems of the family. */
+struct hn_forecast {
+    struct hn_places places;
+    double *weights;    /* of the places */
+    double *logarithms; /* [point][place] of the time, as predicted; INFINITY: not usable there, or nothing is known */
+    double *cautious;   /* the same and one deviation: who is believed to be fast where little is known has to be more so */
+};
+
+/* Problems drawn from the family by seed, behind those that it names, which together weigh as much. HN_ECONFIG in err:
+ * there are none. Finish it in any case. */
+void hn_forecast_init(struct hn_forecast *forecast, const struct hn_family_kernel *kernel,
+                      const struct hn_matrix *matrix, uint64_t seed, size_t samples, struct hn_error *err);
+void hn_forecast_finish(struct hn_forecast *forecast);
+/* Measured times stand for themselves where `use` (NULL: all) allows. */
+void hn_forecast_make(struct hn_forecast *forecast, const struct hn_models *models, const struct hn_matrix *matrix,
+                      const bool *use);
 
 /* From a matrix to a rule: models of times, the configurations that together lose least, and a tree that says which. */
 
@@ -29,45 +201,5 @@ struct hn_learnt {
 enum hn_status hn_learn(const struct hn_family_kernel *kernel, const struct hn_matrix *matrix,
                         const struct hn_learn_options *options, struct hn_learnt *learnt, struct hn_error *err);
 void hn_learnt_finish(struct hn_learnt *learnt);
-
-/* The rest is what the parts of hn_learn share: learn.c makes the rule, learn_loss.c has costs and trees and predicts
- * what is lost by it, learn_next.c says where it is sure, and what to measure and search next. */
-
-/* The points of a matrix, as they are known and predicted. */
-struct hn_outlook {
-    const struct hn_matrix *matrix;
-    struct hn_places sizes; /* of the matrix */
-    struct hn_models *models;
-    struct hn_forecast forecast;
-};
-
-struct hn_learning {
-    const struct hn_family_kernel *kernel;
-    const struct hn_learn_options *options;
-    struct hn_learnt *learnt;
-    struct hn_outlook all;    /* points, at some of the samples, which are told apart by places in `picked` too */
-    struct hn_outlook picked; /* the rule's configurations, in its order */
-    size_t count;             /* picked */
-    int64_t *features;        /* [feature][sample], then [feature][size] */
-    double *costs;            /* [configuration][sample] */
-};
-
-/* Losses of points against the best of them, as they count: [point][sample]. */
-void hn_learning_costs(const struct hn_learning *learning, const struct hn_outlook *outlook, double *costs);
-/* Features and costs of the samples, as a tree is grown from them. */
-struct hn_choice_tree_data hn_learning_samples(const struct hn_learning *learning);
-/* The least logarithm of a time at a sample, of all points. */
-double hn_outlook_least(const struct hn_outlook *outlook, const double *logarithms, size_t sample);
-/* Grows a tree from the forecast, of configurations that would be there without the sizes that are not used (NULL: all
- * are). Free it. */
-struct hn_rule_node *hn_learning_tree(struct hn_learning *learning, const bool *use, size_t *count);
-/* Sets the rule's predicted loss. */
-void hn_learning_predict_loss(struct hn_learning *learning);
-
-void hn_learning_mark_sure(struct hn_learning *learning);
-/* Sets the sizes that are to be measured next. */
-void hn_learning_find_wanted(struct hn_learning *learning);
-/* Sets what is to be searched next. */
-void hn_learning_find_search(struct hn_learning *learning);
 
 #endif

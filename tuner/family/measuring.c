@@ -23,7 +23,8 @@ static const double racing_sides_loss = 3;
 void hn_measuring_init(struct hn_measuring *measuring, const struct hn_family_options *options,
                        struct hn_error *err)
 {
-    *measuring = (struct hn_measuring){.options = options, .matrix = hn_matrix_create()};
+    *measuring = (struct hn_measuring){
+        .options = options, .matrix = hn_matrix_create(), .started_ms = hn_now_ms()};
     if (!hn_failed(err) && options->load(options->context, &measuring->config, err) == HN_OK)
         hn_config_thaw(measuring->config, err);
 }
@@ -176,7 +177,7 @@ static bool run(struct hn_measuring *measuring, struct hn_config *config,
     return !hn_failed(err);
 }
 
-double hn_measuring_time(enum hn_outcome outcome, const struct hn_record *record)
+static double time_of_record(enum hn_outcome outcome, const struct hn_record *record)
 {
     bool timed =
         outcome == HN_OUTCOME_OK || outcome == HN_OUTCOME_DUPLICATE || outcome == HN_OUTCOME_SLOWER;
@@ -193,7 +194,7 @@ static double read_time(const struct hn_session *session, const struct hn_bindin
         hn_session_record(session, ticket, &record, err) != HN_OK)
         return NAN;
     enum hn_outcome outcome = hn_session_outcome(session, ticket);
-    double time_us = hn_measuring_time(outcome, &record);
+    double time_us = time_of_record(outcome, &record);
     if (record.resources.occupancy > 0)
         *occupancy = record.resources.occupancy;
     hn_record_finish(&record);
@@ -252,17 +253,22 @@ static void read_search(struct hn_matrix *matrix, size_t size, const struct hn_s
     matrix->sizes[size].tuned_us = best_us;
 }
 
+static size_t borrow_points(const struct hn_matrix *matrix, struct hn_bindings *points)
+{
+    for (size_t p = 0; p < matrix->point_count; p++)
+        points[p] = matrix->points[p].values;
+    return matrix->point_count;
+}
+
 void hn_measuring_tune(struct hn_measuring *measuring, size_t size, double budget_s,
                        struct hn_error *err)
 {
     struct hn_matrix *matrix = measuring->matrix;
     struct visit visit;
-    struct hn_bindings known[HN_MATRIX_POINTS]; /* borrow theirs; cells that are filled anyway */
-    for (size_t p = 0; p < matrix->point_count; p++)
-        known[p] = matrix->points[p].values;
+    struct hn_bindings known[HN_MATRIX_POINTS]; /* cells that are filled anyway */
     const struct errand errand = {.problem = &matrix->sizes[size].problem,
                                   .first = known,
-                                  .first_count = matrix->point_count,
+                                  .first_count = borrow_points(matrix, known),
                                   .budget_s = budget_s,
                                   .hasty = true};
     matrix->sizes[size].searched = true;
@@ -321,16 +327,12 @@ static void search(struct hn_measuring *measuring, struct hn_config *whole,
                    const struct hn_bindings *problem, const struct hn_rule *rule, double budget_s,
                    struct comparison *comparison, struct hn_error *err)
 {
-    const struct hn_matrix *matrix = measuring->matrix;
     struct visit visit;
-    struct hn_bindings known[HN_MATRIX_POINTS]; /* borrow theirs */
-    for (size_t p = 0; p < matrix->point_count; p++)
-        known[p] = matrix->points[p].values;
-    bool has_matrix = matrix->point_count > 0;
+    struct hn_bindings known[HN_MATRIX_POINTS];
+    size_t count = borrow_points(measuring->matrix, known);
     const struct errand errand = {.problem = problem,
-                                  .first = has_matrix ? known : rule->configurations,
-                                  .first_count =
-                                      has_matrix ? matrix->point_count : rule->configuration_count,
+                                  .first = count > 0 ? known : rule->configurations,
+                                  .first_count = count > 0 ? count : rule->configuration_count,
                                   .budget_s = budget_s,
                                   .hasty = true};
     if (!run(measuring, whole, &errand, &visit, err))
@@ -452,50 +454,33 @@ static bool is_first_with(const struct hn_matrix *matrix, size_t size,
     return true;
 }
 
-/* Images are being kept for a part of the family that shares programs. */
-struct keeping {
-    struct hn_measuring *measuring;
-    struct hn_task task;
-    int64_t session;
-    bool is_begun;
-};
-
-static void end_keeping(struct keeping *keeping)
-{
-    if (keeping->is_begun)
-        hn_task_finish(&keeping->task);
-    keeping->is_begun = false;
-}
-
-/* The image of a configuration for all sizes whose program has these values, which this size is the
- * first with. */
-static void keep_for(struct keeping *keeping, const struct hn_bindings *problem,
-                     const struct hn_bindings *values, size_t number,
-                     const struct hn_bindings *point, struct hn_error *err)
-{
-    if (keeping->is_begun && !hn_bindings_equal(&keeping->task.identity.problem, values))
-        end_keeping(keeping);
-    if (!keeping->is_begun) {
-        begin(keeping->measuring, problem, values, &keeping->task, &keeping->session, err);
-        keeping->is_begun = !hn_failed(err);
-    }
-    keep_image(keeping->measuring, &keeping->task, keeping->session, number, point, err);
-}
-
-static void keep_images(struct keeping *keeping, const struct hn_rule *rule, size_t size,
+/* The images of all configurations for sizes whose programs have the values that this size is the
+ * first with: those with the same values share a session. */
+static void keep_images(struct hn_measuring *measuring, const struct hn_rule *rule, size_t size,
                         struct hn_error *err)
 {
-    const struct hn_measuring *measuring = keeping->measuring;
     const struct hn_bindings *problem = &measuring->matrix->sizes[size].problem;
+    struct hn_task task;
+    int64_t session = 0;
+    bool begun = false;
     for (size_t i = 0; i < rule->configuration_count && !hn_failed(err); i++) {
         const struct hn_bindings *point = &rule->configurations[i];
         struct hn_bindings values;
         hn_plan_program_values(measuring->config->plan, point, problem, &values, err);
-        if (!hn_failed(err) && is_first_with(measuring->matrix, size, &values))
-            keep_for(keeping, problem, &values, i, point, err);
+        if (!hn_failed(err) && is_first_with(measuring->matrix, size, &values)) {
+            if (begun && !hn_bindings_equal(&task.identity.problem, &values)) {
+                hn_task_finish(&task);
+                begun = false;
+            }
+            if (!begun)
+                begin(measuring, problem, &values, &task, &session, err);
+            begun = begun || !hn_failed(err);
+            keep_image(measuring, &task, session, i, point, err);
+        }
         hn_bindings_finish(&values);
     }
-    end_keeping(keeping);
+    if (begun)
+        hn_task_finish(&task);
 }
 
 void hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rule, int64_t *session,
@@ -508,9 +493,197 @@ void hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rul
     if (hn_failed(err))
         return;
     hn_task_finish(&task);
-    struct keeping keeping = {.measuring = measuring};
     for (size_t s = 0; s < matrix->size_count; s++)
-        keep_images(&keeping, rule, s, err);
+        keep_images(measuring, rule, s, err);
     if (!hn_failed(err))
         hn_store_put_rule(measuring->options->store, *session, rule, err);
+}
+
+enum {
+    POINT_SIZES = 8, /* a point that was measured at fewer was a step of one search */
+    SIZE_POINTS = 4, /* fewer of the matrix' points at a size say little of it */
+    MOST_SIZES = HN_MATRIX_SIZES * 3 / 4,
+    MOST_POINTS = HN_MATRIX_POINTS * 3 / 4 /* searches are to add some */
+};
+
+/* The records of one problem. */
+struct known_size {
+    const struct hn_bindings *problem;
+    struct hn_records records;
+};
+
+struct known {
+    struct hn_tuned_list list;
+    struct known_size *sizes;
+    size_t count;
+};
+
+static void finish_known(struct known *known)
+{
+    for (size_t i = 0; i < known->count; i++)
+        hn_records_free(&known->sizes[i].records);
+    free(known->sizes);
+    hn_tuned_list_free(&known->list);
+}
+
+static bool is_of_family(const struct hn_measuring *measuring, const struct hn_task *task,
+                         const struct hn_tuned *tuned)
+{
+    const struct hn_identity *own = &task->identity, *other = &tuned->identity;
+    return !tuned->simulated && !hn_origin_is_foreign(&tuned->origin) &&
+           hn_version_equal(&task->version, &tuned->version) &&
+           hn_device_identity_equal(&own->device, &other->device) &&
+           strcmp(own->regime, other->regime) == 0 &&
+           strcmp(own->objective, other->objective) == 0 &&
+           hn_family_has(measuring->config->family, &other->problem);
+}
+
+static void read_known(struct hn_measuring *measuring, struct known *known, struct hn_error *err)
+{
+    struct hn_task task;
+    struct hn_store *store = measuring->options->store;
+    if (hn_failed(err) ||
+        hn_measuring_task(measuring, &measuring->matrix->sizes[0].problem, &task, err) != HN_OK)
+        return;
+    hn_store_list(store, task.identity.kernel, &known->list, err);
+    known->sizes = hn_need(known->list.count, sizeof *known->sizes);
+    for (size_t i = 0; i < known->list.count && !hn_failed(err); i++) {
+        const struct hn_tuned *tuned = &known->list.items[i];
+        struct known_size *size = &known->sizes[known->count];
+        if (!is_of_family(measuring, &task, tuned))
+            continue;
+        size->problem = &tuned->identity.problem;
+        known->count += hn_store_load(store, &tuned->identity, &tuned->version, false,
+                                      &size->records, err) == HN_OK;
+    }
+    hn_task_finish(&task);
+}
+
+static double time_of(const struct hn_record *record)
+{
+    return time_of_record(record->outcome, record);
+}
+
+struct known_point {
+    const struct hn_bindings *values;
+    char *text;
+    size_t sizes; /* at which it was measured; 0: another entry counts them */
+};
+
+static int by_text(const void *a, const void *b)
+{
+    const struct known_point *x = a, *y = b;
+    return strcmp(x->text, y->text);
+}
+
+static int by_sizes(const void *a, const void *b)
+{
+    const struct known_point *x = a, *y = b;
+    return x->sizes != y->sizes ? (x->sizes < y->sizes ? 1 : -1) : strcmp(x->text, y->text);
+}
+
+/* One of each point that may serve the family, for each time that it was measured. */
+static size_t list_points(const struct hn_measuring *measuring, const struct known *known,
+                          struct known_point *points)
+{
+    size_t count = 0;
+    const struct hn_plan *plan = measuring->config->plan;
+    for (size_t i = 0; i < known->count; i++)
+        for (size_t r = 0; r < known->sizes[i].records.count; r++) {
+            const struct hn_record *record = &known->sizes[i].records.items[r];
+            if (!isnan(time_of(record)) &&
+                !(plan->freeze_if != NULL && hn_plan_freezes(plan, &record->point)))
+                points[count++] = (struct known_point){
+                    .values = &record->point, .text = hn_needed(hn_bindings_text(&record->point))};
+        }
+    return count;
+}
+
+static void count_sizes(struct known_point *points, size_t count)
+{
+    size_t first = 0;
+    qsort(points, count, sizeof *points, by_text);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(points[i].text, points[first].text) != 0)
+            first = i;
+        points[first].sizes++;
+    }
+    qsort(points, count, sizeof *points, by_sizes);
+}
+
+/* Those that were measured at several sizes. */
+static void recall_points(struct hn_measuring *measuring, const struct known *known)
+{
+    size_t most = 0;
+    struct hn_matrix *matrix = measuring->matrix;
+    for (size_t i = 0; i < known->count; i++)
+        most += known->sizes[i].records.count;
+    struct known_point *points = hn_need(most, sizeof *points);
+    size_t count = list_points(measuring, known, points);
+    count_sizes(points, count);
+    for (size_t i = 0; i < count; i++) {
+        if (points[i].sizes >= POINT_SIZES && matrix->point_count < MOST_POINTS)
+            hn_matrix_add_point(matrix, points[i].values);
+        free(points[i].text);
+    }
+    free(points);
+}
+
+static const struct hn_record *find_record(const struct known_size *size,
+                                           const struct hn_bindings *point)
+{
+    for (size_t i = 0; i < size->records.count; i++)
+        if (!isnan(time_of(&size->records.items[i])) &&
+            hn_bindings_equal(&size->records.items[i].point, point))
+            return &size->records.items[i];
+    return NULL;
+}
+
+static void recall_size(struct hn_measuring *measuring, const struct known_size *size)
+{
+    struct hn_matrix *matrix = measuring->matrix;
+    const struct hn_record *records[HN_MATRIX_POINTS];
+    size_t count = 0;
+    for (size_t p = 0; p < matrix->point_count; p++) {
+        records[p] = find_record(size, &matrix->points[p].values);
+        count += records[p] != NULL;
+    }
+    if (count < SIZE_POINTS || matrix->size_count >= MOST_SIZES)
+        return;
+    size_t place = hn_matrix_add_size(matrix, size->problem, 0);
+    for (size_t p = 0; p < matrix->point_count && place != SIZE_MAX; p++) {
+        if (records[p] == NULL || !isnan(matrix->times[p][place]))
+            continue;
+        matrix->times[p][place] = time_of(records[p]);
+        if (records[p]->resources.occupancy > 0)
+            matrix->points[p].occupancy = records[p]->resources.occupancy;
+        measuring->cell_count++;
+    }
+}
+
+/* Those that would have been drawn stand for any size that may come. */
+static void mark_drawn(struct hn_measuring *measuring, struct hn_error *err)
+{
+    uint64_t at = 0;
+    struct hn_matrix *matrix = measuring->matrix;
+    for (size_t i = 0; i < MOST_SIZES && !hn_failed(err); i++) {
+        struct hn_bindings whole = hn_measuring_draw(measuring, measuring->options->seed, &at, err);
+        for (size_t s = 0; s < matrix->size_count && !hn_failed(err); s++)
+            if (hn_bindings_equal(&matrix->sizes[s].problem, &whole))
+                matrix->sizes[s].drawn = true;
+        hn_bindings_finish(&whole);
+    }
+}
+
+void hn_recall(struct hn_measuring *measuring, struct hn_error *err)
+{
+    struct known known = {.count = 0};
+    read_known(measuring, &known, err);
+    if (!hn_failed(err)) {
+        recall_points(measuring, &known);
+        for (size_t i = 0; i < known.count; i++)
+            recall_size(measuring, &known.sizes[i]);
+        mark_drawn(measuring, err);
+    }
+    finish_known(&known);
 }

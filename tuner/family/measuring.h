@@ -4,7 +4,7 @@
 
 #include "cache/family/rule.h"
 #include "tuner/family/family.h"
-#include "tuner/family/matrix.h"
+#include "tuner/family/learn.h"
 
 /* The matrix is filled by sessions over one problem each and by what earlier tunes of the family measured, and rules
  * are held against searches. A function that returns no status does nothing once err has failed. */
@@ -12,6 +12,7 @@
 struct hn_measuring {
     const struct hn_family_options *options;
     struct hn_config *config; /* of which problems are tuned for the family: nothing that varies is a constant of the program */
+    double started_ms;        /* from which lines count their time */
     struct hn_config *cells;  /* with no other points than those of the matrix */
     size_t cells_points;      /* so many points it knows */
     struct hn_matrix *matrix;
@@ -31,9 +32,6 @@ struct hn_bindings hn_measuring_draw(const struct hn_measuring *measuring, uint6
  * compiles. */
 enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn_bindings *problem,
                                  struct hn_task *task, struct hn_error *err);
-/* The time that the record of an evaluated point says, the least that it can be where it was stopped early; NAN: it
- * was not timed. */
-double hn_measuring_time(enum hn_outcome outcome, const struct hn_record *record);
 /* Searches at a size for so many seconds; what is good there joins the points. */
 void hn_measuring_tune(struct hn_measuring *measuring, size_t size, double budget_s, struct hn_error *err);
 /* Measures all points at a size, as far as they were not and `budget_s` (0: any) lasts: a session takes longer to
@@ -56,33 +54,5 @@ void hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rul
  * measured at eight sizes or more, and the sizes where four of the matrix' points were, up to three quarters of all
  * that it takes. For after the first session. */
 void hn_recall(struct hn_measuring *measuring, struct hn_error *err);
-
-/* The loss of a rule at sizes that it has not seen: each is tuned on its own, and what that found and what the rule
- * says meet in a race. Borrows all. */
-struct hn_held_out {
-    struct hn_measuring *measuring;
-    struct hn_family_kernel kernel;
-    const struct hn_rule *rule;
-    uint64_t seed; /* of the sequence that sizes are drawn from */
-    unsigned count;
-    double budget_s; /* of all searches */
-    double started_ms; /* from which lines count their time */
-    bool (*is_used)(void *context, const struct hn_bindings *problem); /* such a size is passed over */
-    void *context;
-};
-
-/* Says a line a size. HN_EINTERRUPTED. */
-void hn_held_out_measure(const struct hn_held_out *held_out, struct hn_held_out_loss *found, struct hn_error *err);
-
-/* The effort that is spent on a family where nobody says. */
-struct hn_family_worth {
-    double budget_s;
-    size_t tuned;      /* sizes that are searched */
-    unsigned held_out; /* and sizes that are not used */
-    size_t least_sizes; /* before a predicted loss is believed */
-};
-struct hn_family_worth hn_family_worth(const struct hn_family *family);
-/* The least part of a budget that is for the sizes that are not used. */
-double hn_family_held_out_s(double budget_s);
 
 #endif
