@@ -1,12 +1,165 @@
 /* SPDX-License-Identifier: MIT */
+#include "tuner/explain/explain_parts.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "tuner/explain/explain_parts.h"
+#include "runtime/device/device.h"
+#include "runtime/plan/launch.h"
 #include "tuner/report/render.h"
+#include "tuner/report/roof.h"
+
+static void find_roof(const struct hn_task *task, const struct hn_device *device,
+                      const struct hn_roofs *roofs, const struct hn_record *record,
+                      struct hn_bounds *bounds)
+{
+    double time_us = record->timing.median_us;
+    struct hn_roof_shares shares;
+    struct hn_roof nearest;
+    /* What a pipeline moves crosses the bus, for which there is no roof. */
+    bool known = hn_roof_shares_find(task->plan->pipeline != NULL ? NULL : roofs, device,
+                                     task->regime, record, &shares);
+    bounds->bytes = shares.bytes;
+    bounds->flops = shares.flops;
+    bounds->flops_rate = shares.flops_rate;
+    if (time_us > 0) {
+        bounds->gb_per_s = bounds->bytes / time_us / 1e3;
+        bounds->gflops = bounds->flops / time_us / 1e3;
+    }
+    if (!known)
+        return;
+    bounds->bytes_share = shares.bytes_share;
+    bounds->flops_share = shares.flops_share;
+    bounds->launch_share = shares.launch_share;
+    hn_roof_nearest(&shares, &nearest);
+    bounds->bound = nearest.name;
+    bounds->share = nearest.share;
+}
+
+static int64_t product(const int64_t factors[3])
+{
+    return factors[0] * factors[1] * factors[2];
+}
+
+/* A launch, and the carve-out that it is under: the last one that a step asks for. */
+struct residency {
+    const struct hn_device *device;
+    const struct hn_launch_step *step;
+    int64_t threads, carveout;
+};
+
+static double occupancy_with(const struct residency *residency,
+                             const struct hn_resources *resources, int64_t dynamic)
+{
+    return hn_occupancy(residency->device, resources, residency->threads, dynamic,
+                        residency->carveout);
+}
+
+/* Which relief lets more warps in. */
+static enum hn_limiter find_limiter(const struct residency *residency,
+                                    const struct hn_resources *resources, double now)
+{
+    struct hn_resources fewer = *resources;
+    if (now > 0.999)
+        return HN_LIMITER_NONE;
+    fewer.registers = 16;
+    double registers = occupancy_with(residency, &fewer, residency->step->shared_bytes);
+    fewer = *resources;
+    fewer.shared_bytes = 0;
+    double shared = occupancy_with(residency, &fewer, 0);
+    if (registers > now && registers >= shared)
+        return HN_LIMITER_REGISTERS;
+    if (shared > now)
+        return HN_LIMITER_SHARED;
+    fewer.registers = 16;
+    return occupancy_with(residency, &fewer, 0) > now ? HN_LIMITER_BOTH : HN_LIMITER_BLOCK;
+}
+
+static const struct hn_launch_step *largest_step(const struct hn_launch *launch)
+{
+    const struct hn_launch_step *largest = &launch->steps[0];
+    for (size_t i = 1; i < launch->step_count; i++) {
+        const struct hn_launch_step *step = &launch->steps[i];
+        if (product(step->grid) * product(step->block) >
+            product(largest->grid) * product(largest->block))
+            largest = step;
+    }
+    return largest;
+}
+
+static int64_t carveout_of(const struct hn_launch *launch)
+{
+    int64_t carveout = HN_NO_CARVEOUT;
+    for (size_t i = 0; i < launch->step_count; i++)
+        if (launch->steps[i].carveout != HN_NO_CARVEOUT)
+            carveout = launch->steps[i].carveout;
+    return carveout;
+}
+
+static void describe_launch(const struct residency *residency, struct hn_bounds *bounds)
+{
+    const struct hn_device *device = residency->device;
+    const struct hn_launch_step *step = residency->step;
+    bounds->launch_known = true;
+    bounds->threads = residency->threads;
+    bounds->blocks = product(step->grid);
+    bounds->shared_bytes = bounds->resources.shared_bytes + step->shared_bytes;
+    bounds->occupancy = occupancy_with(residency, &bounds->resources, step->shared_bytes);
+    bounds->limiter = find_limiter(residency, &bounds->resources, bounds->occupancy);
+    int64_t warps = (bounds->threads + device->warp_size - 1) / device->warp_size;
+    int64_t room = device->max_threads_per_sm / device->warp_size;
+    bounds->resident =
+        llround(bounds->occupancy * (double)room / (double)warps) * device->identity.sm_count;
+}
+
+/* A pipeline's chunks launch less than its steps say. */
+static void find_launch(const struct hn_task *task, const struct hn_device *device,
+                        const struct hn_record *record, struct hn_bounds *bounds)
+{
+    struct hn_launch launch;
+    bounds->resources = record->resources;
+    bounds->occupancy = record->resources.occupancy;
+    if (!record->resources.known || device->warp_size == 0 || task->plan->pipeline != NULL ||
+        hn_launch_make_as(task->plan, task->problem, &record->point, record->active_clusters, false,
+                          &launch, NULL) != HN_OK)
+        return;
+    if (launch.step_count > 0) {
+        const struct hn_launch_step *step = largest_step(&launch);
+        struct residency residency = {device, step, product(step->block), carveout_of(&launch)};
+        if (residency.threads > 0)
+            describe_launch(&residency, bounds);
+    }
+    hn_launch_finish(&launch);
+}
+
+void hn_bounds_find(const struct hn_task *task, const struct hn_device *device,
+                    const struct hn_roofs *roofs, const struct hn_record *record,
+                    struct hn_bounds *bounds)
+{
+    *bounds = (struct hn_bounds){0};
+    find_roof(task, device, roofs, record, bounds);
+    find_launch(task, device, record, bounds);
+}
+
+const char *hn_limiter_name(enum hn_limiter limiter)
+{
+    switch (limiter) {
+    case HN_LIMITER_REGISTERS:
+        return "registers";
+    case HN_LIMITER_SHARED:
+        return "shared memory";
+    case HN_LIMITER_BOTH:
+        return "registers and shared memory";
+    case HN_LIMITER_BLOCK:
+        return "block size";
+    case HN_LIMITER_NONE:
+        break;
+    }
+    return "none";
+}
 
 /* A share of a roof that counts as all that there is. */
 static const double near_roof = 0.9;
@@ -42,8 +195,7 @@ static void add(const struct advice *advice, const char *kind, const char *forma
 static void advise_widening(const struct advice *advice)
 {
     for (size_t i = 0; i < advice->of->edges.count && i < MOST_OF_A_KIND; i++) {
-        struct hn_text text;
-        hn_text_init(&text);
+        struct hn_text text = {0};
         hn_edge_append(&text, &advice->of->edges.items[i]);
         if (!text.failed)
             add(advice, "widen", "widen the space: %s", text.data);
@@ -157,8 +309,7 @@ static void advise_bound(const struct advice *advice)
             "%.0f%% (inferred)",
             hn_format_percent(bounds->occupancy), hn_limiter_name(bounds->limiter),
             bounds->resources.registers, (long long)bounds->shared_bytes, bounds->share * 100);
-    struct hn_text point;
-    hn_text_init(&point);
+    struct hn_text point = {0};
     hn_bindings_append(
         &point, &hn_evidence_record(&advice->of->evidence, advice->of->evidence.best)->point);
     if (!point.failed)
@@ -190,10 +341,9 @@ static void advise_budget(const struct advice *advice)
 {
     const struct hn_effects *effects = &advice->of->effects;
     struct hn_bindings point;
-    struct hn_text text;
+    struct hn_text text = {0};
     if (!effects->known || effects->unmeasured == 0 || !advice->of->evidence.logarithmic)
         return;
-    hn_text_init(&text);
     hn_space_bindings(advice->of->evidence.space, effects->promising, &point);
     hn_bindings_append(&text, &point);
     char among[96];
@@ -244,8 +394,7 @@ static void advise_dropping(const struct advice *advice)
 
 /* Of the points with a value: how many were looked at, how many failed, and which one first. */
 struct tally {
-    size_t all;
-    size_t failed;
+    size_t all, failed;
     const struct hn_record *first;
 };
 
@@ -269,8 +418,7 @@ static void advise_constraint(const struct advice *advice, size_t parameter, siz
                               const struct tally *tally)
 {
     const struct hn_space *space = advice->of->evidence.space;
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_value_append(&text, hn_space_value(space, parameter, value));
     if (!text.failed)
         add(advice, "constrain",

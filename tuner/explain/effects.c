@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/explain/effects.h"
+#include "tuner/explain/explain_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,11 +8,420 @@
 #include "base/hash.h"
 #include "base/memory.h"
 
+/* A forest is made of regression trees over the measured points (Breiman, Friedman, Olshen and
+ * Stone, "Classification and Regression Trees", 1984): a node divides the values of one parameter
+ * in two. Each is grown of points that are drawn with repeats, and a node may be divided by some of
+ * the parameters only, so that no two trees are alike. */
+
+/* A tree sees at most so many draws, so that a million points take seconds. */
+enum { SMALLEST_SPLIT = 4, MOST_DRAWS = 20000 };
+/* Of the parameters, those that a node may be split by: as the forests that functional ANOVA was
+ * made for (Hutter, Hoos and Leyton-Brown, 2014). */
+static const double parameters_tried = 5.0 / 6;
+
+/* Values whose rank is below `limit` go left. */
+struct node {
+    uint32_t parameter;
+    uint32_t left;      /* 0: a leaf; the right child follows it */
+    uint8_t *goes_left; /* by value index */
+    double value;
+};
+
+struct tree {
+    struct node *nodes;
+    size_t count, capacity;
+};
+
+struct split {
+    size_t parameter;
+    double gain;
+    size_t limit;    /* of the values in order, so many go left */
+    uint16_t *order; /* with room for all values */
+    size_t values;
+};
+
+struct growth {
+    const struct hn_evidence *evidence;
+    const double *values;
+    struct tree *tree;
+    struct hn_random random;
+    uint32_t *rows; /* drawn with repeats, and put in order as nodes are split */
+    bool *seen;     /* points that were drawn for the last tree */
+    uint32_t *right;
+    double *sums; /* by value index */
+    uint32_t *hits;
+    uint16_t *order;
+    size_t *candidates;
+    struct split split; /* the best so far, of the node that is grown */
+};
+
+static size_t most_values(const struct hn_space *space)
+{
+    size_t most = 0;
+    for (size_t p = 0; p < hn_space_parameter_count(space); p++)
+        if (hn_space_value_count(space, p) > most)
+            most = hn_space_value_count(space, p);
+    return most;
+}
+
+static void begin_growth(const struct hn_evidence *evidence, const double *values, uint64_t seed,
+                         struct growth *growth)
+{
+    size_t most = most_values(evidence->space) + 1;
+    *growth = (struct growth){
+        .evidence = evidence,
+        .values = values,
+        .random = hn_random_seeded(seed),
+        .rows = hn_need(evidence->count, sizeof *growth->rows),
+        .right = hn_need(evidence->count, sizeof *growth->right),
+        .seen = hn_need(evidence->count, sizeof *growth->seen),
+        .sums = hn_need(most, sizeof *growth->sums),
+        .hits = hn_need(most, sizeof *growth->hits),
+        .order = hn_need(most, sizeof *growth->order),
+        .candidates = hn_need(evidence->parameters, sizeof *growth->candidates),
+        .split = {.order = hn_need(most, sizeof *growth->split.order)},
+    };
+    for (size_t p = 0; p < evidence->parameters; p++)
+        growth->candidates[p] = p;
+}
+
+static void end_growth(struct growth *growth)
+{
+    free(growth->rows);
+    free(growth->right);
+    free(growth->seen);
+    free(growth->sums);
+    free(growth->hits);
+    free(growth->order);
+    free(growth->candidates);
+    free(growth->split.order);
+}
+
+static double mean_of(const struct growth *growth, size_t begin, size_t end)
+{
+    double sum = 0;
+    for (size_t i = begin; i < end; i++)
+        sum += growth->values[growth->rows[i]];
+    return sum / (double)(end - begin);
+}
+
+/* The values that occur here: numbers in their order, others by their mean, which makes the best
+ * of all divisions in two one of the cuts (Breiman et al., 1984). */
+static size_t order_values(struct growth *growth, size_t parameter)
+{
+    const struct hn_space *space = growth->evidence->space;
+    bool numeric = hn_space_is_numeric(space, parameter);
+    size_t count = 0;
+    for (size_t v = 0; v < hn_space_value_count(space, parameter); v++) {
+        if (growth->hits[v] == 0)
+            continue;
+        double key = numeric ? hn_value_number(hn_space_value(space, parameter, v))
+                             : growth->sums[v] / growth->hits[v];
+        size_t k = count++;
+        for (; k > 0; k--) {
+            uint16_t before = growth->order[k - 1];
+            double other = numeric ? hn_value_number(hn_space_value(space, parameter, before))
+                                   : growth->sums[before] / growth->hits[before];
+            if (other <= key)
+                break;
+            growth->order[k] = before;
+        }
+        growth->order[k] = (uint16_t)v;
+    }
+    return count;
+}
+
+static void try_parameter(struct growth *growth, size_t parameter, size_t begin, size_t end)
+{
+    struct split *split = &growth->split;
+    size_t values = hn_space_value_count(growth->evidence->space, parameter);
+    double total = 0;
+    memset(growth->sums, 0, values * sizeof *growth->sums);
+    memset(growth->hits, 0, values * sizeof *growth->hits);
+    for (size_t i = begin; i < end; i++) {
+        uint16_t value = hn_evidence_choice(growth->evidence, growth->rows[i])[parameter];
+        growth->sums[value] += growth->values[growth->rows[i]];
+        growth->hits[value]++;
+        total += growth->values[growth->rows[i]];
+    }
+    size_t count = order_values(growth, parameter);
+    double left = 0, hits = 0;
+    double all = (double)(end - begin);
+    for (size_t k = 0; k + 1 < count; k++) {
+        left += growth->sums[growth->order[k]];
+        hits += growth->hits[growth->order[k]];
+        double gain = left * left / hits + (total - left) * (total - left) / (all - hits) -
+                      total * total / all;
+        if (gain <= split->gain)
+            continue;
+        split->gain = gain;
+        split->parameter = parameter;
+        split->limit = k + 1;
+        split->values = count;
+        memcpy(split->order, growth->order, count * sizeof *growth->order);
+    }
+}
+
+/* Shuffles the parameters and tries the first of them; all, where those give nothing. */
+static void find_split(struct growth *growth, size_t begin, size_t end)
+{
+    struct split *split = &growth->split;
+    size_t count = growth->evidence->parameters;
+    size_t tried = (size_t)ceil((double)count * parameters_tried);
+    split->gain = 1e-12;
+    split->limit = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t j = i + (size_t)hn_random_below(&growth->random, count - i);
+        size_t parameter = growth->candidates[j];
+        growth->candidates[j] = growth->candidates[i];
+        growth->candidates[i] = parameter;
+        if (i < tried || split->limit == 0)
+            try_parameter(growth, parameter, begin, end);
+    }
+}
+
+static size_t add_node(struct tree *tree, double value)
+{
+    tree->nodes = hn_need_room(tree->nodes, &tree->capacity, tree->count, sizeof *tree->nodes);
+    tree->nodes[tree->count] = (struct node){.value = value};
+    return tree->count++;
+}
+
+/* Rows that go left to the front, the others behind them; where those begin. */
+static size_t divide(struct growth *growth, const struct node *node, size_t begin, size_t end)
+{
+    size_t middle = begin, right = 0;
+    for (size_t i = begin; i < end; i++) {
+        uint32_t row = growth->rows[i];
+        if (node->goes_left[hn_evidence_choice(growth->evidence, row)[node->parameter]])
+            growth->rows[middle++] = row;
+        else
+            growth->right[right++] = row;
+    }
+    memcpy(growth->rows + middle, growth->right, right * sizeof *growth->rows);
+    return middle;
+}
+
+/* A value that did not occur here goes with its nearest neighbour in declared order. */
+static uint8_t *mark_left(const struct growth *growth)
+{
+    const struct split *split = &growth->split;
+    size_t values = hn_space_value_count(growth->evidence->space, split->parameter);
+    uint8_t *left = hn_need(values, sizeof *left);
+    memset(left, 2, values);
+    for (size_t k = 0; k < split->values; k++)
+        left[split->order[k]] = k < split->limit;
+    for (size_t v = 0; v < values; v++) {
+        for (size_t distance = 1; left[v] == 2 && distance < values; distance++) {
+            if (v >= distance && left[v - distance] < 2)
+                left[v] = left[v - distance] + 3;
+            else if (v + distance < values && left[v + distance] < 2)
+                left[v] = left[v + distance] + 3;
+        }
+    }
+    for (size_t v = 0; v < values; v++)
+        left[v] %= 3;
+    return left;
+}
+
+static void grow_node(struct growth *growth, size_t number, size_t begin, size_t end)
+{
+    if (end - begin < SMALLEST_SPLIT)
+        return;
+    find_split(growth, begin, end);
+    if (growth->split.limit == 0)
+        return;
+    struct node *node = &growth->tree->nodes[number];
+    node->parameter = (uint32_t)growth->split.parameter;
+    node->goes_left = mark_left(growth);
+    size_t middle = divide(growth, node, begin, end);
+    size_t left = add_node(growth->tree, mean_of(growth, begin, middle));
+    size_t right = add_node(growth->tree, mean_of(growth, middle, end));
+    growth->tree->nodes[number].left = (uint32_t)left;
+    grow_node(growth, left, begin, middle);
+    grow_node(growth, right, middle, end);
+}
+
+static double predict(const struct tree *tree, const uint16_t *choice)
+{
+    const struct node *node = &tree->nodes[0];
+    while (node->left != 0)
+        node = &tree->nodes[node->left + (node->goes_left[choice[node->parameter]] ? 0 : 1)];
+    return node->value;
+}
+
+static void finish_tree(struct tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        free(tree->nodes[i].goes_left);
+    free(tree->nodes);
+    *tree = (struct tree){0};
+}
+
+/* In place of what the tree was. */
+static void grow_tree(struct growth *growth, struct tree *tree)
+{
+    size_t count = growth->evidence->count;
+    size_t draws = count < MOST_DRAWS ? count : MOST_DRAWS;
+    finish_tree(tree);
+    growth->tree = tree;
+    memset(growth->seen, 0, count * sizeof *growth->seen);
+    for (size_t i = 0; i < draws; i++) {
+        growth->rows[i] = (uint32_t)hn_random_below(&growth->random, count);
+        growth->seen[growth->rows[i]] = true;
+    }
+    size_t root = add_node(tree, mean_of(growth, 0, draws));
+    grow_node(growth, root, 0, draws);
+}
+
+enum { TREES = 48, ROUNDS = 4 };
+
+struct hn_forest {
+    const struct hn_evidence *evidence;
+    struct tree trees[TREES];
+    double *values; /* lower bounds replaced */
+    double *sums;   /* of the trees that did not see a point */
+    uint32_t *unseen;
+    double *variances; /* of a point's leaves among the trees */
+    double explained;
+};
+
+static void tally(struct hn_forest *forest, const struct tree *tree, const bool *seen)
+{
+    for (size_t i = 0; i < forest->evidence->count; i++) {
+        double value;
+        if (seen[i])
+            continue;
+        value = predict(tree, hn_evidence_choice(forest->evidence, i));
+        forest->sums[i] += value;
+        forest->variances[i] += value * value;
+        forest->unseen[i]++;
+    }
+}
+
+static void grow_all(struct hn_forest *forest, struct growth *growth)
+{
+    size_t count = forest->evidence->count;
+    memset(forest->sums, 0, count * sizeof *forest->sums);
+    memset(forest->variances, 0, count * sizeof *forest->variances);
+    memset(forest->unseen, 0, count * sizeof *forest->unseen);
+    for (size_t t = 0; t < TREES; t++) {
+        grow_tree(growth, &forest->trees[t]);
+        tally(forest, &forest->trees[t], growth->seen);
+    }
+}
+
+static double unseen_mean(const struct hn_forest *forest, size_t i)
+{
+    return forest->unseen[i] > 0 ? forest->sums[i] / forest->unseen[i] : forest->values[i];
+}
+
+static double explain_rest(const struct hn_forest *forest)
+{
+    const struct hn_evidence *evidence = forest->evidence;
+    double mean = 0, total = 0, rest = 0;
+    size_t count = evidence->count - evidence->bounded;
+    for (size_t i = 0; i < evidence->count; i++)
+        mean += evidence->lower_bounds[i] ? 0 : evidence->values[i] / (double)count;
+    for (size_t i = 0; i < evidence->count; i++) {
+        double error = evidence->values[i] - unseen_mean(forest, i);
+        if (evidence->lower_bounds[i])
+            continue;
+        rest += error * error;
+        total += (evidence->values[i] - mean) * (evidence->values[i] - mean);
+    }
+    return total > 0 ? 1 - rest / total : 0;
+}
+
+/* The mean of a normal distribution above a bound. */
+static double mean_above(double mean, double deviation, double bound)
+{
+    if (!(deviation > 0))
+        return fmax(mean, bound);
+    double z = (bound - mean) / deviation;
+    double tail = erfc(z / sqrt(2)) / 2;
+    if (tail < 1e-12)
+        return bound;
+    return mean + deviation * exp(-z * z / 2) / sqrt(2 * acos(-1.0)) / tail;
+}
+
+/* The deviation is that of the trees and of what they leave unexplained. */
+static void impute(struct hn_forest *forest)
+{
+    const struct hn_evidence *evidence = forest->evidence;
+    double rest = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < evidence->count; i++) {
+        double error = evidence->values[i] - unseen_mean(forest, i);
+        rest += evidence->lower_bounds[i] ? 0 : error * error;
+        count += !evidence->lower_bounds[i];
+    }
+    rest = count > 0 ? rest / (double)count : 0;
+    for (size_t i = 0; i < evidence->count; i++) {
+        if (!evidence->lower_bounds[i] || forest->unseen[i] == 0)
+            continue;
+        double mean = unseen_mean(forest, i);
+        double spread = fmax(forest->variances[i] / forest->unseen[i] - mean * mean, 0);
+        forest->values[i] = mean_above(mean, sqrt(spread + rest), evidence->values[i]);
+    }
+}
+
+struct hn_forest *hn_forest_grow(const struct hn_evidence *evidence, uint64_t seed)
+{
+    struct growth growth;
+    struct hn_forest *forest = hn_need(1, sizeof *forest);
+    forest->evidence = evidence;
+    forest->values = hn_need(evidence->count, sizeof *forest->values);
+    forest->sums = hn_need(evidence->count, sizeof *forest->sums);
+    forest->variances = hn_need(evidence->count, sizeof *forest->variances);
+    forest->unseen = hn_need(evidence->count, sizeof *forest->unseen);
+    memcpy(forest->values, evidence->values, evidence->count * sizeof *forest->values);
+    begin_growth(evidence, forest->values, seed, &growth);
+    grow_all(forest, &growth);
+    for (int round = 1; evidence->bounded > 0 && round < ROUNDS; round++) {
+        impute(forest);
+        grow_all(forest, &growth);
+    }
+    end_growth(&growth);
+    forest->explained = explain_rest(forest);
+    return forest;
+}
+
+void hn_forest_destroy(struct hn_forest *forest)
+{
+    if (forest == NULL)
+        return;
+    for (size_t t = 0; t < TREES; t++)
+        finish_tree(&forest->trees[t]);
+    free(forest->values);
+    free(forest->sums);
+    free(forest->variances);
+    free(forest->unseen);
+    free(forest);
+}
+
+double hn_forest_predict(const struct hn_forest *forest, const uint16_t *choice)
+{
+    double sum = 0;
+    for (size_t t = 0; t < TREES; t++)
+        sum += predict(&forest->trees[t], choice);
+    return sum / TREES;
+}
+
+double hn_forest_explained(const struct hn_forest *forest)
+{
+    return forest->explained;
+}
+
+double hn_forest_value(const struct hn_forest *forest, size_t point)
+{
+    return forest->values[point];
+}
+
 /* Points with their values, all of which count as much, and the shares of their variance. */
 struct sample {
     const struct hn_space *space;
-    size_t parameters;
-    size_t count;
+    size_t parameters, count;
     uint16_t *choices;
     double *values;
     bool drawn; /* from more: shares are freed of the bias of few points */
@@ -36,8 +445,7 @@ static double share_of(const struct sample *sample, double explained, double lef
 static void find_main(const struct sample *sample, struct hn_effect *effect)
 {
     size_t values = hn_space_value_count(sample->space, effect->parameter);
-    double explained = 0;
-    double groups = 0;
+    double explained = 0, groups = 0;
     effect->means = hn_need(values, sizeof *effect->means);
     effect->counts = hn_need(values, sizeof *effect->counts);
     for (size_t i = 0; i < sample->count; i++) {
@@ -59,8 +467,7 @@ static void find_main(const struct sample *sample, struct hn_effect *effect)
 /* The combinations of two parameters' values: their means, and the sum of one term a value of each
  * that comes nearest to them. */
 struct cells {
-    size_t rows;
-    size_t columns;
+    size_t rows, columns;
     double *means;
     double *weights;
     double *row_terms;
@@ -87,8 +494,7 @@ static double fit_side(const struct cells *cells, bool of_rows)
     size_t across = of_rows ? cells->columns : cells->rows;
     double moved = 0;
     for (size_t i = 0; i < count; i++) {
-        double sum = 0;
-        double weight = 0;
+        double sum = 0, weight = 0;
         for (size_t j = 0; j < across; j++) {
             size_t cell = of_rows ? i * cells->columns + j : j * cells->columns + i;
             double other = of_rows ? cells->column_terms[j] : cells->row_terms[j];
@@ -105,9 +511,7 @@ static double fit_side(const struct cells *cells, bool of_rows)
 
 static double judge_cells(const struct sample *sample, const struct cells *cells)
 {
-    double beyond = 0;
-    double explained = 0;
-    double groups = 0;
+    double beyond = 0, explained = 0, groups = 0;
     for (int sweep = 0; sweep < MOST_SWEEPS; sweep++) {
         double moved = fit_side(cells, true);
         if (fmax(moved, fit_side(cells, false)) < 1e-9)
@@ -237,8 +641,7 @@ static void look_around(const struct hn_evidence *evidence, struct hn_effect *ma
     const uint16_t *best = hn_evidence_choice(evidence, evidence->best);
     for (size_t i = 0; i < evidence->count; i++) {
         const uint16_t *choice = hn_evidence_choice(evidence, i);
-        size_t differing = 0;
-        size_t last = 0;
+        size_t differing = 0, last = 0;
         for (size_t p = 0; p < evidence->parameters && differing < 2; p++) {
             if (choice[p] == best[p])
                 continue;

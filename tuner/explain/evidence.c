@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/explain/evidence.h"
+#include "tuner/explain/explain_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -64,8 +64,7 @@ static void take_failed(struct hn_evidence *evidence)
 /* A metric that is maximised is kept negated. */
 static void take_logarithms(struct hn_evidence *evidence)
 {
-    double lowest = INFINITY;
-    double highest = -INFINITY;
+    double lowest = INFINITY, highest = -INFINITY;
     for (size_t i = 0; i < evidence->count; i++) {
         lowest = fmin(lowest, evidence->values[i]);
         highest = fmax(highest, evidence->values[i]);

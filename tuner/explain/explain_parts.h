@@ -2,10 +2,141 @@
 #ifndef HONE_TUNER_EXPLAIN_EXPLAIN_PARTS_H
 #define HONE_TUNER_EXPLAIN_EXPLAIN_PARTS_H
 
+#include "cache/store/store.h"
 #include "runtime/device/device.h"
-#include "tuner/explain/effects.h"
 #include "tuner/explain/explain.h"
 #include "tuner/report/findings.h"
+#include "tuner/space/space.h"
+
+/* What a tuning measured, as numbers: the points of the space that have a time, with the logarithm of what is compared.
+ * What was stopped early is a lower bound; failures have no time and are kept apart. Borrows space and records. */
+struct hn_evidence {
+    const struct hn_space *space;
+    const struct hn_records *records;
+    size_t parameters;
+    size_t count;       /* points with a time, lower bounds among them */
+    size_t bounded;     /* of them, lower bounds */
+    size_t failed;      /* points of the space without a time */
+    size_t foreign;     /* records that are no points of the space as it is now */
+    uint16_t *choices;  /* a point's value indices, `parameters` for each; behind the timed ones the failed ones */
+    double *values;     /* of the timed ones: lower is better */
+    bool *lower_bounds; /* of the timed ones */
+    uint32_t *numbers;  /* of the timed and the failed ones: which record */
+    uint32_t *sorted;   /* the timed and the failed ones by their value indices */
+    size_t best;        /* of the timed ones; SIZE_MAX: none */
+    bool logarithmic;   /* differences of values are logarithms of ratios; not so for a metric that changes its sign */
+};
+
+/* The same of what compiling took, in milliseconds: of all points that were compiled, whatever came of them. None of them failed
+ * then, and the best compiled most quickly. */
+void hn_evidence_of_compiling(const struct hn_space *space, const struct hn_records *records, struct hn_evidence *evidence);
+void hn_evidence_make(const struct hn_space *space, const struct hn_records *records, struct hn_evidence *evidence);
+void hn_evidence_finish(struct hn_evidence *evidence);
+
+const uint16_t *hn_evidence_choice(const struct hn_evidence *evidence, size_t point);
+const struct hn_record *hn_evidence_record(const struct hn_evidence *evidence, size_t point);
+/* How many times worse a value is than another: 1.25 for 25% more time. Of values that are not logarithmic, their
+ * difference. */
+double hn_evidence_ratio(const struct hn_evidence *evidence, double value, double other);
+/* Finds the timed or failed point with these value indices; SIZE_MAX when it was not looked at. */
+size_t hn_evidence_find(const struct hn_evidence *evidence, const uint16_t *choice);
+
+/* What the best points have in common: values that more of them have than of all measured points, more than chance would
+ * give (hypergeometric, at most 1% over all parameters together, by Bonferroni), and more than half of them. */
+struct hn_common_value {
+    size_t parameter;
+    uint16_t value;
+    size_t among_best;
+    size_t among_all;
+    double chance; /* that as many of the best have it, were they drawn from all */
+};
+
+struct hn_common {
+    size_t best; /* so many best points: 5% of all with a time, 5 at least; 0: fewer than 20 points */
+    size_t all;
+    double ratio; /* how many times worse than the best the worst of them is */
+    struct hn_common_value *values; /* the surest first */
+    size_t count;
+};
+
+void hn_common_find(const struct hn_evidence *evidence, struct hn_common *common);
+void hn_common_finish(struct hn_common *common);
+/* The chance of `hits` or more marked ones among `drawn`, of `all` of which `marked` are. */
+double hn_common_chance(size_t hits, size_t drawn, size_t marked, size_t all);
+
+/* What the device's compiler warned of, and what points with it take. */
+struct hn_warned {
+    struct {
+        size_t points;  /* with a record */
+        size_t refused; /* of them, skipped because the config refuses it */
+        double ratio;   /* how many times worse than the best the best with it is; 0: none of them has a time */
+    } of[HN_WARNING_COUNT];
+};
+
+/* refused: what the plan refuses. */
+void hn_warned_find(const struct hn_evidence *evidence, unsigned refused, struct hn_warned *warned);
+
+/* Which parameters matter: a functional analysis of variance over the valid points (Hutter, Hoos and Leyton-Brown, "An
+ * Efficient Approach for Assessing Hyperparameter Importance", 2014), which here are the points themselves and not the box
+ * around them, so that nothing is said of what constraints rule out. Exact where every valid point was measured; else a
+ * random forest stands in for the others, and of more than 20,000 points so many are drawn, with the bias that few points
+ * a value have taken out (Kelley's epsilon squared, 1935). */
+
+struct hn_effect {
+    size_t parameter;
+    double share;   /* of the variance: what the parameter alone decides, on average over the others */
+    double *means;  /* of the values by value index; NAN: no point has it */
+    size_t *counts; /* points behind each */
+    /* Measured points that differ from the best in this parameter alone: how many, and how many times worse the worst is. */
+    size_t alone;
+    double worst_alone;
+};
+
+struct hn_interaction {
+    size_t parameters[2];
+    double share; /* beyond what the two decide each on its own */
+};
+
+struct hn_effects {
+    bool known;     /* false: fewer than 10 points measured in full, or all equal; then nothing else counts */
+    bool exact;     /* every valid point was measured; else by a forest */
+    bool sampled;   /* of all valid points */
+    size_t points;  /* that the shares are of */
+    double explained; /* by the forest, of points that it did not see */
+    size_t parameter_count;
+    struct hn_effect *mains; /* largest first */
+    size_t pair_count;
+    struct hn_interaction *pairs; /* largest first */
+    /* Of the valid points that were not measured, or in the sample not: how many, and what the forest expects of the best
+     * of them against the best measured (1.1: 10% worse). */
+    size_t unmeasured;
+    double promise;
+    uint16_t *promising;
+};
+
+enum { HN_EFFECTS_LEAST = 10 };
+
+void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct hn_effects *effects);
+void hn_effects_finish(struct hn_effects *effects);
+/* That of a parameter. */
+const struct hn_effect *hn_effects_of(const struct hn_effects *effects, size_t parameter);
+/* What a parameter decides at most, alone or with one other. */
+double hn_effects_most(const struct hn_effects *effects, size_t parameter);
+
+/* A random forest over the measured points (Breiman, "Random Forests", 2001), for what was not measured, or stopped
+ * early. A lower bound is replaced by the mean of the normal distribution that the forest states, cut off at the bound,
+ * and the forest grown again, a few times (Schmee and Hahn, 1979; for forests Hutter, Hoos and Leyton-Brown, "Bayesian
+ * Optimization With Censored Response Data", 2011). The same points and seed give the same forest. */
+struct hn_forest;
+
+struct hn_forest *hn_forest_grow(const struct hn_evidence *evidence, uint64_t seed);
+void hn_forest_destroy(struct hn_forest *forest);
+
+double hn_forest_predict(const struct hn_forest *forest, const uint16_t *choice);
+/* The share of the variance of the points measured in full that is explained by the trees that did not see them. */
+double hn_forest_explained(const struct hn_forest *forest);
+/* What stands for the value of a timed point: itself, or for a lower bound what was put in its place. */
+double hn_forest_value(const struct hn_forest *forest, size_t point);
 
 /* What bounds a point: its place under the device's roofs, and what holds its occupancy. */
 
