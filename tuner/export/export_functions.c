@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,315 @@
 #include "runtime/device/device.h"
 #include "runtime/plan/launch.h"
 #include "tuner/export/export_parts.h"
+
+/* Expressions of the plan as C: parameters are known and folded, so that each configuration has its
+ * own; problem values and pitches are members of structs. And the functions in which configurations
+ * differ. */
+
+void hn_export_code_finish(struct hn_export_code *code)
+{
+    size_t count = code->slots == NULL ? 0 : code->plan->name_count + code->plan->pitch_count;
+    for (size_t i = 0; i < count; i++)
+        free((char *)(uintptr_t)code->slots[i].name);
+    free(code->slots);
+    free(code->values);
+    for (int of = 0; of < HN_EXPORT_MACROS; of++)
+        free(code->macros[of]);
+}
+
+/* "problem.M" and the like. */
+static char *name_member(const char *of, const char *name)
+{
+    struct hn_text text = {0};
+    hn_text_printf(&text, "%s.%s", of, name);
+    return hn_needed(hn_text_take(&text));
+}
+
+static void fill_slots(struct hn_export_code *code)
+{
+    const struct hn_export *export = code->writer->export;
+    const struct hn_plan *plan = export->plan;
+    struct hn_c_slot *slot = hn_need(plan->name_count + plan->pitch_count + 1, sizeof *slot);
+    code->slots = slot;
+    for (size_t i = 0; i < plan->name_count; i++, slot++) {
+        const struct hn_word_list *list = hn_plan_find_words(plan, plan->names[i]);
+        slot->constant =
+            hn_bindings_get(&export->configs[code->config]->best.point, plan->names[i]);
+        if (slot->constant != NULL)
+            continue;
+        slot->name = name_member("problem", plan->names[i]);
+        slot->real = hn_export_problem_is_real(export, plan->names[i]);
+        slot->words = list == NULL ? NULL : (const char *const *)list->words;
+        slot->word_count = list == NULL ? 0 : list->count;
+    }
+    for (size_t i = 0; i < plan->pitch_count; i++, slot++)
+        slot->name = name_member("size", plan->pitches[i]);
+    slot->constant = &code->clusters;
+}
+
+/* A grid that asks for the clusters that run at once has what was found where it was tuned. */
+static void check_clusters(const struct hn_export_code *code, struct hn_error *err)
+{
+    const struct hn_plan *plan = code->plan;
+    for (size_t i = 0; i < plan->step_count && code->clusters.integer <= 0; i++)
+        if (!hn_failed(err) && hn_plan_asks_clusters(plan, &plan->steps[i]))
+            hn_fail(err, HN_ECONFIG,
+                    "a 'grid' of %s asks for '%s', and the cache does not say how many there are "
+                    "at this point; measure it with `hone tune` and export again",
+                    plan->kernel, hn_clusters_name);
+}
+
+void hn_export_code_make(struct hn_export_writer *writer, size_t config,
+                         struct hn_export_code *code)
+{
+    const struct hn_tuned *tuned = writer->export->configs[config];
+    code->writer = writer;
+    code->config = config;
+    code->plan = hn_export_plan_of(writer->export, config);
+    code->clusters = hn_integer(tuned->best.active_clusters);
+    hn_export_make_macros(code);
+    if (hn_failed(writer->err) || code->plan->pipeline != NULL)
+        return;
+    fill_slots(code);
+    check_clusters(code, writer->err);
+    if (!hn_failed(writer->err))
+        hn_plan_values(code->plan, &tuned->identity.problem, &tuned->best.point, &code->values,
+                       writer->err);
+}
+
+static void append_expression(const struct hn_export_code *code,
+                              const struct hn_expression *expression, bool *real,
+                              struct hn_text *text)
+{
+    if (!hn_failed(code->writer->err))
+        hn_expression_append_c(expression, code->slots, code->writer->export->lower, real, text,
+                               code->writer->err);
+}
+
+static void append_number(const struct hn_export_code *code, const struct hn_expression *expression,
+                          const char *missing, struct hn_text *text)
+{
+    bool real = false;
+    struct hn_text number = {0};
+    if (expression == NULL)
+        hn_text_append(&number, missing);
+    else
+        append_expression(code, expression, &real, &number);
+    char *taken = hn_needed(hn_text_take(&number));
+    if (real)
+        hn_text_printf(text, "%s_whole(%s)", code->writer->export->lower, taken);
+    else
+        hn_text_append(text, taken);
+    free(taken);
+}
+
+/* "(problem.K == 32 && …)" */
+static void append_own_problem(const struct hn_export_code *code,
+                               const struct hn_expression *condition, struct hn_text *text)
+{
+    const struct hn_export *export = code->writer->export;
+    const struct hn_bindings *problem = &export->configs[code->config]->identity.problem;
+    const char *separator = "(";
+    for (size_t slot = 0; slot < export->plan->name_count; slot++) {
+        const char *name = export->plan->names[slot];
+        const struct hn_value *value = hn_bindings_get(problem, name);
+        if (value == NULL || !hn_plan_uses(export->plan, condition, slot))
+            continue;
+        hn_text_printf(text, "%sproblem.%s == ", separator, name);
+        hn_export_append_value(export, name, value, text);
+        separator = " && ";
+    }
+    hn_text_append(text, ")");
+}
+
+char *hn_export_condition(const struct hn_export_code *code, const struct hn_expression *condition)
+{
+    const struct hn_export *export = code->writer->export;
+    struct hn_text text = {0};
+    struct hn_error reason;
+    if (hn_failed(code->writer->err) || condition == NULL)
+        return hn_need_copy("1");
+    if (hn_plan_problem_used(export->plan, condition) == NULL)
+        return hn_need_copy(hn_expression_truth(condition, code->values) == HN_TRUE ? "1" : "0");
+    if (hn_expression_append_c_condition(condition, code->slots, export->lower, &text, &reason) !=
+            HN_OK ||
+        text.length == 0) {
+        hn_text_finish(&text);
+        append_own_problem(code, condition, &text);
+    }
+    return hn_needed(hn_text_take(&text));
+}
+
+enum { LINE_MOST = 110 };
+
+/* A statement depends on the configuration, on the step, on both or neither. */
+enum dependence { ON_NOTHING, ON_CONFIG, ON_STEP, ON_BOTH };
+
+/* Statements of a function that depend on `config`, and may depend on `step`. */
+struct cases {
+    size_t configs, steps;
+    size_t count;        /* statements of a case, at most */
+    char **statements;   /* [config][step][statement]; NULL: it has none there */
+    enum dependence *on; /* [statement] */
+};
+
+/* Appends the statements of a case, a line each, which is empty where there is none. */
+typedef void list_case(const struct hn_export_code *code, size_t step, struct hn_text *lines);
+
+static const char *get(const struct cases *cases, size_t config, size_t step, size_t statement)
+{
+    const char *text = cases->statements[(config * cases->steps + step) * cases->count + statement];
+    return text == NULL ? "" : text;
+}
+
+static enum dependence find_dependence(const struct cases *cases, size_t statement)
+{
+    bool on_config = false, on_step = false;
+    for (size_t c = 0; c < cases->configs; c++)
+        for (size_t s = 0; s < cases->steps; s++) {
+            const char *own = get(cases, c, s, statement);
+            on_config = on_config || strcmp(own, get(cases, 0, s, statement)) != 0;
+            on_step = on_step || strcmp(own, get(cases, c, 0, statement)) != 0;
+        }
+    return on_config && on_step ? ON_BOTH : on_config ? ON_CONFIG : on_step ? ON_STEP : ON_NOTHING;
+}
+
+static struct cases list_cases(const struct hn_export_writer *writer, size_t steps, list_case *list)
+{
+    struct cases cases = {.configs = writer->export->body_count, .steps = steps};
+    size_t all = cases.configs * steps;
+    char **texts = hn_need(all, sizeof *texts);
+    for (size_t i = 0; i < all; i++) {
+        struct hn_text lines = {0};
+        size_t count = 0;
+        list(&writer->codes[i / steps], i % steps, &lines);
+        texts[i] = hn_needed(hn_text_take(&lines));
+        for (const char *c = texts[i]; *c != '\0'; c++)
+            count += *c == '\n';
+        cases.count = count > cases.count ? count : cases.count;
+    }
+    cases.statements = hn_need(all * cases.count, sizeof *cases.statements);
+    for (size_t i = 0; i < all; i++) {
+        char **statement = &cases.statements[i * cases.count];
+        for (const char *line = texts[i]; *line != '\0'; statement++) {
+            size_t length = strcspn(line, "\n");
+            *statement = hn_needed(strndup(line, length));
+            line += length + 1;
+        }
+        free(texts[i]);
+    }
+    free(texts);
+    cases.on = hn_need(cases.count, sizeof *cases.on);
+    for (size_t i = 0; i < cases.count; i++)
+        cases.on[i] = find_dependence(&cases, i);
+    return cases;
+}
+
+/* The statements of a case that depend on the same, a line each. */
+static char *make_body(const struct cases *cases, enum dependence on, size_t number)
+{
+    struct hn_text body = {0};
+    size_t config = on == ON_CONFIG ? number : on == ON_BOTH ? number / cases->steps : 0;
+    size_t step = on == ON_STEP ? number : on == ON_BOTH ? number % cases->steps : 0;
+    for (size_t i = 0; i < cases->count; i++) {
+        const char *statement = get(cases, config, step, i);
+        if (statement[0] != '\0' && cases->on[i] == on)
+            hn_text_printf(&body, on == ON_NOTHING ? "    %s\n" : "        %s\n", statement);
+    }
+    return hn_needed(hn_text_take(&body));
+}
+
+void hn_export_append_wrapped(struct hn_text *text, const char *line_break, const char *format, ...)
+{
+    va_list arguments;
+    char *piece = NULL;
+    size_t column = 0;
+    va_start(arguments, format);
+    int size = vasprintf(&piece, format, arguments);
+    va_end(arguments);
+    hn_needed(size < 0 ? NULL : piece);
+    while (column < text->length && text->data[text->length - column - 1] != '\n')
+        column++;
+    if (column + (size_t)size > LINE_MOST) {
+        while (line_break[0] == '\n' && text->length > 0 && text->data[text->length - 1] == ' ')
+            text->data[--text->length] = '\0';
+        hn_text_append(text, line_break);
+    }
+    hn_text_append(text, piece);
+    free(piece);
+}
+
+/* "    case 0: case 3:", then the body, on the same line where it is short. */
+static void append_case(char *const *bodies, size_t count, size_t first, struct hn_text *text)
+{
+    struct hn_text labels = {0};
+    const char *body = bodies[first];
+    for (size_t i = first; i < count; i++)
+        if (strcmp(bodies[i], body) == 0)
+            hn_export_append_wrapped(&labels, "\n   ", "%scase %zu:", i == first ? "    " : " ", i);
+    const char *start = body + strspn(body, " ");
+    size_t length = strcspn(start, "\n");
+    bool one_line = start[length + 1] == '\0' && labels.length + length + 9 <= LINE_MOST;
+    char *all = hn_needed(hn_text_take(&labels));
+    if (one_line)
+        hn_text_printf(text, "%s %.*s break;\n", all, (int)length, start);
+    else
+        hn_text_printf(text, "%s\n%s        break;\n", all, body);
+    free(all);
+}
+
+/* The switch over what depends on the same; nothing where nothing does. */
+static void append_switch(const struct cases *cases, enum dependence on, struct hn_text *text)
+{
+    size_t count = (on == ON_STEP ? 1 : cases->configs) * (on == ON_CONFIG ? 1 : cases->steps);
+    char **bodies = hn_need(count, sizeof *bodies);
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        bodies[i] = make_body(cases, on, i);
+        any = any || bodies[i][0] != '\0';
+    }
+    if (any && on == ON_BOTH)
+        hn_text_printf(text, "    switch (config * %zu + step) {\n", cases->steps);
+    else if (any)
+        hn_text_printf(text, "    switch (%s) {\n", on == ON_STEP ? "step" : "config");
+    for (size_t i = 0; i < count; i++) {
+        bool said = bodies[i][0] == '\0';
+        for (size_t before = 0; before < i && !said; before++)
+            said = strcmp(bodies[before], bodies[i]) == 0;
+        if (!said)
+            append_case(bodies, count, i, text);
+    }
+    hn_text_append(text, any ? "    default: break;\n    }\n" : "");
+    for (size_t i = 0; i < count; i++)
+        free(bodies[i]);
+    free(bodies);
+}
+
+/* Statements that are the same in all cases stand once; the others in a switch by config, by step,
+ * or by both. Behind the sizes where they use them, outside of the function that makes these. */
+static void write_cases(struct hn_export_writer *writer, size_t steps, list_case *list,
+                        bool in_sizes)
+{
+    const char *lower = writer->export->lower;
+    struct cases cases = list_cases(writer, steps, list);
+    struct hn_text body = {0};
+    if (!hn_failed(writer->err)) {
+        char *same = make_body(&cases, ON_NOTHING, 0);
+        hn_text_append(&body, same);
+        free(same);
+        for (enum dependence on = ON_CONFIG; on <= ON_BOTH; on++)
+            append_switch(&cases, on, &body);
+    }
+    if (!in_sizes && body.length > 0 && strstr(body.data, "size.") != NULL)
+        hn_text_printf(writer->text, "    struct %s_sizes size = %s_size(config, problem);\n",
+                       lower, lower);
+    hn_text_append(writer->text, body.length > 0 ? body.data : "");
+    hn_text_finish(&body);
+    for (size_t i = 0; i < cases.configs * steps * cases.count; i++)
+        free(cases.statements[i]);
+    free(cases.statements);
+    free(cases.on);
+}
 
 /* The functions of a problem: sizes of arguments, launches of steps, and whether a configuration
  * can be used. As hn_plan_allows and hn_launch_check, in C. */
@@ -23,7 +333,7 @@ static void append_extents(const struct hn_export_code *code,
 {
     for (size_t i = 0; i < 3; i++) {
         hn_text_append(text, i == 0 ? "hone_size(" : ", ");
-        hn_export_append_number(code, expressions[i], "1", text);
+        append_number(code, expressions[i], "1", text);
     }
     hn_text_append(text, ")");
 }
@@ -33,11 +343,11 @@ static void append_pitch(const struct hn_export_code *code, const struct hn_argu
 {
     const struct hn_shape *shape = &argument->shape;
     if (shape->pitch != NULL) {
-        hn_export_append_expression(code, shape->pitch, NULL, text);
+        append_expression(code, shape->pitch, NULL, text);
         return;
     }
     hn_text_append(text, shape->device ? "(" : "");
-    hn_export_append_expression(code, shape->width, NULL, text);
+    append_expression(code, shape->width, NULL, text);
     hn_text_printf(text, " * %zu", hn_argument_bytes(argument));
     if (shape->device)
         hn_text_printf(text, " + %d) / %d * %d", HN_DEVICE_PITCH - 1, HN_DEVICE_PITCH,
@@ -51,7 +361,7 @@ static void append_bytes(const struct hn_export_code *code, const struct hn_argu
     hn_text_append(text, "(size_t)(");
     if (rows)
         hn_text_printf(text, "size.%s_pitch * ", argument->name);
-    hn_export_append_expression(code, rows ? argument->shape.height : argument->count, NULL, text);
+    append_expression(code, rows ? argument->shape.height : argument->count, NULL, text);
     if (!rows)
         hn_text_printf(text, " * %zu", hn_argument_bytes(argument));
     hn_text_append(text, ")");
@@ -64,8 +374,8 @@ static void append_scalar(const struct hn_export_code *code, const struct hn_arg
     bool real = false;
     hn_type_format_c(argument->element, 1, type, sizeof type);
     hn_text_printf(text, "(%s)", type);
-    hn_export_append_expression(code, argument->value,
-                                hn_element_is_real(argument->element) ? &real : NULL, text);
+    append_expression(code, argument->value, hn_element_is_real(argument->element) ? &real : NULL,
+                      text);
 }
 
 /* A property of the accesses is that of the tuned problem, since C has no words. */
@@ -104,7 +414,7 @@ static void append_value(const struct hn_export_code *code, const struct stateme
     }
     case RATIO:
         hn_text_append(text, "(double)");
-        hn_export_append_expression(code, *statement->expressions, &real, text);
+        append_expression(code, *statement->expressions, &real, text);
         break;
     case HIT:
     case MISS:
@@ -112,43 +422,38 @@ static void append_value(const struct hn_export_code *code, const struct stateme
         break;
     default:
         hn_text_append(text, statement->kind == WHOLE ? "(size_t)" : "");
-        hn_export_append_number(code, *statement->expressions, "", text);
+        append_number(code, *statement->expressions, "", text);
     }
 }
 
-/* Statements of one case; what is not given stays as it was initialised. */
-static void set_case(const struct hn_export_cases *cases, const struct hn_export_code *code,
-                     const struct statement *statements, size_t step_number)
+/* What is not given stays as it was initialised. */
+static void set_case(const struct hn_export_code *code, const struct statement *statements,
+                     size_t count, size_t step, struct hn_text *lines)
 {
-    const struct hn_step *step = &code->plan->steps[step_number];
-    for (size_t i = 0; i < cases->count && !hn_failed(code->writer->err); i++) {
-        struct hn_text text = {0};
+    for (size_t i = 0; i < count && !hn_failed(code->writer->err); i++) {
         const struct statement *own = &statements[i];
-        bool of_step = own->kind >= RUNS;
-        if (own->kind > RUNS && own->expressions[0] == NULL)
-            continue;
-        hn_text_printf(&text, "%s.%s%s = ", of_step ? "s" : "size", own->member, own->suffix);
-        append_value(code, own, step, &text);
-        hn_text_append(&text, ";");
-        char *statement = hn_needed(hn_text_take(&text));
-        if (strcmp(statement, "s.runs = 0;") == 0) { /* its sizes need not have values */
-            free(statement);
+        size_t began = lines->length;
+        if (own->kind <= RUNS || own->expressions[0] != NULL) {
+            hn_text_printf(lines, "%s.%s%s = ", own->kind >= RUNS ? "s" : "size", own->member,
+                           own->suffix);
+            append_value(code, own, &code->plan->steps[step], lines);
+            hn_text_append(lines, ";");
+        }
+        hn_text_append(lines, "\n");
+        if (strcmp(lines->data + began, "s.runs = 0;\n") == 0) {
+            /* As it was initialised; its sizes need not have values. */
+            lines->data[lines->length = began] = '\0';
             return;
         }
-        *hn_export_cases_at(cases, code->config, step_number, i) = statement;
     }
 }
 
-/* The members of hone_step that a step sets: condition, grid, block, cluster, the rest. */
-enum { STEP_STATEMENTS = 13 };
-
-static void set_step(const struct hn_export_cases *cases, const struct hn_export_code *code,
-                     size_t number)
+static void list_step(const struct hn_export_code *code, size_t number, struct hn_text *lines)
 {
     const struct hn_step *step = &code->writer->plan->steps[number];
     const struct hn_geometry *geometry = &step->geometry;
     struct hn_expression *const *window = geometry->window.parts;
-    const struct statement statements[STEP_STATEMENTS] = {
+    const struct statement statements[] = {
         {"runs", "", RUNS, 0, &step->condition},
         {"grid", "", EXTENTS, 0, geometry->grid},
         {"block", "", EXTENTS, 0, geometry->block},
@@ -163,17 +468,12 @@ static void set_step(const struct hn_export_cases *cases, const struct hn_export
         {"window_hit", "", HIT, 0, &window[HN_WINDOW_BYTES]},
         {"window_miss", "", MISS, 0, &window[HN_WINDOW_BYTES]},
     };
-    set_case(cases, code, statements, number);
+    set_case(code, statements, sizeof statements / sizeof *statements, number, lines);
 }
 
 static void write_steps(struct hn_export_writer *writer)
 {
-    struct hn_export_cases cases =
-        hn_export_cases_begin(writer, writer->plan->step_count, STEP_STATEMENTS);
-    for (size_t c = 0; c < cases.configs; c++)
-        for (size_t s = 0; s < cases.steps; s++)
-            set_step(&cases, &writer->codes[c], s);
-    hn_export_cases_write(&cases, false);
+    write_cases(writer, writer->plan->step_count, list_step, false);
 }
 
 static bool is_passed(const struct hn_plan *plan, size_t argument)
@@ -230,28 +530,31 @@ static struct sizes list_sizes(const struct hn_plan *plan)
     return sizes;
 }
 
-static size_t count_sizes(const struct hn_export *export)
+size_t hn_export_count_sizes(const struct hn_plan *plan)
 {
-    struct sizes sizes = list_sizes(export->plan);
+    struct sizes sizes = list_sizes(plan);
     free(sizes.items);
     return sizes.count;
 }
 
-static void write_size_cases(struct hn_export_writer *writer, const struct statement *list,
-                             size_t count)
+static void list_pitches(const struct hn_export_code *code, size_t step, struct hn_text *lines)
 {
-    struct hn_export_cases cases = hn_export_cases_begin(writer, 1, count);
-    for (size_t c = 0; c < cases.configs; c++)
-        set_case(&cases, &writer->codes[c], list, 0);
-    hn_export_cases_write(&cases, true);
+    struct sizes sizes = list_sizes(code->writer->plan);
+    set_case(code, sizes.items, sizes.pitches, step, lines);
+    free(sizes.items);
+}
+
+static void list_others(const struct hn_export_code *code, size_t step, struct hn_text *lines)
+{
+    struct sizes sizes = list_sizes(code->writer->plan);
+    set_case(code, sizes.items + sizes.pitches, sizes.count - sizes.pitches, step, lines);
+    free(sizes.items);
 }
 
 static void write_sizes(struct hn_export_writer *writer)
 {
-    struct sizes sizes = list_sizes(writer->plan);
-    write_size_cases(writer, sizes.items, sizes.pitches);
-    write_size_cases(writer, sizes.items + sizes.pitches, sizes.count - sizes.pitches);
-    free(sizes.items);
+    write_cases(writer, 1, list_pitches, true);
+    write_cases(writer, 1, list_others, true);
 }
 
 /* "    int64_t M, N;": members of one type share a line. */
@@ -285,8 +588,6 @@ static void write_sizes_members(struct hn_export_writer *writer)
     free(sizes.items);
 }
 
-HN_EXPORT_COUNT(problem, export->plan->problem_count)
-
 static void write_problem_members(struct hn_export_writer *writer)
 {
     const struct hn_plan *plan = writer->plan;
@@ -304,41 +605,30 @@ static void write_problem_defined(struct hn_export_writer *writer)
         hn_text_printf(writer->text, "%sdefined %s", i > 0 ? " || " : "", writer->plan->problem[i]);
 }
 
-/* Two constraints can come down to the same once the point is known. */
-static bool is_said(const struct hn_export_cases *cases, size_t config, size_t number,
-                    const char *statement)
-{
-    for (size_t i = 0; i < number; i++) {
-        const char *other = *hn_export_cases_at(cases, config, 0, i);
-        if (other != NULL && strcmp(other, statement) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* "if (!(…)) return 0;" A condition that the point alone decides held when it was tuned. */
-static void set_constraint(const struct hn_export_cases *cases, const struct hn_export_code *code,
-                           size_t number)
+/* "if (!(…)) return 0;" A condition that the point alone decides held when it was tuned; and two
+ * can come down to the same once the point is known. */
+static void list_constraints(const struct hn_export_code *code, size_t step, struct hn_text *lines)
 {
     const struct hn_plan *plan = code->writer->plan;
-    struct hn_text text = {0};
-    if (hn_plan_problem_used(plan, plan->constraints[number]) == NULL)
-        return;
-    char *condition = hn_export_condition(code, plan->constraints[number]);
-    hn_text_printf(&text, "if (!%s) return 0;", condition);
-    if (strcmp(condition, "1") != 0 && !is_said(cases, code->config, number, text.data))
-        *hn_export_cases_at(cases, code->config, 0, number) = hn_needed(hn_text_take(&text));
-    hn_text_finish(&text);
-    free(condition);
+    (void)step;
+    for (size_t i = 0; i < plan->constraint_count; i++) {
+        struct hn_text text = {0};
+        if (hn_plan_problem_used(plan, plan->constraints[i]) != NULL) {
+            char *condition = hn_export_condition(code, plan->constraints[i]);
+            hn_text_printf(&text, "if (!%s) return 0;", condition);
+            if (strcmp(condition, "1") != 0 &&
+                (lines->data == NULL || strstr(lines->data, text.data) == NULL))
+                hn_text_append(lines, text.data);
+            free(condition);
+        }
+        hn_text_append(lines, "\n");
+        hn_text_finish(&text);
+    }
 }
 
 static void write_constraints(struct hn_export_writer *writer)
 {
-    struct hn_export_cases cases = hn_export_cases_begin(writer, 1, writer->plan->constraint_count);
-    for (size_t c = 0; c < cases.configs; c++)
-        for (size_t i = 0; i < cases.count; i++)
-            set_constraint(&cases, &writer->codes[c], i);
-    hn_export_cases_write(&cases, false);
+    write_cases(writer, 1, list_constraints, false);
 }
 
 /* Dynamic shared memory that a block may have: "    case 80: case 87: most_shared = 166912;
@@ -371,18 +661,129 @@ static void write_shared_limits(struct hn_export_writer *writer)
     hn_text_printf(text, "    default: most_shared = %d; break;\n", most);
 }
 
-HN_EXPORT_COUNT(steps, export->plan->step_count)
+/* Tensor maps in C: what each says for a configuration and problem, and a function that encodes it.
+ */
+
+static bool is_map(const struct hn_plan *plan, size_t argument)
+{
+    return plan->arguments[argument].role == HN_ROLE_TENSOR_MAP;
+}
+
+size_t hn_export_map_number(const struct hn_plan *plan, size_t argument)
+{
+    size_t number = 0;
+    for (size_t i = 0; i < argument; i++)
+        number += is_map(plan, i);
+    return number;
+}
+
+static const char *type_name(enum hn_element element)
+{
+    static const char *const names[HN_ELEMENT_COUNT] = {
+        [HN_INT8] = "UINT8",        [HN_INT16] = "UINT16",    [HN_INT32] = "INT32",
+        [HN_INT64] = "INT64",       [HN_UINT8] = "UINT8",     [HN_UINT16] = "UINT16",
+        [HN_UINT32] = "UINT32",     [HN_UINT64] = "UINT64",   [HN_FLOAT32] = "FLOAT32",
+        [HN_FLOAT64] = "FLOAT64",   [HN_FLOAT16] = "FLOAT16", [HN_BFLOAT16] = "BFLOAT16",
+        [HN_FLOAT8_E4M3] = "UINT8",
+    };
+    return names[element];
+}
+
+/* "s.taken = (problem.M > 64 || …);": one of the steps that take it runs. False where none ever
+ * does. */
+static bool append_taken(const struct hn_export_code *code, size_t map, struct hn_text *text)
+{
+    const struct hn_plan *plan = code->writer->plan;
+    const char *separator = "s.taken = (";
+    for (size_t s = 0; s < plan->step_count; s++) {
+        const struct hn_step *step = &plan->steps[s];
+        bool takes = false;
+        for (size_t i = 0; i < step->argument_count; i++)
+            takes = takes || step->arguments[i] == map;
+        if (!takes)
+            continue;
+        char *condition = hn_export_condition(code, step->condition);
+        if (strcmp(condition, "0") != 0) {
+            hn_text_printf(text, "%s%s", separator, condition);
+            separator = " || ";
+        }
+        free(condition);
+    }
+    hn_text_append(text, text->length > 0 ? ");\n" : "");
+    return text->length > 0;
+}
+
+static void set_list(const struct hn_export_code *code, const char *member,
+                     struct hn_expression *const *list, size_t count, struct hn_text *lines)
+{
+    for (size_t i = 0; i < HN_TENSOR_RANK; i++) {
+        if (i < count) {
+            hn_text_printf(lines, "s.%s[%zu] = ", member, i);
+            append_number(code, list[i], "", lines);
+        }
+        hn_text_append(lines, i < count ? ";\n" : "\n");
+    }
+}
+
+/* The value that is read outside is that of the tuned problem, since C has no words. */
+static void set_settings(const struct hn_export_code *code, const struct hn_tensor_map *map,
+                         const struct hn_tensor *tensor, struct hn_text *lines)
+{
+    static const char *const members[HN_TENSOR_SETTING_COUNT] = {
+        [HN_TENSOR_SWIZZLE] = "swizzle",
+        [HN_TENSOR_PROMOTION] = "l2_promotion",
+        [HN_TENSOR_INTERLEAVE] = "interleave",
+        [HN_TENSOR_FILL] = "nan",
+    };
+    for (size_t i = 0; i < HN_TENSOR_SETTING_COUNT; i++) {
+        hn_text_printf(lines, "s.%s = ", members[i]);
+        if (i == HN_TENSOR_FILL)
+            hn_text_printf(lines, "%d", (int)tensor->settings[i]);
+        else
+            append_number(code, map->settings[i], "0", lines);
+        hn_text_append(lines, ";\n");
+    }
+}
+
+static void list_map(const struct hn_export_code *code, size_t number, struct hn_text *lines)
+{
+    const struct hn_plan *plan = code->plan;
+    size_t argument = 0;
+    while (!is_map(plan, argument) || hn_export_map_number(plan, argument) != number)
+        argument++;
+    const struct hn_argument *over = &plan->arguments[hn_plan_source(plan, argument)];
+    const struct hn_tensor_map *map = &plan->arguments[argument].tensor_map;
+    struct hn_tensor tensor;
+    /* Where none takes it its fields need not have values. */
+    if (!append_taken(code, argument, lines) || hn_failed(code->writer->err) ||
+        hn_argument_evaluate_tensor(&plan->arguments[argument], over, code->values, &tensor,
+                                    code->writer->err) != HN_OK)
+        return;
+    hn_text_printf(lines,
+                   "s.type = CU_TENSOR_MAP_DATA_TYPE_%s, s.element_bytes = %zu, s.rank = %zu, "
+                   "s.bytes = size.%s_size;\n",
+                   type_name(over->element), hn_element_size(over->element), map->rank, over->name);
+    set_list(code, "dims", map->dims, map->rank, lines);
+    set_list(code, "strides", map->strides, map->stride_count, lines);
+    set_list(code, "box", map->box, map->box_count, lines);
+    set_list(code, "element_strides", map->element_strides, map->element_stride_count, lines);
+    set_settings(code, map, &tensor, lines);
+}
+
+static void write_tensors(struct hn_export_writer *writer)
+{
+    write_cases(writer, hn_export_map_number(writer->plan, writer->plan->argument_count), list_map,
+                false);
+}
 
 const struct hn_export_part hn_export_function_parts[] = {
-    {"problem", .count = count_problem},
-    {"problem_defined", .write = write_problem_defined},
-    {"problem_members", .write = write_problem_members},
-    {"shared_limits", .write = write_shared_limits},
-    {"sizes", .count = count_sizes},
-    {"sizes_members", .write = write_sizes_members},
-    {"sizes_body", .write = write_sizes},
-    {"step_count", .count = count_steps},
-    {"step_body", .write = write_steps},
-    {"constraints", .write = write_constraints},
+    {"problem_defined", write_problem_defined},
+    {"problem_members", write_problem_members},
+    {"shared_limits", write_shared_limits},
+    {"sizes_members", write_sizes_members},
+    {"sizes_body", write_sizes},
+    {"step_body", write_steps},
+    {"constraints", write_constraints},
+    {"tensor_body", write_tensors},
     {0},
 };

@@ -2,16 +2,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/schema.h"
+#include "cache/record/record_json.h"
 #include "runtime/compile/source.h"
 #include "runtime/plan/launch.h"
 #include "tuner/export/export_parts.h"
 #include "tuner/report/render.h"
 
-/* The frame of a header, and the comment on top: what was measured, and how it is launched. */
+/* Exported C is a skeleton whose holes a document fills, and parts where C has to be written. */
 
-static void write_kernel(struct hn_export_writer *writer)
+json_t *hn_export_text_json(struct hn_text *text)
 {
-    hn_export_append_comment(writer->text, "", writer->export->kernel);
+    char *taken = hn_needed(hn_text_take(text));
+    json_t *json = hn_string_to_json(taken);
+    free(taken);
+    return json;
 }
 
 static const char *base_name(const struct hn_export *export)
@@ -20,458 +25,373 @@ static const char *base_name(const struct hn_export *export)
     return slash == NULL ? export->plan->template_path : slash + 1;
 }
 
-static void write_template(struct hn_export_writer *writer)
+static void append_comment(struct hn_text *text, const char *start, const char *string)
 {
-    hn_export_append_comment(writer->text, "", base_name(writer->export));
-}
-
-static void append_measurement(const struct hn_tuned *tuned, struct hn_text *text)
-{
-    const struct hn_timing *timing = &tuned->best.timing;
-    char regime[HN_FORMAT_SIZE];
-    hn_format_regime(tuned->identity.regime, regime);
-    hn_text_printf(text, "  time       %.6g us, 95%% interval %.6g to %.6g us, %s%s, %s ",
-                   timing->median_us, timing->low_us, timing->high_us, regime,
-                   timing->unstable ? ", unstable" : "",
-                   tuned->simulated ? "replayed" : "measured");
-    hn_export_append_date(text, tuned->best.time);
-    hn_text_append(text, "\n");
-    const struct hn_bindings *metrics = &tuned->best.metrics;
-    for (size_t i = 0; i < metrics->count; i++)
-        hn_text_printf(text, "%s%s %.6g%s", i == 0 ? "  metrics    " : ", ", metrics->names[i],
-                       hn_value_number(&metrics->values[i]), i + 1 == metrics->count ? "\n" : "");
-    const struct hn_bindings *observed = &tuned->best.observed;
-    if (hn_observed(observed, "energy.windows") > 0)
-        hn_text_printf(text, "  energy     %.6g J a launch, at %.0f W\n",
-                       hn_observed(observed, "energy.joules"),
-                       hn_observed(observed, "energy.power_w"));
-    if (strcmp(tuned->identity.objective, "time") != 0)
-        hn_text_printf(text, "  objective  %s\n", tuned->identity.objective);
-}
-
-static void append_verdict(const struct hn_verdict *verdict, struct hn_text *text)
-{
-    if (verdict->kind == HN_UNVERIFIED) {
-        hn_text_append(text,
-                       "  UNVERIFIED: the config has no reference to compare the result with\n");
-        return;
+    for (const char *c = string; *c != '\0'; c++) {
+        bool begins = c == string || c[-1] == '\n';
+        hn_text_append_bytes(text, start,
+                             !begins      ? 0
+                             : *c == '\n' ? strcspn(start, "*") + 1
+                                          : strlen(start));
+        hn_text_append_bytes(text, c, 1);
+        if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*'))
+            hn_text_append(text, " ");
     }
-    if (verdict->kind == HN_NOT_RECORDED) {
-        hn_text_append(text,
-                       "  verification not recorded: whoever measured it does not say whether "
-                       "results were compared\n");
-        return;
-    }
-    hn_text_printf(
-        text, "  verified   max error %.3g, tolerance %.3g, %d seed%s%s\n", verdict->max_error,
-        verdict->tolerance, verdict->seeds, verdict->seeds == 1 ? "" : "s",
-        verdict->kind == HN_SELF_VERIFIED ? "; self-verified: against the template at its defaults"
-                                          : "");
-    if (verdict->differed > 0)
-        hn_text_printf(text,
-                       "             %zu of %zu elements differ by more, as the config allows\n",
-                       verdict->differed, verdict->compared);
 }
 
-static const char *or_unknown(const char *version)
+json_t *hn_export_tuned_to_json(const struct hn_export *export, struct hn_error *err)
 {
-    return version[0] == '\0' ? "unknown" : version;
-}
-
-static void write_options(struct hn_export_writer *writer)
-{
-    struct hn_source source;
-    if (hn_export_make_source(writer->export, writer->export->configs[0], &source, writer->err) !=
-        HN_OK)
-        return;
-    for (size_t i = 0; i < source.option_count; i++)
-        hn_text_printf(writer->text, "%s%s%s", i == 0 ? "  options    " : " ", source.options[i],
-                       i + 1 == source.option_count ? " (give them to nvcc too)\n" : "");
-    hn_source_finish(&source);
-}
-
-/* The default point was not measured: there is nothing to tell but that. */
-static void write_untuned(struct hn_export_writer *writer)
-{
-    const struct hn_tuned *tuned = writer->export->configs[0];
-    hn_text_append(
-        writer->text,
-        "  NOT TUNED: nothing was measured. These are the defaults of the config, so that what "
-        "includes this file builds;\n  `hone tune`, then `hone export`, replace them.\n");
-    hn_text_append(writer->text, "  point      ");
-    hn_bindings_append(writer->text, &tuned->best.point);
-    hn_text_append(writer->text, "\n");
-    write_options(writer);
-}
-
-static void write_provenance(struct hn_export_writer *writer)
-{
-    const struct hn_export *export = writer->export;
-    struct hn_text *text = writer->text;
     const struct hn_tuned *tuned = export->configs[0];
-    const struct hn_device_identity *device = &tuned->identity.device;
-    if (export->untuned) {
-        write_untuned(writer);
-        return;
+    const struct hn_timing *timing = &tuned->best.timing;
+    const struct hn_bindings *metrics = &tuned->best.metrics;
+    int capability = tuned->identity.device.capability;
+    struct hn_source source;
+    json_t *json = hn_needed(hn_fields_to_json(&hn_identity_structure, &tuned->identity));
+    json_t *best = hn_needed(hn_record_to_json(&tuned->best));
+    json_t *options = json_array(), *entries = json_array(), *figures = json_array();
+    for (size_t i = 0; i < metrics->count; i++)
+        json_array_append_new(figures, json_sprintf("%s %.6g", metrics->names[i],
+                                                    hn_value_number(&metrics->values[i])));
+    if (hn_export_make_source(export, tuned, &source, err) == HN_OK) {
+        for (size_t i = 0; i < source.option_count; i++)
+            json_array_append_new(options, hn_string_to_json(source.options[i]));
+        for (size_t i = 0; i < source.entry_count; i++)
+            json_array_append_new(entries, hn_string_to_json(source.entries[i]));
+        hn_source_finish(&source);
     }
-    hn_text_printf(text, "  device     %s%s%s", device->name,
-                   device->mig_profile[0] != '\0' ? " " : "", device->mig_profile);
-    if (device->capability > 0)
-        hn_text_printf(text, ", compute capability %d.%d, %d SMs", device->capability / 10,
-                       device->capability % 10, device->sm_count);
-    hn_text_append(text, "\n  problem    ");
-    hn_bindings_append(text, &tuned->identity.problem);
-    hn_text_append(text, "\n  point      ");
-    hn_bindings_append(text, &tuned->best.point);
-    hn_text_append(text, "\n");
-    append_measurement(tuned, text);
-    append_verdict(&tuned->best.verdict, text);
-    hn_text_printf(text,
-                   "  versions   Hone " HONE_VERSION
-                   ", driver %s, NVRTC %s, template %s (%.12s), protocol %d\n",
-                   or_unknown(tuned->version.driver), or_unknown(tuned->version.nvrtc),
-                   base_name(export), tuned->version.template_hash, tuned->version.protocol);
-    write_options(writer);
-    hn_text_append(text, "  origin     ");
-    hn_origin_append(text, &tuned->origin);
-    hn_text_append(text, "\n");
-    if (tuned->stale)
-        hn_text_append(text, "  STALE: the template, the config, the driver or Hone has changed "
-                             "since; tune again\n");
-    if (tuned->simulated)
-        hn_text_append(text, "  SIMULATED: from a search over recorded measurements, not measured "
-                             "on this machine\n");
-    if (export->count > 1)
-        hn_text_printf(text,
-                       "  This is configuration 0 of %zu; define %s_CONFIG before the first "
-                       "inclusion for another.\n",
-                       export->count, export->upper);
+    json_object_update_new(
+        json,
+        hn_needed(json_pack(
+            "{sO sO* sO* so so so s{sf sf sf sb} sf so so so sb sb}", "point",
+            json_object_get(best, "point"), "verdict", json_object_get(best, "verdict"), "energy",
+            json_object_get(best, "energy"), "metrics", figures, "options", options, "entries",
+            entries, "timing", "median_us", timing->median_us, "low_us", timing->low_us, "high_us",
+            timing->high_us, "unstable", timing->unstable, "time", tuned->best.time, "version",
+            hn_fields_to_json(&hn_version_structure, &tuned->version), "origin",
+            hn_origin_to_json(&tuned->origin), "compute",
+            capability > 0 ? json_sprintf("%d.%d", capability / 10, capability % 10) : json_null(),
+            "stale", tuned->stale, "simulated", tuned->simulated)));
+    json_decref(best);
+    return json;
 }
 
-/* "A, B, C" */
-static void append_names(const struct hn_plan *plan, const size_t *arguments, size_t count,
-                         struct hn_text *text)
+/* As the plan has them, with what C makes of each. */
+static json_t *arguments_to_json(const struct hn_export *export, json_t *arguments)
 {
+    for (size_t i = 0; i < export->plan->argument_count; i++) {
+        const struct hn_argument *argument = &export->plan->arguments[i];
+        struct hn_text types = {0};
+        hn_export_append_types(export, argument, &types);
+        const char *passed = !hn_argument_is_passed(argument)       ? "no"
+                             : argument->role == HN_ROLE_TEXTURE    ? "texture"
+                             : argument->role == HN_ROLE_TENSOR_MAP ? "map"
+                             : argument->count != NULL              ? "buffer"
+                             : argument->value != NULL              ? "value"
+                                                                    : "contents";
+        bool zeroed = argument->role == HN_ROLE_COUNTER && argument->zero != HN_ZERO_ONCE &&
+                      hn_export_is_taken(export->plan, i);
+        json_object_update_new(json_array_get(arguments, i),
+                               json_pack("{ss so sb sb sI}", "passed", passed, "types",
+                                         hn_export_text_json(&types), "zeroed", zeroed, "map",
+                                         argument->role == HN_ROLE_TENSOR_MAP, "number",
+                                         (json_int_t)hn_export_map_number(export->plan, i)));
+    }
+    return json_incref(arguments);
+}
+
+static json_t *names_to_json(const struct hn_plan *plan, const size_t *arguments, size_t count)
+{
+    json_t *names = json_array();
     for (size_t i = 0; i < count; i++)
-        hn_text_printf(text, "%s%s", i == 0 ? "" : ", ", plan->arguments[arguments[i]].name);
+        json_array_append_new(names, json_string(plan->arguments[arguments[i]].name));
+    return names;
+}
+
+/* "x", "table (whole)" of the arguments of a part that are in none of the others. */
+static json_t *parts_to_json(const struct hn_plan *plan, unsigned char part, unsigned char without)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        unsigned char parts = plan->pipeline->parts[i];
+        if ((parts & part) != 0 && (parts & without) == 0)
+            json_array_append_new(names,
+                                  json_sprintf("%s%s", plan->arguments[i].name,
+                                               (parts & HN_PART_CUT) != 0 ? "" : " (whole)"));
+    }
+    return names;
+}
+
+/* Steps of the plan, and the copies before each, in their order. */
+static json_t *flow_to_json(const struct hn_plan *plan, const struct hn_launch *launch,
+                            const json_t *plan_steps)
+{
+    json_t *steps = json_array();
+    size_t place = 0;
+    for (size_t s = 0; s <= launch->step_count; s++) {
+        const struct hn_step *step = s < launch->step_count ? launch->steps[s].step : NULL;
+        size_t end = step != NULL ? (size_t)(step - plan->steps) : plan->step_count;
+        for (; place <= end; place++)
+            for (size_t i = 0; i < plan->pipeline->copy_count; i++) {
+                const struct hn_copy_step *copy = &plan->pipeline->copies[i];
+                if (copy->before == place && launch->flow->copies[i])
+                    json_array_append_new(
+                        steps,
+                        json_pack("{ss so}", "copy", copy->to_host ? "to host" : "to device",
+                                  "arguments",
+                                  names_to_json(plan, copy->arguments, copy->argument_count)));
+            }
+        if (step == NULL)
+            break;
+        json_t *own = json_copy(json_array_get(plan_steps, end));
+        json_object_set_new(own, "arguments",
+                            names_to_json(plan, step->arguments, step->argument_count));
+        json_array_append_new(steps, own);
+    }
+    return steps;
 }
 
 /* A plan with a pipeline: the header says how it was tuned and has the template's macros, and
  * leaves copies, streams and launches to the program. */
-static bool make_launch(struct hn_export_writer *writer, struct hn_launch *launch)
+static json_t *pipeline_to_json(struct hn_export_writer *writer, const json_t *of_plan)
 {
+    const struct hn_plan *plan = writer->plan;
     const struct hn_tuned *tuned = writer->export->configs[0];
-    return !hn_failed(writer->err) &&
-           hn_launch_make(writer->plan, &tuned->identity.problem, &tuned->best.point, launch,
-                          writer->err) == HN_OK;
-}
-
-/* "    upload: x, y, table (whole)" */
-static void append_list(const struct hn_plan *plan, const char *title, unsigned char part,
-                        unsigned char without, struct hn_text *text)
-{
-    const char *separator = "";
-    for (size_t i = 0; i < plan->argument_count; i++) {
-        unsigned char parts = plan->pipeline->parts[i];
-        if ((parts & part) == 0 || (parts & without) != 0)
-            continue;
-        if (separator[0] == '\0')
-            hn_text_printf(text, "    %s: ", title);
-        hn_text_printf(text, "%s%s%s", separator, plan->arguments[i].name,
-                       (parts & HN_PART_CUT) != 0 ? "" : " (whole)");
-        separator = ", ";
-    }
-    hn_text_append(text, separator[0] == '\0' ? "" : "\n");
-}
-
-static void append_dimensions(struct hn_expression *const *dimensions, struct hn_text *text)
-{
-    for (size_t i = 0; i < 3 && dimensions[i] != NULL; i++)
-        hn_text_printf(text, "%s%s", i == 0 ? "" : ", ", hn_expression_text(dimensions[i]));
-}
-
-static void append_copies(const struct hn_plan *plan, const struct hn_flow *flow, size_t before,
-                          struct hn_text *text)
-{
-    for (size_t i = 0; i < plan->pipeline->copy_count; i++) {
-        const struct hn_copy_step *copy = &plan->pipeline->copies[i];
-        if (copy->before != before || !flow->copies[i])
-            continue;
-        hn_text_printf(text, "    copy %s: ", copy->to_host ? "to host" : "to device");
-        append_names(plan, copy->arguments, copy->argument_count, text);
-        hn_text_append(text, "\n");
-    }
-}
-
-/* "    gather, grid ceil_div(chunk_count, 128), block 128: x, sums, radius" */
-static void append_steps(const struct hn_plan *plan, const struct hn_launch *launch,
-                         struct hn_text *text)
-{
-    size_t place = 0;
-    for (size_t s = 0; s < launch->step_count; s++) {
-        const struct hn_step *step = launch->steps[s].step;
-        for (; place <= (size_t)(step - plan->steps); place++)
-            append_copies(plan, launch->flow, place, text);
-        hn_text_printf(text, "    %s, grid ", step->entry);
-        append_dimensions(step->geometry.grid, text);
-        hn_text_append(text, ", block ");
-        append_dimensions(step->geometry.block, text);
-        if (step->geometry.shared_bytes != NULL)
-            hn_text_printf(text, ", %s bytes of dynamic shared memory",
-                           hn_expression_text(step->geometry.shared_bytes));
-        hn_text_append(text, ": ");
-        append_names(plan, step->arguments, step->argument_count, text);
-        hn_text_append(text, "\n");
-    }
-    for (; place <= plan->step_count; place++)
-        append_copies(plan, launch->flow, place, text);
-}
-
-static void describe_pipeline(struct hn_export_writer *writer)
-{
-    const struct hn_plan *plan = writer->export->plan;
-    struct hn_text *text = writer->text;
     struct hn_launch launch;
     char cut[128];
-    if (!make_launch(writer, &launch))
-        return;
-    hn_flow_describe(launch.flow, cut, sizeof cut);
-    hn_text_printf(text,
-                   "The plan is a pipeline from host memory to host memory, which this file "
-                   "does not launch:\n\n    %s\n",
-                   cut);
-    for (size_t i = 0; i <= HN_PIPELINE_PADDING; i++)
-        if (plan->pipeline->fields[i] != NULL)
-            hn_text_printf(text, "    %s: %s\n", hn_pipeline_keys[i],
-                           hn_expression_text(plan->pipeline->fields[i]));
-    append_list(plan, "upload", HN_PART_UPLOAD, 0, text);
-    append_list(plan, "padded", HN_PART_PADDED, 0, text);
-    append_list(plan, "download", HN_PART_DOWNLOAD, 0, text);
-    append_list(plan, "cut, on the device", HN_PART_CUT, HN_PART_UPLOAD | HN_PART_DOWNLOAD, text);
-    hn_text_append(text, "\nFor each chunk, with chunk_begin, chunk_count and chunk_index in units "
-                         "of what is cut, behind its upload:\n\n");
-    append_steps(plan, &launch, text);
+    if (hn_failed(writer->err) || plan->pipeline == NULL ||
+        hn_launch_make(plan, &tuned->identity.problem, &tuned->best.point, &launch, writer->err) !=
+            HN_OK)
+        return json_null();
+    const struct hn_flow *flow = launch.flow;
+    json_t *json = json_copy(json_object_get(of_plan, "pipeline"));
+    hn_flow_describe(flow, cut, sizeof cut);
+    json_object_update_new(
+        json, hn_needed(json_pack(
+                  "{ss so so so so so s{sI sI sI sI sI sI si ss}}", "described", cut, "upload",
+                  parts_to_json(plan, HN_PART_UPLOAD, 0), "padded",
+                  parts_to_json(plan, HN_PART_PADDED, 0), "download",
+                  parts_to_json(plan, HN_PART_DOWNLOAD, 0), "cut",
+                  parts_to_json(plan, HN_PART_CUT, HN_PART_UPLOAD | HN_PART_DOWNLOAD), "steps",
+                  flow_to_json(plan, &launch, json_object_get(of_plan, "steps")), "tuned", "over",
+                  (json_int_t)flow->over, "halo", (json_int_t)flow->halo, "padding",
+                  (json_int_t)flow->padding, "chunks", (json_int_t)flow->chunk_count, "streams",
+                  (json_int_t)flow->streams, "pieces", (json_int_t)flow->pieces, "breadth_first",
+                  flow->order == HN_BREADTH_FIRST, "host_memory",
+                  hn_host_memory_names[flow->host_memory])));
     hn_launch_finish(&launch);
+    return json;
 }
 
-static void write_pipeline(struct hn_export_writer *writer)
+/* What holes of skeletons say; the parts of C stand in tables beside what writes them. */
+static json_t *describe(struct hn_export_writer *writer)
 {
     const struct hn_export *export = writer->export;
-    struct hn_text *text = writer->text;
-    struct hn_launch launch;
-    if (export->plan->pipeline == NULL || !make_launch(writer, &launch))
-        return;
-    const struct hn_flow *flow = launch.flow;
-    const struct {
-        const char *name;
-        int64_t value;
-    } numbers[] = {
-        {"OVER", flow->over},
-        {"HALO", flow->halo},
-        {"PADDING", flow->padding},
-        {"CHUNKS", (int64_t)flow->chunk_count},
-        {"STREAMS", (int64_t)flow->streams},
-        {"PIECES", flow->pieces},
-        {"BREADTH_FIRST", flow->order == HN_BREADTH_FIRST},
-    };
-    hn_text_printf(text, "/* The pipeline as it was tuned for the problem of %s_CONFIG. */\n",
-                   export->upper);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        hn_text_printf(text, "#define %s_PIPELINE_%s %lld\n", export->upper, numbers[i].name,
-                       (long long)numbers[i].value);
-    hn_text_printf(text, "#define %s_PIPELINE_HOST_MEMORY \"%s\"\n\n", export->upper,
-                   hn_host_memory_names[flow->host_memory]);
-    hn_launch_finish(&launch);
-}
-
-/* Whether the header has a macro of that name: a parameter, or a problem value that the template
- * sees. */
-static bool has_macro(const struct hn_export *export, const char *name)
-{
     const struct hn_plan *plan = export->plan;
-    const struct hn_value *value = hn_bindings_get(&export->configs[0]->identity.problem, name);
-    for (size_t i = 0; i < plan->parameter_count; i++)
-        if (strcmp(plan->parameters[i], name) == 0)
-            return true;
-    return value != NULL && hn_plan_is_frozen(plan, &export->configs[0]->best.point, name, value);
-}
-
-/* "conv2d<R, S>" as "conv2d<HONE_CONV2D_R, HONE_CONV2D_S>", which holds after the next tuning too.
- */
-static void append_kernel(const struct hn_export *export, const char *entry, struct hn_text *text)
-{
-    bool plain = hn_text_is_word(entry);
-    while (*entry != '\0') {
-        size_t length =
-            strspn(entry, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
-        char *word = hn_needed(strndup(entry, length > 0 ? length : 1));
-        if (!plain && has_macro(export, word))
-            hn_text_printf(text, "%s_", export->upper);
-        hn_text_append(text, word);
-        free(word);
-        entry += length > 0 ? length : 1;
+    size_t dynamic = 0, clusters = 0, carveout = 0, cooperative = 0, programmatic = 0, windows = 0;
+    size_t most_arguments = 1, symbols = 0;
+    json_t *of_plan = hn_needed(hn_plan_to_json(plan)), *architectures = json_array();
+    json_t *dynamic_steps = json_array(), *window_buffers = json_array(), *distances = json_array();
+    json_t *tensor_names = json_array();
+    struct hn_text window = {0}, kernel = {0};
+    for (size_t i = 0; i < plan->step_count; i++) {
+        const struct hn_geometry *geometry = &plan->steps[i].geometry;
+        bool has_window = geometry->window.parts[HN_WINDOW_BYTES] != NULL;
+        const char *under = has_window ? plan->arguments[geometry->window.argument].name : "";
+        dynamic += geometry->shared_bytes != NULL;
+        clusters += geometry->cluster[0] != NULL;
+        carveout += geometry->carveout != NULL;
+        cooperative += geometry->cooperative != NULL;
+        programmatic += geometry->programmatic != NULL;
+        windows += has_window;
+        if (has_window)
+            hn_text_printf(&window, "%s%s", window.length > 0 ? " or " : "", under);
+        if (plan->steps[i].argument_count > most_arguments)
+            most_arguments = plan->steps[i].argument_count;
+        json_array_append_new(dynamic_steps, json_integer(geometry->shared_bytes != NULL));
+        json_array_append_new(window_buffers,
+                              has_window ? json_sprintf("argument_%s", under) : json_string("0"));
     }
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        const struct hn_argument *map = &plan->arguments[i];
+        symbols += map->role == HN_ROLE_SYMBOL;
+        if (map->role == HN_ROLE_TENSOR_MAP)
+            json_array_append_new(tensor_names, json_sprintf("%s over %s", map->name, map->from));
+    }
+    /* By name, as hn_lookup_rank multiplies, so that both round alike. */
+    const struct hn_bindings *problem = &export->results[0]->identity.problem;
+    for (size_t i = 0; i < problem->count; i++)
+        json_array_append_new(distances,
+                              json_pack("{ss sb}", "name", problem->names[i], "words",
+                                        hn_plan_find_words(plan, problem->names[i]) != NULL));
+    const struct hn_export_images *images = export->images;
+    for (size_t i = 0; images != NULL && i < images->count && images->items[i].config == 0; i++)
+        json_array_append_new(architectures, json_string(images->items[i].architecture));
+    append_comment(&kernel, "", export->kernel);
+    json_t *json = hn_needed(json_pack(
+        "{so so sI sI ss ss ss# sO sb so so so so so sI sI sI sb sI sI sI sI sb sI sI sI sI sI sI "
+        "sI sI so "
+        "so so so so}",
+        "kernel", hn_export_text_json(&kernel), "tensor_names", tensor_names, "symbols",
+        (json_int_t)symbols, "problem", (json_int_t)plan->problem_count, "template",
+        base_name(export), "hone", HONE_VERSION, "template_hash",
+        export->results[0]->version.template_hash, 12, "problem_names",
+        json_object_get(of_plan, "problem"), "untuned", export->untuned, "tuned",
+        hn_export_tuned_to_json(export, writer->err), "arguments",
+        arguments_to_json(export, json_object_get(of_plan, "arguments")), "family",
+        hn_export_family_to_json(export), "pipeline", pipeline_to_json(writer, of_plan), "applied",
+        hn_export_applied_to_json(writer), "config_count", (json_int_t) export->count,
+        "last_config", (json_int_t) export->count - 1, "body_count",
+        (json_int_t) export->body_count, "fallback", export->fallback != NULL, "result_count",
+        (json_int_t) export->result_count, "step_count", (json_int_t)plan->step_count, "sizes",
+        (json_int_t)hn_export_count_sizes(plan), "tensor_maps",
+        (json_int_t)hn_export_map_number(plan, plan->argument_count), "launches",
+        plan->pipeline == NULL, "dynamic", (json_int_t)dynamic, "clusters", (json_int_t)clusters,
+        "carveout", (json_int_t)carveout, "cooperative", (json_int_t)cooperative, "programmatic",
+        (json_int_t)programmatic, "windows", (json_int_t)windows, "attributes",
+        (json_int_t)(clusters + cooperative + programmatic + windows), "most_arguments",
+        (json_int_t)most_arguments, "dynamic_steps", dynamic_steps, "window",
+        hn_export_text_json(&window), "window_buffers", window_buffers, "distances", distances,
+        "architectures", architectures));
+    json_decref(of_plan);
+    return json;
 }
 
-/* "matmul<<<s.grid, s.block, s.shared_bytes>>>(A, B, C, M, N);" */
-static void append_launch(const struct hn_export *export, const struct hn_step *step,
-                          struct hn_text *text)
+static const struct hn_export_part *find_part(const char *name, size_t length)
 {
-    const struct hn_geometry *geometry = &step->geometry;
-    bool plain = geometry->cluster[0] == NULL && geometry->cooperative == NULL &&
-                 geometry->programmatic == NULL && geometry->window.parts[HN_WINDOW_BYTES] == NULL;
-    hn_text_append(text, plain ? "" : "cudaLaunchKernelEx(&launch, ");
-    append_kernel(export, step->entry, text);
-    hn_text_append(text, plain                      ? "<<<s.grid, s.block, s.shared_bytes>>>("
-                         : step->argument_count > 0 ? ", "
-                                                    : "");
-    append_names(export->plan, step->arguments, step->argument_count, text);
-    hn_text_append(text, ");\n");
+    static const struct hn_export_part *const lists[] = {
+        hn_export_head_parts, hn_export_function_parts, hn_export_rule_parts,
+        hn_export_driver_parts};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        for (const struct hn_export_part *part = lists[i]; part->name != NULL; part++)
+            if (strlen(part->name) == length && memcmp(part->name, name, length) == 0)
+                return part;
+    return NULL;
 }
 
-/* The launches of a configuration, but for steps that it never has. */
-static void write_launches(const struct hn_export_code *code, struct hn_text *text)
+/* A part goes to where the line goes, since pieces of C are wrapped by their column. */
+static bool write_part(void *context, const char *name, size_t length, struct hn_text *text)
 {
-    const struct hn_export *export = code->writer->export;
-    const char *declared = "struct hone_step ";
-    for (size_t i = 0; i < export->plan->step_count; i++) {
-        const struct hn_step *step = &export->plan->steps[i];
-        char *condition = hn_export_condition(code, step->condition);
-        if (strcmp(condition, "0") != 0) {
-            hn_text_printf(text, "    %ss = %s_step(%s_CONFIG, %zu, problem);\n%s", declared,
-                           export->lower, export->upper, i,
-                           strcmp(condition, "1") != 0 ? "    if (s.runs)\n        " : "    ");
-            append_launch(export, step, text);
-            declared = "";
+    struct hn_export_writer *writer = context;
+    struct hn_text *outer = writer->text;
+    const struct hn_export_part *part = find_part(name, length);
+    if (part == NULL)
+        return false;
+    writer->text = text;
+    part->write(writer);
+    writer->text = outer;
+    return true;
+}
+
+/* A line with the export's prefix. */
+static char *copy_line(const struct hn_export *export, const char *line, size_t length)
+{
+    static const char upper[] = "HONE_NAME", lower[] = "hone_NAME";
+    struct hn_text own = {0};
+    for (size_t at = 0; at < length;) {
+        bool is_upper = strncmp(line + at, upper, strlen(upper)) == 0;
+        bool is_name = is_upper || strncmp(line + at, lower, strlen(lower)) == 0;
+        if (is_name)
+            hn_text_append(&own, is_upper ? export->upper : export->lower);
+        else
+            hn_text_append_bytes(&own, line + at, 1);
+        at += is_name ? strlen(upper) : 1;
+    }
+    return hn_needed(hn_text_take(&own));
+}
+
+static void write_line(struct hn_export_writer *writer, const json_t *item, const char *given,
+                       size_t length)
+{
+    static const char comment[] = " * ";
+    const struct hn_render_place place = {.document = writer->document,
+                                          .item = item,
+                                          .doubled = true,
+                                          .part = write_part,
+                                          .context = writer};
+    struct hn_text own = {0}, *text = writer->text;
+    char *line = copy_line(writer->export, given, length);
+    if (strncmp(line, comment, strlen(comment)) == 0 && strstr(line, "{{") != NULL) {
+        if (hn_render_at(&own, &place, line + strlen(comment)) && own.length > 0) {
+            hn_text_append(&own, own.data[own.length - 1] == '\n' ? "" : "\n");
+            append_comment(text, comment, own.data);
         }
-        free(condition);
+    } else if (hn_render_at(text, &place, line)) {
+        bool is_part = strncmp(line, "{{", 2) == 0 && strcspn(line, "}") + 2 == strlen(line) &&
+                       find_part(line + 2, strlen(line) - 4) != NULL;
+        hn_text_append(text, is_part ? "" : "\n");
     }
+    hn_text_finish(&own);
+    free(line);
 }
 
-static void write_calls(struct hn_export_writer *writer)
+/* Whether lines of a section stay: it is not there, no, nothing or empty. */
+static bool holds(const json_t *value)
 {
-    if (writer->plan->pipeline != NULL)
-        describe_pipeline(writer);
-    else
-        write_launches(&writer->codes[0], writer->text);
+    return json_is_object(value) || json_is_true(value) || json_array_size(value) > 0 ||
+           json_number_value(value) > 0;
 }
 
-/* "  A: M * K elements of float4 (input)" */
-static void append_buffer(const struct hn_export *export, const struct hn_argument *argument,
-                          struct hn_text *text)
+/* Lines up to the end of a section, or of all. Returns what is behind it. */
+static const char *fill(struct hn_export_writer *writer, const json_t *item, const char *line,
+                        bool shown)
 {
-    hn_text_printf(text, "    %s: ", argument->name);
-    if (argument->shape.width != NULL)
-        hn_text_printf(text, "%s rows of ", hn_expression_text(argument->shape.height));
-    hn_text_printf(text, "%s elements of ",
-                   hn_expression_text(argument->shape.width != NULL ? argument->shape.width
-                                                                    : argument->count));
-    hn_export_append_types(export, argument, text);
-    if (argument->shape.width != NULL)
-        hn_text_printf(text, ", %s_pitch bytes apart", argument->name);
-    if (argument->align != NULL)
-        hn_text_printf(text, ", at a multiple of %s bytes", hn_expression_text(argument->align));
-    hn_text_printf(text, " (%s%s)\n", hn_role_names[argument->role],
-                   argument->role != HN_ROLE_COUNTER ? ""
-                   : argument->zero == HN_ZERO_ONCE
-                       ? ": zero before the first call, which all leave so"
-                       : ": zero before every call");
-}
-
-static void append_texture(const struct hn_argument *argument, struct hn_text *text)
-{
-    const struct hn_texture *texture = &argument->texture;
-    hn_text_printf(text, "    %s: a cudaTextureObject_t over %s, of cudaResourceType%s",
-                   argument->name, argument->from, texture->dimensions == 1 ? "Linear" : "Pitch2D");
-    if (texture->dimensions == 2)
-        hn_text_printf(text, ", address modes %s, %s, filter %s, %s coordinates",
-                       hn_texture_addresses[texture->address[0]],
-                       hn_texture_addresses[texture->address[1]],
-                       hn_texture_filters[texture->linear],
-                       texture->normalized ? "normalized" : "unnormalized");
-    hn_text_printf(text, ", read as %s\n", hn_texture_reads[texture->as_float]);
-}
-
-/* "    rows: int32_t, M" */
-static void append_typed(const struct hn_export *export, const struct hn_argument *argument,
-                         const struct hn_expression *expression, const char *end,
-                         struct hn_text *text)
-{
-    hn_text_printf(text, "    %s: ", argument->name);
-    hn_export_append_types(export, argument, text);
-    hn_text_printf(text, ", %s%s", hn_expression_text(expression), end);
-}
-
-static void write_all_arguments(struct hn_export_writer *writer)
-{
-    for (size_t i = 0; i < writer->plan->argument_count; i++) {
-        const struct hn_argument *argument = &writer->plan->arguments[i];
-        if (!hn_argument_is_passed(argument))
+    while (*line != '\0') {
+        size_t length = strcspn(line, "\n");
+        const char *next = line + length + (line[length] != '\0');
+        bool begins = strncmp(line, "{{#", 3) == 0 || strncmp(line, "{{^", 3) == 0;
+        if (strncmp(line, "{{/", 3) == 0)
+            return next;
+        if (!begins && shown && !hn_failed(writer->err))
+            write_line(writer, item, line, length);
+        if (!begins) {
+            line = next;
             continue;
-        if (argument->role == HN_ROLE_TEXTURE)
-            append_texture(argument, writer->text);
-        else if (argument->role == HN_ROLE_TENSOR_MAP)
-            hn_text_printf(writer->text, "    %s: a CUtensorMap over %s by value, from %s_%s\n",
-                           argument->name, argument->from, writer->export->lower, argument->name);
-        else if (argument->count != NULL)
-            append_buffer(writer->export, argument, writer->text);
-        else if (argument->value != NULL)
-            append_typed(writer->export, argument, argument->value, "\n", writer->text);
-        else
-            hn_text_printf(writer->text, "    %s: the contents of %s by value\n", argument->name,
-                           argument->from);
+        }
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(line + 3, "}"), line + 3);
+        const json_t *value = json_object_get(item, name);
+        value = value != NULL ? value : json_object_get(writer->document, name);
+        bool shows = shown && holds(value) == (line[2] == '#');
+        if (json_array_size(value) == 0 || !shows)
+            line = fill(writer, shows && json_is_object(value) ? value : item, next, shows);
+        for (size_t i = 0; shows && i < json_array_size(value); i++)
+            line = fill(writer, json_array_get(value, i), next, true);
     }
+    return line;
 }
 
-static size_t count_symbols(const struct hn_export *export)
+void hn_export_fill(struct hn_export_writer *writer, const char *skeleton)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < export->plan->argument_count; i++)
-        count += export->plan->arguments[i].role == HN_ROLE_SYMBOL;
-    return count;
+    fill(writer, writer->document, skeleton, true);
 }
 
-/* "    table: A" for each variable that the caller has to fill before a launch. */
-static void write_symbols(struct hn_export_writer *writer)
+void hn_export_write(const struct hn_export *export, const char *skeleton, struct hn_text *text,
+                     struct hn_error *err)
 {
-    for (size_t i = 0; i < writer->plan->argument_count; i++) {
-        const struct hn_argument *symbol = &writer->plan->arguments[i];
-        if (symbol->role != HN_ROLE_SYMBOL)
-            continue;
-        if (symbol->from != NULL)
-            hn_text_printf(writer->text, "    %s: the contents of %s", symbol->name, symbol->from);
-        else if (symbol->value != NULL)
-            append_typed(writer->export, symbol, symbol->value, "", writer->text);
-        else
-            append_typed(writer->export, symbol, symbol->count,
-                         symbol->changes ? " elements, again before every launch" : " elements",
-                         writer->text);
-        if (symbol->condition != NULL)
-            hn_text_printf(writer->text, " (where %s)", hn_expression_text(symbol->condition));
-        hn_text_append(writer->text, "\n");
+    struct hn_export_writer writer = {
+        .export = export, .plan = export->plan, .text = text, .err = err};
+    if (hn_failed(err))
+        return;
+    writer.rule = hn_export_rule_make(&writer);
+    writer.codes = hn_need(export->body_count, sizeof *writer.codes);
+    for (size_t i = 0; i < export->body_count; i++)
+        hn_export_code_make(&writer, i, &writer.codes[i]);
+    if (!hn_failed(err)) {
+        writer.document = describe(&writer);
+        hn_export_fill(&writer, skeleton);
+        json_decref(writer.document);
     }
+    for (size_t i = 0; i < export->body_count; i++)
+        hn_export_code_finish(&writer.codes[i]);
+    hn_export_rule_destroy(writer.rule);
+    free(writer.codes);
 }
-
-HN_EXPORT_COUNT(launches, export->plan->pipeline == NULL)
-
-/* Where header.h.in has the helpers that the functions call: known once those are written. */
-static const char helpers_place[] = "/* helpers */\n";
-
-const struct hn_export_part hn_export_head_parts[] = {
-    {"kernel", .write = write_kernel},
-    {"template", .write = write_template},
-    {"provenance", .write = write_provenance},
-    {"calls", .write = write_calls},
-    {"arguments", .write = write_all_arguments},
-    {"symbols", .count = count_symbols, .write = write_symbols},
-    {"pipeline", .write = write_pipeline},
-    {"launches", .count = count_launches},
-    {0},
-};
 
 enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *text,
                                 struct hn_error *err)
 {
+    /* Where header.h.in has the helpers that the functions call: known once those are written. */
+    static const char helpers_place[] = "/* helpers */\n";
     struct hn_text filled = {0}, helpers = {0};
     bool needs_math = false;
     if (hn_export_need_plan(export, err) != HN_OK)

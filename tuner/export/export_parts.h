@@ -31,17 +31,6 @@ void hn_export_take_family(struct hn_export *export, struct hn_store *store, con
                            struct hn_error *err);
 void hn_export_family_destroy(struct hn_export_family *family); /* NULL is fine */
 
-/* Takes the plan and the template from the request's config, or from where the results come from: there may be
- * none. With a config, points from before what `freeze` depends on get the defaults. HN_EUSAGE when it is of
- * another kernel. */
-void hn_export_take_plan(struct hn_export *export, struct hn_store *store, const struct hn_export_request *request,
-                         struct hn_error *err);
-/* HN_EUSAGE: it is of another kernel. */
-void hn_export_check_config(const struct hn_config *config, const char *kernel, struct hn_error *err);
-/* Whether these are all names that there are. */
-bool hn_export_has_names(const struct hn_bindings *bindings, char *const *names, size_t count);
-/* One header can only hold results of the same parameters: those of another state of the config go. */
-void hn_export_drop_incompatible(struct hn_export *export, struct hn_error *err);
 /* Whether the plan has all names of a result, whose words it learns; without a plan: those of the first. */
 bool hn_export_is_compatible(const struct hn_export *export, const struct hn_tuned *result, struct hn_error *err);
 
@@ -50,8 +39,6 @@ enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_err
 /* Entries and options of a result's configuration, without the template's text. Finish it. */
 enum hn_status hn_export_make_source(const struct hn_export *export, const struct hn_tuned *tuned,
                                      struct hn_source *source, struct hn_error *err);
-/* A configuration is stale, or was tuned from another version of the template than the chosen one. */
-bool hn_export_is_stale(const struct hn_export *export, size_t config);
 
 /* The machine code of an export: an image for each configuration and architecture. */
 struct hn_export_image {
@@ -72,9 +59,6 @@ enum hn_status hn_export_cubin(const struct hn_export *export, struct hn_text *t
 /* One C file with the header, all images and what loads them. */
 enum hn_status hn_export_cubin_header(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
 
-/* Types of arguments may be those of a configuration's problem: makes its plan, once they are numbered. HN_ENOTFOUND:
- * nothing says which. */
-void hn_export_make_types(struct hn_export *export, struct hn_error *err);
 const struct hn_plan *hn_export_plan_of(const struct hn_export *export, size_t config);
 /* Appends the types of an argument of export->plan in C, "float or int". */
 void hn_export_append_types(const struct hn_export *export, const struct hn_argument *argument, struct hn_text *text);
@@ -86,6 +70,8 @@ struct hn_export_writer {
     const struct hn_export *export;
     const struct hn_plan *plan; /* the export's */
     struct hn_export_code *codes; /* of the configurations and the fallback */
+    struct hn_export_rule *rule;  /* NULL: the export has none */
+    json_t *document; /* that the holes of skeletons are filled from */
     struct hn_text *text;
     struct hn_error *err;
 };
@@ -111,71 +97,47 @@ struct hn_export_code {
 void hn_export_code_make(struct hn_export_writer *writer, size_t config, struct hn_export_code *code);
 void hn_export_code_finish(struct hn_export_code *code);
 void hn_export_make_macros(struct hn_export_code *code);
-/* Appends an expression; real as for hn_expression_append_c. */
-void hn_export_append_expression(const struct hn_export_code *code, const struct hn_expression *expression, bool *real,
-                                 struct hn_text *text);
-/* The same as an int64_t: a real that is not whole is -1, which is no size. NULL: `missing`. */
-void hn_export_append_number(const struct hn_export_code *code, const struct hn_expression *expression,
-                             const char *missing, struct hn_text *text);
 /* The truth of a condition, "1" where it is NULL or known to hold; free it. A condition that C can not say (words of
  * two lists compared) counts as true for the problem that was tuned alone. */
 char *hn_export_condition(const struct hn_export_code *code, const struct hn_expression *condition);
 
-/* Statements of a function that depend on `config`, and may depend on `step`: one text for each, NULL for none. */
-struct hn_export_cases {
-    struct hn_export_writer *writer;
-    size_t configs, steps;
-    size_t count; /* statements of a case */
-    char **statements;
-};
-struct hn_export_cases hn_export_cases_begin(struct hn_export_writer *writer, size_t steps, size_t count);
-/* Where the text of a statement goes. */
-char **hn_export_cases_at(const struct hn_export_cases *cases, size_t config, size_t step, size_t statement);
-/* Writes them and frees all: what is the same in all cases stands once; the others in a switch by config, by step, or
- * by both. Behind the sizes where it uses them, outside of the function that makes them. */
-void hn_export_cases_write(struct hn_export_cases *cases, bool in_sizes);
-
 /* Appends a piece of a list, behind `line_break` ("\n    " and the like) where it would pass the 110th column. */
 void hn_export_append_wrapped(struct hn_text *text, const char *line_break, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Appends text for the inside of a comment, each line behind `start`: names and paths could hold the marks of one. */
-void hn_export_append_comment(struct hn_text *text, const char *start, const char *string);
-/* Appends "2026-11-21" for seconds since the epoch. */
-void hn_export_append_date(struct hn_text *text, double time);
 /* A string as a C literal (NULL: as NULL), and a time with a point or an exponent. */
 void hn_export_append_literal(struct hn_text *text, const char *string);
-void hn_export_append_time(struct hn_text *text, double time_us);
 /* A value as C: words as their prefixed macros. */
 void hn_export_append_value(const struct hn_export *export, const char *name, const struct hn_value *value,
                             struct hn_text *text);
-/* The values of a result's problem, in the order of the struct. */
-void hn_export_append_problem(const struct hn_export *export, const struct hn_tuned *tuned, struct hn_text *text);
 /* The row of a result, or of what could be one, in a table of the header. */
 void hn_export_append_row(const struct hn_export *export, const struct hn_tuned *tuned, size_t config,
                           struct hn_text *text);
 
-/* Exported C is a skeleton (header.h.in, driver.h.in, embedded.h.in) that is filled in. HONE_NAME and hone_NAME become
- * the prefix; {{name}} a part's text, and the line goes with it where it holds nothing else; lines from {{#name}} to
- * {{/name}} stay where the part counts something, those from {{^name}} where it does not; the lines of a part behind "
- * * " become a comment's. */
+/* Exported C is a skeleton (header.h.in, driver.h.in, embedded.h.in) that is filled in from a document. HONE_NAME and
+ * hone_NAME become the prefix. A line is one of tuner/report/render.h, with double braces and brackets; {{name}} may be a
+ * part, too, which is written by C. Lines from {{#name}} to {{/name}} stay, for each item where it is an array, where the
+ * document has something; those from {{^name}} where it has not. Lines behind " * " become a comment's. */
 struct hn_export_part {
     const char *name;
-    size_t (*count)(const struct hn_export *export); /* its text too, where there is no other */
     void (*write)(struct hn_export_writer *writer);
 };
 
-/* Defines count_<name> of a part. */
-#define HN_EXPORT_COUNT(name, number)                              \
-    static size_t count_##name(const struct hn_export *export)     \
-    {                                                              \
-        return number;                                             \
-    }
-
 extern const char hn_export_header_skeleton[], hn_export_driver_skeleton[], hn_export_embedded_skeleton[];
 
-/* The parts of a header by what they say; each list ends with a part without a name. */
-extern const struct hn_export_part hn_export_head_parts[], hn_export_macro_parts[], hn_export_function_parts[],
-    hn_export_result_parts[], hn_export_rule_parts[], hn_export_driver_parts[], hn_export_tensor_parts[];
+/* Each list ends with a part without a name. */
+extern const struct hn_export_part hn_export_head_parts[], hn_export_function_parts[], hn_export_rule_parts[],
+    hn_export_driver_parts[];
+
+/* What was measured of the first configuration, and how it is compiled, as a document. */
+json_t *hn_export_tuned_to_json(const struct hn_export *export, struct hn_error *err);
+/* What the document says of the names that the template reads, and of the family. */
+json_t *hn_export_applied_to_json(const struct hn_export_writer *writer);
+json_t *hn_export_family_to_json(const struct hn_export *export);
+/* Takes the text over. */
+json_t *hn_export_text_json(struct hn_text *text);
+/* The rule of the family as C; NULL: there is none. */
+struct hn_export_rule *hn_export_rule_make(struct hn_export_writer *writer);
+void hn_export_rule_destroy(struct hn_export_rule *rule);
 
 /* Fills a skeleton in. */
 void hn_export_fill(struct hn_export_writer *writer, const char *skeleton);
@@ -186,10 +148,10 @@ void hn_export_write(const struct hn_export *export, const char *skeleton, struc
  * follow from problem and point are computed. */
 bool hn_export_is_taken(const struct hn_plan *plan, size_t argument);
 bool hn_export_is_given(const struct hn_argument *argument);
+/* How many members hone_…_sizes has. */
+size_t hn_export_count_sizes(const struct hn_plan *plan);
 /* The number of a tensor map among those of the plan. */
 size_t hn_export_map_number(const struct hn_plan *plan, size_t argument);
-/* The first configuration at whose point the values of `freeze` are constants, or are not; -1: none. */
-int hn_export_find_freezing(const struct hn_export *export, bool frozen);
 /* Whether a problem value is passed as a double (some configuration has it real). */
 bool hn_export_problem_is_real(const struct hn_export *export, const char *name);
 /* The template's text. HN_EFORMAT: the cache has none. It is stored under its own name: as the cache was told, its

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "cache/record/record_json.h"
 #include "runtime/compile/code_scan.h"
 #include "runtime/compile/source.h"
 #include "tuner/export/export_parts.h"
+#include "tuner/report/render.h"
 
 enum { INCLUDE_DEPTH = 32 };
 
@@ -71,41 +74,34 @@ static void append_inlined(const struct hn_export *export, const char *text, int
     }
 }
 
-static void append_measurement(const struct hn_export *export, struct hn_text *text)
+static void append_date(struct hn_text *text, double time)
 {
-    const struct hn_tuned *tuned = export->configs[0];
-    char capability[16], name[HN_ARCHITECTURE_SIZE];
-    snprintf(capability, sizeof capability, "%d", tuned->identity.device.capability);
-    hn_architecture_name(capability, export->plan->arch_specific, name);
-    hn_text_printf(text, "// %s as tuned by Hone for %s", export->kernel,
-                   tuned->identity.device.name);
-    hn_text_append(text, tuned->identity.problem.count > 0 ? ", " : "");
-    hn_bindings_append(text, &tuned->identity.problem);
-    hn_text_printf(text, ": %.6g us%s, ", tuned->best.timing.median_us,
-                   tuned->simulated ? " (simulated)" : "");
-    hn_export_append_date(text, tuned->best.time);
-    hn_text_append(text, " ("); /* a line that ends in \\ would take the next one along */
-    hn_origin_append(text, &tuned->origin);
-    hn_text_append(text, ")");
-    hn_text_printf(text, "\n// nvcc -arch=%s", name);
+    time_t seconds = (time_t)time;
+    struct tm utc;
+    char date[16];
+    if (gmtime_r(&seconds, &utc) != NULL && strftime(date, sizeof date, "%Y-%m-%d", &utc) > 0)
+        hn_text_append(text, date);
 }
 
 static void append_head(const struct hn_export *export, struct hn_text *text, struct hn_error *err)
 {
-    struct hn_source source;
-    if (hn_failed(err) || hn_export_make_source(export, export->configs[0], &source, err) != HN_OK)
+    char capability[16], architecture[HN_ARCHITECTURE_SIZE];
+    if (hn_failed(err))
         return;
-    if (export->untuned)
-        hn_text_printf(text, "// %s, NOT TUNED: at the defaults of its config\n// nvcc",
-                       export->kernel);
-    else
-        append_measurement(export, text);
-    for (size_t i = 0; i < source.option_count; i++)
-        hn_text_printf(text, " %s", source.options[i]);
-    for (size_t i = 0; i < source.entry_count; i++)
-        hn_text_printf(text, "%s%s", i == 0 ? "; launch " : ", ", source.entries[i]);
-    hn_text_append(text, "\n");
-    hn_source_finish(&source);
+    json_t *json = hn_export_tuned_to_json(export, err);
+    snprintf(capability, sizeof capability, "%d", export->configs[0]->identity.device.capability);
+    hn_architecture_name(capability, export->plan->arch_specific, architecture);
+    json_object_set_new(json, "architecture", json_string(architecture));
+    /* What comes from elsewhere stands in parentheses: a line that ends in \ would take the next
+     * one along. */
+    hn_render_line(text, json,
+                   export->untuned
+                       ? "// {kernel}, NOT TUNED: at the defaults of its config\n// nvcc"
+                       : "// {kernel} as tuned by Hone for [{device.name}][, {problem}]: "
+                         "{timing.median_us:.6g} us[ (simulated){?simulated}], {time:date} "
+                         "({origin:origin})\n// nvcc -arch={architecture}");
+    hn_render_line(text, json, "[ {options:words}][; launch {entries}]\n");
+    json_decref(json);
 }
 
 enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *text,
@@ -123,4 +119,91 @@ enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *
     if (!hn_failed(err))
         append_inlined(export, template, 0, text);
     return err->status;
+}
+
+/* The results for other programs. The version is raised when a field changes its meaning. */
+enum { EXPORT_VERSION = 1 };
+
+/* 0: the file that it was imported from does not say it. */
+static json_t *known(int value)
+{
+    return value > 0 ? json_integer(value) : json_null();
+}
+
+static json_t *device_json(const struct hn_device_identity *device)
+{
+    return json_pack("{s:s, s:s, s:o, s:o}", "name", device->name, "mig_profile",
+                     device->mig_profile, "capability", known(device->capability), "sm_count",
+                     known(device->sm_count));
+}
+
+static json_t *error_json(const struct hn_verdict *verdict, double value)
+{
+    return verdict->kind == HN_NOT_RECORDED ? json_null() : json_real(value);
+}
+
+/* Tells the bytes that a thread spills, not all that it has of local memory. */
+static json_t *resources_json(const struct hn_resources *resources)
+{
+    if (!resources->known)
+        return json_null();
+    json_t *json = hn_fields_to_json(&hn_resources_structure, resources);
+    (void)json_object_del(json, "local_bytes");
+    (void)json_object_del(json, "stack_bytes");
+    return json;
+}
+
+static json_t *version_json(const struct hn_version *version)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "template", version->template_hash,
+                     "options", version->options_hash, "plan", version->plan_hash, "driver",
+                     version->driver, "nvrtc", version->nvrtc, "protocol", version->protocol);
+}
+
+static json_t *config_json(const struct hn_tuned *tuned)
+{
+    const struct hn_record *best = &tuned->best;
+    const struct hn_timing *timing = &best->timing;
+    struct hn_text date = {0};
+    append_date(&date, best->time);
+    char *day = hn_needed(hn_text_take(&date));
+    json_t *json = json_pack(
+        "{s:o, s:o, s:o, s:{s:f, s:f, s:f, s:b}, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:b, "
+        "s:b, s:s, s:s, s:s, s:f}",
+        "device", device_json(&tuned->identity.device), "problem",
+        hn_bindings_to_json(&tuned->identity.problem), "parameters",
+        hn_bindings_to_json(&best->point), "time_us", "median", timing->median_us, "low",
+        timing->low_us, "high", timing->high_us, "unstable", timing->unstable, "metrics",
+        hn_bindings_to_json(&best->metrics), "regime", tuned->identity.regime, "objective",
+        tuned->identity.objective, "verification", hn_verification_names[best->verdict.kind],
+        "max_error", error_json(&best->verdict, best->verdict.max_error), "tolerance",
+        error_json(&best->verdict, best->verdict.tolerance), "resources",
+        resources_json(&best->resources), "version", version_json(&tuned->version), "points",
+        (json_int_t)tuned->points, "simulated", tuned->simulated, "stale", tuned->stale, "date",
+        day, "machine", tuned->origin.machine, "source", tuned->origin.source, "imported",
+        tuned->origin.imported);
+    free(day);
+    return json;
+}
+
+enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *text,
+                              struct hn_error *err)
+{
+    json_t *configs = json_array();
+    json_t *json = json_pack("{s:i, s:s, s:o}", "hone_export", EXPORT_VERSION, "kernel",
+                             export->kernel, "configurations", configs);
+    bool failed = json == NULL;
+    for (size_t i = 0; i < export->result_count && !failed; i++)
+        failed = json_array_append_new(configs, config_json(export->results[i])) != 0;
+    char *dump = failed ? NULL : json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    json_decref(json);
+    if (dump == NULL)
+        return hn_fail(
+            err, HN_ERUN,
+            "the results of '%s' can not be said in JSON: a name is not UTF-8, or there is "
+            "not enough memory",
+            export->kernel);
+    hn_text_printf(text, "%s\n", dump);
+    free(dump);
+    return HN_OK;
 }

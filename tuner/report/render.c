@@ -16,15 +16,6 @@
 #include "runtime/plan/launch.h"
 #include "tuner/report/table.h"
 
-/* What the paths of a line lead through. */
-struct place {
-    const json_t *document;
-    const json_t *item;
-    size_t number;
-    const char *star; /* NULL: none */
-    const char *name; /* of a member */
-};
-
 json_t *hn_render_number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
@@ -38,7 +29,7 @@ json_t *hn_render_names(char *const *names, size_t count)
     return array;
 }
 
-static const json_t *find(const struct place *place, const char *path, size_t length)
+static const json_t *find(const struct hn_render_place *place, const char *path, size_t length)
 {
     const json_t *value = place->item;
     const char *end = path + length;
@@ -72,7 +63,7 @@ static double number_of(const json_t *value)
 }
 
 /* A number, a path, or several of both. */
-static double evaluate(const struct place *place, const char *terms, size_t length)
+static double evaluate(const struct hn_render_place *place, const char *terms, size_t length)
 {
     const char *end = terms + length;
     double result = 0;
@@ -290,8 +281,8 @@ static void format_number(double number, const char *format, char text[HN_FORMAT
 }
 
 /* False where the value is missing. */
-static bool append_formatted(struct hn_text *text, const struct place *place, const char *path,
-                             size_t length, const char *format)
+static bool append_formatted(struct hn_text *text, const struct hn_render_place *place,
+                             const char *path, size_t length, const char *format)
 {
     char shown[HN_FORMAT_SIZE];
     const json_t *value = find(place, path, length);
@@ -311,7 +302,7 @@ static bool append_formatted(struct hn_text *text, const struct place *place, co
 }
 
 /* "path", "path=word,word", "path>number" */
-static bool holds(const struct place *place, const char *test, size_t length)
+static bool holds(const struct hn_render_place *place, const char *test, size_t length)
 {
     bool contrary = *test == '!';
     test += contrary;
@@ -341,12 +332,14 @@ static bool holds(const struct place *place, const char *test, size_t length)
 }
 
 /* What stands between braces. A format that begins with "<" says how wide the value is at least. */
-static bool append_field(struct hn_text *text, const struct place *place, const char *field,
-                         size_t length)
+static bool append_field(struct hn_text *text, const struct hn_render_place *place,
+                         const char *field, size_t length)
 {
     char format[32] = "";
     const char *colon = memchr(field, ':', length);
     size_t before = text->length;
+    if (place->part != NULL && place->part(place->context, field, length, text))
+        return true;
     if (*field == '?')
         return holds(place, field + 1, length - 1);
     if (colon != NULL) {
@@ -372,25 +365,43 @@ static bool append_field(struct hn_text *text, const struct place *place, const 
     return true;
 }
 
-static bool append_alternatives(struct hn_text *text, const struct place *place, const char **line);
+static bool append_alternatives(struct hn_text *text, const struct hn_render_place *place,
+                                const char **line);
+
+/* How many characters the mark here has; 0: there is none. Only in brackets something ends. */
+static size_t mark_at(const struct hn_render_place *place, const char *at, bool inside)
+{
+    if (*at == '\0' || strchr(inside ? "{[]|" : "{[", *at) == NULL)
+        return 0;
+    if (!place->doubled)
+        return 1;
+    return at[1] == *at && (*at != '{' || at[2] != '{') ? 2 : 0;
+}
 
 /* Up to what ends the part. False where it is left out: then nothing was appended. */
-static bool append_part(struct hn_text *text, const struct place *place, const char **line)
+static bool append_part(struct hn_text *text, const struct hn_render_place *place,
+                        const char **line, bool inside)
 {
-    size_t began = text->length;
+    size_t began = text->length, mark;
     bool whole = true;
     const char *at = *line;
-    while (*at != '\0' && *at != ']' && *at != '|') {
-        size_t plain = strcspn(at, "{[]|");
+    for (;; at += mark) {
+        size_t plain = 0;
+        while (at[plain] != '\0' && mark_at(place, at + plain, inside) == 0)
+            plain++;
         hn_text_append_bytes(text, at, plain);
         at += plain;
+        mark = mark_at(place, at, inside);
+        if (mark == 0 || *at == ']' || *at == '|')
+            break;
         if (*at == '{') {
-            size_t length = strcspn(++at, "}");
-            whole = append_field(text, place, at, length) && whole;
-            at += length + 1;
-        } else if (*at == '[') {
-            at++;
+            size_t length = strcspn(at + mark, "}");
+            whole = append_field(text, place, at + mark, length) && whole;
+            at += mark + length;
+        } else {
+            at += mark;
             (void)append_alternatives(text, place, &at);
+            mark = 0;
         }
     }
     *line = at;
@@ -400,36 +411,38 @@ static bool append_part(struct hn_text *text, const struct place *place, const c
 }
 
 /* Up to the bracket that closes them. */
-static bool append_alternatives(struct hn_text *text, const struct place *place, const char **line)
+static bool append_alternatives(struct hn_text *text, const struct hn_render_place *place,
+                                const char **line)
 {
     bool chosen = false;
+    size_t mark = place->doubled ? 2 : 1;
     while (**line != '\0' && **line != ']') {
         struct hn_text ignored = {0};
-        chosen = append_part(chosen ? &ignored : text, place, line) || chosen;
+        chosen = append_part(chosen ? &ignored : text, place, line, true) || chosen;
         hn_text_finish(&ignored);
-        *line += **line == '|';
+        *line += **line == '|' ? mark : 0;
     }
-    *line += **line == ']';
+    *line += **line == ']' ? mark : 0;
     return chosen;
 }
 
-static bool append_line(struct hn_text *text, const struct place *place, const char *line)
+bool hn_render_at(struct hn_text *text, const struct hn_render_place *place, const char *line)
 {
-    return append_part(text, place, &line);
+    return append_part(text, place, &line, false);
 }
 
 bool hn_render_line(struct hn_text *text, const json_t *document, const char *line)
 {
-    const struct place place = {.document = document, .item = document};
-    return append_line(text, &place, line);
+    const struct hn_render_place place = {.document = document, .item = document};
+    return hn_render_at(text, &place, line);
 }
 
-static void print_line(const struct hn_view *view, const struct place *place, FILE *file)
+static void print_line(const struct hn_view *view, const struct hn_render_place *place, FILE *file)
 {
     struct hn_text text = {0};
     bool breaks = view->wraps || (file == stdout && isatty(STDOUT_FILENO) != 0);
     size_t columns = breaks ? hn_terminal_columns(file) : SIZE_MAX;
-    if (append_line(&text, place, view->line)) {
+    if (hn_render_at(&text, place, view->line)) {
         char *line = hn_needed(hn_text_take(&text));
         for (char *at = line, *end; at != NULL;
              at = end != NULL && end[1] != '\0' ? end + 1 : NULL) {
@@ -450,7 +463,7 @@ static void print_line(const struct hn_view *view, const struct place *place, FI
 /* The headings, then the cells of each row. */
 static void print_table(const struct hn_view *view, const json_t *document, FILE *file)
 {
-    struct place place = {.document = document, .item = document};
+    struct hn_render_place place = {.document = document, .item = document};
     const json_t *rows = find(&place, view->at, strlen(view->at));
     const json_t *stars = json_object_get(document, "parameters");
     size_t count = json_array_size(rows);
@@ -467,7 +480,7 @@ static void print_table(const struct hn_view *view, const json_t *document, FILE
                 struct hn_text text = {0};
                 place.star = star ? json_string_value(json_array_get(stars, s)) : NULL;
                 const char *heading = star ? place.star : column->heading;
-                (void)append_line(&text, &place, heads ? heading : column->cell);
+                (void)hn_render_at(&text, &place, heads ? heading : column->cell);
                 char *shown = hn_needed(hn_text_take(&text));
                 if (heads)
                     hn_table_column(table, star ? "=" : "", shown);
@@ -485,7 +498,7 @@ static void print_table(const struct hn_view *view, const json_t *document, FILE
 /* Of each item of an array, or member of an object. */
 static void print_items(const struct hn_view *view, const json_t *document, FILE *file)
 {
-    struct place place = {.document = document, .item = document};
+    struct hn_render_place place = {.document = document, .item = document};
     size_t length = strcspn(view->at, "*"), i;
     const json_t *items = find(&place, view->at, length - (view->at[length] == '*'));
     json_t *item;
@@ -510,7 +523,7 @@ static void print_items(const struct hn_view *view, const json_t *document, FILE
 
 void hn_render(const json_t *document, const struct hn_view *views, FILE *file)
 {
-    const struct place place = {.document = document, .item = document};
+    const struct hn_render_place place = {.document = document, .item = document};
     for (; views->line != NULL || views->columns != NULL; views++) {
         if (views->columns != NULL)
             print_table(views, document, file);

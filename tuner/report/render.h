@@ -55,6 +55,20 @@ void hn_render(const json_t *document, const struct hn_view *views, FILE *file);
 /* Appends one line of a document; false, and nothing appended, where it is left out. */
 bool hn_render_line(struct hn_text *text, const json_t *document, const char *line);
 
+/* The same, where paths lead through more than a document. */
+struct hn_render_place {
+    const json_t *document;
+    const json_t *item; /* where paths begin */
+    size_t number;      /* of the item */
+    const char *star;   /* what the star of a column stands for; NULL: none */
+    const char *name;   /* of a member */
+    bool doubled;       /* in C: braces and brackets that mean something stand twice, and so does the bar in brackets */
+    /* Appends what no document says; false where the name is not known. NULL: there is no such thing. */
+    bool (*part)(void *context, const char *name, size_t length, struct hn_text *text);
+    void *context;
+};
+bool hn_render_at(struct hn_text *text, const struct hn_render_place *place, const char *line);
+
 /* A figure for a document: null where JSON can not say it. */
 json_t *hn_render_number(double value);
 /* Names of parameters. */

@@ -104,19 +104,14 @@ static const char no_colour[] = "\033[0m";
 
 struct column {
     char *heading;
-    bool right;
-    bool breaks;
-    bool lifts;
-    bool hides;
+    bool right, breaks, lifts, hides;
 };
 
 struct hn_table {
     struct column *columns;
     size_t column_count;
     char **cells;
-    size_t count;
-    size_t capacity;
-    size_t tied;
+    size_t count, capacity, tied;
 };
 
 struct hn_table *hn_table_create(const char *const *headings)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/store/lookup.h"
 #include "runtime/compile/source.h"
 #include "tuner/export/export_parts.h"
 
@@ -86,7 +87,7 @@ void hn_export_append_value(const struct hn_export *export, const char *name,
         hn_value_append(text, value);
 }
 
-void hn_export_append_time(struct hn_text *text, double time_us)
+static void append_time(struct hn_text *text, double time_us)
 {
     char digits[32];
     snprintf(digits, sizeof digits, "%.9g", time_us);
@@ -106,7 +107,7 @@ static void append_tuned(const struct hn_export *export, const struct hn_tuned *
     if (hn_bindings_get(problem, "SM_COUNT") == NULL)
         hn_text_printf(text, "#define TUNED_SM_COUNT %d\n", device->sm_count);
     hn_text_append(text, "#define TUNED_TIME_US ");
-    hn_export_append_time(text, tuned->best.timing.median_us);
+    append_time(text, tuned->best.timing.median_us);
     hn_text_append(text, "\n");
     for (size_t i = 0; i < export->plan->problem_count; i++) {
         const char *name = export->plan->problem[i];
@@ -185,6 +186,14 @@ static void check_names(const struct hn_export_writer *writer)
                     own[i], writer->export->upper, own[i]);
 }
 
+/* A configuration is stale, or was tuned from another version of the template than the chosen one.
+ */
+static bool is_stale(const struct hn_export *export, size_t config)
+{
+    return export->configs[config]->stale ||
+           strcmp(export->configs[config]->version.template_hash, export->template_hash) != 0;
+}
+
 /* Macros that all configurations share come first, then those that differ, under their numbers. */
 static void write_macros(struct hn_export_writer *writer)
 {
@@ -197,49 +206,38 @@ static void write_macros(struct hn_export_writer *writer)
         hn_text_printf(writer->text, "\n#%s %s_CONFIG == %zu /* ", i == 0 ? "if" : "elif",
                        export->upper, i);
         hn_bindings_append(writer->text, &export->configs[i]->identity.problem);
-        hn_text_printf(writer->text, "%s%s */\n", hn_export_is_stale(export, i) ? "; STALE" : "",
+        hn_text_printf(writer->text, "%s%s */\n", is_stale(export, i) ? "; STALE" : "",
                        export->configs[i]->simulated ? "; SIMULATED" : "");
         write_definitions(writer, i, false);
     }
     hn_text_append(writer->text, "#endif\n");
 }
 
+/* Whether values of `freeze` are constants at a configuration's point. */
+static bool freezes(const struct hn_export *export, size_t config)
+{
+    return hn_plan_freezes(export->plan, &export->configs[config]->best.point);
+}
+
+/* The first configuration at whose point they are constants, or are not; -1: none. */
+static int find_freezing(const struct hn_export *export, bool frozen)
+{
+    for (size_t i = 0; i < export->body_count; i++)
+        if (freezes(export, i) == frozen)
+            return (int)i;
+    return -1;
+}
+
 /* The prelude of a configuration at whose point the values of `freeze` are constants, which has the
  * names of all, or of one at which they are not; of the first, where all are alike. */
 static const char *find_prelude(const struct hn_export_writer *writer, bool frozen)
 {
-    int found = hn_export_find_freezing(writer->export, frozen);
+    int found = find_freezing(writer->export, frozen);
     return writer->codes[found < 0 ? 0 : found].macros[HN_EXPORT_PRELUDE];
 }
 
-/* A line for each name that the template reads: "#define K HONE_MATMUL_K". Some configurations may
- * not have it. */
-static void write_apply(struct hn_export_writer *writer)
-{
-    const char *thawed = find_prelude(writer, false), *line = find_prelude(writer, true);
-    const char *upper = writer->export->upper;
-    struct definition definition;
-    while (next_definition(&line, &definition)) {
-        int length = (int)definition.name_length;
-        bool in_all = has_name(thawed, definition.name, definition.name_length);
-        if (!in_all)
-            hn_text_printf(writer->text, "#ifdef %s_%.*s\n", upper, length, definition.name);
-        hn_text_printf(writer->text, "#define %.*s %s_%.*s\n", length, definition.name, upper,
-                       length, definition.name);
-        hn_text_append(writer->text, in_all ? "" : "#endif\n");
-    }
-}
-
-static void write_unapply(struct hn_export_writer *writer)
-{
-    const char *line = find_prelude(writer, true);
-    struct definition definition;
-    while (next_definition(&line, &definition))
-        hn_text_printf(writer->text, "#undef %.*s\n", (int)definition.name_length, definition.name);
-}
-
-void hn_export_append_problem(const struct hn_export *export, const struct hn_tuned *tuned,
-                              struct hn_text *text)
+static void append_problem(const struct hn_export *export, const struct hn_tuned *tuned,
+                           struct hn_text *text)
 {
     for (size_t i = 0; i < export->plan->problem_count; i++) {
         const char *name = export->plan->problem[i];
@@ -261,12 +259,12 @@ static void write_rows(struct hn_export_writer *writer)
             hn_export_append_value(export, name, hn_bindings_get(&tuned->best.point, name), text);
             hn_text_append(text, ", ");
         }
-        hn_export_append_problem(export, tuned, text);
+        append_problem(export, tuned, text);
         hn_text_append(text, export->plan->problem_count > 0 ? ", " : "");
         hn_export_append_literal(text, tuned->identity.device.name);
         hn_text_printf(text, ", %d, %d, ", tuned->identity.device.capability,
                        tuned->identity.device.sm_count);
-        hn_export_append_time(text, tuned->best.timing.median_us);
+        append_time(text, tuned->best.timing.median_us);
         hn_text_append(text, ")");
     }
 }
@@ -282,13 +280,6 @@ static void write_columns(struct hn_export_writer *writer)
     hn_export_append_wrapped(writer->text, "\n * ", "device, compute capability, SMs, time in us");
 }
 
-static void write_problem_names(struct hn_export_writer *writer)
-{
-    const struct hn_plan *plan = writer->plan;
-    for (size_t i = 0; i < plan->problem_count; i++)
-        hn_text_printf(writer->text, "%s%s", i > 0 ? ", " : "", plan->problem[i]);
-}
-
 static void write_tuned_problem(struct hn_export_writer *writer)
 {
     const struct hn_plan *plan = writer->plan;
@@ -298,22 +289,204 @@ static void write_tuned_problem(struct hn_export_writer *writer)
     hn_text_append(writer->text, plan->problem_count == 0 ? "0" : "");
 }
 
-HN_EXPORT_COUNT(configs, export->count)
-HN_EXPORT_COUNT(last, export->count - 1)
-HN_EXPORT_COUNT(bodies, export->body_count)
-HN_EXPORT_COUNT(fallback, export->fallback != NULL)
+json_t *hn_export_applied_to_json(const struct hn_export_writer *writer)
+{
+    const char *thawed = find_prelude(writer, false), *line = find_prelude(writer, true);
+    json_t *names = json_array();
+    struct definition own;
+    while (next_definition(&line, &own))
+        json_array_append_new(names,
+                              json_pack("{ss# sb}", "name", own.name, (int)own.name_length,
+                                        "in_all", has_name(thawed, own.name, own.name_length)));
+    return names;
+}
 
-const struct hn_export_part hn_export_macro_parts[] = {
-    {"config_count", .count = count_configs},
-    {"last_config", .count = count_last},
-    {"body_count", .count = count_bodies},
-    {"fallback", .count = count_fallback},
-    {"macros", .write = write_macros},
-    {"config_columns", .write = write_columns},
-    {"config_rows", .write = write_rows},
-    {"problem_names", .write = write_problem_names},
-    {"tuned_problem", .write = write_tuned_problem},
-    {"apply", .write = write_apply},
-    {"unapply", .write = write_unapply},
+/* The graded lookup of cache/store/lookup.h as C: the same grades, distances and ties, so that
+ * header and library give the same answer. */
+
+/* The results in the order of hn_lookup_order, by their numbers: the first of equally good ones is
+ * taken. */
+static size_t *sort_results(const struct hn_export *export)
+{
+    size_t *order = hn_need(export->result_count, sizeof *order);
+    for (size_t i = 0; i < export->result_count; i++) {
+        size_t place = i;
+        for (; place > 0 &&
+               hn_lookup_order(export->results[i], export->results[order[place - 1]]) < 0;
+             place--)
+            order[place] = order[place - 1];
+        order[place] = i;
+    }
+    return order;
+}
+
+void hn_export_append_row(const struct hn_export *export, const struct hn_tuned *tuned,
+                          size_t config, struct hn_text *text)
+{
+    const struct hn_device_identity *device = &tuned->identity.device;
+    hn_text_append(text, "    {");
+    hn_export_append_literal(text, device->name);
+    hn_text_printf(text, ", %d, %d, %zu, ", device->capability, device->sm_count, config);
+    append_time(text, tuned->best.timing.median_us);
+    hn_text_append(text, ", {");
+    append_problem(export, tuned, text);
+    hn_text_append(text, export->plan->problem_count > 0 ? "}},\n" : "0}},\n");
+}
+
+static void write_results(struct hn_export_writer *writer)
+{
+    const struct hn_export *export = writer->export;
+    size_t *sorted = sort_results(export);
+    for (size_t i = 0; i < export->result_count; i++)
+        hn_export_append_row(export, export->results[sorted[i]], export->config_of[sorted[i]],
+                             writer->text);
+    free(sorted);
+}
+
+/* Problem values by what compiled code knows of them. */
+enum held { WORDS = 1, NUMBERS = 2, OTHERS = 4, ALL = 7 };
+
+static enum held held_of(const struct hn_export *export, const char *name)
+{
+    const struct hn_value *value = hn_bindings_get(&export->results[0]->identity.problem, name);
+    if (value->type == HN_WORD)
+        return WORDS;
+    return hn_plan_is_frozen(export->plan, NULL, name, value) ? NUMBERS : OTHERS;
+}
+
+/* " && row->problem.M == problem.M" of the values of these kinds. */
+static void append_agreement(const struct hn_export *export, unsigned kinds, const char *before,
+                             const char *line_break, struct hn_text *text)
+{
+    for (size_t i = 0; i < export->plan->problem_count; i++) {
+        const char *name = export->plan->problem[i];
+        if ((kinds & held_of(export, name)) == 0)
+            continue;
+        hn_text_append(text, before);
+        hn_export_append_wrapped(text, line_break, "row->problem.%s == problem.%s", name, name);
+        before = " && ";
+    }
+}
+
+static void write_equal(struct hn_export_writer *writer)
+{
+    append_agreement(writer->export, ALL, "", "\n                    ", writer->text);
+    hn_text_append(writer->text, writer->export->plan->problem_count == 0 ? "1" : "");
+}
+
+/* "(config == 1 || config == 3)": whether it is one at whose point they are not. */
+static void append_thawed(const struct hn_export *export, struct hn_text *text)
+{
+    const char *before = "(";
+    for (size_t i = 0; i < export->body_count; i++)
+        if (!freezes(export, i)) {
+            hn_text_append(text, before);
+            hn_export_append_wrapped(text, "\n            ", "config == %zu", i);
+            before = " || ";
+        }
+    hn_text_append(text, ")");
+}
+
+static void write_frozen(struct hn_export_writer *writer)
+{
+    static const char line_break[] = "\n           ";
+    const struct hn_export *export = writer->export;
+    struct hn_text numbers = {0};
+    if (find_freezing(export, false) < 0) {
+        append_agreement(export, WORDS | NUMBERS, " && ", line_break, writer->text);
+        return;
+    }
+    append_agreement(export, WORDS, " && ", line_break, writer->text);
+    append_agreement(export, NUMBERS, "", line_break, &numbers);
+    if (numbers.length > 0) {
+        hn_text_append(writer->text, " &&\n           (");
+        append_thawed(export, writer->text);
+        hn_text_printf(writer->text, " ||\n            (%s))", numbers.data);
+    }
+    writer->text->failed = writer->text->failed || numbers.failed;
+    hn_text_finish(&numbers);
+}
+
+/* Whether the header has a macro of that name: a parameter, or a problem value that the template
+ * sees. */
+static bool has_macro(const struct hn_export *export, const char *name)
+{
+    const struct hn_plan *plan = export->plan;
+    const struct hn_value *value = hn_bindings_get(&export->configs[0]->identity.problem, name);
+    for (size_t i = 0; i < plan->parameter_count; i++)
+        if (strcmp(plan->parameters[i], name) == 0)
+            return true;
+    return value != NULL && hn_plan_is_frozen(plan, &export->configs[0]->best.point, name, value);
+}
+
+/* "conv2d<R, S>" as "conv2d<HONE_CONV2D_R, HONE_CONV2D_S>", which holds after the next tuning too.
+ */
+static void append_kernel(const struct hn_export *export, const char *entry, struct hn_text *text)
+{
+    bool plain = hn_text_is_word(entry);
+    while (*entry != '\0') {
+        size_t length =
+            strspn(entry, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
+        char *word = hn_needed(strndup(entry, length > 0 ? length : 1));
+        if (!plain && has_macro(export, word))
+            hn_text_printf(text, "%s_", export->upper);
+        hn_text_append(text, word);
+        free(word);
+        entry += length > 0 ? length : 1;
+    }
+}
+
+/* "matmul<<<s.grid, s.block, s.shared_bytes>>>(A, B, C, M, N);" */
+static void append_launch(const struct hn_export *export, const struct hn_step *step,
+                          struct hn_text *text)
+{
+    const struct hn_geometry *geometry = &step->geometry;
+    bool plain = geometry->cluster[0] == NULL && geometry->cooperative == NULL &&
+                 geometry->programmatic == NULL && geometry->window.parts[HN_WINDOW_BYTES] == NULL;
+    hn_text_append(text, plain ? "" : "cudaLaunchKernelEx(&launch, ");
+    append_kernel(export, step->entry, text);
+    hn_text_append(text, plain                      ? "<<<s.grid, s.block, s.shared_bytes>>>("
+                         : step->argument_count > 0 ? ", "
+                                                    : "");
+    for (size_t i = 0; i < step->argument_count; i++)
+        hn_text_printf(text, "%s%s", i == 0 ? "" : ", ",
+                       export->plan->arguments[step->arguments[i]].name);
+    hn_text_append(text, ");\n");
+}
+
+/* The launches of a configuration, but for steps that it never has. */
+static void write_launches(const struct hn_export_code *code, struct hn_text *text)
+{
+    const struct hn_export *export = code->writer->export;
+    const char *declared = "struct hone_step ";
+    for (size_t i = 0; i < export->plan->step_count; i++) {
+        const struct hn_step *step = &export->plan->steps[i];
+        char *condition = hn_export_condition(code, step->condition);
+        if (strcmp(condition, "0") != 0) {
+            hn_text_printf(text, "    %ss = %s_step(%s_CONFIG, %zu, problem);\n%s", declared,
+                           export->lower, export->upper, i,
+                           strcmp(condition, "1") != 0 ? "    if (s.runs)\n        " : "    ");
+            append_launch(export, step, text);
+            declared = "";
+        }
+        free(condition);
+    }
+}
+
+static void write_calls(struct hn_export_writer *writer)
+{
+    if (writer->plan->pipeline == NULL)
+        write_launches(&writer->codes[0], writer->text);
+}
+
+const struct hn_export_part hn_export_head_parts[] = {
+    {"calls", write_calls},
+    {"macros", write_macros},
+    {"config_columns", write_columns},
+    {"config_rows", write_rows},
+    {"tuned_problem", write_tuned_problem},
+    {"result_rows", write_results},
+    {"equal", write_equal},
+    {"and_frozen", write_frozen},
     {0},
 };
