@@ -248,9 +248,21 @@ static void *pointer_in(const void *member)
     return pointer;
 }
 
-static bool applies(const struct hn_field *field, const void *owner)
+static bool is_among(const struct hn_among *among, const void *owner)
 {
-    return field->when == NULL || field->when(owner);
+    int choice;
+    memcpy(&choice, (const char *)owner + among->offset, sizeof choice);
+    return among->bits == 0 || (among->bits >> choice & 1) != 0;
+}
+
+bool hn_field_applies(const struct hn_field *field, const void *owner)
+{
+    return (field->when == NULL || field->when(owner)) && is_among(&field->among, owner);
+}
+
+bool hn_field_rule_holds(const struct hn_field_rule *rule, const void *owner)
+{
+    return (rule->holds == NULL || rule->holds(owner)) && is_among(&rule->among, owner);
 }
 
 static void *allocate(struct hn_json_reader *reader, size_t count, size_t size, void *member)
@@ -383,7 +395,7 @@ void hn_fields_read(struct hn_json_reader *reader, const struct hn_structure *st
                                  reader->what, hn_json_type_name(json));
     for (size_t i = 0; reader->status == HN_OK && i < structure->count; i++) {
         const struct hn_field *field = &structure->fields[i];
-        if (field->key == NULL || !applies(field, owner))
+        if (field->key == NULL || !hn_field_applies(field, owner))
             continue;
         const json_t *value = json_object_get(json, field->key);
         if (value != NULL || field->needed)
@@ -391,7 +403,7 @@ void hn_fields_read(struct hn_json_reader *reader, const struct hn_structure *st
     }
     const struct hn_field_rule *rule = structure->rules;
     for (; reader->status == HN_OK && rule != NULL && rule->key != NULL; rule++)
-        if (json_object_get(json, rule->key) != NULL && !rule->holds(owner))
+        if (json_object_get(json, rule->key) != NULL && !hn_field_rule_holds(rule, owner))
             reader->status =
                 hn_fail(reader->err, HN_EFORMAT, "%s: '%s' can not stand here: only %s",
                         reader->what, rule->key, rule->why);
@@ -519,7 +531,7 @@ static bool is_name(const struct hn_field *field)
 static bool is_written(const struct hn_field *field, const void *owner)
 {
     bool anyway = (field->needed || field->always) && !is_name(field);
-    return field->key != NULL && applies(field, owner) &&
+    return field->key != NULL && hn_field_applies(field, owner) &&
            (field->told == NULL || field->told(owner)) && (anyway || !is_empty(field, owner));
 }
 

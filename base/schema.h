@@ -84,6 +84,12 @@ enum hn_field_kind {
     HN_FIELD_OWN,        /* by functions of its own */
 };
 
+/* Whether a choice of the owner is one of some, by the bits of their numbers; no bits: always. */
+struct hn_among {
+    size_t offset;
+    unsigned bits;
+};
+
 struct hn_field {
     const char *key; /* NULL: no part of the JSON; "": the element of a list of values */
     enum hn_field_kind kind;
@@ -96,6 +102,7 @@ struct hn_field {
     int least;                       /* of a count: the smallest */
     size_t most;                     /* of a string, count or list: the largest; of a list 0: any */
     bool (*when)(const void *owner); /* whether the owner has it, by the fields before it; NULL: always */
+    struct hn_among among;           /* the same, by a choice before it */
     bool (*told)(const void *owner); /* whether it is written, where all fields are known; NULL: always */
     int tag;                         /* for its own functions and for those that walk */
 };
@@ -103,8 +110,9 @@ struct hn_field {
 /* A key that may not stand where something does not hold of what was read. */
 struct hn_field_rule {
     const char *key;
-    bool (*holds)(const void *owner);
     const char *why; /* who has it: "counter has it" */
+    struct hn_among among;
+    bool (*holds)(const void *owner); /* NULL: always */
 };
 
 struct hn_structure {
@@ -117,12 +125,15 @@ struct hn_structure {
 };
 
 /* For tables, of what is called `struct type`. */
+#define HN_NEEDED(name) .key = name, .needed = true
+#define HN_AMONG(type, member, choices) .among = {offsetof(struct type, member), choices}
 #define HN_AT(type, member) .offset = offsetof(struct type, member)
 #define HN_OWN(type, member, functions) .kind = HN_FIELD_OWN, .of = &(functions), HN_AT(type, member)
 #define HN_CHOICE(type, member, names) \
     .kind = HN_FIELD_CHOICE, .of = (names), .choices = sizeof(names) / sizeof *(names), HN_AT(type, member)
 #define HN_NAMED_FLAG(type, member, names) .kind = HN_FIELD_NAMED_FLAG, .of = (names), .choices = 2, HN_AT(type, member)
 #define HN_STRUCT(type, member, structure) .kind = HN_FIELD_STRUCT, .of = &(structure), HN_AT(type, member)
+#define HN_POINTER(type, member, structure) .kind = HN_FIELD_POINTER, .of = &(structure), HN_AT(type, member)
 #define HN_LIST(type, member, counter, structure) \
     .kind = HN_FIELD_LIST, .of = &(structure), HN_AT(type, member), .count_offset = offsetof(struct type, counter)
 #define HN_STRUCTURE(type, fields, check) {sizeof(struct type), fields, sizeof(fields) / sizeof *(fields), check, NULL}
@@ -139,6 +150,9 @@ struct hn_field_own {
 /* Where a field lies in its owner, and the count of a list. */
 void *hn_field_member(const struct hn_field *field, const void *owner);
 size_t *hn_field_count(const struct hn_field *field, const void *owner);
+
+bool hn_field_applies(const struct hn_field *field, const void *owner);
+bool hn_field_rule_holds(const struct hn_field_rule *rule, const void *owner);
 
 /* Into a zeroed struct, which owns what was read also after a failure. */
 void hn_fields_read(struct hn_json_reader *reader, const struct hn_structure *structure, const json_t *json,

@@ -7,49 +7,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-void hn_evaluate_integer(struct hn_evaluation *evaluation, const struct hn_expression *expression,
-                         int64_t *to)
+void hn_evaluate_integer(const struct hn_value *values, const struct hn_expression *expression,
+                         int64_t *to, struct hn_error *err)
 {
-    if (expression != NULL && evaluation->status == HN_OK)
-        evaluation->status =
-            hn_expression_integer(expression, evaluation->values, to, evaluation->err);
+    if (expression != NULL && !hn_failed(err))
+        hn_expression_integer(expression, values, to, err);
 }
 
-void hn_evaluate_number(struct hn_evaluation *evaluation, const struct hn_expression *expression,
-                        double *to)
+void hn_evaluate_number(const struct hn_value *values, const struct hn_expression *expression,
+                        double *to, struct hn_error *err)
 {
-    if (expression != NULL && evaluation->status == HN_OK)
-        evaluation->status =
-            hn_expression_number(expression, evaluation->values, to, evaluation->err);
+    if (expression != NULL && !hn_failed(err))
+        hn_expression_number(expression, values, to, err);
 }
 
-void hn_evaluate_truth(struct hn_evaluation *evaluation, const struct hn_expression *expression,
-                       bool *to)
+void hn_evaluate_truth(const struct hn_value *values, const struct hn_expression *expression,
+                       bool *to, struct hn_error *err)
 {
-    if (expression != NULL && evaluation->status == HN_OK)
-        evaluation->status =
-            hn_expression_holds(expression, evaluation->values, to, evaluation->err);
+    if (expression != NULL && !hn_failed(err))
+        hn_expression_holds(expression, values, to, err);
 }
 
-void hn_evaluate_word(struct hn_evaluation *evaluation, const struct hn_expression *expression,
-                      const char *const *names, int count, const char *expected, int *to)
+void hn_evaluate_word(const struct hn_value *values, const struct hn_expression *expression,
+                      const char *const *names, int count, const char *expected, int *to,
+                      struct hn_error *err)
 {
     struct hn_value value;
-    struct hn_text text;
-    if (expression == NULL || evaluation->status != HN_OK)
-        return;
-    evaluation->status =
-        hn_expression_evaluate(expression, evaluation->values, &value, evaluation->err);
-    if (evaluation->status != HN_OK)
+    if (expression == NULL || hn_failed(err) ||
+        hn_expression_evaluate(expression, values, &value, err) != HN_OK)
         return;
     *to = value.type == HN_WORD ? (int)hn_text_place(value.word, names, (size_t)count) : count;
     if (*to < count)
         return;
+    struct hn_text text;
     hn_text_init(&text);
     hn_value_append(&text, &value);
-    evaluation->status =
-        hn_fail(evaluation->err, HN_EVALUE, "'%.60s' is %s, expected %s",
-                hn_expression_text(expression), text.data == NULL ? "" : text.data, expected);
+    hn_fail(err, HN_EVALUE, "'%.60s' is %s, expected %s", hn_expression_text(expression),
+            text.data == NULL ? "" : text.data, expected);
     hn_text_finish(&text);
 }
 
@@ -275,18 +269,6 @@ bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers)
     return place < HN_FILL_COUNT;
 }
 
-enum hn_status hn_fill_resolve(const struct hn_fill *fill, const struct hn_value *values,
-                               struct hn_fill *resolved, struct hn_error *err)
-{
-    struct hn_evaluation evaluation = {values, err, HN_OK};
-    *resolved = *fill;
-    for (int i = 0; i < 2; i++) {
-        resolved->expressions[i] = NULL;
-        hn_evaluate_number(&evaluation, fill->expressions[i], &resolved->numbers[i]);
-    }
-    return evaluation.status;
-}
-
 /* The largest of the numbers from 0 on that are all there in the type. */
 static double last_whole(enum hn_element element)
 {
@@ -436,22 +418,23 @@ enum hn_status hn_argument_evaluate_rows(const struct hn_argument *argument,
 {
     static const int64_t MOST = INT64_C(1) << 40;
     const struct hn_shape *shape = &argument->shape;
-    struct hn_evaluation evaluation = {values, err, HN_OK};
+    struct hn_error own;
     int64_t width = 0;
+    err = hn_error_begin(err, &own);
     *row = *pitch = 0;
     if (shape->width == NULL)
         return HN_OK;
-    hn_evaluate_integer(&evaluation, shape->width, &width);
-    if (evaluation.status == HN_OK && (width < 1 || width > MOST))
+    hn_evaluate_integer(values, shape->width, &width, err);
+    if (!hn_failed(err) && (width < 1 || width > MOST))
         return hn_fail(err, HN_EVALUE, "argument '%s' has a width of %lld; expected 1 to %lld",
                        argument->name, (long long)width, (long long)MOST);
     int64_t row_bytes = width * (int64_t)hn_argument_bytes(argument);
     int64_t bytes = row_bytes;
     if (shape->device)
         bytes = (row_bytes + HN_DEVICE_PITCH - 1) / HN_DEVICE_PITCH * HN_DEVICE_PITCH;
-    hn_evaluate_integer(&evaluation, shape->pitch, &bytes);
-    if (evaluation.status != HN_OK)
-        return evaluation.status;
+    hn_evaluate_integer(values, shape->pitch, &bytes, err);
+    if (hn_failed(err))
+        return err->status;
     if (bytes < row_bytes || bytes > 8 * MOST ||
         bytes % (int64_t)hn_element_size(argument->element) != 0)
         return hn_fail(err, HN_EVALUE,
@@ -505,8 +488,7 @@ enum hn_status hn_argument_buffer_bytes(const struct hn_argument *argument,
 {
     const int64_t most = hn_argument_most(argument);
     int64_t count = 0;
-    uint64_t row = 0;
-    uint64_t pitch = 0;
+    uint64_t row = 0, pitch = 0;
     int64_t element_bytes = (int64_t)hn_argument_bytes(argument);
     enum hn_status status = hn_expression_integer(argument->count, values, &count, err);
     if (status == HN_OK && (count < 1 || count > most))
@@ -530,9 +512,7 @@ enum hn_status hn_argument_evaluate_scalar(const struct hn_argument *argument,
         hn_element_encode(real, argument->element, scalar);
         return status;
     }
-    int64_t integer = 0;
-    int64_t low = 0;
-    int64_t high = 0;
+    int64_t integer = 0, low = 0, high = 0;
     enum hn_status status = hn_expression_integer(argument->value, values, &integer, err);
     if (status != HN_OK)
         return status;

@@ -9,20 +9,16 @@
 #include "base/expression/expression.h"
 #include "base/text.h"
 
-/* One expression after another for the same values of the plan's names, until one fails: each does nothing then, nor where
- * there is no expression. */
-struct hn_evaluation {
-    const struct hn_value *values;
-    struct hn_error *err;
-    enum hn_status status;
-};
-
-void hn_evaluate_integer(struct hn_evaluation *evaluation, const struct hn_expression *expression, int64_t *to);
-void hn_evaluate_number(struct hn_evaluation *evaluation, const struct hn_expression *expression, double *to);
-void hn_evaluate_truth(struct hn_evaluation *evaluation, const struct hn_expression *expression, bool *to);
+/* The value of an expression for these values of the plan's names. Sticky, and without an expression they do nothing. */
+void hn_evaluate_integer(const struct hn_value *values, const struct hn_expression *expression, int64_t *to,
+                         struct hn_error *err);
+void hn_evaluate_number(const struct hn_value *values, const struct hn_expression *expression, double *to,
+                        struct hn_error *err);
+void hn_evaluate_truth(const struct hn_value *values, const struct hn_expression *expression, bool *to,
+                       struct hn_error *err);
 /* The place of a word among `names`; HN_EVALUE: "'<expression>' is 7, expected <expected>". */
-void hn_evaluate_word(struct hn_evaluation *evaluation, const struct hn_expression *expression, const char *const *names,
-                      int count, const char *expected, int *to);
+void hn_evaluate_word(const struct hn_value *values, const struct hn_expression *expression, const char *const *names,
+                      int count, const char *expected, int *to, struct hn_error *err);
 
 /* Elements, which buffers are made of. */
 
@@ -120,9 +116,6 @@ bool hn_fill_has_source(enum hn_fill_kind kind);
 /* `numbers` is how many the kind takes: 0 to 2. */
 bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers);
 
-/* The fill with all its numbers, which borrows names. HN_EVALUE. */
-enum hn_status hn_fill_resolve(const struct hn_fill *fill, const struct hn_value *values, struct hn_fill *resolved,
-                               struct hn_error *err);
 /* Whether a fill with all its numbers makes sense for `count` such elements. Otherwise `why` goes on after "found
  * '<fill>', ". */
 bool hn_fill_check(const struct hn_fill *fill, enum hn_element element, uint64_t count, char *why, size_t size);

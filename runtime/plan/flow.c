@@ -36,67 +36,35 @@ void hn_flow_destroy(struct hn_flow *flow)
     free(flow);
 }
 
-static void evaluate_word(struct hn_evaluation *evaluation, const struct hn_flow *flow,
-                          enum hn_pipeline_field field, const char *const *names, int count,
-                          int *choice)
-{
-    const struct hn_expression *expression = flow->pipeline->fields[field];
-    struct hn_value word;
-    struct hn_text known;
-    if (expression == NULL || evaluation->status != HN_OK)
-        return;
-    evaluation->status =
-        hn_expression_evaluate(expression, evaluation->values, &word, evaluation->err);
-    if (evaluation->status != HN_OK)
-        return;
-    *choice = word.type == HN_WORD ? (int)hn_text_place(word.word, names, (size_t)count) : count;
-    if (*choice < count)
-        return;
-    hn_text_init(&known);
-    for (int i = 0; i < count; i++)
-        hn_text_printf(&known, "%s%s", i == 0 ? "" : ", ", names[i]);
-    evaluation->status =
-        hn_fail(evaluation->err, HN_EVALUE, "%s of the pipeline is '%.60s', expected one of %s",
-                hn_pipeline_keys[field], word.type == HN_WORD ? word.word : "a number",
-                known.failed ? "its words" : known.data);
-    hn_text_finish(&known);
-}
-
 /* A buffer that is cut has the same number of elements, or of rows, for each unit. */
-static enum hn_status check_counts(const struct hn_plan *plan, const struct hn_value *values,
-                                   struct hn_flow *flow, struct hn_error *err)
+static void check_counts(const struct hn_plan *plan, const struct hn_value *values,
+                         struct hn_flow *flow, struct hn_error *err)
 {
-    for (size_t i = 0; i < plan->argument_count; i++) {
+    for (size_t i = 0; i < plan->argument_count && flow->why[0] == '\0'; i++) {
         const struct hn_argument *argument = &plan->arguments[i];
-        const struct hn_expression *extent =
-            argument->shape.height != NULL ? argument->shape.height : argument->count;
-        int64_t count = 0;
-        if ((flow->pipeline->parts[i] & HN_PART_CUT) == 0)
-            continue;
-        enum hn_status status = hn_expression_integer(extent, values, &count, err);
-        if (status != HN_OK)
-            return status;
-        if (count % hn_flow_units(flow, i) == 0)
-            continue;
         unsigned char parts = flow->pipeline->parts[i];
+        bool rows = argument->shape.height != NULL;
+        int64_t count = 0;
+        if ((parts & HN_PART_CUT) == 0)
+            continue;
+        hn_evaluate_integer(values, rows ? argument->shape.height : argument->count, &count, err);
+        if (hn_failed(err) || count % hn_flow_units(flow, i) == 0)
+            continue;
         snprintf(flow->why, sizeof flow->why,
                  "the %lld %s of '%.60s' can not be cut into %lld equal units ('over'%s",
-                 (long long)count, argument->shape.height != NULL ? "rows" : "elements",
-                 argument->name, (long long)hn_flow_units(flow, i),
+                 (long long)count, rows ? "rows" : "elements", argument->name,
+                 (long long)hn_flow_units(flow, i),
                  (parts & HN_PART_PADDED) != 0   ? " and 'padding')"
                  : (parts & HN_PART_UPLOAD) != 0 ? "); an input with a border is 'padded'"
                                                  : ")");
-        return HN_OK;
     }
-    return HN_OK;
 }
 
-static enum hn_status evaluate_fields(const struct hn_plan *plan, const struct hn_value *values,
-                                      bool sequential, struct hn_flow *flow, int64_t *granule,
-                                      struct hn_error *err)
+static void evaluate_fields(const struct hn_plan *plan, const struct hn_value *values,
+                            bool sequential, struct hn_flow *flow, int64_t *granule,
+                            struct hn_error *err)
 {
     struct hn_expression *const *fields = flow->pipeline->fields;
-    struct hn_evaluation evaluation = {values, err, HN_OK};
     int64_t chunks = 1, streams = 1;
     int order = HN_DEPTH_FIRST, memory = HN_HOST_PINNED;
     const struct {
@@ -114,12 +82,16 @@ static enum hn_status evaluate_fields(const struct hn_plan *plan, const struct h
     size_t count = sizeof numbers / sizeof *numbers;
     flow->pieces = 1;
     for (size_t i = 0; i < (sequential ? count - 2 : count); i++)
-        hn_evaluate_integer(&evaluation, fields[numbers[i].field], numbers[i].to);
-    evaluate_word(&evaluation, flow, HN_PIPELINE_ORDER, hn_order_names, HN_ORDER_COUNT, &order);
-    evaluate_word(&evaluation, flow, HN_PIPELINE_HOST_MEMORY, hn_host_memory_names,
-                  HN_HOST_MEMORY_COUNT, &memory);
-    if (evaluation.status != HN_OK)
-        return evaluation.status;
+        hn_evaluate_integer(values, fields[numbers[i].field], numbers[i].to, err);
+    hn_evaluate_word(values, fields[HN_PIPELINE_ORDER], hn_order_names, HN_ORDER_COUNT,
+                     "an order of the pipeline: depth_first or breadth_first", &order, err);
+    hn_evaluate_word(values, fields[HN_PIPELINE_HOST_MEMORY], hn_host_memory_names,
+                     HN_HOST_MEMORY_COUNT,
+                     "a host_memory of the pipeline: pageable, registered, pinned, "
+                     "write_combined, mapped or managed",
+                     &memory, err);
+    if (hn_failed(err))
+        return;
     flow->order = (enum hn_order)order;
     flow->host_memory = (enum hn_host_memory)memory;
     for (size_t i = 0; i < count; i++) {
@@ -130,25 +102,14 @@ static enum hn_status evaluate_fields(const struct hn_plan *plan, const struct h
                  "the pipeline has a '%s' of %lld; expected %lld to %lld",
                  hn_pipeline_keys[numbers[i].field], (long long)found, (long long)numbers[i].least,
                  (long long)numbers[i].most);
-        return HN_OK;
+        return;
     }
     /* Streams without chunks make no difference and are not told apart. */
     flow->streams = (size_t)(streams < chunks ? streams : chunks);
     if (flow->streams == 1)
         flow->order = HN_DEPTH_FIRST;
     flow->chunk_count = (size_t)chunks;
-    return check_counts(plan, values, flow, err);
-}
-
-static enum hn_status evaluate_copies(const struct hn_value *values, struct hn_flow *flow,
-                                      struct hn_error *err)
-{
-    struct hn_evaluation evaluation = {values, err, HN_OK};
-    for (size_t i = 0; i < flow->pipeline->copy_count; i++) {
-        flow->copies[i] = true;
-        hn_evaluate_truth(&evaluation, flow->pipeline->copies[i].condition, &flow->copies[i]);
-    }
-    return evaluation.status;
+    check_counts(plan, values, flow, err);
 }
 
 /* A buffer that is not cut is copied once or not at all. */
@@ -167,11 +128,8 @@ static void check_copies(const struct hn_plan *plan, struct hn_flow *flow)
 /* Granules are dealt out so that chunks differ by one at most. */
 static void cut(struct hn_flow *flow, int64_t granule)
 {
-    int64_t granules = (flow->over - 1) / granule + 1;
-    int64_t count = (int64_t)flow->chunk_count;
-    int64_t each = granules / count;
-    int64_t more = granules % count;
-    int64_t begin = 0;
+    int64_t granules = (flow->over - 1) / granule + 1, count = (int64_t)flow->chunk_count;
+    int64_t each = granules / count, more = granules % count, begin = 0;
     for (int64_t i = 0; i < count; i++) {
         int64_t end = begin + (each + (i < more)) * granule;
         if (i == count - 1)
@@ -182,46 +140,49 @@ static void cut(struct hn_flow *flow, int64_t granule)
     }
 }
 
-static enum hn_status make_chunks(const struct hn_plan *plan, struct hn_value *values,
-                                  int64_t granule, const struct hn_launch_step *steps,
-                                  size_t step_count, struct hn_flow *flow, struct hn_error *err)
+static void make_chunks(const struct hn_plan *plan, struct hn_value *values, int64_t granule,
+                        const struct hn_launch_step *steps, size_t step_count, struct hn_flow *flow,
+                        struct hn_error *err)
 {
     flow->chunks = calloc(flow->chunk_count, sizeof *flow->chunks);
-    if (flow->chunks == NULL)
-        return hn_fail_memory(err);
+    if (flow->chunks == NULL) {
+        hn_fail_memory(err);
+        return;
+    }
     cut(flow, granule);
-    enum hn_status status = HN_OK;
-    for (size_t c = 0; c < flow->chunk_count && status == HN_OK; c++) {
+    for (size_t c = 0; c < flow->chunk_count && !hn_failed(err); c++) {
         struct hn_chunk *chunk = &flow->chunks[c];
         hn_plan_set_chunk(plan, values, chunk->begin, chunk->count, (int64_t)c);
         chunk->steps = calloc(step_count + 1, sizeof *chunk->steps);
         if (chunk->steps == NULL)
-            status = hn_fail_memory(err);
-        for (size_t s = 0; s < step_count && status == HN_OK; s++)
-            status = hn_launch_evaluate_step(steps[s].step, values, &chunk->steps[s], err);
+            hn_fail_memory(err);
+        for (size_t s = 0; s < step_count && !hn_failed(err); s++)
+            hn_launch_evaluate_step(steps[s].step, values, &chunk->steps[s], err);
     }
     hn_plan_set_chunk(plan, values, 0, flow->over, 0);
-    return status;
 }
 
-enum hn_status hn_flow_make(const struct hn_plan *plan, struct hn_value *values, bool sequential,
-                            const struct hn_launch_step *steps, size_t step_count,
-                            struct hn_flow **made, struct hn_error *err)
+struct hn_flow *hn_flow_make(const struct hn_plan *plan, struct hn_value *values, bool sequential,
+                             const struct hn_launch_step *steps, size_t step_count,
+                             struct hn_error *err)
 {
+    const struct hn_pipeline *pipeline = plan->pipeline;
     int64_t granule = 1;
     struct hn_flow *flow = calloc(1, sizeof *flow);
-    *made = flow;
-    if (flow == NULL)
-        return hn_fail_memory(err);
-    flow->pipeline = plan->pipeline;
-    flow->copies = calloc(plan->pipeline->copy_count + 1, sizeof *flow->copies);
-    if (flow->copies == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = evaluate_fields(plan, values, sequential, flow, &granule, err);
-    if (status == HN_OK)
-        status = evaluate_copies(values, flow, err);
-    if (status != HN_OK)
-        return status;
+    if (flow != NULL)
+        flow->copies = calloc(pipeline->copy_count + 1, sizeof *flow->copies);
+    if (flow == NULL || flow->copies == NULL) {
+        hn_fail_memory(err);
+        return flow;
+    }
+    flow->pipeline = pipeline;
+    evaluate_fields(plan, values, sequential, flow, &granule, err);
+    for (size_t i = 0; i < pipeline->copy_count; i++) {
+        flow->copies[i] = true;
+        hn_evaluate_truth(values, pipeline->copies[i].condition, &flow->copies[i], err);
+    }
+    if (hn_failed(err))
+        return flow;
     int64_t granules = flow->why[0] == '\0' ? (flow->over - 1) / granule + 1 : 0;
     if (flow->why[0] == '\0' && (int64_t)flow->chunk_count > granules)
         snprintf(flow->why, sizeof flow->why,
@@ -230,11 +191,11 @@ enum hn_status hn_flow_make(const struct hn_plan *plan, struct hn_value *values,
                  granules == 1 ? "" : "s", (long long)granule);
     if (flow->why[0] == '\0')
         check_copies(plan, flow);
-    if (flow->why[0] != '\0') {
+    if (flow->why[0] == '\0')
+        make_chunks(plan, values, granule, steps, step_count, flow, err);
+    else
         flow->chunk_count = 0;
-        return HN_OK;
-    }
-    return make_chunks(plan, values, granule, steps, step_count, flow, err);
+    return flow;
 }
 
 static int64_t upload_end(const struct hn_flow *flow, size_t chunk)

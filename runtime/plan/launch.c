@@ -16,21 +16,22 @@ enum hn_status hn_l2_window_evaluate(const struct hn_window_plan *plan,
                                      struct hn_error *err)
 {
     struct hn_expression *const *parts = plan->parts;
-    struct hn_evaluation evaluation = {values, err, HN_OK};
+    struct hn_error own;
     int hit = HN_ACCESS_PERSISTING, miss = HN_ACCESS_STREAMING;
+    err = hn_error_begin(err, &own);
     *window = (struct hn_l2_window){.hit_ratio = 1.0};
     if (parts[HN_WINDOW_BYTES] != NULL) {
-        hn_evaluate_integer(&evaluation, parts[HN_WINDOW_BYTES], &window->bytes);
-        hn_evaluate_number(&evaluation, parts[HN_WINDOW_HIT_RATIO], &window->hit_ratio);
-        hn_evaluate_word(&evaluation, parts[HN_WINDOW_HIT], hn_access_names, HN_ACCESS_COUNT,
-                         expected_access, &hit);
-        hn_evaluate_word(&evaluation, parts[HN_WINDOW_MISS], hn_access_names, HN_ACCESS_COUNT,
-                         expected_access, &miss);
-        hn_evaluate_integer(&evaluation, parts[HN_WINDOW_SET_ASIDE], &window->set_aside);
+        hn_evaluate_integer(values, parts[HN_WINDOW_BYTES], &window->bytes, err);
+        hn_evaluate_number(values, parts[HN_WINDOW_HIT_RATIO], &window->hit_ratio, err);
+        hn_evaluate_word(values, parts[HN_WINDOW_HIT], hn_access_names, HN_ACCESS_COUNT,
+                         expected_access, &hit, err);
+        hn_evaluate_word(values, parts[HN_WINDOW_MISS], hn_access_names, HN_ACCESS_COUNT,
+                         expected_access, &miss, err);
+        hn_evaluate_integer(values, parts[HN_WINDOW_SET_ASIDE], &window->set_aside, err);
     }
     window->hit = (enum hn_access)hit;
     window->miss = (enum hn_access)miss;
-    return evaluation.status;
+    return err->status;
 }
 
 /* False, with why a point is an invalid launch. */
@@ -99,55 +100,45 @@ bool hn_launch_step_has_clusters(const struct hn_launch_step *step)
     return step->cluster[0] != 1 || step->cluster[1] != 1 || step->cluster[2] != 1;
 }
 
-static void evaluate_dimensions(struct hn_evaluation *evaluation,
-                                struct hn_expression *const *expressions, int64_t *dimensions)
+static void evaluate_dimensions(const struct hn_value *values,
+                                struct hn_expression *const *expressions, int64_t *dimensions,
+                                struct hn_error *err)
 {
     for (size_t i = 0; i < 3; i++) {
         dimensions[i] = 1;
-        hn_evaluate_integer(evaluation, expressions[i], &dimensions[i]);
+        hn_evaluate_integer(values, expressions[i], &dimensions[i], err);
     }
 }
 
-enum hn_status hn_launch_evaluate_step(const struct hn_step *step, const struct hn_value *values,
-                                       struct hn_launch_step *launch, struct hn_error *err)
+void hn_launch_evaluate_step(const struct hn_step *step, const struct hn_value *values,
+                             struct hn_launch_step *launch, struct hn_error *err)
 {
     const struct hn_geometry *geometry = &step->geometry;
-    struct hn_evaluation evaluation = {values, err, HN_OK};
     *launch = (struct hn_launch_step){.step = step, .carveout = HN_NO_CARVEOUT};
-    evaluate_dimensions(&evaluation, geometry->grid, launch->grid);
-    evaluate_dimensions(&evaluation, geometry->block, launch->block);
-    evaluate_dimensions(&evaluation, geometry->cluster, launch->cluster);
-    hn_evaluate_integer(&evaluation, geometry->shared_bytes, &launch->shared_bytes);
-    hn_evaluate_integer(&evaluation, geometry->carveout, &launch->carveout);
-    hn_evaluate_truth(&evaluation, geometry->cooperative, &launch->cooperative);
-    hn_evaluate_truth(&evaluation, geometry->programmatic, &launch->programmatic);
-    return evaluation.status == HN_OK
-               ? hn_l2_window_evaluate(&geometry->window, values, &launch->window, err)
-               : evaluation.status;
+    evaluate_dimensions(values, geometry->grid, launch->grid, err);
+    evaluate_dimensions(values, geometry->block, launch->block, err);
+    evaluate_dimensions(values, geometry->cluster, launch->cluster, err);
+    hn_evaluate_integer(values, geometry->shared_bytes, &launch->shared_bytes, err);
+    hn_evaluate_integer(values, geometry->carveout, &launch->carveout, err);
+    hn_evaluate_truth(values, geometry->cooperative, &launch->cooperative, err);
+    hn_evaluate_truth(values, geometry->programmatic, &launch->programmatic, err);
+    if (!hn_failed(err))
+        hn_l2_window_evaluate(&geometry->window, values, &launch->window, err);
 }
 
-/* The grid alone, again. */
-static enum hn_status evaluate_grid(const struct hn_value *values, struct hn_launch_step *launch,
-                                    struct hn_error *err)
+static void make_steps(const struct hn_plan *plan, const struct hn_value *values,
+                       struct hn_launch *launch, struct hn_error *err)
 {
-    struct hn_evaluation evaluation = {values, err, HN_OK};
-    evaluate_dimensions(&evaluation, launch->step->geometry.grid, launch->grid);
-    return evaluation.status;
-}
-
-static enum hn_status make_steps(const struct hn_plan *plan, const struct hn_value *values,
-                                 struct hn_launch *launch, struct hn_error *err)
-{
-    launch->steps = calloc(plan->step_count > 0 ? plan->step_count : 1, sizeof *launch->steps);
-    enum hn_status status = launch->steps == NULL ? hn_fail_memory(err) : HN_OK;
-    for (size_t i = 0; status == HN_OK && i < plan->step_count; i++) {
+    launch->steps = calloc(plan->step_count + 1, sizeof *launch->steps);
+    if (launch->steps == NULL)
+        hn_fail_memory(err);
+    for (size_t i = 0; i < plan->step_count && !hn_failed(err); i++) {
         bool applies = false;
-        status = hn_expression_holds(plan->steps[i].condition, values, &applies, err);
-        if (status == HN_OK && applies)
-            status = hn_launch_evaluate_step(&plan->steps[i], values,
-                                             &launch->steps[launch->step_count++], err);
+        hn_expression_holds(plan->steps[i].condition, values, &applies, err);
+        if (applies)
+            hn_launch_evaluate_step(&plan->steps[i], values, &launch->steps[launch->step_count++],
+                                    err);
     }
-    return status;
 }
 
 static bool is_passed(const struct hn_launch *launch, size_t argument)
@@ -167,41 +158,38 @@ bool hn_launch_takes(const struct hn_launch *launch, size_t argument)
     return is_passed(launch, argument);
 }
 
-static enum hn_status make_tensors(const struct hn_plan *plan, const struct hn_value *values,
-                                   struct hn_launch *launch, struct hn_error *err)
+static void make_tensors(const struct hn_plan *plan, const struct hn_value *values,
+                         struct hn_launch *launch, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    if (!hn_plan_has_role(plan, HN_ROLE_TENSOR_MAP))
-        return HN_OK;
+    if (hn_failed(err) || !hn_plan_has_role(plan, HN_ROLE_TENSOR_MAP))
+        return;
     launch->tensors = calloc(plan->argument_count, sizeof *launch->tensors);
     if (launch->tensors == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++) {
+        hn_fail_memory(err);
+    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
         if (plan->arguments[i].role != HN_ROLE_TENSOR_MAP || !is_passed(launch, i))
             continue;
         struct hn_tensor *tensor = &launch->tensors[launch->tensor_count++];
         size_t buffer = hn_plan_source(plan, i);
-        status = hn_argument_evaluate_tensor(&plan->arguments[i], &plan->arguments[buffer], values,
-                                             tensor, err);
+        hn_argument_evaluate_tensor(&plan->arguments[i], &plan->arguments[buffer], values, tensor,
+                                    err);
         tensor->argument = i;
         tensor->buffer = buffer;
     }
-    return status;
 }
 
-static enum hn_status make_from(const struct hn_plan *plan, struct hn_value *values,
-                                bool sequential, struct hn_launch *launch, struct hn_error *err)
+static void make_from(const struct hn_plan *plan, struct hn_value *values, bool sequential,
+                      struct hn_launch *launch, struct hn_error *err)
 {
-    *launch = (struct hn_launch){.steps = NULL};
-    enum hn_status status = make_steps(plan, values, launch, err);
-    if (status == HN_OK)
-        status = make_tensors(plan, values, launch, err);
-    if (status == HN_OK && plan->pipeline != NULL)
-        status = hn_flow_make(plan, values, sequential, launch->steps, launch->step_count,
-                              &launch->flow, err);
-    if (status != HN_OK)
+    if (hn_failed(err))
+        return;
+    make_steps(plan, values, launch, err);
+    make_tensors(plan, values, launch, err);
+    if (plan->pipeline != NULL && !hn_failed(err))
+        launch->flow =
+            hn_flow_make(plan, values, sequential, launch->steps, launch->step_count, err);
+    if (hn_failed(err))
         hn_launch_finish(launch);
-    return status;
 }
 
 enum hn_status hn_launch_make_as(const struct hn_plan *plan, const struct hn_bindings *problem,
@@ -209,14 +197,14 @@ enum hn_status hn_launch_make_as(const struct hn_plan *plan, const struct hn_bin
                                  struct hn_launch *launch, struct hn_error *err)
 {
     struct hn_value *values = NULL;
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     *launch = (struct hn_launch){.steps = NULL};
-    enum hn_status status = hn_plan_values(plan, problem, point, &values, err);
-    if (status == HN_OK && clusters > 0)
+    if (hn_plan_values(plan, problem, point, &values, err) == HN_OK && clusters > 0)
         hn_plan_set_clusters(plan, values, clusters);
-    if (status == HN_OK)
-        status = make_from(plan, values, sequential, launch, err);
+    make_from(plan, values, sequential, launch, err);
     free(values);
-    return status;
+    return err->status;
 }
 
 enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindings *problem,
@@ -227,31 +215,29 @@ enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindin
 }
 
 /* Checks the values that are passed, and those that the point is compiled with. */
-static enum hn_status check_values(const struct hn_plan *plan, const struct hn_value *values,
-                                   struct hn_error *err)
+static void check_values(const struct hn_plan *plan, const struct hn_value *values,
+                         struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < plan->argument_count; i++) {
+    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
         const struct hn_argument *argument = &plan->arguments[i];
         bool applies = false;
         uint64_t ignored;
-        status = hn_expression_holds(argument->condition, values, &applies, err);
-        if (status == HN_OK && applies && argument->value != NULL)
-            status = hn_argument_evaluate_scalar(argument, values, &ignored, err);
-        if (status == HN_OK && applies && argument->count != NULL)
-            status = hn_argument_buffer_bytes(argument, values, &ignored, err);
-        if (status == HN_OK && applies)
-            status = hn_argument_evaluate_align(argument, values, &ignored, err);
+        hn_expression_holds(argument->condition, values, &applies, err);
+        if (applies && argument->value != NULL)
+            hn_argument_evaluate_scalar(argument, values, &ignored, err);
+        if (applies && argument->count != NULL)
+            hn_argument_buffer_bytes(argument, values, &ignored, err);
+        if (applies && !hn_failed(err))
+            hn_argument_evaluate_align(argument, values, &ignored, err);
     }
-    for (size_t i = 0; status == HN_OK && i < plan->option_count; i++) {
+    for (size_t i = 0; i < plan->option_count && !hn_failed(err); i++) {
         const struct hn_option *option = &plan->options[i];
         struct hn_value value;
-        bool given;
-        status = hn_expression_holds(option->condition, values, &given, err);
-        for (size_t h = 0; status == HN_OK && given && h < option->hole_count; h++)
-            status = hn_expression_evaluate(option->holes[h], values, &value, err);
+        bool given = false;
+        hn_expression_holds(option->condition, values, &given, err);
+        for (size_t h = 0; given && h < option->hole_count && !hn_failed(err); h++)
+            hn_expression_evaluate(option->holes[h], values, &value, err);
     }
-    return status;
 }
 
 enum hn_status hn_launch_make_checked(const struct hn_plan *plan, const struct hn_device *device,
@@ -261,17 +247,16 @@ enum hn_status hn_launch_make_checked(const struct hn_plan *plan, const struct h
 {
     struct hn_value *values = NULL;
     struct hn_error reason;
+    hn_error_init(&reason);
     *launch = (struct hn_launch){.steps = NULL};
-    enum hn_status status = hn_plan_values(plan, problem, point, &values, &reason);
-    if (status == HN_OK)
-        status = check_values(plan, values, &reason);
-    if (status == HN_OK)
-        status = make_from(plan, values, false, launch, &reason);
+    if (hn_plan_values(plan, problem, point, &values, &reason) == HN_OK)
+        check_values(plan, values, &reason);
+    make_from(plan, values, false, launch, &reason);
     free(values);
-    if (status == HN_EVALUE)
+    if (reason.status == HN_EVALUE)
         hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s", reason.message);
-    else if (status != HN_OK)
-        return hn_fail(err, status, "%s", reason.message);
+    else if (hn_failed(&reason))
+        return hn_fail(err, reason.status, "%s", reason.message);
     else
         hn_launch_check(launch, device, record);
     return HN_OK;
@@ -291,11 +276,12 @@ enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_s
                                    struct hn_error *err)
 {
     struct hn_value *values = NULL;
-    enum hn_status status = hn_plan_values(plan, problem, point, &values, err);
-    if (status == HN_OK)
-        status = hn_launch_evaluate_step(step, values, launch, err);
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    if (hn_plan_values(plan, problem, point, &values, err) == HN_OK)
+        hn_launch_evaluate_step(step, values, launch, err);
     free(values);
-    return status;
+    return err->status;
 }
 
 /* "64x32", without trailing ones. */
@@ -449,9 +435,11 @@ void hn_launch_fit_clusters(const struct hn_plan *plan, const struct hn_device *
                             struct hn_record *record)
 {
     struct hn_error reason;
+    hn_error_init(&reason);
     record->active_clusters = (int)clusters;
     hn_plan_set_clusters(plan, values, clusters);
-    if (evaluate_grid(values, step, &reason) != HN_OK)
+    evaluate_dimensions(values, step->step->geometry.grid, step->grid, &reason);
+    if (hn_failed(&reason))
         hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s", reason.message);
     else
         check_step(step, !step->programmatic, device, record);
@@ -463,13 +451,16 @@ bool hn_launch_try(const struct hn_plan *plan, const struct hn_device *device,
 {
     struct hn_record record;
     struct hn_value *own = NULL;
+    struct hn_error reason;
+    hn_error_init(&reason);
     *launch = (struct hn_launch){.steps = NULL};
     if (hn_plan_values(plan, problem, point, &own, NULL) != HN_OK)
         return false;
     hn_record_init(&record);
-    bool can = hn_plan_allows_values(plan, own) &&
-               make_from(plan, own, false, launch, NULL) == HN_OK &&
-               hn_launch_check(launch, device, &record);
+    bool can = hn_plan_allows_values(plan, own);
+    if (can)
+        make_from(plan, own, false, launch, &reason);
+    can = can && !hn_failed(&reason) && hn_launch_check(launch, device, &record);
     hn_record_finish(&record);
     if (!can)
         hn_launch_finish(launch);

@@ -18,6 +18,10 @@ static const struct hn_structure index_list = {sizeof(size_t), index_fields, 1, 
 
 /* Fills. */
 
+#define BIT(choice) (1u << (choice))
+#define SOURCED (BIT(HN_FILL_CSR_COLUMNS) | BIT(HN_FILL_TRANSPOSED))
+#define FILLED_BY(kinds) HN_AMONG(hn_fill, kind, kinds)
+
 /* A number that is written out, or an expression of the problem: tag says which of the two. */
 static void read_number(struct hn_json_reader *reader, const struct hn_field *field,
                         const json_t *json, void *member)
@@ -41,45 +45,18 @@ static void build_number(struct hn_builder *object, const struct hn_field *field
 
 static const struct hn_field_own number = {read_number, build_number, NULL};
 
-static bool is_file(const void *fill)
-{
-    return ((const struct hn_fill *)fill)->kind == HN_FILL_FILE;
-}
-
-static bool has_source(const void *fill)
-{
-    return hn_fill_has_source(((const struct hn_fill *)fill)->kind);
-}
-
 static const struct hn_field fill_fields[] = {
-    {.key = "kind", .needed = true, HN_CHOICE(hn_fill, kind, hn_fill_names)},
-    {.key = "a", .needed = true, .kind = HN_FIELD_OWN, .of = &number, .tag = 0},
-    {.key = "b", .needed = true, .kind = HN_FIELD_OWN, .of = &number, .tag = 1},
+    {HN_NEEDED("kind"), HN_CHOICE(hn_fill, kind, hn_fill_names)},
+    {HN_NEEDED("a"), .kind = HN_FIELD_OWN, .of = &number, .tag = 0},
+    {HN_NEEDED("b"), .kind = HN_FIELD_OWN, .of = &number, .tag = 1},
     {EXPRESSION(hn_fill, expressions[0])},
     {EXPRESSION(hn_fill, expressions[1])},
-    {.key = "file", .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_fill, file), .when = is_file},
-    {.key = "of", .needed = true, .kind = HN_FIELD_WORD, HN_AT(hn_fill, of), .when = has_source},
+    {HN_NEEDED("file"), .kind = HN_FIELD_TEXT, HN_AT(hn_fill, file), FILLED_BY(BIT(HN_FILL_FILE))},
+    {HN_NEEDED("of"), .kind = HN_FIELD_WORD, HN_AT(hn_fill, of), FILLED_BY(SOURCED)},
 };
 const struct hn_structure hn_fill_structure = HN_STRUCTURE(hn_fill, fill_fields, NULL);
 
 /* Textures. */
-
-static void read_dimension_count(struct hn_json_reader *reader, const struct hn_field *field,
-                                 const json_t *json, void *member)
-{
-    struct hn_texture *texture = member;
-    json_int_t count = json_integer_value(json);
-    if (hn_json_expect(reader, json_is_integer(json) && (count == 1 || count == 2), field->key,
-                       "1 or 2"))
-        texture->dimensions = (int)count;
-}
-
-static void build_dimension_count(struct hn_builder *object, const struct hn_field *field,
-                                  const void *member)
-{
-    const struct hn_texture *texture = member;
-    hn_build_set(object, field->key, json_integer(texture->dimensions));
-}
 
 static void read_addresses(struct hn_json_reader *reader, const struct hn_field *field,
                            const json_t *json, void *member)
@@ -103,32 +80,35 @@ static void build_addresses(struct hn_builder *object, const struct hn_field *fi
         json_pack("[s, s]", hn_texture_addresses[address[0]], hn_texture_addresses[address[1]]));
 }
 
-static const struct hn_field_own dimension_count = {read_dimension_count, build_dimension_count,
-                                                    NULL};
 static const struct hn_field_own addresses = {read_addresses, build_addresses, NULL};
 
 static const struct hn_field texture_fields[] = {
-    {.key = "dimensions", .needed = true, .kind = HN_FIELD_OWN, .of = &dimension_count},
-    {.key = "address", .needed = true, HN_OWN(hn_texture, address, addresses)},
-    {.key = "filter", .needed = true, HN_NAMED_FLAG(hn_texture, linear, hn_texture_filters)},
-    {.key = "normalized", .needed = true, .kind = HN_FIELD_FLAG, HN_AT(hn_texture, normalized)},
-    {.key = "read", .needed = true, HN_NAMED_FLAG(hn_texture, as_float, hn_texture_reads)},
+    {HN_NEEDED("dimensions"), .kind = HN_FIELD_COUNT, .most = 2, HN_AT(hn_texture, dimensions)},
+    {HN_NEEDED("address"), HN_OWN(hn_texture, address, addresses)},
+    {HN_NEEDED("filter"), HN_NAMED_FLAG(hn_texture, linear, hn_texture_filters)},
+    {HN_NEEDED("normalized"), .kind = HN_FIELD_FLAG, HN_AT(hn_texture, normalized)},
+    {HN_NEEDED("read"), HN_NAMED_FLAG(hn_texture, as_float, hn_texture_reads)},
 };
-const struct hn_structure hn_texture_structure = HN_STRUCTURE(hn_texture, texture_fields, NULL);
+
+static void check_texture(struct hn_json_reader *reader, void *owner)
+{
+    const struct hn_texture *texture = owner;
+    hn_json_expect(reader, texture->dimensions > 0, "dimensions", "1 or 2");
+}
+
+const struct hn_structure hn_texture_structure =
+    HN_STRUCTURE(hn_texture, texture_fields, check_texture);
 
 /* Tensor maps. */
 
+#define DIMENSIONAL(member, count)                                                                 \
+    .most = HN_TENSOR_RANK, HN_LIST(hn_tensor_map, member, count, hn_expression_list)
+
 static const struct hn_field tensor_map_fields[] = {
-    {.key = "dims", .most = HN_TENSOR_RANK, HN_LIST(hn_tensor_map, dims, rank, hn_expression_list)},
-    {.key = "strides",
-     .most = HN_TENSOR_RANK,
-     HN_LIST(hn_tensor_map, strides, stride_count, hn_expression_list)},
-    {.key = "box",
-     .most = HN_TENSOR_RANK,
-     HN_LIST(hn_tensor_map, box, box_count, hn_expression_list)},
-    {.key = "element_strides",
-     .most = HN_TENSOR_RANK,
-     HN_LIST(hn_tensor_map, element_strides, element_stride_count, hn_expression_list)},
+    {.key = "dims", DIMENSIONAL(dims, rank)},
+    {.key = "strides", DIMENSIONAL(strides, stride_count)},
+    {.key = "box", DIMENSIONAL(box, box_count)},
+    {.key = "element_strides", DIMENSIONAL(element_strides, element_stride_count)},
 #define X(identifier, name) {.key = name, EXPRESSION(hn_tensor_map, settings[identifier])},
     HN_TENSOR_SETTINGS(X)
 #undef X
@@ -148,7 +128,7 @@ const struct hn_structure hn_tensor_map_structure =
 static const char *const zeroings[] = {"outside", "inside", "once"};
 
 static const struct hn_field compare_fields[] = {
-    {.key = "mode", .needed = true, HN_CHOICE(hn_compare, mode, hn_compare_mode_names)},
+    {HN_NEEDED("mode"), HN_CHOICE(hn_compare, mode, hn_compare_mode_names)},
     {.key = "relative", EXPRESSION(hn_compare, relative)},
     {.key = "absolute", EXPRESSION(hn_compare, absolute)},
     {.key = "partial", .kind = HN_FIELD_FLAG, HN_AT(hn_compare, partial)},
@@ -156,24 +136,17 @@ static const struct hn_field compare_fields[] = {
     {.key = "mismatch_share", .kind = HN_FIELD_AMOUNT, HN_AT(hn_compare, mismatch_share)},
 };
 
-static bool is_max_norm(const void *compare)
-{
-    return ((const struct hn_compare *)compare)->mode == HN_COMPARE_MAX_NORM;
-}
-
-static bool knows_places(const void *compare)
-{
-    return ((const struct hn_compare *)compare)->mode != HN_COMPARE_MULTISET;
-}
+#define BOUNDED HN_AMONG(hn_compare, mode, BIT(HN_COMPARE_MAX_NORM))
+#define PLACED HN_AMONG(hn_compare, mode, BIT(HN_COMPARE_MAX_NORM) | BIT(HN_COMPARE_EXACT))
 
 /* Neither a multiset nor what is exact has an error, and a multiset knows no places. */
 static const struct hn_field_rule compare_rules[] = {
-    {"relative", is_max_norm, "max_norm has it"},
-    {"absolute", is_max_norm, "max_norm has it"},
-    {"partial", knows_places, "max_norm and exact have it"},
-    {"mismatches", knows_places, "max_norm and exact have it"},
-    {"mismatch_share", knows_places, "max_norm and exact have it"},
-    {NULL, NULL, NULL},
+    {"relative", "max_norm has it", BOUNDED},
+    {"absolute", "max_norm has it", BOUNDED},
+    {"partial", "max_norm and exact have it", PLACED},
+    {"mismatches", "max_norm and exact have it", PLACED},
+    {"mismatch_share", "max_norm and exact have it", PLACED},
+    {.key = NULL},
 };
 
 static void check_compare(struct hn_json_reader *reader, void *owner)
@@ -219,54 +192,20 @@ static bool is_filled(const void *owner)
     return hn_argument_is_filled(owner);
 }
 
-static bool lies_in_memory(const void *owner)
-{
-    enum hn_role role = ((const struct hn_argument *)owner)->role;
-    return role != HN_ROLE_VALUE && role != HN_ROLE_TEXTURE && role != HN_ROLE_TENSOR_MAP &&
-           role != HN_ROLE_SYMBOL;
-}
-
-static bool is_texture(const void *owner)
-{
-    return ((const struct hn_argument *)owner)->role == HN_ROLE_TEXTURE;
-}
-
-static bool is_tensor_map(const void *owner)
-{
-    return ((const struct hn_argument *)owner)->role == HN_ROLE_TENSOR_MAP;
-}
-
-static bool is_symbol(const void *owner)
-{
-    return ((const struct hn_argument *)owner)->role == HN_ROLE_SYMBOL;
-}
-
-static bool may_have_rows(const void *owner)
-{
-    enum hn_role role = ((const struct hn_argument *)owner)->role;
-    return role == HN_ROLE_INPUT || role == HN_ROLE_OUTPUT || role == HN_ROLE_INOUT ||
-           role == HN_ROLE_SCRATCH;
-}
-
-static bool is_counter(const void *owner)
-{
-    return ((const struct hn_argument *)owner)->role == HN_ROLE_COUNTER;
-}
-
-static bool is_compared(const void *owner)
-{
-    return hn_argument_is_compared(owner);
-}
+#define ROLE(name) BIT(HN_ROLE_##name)
+#define RESULTS (ROLE(OUTPUT) | ROLE(INOUT))
+#define AS(roles) HN_AMONG(hn_argument, role, roles)
 
 /* Keys that only some roles have. */
 static const struct hn_field_rule argument_rules[] = {
-    {"width", may_have_rows, "input, output, inout and scratch have rows"},
-    {"zero", is_counter, "counter has it"},
-    {"compare", is_compared, "output and inout are compared"},
-    {"length", is_compared, "output and inout are compared"},
-    {"fill", is_filled, "input and inout are filled"},
-    {"file", is_filled, "input and inout are filled"},
-    {NULL, NULL, NULL},
+    {"width", "input, output, inout and scratch have rows",
+     AS(RESULTS | ROLE(INPUT) | ROLE(SCRATCH))},
+    {"zero", "counter has it", AS(ROLE(COUNTER))},
+    {"compare", "output and inout are compared", AS(RESULTS)},
+    {"length", "output and inout are compared", AS(RESULTS)},
+    {"fill", "input and inout are filled", .holds = is_filled},
+    {"file", "input and inout are filled", .holds = is_filled},
+    {.key = NULL},
 };
 
 /* It has one of the three: a buffer a count, a scalar a value, and what takes the contents of
@@ -296,15 +235,14 @@ static bool has_own_zeroing(const void *argument)
     return ((const struct hn_argument *)argument)->zero != HN_ZERO_OUTSIDE;
 }
 
+#define IN_MEMORY (RESULTS | ROLE(INPUT) | ROLE(SCRATCH) | ROLE(COUNTER) | ROLE(METRIC))
+
 static const struct hn_field argument_fields[] = {
-    {.key = "name", .needed = true, .kind = HN_FIELD_WORD, HN_AT(hn_argument, name)},
-    {.key = "type", .needed = true, .kind = HN_FIELD_OWN, .of = &type},
-    {.key = "role", .needed = true, HN_CHOICE(hn_argument, role, hn_role_names)},
+    {HN_NEEDED("name"), .kind = HN_FIELD_WORD, HN_AT(hn_argument, name)},
+    {HN_NEEDED("type"), .kind = HN_FIELD_OWN, .of = &type},
+    {HN_NEEDED("role"), HN_CHOICE(hn_argument, role, hn_role_names)},
     {.key = "width", EXPRESSION(hn_argument, shape.width), .tag = HN_SEES_NAMES},
-    {.key = "height",
-     .needed = true,
-     EXPRESSION(hn_argument, shape.height),
-     .tag = HN_SEES_NAMES,
+    {HN_NEEDED("height"), EXPRESSION(hn_argument, shape.height), .tag = HN_SEES_NAMES,
      .when = has_rows},
     {.key = "pitch", EXPRESSION(hn_argument, shape.pitch), .tag = HN_SEES_NAMES, .when = has_rows},
     {.key = "device_pitch",
@@ -312,28 +250,18 @@ static const struct hn_field argument_fields[] = {
      HN_AT(hn_argument, shape.device),
      .when = has_rows},
     {.key = "count", EXPRESSION(hn_argument, count), .when = has_no_rows},
-    {.key = "align", EXPRESSION(hn_argument, align), .tag = HN_SEES_NAMES, .when = lies_in_memory},
+    {.key = "align", EXPRESSION(hn_argument, align), .tag = HN_SEES_NAMES, AS(IN_MEMORY)},
     {.key = "value", EXPRESSION(hn_argument, value)},
-    {.key = "fill",
-     .needed = true,
-     HN_STRUCT(hn_argument, fill, hn_fill_structure),
-     .when = is_filled},
+    {HN_NEEDED("fill"), HN_STRUCT(hn_argument, fill, hn_fill_structure), .when = is_filled},
     {.key = "from", .kind = HN_FIELD_WORD, HN_AT(hn_argument, from)},
-    {.key = "texture",
-     .needed = true,
-     HN_STRUCT(hn_argument, texture, hn_texture_structure),
-     .when = is_texture},
-    {.key = "tensor_map",
-     .needed = true,
-     HN_STRUCT(hn_argument, tensor_map, hn_tensor_map_structure),
-     .when = is_tensor_map},
-    {.key = "if", EXPRESSION(hn_argument, condition), .when = is_symbol},
-    {.key = "changes", .kind = HN_FIELD_FLAG, HN_AT(hn_argument, changes), .when = is_symbol},
+    {HN_NEEDED("texture"), HN_STRUCT(hn_argument, texture, hn_texture_structure),
+     AS(ROLE(TEXTURE))},
+    {HN_NEEDED("tensor_map"), HN_STRUCT(hn_argument, tensor_map, hn_tensor_map_structure),
+     AS(ROLE(TENSOR_MAP))},
+    {.key = "if", EXPRESSION(hn_argument, condition), AS(ROLE(SYMBOL))},
+    {.key = "changes", .kind = HN_FIELD_FLAG, HN_AT(hn_argument, changes), AS(ROLE(SYMBOL))},
     {.key = "zero", HN_CHOICE(hn_argument, zero, zeroings), .told = has_own_zeroing},
-    {.key = "compare",
-     .kind = HN_FIELD_POINTER,
-     .of = &hn_compare_structure,
-     HN_AT(hn_argument, compare)},
+    {.key = "compare", HN_POINTER(hn_argument, compare, hn_compare_structure)},
     {.key = "length", .kind = HN_FIELD_WORD, HN_AT(hn_argument, length)},
 };
 const struct hn_structure hn_argument_structure =
@@ -356,8 +284,8 @@ static void check_window(struct hn_json_reader *reader, void *owner)
 }
 
 static const struct hn_field window_fields[] = {
-    {.key = "bytes", .needed = true, EXPRESSION(hn_window_plan, parts[HN_WINDOW_BYTES])},
-    {.key = "argument", .needed = true, .kind = HN_FIELD_INDEX, HN_AT(hn_window_plan, argument)},
+    {HN_NEEDED("bytes"), EXPRESSION(hn_window_plan, parts[HN_WINDOW_BYTES])},
+    {HN_NEEDED("argument"), .kind = HN_FIELD_INDEX, HN_AT(hn_window_plan, argument)},
     {.key = "hit_ratio", EXPRESSION(hn_window_plan, parts[HN_WINDOW_HIT_RATIO])},
     {.key = "hit", EXPRESSION(hn_window_plan, parts[HN_WINDOW_HIT])},
     {.key = "miss", EXPRESSION(hn_window_plan, parts[HN_WINDOW_MISS])},
@@ -382,17 +310,17 @@ static bool has_window(const void *step)
 }
 
 static const struct hn_field step_fields[] = {
-    {.key = "entry", .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_step, entry)},
+    {HN_NEEDED("entry"), .kind = HN_FIELD_TEXT, HN_AT(hn_step, entry)},
     {.key = "if", EXPRESSION(hn_step, condition)},
-    {.key = "grid", .needed = true, DIMENSIONS(hn_step, geometry.grid), .tag = HN_SEES_CLUSTERS},
-    {.key = "block", .needed = true, DIMENSIONS(hn_step, geometry.block)},
+    {HN_NEEDED("grid"), DIMENSIONS(hn_step, geometry.grid), .tag = HN_SEES_CLUSTERS},
+    {HN_NEEDED("block"), DIMENSIONS(hn_step, geometry.block)},
     {.key = "shared_bytes", EXPRESSION(hn_step, geometry.shared_bytes)},
     {.key = "cluster", DIMENSIONS(hn_step, geometry.cluster)},
     {.key = "carveout", EXPRESSION(hn_step, geometry.carveout)},
     {.key = "cooperative", EXPRESSION(hn_step, geometry.cooperative)},
     {.key = "programmatic", EXPRESSION(hn_step, geometry.programmatic)},
     {.key = "l2_window", HN_STRUCT(hn_step, geometry.window, window_structure), .told = has_window},
-    {.key = "arguments", .needed = true, HN_LIST(hn_step, arguments, argument_count, index_list)},
+    {HN_NEEDED("arguments"), HN_LIST(hn_step, arguments, argument_count, index_list)},
 };
 const struct hn_structure hn_step_structure = HN_STRUCTURE(hn_step, step_fields, check_step);
 
@@ -451,12 +379,10 @@ static const struct hn_field_own last_part = {read_part, build_part, free_parts}
 static const char *const directions[] = {"to_device", "to_host"};
 
 static const struct hn_field copy_fields[] = {
-    {.key = "before", .needed = true, .kind = HN_FIELD_INDEX, HN_AT(hn_copy_step, before)},
-    {.key = "copy", .needed = true, HN_NAMED_FLAG(hn_copy_step, to_host, directions)},
+    {HN_NEEDED("before"), .kind = HN_FIELD_INDEX, HN_AT(hn_copy_step, before)},
+    {HN_NEEDED("copy"), HN_NAMED_FLAG(hn_copy_step, to_host, directions)},
     {.key = "if", EXPRESSION(hn_copy_step, condition), .tag = HN_SEES_PITCHES},
-    {.key = "arguments",
-     .needed = true,
-     HN_LIST(hn_copy_step, arguments, argument_count, index_list)},
+    {HN_NEEDED("arguments"), HN_LIST(hn_copy_step, arguments, argument_count, index_list)},
 };
 const struct hn_structure hn_copy_structure = HN_STRUCTURE(hn_copy_step, copy_fields, NULL);
 
@@ -482,9 +408,9 @@ static bool is_padded(const void *owner)
 }
 
 static const struct hn_field pipeline_fields[] = {
-    {.key = "upload", .needed = true, .kind = HN_FIELD_OWN, .of = &part, .tag = HN_PART_UPLOAD},
-    {.key = "download", .needed = true, .kind = HN_FIELD_OWN, .of = &part, .tag = HN_PART_DOWNLOAD},
-    {.key = "cut", .needed = true, .kind = HN_FIELD_OWN, .of = &last_part, .tag = HN_PART_CUT},
+    {HN_NEEDED("upload"), .kind = HN_FIELD_OWN, .of = &part, .tag = HN_PART_UPLOAD},
+    {HN_NEEDED("download"), .kind = HN_FIELD_OWN, .of = &part, .tag = HN_PART_DOWNLOAD},
+    {HN_NEEDED("cut"), .kind = HN_FIELD_OWN, .of = &last_part, .tag = HN_PART_CUT},
     {.key = "padded", .kind = HN_FIELD_OWN, .of = &part, .tag = HN_PART_PADDED, .told = is_padded},
 #define X(identifier, name)                                                                        \
     {.key = name,                                                                                  \
@@ -493,9 +419,7 @@ static const struct hn_field pipeline_fields[] = {
      .tag = HN_SEES_PITCHES},
     HN_PIPELINE_FIELDS(X)
 #undef X
-        {.key = "copies",
-         .needed = true,
-         HN_LIST(hn_pipeline, copies, copy_count, hn_copy_structure)},
+        {HN_NEEDED("copies"), HN_LIST(hn_pipeline, copies, copy_count, hn_copy_structure)},
 };
 const struct hn_structure hn_pipeline_structure =
     HN_STRUCTURE(hn_pipeline, pipeline_fields, check_pipeline);
@@ -524,7 +448,7 @@ static const struct hn_field_own option_text = {read_option, build_option, free_
 
 static const struct hn_field option_fields[] = {
     {.key = "if", EXPRESSION(hn_option, condition)},
-    {.key = "option", .needed = true, .kind = HN_FIELD_OWN, .of = &option_text},
+    {HN_NEEDED("option"), .kind = HN_FIELD_OWN, .of = &option_text},
     {HN_LIST(hn_option, holes, hole_count, hn_expression_list)},
 };
 static const struct hn_structure option_structure = HN_STRUCTURE(hn_option, option_fields, NULL);
@@ -557,101 +481,71 @@ static void check_expected(struct hn_json_reader *reader, void *owner)
 }
 
 static const struct hn_field expected_fields[] = {
-    {.key = "argument", .needed = true, .kind = HN_FIELD_INDEX, HN_AT(hn_expected_file, argument)},
-    {.key = "file", .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_expected_file, file)},
+    {HN_NEEDED("argument"), .kind = HN_FIELD_INDEX, HN_AT(hn_expected_file, argument)},
+    {HN_NEEDED("file"), .kind = HN_FIELD_TEXT, HN_AT(hn_expected_file, file)},
 };
 static const struct hn_structure expected_structure =
     HN_STRUCTURE(hn_expected_file, expected_fields, check_expected);
 
-static bool has_files(const void *reference)
-{
-    return ((const struct hn_reference *)reference)->kind == HN_REFERENCE_FILES;
-}
-
-static bool has_template(const void *reference)
-{
-    return ((const struct hn_reference *)reference)->kind == HN_REFERENCE_TEMPLATE;
-}
+#define BY(of_kind) HN_AMONG(hn_reference, kind, BIT(HN_REFERENCE_##of_kind))
 
 static const struct hn_field reference_fields[] = {
-    {.key = "kind", .needed = true, HN_CHOICE(hn_reference, kind, reference_kinds)},
-    {.key = "template",
-     .needed = true,
-     .kind = HN_FIELD_TEXT,
-     HN_AT(hn_reference, template_path),
-     .when = has_template},
-    {.key = "step",
-     .needed = true,
-     HN_STRUCT(hn_reference, step, hn_step_structure),
-     .when = has_template},
-    {.key = "depends",
-     .needed = true,
-     HN_LIST(hn_reference, depends, depends_count, word_list),
-     .when = has_template},
-    {.key = "files",
-     .needed = true,
-     HN_LIST(hn_reference, files, file_count, expected_structure),
-     .when = has_files},
+    {HN_NEEDED("kind"), HN_CHOICE(hn_reference, kind, reference_kinds)},
+    {HN_NEEDED("template"), .kind = HN_FIELD_TEXT, HN_AT(hn_reference, template_path),
+     BY(TEMPLATE)},
+    {HN_NEEDED("step"), HN_STRUCT(hn_reference, step, hn_step_structure), BY(TEMPLATE)},
+    {HN_NEEDED("depends"), HN_LIST(hn_reference, depends, depends_count, word_list), BY(TEMPLATE)},
+    {HN_NEEDED("files"), HN_LIST(hn_reference, files, file_count, expected_structure), BY(FILES)},
 };
 const struct hn_structure hn_reference_structure =
     HN_STRUCTURE(hn_reference, reference_fields, NULL);
 
 static const struct hn_field metric_fields[] = {
-    {.key = "name", .needed = true, .kind = HN_FIELD_WORD, HN_AT(hn_metric, name)},
-    {.key = "expression",
-     .needed = true,
-     EXPRESSION(hn_metric, expression),
-     .tag = HN_SEES_METRICS},
+    {HN_NEEDED("name"), .kind = HN_FIELD_WORD, HN_AT(hn_metric, name)},
+    {HN_NEEDED("expression"), EXPRESSION(hn_metric, expression), .tag = HN_SEES_METRICS},
 };
 static const struct hn_structure metric_structure = HN_STRUCTURE(hn_metric, metric_fields, NULL);
 
 static const struct hn_field word_list_fields[] = {
-    {.key = "name", .needed = true, .kind = HN_FIELD_WORD, HN_AT(hn_word_list, name)},
-    {.key = "words", .needed = true, HN_LIST(hn_word_list, words, count, word_list)},
+    {HN_NEEDED("name"), .kind = HN_FIELD_WORD, HN_AT(hn_word_list, name)},
+    {HN_NEEDED("words"), HN_LIST(hn_word_list, words, count, word_list)},
     {.key = "types", .kind = HN_FIELD_FLAG, HN_AT(hn_word_list, types)},
 };
 static const struct hn_structure word_list_structure =
     HN_STRUCTURE(hn_word_list, word_list_fields, NULL);
 
 static const struct hn_field default_fields[] = {
-    {.key = "if", .needed = true, EXPRESSION(hn_default, condition), .tag = HN_SEES_NAMES},
-    {.key = "point", .needed = true, HN_OWN(hn_default, point, hn_bindings_field)},
+    {HN_NEEDED("if"), EXPRESSION(hn_default, condition), .tag = HN_SEES_NAMES},
+    {HN_NEEDED("point"), HN_OWN(hn_default, point, hn_bindings_field)},
 };
 static const struct hn_structure default_structure = HN_STRUCTURE(hn_default, default_fields, NULL);
 
 /* Whatever others refer to comes before them. */
 static const struct hn_field plan_fields[] = {
-    {.key = "kernel", .needed = true, .kind = HN_FIELD_WORD, HN_AT(hn_plan, kernel)},
-    {.key = "template", .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_plan, template_path)},
-    {.key = "parameters", .needed = true, HN_LIST(hn_plan, parameters, parameter_count, word_list)},
-    {.key = "problem", .needed = true, HN_LIST(hn_plan, problem, problem_count, word_list)},
-    {.key = "freeze", .needed = true, HN_LIST(hn_plan, freeze, freeze_count, word_list)},
+    {HN_NEEDED("kernel"), .kind = HN_FIELD_WORD, HN_AT(hn_plan, kernel)},
+    {HN_NEEDED("template"), .kind = HN_FIELD_TEXT, HN_AT(hn_plan, template_path)},
+    {HN_NEEDED("parameters"), HN_LIST(hn_plan, parameters, parameter_count, word_list)},
+    {HN_NEEDED("problem"), HN_LIST(hn_plan, problem, problem_count, word_list)},
+    {HN_NEEDED("freeze"), HN_LIST(hn_plan, freeze, freeze_count, word_list)},
     {.key = "freeze_if", EXPRESSION(hn_plan, freeze_if), .tag = HN_SEES_NAMES},
     {.key = "template_parameters",
      HN_LIST(hn_plan, template_parameters, template_parameter_count, word_list)},
-    {.key = "words",
-     .needed = true,
-     HN_LIST(hn_plan, word_lists, word_list_count, word_list_structure)},
-    {.key = "arguments",
-     .needed = true,
-     HN_LIST(hn_plan, arguments, argument_count, hn_argument_structure)},
-    {.key = "steps", .needed = true, HN_LIST(hn_plan, steps, step_count, hn_step_structure)},
-    {.key = "pipeline",
-     .kind = HN_FIELD_POINTER,
-     .of = &hn_pipeline_structure,
-     HN_AT(hn_plan, pipeline)},
+    {HN_NEEDED("words"), HN_LIST(hn_plan, word_lists, word_list_count, word_list_structure)},
+    {HN_NEEDED("arguments"), HN_LIST(hn_plan, arguments, argument_count, hn_argument_structure)},
+    {HN_NEEDED("steps"), HN_LIST(hn_plan, steps, step_count, hn_step_structure)},
+    {.key = "pipeline", HN_POINTER(hn_plan, pipeline, hn_pipeline_structure)},
     {.key = "compiler",
      HN_CHOICE(hn_plan, compiler, hn_compiler_names),
      .told = has_other_compiler},
     {.key = "arch_specific", .kind = HN_FIELD_FLAG, HN_AT(hn_plan, arch_specific)},
     {.key = "refuse", HN_OWN(hn_plan, refused, hn_warnings_field)},
-    {.key = "options", .needed = true, HN_LIST(hn_plan, options, option_count, option_structure)},
-    {.key = "reference", .needed = true, HN_STRUCT(hn_plan, reference, hn_reference_structure)},
-    {.key = "compare", .needed = true, HN_STRUCT(hn_plan, compare, hn_compare_structure)},
-    {.key = "metrics", .needed = true, HN_LIST(hn_plan, metrics, metric_count, metric_structure)},
-    {.key = "objective", .needed = true, .kind = HN_FIELD_WORD, HN_AT(hn_plan, objective)},
-    {.key = "maximize", .needed = true, .kind = HN_FIELD_FLAG, HN_AT(hn_plan, maximize)},
-    {.key = "defaults", .needed = true, HN_OWN(hn_plan, defaults, hn_bindings_field)},
+    {HN_NEEDED("options"), HN_LIST(hn_plan, options, option_count, option_structure)},
+    {HN_NEEDED("reference"), HN_STRUCT(hn_plan, reference, hn_reference_structure)},
+    {HN_NEEDED("compare"), HN_STRUCT(hn_plan, compare, hn_compare_structure)},
+    {HN_NEEDED("metrics"), HN_LIST(hn_plan, metrics, metric_count, metric_structure)},
+    {HN_NEEDED("objective"), .kind = HN_FIELD_WORD, HN_AT(hn_plan, objective)},
+    {HN_NEEDED("maximize"), .kind = HN_FIELD_FLAG, HN_AT(hn_plan, maximize)},
+    {HN_NEEDED("defaults"), HN_OWN(hn_plan, defaults, hn_bindings_field)},
     {.key = "other_defaults",
      HN_LIST(hn_plan, other_defaults, other_default_count, default_structure)},
     {.key = "constraints", HN_LIST(hn_plan, constraints, constraint_count, hn_expression_list)},

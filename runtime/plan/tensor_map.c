@@ -37,32 +37,35 @@ enum hn_status hn_argument_evaluate_tensor(const struct hn_argument *argument,
                                            struct hn_error *err)
 {
     const struct hn_tensor_map *map = &argument->tensor_map;
-    struct hn_evaluation evaluation = {values, err, HN_OK};
+    struct hn_error own;
+    const struct {
+        struct hn_expression *const *expressions;
+        size_t count;
+        int64_t *to;
+    } lists[] = {
+        {map->dims, map->rank, tensor->dims},
+        {map->strides, map->stride_count, tensor->strides},
+        {map->box, map->box_count, tensor->box},
+        {map->element_strides, map->element_stride_count, tensor->element_strides},
+        {map->settings, HN_TENSOR_FILL, tensor->settings},
+    };
+    int fill = HN_TENSOR_ZEROS;
+    err = hn_error_begin(err, &own);
     *tensor = (struct hn_tensor){.name = argument->name,
                                  .over = over->name,
                                  .element = over->element,
                                  .align = HN_PROMISED_ALIGN,
-                                 .rank = (int)map->rank};
-    evaluation.status = hn_argument_buffer_bytes(over, values, &tensor->bytes, err);
-    if (evaluation.status == HN_OK)
-        evaluation.status = hn_argument_evaluate_align(over, values, &tensor->align, err);
-    for (size_t i = 0; i < map->rank; i++)
-        hn_evaluate_integer(&evaluation, map->dims[i], &tensor->dims[i]);
-    for (size_t i = 0; i < map->stride_count; i++)
-        hn_evaluate_integer(&evaluation, map->strides[i], &tensor->strides[i]);
-    for (size_t i = 0; i < map->box_count; i++)
-        hn_evaluate_integer(&evaluation, map->box[i], &tensor->box[i]);
-    for (size_t i = 0; i < HN_TENSOR_RANK; i++)
-        tensor->element_strides[i] = 1;
-    for (size_t i = 0; i < map->element_stride_count; i++)
-        hn_evaluate_integer(&evaluation, map->element_strides[i], &tensor->element_strides[i]);
-    for (size_t i = 0; i < HN_TENSOR_FILL; i++)
-        hn_evaluate_integer(&evaluation, map->settings[i], &tensor->settings[i]);
-    int fill = HN_TENSOR_ZEROS;
-    hn_evaluate_word(&evaluation, map->settings[HN_TENSOR_FILL], hn_tensor_fills,
-                     HN_TENSOR_FILL_COUNT, "zeros or nan", &fill);
+                                 .rank = (int)map->rank,
+                                 .element_strides = {1, 1, 1, 1, 1}};
+    if (hn_argument_buffer_bytes(over, values, &tensor->bytes, err) == HN_OK)
+        hn_argument_evaluate_align(over, values, &tensor->align, err);
+    for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
+        for (size_t i = 0; i < lists[l].count; i++)
+            hn_evaluate_integer(values, lists[l].expressions[i], &lists[l].to[i], err);
+    hn_evaluate_word(values, map->settings[HN_TENSOR_FILL], hn_tensor_fills, HN_TENSOR_FILL_COUNT,
+                     "zeros or nan", &fill, err);
     tensor->settings[HN_TENSOR_FILL] = fill;
-    return evaluation.status;
+    return err->status;
 }
 
 /* Rules. Each says why it does not hold; of several that do not, the first. */

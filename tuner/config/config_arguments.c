@@ -631,23 +631,12 @@ static bool has_no_rows(const void *argument)
     return !has_rows(argument);
 }
 
-static bool never(const void *argument)
-{
-    (void)argument;
-    return false;
-}
-
 /* The sentence begins "'x' has a 'width', so it can not have a". */
 static const struct hn_field_rule buffer_rules[] = {
-    {"count", has_no_rows, "has a 'width'"},
-    {"height", has_rows, "has no 'width'"},
-    {"pitch", has_rows, "has no 'width'"},
-    {NULL, NULL, NULL},
-};
-static const struct hn_field_rule counter_rules[] = {
-    {"fill", never, "is zero before every launch"},
-    {"file", never, "is zero before every launch"},
-    {NULL, NULL, NULL},
+    {"count", "has a 'width'", .holds = has_no_rows},
+    {"height", "has no 'width'", .holds = has_rows},
+    {"pitch", "has no 'width'", .holds = has_rows},
+    {.key = NULL},
 };
 
 static void refuse(struct hn_config_reader *reader, const struct hn_yaml *node, const char *key,
@@ -655,14 +644,6 @@ static void refuse(struct hn_config_reader *reader, const struct hn_yaml *node, 
 {
     hn_config_fail(reader, hn_yaml_get(node, key)->key, "'%s' %s, so it can not have a '%s'",
                    hn_yaml_get(node, "name")->text, because, key);
-}
-
-static void check_rules(struct hn_config_reader *reader, const struct hn_yaml *node,
-                        const struct hn_field_rule *rules, const struct hn_argument *argument)
-{
-    const struct hn_field_rule *broken = hn_config_broken_rule(reader, node, rules, argument);
-    if (broken != NULL)
-        refuse(reader, node, broken->key, broken->why);
 }
 
 /* A fill may be one of two keys, or left out. */
@@ -753,9 +734,11 @@ static void read_argument(struct hn_config_reader *reader, const struct hn_yaml 
         for (size_t f = 0; sources[i].settings != NULL && f < sources[i].settings->count; f++)
             if (hn_yaml_get(node, sources[i].settings->fields[f].key) != NULL)
                 refuse(reader, node, sources[i].settings->fields[f].key, sources[i].why_not);
-    check_rules(reader, node, buffer_rules, argument);
     const struct hn_field_rule *broken =
-        hn_config_broken_rule(reader, node, hn_argument_structure.rules, argument);
+        hn_config_broken_rule(reader, node, buffer_rules, argument);
+    if (broken != NULL)
+        refuse(reader, node, broken->key, broken->why);
+    broken = hn_config_broken_rule(reader, node, hn_argument_structure.rules, argument);
     if (broken != NULL)
         hn_config_fail(reader, hn_yaml_get(node, broken->key)->key,
                        "found '%s' for role %s; only %s", broken->key,
@@ -893,6 +876,7 @@ static const struct hn_config_mapping symbol_mapping = {&hn_argument_structure, 
 static void read_symbol(struct hn_config_reader *reader, const struct hn_yaml *node,
                         struct hn_argument *symbol)
 {
+    static const char *const fills[] = {"fill", "file"};
     hn_config_check_keys(reader, node, "name type count value from fill file role if");
     const struct source *source = begin(reader, node);
     symbol->role = HN_ROLE_SYMBOL;
@@ -907,9 +891,11 @@ static void read_symbol(struct hn_config_reader *reader, const struct hn_yaml *n
                        "'from' (the contents of an input)",
                        symbol->name);
     const struct hn_yaml *role = hn_yaml_get(node, "role");
-    if (role != NULL && strcmp(role->text, "counter") == 0)
-        check_rules(reader, node, counter_rules, symbol);
-    else
+    bool counter = role != NULL && strcmp(role->text, "counter") == 0;
+    for (int i = 0; counter && i < 2; i++)
+        if (hn_yaml_get(node, fills[i]) != NULL)
+            refuse(reader, node, fills[i], "is zero before every launch");
+    if (!counter)
         complete_fill(reader, node, symbol);
 }
 

@@ -204,7 +204,8 @@ const struct hn_field_rule *hn_config_broken_rule(const struct hn_config_reader 
 {
     if (hn_failed(reader->err))
         return NULL;
-    while (rule->key != NULL && (hn_yaml_get(node, rule->key) == NULL || rule->holds(owner)))
+    while (rule->key != NULL &&
+           (hn_yaml_get(node, rule->key) == NULL || hn_field_rule_holds(rule, owner)))
         rule++;
     return rule->key == NULL ? NULL : rule;
 }
@@ -496,7 +497,7 @@ void hn_config_read_mapping(struct hn_config_reader *reader, const struct hn_yam
     const struct hn_structure *structure = mapping->structure;
     for (size_t i = 0; i < structure->count && !hn_failed(reader->err); i++) {
         const struct hn_field *field = &structure->fields[i];
-        if (field->key == NULL || (field->when != NULL && !field->when(owner)))
+        if (field->key == NULL || !hn_field_applies(field, owner))
             continue;
         const struct hn_config_form *form = find_form(mapping, field->key);
         const struct hn_yaml *child = hn_yaml_get(node, field->key);
