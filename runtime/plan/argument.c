@@ -47,8 +47,6 @@ void hn_evaluate_word(const struct hn_value *values, const struct hn_expression 
     hn_text_finish(&text);
 }
 
-/* Elements. */
-
 struct element_info {
     const char *name;
     size_t size;
@@ -243,8 +241,6 @@ void hn_element_format(const void *bytes, enum hn_element element, char *text, s
         snprintf(text, size, "%.*g", digits, hn_element_decode(bytes, element));
 }
 
-/* Fills. */
-
 const char *const hn_fill_names[HN_FILL_COUNT] = {
 #define X(identifier, name, numbers) [identifier] = name,
     HN_FILLS(X)
@@ -284,100 +280,81 @@ static double last_whole(enum hn_element element)
     return (double)high;
 }
 
-static bool refuse(char *why, size_t size, const char *what, enum hn_element element)
-{
-    snprintf(why, size, what, hn_element_name(element));
-    return false;
-}
-
-/* Numbers from 0 to n - 1. */
-static bool check_numbers(double n, enum hn_element element, char *why, size_t size)
+/* That there are numbers from 0 to n - 1. */
+static const char *check_numbers(double n, enum hn_element element)
 {
     if (n < 1 || n != floor(n))
-        return refuse(why, size, "expected a whole number of values, at least 1", element);
-    if (n - 1 > last_whole(element))
-        return refuse(why, size, "which does not fit into %s", element);
-    return true;
+        return "expected a whole number of values, at least 1";
+    return n - 1 > last_whole(element) ? "which does not fit into %s" : NULL;
 }
 
-static bool check_integers(const struct hn_fill *fill, enum hn_element element, char *why,
-                           size_t size)
+static const char *check_integers(const struct hn_fill *fill, enum hn_element element)
 {
     int64_t low, high;
-    double a = fill->numbers[0];
-    double b = fill->numbers[1];
+    double a = fill->numbers[0], b = fill->numbers[1];
     if (hn_element_is_real(element))
-        return true;
+        return NULL;
     if (a != floor(a) || (fill->kind != HN_FILL_NORMAL && b != floor(b)))
-        return refuse(why, size, "expected whole numbers for elements of %s", element);
+        return "expected whole numbers for elements of %s";
     hn_element_range(element, &low, &high);
     double most = element == HN_UINT64 ? ldexp(1, 64) : (double)high;
     bool fits = a >= (double)low && a <= most;
     if (fill->kind == HN_FILL_UNIFORM || fill->kind == HN_FILL_SORTED)
         fits = fits && b >= (double)low && b <= most;
-    return fits || refuse(why, size, "which does not fit into %s", element);
+    return fits ? NULL : "which does not fit into %s";
+}
+
+/* What is wrong, with a place for the element's name; NULL: nothing. */
+static const char *find_wrong(const struct hn_fill *fill, enum hn_element element, uint64_t count)
+{
+    double a = fill->numbers[0], b = fill->numbers[1];
+    if (!isfinite(a) || !isfinite(b))
+        return "expected finite numbers";
+    switch (fill->kind) {
+    case HN_FILL_FILE:
+        return NULL;
+    case HN_FILL_PERMUTATION:
+        return check_numbers((double)count, element);
+    case HN_FILL_SKEWED:
+        return b < 0 || b > 1 ? "expected skewed(n, share) with a share from 0 to 1"
+                              : check_numbers(a, element);
+    case HN_FILL_ZIPF:
+        return b < 0 ? "expected zipf(n, exponent) with an exponent of at least 0"
+                     : check_numbers(a, element);
+    case HN_FILL_CSR_ROWS:
+        if (hn_element_is_real(element) || count < 2)
+            return "expected integers, one more than the matrix has rows";
+        if (a < 0 || b < 0 || b > 1)
+            return "expected csr_rows(entries, spread) with entries of at least 0 a row and a "
+                   "spread from 0 to 1";
+        return check_numbers(floor(a * (double)(count - 1)) + 1, element);
+    case HN_FILL_CSR_COLUMNS:
+        return check_numbers(a, element);
+    case HN_FILL_TRANSPOSED:
+        return a < 1 || a != floor(a) || a > (double)count || count % (uint64_t)a != 0
+                   ? "expected a number of rows that divides that of elements"
+                   : NULL;
+    case HN_FILL_SORTED:
+        return a > b ? "expected sorted(low, high) with the lower bound first"
+                     : check_integers(fill, element);
+    case HN_FILL_UNIFORM:
+        return a > b ? "expected uniform(low, high) with the lower bound first"
+                     : check_integers(fill, element);
+    case HN_FILL_NORMAL:
+        return b < 0 ? "expected a deviation of at least 0" : check_integers(fill, element);
+    default:
+        return check_integers(fill, element);
+    }
 }
 
 bool hn_fill_check(const struct hn_fill *fill, enum hn_element element, uint64_t count, char *why,
                    size_t size)
 {
-    double a = fill->numbers[0];
-    double b = fill->numbers[1];
-    if (!isfinite(a) || !isfinite(b))
-        return refuse(why, size, "expected finite numbers", element);
-    switch (fill->kind) {
-    case HN_FILL_FILE:
-        return true;
-    case HN_FILL_PERMUTATION:
-        return check_numbers((double)count, element, why, size);
-    case HN_FILL_SKEWED:
-        if (b < 0 || b > 1)
-            return refuse(why, size, "expected skewed(n, share) with a share from 0 to 1", element);
-        return check_numbers(a, element, why, size);
-    case HN_FILL_ZIPF:
-        if (b < 0)
-            return refuse(why, size, "expected zipf(n, exponent) with an exponent of at least 0",
-                          element);
-        return check_numbers(a, element, why, size);
-    case HN_FILL_CSR_ROWS:
-        if (hn_element_is_real(element) || count < 2)
-            return refuse(why, size, "expected integers, one more than the matrix has rows",
-                          element);
-        if (a < 0 || b < 0 || b > 1)
-            return refuse(
-                why, size,
-                "expected csr_rows(entries, spread) with entries of at least 0 a row and a "
-                "spread from 0 to 1",
-                element);
-        return check_numbers(floor(a * (double)(count - 1)) + 1, element, why, size);
-    case HN_FILL_CSR_COLUMNS:
-        return check_numbers(a, element, why, size);
-    case HN_FILL_TRANSPOSED:
-        if (a < 1 || a != floor(a) || a > (double)count || count % (uint64_t)a != 0)
-            return refuse(why, size, "expected a number of rows that divides that of elements",
-                          element);
-        return true;
-    case HN_FILL_SORTED:
-        if (a > b)
-            return refuse(why, size, "expected sorted(low, high) with the lower bound first",
-                          element);
-        break;
-    case HN_FILL_UNIFORM:
-        if (a > b)
-            return refuse(why, size, "expected uniform(low, high) with the lower bound first",
-                          element);
-        break;
-    case HN_FILL_NORMAL:
-        if (b < 0)
-            return refuse(why, size, "expected a deviation of at least 0", element);
-        break;
-    default:
-        break;
-    }
-    return check_integers(fill, element, why, size);
+    const char *wrong = find_wrong(fill, element, count);
+    if (wrong != NULL)
+        snprintf(why, size, wrong, hn_element_name(element));
+    return wrong == NULL;
 }
-
-/* Arguments. */
 
 const char *const hn_texture_addresses[HN_TEXTURE_ADDRESS_COUNT] = {
     [HN_TEXTURE_WRAP] = "wrap",

@@ -162,9 +162,10 @@ enum hn_status hn_capture_unpack(FILE *stream, const char *path, uint64_t offset
 
 /* A JSON object larger than this is none of ours; nor has a launch more parts. */
 static const uint64_t MAX_HEAD = 64u << 20;
-enum { PARTS_MOST = 1024, PROBLEM_MOST = 1024 };
-/* zlib makes at most so many bytes of one. */
-static const json_int_t inflation = 1032;
+enum {
+    PARTS_MOST = 1024,
+    INFLATION = 1032, /* zlib makes at most so many bytes of one */
+};
 
 static enum hn_status read_text(FILE *stream, const char *path, char **text, size_t *size,
                                 struct hn_error *err)
@@ -189,140 +190,113 @@ static enum hn_status read_text(FILE *stream, const char *path, char **text, siz
     return HN_OK;
 }
 
-static enum hn_status check_format(const json_t *head, const char *path, struct hn_error *err)
+static void check_part(struct hn_json_reader *reader, void *owner)
 {
-    const json_t *format = json_object_get(head, "format");
-    if (!json_is_integer(format) || json_integer_value(format) < 1)
-        return hn_fail(err, HN_EFORMAT, "'%s' is damaged: it does not say its format", path);
-    if (json_integer_value(format) > HN_CAPTURE_FORMAT)
-        return hn_fail(err, HN_EFORMAT, "'%s' has format %lld, this Hone knows up to %d", path,
-                       (long long)json_integer_value(format), HN_CAPTURE_FORMAT);
-    return HN_OK;
+    const struct hn_capture_part *part = owner;
+    const size_t *end = reader->root; /* where the description begins */
+    hn_json_expect(reader,
+                   part->offset <= *end && part->packed > 0 && part->packed <= *end - part->offset,
+                   part->name, "within the file");
+    hn_json_expect(reader, part->bytes > 0 && part->bytes / INFLATION <= part->packed, part->name,
+                   "made of so many bytes");
 }
 
-static void check_names(const json_t *head, struct hn_error *err)
-{
-    const char *kernel = json_string_value(json_object_get(head, "kernel"));
-    const char *config = json_string_value(json_object_get(head, "config"));
-    if (kernel == NULL || !hn_text_is_word(kernel))
-        hn_fail(err, HN_EFORMAT, "its kernel is named '%.60s', expected a word",
-                kernel == NULL ? "" : kernel);
-    else if (config != NULL)
-        hn_gate_line("the path of its config", config, HN_NAME_MOST, err);
-}
+static const struct hn_field part_fields[] = {
+    {HN_NEEDED("name"), .kind = HN_FIELD_WORD, HN_AT(hn_capture_part, name)},
+    {HN_NEEDED("bytes"), .kind = HN_FIELD_INDEX, HN_AT(hn_capture_part, bytes)},
+    {HN_NEEDED("offset"), .kind = HN_FIELD_INDEX, HN_AT(hn_capture_part, offset)},
+    {HN_NEEDED("packed"), .kind = HN_FIELD_INDEX, HN_AT(hn_capture_part, packed)},
+};
+static const struct hn_structure part_structure =
+    HN_STRUCTURE(hn_capture_part, part_fields, check_part);
 
-static void check_problem(const json_t *head, struct hn_error *err)
+static void check_values(struct hn_json_reader *reader, const struct hn_bindings *values,
+                         bool numbers)
 {
-    struct hn_bindings problem;
-    const json_t *json = json_object_get(head, "problem");
-    if (!hn_failed(err) && json_object_size(json) > PROBLEM_MOST)
-        hn_fail(err, HN_EFORMAT, "its problem has %zu values, expected at most %d",
-                json_object_size(json), PROBLEM_MOST);
-    hn_bindings_init(&problem);
-    if (!hn_failed(err))
-        hn_bindings_from_json(json, &problem, err);
-    for (size_t i = 0; !hn_failed(err) && i < problem.count; i++)
-        if (problem.values[i].type == HN_REAL && !isfinite(problem.values[i].real))
-            hn_fail(err, HN_EFORMAT, "'%s' of its problem is not finite", problem.names[i]);
-    hn_bindings_finish(&problem);
-}
-
-static void check_scalars(json_t *head, struct hn_error *err)
-{
-    const char *name;
-    json_t *json;
-    json_t *scalars = json_object_get(head, "scalars");
-    if (hn_failed(err))
-        return;
-    if (!json_is_object(scalars) || json_object_size(scalars) > PARTS_MOST)
-        hn_fail(err, HN_EFORMAT, "'scalars' has to be an object of at most %d numbers", PARTS_MOST);
-    json_object_foreach(scalars, name, json)
-    {
-        if (!hn_failed(err) && (!hn_text_is_word(name) || !json_is_number(json)))
-            hn_fail(err, HN_EFORMAT, "scalar '%.60s' is no word with a number", name);
+    for (size_t i = 0; i < values->count; i++) {
+        const struct hn_value *value = &values->values[i];
+        bool real = value->type == HN_REAL;
+        hn_json_expect(reader,
+                       real ? isfinite(value->real) != 0 : !numbers || value->type == HN_INTEGER,
+                       values->names[i], "finite, or no number");
     }
 }
 
-/* end: where the description begins. */
-static void check_part(const json_t *part, json_int_t end, struct hn_error *err)
+static void check_repeats(struct hn_json_reader *reader, const struct hn_capture_part *parts,
+                          size_t count)
 {
-    const char *name = json_string_value(json_object_get(part, "name"));
-    json_int_t offset = json_integer_value(json_object_get(part, "offset"));
-    json_int_t packed = json_integer_value(json_object_get(part, "packed"));
-    json_int_t bytes = json_integer_value(json_object_get(part, "bytes"));
-    if (name == NULL || !hn_text_is_word(name))
-        hn_fail(err, HN_EFORMAT, "a part is named '%.60s', expected a word",
-                name == NULL ? "" : name);
-    else if (offset < 0 || offset > end || packed < 1 || packed > end - offset)
-        hn_fail(err, HN_EFORMAT, "'%s' lies at byte %lld with %lld bytes, beyond the file", name,
-                (long long)offset, (long long)packed);
-    else if (bytes < 1 || bytes / inflation > packed)
-        hn_fail(err, HN_EFORMAT, "'%s' has %lld bytes, which are not made of %lld packed", name,
-                (long long)bytes, (long long)packed);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i && reader->status == HN_OK; j++)
+            hn_json_expect(reader, strcmp(parts[i].name, parts[j].name) != 0, parts[i].name,
+                           "once in its list");
 }
 
-static void check_parts(const json_t *head, const char *key, json_int_t end, struct hn_error *err)
+static void check_head(struct hn_json_reader *reader, void *owner)
 {
-    const json_t *parts = json_object_get(head, key);
-    json_t *seen = json_object();
-    if (!hn_failed(err) && seen == NULL)
-        hn_fail_memory(err);
-    if (!hn_failed(err) && (!json_is_array(parts) || json_array_size(parts) > PARTS_MOST))
-        hn_fail(err, HN_EFORMAT, "'%s' has to be a list of at most %d parts", key, PARTS_MOST);
-    for (size_t i = 0; !hn_failed(err) && i < json_array_size(parts); i++) {
-        const json_t *part = json_array_get(parts, i);
-        const char *name = json_string_value(json_object_get(part, "name"));
-        check_part(part, end, err);
-        if (hn_failed(err))
-            break;
-        if (json_object_get(seen, name) != NULL)
-            hn_fail(err, HN_EFORMAT, "'%s' is twice among its %s", name, key);
-        else if (json_object_set_new(seen, name, json_true()) != 0)
-            hn_fail_memory(err);
-    }
-    json_decref(seen);
+    struct hn_capture_head *head = owner;
+    if (head->config != NULL && reader->status == HN_OK)
+        hn_gate_line("the path of its config", head->config, HN_NAME_MOST, reader->err);
+    hn_json_take(reader, reader->err->status);
+    check_values(reader, &head->problem, false);
+    check_values(reader, &head->scalars, true);
+    check_repeats(reader, head->inputs, head->input_count);
+    check_repeats(reader, head->expected, head->expected_count);
 }
 
-static void parse(const char *text, size_t size, json_t **head, struct hn_error *err)
+static const struct hn_field head_fields[] = {
+    {HN_NEEDED("kernel"), .kind = HN_FIELD_WORD, HN_AT(hn_capture_head, kernel)},
+    {.key = "config", .kind = HN_FIELD_STRING, HN_AT(hn_capture_head, config)},
+    {HN_NEEDED("problem"), HN_OWN(hn_capture_head, problem, hn_bindings_field)},
+    {HN_NEEDED("scalars"), HN_OWN(hn_capture_head, scalars, hn_bindings_field)},
+    {HN_NEEDED("inputs"), .most = PARTS_MOST,
+     HN_LIST(hn_capture_head, inputs, input_count, part_structure)},
+    {HN_NEEDED("expected"), .most = PARTS_MOST,
+     HN_LIST(hn_capture_head, expected, expected_count, part_structure)},
+};
+const struct hn_structure hn_capture_structure =
+    HN_STRUCTURE(hn_capture_head, head_fields, check_head);
+
+static void read_head(const char *text, size_t size, size_t end, struct hn_capture_head *head,
+                      struct hn_error *err)
 {
     json_error_t place;
+    json_t *json = NULL;
+    struct hn_json_reader reader = {.what = "capture", .err = err, .root = &end};
     hn_gate_json(text, size, err);
-    if (hn_failed(err))
-        return;
-    *head = json_loadb(text, size, JSON_REJECT_DUPLICATES, &place);
-    if (*head == NULL)
+    if (!hn_failed(err))
+        json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &place);
+    json_int_t format = json_integer_value(json_object_get(json, "format"));
+    if (json == NULL && !hn_failed(err))
         hn_fail(err, HN_EFORMAT, "%s", place.text);
+    else if (!hn_failed(err) && format < 1)
+        hn_fail(err, HN_EFORMAT, "it does not say its format");
+    else if (!hn_failed(err) && format > HN_CAPTURE_FORMAT)
+        hn_fail(err, HN_EFORMAT, "it has format %lld, this Hone knows up to %d", (long long)format,
+                HN_CAPTURE_FORMAT);
+    if (!hn_failed(err))
+        hn_fields_read(&reader, &hn_capture_structure, json, head);
+    json_decref(json);
 }
 
-enum hn_status hn_capture_read_head(FILE *stream, const char *path, json_t **head,
+enum hn_status hn_capture_read_head(FILE *stream, const char *path, struct hn_capture_head *head,
                                     struct hn_error *err)
 {
     char *text = NULL;
     size_t size = 0;
     struct hn_error reason;
-    *head = NULL;
+    *head = (struct hn_capture_head){.kernel = NULL};
     enum hn_status status = read_text(stream, path, &text, &size, err);
     hn_error_init(&reason);
     if (status == HN_OK)
-        parse(text, size, head, &reason);
-    if (*head != NULL)
-        status = check_format(*head, path, err);
-    if (*head != NULL && status == HN_OK) {
-        json_int_t end = ftell(stream) - (long)size;
-        check_names(*head, &reason);
-        check_problem(*head, &reason);
-        check_scalars(*head, &reason);
-        check_parts(*head, "inputs", end, &reason);
-        check_parts(*head, "expected", end, &reason);
-    }
+        read_head(text, size, (size_t)ftell(stream) - size, head, &reason);
+    free(text);
     if (reason.status == HN_ENOMEM)
         status = hn_fail_memory(err);
     else if (hn_failed(&reason))
-        status = hn_fail(err, reason.status, "'%s' is damaged: %.1000s", path, reason.message);
+        status = hn_fail(err, HN_EFORMAT, "'%s' is damaged: %.1000s", path, reason.message);
     if (status != HN_OK) {
-        json_decref(*head);
-        *head = NULL;
+        hn_fields_finish(&hn_capture_structure, head);
+        *head = (struct hn_capture_head){.kernel = NULL};
     }
-    free(text);
     return status;
 }

@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/error.h"
+#include "base/bindings.h"
+#include "base/schema.h"
 
 /* A capture: HN_CAPTURE_MAGIC, zlib streams one behind the other, a JSON object that says what they are, its length as
  * eight bytes (little endian), and the magic again. docs/formats.md describes the object. */
@@ -31,9 +32,28 @@ enum hn_status hn_capture_commit(struct hn_capture_file *file, const json_t *hea
 /* Removes what was not committed. */
 void hn_capture_abandon(struct hn_capture_file *file);
 
-/* The object at the end of a capture, through the gate: names are words and stand once in their list, each part lies in the
- * file. HN_EFORMAT. */
-enum hn_status hn_capture_read_head(FILE *stream, const char *path, json_t **head, struct hn_error *err);
+/* The contents of a buffer: a stream of the file. */
+struct hn_capture_part {
+    char *name;
+    size_t bytes, offset, packed;
+};
+
+/* What a capture says of itself. */
+struct hn_capture_head {
+    char *kernel;
+    char *config; /* its path; NULL: not known */
+    struct hn_bindings problem;
+    struct hn_bindings scalars;
+    struct hn_capture_part *inputs;
+    size_t input_count;
+    struct hn_capture_part *expected;
+    size_t expected_count;
+};
+extern const struct hn_structure hn_capture_structure;
+
+/* The object at the end of a capture, through the gate: names are words and stand once in their list, numbers are finite, each part
+ * lies in the file. HN_EFORMAT. Finish it with hn_fields_finish, but after a failure. */
+enum hn_status hn_capture_read_head(FILE *stream, const char *path, struct hn_capture_head *head, struct hn_error *err);
 /* Unpacks one stream of it into a file. */
 enum hn_status hn_capture_unpack(FILE *stream, const char *path, uint64_t offset, uint64_t packed, uint64_t bytes,
                                  const char *to, struct hn_error *err);

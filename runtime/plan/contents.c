@@ -12,8 +12,6 @@
 #include "base/file.h"
 #include "base/text.h"
 
-/* Recipes. */
-
 /* The fill of an argument with all its numbers, and how many elements it is of: the same for every
  * variant, as inputs are. */
 static void resolve(const struct hn_plan *plan, const struct hn_argument *argument,
@@ -96,8 +94,6 @@ enum hn_status hn_recipe_make(const struct hn_plan *plan, size_t argument,
         check_turned(plan, recipe, err);
     return err->status;
 }
-
-/* Files. */
 
 /* The layout is described in NumPy's manual, "numpy.lib.format": magic, version, length of the
  * header, header. */

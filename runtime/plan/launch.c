@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Windows of the L2 cache. */
-
 static const char expected_access[] = "normal, streaming or persisting";
 
 enum hn_status hn_l2_window_evaluate(const struct hn_window_plan *plan,
@@ -92,8 +90,6 @@ void hn_l2_window_append(struct hn_text *text, const struct hn_l2_window *window
     if (window->set_aside > 0)
         hn_text_printf(text, " set-aside %lld", (long long)window->set_aside);
 }
-
-/* Steps. */
 
 bool hn_launch_step_has_clusters(const struct hn_launch_step *step)
 {

@@ -28,13 +28,6 @@ struct hn_plan *hn_plan_create(void)
     return plan;
 }
 
-static void free_strings(char **strings, size_t count)
-{
-    for (size_t i = 0; strings != NULL && i < count; i++)
-        free(strings[i]);
-    free(strings);
-}
-
 void hn_reference_finish(struct hn_reference *reference)
 {
     hn_fields_finish(&hn_reference_structure, reference);
@@ -67,8 +60,6 @@ void hn_plan_destroy(struct hn_plan *plan)
     if (plan == NULL)
         return;
     hn_fields_finish(&hn_plan_structure, plan);
-    free_strings(plan->names, plan->name_count);
-    free_strings(plan->pitches, plan->pitch_count);
     free(plan);
 }
 
@@ -168,8 +159,6 @@ enum hn_status hn_word_list_add(struct hn_word_list *list, const char *word, str
     return HN_OK;
 }
 
-/* Options. */
-
 /* Parses the hole that starts behind `start` ('{') and appends it; *end is its '}'. */
 static enum hn_status add_hole(struct hn_option *option, const char *start, const char **end,
                                struct hn_error *err)
@@ -231,8 +220,6 @@ enum hn_status hn_option_set_text(struct hn_option *option, const char *text, st
     return check_text(option, err);
 }
 
-/* Binding. */
-
 /* Binds a plan's expressions until one fails. */
 struct binder {
     const struct hn_plan *plan;
@@ -240,33 +227,23 @@ struct binder {
     const char **names;    /* of the scope, whose one behind the slots depends on the field */
     size_t before_metrics; /* names that the first metric sees */
     const struct hn_expression **failed;
-    enum hn_status status;
     struct hn_error *err;
 };
 
-static bool is_grid_of_reference(const struct hn_plan *plan, const struct hn_expression *expression)
-{
-    bool is = false;
-    for (size_t i = 0; i < 3; i++)
-        is = is || plan->reference.step.geometry.grid[i] == expression;
-    return is;
-}
-
 /* That `max_active_clusters` stands in a grid, where it has a value. */
-static enum hn_status check_clusters(const struct hn_plan *plan,
-                                     const struct hn_expression *expression,
-                                     const struct hn_field *field, struct hn_error *err)
+static void check_clusters(const struct hn_plan *plan, const struct hn_expression *expression,
+                           const struct hn_field *field, struct hn_error *err)
 {
-    bool in_grid = field->tag == HN_SEES_CLUSTERS && !is_grid_of_reference(plan, expression);
-    if (!hn_text_has_word(hn_expression_text(expression), hn_clusters_name,
-                          strlen(hn_clusters_name)))
-        return HN_OK;
-    if (hn_plan_has_name(plan, hn_clusters_name) || (in_grid && plan->pipeline == NULL))
-        return HN_OK;
-    return hn_fail(err, HN_ECONFIG,
-                   "'%s' is known once a kernel is compiled and loaded, and so it stands in a "
-                   "'grid' of 'launch' alone%s",
-                   hn_clusters_name, in_grid ? ", and not with a pipeline" : "");
+    struct hn_expression *const *grid = plan->reference.step.geometry.grid;
+    bool in_grid = field->tag == HN_SEES_CLUSTERS && expression != grid[0] &&
+                   expression != grid[1] && expression != grid[2];
+    if (hn_text_has_word(hn_expression_text(expression), hn_clusters_name,
+                         strlen(hn_clusters_name)) &&
+        !hn_plan_has_name(plan, hn_clusters_name) && !(in_grid && plan->pipeline == NULL))
+        hn_fail(err, HN_ECONFIG,
+                "'%s' is known once a kernel is compiled and loaded, and so it stands in a "
+                "'grid' of 'launch' alone%s",
+                hn_clusters_name, in_grid ? ", and not with a pipeline" : "");
 }
 
 static void bind(void *context, struct hn_expression *expression, const struct hn_field *field,
@@ -281,15 +258,15 @@ static void bind(void *context, struct hn_expression *expression, const struct h
         [HN_SEES_METRICS] = binder->before_metrics + item,
         [HN_SEES_CLUSTERS] = hn_plan_slot_count(plan) + 1,
     };
-    if (binder->status != HN_OK)
+    if (hn_failed(binder->err))
         return;
     binder->names[hn_plan_slot_count(plan)] =
         field->tag == HN_SEES_CLUSTERS ? hn_clusters_name : "time_us";
     binder->scope.name_count = names[field->tag];
-    binder->status = check_clusters(plan, expression, field, binder->err);
-    if (binder->status == HN_OK)
-        binder->status = hn_expression_bind(expression, &binder->scope, binder->err);
-    if (binder->status != HN_OK && binder->failed != NULL)
+    check_clusters(plan, expression, field, binder->err);
+    if (!hn_failed(binder->err))
+        hn_expression_bind(expression, &binder->scope, binder->err);
+    if (hn_failed(binder->err) && binder->failed != NULL)
         *binder->failed = expression;
 }
 
@@ -347,23 +324,20 @@ enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **f
         most_words += plan->word_lists[i].count;
     const char **names = calloc(most, sizeof *names);
     const char **words = calloc(most_words, sizeof *words);
-    struct binder binder = {.plan = plan, .failed = failed, .err = err};
+    struct hn_error own;
+    struct binder binder = {
+        .plan = plan, .failed = failed, .names = names, .err = hn_error_begin(err, &own)};
     if (names == NULL || words == NULL) {
-        binder.status = hn_fail_memory(err);
-        goto free_names;
+        hn_fail_memory(binder.err);
+    } else {
+        binder.before_metrics = collect_names(plan, names);
+        binder.scope = (struct hn_scope){names, 0, words, collect_words(plan, words)};
+        hn_expressions_walk(&hn_plan_structure, plan, bind, &binder);
     }
-    binder.before_metrics = collect_names(plan, names);
-    binder.names = names;
-    binder.scope = (struct hn_scope){names, 0, words, collect_words(plan, words)};
-    hn_expressions_walk(&hn_plan_structure, plan, bind, &binder);
-
-free_names:
     free(words);
     free(names);
-    return binder.status;
+    return binder.err->status;
 }
-
-/* Names and their values. */
 
 bool hn_plan_has_name(const struct hn_plan *plan, const char *name)
 {
@@ -480,19 +454,17 @@ static const struct hn_value *look_up(const struct hn_plan *plan, const struct h
     return value != NULL ? value : hn_bindings_get(&plan->defaults, name);
 }
 
-static enum hn_status evaluate_pitches(const struct hn_plan *plan, struct hn_value *values,
-                                       struct hn_error *err)
+static void evaluate_pitches(const struct hn_plan *plan, struct hn_value *values,
+                             struct hn_error *err)
 {
     size_t slot = plan->name_count;
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++) {
+    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
         uint64_t row, pitch;
         if (plan->arguments[i].shape.width == NULL)
             continue;
-        status = hn_argument_evaluate_rows(&plan->arguments[i], values, &row, &pitch, err);
+        hn_argument_evaluate_rows(&plan->arguments[i], values, &row, &pitch, err);
         values[slot++] = hn_integer((int64_t)pitch);
     }
-    return status;
 }
 
 bool hn_plan_has_role(const struct hn_plan *plan, enum hn_role role)
@@ -577,17 +549,17 @@ void hn_plan_set_clusters(const struct hn_plan *plan, struct hn_value *values, i
     values[hn_plan_slot_count(plan)] = hn_integer(clusters);
 }
 
-static enum hn_status evaluate_extent(const struct hn_plan *plan, struct hn_value *values,
-                                      struct hn_error *err)
+static void evaluate_extent(const struct hn_plan *plan, struct hn_value *values,
+                            struct hn_error *err)
 {
     int64_t over = 0;
-    enum hn_status status =
-        hn_expression_integer(plan->pipeline->fields[HN_PIPELINE_OVER], values, &over, err);
-    if (status == HN_OK && over < 1)
-        return hn_fail(err, HN_EVALUE, "'over' of the pipeline is %lld, expected at least 1",
-                       (long long)over);
+    if (plan->pipeline == NULL)
+        return;
+    hn_evaluate_integer(values, plan->pipeline->fields[HN_PIPELINE_OVER], &over, err);
+    if (!hn_failed(err) && over < 1)
+        hn_fail(err, HN_EVALUE, "'over' of the pipeline is %lld, expected at least 1",
+                (long long)over);
     hn_plan_set_chunk(plan, values, 0, over, 0);
-    return status;
 }
 
 enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindings *problem,
@@ -596,25 +568,25 @@ enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindin
 {
     size_t extra = 1 + count_metric_arguments(plan) + plan->metric_count;
     struct hn_value *made = calloc(hn_plan_slot_count(plan) + extra, sizeof *made);
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     if (made == NULL)
         return hn_fail_memory(err);
-    for (size_t i = 0; i < plan->name_count; i++) {
+    for (size_t i = 0; i < plan->name_count && !hn_failed(err); i++) {
         const struct hn_value *value = look_up(plan, problem, point, plan->names[i]);
-        if (value == NULL) {
-            free(made);
-            return hn_fail(err, HN_ECONFIG, "'%s' has no value", plan->names[i]);
-        }
-        made[i] = *value;
+        if (value != NULL)
+            made[i] = *value;
+        else
+            hn_fail(err, HN_ECONFIG, "'%s' has no value", plan->names[i]);
     }
     hn_plan_set_clusters(plan, made, many_clusters);
-    enum hn_status status = evaluate_pitches(plan, made, err);
-    if (status == HN_OK && plan->pipeline != NULL)
-        status = evaluate_extent(plan, made, err);
-    if (status == HN_OK)
-        *values = made;
-    else
+    evaluate_pitches(plan, made, err);
+    evaluate_extent(plan, made, err);
+    if (hn_failed(err))
         free(made);
-    return status;
+    else
+        *values = made;
+    return err->status;
 }
 
 const struct hn_word_list *hn_plan_find_words(const struct hn_plan *plan, const char *name)

@@ -340,6 +340,8 @@ void hn_plan_set_clusters(const struct hn_plan *plan, struct hn_value *values, i
 const struct hn_argument *hn_plan_find_argument(const struct hn_plan *plan, const char *name);
 /* Whether the `length` of an argument names one: another that is compared, of integers, without a length of its own. */
 bool hn_plan_is_length(const struct hn_plan *plan, const struct hn_argument *argument);
+/* What has to be named by an argument that takes its contents from another, or lies over it; NULL: it is. */
+const char *hn_plan_wrong_source(const struct hn_plan *plan, const struct hn_argument *argument);
 /* How it is compared, where it is: as it says itself, or as the plan says for all. */
 const struct hn_compare *hn_plan_comparison(const struct hn_plan *plan, const struct hn_argument *argument);
 /* Whether only those of its elements are compared that the reference writes. */

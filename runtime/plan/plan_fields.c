@@ -16,8 +16,6 @@ static const struct hn_structure word_list = {sizeof(char *), word_fields, 1, NU
 static const struct hn_field index_fields[] = {{.key = "", .kind = HN_FIELD_INDEX, .needed = true}};
 static const struct hn_structure index_list = {sizeof(size_t), index_fields, 1, NULL, NULL};
 
-/* Fills. */
-
 #define BIT(choice) (1u << (choice))
 #define SOURCED (BIT(HN_FILL_CSR_COLUMNS) | BIT(HN_FILL_TRANSPOSED))
 #define FILLED_BY(kinds) HN_AMONG(hn_fill, kind, kinds)
@@ -55,8 +53,6 @@ static const struct hn_field fill_fields[] = {
     {HN_NEEDED("of"), .kind = HN_FIELD_WORD, HN_AT(hn_fill, of), FILLED_BY(SOURCED)},
 };
 const struct hn_structure hn_fill_structure = HN_STRUCTURE(hn_fill, fill_fields, NULL);
-
-/* Textures. */
 
 static void read_addresses(struct hn_json_reader *reader, const struct hn_field *field,
                            const json_t *json, void *member)
@@ -99,8 +95,6 @@ static void check_texture(struct hn_json_reader *reader, void *owner)
 const struct hn_structure hn_texture_structure =
     HN_STRUCTURE(hn_texture, texture_fields, check_texture);
 
-/* Tensor maps. */
-
 #define DIMENSIONAL(member, count)                                                                 \
     .most = HN_TENSOR_RANK, HN_LIST(hn_tensor_map, member, count, hn_expression_list)
 
@@ -122,8 +116,6 @@ static void check_tensor_map(struct hn_json_reader *reader, void *owner)
 
 const struct hn_structure hn_tensor_map_structure =
     HN_STRUCTURE(hn_tensor_map, tensor_map_fields, check_tensor_map);
-
-/* Arguments. */
 
 static const char *const zeroings[] = {"outside", "inside", "once"};
 
@@ -453,8 +445,6 @@ static const struct hn_field option_fields[] = {
 };
 static const struct hn_structure option_structure = HN_STRUCTURE(hn_option, option_fields, NULL);
 
-/* The rest of a plan. */
-
 const char *const hn_compiler_names[2] = {
     [HN_COMPILER_NVRTC] = "nvrtc",
     [HN_COMPILER_NVCC] = "nvcc",
@@ -550,6 +540,8 @@ static const struct hn_field plan_fields[] = {
      HN_LIST(hn_plan, other_defaults, other_default_count, default_structure)},
     {.key = "constraints", HN_LIST(hn_plan, constraints, constraint_count, hn_expression_list)},
     {.key = "config", .kind = HN_FIELD_TEXT, HN_AT(hn_plan, config)},
+    {HN_LIST(hn_plan, names, name_count, word_list)},
+    {HN_LIST(hn_plan, pitches, pitch_count, word_list)},
 };
 const struct hn_structure hn_plan_structure = HN_STRUCTURE(hn_plan, plan_fields, NULL);
 
@@ -563,8 +555,6 @@ json_t *hn_plan_to_json(const struct hn_plan *plan)
     json_decref(json);
     return NULL;
 }
-
-/* Reading. */
 
 static int compare_names(const void *a, const void *b)
 {
@@ -625,23 +615,28 @@ bool hn_plan_is_length(const struct hn_plan *plan, const struct hn_argument *arg
            !hn_element_is_real(length->element);
 }
 
+const char *hn_plan_wrong_source(const struct hn_plan *plan, const struct hn_argument *argument)
+{
+    const struct hn_argument *source = hn_plan_find_argument(plan, argument->from);
+    bool texture = argument->role == HN_ROLE_TEXTURE, map = argument->role == HN_ROLE_TENSOR_MAP;
+    if (source != NULL && (texture ? source->count != NULL
+                           : map   ? hn_argument_is_buffer(source)
+                                   : source->role == HN_ROLE_INPUT))
+        return NULL;
+    return texture || map ? "the name of an argument that is a buffer"
+                          : "the name of an argument with role input";
+}
+
 /* That what arguments name is there: symbols and values take the contents of inputs. */
 static void check_sources(struct hn_json_reader *reader, const struct hn_plan *plan,
                           const struct hn_argument *argument)
 {
-    const struct hn_argument *source =
-        argument->from == NULL ? NULL : hn_plan_find_argument(plan, argument->from);
-    if (argument->role == HN_ROLE_TEXTURE)
-        hn_json_expect(reader,
-                       source != NULL && source->count != NULL &&
-                           hn_texture_check(&argument->texture, source) == NULL,
-                       argument->from, "a buffer that the texture can read");
-    else if (argument->role == HN_ROLE_TENSOR_MAP)
-        hn_json_expect(reader, source != NULL && hn_argument_is_buffer(source), argument->from,
-                       "a buffer that a tensor map can lie over");
-    else if (argument->from != NULL)
-        hn_json_expect(reader, source != NULL && source->role == HN_ROLE_INPUT, argument->from,
-                       "an input");
+    const char *from = argument->from;
+    const char *wrong = from == NULL ? NULL : hn_plan_wrong_source(plan, argument);
+    if (hn_json_expect(reader, wrong == NULL, from, wrong) && argument->role == HN_ROLE_TEXTURE)
+        hn_json_expect(
+            reader, hn_texture_check(&argument->texture, hn_plan_find_argument(plan, from)) == NULL,
+            from, "a buffer that the texture can read");
     if (argument->length != NULL)
         hn_json_expect(reader, hn_plan_is_length(plan, argument), argument->length,
                        "an output of integers");
@@ -692,8 +687,6 @@ enum hn_status hn_plan_from_json(const json_t *json, struct hn_plan **plan, stru
         hn_plan_destroy(made);
     return status;
 }
-
-/* Hashes. */
 
 /* Takes json. Out of memory gives the hash of nothing, which equals no plan's. */
 static struct hn_hash hash_json(json_t *json)

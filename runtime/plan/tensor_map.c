@@ -29,8 +29,6 @@ const char *hn_tensor_map_check(const struct hn_tensor_map *map)
     return NULL;
 }
 
-/* Evaluation. */
-
 enum hn_status hn_argument_evaluate_tensor(const struct hn_argument *argument,
                                            const struct hn_argument *over,
                                            const struct hn_value *values, struct hn_tensor *tensor,

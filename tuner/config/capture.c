@@ -15,7 +15,7 @@
 struct hn_capture {
     char *path;
     FILE *stream;
-    json_t *head;
+    struct hn_capture_head head;
     char *folder; /* of what is unpacked; NULL: nothing is */
     char **files;
     size_t file_count;
@@ -33,7 +33,7 @@ void hn_capture_close(struct hn_capture *capture)
         rmdir(capture->folder);
     if (capture->stream != NULL)
         fclose(capture->stream);
-    json_decref(capture->head);
+    hn_fields_finish(&hn_capture_structure, &capture->head);
     free(capture->files);
     free(capture->folder);
     free(capture->path);
@@ -61,7 +61,7 @@ enum hn_status hn_capture_open(const char *path, struct hn_capture **capture, st
 enum hn_status hn_capture_config(const struct hn_capture *capture, const char **path,
                                  struct hn_error *err)
 {
-    const char *config = json_string_value(json_object_get(capture->head, "config"));
+    const char *config = capture->head.config;
     if (config != NULL && access(config, R_OK) == 0) {
         *path = config;
         return HN_OK;
@@ -72,30 +72,20 @@ enum hn_status hn_capture_config(const struct hn_capture *capture, const char **
                    capture->path, config == NULL ? "" : config, capture->path);
 }
 
-static void set_problem(const struct hn_capture *capture, struct hn_config *config,
-                        struct hn_error *err)
-{
-    struct hn_bindings problem;
-    hn_bindings_init(&problem);
-    if (hn_bindings_from_json(json_object_get(capture->head, "problem"), &problem, err) == HN_OK)
-        hn_config_take_problem(config, &problem, err);
-    hn_bindings_finish(&problem);
-}
-
 /* An argument of the plan that `fits`; NULL: the capture does not belong to the config. */
 static struct hn_argument *find_argument(const struct hn_capture *capture, struct hn_plan *plan,
                                          const char *name,
                                          bool (*fits)(const struct hn_argument *argument),
                                          struct hn_error *err)
 {
-    for (size_t i = 0; name != NULL && i < plan->argument_count; i++)
+    for (size_t i = 0; i < plan->argument_count; i++)
         if (strcmp(plan->arguments[i].name, name) == 0 && fits(&plan->arguments[i]))
             return &plan->arguments[i];
     if (!hn_failed(err))
         hn_fail(err, HN_ECONFIG,
                 "'%s' has an argument '%s' that does not fit the config: it was captured with "
                 "another one",
-                capture->path, name == NULL ? "" : name);
+                capture->path, name);
     return NULL;
 }
 
@@ -107,17 +97,15 @@ static bool is_scalar(const struct hn_argument *argument)
 static void set_scalars(const struct hn_capture *capture, struct hn_plan *plan,
                         struct hn_error *err)
 {
-    const char *name;
-    json_t *json;
-    json_object_foreach(json_object_get(capture->head, "scalars"), name, json)
-    {
-        struct hn_value value;
+    const struct hn_bindings *scalars = &capture->head.scalars;
+    for (size_t i = 0; i < scalars->count && !hn_failed(err); i++) {
         struct hn_text text;
-        struct hn_argument *argument = find_argument(capture, plan, name, is_scalar, err);
-        if (hn_failed(err) || hn_value_from_json(json, &value, err) != HN_OK)
+        struct hn_argument *argument =
+            find_argument(capture, plan, scalars->names[i], is_scalar, err);
+        if (argument == NULL)
             return;
         hn_text_init(&text);
-        hn_value_append(&text, &value);
+        hn_value_append(&text, &scalars->values[i]);
         hn_expression_destroy(argument->value);
         argument->value = NULL;
         hn_expression_parse(hn_needed(text.data), &argument->value, err);
@@ -128,11 +116,10 @@ static void set_scalars(const struct hn_capture *capture, struct hn_plan *plan,
 static void make_folder(struct hn_capture *capture, struct hn_error *err)
 {
     const char *base = getenv("TMPDIR");
-    size_t most = json_array_size(json_object_get(capture->head, "inputs")) +
-                  json_array_size(json_object_get(capture->head, "expected"));
     if (hn_failed(err))
         return;
-    capture->files = hn_need(most, sizeof *capture->files);
+    capture->files =
+        hn_need(capture->head.input_count + capture->head.expected_count, sizeof *capture->files);
     if (asprintf(&capture->folder, "%s/hone-capture-XXXXXX",
                  base != NULL && base[0] != '\0' ? base : "/tmp") < 0)
         hn_needed(NULL);
@@ -144,33 +131,27 @@ static void make_folder(struct hn_capture *capture, struct hn_error *err)
 }
 
 /* The file, which the capture removes. */
-static const char *unpack(struct hn_capture *capture, const json_t *item, struct hn_error *err)
+static const char *unpack(struct hn_capture *capture, const struct hn_capture_part *part,
+                          struct hn_error *err)
 {
-    json_int_t offset = json_integer_value(json_object_get(item, "offset"));
-    json_int_t packed = json_integer_value(json_object_get(item, "packed"));
-    json_int_t bytes = json_integer_value(json_object_get(item, "bytes"));
     char *file = NULL;
-    if (asprintf(&file, "%s/%zu-%s", capture->folder, capture->file_count,
-                 json_string_value(json_object_get(item, "name"))) < 0)
+    if (asprintf(&file, "%s/%zu-%s", capture->folder, capture->file_count, part->name) < 0)
         hn_needed(NULL);
     capture->files[capture->file_count++] = file;
-    hn_capture_unpack(capture->stream, capture->path, (uint64_t)offset, (uint64_t)packed,
-                      (uint64_t)bytes, file, err);
+    hn_capture_unpack(capture->stream, capture->path, part->offset, part->packed, part->bytes, file,
+                      err);
     return file;
 }
 
 static void set_inputs(struct hn_capture *capture, struct hn_plan *plan, struct hn_error *err)
 {
-    size_t i;
-    json_t *item;
-    json_array_foreach(json_object_get(capture->head, "inputs"), i, item)
-    {
-        const char *name = json_string_value(json_object_get(item, "name"));
+    for (size_t i = 0; i < capture->head.input_count && !hn_failed(err); i++) {
+        const struct hn_capture_part *part = &capture->head.inputs[i];
         struct hn_argument *argument =
-            find_argument(capture, plan, name, hn_argument_is_filled, err);
-        if (hn_failed(err))
+            find_argument(capture, plan, part->name, hn_argument_is_filled, err);
+        if (argument == NULL)
             return;
-        const char *file = unpack(capture, item, err);
+        const char *file = unpack(capture, part, err);
         hn_fields_finish(&hn_fill_structure, &argument->fill);
         argument->fill = (struct hn_fill){.kind = HN_FILL_FILE, .file = hn_need_copy(file)};
     }
@@ -179,25 +160,22 @@ static void set_inputs(struct hn_capture *capture, struct hn_plan *plan, struct 
 /* In place of the config's own, one of all that is compared. */
 static void set_reference(struct hn_capture *capture, struct hn_plan *plan, struct hn_error *err)
 {
-    const json_t *expected = json_object_get(capture->head, "expected");
-    size_t i, compared = 0;
-    json_t *item;
-    if (json_array_size(expected) == 0 || hn_failed(err))
+    size_t compared = 0;
+    if (capture->head.expected_count == 0 || hn_failed(err))
         return;
     hn_reference_finish(&plan->reference);
-    json_array_foreach(expected, i, item)
-    {
-        const char *name = json_string_value(json_object_get(item, "name"));
+    for (size_t i = 0; i < capture->head.expected_count && !hn_failed(err); i++) {
+        const struct hn_capture_part *part = &capture->head.expected[i];
         const struct hn_argument *argument =
-            find_argument(capture, plan, name, hn_argument_is_compared, err);
-        if (hn_failed(err))
+            find_argument(capture, plan, part->name, hn_argument_is_compared, err);
+        if (argument == NULL)
             return;
-        const char *file = unpack(capture, item, err);
+        const char *file = unpack(capture, part, err);
         if (!hn_failed(err))
             hn_reference_add_file(&plan->reference, (size_t)(argument - plan->arguments), file,
                                   err);
     }
-    for (i = 0; i < plan->argument_count; i++)
+    for (size_t i = 0; i < plan->argument_count; i++)
         compared += hn_argument_is_compared(&plan->arguments[i]);
     if (!hn_failed(err) && plan->reference.file_count != compared)
         hn_fail(err, HN_ECONFIG,
@@ -210,12 +188,11 @@ enum hn_status hn_capture_apply(struct hn_capture *capture, struct hn_config *co
                                 struct hn_error *err)
 {
     struct hn_plan *plan = config->plan;
-    const char *kernel = json_string_value(json_object_get(capture->head, "kernel"));
+    const char *kernel = capture->head.kernel;
     if (strcmp(kernel, plan->kernel) != 0)
         return hn_fail(err, HN_ECONFIG, "'%s' is of kernel '%s', and %s is of '%s'", capture->path,
                        kernel, config->path, plan->kernel);
-    hn_error_init(err);
-    set_problem(capture, config, err);
+    hn_config_take_problem(config, &capture->head.problem, err);
     set_scalars(capture, plan, err);
     make_folder(capture, err);
     if (!hn_failed(err))

@@ -14,19 +14,6 @@
 #include "runtime/plan/launch.h"
 #include "tuner/config/config_parts.h"
 
-static void bind_all(struct hn_config_reader *reader)
-{
-    const struct hn_expression *failed = NULL;
-    struct hn_error reason = {0};
-    if (hn_failed(reader->err))
-        return;
-    hn_plan_bind(reader->config->plan, &failed, &reason);
-    hn_config_take_in(reader, failed == NULL ? reader->root : hn_config_place(reader, failed),
-                      failed == NULL ? "" : hn_expression_text(failed), &reason);
-}
-
-/* Defaults and ladder. */
-
 static void fail_default(struct hn_config_reader *reader, size_t problem,
                          const struct hn_config_constraint *broken)
 {
@@ -177,11 +164,9 @@ static void try_integer(const struct trial *trial, const struct hn_expression *e
                         int64_t least, int64_t most)
 {
     struct hn_error reason = {0};
-    int64_t result = 0;
-    if (expression == NULL)
-        return;
-    if (hn_expression_integer(expression, trial->values, &result, &reason) == HN_OK &&
-        (result < least || result > most))
+    int64_t result = least;
+    hn_evaluate_integer(trial->values, expression, &result, &reason);
+    if (!hn_failed(&reason) && (result < least || result > most))
         hn_fail(&reason, HN_ECONFIG, "'%.60s' is %lld, expected %s %lld",
                 hn_expression_text(expression), (long long)result,
                 result < least ? "at least" : "at most",
@@ -193,11 +178,9 @@ static void try_number(const struct trial *trial, const struct hn_expression *ex
                        double least)
 {
     struct hn_error reason = {0};
-    double result = 0;
-    if (expression == NULL)
-        return;
-    if (hn_expression_number(expression, trial->values, &result, &reason) == HN_OK &&
-        !(result >= least))
+    double result = least;
+    hn_evaluate_number(trial->values, expression, &result, &reason);
+    if (!hn_failed(&reason) && !(result >= least))
         hn_fail(&reason, HN_ECONFIG, "'%.60s' is %g, expected at least %g",
                 hn_expression_text(expression), result, least);
     take_reason(trial, expression, &reason);
@@ -392,10 +375,13 @@ static void try_problem(struct hn_config_reader *reader, size_t problem)
 }
 
 /* The reference is run once for each value of what it depends on: nothing else may reach it. */
-static void check_reference_use(struct hn_config_reader *reader,
-                                const struct hn_expression *expression)
+static void check_reference_use(void *context, struct hn_expression *expression,
+                                const struct hn_field *field, size_t item)
 {
+    struct hn_config_reader *reader = context;
     const struct hn_plan *plan = reader->config->plan;
+    (void)field;
+    (void)item;
     for (size_t i = 0; expression != NULL && i < plan->name_count; i++) {
         const char *name = plan->names[i];
         if (hn_bindings_get(&plan->defaults, name) != NULL && hn_plan_uses(plan, expression, i) &&
@@ -407,21 +393,13 @@ static void check_reference_use(struct hn_config_reader *reader,
     }
 }
 
-static void check_reference_expression(void *reader, struct hn_expression *expression,
-                                       const struct hn_field *field, size_t item)
-{
-    (void)field;
-    (void)item;
-    check_reference_use(reader, expression);
-}
-
 static void check_reference(struct hn_config_reader *reader)
 {
     struct hn_plan *plan = reader->config->plan;
     struct hn_step *step = &plan->reference.step;
-    hn_expressions_walk(&hn_step_structure, step, check_reference_expression, reader);
+    hn_expressions_walk(&hn_step_structure, step, check_reference_use, reader);
     for (size_t i = 0; i < step->argument_count; i++)
-        check_reference_use(reader, plan->arguments[step->arguments[i]].value);
+        check_reference_use(reader, plan->arguments[step->arguments[i]].value, NULL, 0);
 }
 
 /* One program is compiled for a point, and may serve all problems. */
@@ -463,7 +441,12 @@ static void check_all(struct hn_config_reader *reader)
 {
     const struct hn_config *config = reader->config;
     bool has_template = config->plan->template_path != NULL;
-    bind_all(reader);
+    const struct hn_expression *failed = NULL;
+    struct hn_error reason = {0};
+    if (!hn_failed(reader->err))
+        hn_plan_bind(config->plan, &failed, &reason);
+    hn_config_take_in(reader, failed == NULL ? reader->root : hn_config_place(reader, failed),
+                      failed == NULL ? "" : hn_expression_text(failed), &reason);
     check_freeze(reader);
     if (config->defaults.count == config->parameter_count)
         take_defaults(reader);

@@ -90,88 +90,6 @@ void hn_config_read_types(struct hn_config_reader *reader)
     hn_template_finish(&template);
 }
 
-/* Types of arguments. A result of one type is none of another, so that such a type is part of the
- * problem: each is tuned on its own, with inputs and a reference of its own. */
-
-enum { PROBLEMS_MOST = 10000 };
-
-static bool is_type_of_argument(const struct hn_config_reader *reader, const char *name)
-{
-    static const char *const lists[] = {"arguments", "symbols"};
-    for (int i = 0; i < 2; i++) {
-        const struct hn_yaml *list = hn_yaml_get(reader->root, lists[i]);
-        for (const struct hn_yaml *item = list == NULL ? NULL : list->child; item != NULL;
-             item = item->next) {
-            const struct hn_yaml *type = hn_yaml_get(item, "type");
-            if (type != NULL && type->kind == HN_YAML_SCALAR && strcmp(type->text, name) == 0)
-                return true;
-        }
-    }
-    return false;
-}
-
-/* Each problem once for each value; the values vary fastest. */
-static void multiply_problems(struct hn_config_reader *reader,
-                              const struct hn_config_parameter *parameter)
-{
-    struct hn_config *config = reader->config;
-    size_t total = config->problem_count * parameter->count;
-    if (total > PROBLEMS_MOST)
-        hn_config_fail(
-            reader, hn_yaml_get(reader->root, "parameters"),
-            "found more than %d problems, since '%s' is the type of an argument; expected "
-            "fewer",
-            PROBLEMS_MOST, parameter->name);
-    if (hn_failed(reader->err))
-        return;
-    struct hn_bindings *all = hn_need(total, sizeof *all);
-    for (size_t i = 0; i < total; i++) {
-        hn_bindings_copy(&all[i], &config->problems[i / parameter->count], reader->err);
-        hn_bindings_set(&all[i], parameter->name, &parameter->values[i % parameter->count],
-                        reader->err);
-    }
-    for (size_t i = 0; i < config->problem_count; i++)
-        hn_bindings_finish(&config->problems[i]);
-    free(config->problems);
-    config->problems = all;
-    config->problem_count = total;
-}
-
-static bool is_of_words(const struct hn_config_parameter *parameter)
-{
-    return parameter->count > 0 && parameter->values[0].type == HN_WORD;
-}
-
-void hn_config_move_types(struct hn_config_reader *reader)
-{
-    struct hn_config *config = reader->config;
-    struct hn_plan *plan = config->plan;
-    for (size_t i = 0; i < config->parameter_count && !hn_failed(reader->err);) {
-        struct hn_config_parameter *parameter = &config->parameters[i];
-        if (!is_of_words(parameter) || !is_type_of_argument(reader, parameter->name)) {
-            i++;
-            continue;
-        }
-        if (hn_bindings_get(&config->problems[0], parameter->name) != NULL)
-            hn_config_fail(reader, hn_yaml_get(reader->root, "parameters"),
-                           "'%s' is a parameter and a problem value", parameter->name);
-        if (config->family != NULL)
-            hn_config_fail(reader, hn_yaml_get(reader->root, "parameters"),
-                           "'%s' is the type of an argument, and so a problem value; in a config "
-                           "with a family it stands there, as a list",
-                           parameter->name);
-        multiply_problems(reader, parameter);
-        plan->problem[plan->problem_count++] = parameter->name;
-        hn_config_free_values(parameter->values, parameter->count);
-        memmove(parameter, parameter + 1, (config->parameter_count - i - 1) * sizeof *parameter);
-        config->parameter_count--;
-    }
-    if (config->parameter_count == 0)
-        hn_config_fail(reader, hn_yaml_get(reader->root, "parameters"),
-                       "found no parameter beside those that are types of arguments, which each "
-                       "make a problem of its own; expected at least one");
-}
-
 /* Whether the type of an argument is the word of a problem value; notes that it is. */
 static bool read_type_name(struct hn_config_reader *reader, const struct hn_yaml *node,
                            struct hn_argument *argument)
@@ -282,75 +200,49 @@ enum hn_status hn_config_make_plan(const struct hn_config *config,
 
 enum { ARGUMENTS_MOST = 256 }; /* and symbols, together */
 
-/* Fills. */
-
 static const char expected_fill[] =
     "uniform(low, high), normal(mean, deviation), iota(start, step), constant(value), "
     "permutation(), skewed(n, share), zipf(n, exponent), sorted(low, high), arange, "
     "csr_rows(entries, "
     "spread), csr_columns(rows, columns) or transposed(input, rows)";
 
-/* The end of one number of a fill: the comma or the closing parenthesis that belongs to it. */
-static size_t number_length(const char *text)
-{
-    int open = 0;
-    size_t length = 0;
-    for (; text[length] != '\0'; length++) {
-        char c = text[length];
-        if (open == 0 && (c == ',' || c == ')'))
-            return length;
-        open += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
-    }
-    return length;
-}
-
 /* A number that is written out is one; all else is an expression. */
 static void read_number(struct hn_config_reader *reader, const struct hn_yaml *node,
-                        const char *text, size_t length, struct hn_fill *fill, int index)
+                        const char *text, struct hn_fill *fill, int index)
 {
     char *end = NULL;
-    size_t blanks = strspn(text, " ");
-    blanks = blanks < length ? blanks : length;
-    char *number = hn_needed(strndup(text + blanks, length - blanks));
-    fill->numbers[index] = hn_c_strtod(number, &end);
-    bool blank = end == number;
+    text += strspn(text, " ");
+    fill->numbers[index] = hn_c_strtod(text, &end);
+    bool blank = end == text;
     while (hn_is_space(*end))
         end++;
     if (blank || *end != '\0' || !isfinite(fill->numbers[index])) {
         fill->numbers[index] = 0;
-        hn_config_parse(reader, node, number, &fill->expressions[index]);
+        hn_config_parse(reader, node, text, &fill->expressions[index]);
     }
-    free(number);
 }
 
-/* The numbers of "(a, b)" from `at` on; NULL where these are not as many as expected. */
-static const char *read_numbers(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                const char *at, int numbers, struct hn_fill *fill)
+/* Splits "(a, b)" in place at the commas that are its own; -1: it is none, or has more than `most`
+ * parts. */
+static int split(char *text, int most, char **parts)
 {
-    for (int i = 0; i < numbers && !hn_failed(reader->err); i++) {
-        if (*at != (i == 0 && fill->of == NULL ? '(' : ','))
-            return NULL;
-        size_t size = number_length(at + 1);
-        read_number(reader, node, at + 1, size, fill, i);
-        at += 1 + size;
+    int count = 0, open = 0;
+    bool closed = false;
+    for (char *at = text; *at != '\0'; at++) {
+        bool own = open == 1 && (*at == ',' || *at == ')');
+        open += *at == '(' || *at == '[' ? 1 : *at == ')' || *at == ']' ? -1 : 0;
+        if (at == text ? *at != '(' : open == 0 && at[1] != '\0')
+            return -1;
+        closed = own && open == 0;
+        if (at != text && !own)
+            continue;
+        *at = '\0';
+        if (open > 0 && count == most)
+            return -1;
+        if (open > 0)
+            parts[count++] = at + 1;
     }
-    if (numbers == 0 && *at == '(')
-        at += 1 + strspn(at + 1, " ");
-    return at;
-}
-
-/* "(name, " of a fill from another input; what follows as if it began there. */
-static const char *read_source(const char *at, struct hn_fill *fill)
-{
-    if (*at != '(')
-        return NULL;
-    at += 1 + strspn(at + 1, " ");
-    size_t length = strcspn(at, " ,()");
-    const char *end = at + length + strspn(at + length, " ");
-    if (length == 0 || *end != ',')
-        return NULL;
-    fill->of = hn_needed(strndup(at, length));
-    return end;
+    return closed ? count : -1;
 }
 
 static void set_default_fill(struct hn_argument *argument)
@@ -382,13 +274,23 @@ static void read_fill(struct hn_config_reader *reader, const struct hn_yaml *nod
     known = known && hn_fill_kind_parse(name, &fill->kind, &numbers) && fill->kind != HN_FILL_FILE;
     if (!hn_config_expect(reader, known, node, expected_fill))
         return;
-    const char *at = node->text + length + strspn(node->text + length, " ");
-    if (hn_fill_has_source(fill->kind))
-        at = read_source(at, fill);
-    bool bare = at != NULL && numbers == 0 && *at == '\0';
-    if (hn_config_expect(reader, at != NULL, node, expected_fill))
-        at = read_numbers(reader, node, at, numbers, fill);
-    hn_config_expect(reader, bare || (at != NULL && strcmp(at, ")") == 0), node, expected_fill);
+    bool sourced = hn_fill_has_source(fill->kind);
+    char *parts[3] = {NULL}, *copy = hn_need_copy(node->text);
+    char *at = copy + length + strspn(copy + length, " ");
+    int count = *at == '\0' ? 0 : split(at, 3, parts);
+    if (count == 1 && numbers == 0 && parts[0][strspn(parts[0], " ")] == '\0')
+        count = 0;
+    const char *source = sourced && count > 0 ? parts[0] + strspn(parts[0], " ") : "";
+    size_t size = strcspn(source, " ,()");
+    bool named = size > 0 && source[size + strspn(source + size, " ")] == '\0';
+    bool fits = count == numbers + sourced && named == sourced;
+    if (hn_config_expect(reader, fits, node, expected_fill)) {
+        if (sourced)
+            fill->of = hn_needed(strndup(source, size));
+        for (int i = 0; i < numbers && !hn_failed(reader->err); i++)
+            read_number(reader, node, parts[i + sourced], fill, i);
+    }
+    free(copy);
 }
 
 static void read_file(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
@@ -602,8 +504,6 @@ static const struct hn_config_form argument_forms[] = {
 static const struct hn_config_mapping argument_mapping = {&hn_argument_structure, argument_forms,
                                                           &texture_mapping};
 
-/* Keys that may stand beside others. */
-
 /* Keys that say what an argument is, and what it may have then; all but these is for buffers. */
 static const struct source {
     const char *key;
@@ -755,8 +655,6 @@ static void read_argument(struct hn_config_reader *reader, const struct hn_yaml 
                        argument->name);
 }
 
-/* Others that an argument names. */
-
 static void check_length(struct hn_config_reader *reader, const struct hn_yaml *item,
                          const struct hn_argument *argument)
 {
@@ -774,15 +672,9 @@ static void find_source(struct hn_config_reader *reader, const struct hn_yaml *i
         return;
     const struct hn_argument *source = hn_plan_find_argument(reader->config->plan, argument->from);
     bool texture = argument->role == HN_ROLE_TEXTURE, map = argument->role == HN_ROLE_TENSOR_MAP;
-    bool fits = source != NULL && (texture ? source->count != NULL
-                                   : map   ? hn_argument_is_buffer(source)
-                                           : source->role == HN_ROLE_INPUT);
-    if (!hn_config_expect(reader, fits,
-                          hn_yaml_get(item, texture ? "texture"
-                                            : map   ? "tensor_map"
-                                                    : "from"),
-                          texture || map ? "the name of an argument that is a buffer"
-                                         : "the name of an argument with role input"))
+    const char *expected = hn_plan_wrong_source(reader->config->plan, argument);
+    const char *key = texture || map ? hn_role_names[argument->role] : "from";
+    if (!hn_config_expect(reader, expected == NULL, hn_yaml_get(item, key), expected))
         return;
     argument->element = source->element;
     argument->lanes = map ? 1 : source->lanes;
@@ -805,33 +697,6 @@ static void check_results(struct hn_config_reader *reader, const struct hn_yaml 
             return;
     hn_config_fail(reader, node,
                    "no argument has role output or inout, so nothing could be verified");
-}
-
-void hn_config_read_arguments(struct hn_config_reader *reader)
-{
-    struct hn_plan *plan = reader->config->plan;
-    struct hn_error reason = {0};
-    const struct hn_yaml *node = hn_config_need(reader, reader->root, "arguments");
-    const struct hn_yaml *item = hn_config_list(reader, node, "a list of arguments");
-    if (hn_config_count(node) > ARGUMENTS_MOST)
-        hn_config_fail(reader, node, "found %zu arguments, expected at most %d", node->count,
-                       ARGUMENTS_MOST);
-    if (hn_failed(reader->err))
-        return;
-    plan->arguments = hn_need(node->count, sizeof *plan->arguments);
-    for (; item != NULL && !hn_failed(reader->err); item = item->next) {
-        read_argument(reader, item, &plan->arguments[plan->argument_count++]);
-        check_unique(reader, item);
-    }
-    item = node->child;
-    for (size_t i = 0; i < plan->argument_count; i++, item = item->next) {
-        check_length(reader, item, &plan->arguments[i]);
-        find_source(reader, item, &plan->arguments[i]);
-    }
-    check_results(reader, node);
-    if (!hn_failed(reader->err))
-        hn_plan_name_pitches(plan, &reason);
-    hn_config_take(reader, node, &reason);
 }
 
 size_t hn_config_find_among(struct hn_config_reader *reader, const struct hn_yaml *node,
@@ -882,7 +747,6 @@ static void read_symbol(struct hn_config_reader *reader, const struct hn_yaml *n
     symbol->role = HN_ROLE_SYMBOL;
     hn_config_read_mapping(reader, node, &symbol_mapping, symbol);
     check_scalar(reader, node, symbol);
-    find_source(reader, node, symbol);
     if (source != NULL || hn_failed(reader->err))
         return;
     if (symbol->count == NULL)
@@ -899,22 +763,42 @@ static void read_symbol(struct hn_config_reader *reader, const struct hn_yaml *n
         complete_fill(reader, node, symbol);
 }
 
-void hn_config_read_symbols(struct hn_config_reader *reader)
+/* Symbols stand behind the arguments. */
+void hn_config_read_arguments(struct hn_config_reader *reader)
 {
     struct hn_plan *plan = reader->config->plan;
-    const struct hn_yaml *node = hn_yaml_get(reader->root, "symbols");
-    const struct hn_yaml *item = hn_config_list(reader, node, "a list of symbols");
-    size_t count = plan->argument_count + hn_config_count(node);
-    if (count > ARGUMENTS_MOST)
-        hn_config_fail(reader, node,
-                       "found %zu symbols and %zu arguments, expected at most %d in all",
-                       node->count, plan->argument_count, ARGUMENTS_MOST);
-    if (node == NULL || hn_failed(reader->err))
+    struct hn_error reason = {0};
+    const struct hn_yaml *node = hn_config_need(reader, reader->root, "arguments");
+    const struct hn_yaml *symbols = hn_yaml_get(reader->root, "symbols");
+    const struct hn_yaml *first = hn_config_list(reader, node, "a list of arguments");
+    if (hn_config_count(node) > ARGUMENTS_MOST)
+        hn_config_fail(reader, node, "found %zu arguments, expected at most %d", node->count,
+                       ARGUMENTS_MOST);
+    if (hn_failed(reader->err))
         return;
-    plan->arguments = hn_need_more(plan->arguments, count, sizeof *plan->arguments);
-    memset(&plan->arguments[plan->argument_count], 0, node->count * sizeof *plan->arguments);
+    plan->arguments = hn_need(node->count + hn_config_count(symbols), sizeof *plan->arguments);
+    const struct hn_yaml *item = first;
     for (; item != NULL && !hn_failed(reader->err); item = item->next) {
+        read_argument(reader, item, &plan->arguments[plan->argument_count++]);
+        check_unique(reader, item);
+    }
+    item = first;
+    for (size_t i = 0; i < plan->argument_count; i++, item = item->next) {
+        check_length(reader, item, &plan->arguments[i]);
+        find_source(reader, item, &plan->arguments[i]);
+    }
+    check_results(reader, node);
+    if (!hn_failed(reader->err))
+        hn_plan_name_pitches(plan, &reason);
+    hn_config_take(reader, node, &reason);
+    if (plan->argument_count + hn_config_count(symbols) > ARGUMENTS_MOST)
+        hn_config_fail(reader, symbols,
+                       "found %zu symbols and %zu arguments, expected at most %d in all",
+                       symbols->count, plan->argument_count, ARGUMENTS_MOST);
+    for (item = hn_config_list(reader, symbols, "a list of symbols");
+         item != NULL && !hn_failed(reader->err); item = item->next) {
         read_symbol(reader, item, &plan->arguments[plan->argument_count++]);
+        find_source(reader, item, &plan->arguments[plan->argument_count - 1]);
         check_unique(reader, item);
     }
 }

@@ -12,38 +12,33 @@
 #include "runtime/plan/contents.h"
 #include "runtime/plan/option_list.h"
 
-/* Whether what a config names can be read. */
-
-static enum hn_status check_file(const struct hn_config *config, const char *path,
-                                 struct hn_error *err)
+static void check_file(const struct hn_config *config, const char *path, struct hn_error *err)
 {
-    if (access(path, R_OK) == 0)
-        return HN_OK;
-    return hn_fail(err, HN_ECONFIG, "%s: template %s can not be read: %s", config->path, path,
-                   strerror(errno));
+    if (!hn_failed(err) && access(path, R_OK) != 0)
+        hn_fail(err, HN_ECONFIG, "%s: template %s can not be read: %s", config->path, path,
+                strerror(errno));
 }
 
-/* That a data file holds what one problem asks for. */
-static enum hn_status check_data(const struct hn_config *config, const struct hn_value *values,
-                                 const struct hn_argument *argument, const char *name,
-                                 struct hn_error *err)
+/* That a data file, where there is one, holds what one problem asks for. */
+static void check_contents(const struct hn_config *config, const struct hn_value *values,
+                           size_t number, const char *name, struct hn_error *err)
 {
+    const struct hn_argument *argument = &config->plan->arguments[number];
     struct hn_data_file file;
     struct hn_error reason = {0};
     char *path = NULL;
     int64_t count = 0;
-    enum hn_status status = hn_expression_integer(argument->count, values, &count, &reason);
-    if (status == HN_OK)
-        status = hn_plan_data_path(config->plan, name, values, &path, &reason);
-    if (status == HN_OK)
-        status = hn_data_file_open(path, argument->element, (uint64_t)count * argument->lanes,
-                                   &file, &reason);
+    if (hn_failed(err) || name == NULL)
+        return;
+    if (hn_expression_integer(argument->count, values, &count, &reason) == HN_OK &&
+        hn_plan_data_path(config->plan, name, values, &path, &reason) == HN_OK &&
+        hn_data_file_open(path, argument->element, (uint64_t)count * argument->lanes, &file,
+                          &reason) == HN_OK)
+        hn_data_file_close(&file);
+    else
+        hn_fail(err, HN_ECONFIG, "%s: argument '%s': %.3000s", config->path, argument->name,
+                reason.message);
     free(path);
-    if (status != HN_OK)
-        return hn_fail(err, HN_ECONFIG, "%s: argument '%s': %.3000s", config->path, argument->name,
-                       reason.message);
-    hn_data_file_close(&file);
-    return HN_OK;
 }
 
 enum hn_status hn_config_check_data(const struct hn_config *config, size_t problem,
@@ -52,31 +47,31 @@ enum hn_status hn_config_check_data(const struct hn_config *config, size_t probl
     const struct hn_plan *plan = config->plan;
     const struct hn_reference *reference = &plan->reference;
     struct hn_value *values = NULL;
-    enum hn_status status =
-        hn_plan_values(plan, &config->problems[problem], &plan->defaults, &values, err);
-    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++)
-        if (plan->arguments[i].fill.file != NULL)
-            status =
-                check_data(config, values, &plan->arguments[i], plan->arguments[i].fill.file, err);
-    for (size_t i = 0; i < reference->file_count && status == HN_OK; i++)
-        status = check_data(config, values, &plan->arguments[reference->files[i].argument],
-                            reference->files[i].file, err);
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    hn_plan_values(plan, &config->problems[problem], &plan->defaults, &values, err);
+    for (size_t i = 0; i < plan->argument_count; i++)
+        check_contents(config, values, i, plan->arguments[i].fill.file, err);
+    for (size_t i = 0; i < reference->file_count; i++)
+        check_contents(config, values, reference->files[i].argument, reference->files[i].file, err);
     free(values);
-    return status;
+    return err->status;
 }
 
 enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_error *err)
 {
     const struct hn_plan *plan = config->plan;
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     if (plan->template_path == NULL)
         return hn_fail(err, HN_ECONFIG,
                        "%s: key 'template' is missing: the config describes a space only, which "
                        "is enough for `hone space`",
                        config->path);
-    enum hn_status status = check_file(config, plan->template_path, err);
-    if (status == HN_OK && plan->reference.kind == HN_REFERENCE_TEMPLATE)
-        status = check_file(config, plan->reference.template_path, err);
-    return status;
+    check_file(config, plan->template_path, err);
+    if (plan->reference.kind == HN_REFERENCE_TEMPLATE)
+        check_file(config, plan->reference.template_path, err);
+    return err->status;
 }
 
 /* A name may be pasted together by the preprocessor, or come from a folder that an option names. */
@@ -110,55 +105,48 @@ static const char *name_of(const char *entry, size_t *length)
     return name;
 }
 
-static enum hn_status check_entry(const struct hn_config *config,
-                                  const struct hn_template *template, const char *entry,
-                                  struct hn_error *err)
+static void check_entry(const struct hn_config *config, const struct hn_template *template,
+                        const char *entry, struct hn_error *err)
 {
     size_t length;
     const char *name = name_of(entry, &length);
     bool found = length == 0 || hn_text_has_word(template->text, name, length);
     for (size_t i = 0; !found && i < template->include_count; i++)
         found = hn_text_has_word(template->includes[i].text, name, length);
-    if (found || may_hide_names(config->plan, template))
-        return HN_OK;
-    return hn_fail(err, HN_ECONFIG,
-                   "%s: entry '%s': neither '%s' nor what it includes with quotes has the name "
-                   "'%.*s'; expected the name of a kernel there",
-                   config->path, entry, template->path, (int)length, name);
+    if (!found && !may_hide_names(config->plan, template))
+        hn_fail(err, HN_ECONFIG,
+                "%s: entry '%s': neither '%s' nor what it includes with quotes has the name "
+                "'%.*s'; expected the name of a kernel there",
+                config->path, entry, template->path, (int)length, name);
 }
 
-static enum hn_status check_template(const struct hn_config *config, const char *path,
-                                     const struct hn_step *steps, size_t count,
-                                     struct hn_error *err)
+static void check_template(const struct hn_config *config, const char *path,
+                           const struct hn_step *steps, size_t count, struct hn_error *err)
 {
     struct hn_template template;
-    enum hn_status status = hn_template_load(path, &template, err);
-    if (status != HN_OK)
-        return status;
-    for (size_t i = 0; status == HN_OK && i < count; i++)
+    if (hn_failed(err) || hn_template_load(path, &template, err) != HN_OK)
+        return;
+    for (size_t i = 0; i < count && !hn_failed(err); i++)
         if (steps[i].entry != NULL)
-            status = check_entry(config, &template, steps[i].entry, err);
+            check_entry(config, &template, steps[i].entry, err);
     hn_template_finish(&template);
-    return status;
 }
 
 enum hn_status hn_config_check_sources(const struct hn_config *config, struct hn_error *err)
 {
     const struct hn_plan *plan = config->plan;
-    if (plan->template_path == NULL)
-        return HN_OK;
-    enum hn_status status = hn_config_check_files(config, err);
-    if (status == HN_OK)
-        status = check_template(config, plan->template_path, plan->steps, plan->step_count, err);
-    if (status == HN_OK && plan->reference.kind == HN_REFERENCE_TEMPLATE)
-        status =
-            check_template(config, plan->reference.template_path, &plan->reference.step, 1, err);
-    for (size_t i = 0; status == HN_OK && i < config->problem_count; i++)
-        status = hn_config_check_data(config, i, err);
-    return status;
+    const struct hn_reference *reference = &plan->reference;
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    if (plan->template_path == NULL || hn_config_check_files(config, err) != HN_OK)
+        return err->status;
+    check_template(config, plan->template_path, plan->steps, plan->step_count, err);
+    if (reference->kind == HN_REFERENCE_TEMPLATE)
+        check_template(config, reference->template_path, &reference->step, 1, err);
+    for (size_t i = 0; i < config->problem_count && !hn_failed(err); i++)
+        hn_config_check_data(config, i, err);
+    return err->status;
 }
-
-/* Whether what the config names changes anything. */
 
 /* Behind "#ifndef NAME", "#define NAME" and their like, with which a template gives a default and
  * does nothing else; the same place where there is none. */
@@ -238,8 +226,6 @@ char *hn_config_find_unused(const struct hn_config *config)
     return hn_needed(hn_text_take(&names));
 }
 
-/* Keeping it. */
-
 enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_bindings *problem,
                                  const struct hn_template *template,
                                  const struct hn_template *reference, struct hn_version *version,
@@ -294,16 +280,13 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
                               struct hn_config_kept *kept, struct hn_error *err)
 {
     struct hn_plan *own = NULL;
-    const struct hn_plan *plan = config->plan;
-    struct hn_template template = {.path = NULL};
-    struct hn_template reference = {.path = NULL};
-    bool has_reference = plan->reference.kind == HN_REFERENCE_TEMPLATE;
+    struct hn_template template = {.path = NULL}, reference = {.path = NULL};
+    bool has_reference = config->plan->reference.kind == HN_REFERENCE_TEMPLATE;
     *kept = (struct hn_config_kept){.kernel = NULL};
     if (!is_of_config(config, problem))
         problem = &config->problems[0];
     enum hn_status status = hn_config_make_plan(config, problem, &own, err);
-    if (own != NULL)
-        plan = own;
+    const struct hn_plan *plan = own != NULL ? own : config->plan;
     if (status == HN_OK)
         status = hn_config_check_files(config, err);
     if (status == HN_OK)
@@ -315,11 +298,11 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
                                    &kept->version, err);
     if (status == HN_OK)
         copy_plan(plan, &template, kept);
+    else
+        hn_config_kept_finish(kept);
     hn_template_finish(&reference);
     hn_template_finish(&template);
     hn_plan_destroy(own);
-    if (status != HN_OK)
-        hn_config_kept_finish(kept);
     return status;
 }
 

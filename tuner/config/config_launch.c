@@ -43,8 +43,6 @@ static void read_freeze(struct hn_config_reader *reader)
                &plan->freeze_count);
 }
 
-/* Steps. */
-
 static const char expected_entry[] =
     "the name of an extern \"C\" kernel, or a C++ name expression such as \"f<TILE>\"";
 
@@ -164,8 +162,6 @@ static void read_launch(struct hn_config_reader *reader)
     if (plan->step_count == 0)
         hn_config_fail(reader, node, "no step launches a kernel");
 }
-
-/* Pipelines. */
 
 /* The lists of buffers, in the order in which they are read: uploads and downloads are known before
  * what of them is padded or whole. */
@@ -347,8 +343,6 @@ void hn_config_try_pipeline(struct hn_config_reader *reader, size_t problem, con
         hn_launch_finish(&launch);
 }
 
-/* Compiling. */
-
 static void read_option(struct hn_config_reader *reader, const struct hn_yaml *node,
                         struct hn_option *option)
 {
@@ -372,16 +366,6 @@ static void read_option(struct hn_config_reader *reader, const struct hn_yaml *n
         hn_config_remember(reader, option->holes[i], text);
 }
 
-static void read_compiler(struct hn_config_reader *reader, const struct hn_yaml *node,
-                          struct hn_plan *plan)
-{
-    const char *text = node != NULL && node->kind == HN_YAML_SCALAR ? node->text : "";
-    bool nvcc = strcmp(text, hn_compiler_names[HN_COMPILER_NVCC]) == 0;
-    bool nvrtc = node == NULL || strcmp(text, hn_compiler_names[HN_COMPILER_NVRTC]) == 0;
-    hn_config_expect(reader, nvcc || nvrtc, node, "nvrtc or nvcc");
-    plan->compiler = nvcc ? HN_COMPILER_NVCC : HN_COMPILER_NVRTC;
-}
-
 static void read_compile(struct hn_config_reader *reader)
 {
     struct hn_plan *plan = reader->config->plan;
@@ -389,7 +373,8 @@ static void read_compile(struct hn_config_reader *reader)
     if (node == NULL)
         return;
     hn_config_check_keys(reader, node, "compiler arch_specific refuse options");
-    read_compiler(reader, hn_yaml_get(node, "compiler"), plan);
+    plan->compiler = (enum hn_compiler)hn_config_read_choice(reader, hn_yaml_get(node, "compiler"),
+                                                             "compiler", hn_compiler_names, 2);
     plan->arch_specific =
         hn_config_read_flag(reader, hn_yaml_get(node, "arch_specific"), "value of arch_specific");
     const struct hn_yaml *item =
@@ -496,8 +481,6 @@ static void read_reference(struct hn_config_reader *reader)
     }
 }
 
-/* Metrics and the objective. */
-
 static void read_metric(struct hn_config_reader *reader, const struct hn_yaml *node,
                         struct hn_metric *metric)
 {
@@ -571,7 +554,6 @@ void hn_config_read_kernel(struct hn_config_reader *reader, const struct hn_yaml
                         &reader->config->plan->template_path);
     read_freeze(reader);
     hn_config_read_arguments(reader);
-    hn_config_read_symbols(reader);
     read_pipeline(reader);
     read_launch(reader);
     read_compile(reader);

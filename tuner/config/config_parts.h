@@ -89,6 +89,10 @@ bool hn_config_read_flag(struct hn_config_reader *reader, const struct hn_yaml *
 int64_t hn_config_read_whole(struct hn_config_reader *reader, const struct hn_yaml *node, int64_t least, int64_t most,
                              const char *expected);
 
+/* A whole number from 1 to `most`; without a node *to stays as it is. */
+void hn_config_read_count(struct hn_config_reader *reader, const struct hn_yaml *node, int most, const char *expected,
+                          unsigned *to);
+
 /* Whether the name is a token of an expression. */
 bool hn_config_mentions(const char *text, const char *name);
 /* The text with what `let` names written out; with holes only what stands in braces. The caller frees it. */
@@ -138,8 +142,7 @@ void hn_config_free_values(struct hn_value *values, size_t count);
 /* "word", "boolean" or "number". */
 const char *hn_config_value_kind(const struct hn_value *value);
 /* The value of a list that equals this one, or the same number in another type; NULL. */
-const struct hn_value *hn_config_find_value(const struct hn_value *values, size_t count,
-                                            const struct hn_value *value);
+const struct hn_value *hn_config_find_value(const struct hn_value *values, size_t count, const struct hn_value *value);
 void hn_config_append_values(struct hn_text *text, const struct hn_value *values, size_t count);
 
 /* The space: problems, parameters, names, constraints, points; then all else, whose template is at the node. */
@@ -151,10 +154,7 @@ void hn_config_finish_lets(struct hn_config_reader *reader);
 void hn_config_read_computed(struct hn_config_reader *reader); /* values of parameters that problems say */
 void hn_config_read_points(struct hn_config_reader *reader); /* defaults and ladder */
 void hn_config_read_arguments(struct hn_config_reader *reader);
-void hn_config_read_symbols(struct hn_config_reader *reader);
 void hn_config_read_compare(struct hn_config_reader *reader);
-/* Parameters that are the type of an argument become problem values. */
-void hn_config_move_types(struct hn_config_reader *reader);
 /* Takes what the template says of names and words, once the entries are read. */
 void hn_config_read_types(struct hn_config_reader *reader);
 /* A limit of the device that the reader reads for, as found; 0: not known, and why. */
@@ -169,11 +169,9 @@ void hn_config_check_name(struct hn_config_reader *reader, const struct hn_yaml 
 /* Names that expressions of the config may use: names of the plan, `more` behind them, and all words. */
 struct hn_scope hn_config_scope(const struct hn_plan *plan, char *const *more, size_t more_count);
 void hn_config_finish_scope(struct hn_scope *scope);
-/* A condition written at the node, in this scope. */
-void hn_config_read_condition(struct hn_config_reader *reader, const struct hn_yaml *node, const struct hn_scope *scope,
-                              struct hn_config_constraint *condition);
-/* One more constraint, written at the node. */
-void hn_config_add_constraint(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text);
+/* A condition in this scope: what stands at the node, or `text` that follows from it. */
+void hn_config_read_condition(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text,
+                              const struct hn_scope *scope, struct hn_config_constraint *condition);
 /* Whether the values of a parameter have expressions among them. */
 bool hn_config_is_computed(const struct hn_config_reader *reader, const struct hn_yaml *node);
 /* Computes them, for the problems that there are now. HN_ECONFIG. */

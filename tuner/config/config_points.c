@@ -191,9 +191,8 @@ static enum hn_status fail_invalid(const struct hn_config *config, const struct 
 {
     const struct hn_config_constraint *broken = NULL;
     struct hn_text text;
-    struct hn_error ignored;
-    err = err == NULL ? &ignored : err;
-    hn_error_init(err);
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     for (size_t i = 0; i < config->problem_count && broken == NULL; i++)
         broken = hn_config_find_broken(config, i, point, err);
     if (hn_failed(err))
@@ -344,9 +343,8 @@ enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err)
     const struct hn_plan *plan = config->plan;
     struct hn_config_parameter *deciding = NULL;
     size_t count = 0;
-    struct hn_error ignored;
-    err = err == NULL ? &ignored : err;
-    hn_error_init(err);
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     for (size_t slot = 0; frozen != NULL && plan->freeze_if != NULL && slot < plan->name_count;
          slot++) {
         if (!hn_expression_uses(plan->freeze_if, slot))
@@ -369,8 +367,6 @@ enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err)
                 config->path, frozen, frozen);
     return err->status;
 }
-
-/* Spaces. */
 
 static void add_constants(const struct hn_bindings *values, struct hn_space *space)
 {
@@ -412,10 +408,9 @@ static void begin(const struct hn_config *config, struct hn_space *space, struct
 static enum hn_status make_space(const struct hn_config *config, size_t problem, bool waits,
                                  struct hn_space **space, struct hn_error *err)
 {
-    struct hn_error ignored;
+    struct hn_error own;
     struct hn_space *made = hn_space_create();
-    err = err == NULL ? &ignored : err;
-    hn_error_init(err);
+    err = hn_error_begin(err, &own);
     fill_space(config, problem, made, err);
     if (config->only != NULL)
         build_only(config, problem, made, err);
@@ -531,9 +526,8 @@ static void set_problem(struct hn_config *config, const char *name, const struct
 enum hn_status hn_config_take_problem(struct hn_config *config, const struct hn_bindings *problem,
                                       struct hn_error *err)
 {
-    struct hn_error ignored;
-    err = err == NULL ? &ignored : err;
-    hn_error_init(err);
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     for (size_t i = 0; i < problem->count && !hn_failed(err); i++)
         set_problem(config, problem->names[i], &problem->values[i], err);
     hn_config_compute(config, err);
@@ -603,10 +597,9 @@ static char *next_assignment(char *values)
 enum hn_status hn_config_restrict(struct hn_config *config, const char *assignment,
                                   struct hn_error *err)
 {
-    struct hn_error ignored;
+    struct hn_error own;
     char *copy = hn_need_copy(assignment), *next = NULL;
-    err = err == NULL ? &ignored : err;
-    hn_error_init(err);
+    err = hn_error_begin(err, &own);
     for (char *name = copy; name != NULL && !hn_failed(err); name = next) {
         char *values = split(name);
         if (values == NULL) {

@@ -13,8 +13,6 @@ enum {
     KEYS_MOST = 64
 }; /* characters of a text that a message shows; keys of a mapping */
 
-/* Failing. */
-
 void hn_config_fail(struct hn_config_reader *reader, const struct hn_yaml *node, const char *format,
                     ...)
 {
@@ -125,8 +123,6 @@ bool hn_config_expect_kind(struct hn_config_reader *reader, const struct hn_yaml
     return hn_config_expect(reader, node == NULL || node->kind == kind, node, expected);
 }
 
-/* The children of a node. */
-
 const struct hn_yaml *hn_config_need(struct hn_config_reader *reader, const struct hn_yaml *mapping,
                                      const char *key)
 {
@@ -210,8 +206,6 @@ const struct hn_field_rule *hn_config_broken_rule(const struct hn_config_reader 
     return rule->key == NULL ? NULL : rule;
 }
 
-/* Texts and words. */
-
 void hn_config_read_text(struct hn_config_reader *reader, const struct hn_yaml *node,
                          const char *expected, char **to)
 {
@@ -283,8 +277,6 @@ bool hn_config_read_flag(struct hn_config_reader *reader, const struct hn_yaml *
     return hn_config_read_choice(reader, node, what, truths, 2) == 1;
 }
 
-/* Expressions. */
-
 void hn_config_remember(struct hn_config_reader *reader, const struct hn_expression *expression,
                         const struct hn_yaml *node)
 {
@@ -333,22 +325,23 @@ void hn_config_read_expression(struct hn_config_reader *reader, const struct hn_
         hn_config_parse(reader, node, node->text, to);
 }
 
-/* One expression, or a list of one to three. */
-static void read_dimensions(struct hn_config_reader *reader, const struct hn_yaml *node,
-                            struct hn_expression **to)
+/* One, or a list of at most so many. Returns how many. */
+static size_t read_expressions(struct hn_config_reader *reader, const struct hn_yaml *node,
+                               size_t most, const char *of, struct hn_expression **to)
 {
-    if (node == NULL || node->kind == HN_YAML_SCALAR) {
-        hn_config_read_expression(reader, node, to);
-        return;
-    }
-    for (const struct hn_yaml *item = node->child; item != NULL; item = item->next)
+    bool list = node->kind == HN_YAML_SEQUENCE;
+    size_t count = list ? node->count : 1;
+    char expected[64];
+    for (const struct hn_yaml *item = list ? node->child : NULL; item != NULL; item = item->next)
         hn_config_check_cut(reader, item);
-    if (!hn_config_expect(reader,
-                          node->kind == HN_YAML_SEQUENCE && node->count >= 1 && node->count <= 3,
-                          node, "an expression, or a list of 1 to 3: x, y, z"))
-        return;
-    for (const struct hn_yaml *item = node->child; item != NULL; item = item->next)
-        hn_config_read_expression(reader, item, to++);
+    snprintf(expected, sizeof expected, "an expression, or a list of 1 to %zu%s", most, of);
+    if (!hn_config_expect(reader, node->kind != HN_YAML_MAPPING && count > 0 && count <= most, node,
+                          expected))
+        return 0;
+    const struct hn_yaml *item = list ? node->child : node;
+    for (size_t i = 0; i < count; i++, item = item->next)
+        hn_config_read_expression(reader, item, &to[i]);
+    return count;
 }
 
 int64_t hn_config_read_whole(struct hn_config_reader *reader, const struct hn_yaml *node,
@@ -368,7 +361,12 @@ int64_t hn_config_read_whole(struct hn_config_reader *reader, const struct hn_ya
                : least;
 }
 
-/* A mapping by a table of fields. */
+void hn_config_read_count(struct hn_config_reader *reader, const struct hn_yaml *node, int most,
+                          const char *expected, unsigned *to)
+{
+    if (node != NULL)
+        *to = (unsigned)hn_config_read_whole(reader, node, 1, most, expected);
+}
 
 static const struct hn_config_form *find_form(const struct hn_config_mapping *mapping,
                                               const char *key)
@@ -416,25 +414,6 @@ static bool is_needed(const struct hn_field *field)
            field->kind != HN_FIELD_NAMED_FLAG && field->kind != HN_FIELD_LIST;
 }
 
-/* One, or a list; its table says how many at most. */
-static void read_expressions(struct hn_config_reader *reader, const struct hn_field *field,
-                             const struct hn_yaml *node, void *owner)
-{
-    bool list = node->kind == HN_YAML_SEQUENCE;
-    size_t room = list ? node->count : 1, *count = hn_field_count(field, owner);
-    char expected[64];
-    for (const struct hn_yaml *item = list ? node->child : NULL; item != NULL; item = item->next)
-        hn_config_check_cut(reader, item);
-    snprintf(expected, sizeof expected, "an expression, or a list of 1 to %zu", field->most);
-    if (!hn_config_expect(reader, node->kind != HN_YAML_MAPPING && room > 0 && room <= field->most,
-                          node, expected))
-        return;
-    struct hn_expression **read = hn_need(room, sizeof(struct hn_expression *));
-    memcpy(hn_field_member(field, owner), &read, sizeof read);
-    for (const struct hn_yaml *item = list ? node->child : node; *count < room; item = item->next)
-        hn_config_read_expression(reader, item, &read[(*count)++]);
-}
-
 /* Arguments by their names; a list of anything else has a form of its own. */
 static void read_arguments(struct hn_config_reader *reader, const struct hn_field *field,
                            const struct hn_yaml *node, void *owner)
@@ -451,6 +430,7 @@ static void read_field(struct hn_config_reader *reader, const struct hn_field *f
 {
     void *member = hn_field_member(field, owner);
     const struct hn_structure *item = field->of;
+    struct hn_expression **list;
     const struct hn_config_mapping inner = {field->of, NULL, NULL};
     int choice;
     switch (field->kind) {
@@ -477,17 +457,20 @@ static void read_field(struct hn_config_reader *reader, const struct hn_field *f
         return;
     case HN_FIELD_LIST:
         assert(item == &hn_expression_list || item->fields[0].kind == HN_FIELD_INDEX);
-        if (item == &hn_expression_list)
-            read_expressions(reader, field, node, owner);
-        else
+        if (item != &hn_expression_list) {
             read_arguments(reader, field, node, owner);
+            return;
+        }
+        list = hn_need(field->most, sizeof *list);
+        memcpy(member, &list, sizeof list);
+        *hn_field_count(field, owner) = read_expressions(reader, node, field->most, "", list);
         return;
     default:
         assert(field->of == &hn_expression_field || field->of == &hn_dimensions_field);
         if (field->of == &hn_expression_field)
             hn_config_read_expression(reader, node, member);
         else
-            read_dimensions(reader, node, member);
+            read_expressions(reader, node, 3, ": x, y, z", member);
     }
 }
 

@@ -60,16 +60,6 @@ struct hn_config_parameter *hn_config_find_parameter(const struct hn_config *con
     return NULL;
 }
 
-/* Problems. */
-
-static void make_room(struct hn_config_reader *reader, size_t count)
-{
-    if (count > PROBLEMS_MOST)
-        hn_config_fail(reader, hn_yaml_get(reader->root, "problem"),
-                       "found more than %d problems, expected fewer", PROBLEMS_MOST);
-    reader->config->problems = hn_need(count, sizeof *reader->config->problems);
-}
-
 static struct hn_bindings *add_problem(struct hn_config *config)
 {
     struct hn_bindings *problem = &config->problems[config->problem_count++];
@@ -77,31 +67,50 @@ static struct hn_bindings *add_problem(struct hn_config *config)
     return problem;
 }
 
-/* All combinations of the lists; the last one varies fastest. */
-static void multiply_out(struct hn_config_reader *reader, const struct hn_config_parameter *lists,
-                         size_t count)
+/* Begins the problems, of which there will be so many, with an empty one. */
+static struct hn_bindings *start_problems(struct hn_config_reader *reader, size_t count)
 {
-    size_t total = 1;
-    for (size_t i = 0; i < count && total <= PROBLEMS_MOST; i++)
-        total *= lists[i].count;
-    make_room(reader, total);
-    for (size_t p = 0; p < total && !hn_failed(reader->err); p++) {
-        struct hn_bindings *problem = add_problem(reader->config);
-        size_t rest = p;
-        for (size_t i = count; i-- > 0; rest /= lists[i].count)
-            hn_bindings_set(problem, lists[i].name, &lists[i].values[rest % lists[i].count],
-                            reader->err);
-    }
+    reader->config->problems = hn_need(count, sizeof *reader->config->problems);
+    return add_problem(reader->config);
 }
 
+static void check_problem_count(struct hn_config_reader *reader, size_t count)
+{
+    if (count > PROBLEMS_MOST)
+        hn_config_fail(reader, hn_yaml_get(reader->root, "problem"),
+                       "found more than %d problems, expected fewer", PROBLEMS_MOST);
+}
+
+/* Each problem once for each value of a list; the values vary fastest. */
+static void multiply_problems(struct hn_config_reader *reader,
+                              const struct hn_config_parameter *list)
+{
+    struct hn_config *config = reader->config;
+    size_t total = config->problem_count * list->count;
+    if (hn_failed(reader->err))
+        return;
+    struct hn_bindings *all = hn_need(total, sizeof *all);
+    for (size_t i = 0; i < total; i++) {
+        hn_bindings_copy(&all[i], &config->problems[i / list->count], reader->err);
+        hn_bindings_set(&all[i], list->name, &list->values[i % list->count], reader->err);
+    }
+    for (size_t i = 0; i < config->problem_count; i++)
+        hn_bindings_finish(&config->problems[i]);
+    free(config->problems);
+    config->problems = all;
+    config->problem_count = total;
+}
+
+/* All combinations of the lists; the last one varies fastest. */
 static void read_one_mapping(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
     struct hn_config_parameter *lists = NULL;
     size_t count = 0;
     read_lists(reader, node, true, &lists, &count);
-    if (!hn_failed(reader->err))
-        multiply_out(reader, lists, count);
+    start_problems(reader, 1);
     for (size_t i = 0; i < count; i++) {
+        check_problem_count(reader, reader->config->problem_count * lists[i].count);
+        multiply_problems(reader, &lists[i]);
         free(lists[i].name);
         hn_config_free_values(lists[i].values, lists[i].count);
     }
@@ -131,10 +140,11 @@ static void read_problem_list(struct hn_config_reader *reader, const struct hn_y
     const struct hn_config *config = reader->config;
     if (node->count == 0)
         hn_config_fail(reader, node, "found an empty list, expected at least one problem");
-    make_room(reader, node->count);
+    check_problem_count(reader, node->count);
     const struct hn_yaml *item = node->child;
     for (; item != NULL && !hn_failed(reader->err); item = item->next) {
-        struct hn_bindings *problem = add_problem(reader->config);
+        struct hn_bindings *problem =
+            item == node->child ? start_problems(reader, node->count) : add_problem(reader->config);
         const struct hn_yaml *child = hn_config_pairs(reader, item, "a mapping of names to values");
         for (; child != NULL && !hn_failed(reader->err); child = child->next)
             read_problem_value(reader, child, problem);
@@ -203,10 +213,9 @@ static void read_problem(struct hn_config_reader *reader)
     if (hn_failed(reader->err))
         return;
     if (node == NULL && config->family != NULL) {
-        make_room(reader, 1);
-        hn_family_middle(config->family, add_problem(config), reader->err);
+        hn_family_middle(config->family, start_problems(reader, 1), reader->err);
     } else if (node == NULL) {
-        multiply_out(reader, NULL, 0);
+        start_problems(reader, 1);
     } else if (node->kind == HN_YAML_MAPPING) {
         read_one_mapping(reader, node);
     } else if (node->kind == HN_YAML_SEQUENCE) {
@@ -218,7 +227,61 @@ static void read_problem(struct hn_config_reader *reader)
     match_family(reader);
 }
 
-/* Names. */
+/* Types of arguments. A result of one type is none of another, so that such a type is part of the
+ * problem: each is tuned on its own, with inputs and a reference of its own. */
+
+static bool is_type_of_argument(const struct hn_config_reader *reader, const char *name)
+{
+    static const char *const lists[] = {"arguments", "symbols"};
+    for (int i = 0; i < 2; i++) {
+        const struct hn_yaml *list = hn_yaml_get(reader->root, lists[i]);
+        for (const struct hn_yaml *item = list == NULL ? NULL : list->child; item != NULL;
+             item = item->next) {
+            const struct hn_yaml *type = hn_yaml_get(item, "type");
+            if (type != NULL && type->kind == HN_YAML_SCALAR && strcmp(type->text, name) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Makes parameters that are the type of an argument problem values. */
+static void move_types(struct hn_config_reader *reader)
+{
+    struct hn_config *config = reader->config;
+    struct hn_plan *plan = config->plan;
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "parameters");
+    for (size_t i = 0; i < config->parameter_count && !hn_failed(reader->err);) {
+        struct hn_config_parameter *parameter = &config->parameters[i];
+        const char *name = parameter->name;
+        if (parameter->count == 0 || parameter->values[0].type != HN_WORD ||
+            !is_type_of_argument(reader, name)) {
+            i++;
+            continue;
+        }
+        if (hn_bindings_get(&config->problems[0], name) != NULL)
+            hn_config_fail(reader, node, "'%s' is a parameter and a problem value", name);
+        if (config->family != NULL)
+            hn_config_fail(reader, node,
+                           "'%s' is the type of an argument, and so a problem value; in a config "
+                           "with a family it stands there, as a list",
+                           name);
+        if (config->problem_count * parameter->count > PROBLEMS_MOST)
+            hn_config_fail(reader, node,
+                           "found more than %d problems, since '%s' is the type of an argument; "
+                           "expected fewer",
+                           PROBLEMS_MOST, name);
+        multiply_problems(reader, parameter);
+        plan->problem[plan->problem_count++] = parameter->name;
+        hn_config_free_values(parameter->values, parameter->count);
+        memmove(parameter, parameter + 1, (config->parameter_count - i - 1) * sizeof *parameter);
+        config->parameter_count--;
+    }
+    if (config->parameter_count == 0)
+        hn_config_fail(reader, node,
+                       "found no parameter beside those that are types of arguments, which each "
+                       "make a problem of its own; expected at least one");
+}
 
 static void collect_names(struct hn_config_reader *reader)
 {
@@ -361,31 +424,17 @@ void hn_config_finish_scope(struct hn_scope *scope)
     free((void *)scope->words);
 }
 
-/* Constraints. */
-
-void hn_config_add_constraint(struct hn_config_reader *reader, const struct hn_yaml *node,
-                              const char *text)
-{
-    struct hn_config *config = reader->config;
-    const struct hn_plan *plan = config->plan;
-    const struct hn_scope scope = {(const char *const *)plan->names, plan->name_count, NULL, 0};
-    struct hn_error reason = {0};
-    struct hn_config_constraint *constraint = &config->constraints[config->constraint_count++];
-    constraint->where = hn_config_where(reader, node);
-    constraint->text = hn_need_copy(text);
-    if (!hn_failed(reader->err))
-        hn_expression_parse(text, &constraint->expression, &reason);
-    hn_config_take_in(reader, node, text, &reason);
-    hn_config_bind(reader, node, text, constraint->expression, &scope);
-}
-
 void hn_config_read_condition(struct hn_config_reader *reader, const struct hn_yaml *node,
-                              const struct hn_scope *scope, struct hn_config_constraint *condition)
+                              const char *text, const struct hn_scope *scope,
+                              struct hn_config_constraint *condition)
 {
     condition->where = hn_config_where(reader, node);
-    condition->text = hn_need_copy(node->text);
-    hn_config_read_expression(reader, node, &condition->expression);
-    hn_config_bind(reader, node, node->text, condition->expression, scope);
+    condition->text = hn_need_copy(text != NULL ? text : node->text);
+    if (text != NULL)
+        hn_config_parse(reader, node, text, &condition->expression);
+    else
+        hn_config_read_expression(reader, node, &condition->expression);
+    hn_config_bind(reader, node, condition->text, condition->expression, scope);
 }
 
 static void read_conditions(struct hn_config_reader *reader, const struct hn_yaml *item,
@@ -395,7 +444,7 @@ static void read_conditions(struct hn_config_reader *reader, const struct hn_yam
     for (; item != NULL && !hn_failed(reader->err); item = item->next) {
         struct hn_config_constraint *constraint = &config->constraints[config->constraint_count++];
         constraint->promising = promising;
-        hn_config_read_condition(reader, item, scope, constraint);
+        hn_config_read_condition(reader, item, NULL, scope, constraint);
     }
 }
 
@@ -620,15 +669,13 @@ void hn_config_read_space(struct hn_config_reader *reader)
     read_problem(reader);
     read_device(reader);
     read_parameters(reader);
-    hn_config_move_types(reader);
+    move_types(reader);
     read_names(reader);
     read_let(reader);
     read_constraints(reader);
     hn_config_read_computed(reader);
     hn_config_read_points(reader);
-    const struct hn_yaml *look_ahead = hn_yaml_get(reader->root, "look_ahead");
     _Static_assert(HN_LOOK_AHEAD_MOST == 4096, "as the message says");
-    if (look_ahead != NULL)
-        reader->config->look_ahead = (unsigned)hn_config_read_whole(
-            reader, look_ahead, 1, HN_LOOK_AHEAD_MOST, "a whole number from 1 to 4096");
+    hn_config_read_count(reader, hn_yaml_get(reader->root, "look_ahead"), HN_LOOK_AHEAD_MOST,
+                         "a whole number from 1 to 4096", &reader->config->look_ahead);
 }

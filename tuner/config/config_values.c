@@ -359,9 +359,11 @@ static void add_constraint(struct hn_config_reader *reader, const struct hn_yaml
             hn_text_printf(&text, " and (%s - (%s)) %% (%s) == 0", name, low,
                            hn_expression_text(recipe->items[STEP]));
     }
-    char *taken = hn_needed(hn_text_take(&text));
-    hn_config_add_constraint(reader, node, taken);
-    free(taken);
+    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_scope scope = {(const char *const *)plan->names, plan->name_count, NULL, 0};
+    hn_config_read_condition(reader, node, hn_needed(text.data), &scope,
+                             &reader->config->constraints[reader->config->constraint_count++]);
+    hn_text_finish(&text);
 }
 
 void hn_config_read_computed(struct hn_config_reader *reader)

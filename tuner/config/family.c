@@ -46,10 +46,8 @@ static void fail_value(const struct hn_family_value *value, const struct hn_valu
                        (long long)value->high);
     if (value->kind == HN_FAMILY_RANGE && value->multiple_of > 1)
         hn_text_printf(&text, " that is a multiple of %lld", (long long)value->multiple_of);
-    for (size_t i = 0; i < value->count && i < 16; i++) {
-        hn_text_append(&text, i == 0 ? ", expected one of " : ", ");
-        hn_value_append(&text, &value->values[i]);
-    }
+    hn_text_append(&text, value->count > 0 ? ", expected one of " : "");
+    hn_config_append_values(&text, value->values, value->count);
     hn_fail(err, HN_ECONFIG, "%s, as the family says; widen that, or leave it out",
             (const char *)hn_needed(text.data));
     hn_text_finish(&text);
@@ -58,10 +56,9 @@ static void fail_value(const struct hn_family_value *value, const struct hn_valu
 enum hn_status hn_family_check(const struct hn_family *family, const struct hn_bindings *problem,
                                struct hn_error *err)
 {
-    struct hn_error ignored, reason = {0};
+    struct hn_error own, reason = {0};
     struct hn_value *values = hn_need(family->value_count, sizeof *values);
-    err = err == NULL ? &ignored : err;
-    hn_error_init(err);
+    err = hn_error_begin(err, &own);
     for (size_t i = 0; i < family->value_count && !hn_failed(err); i++) {
         const struct hn_family_value *value = &family->values[i];
         const struct hn_value *given = hn_bindings_get(problem, value->name);
@@ -179,10 +176,9 @@ static void draw(const struct hn_family *family, uint64_t seed, uint64_t *at,
 enum hn_status hn_family_draw(const struct hn_family *family, uint64_t seed, uint64_t *at,
                               struct hn_bindings *problem, struct hn_error *err)
 {
-    struct hn_error ignored;
+    struct hn_error own;
     struct hn_value *values = hn_need(family->value_count, sizeof *values);
-    err = err == NULL ? &ignored : err;
-    hn_error_init(err);
+    err = hn_error_begin(err, &own);
     draw(family, seed, at, values, err);
     give(family, values, problem, err);
     free(values);
@@ -321,7 +317,7 @@ static void read_where(struct hn_config_reader *reader, const struct hn_yaml *no
     family->where = hn_need(hn_config_count(node), sizeof *family->where);
     for (; item != NULL && hn_config_expect_kind(reader, item, HN_YAML_SCALAR, "an expression");
          item = item->next)
-        hn_config_read_condition(reader, item, &scope, &family->where[family->where_count++]);
+        hn_config_read_condition(reader, item, NULL, &scope, &family->where[family->where_count++]);
     hn_config_finish_scope(&scope);
 }
 
@@ -557,13 +553,10 @@ void hn_config_read_family(struct hn_config_reader *reader)
                        "found no problem values, expected at least one, as M: {range: [1, 4096]}");
     read_where(reader, hn_yaml_get(node, "where"), family);
     family->worst = hn_config_read_choice(reader, hn_yaml_get(node, "goal"), "goal", goals, 2) == 1;
-    const struct hn_yaml *configurations = hn_yaml_get(node, "configurations");
     _Static_assert(HN_FAMILY_CONFIGURATIONS_MOST == 255, "as the message says");
     family->configurations = HN_FAMILY_CONFIGURATIONS;
-    if (configurations != NULL)
-        family->configurations =
-            (unsigned)hn_config_read_whole(reader, configurations, 1, HN_FAMILY_CONFIGURATIONS_MOST,
-                                           "a whole number from 1 to 255");
+    hn_config_read_count(reader, hn_yaml_get(node, "configurations"), HN_FAMILY_CONFIGURATIONS_MOST,
+                         "a whole number from 1 to 255", &family->configurations);
     read_loss(reader, hn_yaml_get(node, "loss"), family);
     read_sizes(reader, hn_yaml_get(node, "sizes"), family);
 }

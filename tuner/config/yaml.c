@@ -57,11 +57,6 @@ __attribute__((format(printf, 4, 5))) static void fail_at(struct loader *loader,
     hn_fail(loader->err, HN_ECONFIG, "%s:%zu:%zu: %s", loader->path, line, column, message);
 }
 
-static void fail_node(struct loader *loader, const struct hn_yaml *node, const char *what)
-{
-    fail_at(loader, (size_t)node->line, (size_t)node->column, "%s", what);
-}
-
 /* Whether the line where the parser gave up is indented with a tab. */
 static bool is_tab(const char *text, const yaml_mark_t *mark)
 {
@@ -101,25 +96,14 @@ static bool next_event(struct loader *loader, yaml_event_t *event)
     return !hn_failed(loader->err);
 }
 
-/* Without recursion: children are moved in front of what is still to free. */
 void hn_yaml_destroy(struct hn_yaml *list)
 {
-    while (list != NULL) {
-        struct hn_yaml *node = list;
-        list = node->next;
-        if (node->key != NULL) {
-            node->key->next = list;
-            list = node->key;
-        }
-        if (node->child != NULL) {
-            struct hn_yaml *last = node->child;
-            while (last->next != NULL)
-                last = last->next;
-            last->next = list;
-            list = node->child;
-        }
-        free(node->text);
-        free(node);
+    for (struct hn_yaml *next; list != NULL; list = next) {
+        next = list->next;
+        hn_yaml_destroy(list->key);
+        hn_yaml_destroy(list->child);
+        free(list->text);
+        free(list);
     }
 }
 
@@ -176,7 +160,8 @@ static void forget_anchors(struct loader *loader)
 static void parse_scalar(struct loader *loader, const yaml_event_t *event, struct hn_yaml *node)
 {
     if (memchr(event->data.scalar.value, '\0', event->data.scalar.length) != NULL)
-        fail_node(loader, node, "found a NUL character, expected text");
+        fail_at(loader, (size_t)node->line, (size_t)node->column,
+                "found a NUL character, expected text");
     node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     node->text = hn_need_copy((const char *)event->data.scalar.value);
 }
@@ -246,47 +231,32 @@ static void parse_collection(struct loader *loader, const struct collection *par
     }
 }
 
-struct traits {
-    enum hn_yaml_kind kind;
-    const yaml_char_t *anchor;
-    const yaml_char_t *tag;
-};
-
-static struct traits event_traits(const yaml_event_t *event)
-{
-    if (event->type == YAML_SEQUENCE_START_EVENT)
-        return (struct traits){HN_YAML_SEQUENCE, event->data.sequence_start.anchor,
-                               event->data.sequence_start.tag};
-    if (event->type == YAML_MAPPING_START_EVENT)
-        return (struct traits){HN_YAML_MAPPING, event->data.mapping_start.anchor,
-                               event->data.mapping_start.tag};
-    return (struct traits){HN_YAML_SCALAR, event->data.scalar.anchor, event->data.scalar.tag};
-}
-
 /* Returns what there is of it so far where it fails; maybe NULL. */
 static struct hn_yaml *parse_node(struct loader *loader, const struct collection *parent,
                                   yaml_event_t *event)
 {
     if (event->type == YAML_ALIAS_EVENT)
         return expand_alias(loader, event);
-    struct traits traits = event_traits(event);
+    /* Scalars, lists and mappings begin with the same members. */
+    const yaml_char_t *anchor = event->data.scalar.anchor, *tag = event->data.scalar.tag;
     size_t line = event->start_mark.line + 1, column = event->start_mark.column + 1;
-    if (traits.tag != NULL) {
-        fail_at(loader, line, column, "found tag '%s'; tags are not used here",
-                (const char *)traits.tag);
+    if (tag != NULL) {
+        fail_at(loader, line, column, "found tag '%s'; tags are not used here", (const char *)tag);
         return NULL;
     }
     struct hn_yaml *node = hn_need(1, sizeof *node);
-    node->kind = traits.kind;
+    node->kind = event->type == YAML_SEQUENCE_START_EVENT  ? HN_YAML_SEQUENCE
+                 : event->type == YAML_MAPPING_START_EVENT ? HN_YAML_MAPPING
+                                                           : HN_YAML_SCALAR;
     node->line = (int)line;
     node->column = (int)column;
     node->flow = parent->flow;
-    if (traits.kind == HN_YAML_SCALAR)
+    if (node->kind == HN_YAML_SCALAR)
         parse_scalar(loader, event, node);
     else
         parse_collection(loader, parent, event, node);
-    if (traits.anchor != NULL)
-        remember_anchor(loader, (const char *)traits.anchor, node);
+    if (anchor != NULL)
+        remember_anchor(loader, (const char *)anchor, node);
     return node;
 }
 
@@ -345,13 +315,6 @@ const struct hn_yaml *hn_yaml_get(const struct hn_yaml *mapping, const char *key
 
 const char *hn_yaml_kind_name(enum hn_yaml_kind kind)
 {
-    switch (kind) {
-    case HN_YAML_SCALAR:
-        return "a scalar";
-    case HN_YAML_SEQUENCE:
-        return "a list";
-    case HN_YAML_MAPPING:
-        return "a mapping";
-    }
-    return "nothing";
+    static const char *const names[] = {"a scalar", "a list", "a mapping"};
+    return names[kind];
 }

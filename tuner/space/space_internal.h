@@ -374,8 +374,7 @@ struct hn_space_counts {
     struct hn_blocks blocks;
 };
 
-/* space_open.c: a group with more combinations than can be kept: asks the checks instead. Safe from several
- * threads. */
+/* space_open.c: a group with more combinations than can be kept: asks the checks instead. Safe from several threads. */
 struct hn_space_open {
     struct hn_space_solver solver;
     struct hn_space_plan declared; /* binds the parameters in declared order */
