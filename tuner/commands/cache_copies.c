@@ -12,99 +12,107 @@
 #include "cache/record/record_json.h"
 #include "cache/recording/recording.h"
 #include "tuner/commands/cache_command.h"
-#include "tuner/commands/open_cache.h"
 #include "tuner/config/config_files.h"
 
 /* Copies of tunings: into the cache from recordings and other caches, and out of it into
- * recordings. */
+ * recordings; and how those of two caches differ. */
 
-static char *record_text(const struct hn_record *record)
+struct imported {
+    char *shown; /* the path, without a password */
+    int64_t records;
+    int64_t images;
+    int64_t rules; /* of families */
+    bool known;    /* all of it was there already */
+    bool kernel_tuner;
+    bool completed; /* took plan and template of the config */
+};
+
+static bool is_database(const char *path)
 {
-    json_t *json = hn_needed(hn_record_to_json(record));
-    char *text = hn_needed(json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS));
+    char start[16] = "";
+    const char *reason = NULL;
+    if (hn_store_is_server(path))
+        return true;
+    FILE *file = hn_file_stream(path, &reason);
+    if (file == NULL)
+        return false;
+    size_t size = fread(start, 1, sizeof start, file);
+    fclose(file);
+    return size == sizeof start && memcmp(start, "SQLite format 3", sizeof start) == 0;
+}
+
+/* Takes the document. */
+static char *json_text(json_t *json)
+{
+    char *text = hn_needed(json_dumps(hn_needed(json), JSON_COMPACT | JSON_SORT_KEYS));
     json_decref(json);
     return text;
+}
+
+static void append_json(struct hn_text *all, json_t *json)
+{
+    char *text = json_text(json);
+    hn_text_append(all, text);
+    free(text);
 }
 
 /* The name under which this recording is imported once: a hash of all that it says. */
 static struct hn_hash name_origin(const struct hn_recording *recording)
 {
-    struct hn_text all;
-    hn_text_init(&all);
+    struct hn_text all = {0};
     hn_text_append(&all, recording->identity.kernel);
     hn_bindings_append(&all, &recording->identity.problem);
     hn_text_append(&all, recording->identity.device.name);
-    for (size_t i = 0; i < recording->records.count; i++) {
-        char *text = record_text(&recording->records.items[i]);
-        hn_text_append(&all, text);
-        free(text);
-    }
-    if (recording->rule != NULL) {
-        json_t *rule = hn_needed(hn_rule_to_json(recording->rule));
-        char *text = hn_needed(json_dumps(rule, JSON_COMPACT | JSON_SORT_KEYS));
-        hn_text_append(&all, text);
-        free(text);
-        json_decref(rule);
-    }
+    for (size_t i = 0; i < recording->records.count; i++)
+        append_json(&all, hn_record_to_json(&recording->records.items[i]));
+    if (recording->rule != NULL)
+        append_json(&all, hn_rule_to_json(recording->rule));
     char *text = hn_needed(hn_text_take(&all));
     struct hn_hash origin = hn_hash_string(text);
     free(text);
     return origin;
 }
 
-static bool records_equal(const struct hn_record *a, const struct hn_record *b)
+static int compare_texts(const void *a, const void *b)
 {
-    char *first = record_text(a);
-    char *second = record_text(b);
-    bool equal = strcmp(first, second) == 0;
-    free(first);
-    free(second);
-    return equal;
-}
-
-static int compare_points(const void *a, const void *b)
-{
-    const struct hn_bindings *x = &((const struct hn_record *)a)->point;
-    const struct hn_bindings *y = &((const struct hn_record *)b)->point;
-    int order = 0;
-    for (size_t i = 0; order == 0 && i < x->count && i < y->count; i++) {
-        order = strcmp(x->names[i], y->names[i]);
-        if (order == 0)
-            order = hn_value_compare(&x->values[i], &y->values[i]);
-    }
-    return order != 0 ? order : (x->count > y->count) - (x->count < y->count);
+    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* Whether the cache holds every record of the recording: it was exported from here. */
-static bool is_known(const struct hn_cache *cache, const struct hn_recording *recording,
+static bool is_known(const struct hn_given *given, const struct hn_recording *recording,
                      struct hn_error *err)
 {
     struct hn_records there;
-    if (recording->rule != NULL || hn_store_load(cache->store, &recording->identity,
+    if (recording->rule != NULL || hn_store_load(given->store, &recording->identity,
                                                  &recording->version, false, &there, err) != HN_OK)
         return false;
     bool known = there.count >= recording->records.count;
-    if (there.count > 0)
-        qsort(there.items, there.count, sizeof *there.items, compare_points);
+    size_t count = known ? there.count : 0;
+    char **texts = hn_need(count, sizeof *texts);
+    for (size_t i = 0; i < count; i++)
+        texts[i] = json_text(hn_record_to_json(&there.items[i]));
+    qsort(texts, count, sizeof *texts, compare_texts);
     for (size_t i = 0; known && i < recording->records.count; i++) {
-        const struct hn_record *record = &recording->records.items[i];
-        const struct hn_record *found =
-            bsearch(record, there.items, there.count, sizeof *there.items, compare_points);
-        known = found != NULL && records_equal(found, record);
+        char *text = json_text(hn_record_to_json(&recording->records.items[i]));
+        known = bsearch(&text, texts, count, sizeof *texts, compare_texts) != NULL;
+        free(text);
     }
+    for (size_t i = 0; i < count; i++)
+        free(texts[i]);
+    free(texts);
     hn_records_free(&there);
     return known;
 }
 
 /* False where it is there already. */
-static bool import_records(const struct hn_cache *cache, const char *path,
+static bool import_records(const struct hn_given *given, const char *path,
                            const struct hn_recording *recording, const struct hn_stored_plan *plan,
                            struct hn_error *err)
 {
     bool added = false;
     struct hn_origin from;
     double newest = recording->learnt;
-    if (is_known(cache, recording, err) || hn_failed(err))
+    if (is_known(given, recording, err) || hn_failed(err))
         return false;
     for (size_t i = 0; i < recording->records.count; i++) {
         if (recording->records.items[i].time > newest)
@@ -116,18 +124,18 @@ static bool import_records(const struct hn_cache *cache, const char *path,
                                              .version = &recording->version,
                                              .plan = plan,
                                              .command = recording->command,
-                                             .from = cache->options->own ? NULL : &from,
+                                             .from = given->options->own ? NULL : &from,
                                              .origin = origin.hex,
                                              .started = newest,
                                              .rule = recording->rule};
-    (void)hn_store_import(cache->store, &session, &recording->records, &added, err);
+    (void)hn_store_import(given->store, &session, &recording->records, &added, err);
     return added;
 }
 
-static bool has_plan(const struct hn_cache *cache, const struct hn_recording *recording)
+static bool has_plan(const struct hn_given *given, const struct hn_recording *recording)
 {
     struct hn_stored_plan plan;
-    bool found = hn_store_get_plan(cache->store, recording->identity.kernel, &recording->version,
+    bool found = hn_store_get_plan(given->store, recording->identity.kernel, &recording->version,
                                    &plan, NULL) == HN_OK;
     if (found)
         hn_stored_plan_free(&plan);
@@ -136,16 +144,16 @@ static bool has_plan(const struct hn_cache *cache, const struct hn_recording *re
 
 /* The plan is that of the config where it was asked for, else the recording's own, which does not
  * replace one that is there. */
-static void add_recording(const struct hn_cache *cache, const char *path,
+static void add_recording(const struct hn_given *given, const char *path,
                           const struct hn_recording *recording, const struct hn_config_kept *kept,
-                          struct hn_cache_imported *imported, struct hn_error *err)
+                          struct imported *imported, struct hn_error *err)
 {
     const struct hn_stored_plan *plan = imported->completed ? &kept->plan : &recording->plan;
-    bool added = import_records(cache, path, recording, plan->json == NULL ? NULL : plan, err);
+    bool added = import_records(given, path, recording, plan->json == NULL ? NULL : plan, err);
     if (!hn_failed(err) && !added && plan->json != NULL &&
         hn_version_knows_template(&recording->version) &&
-        (imported->completed || !has_plan(cache, recording)))
-        (void)hn_store_put_plan(cache->store, recording->identity.kernel, &recording->version, plan,
+        (imported->completed || !has_plan(given, recording)))
+        (void)hn_store_put_plan(given->store, recording->identity.kernel, &recording->version, plan,
                                 err);
     imported->known = !added;
     imported->rules = added && recording->rule != NULL;
@@ -153,7 +161,7 @@ static void add_recording(const struct hn_cache *cache, const char *path,
 }
 
 /* Whether the recording was tuned with the config; where not, says what differs. */
-static bool fits_config(const struct hn_cache *cache, const char *path,
+static bool fits_config(const struct hn_given *given, const char *path,
                         const struct hn_recording *recording, const struct hn_config_kept *kept)
 {
     struct hn_text reason;
@@ -162,7 +170,7 @@ static bool fits_config(const struct hn_cache *cache, const char *path,
     memcpy(version.nvrtc, recording->version.nvrtc, sizeof version.nvrtc);
     bool same_kernel = strcmp(recording->identity.kernel, kept->kernel) == 0;
     bool fits = same_kernel && hn_version_equal(&recording->version, &version);
-    if (fits || cache->options->quiet)
+    if (fits || given->options->quiet)
         return fits;
     hn_text_init(&reason);
     if (!recording->from_hone)
@@ -175,19 +183,19 @@ static bool fits_config(const struct hn_cache *cache, const char *path,
         hn_version_append_difference(&reason, &recording->version, &version);
     }
     fprintf(stderr, "hone: warning: '%s' takes no plan and template of '%s': %s\n", path,
-            cache->options->configs.items[cache->options->configs.count - 1],
+            given->options->configs.items[given->options->configs.count - 1],
             reason.failed ? "" : reason.data);
     hn_text_finish(&reason);
     return false;
 }
 
 /* What a store needs to know of a cache file of Kernel Tuner beyond what the file says. */
-static void complete(const struct hn_cache *cache, const char *path, struct hn_recording *recording,
+static void complete(const struct hn_given *given, const char *path, struct hn_recording *recording,
                      struct hn_error *err)
 {
     struct hn_text signature;
     struct hn_device_identity *device = &recording->identity.device;
-    const char *name = cache->options->device_name;
+    const char *name = given->options->device_name;
     if (name != NULL && strlen(name) >= sizeof device->name)
         hn_fail(err, HN_EUSAGE, "--device-name: found %zu bytes, expected fewer than %zu",
                 strlen(name), sizeof device->name);
@@ -207,30 +215,26 @@ static void complete(const struct hn_cache *cache, const char *path, struct hn_r
     recording->identity.signature = hn_needed(hn_text_take(&signature));
 }
 
-/* What the config has for a recording: where it is of another kernel, as for its own first problem.
- */
-static void keep_config(const struct hn_config *config, const struct hn_identity *identity,
-                        struct hn_config_kept *kept, struct hn_error *err)
-{
-    bool own = strcmp(identity->kernel, config->plan->kernel) == 0;
-    (void)hn_config_keep(config, own ? &identity->problem : &config->problems[0], kept, err);
-}
-
-static void import_recording(const struct hn_cache *cache, const char *path,
-                             struct hn_cache_imported *imported, struct hn_error *err)
+static void import_recording(const struct hn_given *given, const char *path,
+                             struct imported *imported, struct hn_error *err)
 {
     struct hn_recording recording;
     struct hn_config_kept kept = {.kernel = NULL};
+    const struct hn_config *config = given->config;
     if (hn_recording_load(path, &recording, err) != HN_OK)
         return;
-    if (cache->config != NULL)
-        keep_config(cache->config, &recording.identity, &kept, err);
+    if (config != NULL) {
+        /* Of another kernel's recording nothing is taken. */
+        bool own = strcmp(recording.identity.kernel, config->plan->kernel) == 0;
+        hn_config_keep(config, own ? &recording.identity.problem : &config->problems[0], &kept,
+                       err);
+    }
     imported->kernel_tuner = !recording.from_hone;
     if (!hn_failed(err) && !recording.from_hone)
-        complete(cache, path, &recording, err);
+        complete(given, path, &recording, err);
     if (!hn_failed(err)) {
-        imported->completed = cache->config != NULL && fits_config(cache, path, &recording, &kept);
-        add_recording(cache, path, &recording, &kept, imported, err);
+        imported->completed = config != NULL && fits_config(given, path, &recording, &kept);
+        add_recording(given, path, &recording, &kept, imported, err);
         const struct hn_error reason = *err;
         if (reason.status == HN_EFORMAT)
             hn_fail(err, HN_EFORMAT, "'%s': %.3000s", path, reason.message);
@@ -239,17 +243,17 @@ static void import_recording(const struct hn_cache *cache, const char *path,
     hn_recording_finish(&recording);
 }
 
-static void import_cache(const struct hn_cache *cache, const char *path,
-                         struct hn_cache_imported *imported, struct hn_error *err)
+static void import_cache(const struct hn_given *given, const char *path, struct imported *imported,
+                         struct hn_error *err)
 {
-    struct hn_store *from;
     struct hn_store_merged merged = {.sessions = 0};
-    const struct hn_options *options = cache->options;
+    const struct hn_options *options = given->options;
     const struct hn_cache_place place = {
         .path = path, .images = options->images, .quiet = options->quiet};
-    if (hn_cache_open_place(&place, HN_STORE_READ, &from, NULL, err) != HN_OK)
+    struct hn_store *from = hn_cache_open_place(&place, HN_STORE_READ, NULL, err);
+    if (from == NULL)
         return;
-    (void)hn_store_merge(cache->store, from, options->images, &merged, err);
+    (void)hn_store_merge(given->store, from, options->images, &merged, err);
     imported->known = merged.sessions == 0;
     imported->records = merged.records;
     imported->images = merged.images;
@@ -257,42 +261,28 @@ static void import_cache(const struct hn_cache *cache, const char *path,
     hn_store_close(from);
 }
 
-bool hn_cache_is_database(const char *path)
+/* A recording, a cache file of Kernel Tuner or a cache, as a whole or not at all. */
+static void import_file(const struct hn_given *given, const char *path, struct imported *imported,
+                        struct hn_error *err)
 {
-    char start[16] = "";
-    const char *reason = NULL;
-    if (hn_store_is_server(path))
-        return true;
-    FILE *file = hn_file_stream(path, &reason);
-    if (file == NULL)
-        return false;
-    size_t size = fread(start, 1, sizeof start, file);
-    fclose(file);
-    return size == sizeof start && memcmp(start, "SQLite format 3", sizeof start) == 0;
-}
-
-void hn_cache_import_file(const struct hn_cache *cache, const char *path,
-                          struct hn_cache_imported *imported, struct hn_error *err)
-{
+    *imported = (struct imported){.shown = hn_cache_shown(path)};
     if (hn_failed(err))
         return;
-    char *shown = hn_needed(hn_cache_shown(path));
-    *imported = (struct hn_cache_imported){.known = false};
-    snprintf(imported->shown, sizeof imported->shown, "%s", shown);
-    free(shown);
-    if (!hn_cache_is_database(path))
-        import_recording(cache, path, imported, err);
-    else if (cache->config != NULL)
+    if (!is_database(path))
+        import_recording(given, path, imported, err);
+    else if (given->config != NULL)
         hn_fail(err, HN_EUSAGE,
                 "--config: '%s' is a cache, which brings its plans along; expected recordings",
                 imported->shown);
     else
-        import_cache(cache, path, imported, err);
+        import_cache(given, path, imported, err);
 }
 
-void hn_cache_print_imported(const struct hn_cache_imported *imported)
+static void print_imported(const struct hn_given *given, const struct imported *imported)
 {
     const char *taken = imported->completed ? "; plan and template taken from the config" : "";
+    if (given->options->json || given->options->quiet)
+        return;
     if (imported->known)
         printf("%s: all of it was there already%s\n", imported->shown, taken);
     else if (imported->kernel_tuner)
@@ -303,39 +293,50 @@ void hn_cache_print_imported(const struct hn_cache_imported *imported)
                imported->rules > 0 ? ", with the rules of families" : "", taken);
 }
 
-static void import_files(const struct hn_cache *cache, struct hn_error *err)
+static json_t *imported_to_json(const struct imported *imported)
 {
-    const struct hn_options *options = cache->options;
-    json_t *files = json_array();
-    for (size_t i = 0; i < options->arguments.count && !hn_failed(err); i++) {
-        struct hn_cache_imported imported;
-        hn_cache_import_file(cache, options->arguments.items[i], &imported, err);
-        if (!hn_failed(err) && options->json)
-            (void)json_array_append_new(
-                files, hn_needed(json_pack("{s:s, s:I, s:I, s:b, s:b, s:b}", "file", imported.shown,
-                                           "records", (json_int_t)imported.records, "images",
-                                           (json_int_t)imported.images, "known", imported.known,
-                                           "kernel_tuner", imported.kernel_tuner, "completed",
-                                           imported.completed)));
-        else if (!hn_failed(err) && !options->quiet)
-            hn_cache_print_imported(&imported);
-    }
-    if (options->json)
-        hn_cache_print(cache, json_pack("{s:s, s:O}", "cache", cache->path, "files", files), NULL,
-                       err);
-    json_decref(files);
+    return hn_needed(json_pack("{ss sI sI sb}", "file", imported->shown, "records",
+                               (json_int_t)imported->records, "images",
+                               (json_int_t)imported->images, "known", imported->known));
 }
 
-void hn_cache_import(struct hn_cache *cache, struct hn_error *err)
+static json_t *import_one(const struct hn_given *given, const char *path, struct hn_error *err)
 {
-    const struct hn_texts *configs = &cache->options->configs;
-    struct hn_config *config = NULL;
-    if (!hn_failed(err) && configs->count > 0 &&
-        hn_config_load(configs->items[configs->count - 1], &config, err) == HN_OK)
-        (void)hn_config_check_files(config, err);
-    cache->config = config;
-    import_files(cache, err);
-    hn_config_destroy(config);
+    struct imported imported;
+    json_t *json = NULL;
+    import_file(given, path, &imported, err);
+    if (!hn_failed(err)) {
+        print_imported(given, &imported);
+        json = imported_to_json(&imported);
+        json_object_set_new(json, "kernel_tuner", json_boolean(imported.kernel_tuner));
+        json_object_set_new(json, "completed", json_boolean(imported.completed));
+    }
+    free(imported.shown);
+    return json;
+}
+
+/* What --json has of several files. */
+static void take_files(const struct hn_given *given,
+                       json_t *(*take)(const struct hn_given *, const char *, struct hn_error *),
+                       struct hn_error *err)
+{
+    const struct hn_texts *paths = &given->options->arguments;
+    json_t *files = json_array();
+    for (size_t i = 0; i < paths->count && !hn_failed(err); i++)
+        (void)json_array_append_new(files, take(given, paths->items[i], err));
+    json_t *document = hn_needed(json_pack("{ss so}", "cache", given->cache, "files", files));
+    if (given->options->json)
+        hn_output_json(document, err);
+    json_decref(document);
+}
+
+void hn_cache_import(struct hn_given *given, struct hn_error *err)
+{
+    const struct hn_texts *configs = &given->options->configs;
+    if (configs->count > 0 &&
+        hn_config_load(configs->items[configs->count - 1], &given->config, err) == HN_OK)
+        (void)hn_config_check_files(given->config, err);
+    take_files(given, import_one, err);
 }
 
 static bool is_folder(const char *path)
@@ -398,7 +399,7 @@ static char *file_in_folder(const char *folder, const struct hn_tuned *tuned, bo
 
 /* The parameters in declared order, as far as that is known: from the plan, or for tunings of
  * Kernel Tuner from the signature. NULL when it is not. */
-static json_t *declared_parameters(const struct hn_cache *cache, const struct hn_tuned *tuned)
+static json_t *declared_parameters(const struct hn_given *given, const struct hn_tuned *tuned)
 {
     if (hn_cache_is_kernel_tuners(tuned)) {
         const char *colon = strchr(tuned->identity.signature, ':');
@@ -413,7 +414,7 @@ static json_t *declared_parameters(const struct hn_cache *cache, const struct hn
     }
     struct hn_stored_plan plan;
     json_t *json = NULL;
-    if (hn_store_get_plan(cache->store, tuned->identity.kernel, &tuned->version, &plan, NULL) ==
+    if (hn_store_get_plan(given->store, tuned->identity.kernel, &tuned->version, &plan, NULL) ==
         HN_OK)
         json = json_loads(plan.json, 0, NULL);
     hn_stored_plan_free(&plan);
@@ -448,31 +449,31 @@ static char *date_now(void)
 }
 
 /* Writes it with the plan; what was imported without one is exported without one. */
-static void save(const struct hn_cache *cache, const char *path, struct hn_recording *recording,
+static void save(const struct hn_given *given, const char *path, struct hn_recording *recording,
                  struct hn_error *err)
 {
-    (void)hn_store_get_plan(cache->store, recording->identity.kernel, &recording->version,
+    (void)hn_store_get_plan(given->store, recording->identity.kernel, &recording->version,
                             &recording->plan, NULL);
     recording->command = hn_need_copy("hone cache export");
     recording->date = date_now();
     if (!hn_failed(err))
-        (void)(cache->options->format == 1 ? hn_recording_save_t4(path, recording, err)
+        (void)(given->options->format == 1 ? hn_recording_save_t4(path, recording, err)
                                            : hn_recording_save(path, recording, err));
 }
 
-static void export_one(const struct hn_cache *cache, const struct hn_tuned *tuned, const char *path,
+static void export_one(const struct hn_given *given, const struct hn_tuned *tuned, const char *path,
                        struct hn_error *err)
 {
     struct hn_recording recording = {.from_hone = true, .version = tuned->version};
     if (hn_failed(err) || hn_identity_copy(&recording.identity, &tuned->identity, err) != HN_OK)
         return;
-    (void)hn_store_load(cache->store, &tuned->identity, &tuned->version, tuned->simulated,
+    (void)hn_store_load(given->store, &tuned->identity, &tuned->version, tuned->simulated,
                         &recording.records, err);
-    json_t *declared = declared_parameters(cache, tuned);
+    json_t *declared = declared_parameters(given, tuned);
     set_parameters(declared, &tuned->best.point, &recording);
     json_decref(declared);
-    save(cache, path, &recording, err);
-    if (!hn_failed(err) && !cache->options->quiet)
+    save(given, path, &recording, err);
+    if (!hn_failed(err) && !given->options->quiet)
         printf("%s: %zu point%s of %s on %s\n", path, recording.records.count,
                hn_plural(recording.records.count), tuned->identity.kernel,
                tuned->identity.device.name);
@@ -527,22 +528,22 @@ static bool is_superseded(const struct hn_tuned_list *list, char *const *paths, 
     return false;
 }
 
-static void export_to_folder(const struct hn_cache *cache, const struct hn_tuned_list *list,
+static void export_to_folder(const struct hn_given *given, const struct hn_tuned_list *list,
                              const char *folder, struct hn_error *err)
 {
     char **paths = hn_need(list->count, sizeof *paths);
     (void)mkdir(folder, 0777);
     for (size_t i = 0; i < list->count; i++)
-        paths[i] = file_in_folder(folder, &list->items[i], cache->options->format == 1);
+        paths[i] = file_in_folder(folder, &list->items[i], given->options->format == 1);
     for (size_t i = 0; i < list->count; i++)
         if (!is_superseded(list, paths, i))
-            export_one(cache, &list->items[i], paths[i], err);
+            export_one(given, &list->items[i], paths[i], err);
     for (size_t i = 0; i < list->count; i++)
         free(paths[i]);
     free(paths);
 }
 
-static void export_family(const struct hn_cache *cache, const struct hn_stored_rule *stored,
+static void export_family(const struct hn_given *given, const struct hn_stored_rule *stored,
                           const char *folder, struct hn_error *err)
 {
     struct hn_text text;
@@ -557,8 +558,8 @@ static void export_family(const struct hn_cache *cache, const struct hn_stored_r
     hn_text_append(&text, ".family.gz");
     char *path = hn_needed(hn_text_take(&text));
     set_parameters(NULL, &stored->rule.configurations[0], &recording);
-    save(cache, path, &recording, err);
-    if (!hn_failed(err) && !cache->options->quiet)
+    save(given, path, &recording, err);
+    if (!hn_failed(err) && !given->options->quiet)
         printf("%s: the rule of %s's family on %s\n", path, stored->identity.kernel,
                stored->identity.device.name);
     recording.rule = NULL;
@@ -568,35 +569,35 @@ static void export_family(const struct hn_cache *cache, const struct hn_stored_r
 
 /* The rules of families that fit go beside the tunings; where there are none of these, too. Returns
  * how many. */
-static size_t export_families(const struct hn_cache *cache, const char *folder,
+static size_t export_families(const struct hn_given *given, const char *folder,
                               struct hn_error *err)
 {
     struct hn_stored_rules rules;
     size_t count = 0;
-    const struct hn_options *options = cache->options;
+    const struct hn_options *options = given->options;
     if (hn_failed(err) ||
-        hn_store_get_rules(cache->store, options->arguments.items[0], &rules, err) != HN_OK)
+        hn_store_get_rules(given->store, options->arguments.items[0], &rules, err) != HN_OK)
         return 0;
     for (size_t i = 0; i < rules.count; i++) {
         if (rules.items[i].simulated || options->problem.count > 0 ||
-            !hn_cache_fits(cache, &rules.items[i].identity))
+            !hn_cache_fits(given, &rules.items[i].identity))
             continue;
-        export_family(cache, &rules.items[i], folder, err);
+        export_family(given, &rules.items[i], folder, err);
         count++;
     }
     hn_stored_rules_free(&rules);
     return count;
 }
 
-void hn_cache_export(struct hn_cache *cache, struct hn_error *err)
+void hn_cache_export(struct hn_given *given, struct hn_error *err)
 {
     struct hn_tuned_list list = {.items = NULL};
-    const struct hn_options *options = cache->options;
+    const struct hn_options *options = given->options;
     const char *file = options->arguments.items[1];
     bool folder = is_folder(file);
-    size_t families = folder && options->format != 1 ? export_families(cache, file, err) : 0;
+    size_t families = folder && options->format != 1 ? export_families(given, file, err) : 0;
     if (!hn_failed(err))
-        (void)hn_cache_select(cache, options->arguments.items[0], &list, err);
+        (void)hn_cache_select(given, options->arguments.items[0], &list, err);
     if (!hn_failed(err))
         drop_simulated(&list, err);
     if (err->status == HN_ENOTFOUND && families > 0)
@@ -604,8 +605,313 @@ void hn_cache_export(struct hn_cache *cache, struct hn_error *err)
     else if (!hn_failed(err) && list.count > 1 && !folder)
         fail_several(&list, file, err);
     else if (!hn_failed(err) && folder)
-        export_to_folder(cache, &list, file, err);
+        export_to_folder(given, &list, file, err);
     else if (!hn_failed(err))
-        export_one(cache, &list.items[0], file, err);
+        export_one(given, &list.items[0], file, err);
     hn_tuned_list_free(&list);
+}
+
+enum change {
+    SAME,   /* the same point, as fast */
+    POINT,  /* another point, as fast */
+    FASTER, /* theirs: the 95% intervals are apart, and the medians by the threshold */
+    SLOWER,
+    ADDED,   /* only theirs */
+    REMOVED, /* only ours */
+};
+static const char *const change_names[] = {"same",   "other point", "faster",
+                                           "slower", "added",       "removed"};
+static const unsigned conflicts = 1U << POINT | 1U << FASTER | 1U << SLOWER;
+
+struct pair {
+    const struct hn_tuned *ours;   /* NULL: ADDED */
+    const struct hn_tuned *theirs; /* NULL: REMOVED */
+    enum change change;
+    const char *remark; /* shown in a column of its own; NULL: none */
+};
+
+/* Borrows both lists. Functions below that take `changes`, a mask of 1 << change, look at these
+ * pairs alone. */
+struct pairs {
+    struct pair *items;
+    size_t count;
+};
+
+static enum change change_of(const struct hn_tuned *ours, const struct hn_tuned *theirs,
+                             double threshold)
+{
+    if (ours == NULL)
+        return ADDED;
+    if (theirs == NULL)
+        return REMOVED;
+    const struct hn_timing *a = &ours->best.timing;
+    const struct hn_timing *b = &theirs->best.timing;
+    if (b->high_us < a->low_us && b->median_us * (1 + threshold) < a->median_us)
+        return FASTER;
+    if (b->low_us > a->high_us && b->median_us > a->median_us * (1 + threshold))
+        return SLOWER;
+    return hn_bindings_equal(&ours->best.point, &theirs->best.point) ? SAME : POINT;
+}
+
+static const struct hn_tuned *find(const struct hn_tuned_list *list, const struct hn_tuned *tuned,
+                                   bool simulated)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].simulated == simulated &&
+            hn_identity_equal(&list->items[i].identity, &tuned->identity))
+            return &list->items[i];
+    }
+    return NULL;
+}
+
+/* What a tuning of `list` is set against in the other list: one of the same kind, or, across kinds,
+ * where each list has it in one kind only. */
+static const struct hn_tuned *partner(const struct hn_tuned_list *list,
+                                      const struct hn_tuned_list *other,
+                                      const struct hn_tuned *tuned, bool across)
+{
+    const struct hn_tuned *same = find(other, tuned, tuned->simulated);
+    if (same != NULL || !across || find(list, tuned, !tuned->simulated) != NULL)
+        return same;
+    return find(other, tuned, !tuned->simulated);
+}
+
+static const char *remark_of(const struct hn_tuned *ours, const struct hn_tuned *theirs)
+{
+    if (theirs == NULL || ours->simulated == theirs->simulated)
+        return NULL;
+    return ours->simulated ? "simulated -> measured" : "measured -> simulated";
+}
+
+/* Pairs tunings of equal identity, measured with measured and simulated with simulated; `across`:
+ * also one with the other, with a remark, where each list has it in one kind only. In the order of
+ * ours, then what only theirs has. threshold: relative, 0.02 for 2%. Free the items. */
+static struct pairs make_pairs(const struct hn_tuned_list *ours, const struct hn_tuned_list *theirs,
+                               double threshold, bool across)
+{
+    struct pairs pairs = {hn_need(ours->count + theirs->count, sizeof *pairs.items), 0};
+    for (size_t i = 0; i < ours->count; i++) {
+        const struct hn_tuned *mine = &ours->items[i];
+        const struct hn_tuned *other = partner(ours, theirs, mine, across);
+        pairs.items[pairs.count++] =
+            (struct pair){mine, other, change_of(mine, other, threshold), remark_of(mine, other)};
+    }
+    for (size_t i = 0; i < theirs->count; i++) {
+        if (partner(theirs, ours, &theirs->items[i], across) == NULL)
+            pairs.items[pairs.count++] = (struct pair){NULL, &theirs->items[i], ADDED, NULL};
+    }
+    return pairs;
+}
+
+/* "PAD 0 -> 1, TILE 16 -> 32; driver 580.1 -> 590.2": what differs beside the time. */
+static void append_differences(struct hn_text *text, const struct pair *pair)
+{
+    const struct hn_bindings *was = &pair->ours->best.point;
+    const struct hn_bindings *is = &pair->theirs->best.point;
+    for (size_t i = 0; i < was->count; i++) {
+        const struct hn_value *value = hn_bindings_get(is, was->names[i]);
+        if (value == NULL || hn_value_equal(value, &was->values[i]))
+            continue;
+        hn_text_printf(text, "%s%s ", text->length > 0 ? ", " : "", was->names[i]);
+        hn_value_append(text, &was->values[i]);
+        hn_text_append(text, " -> ");
+        hn_value_append(text, value);
+    }
+    if (hn_version_equal(&pair->ours->version, &pair->theirs->version))
+        return;
+    hn_text_append(text, text->length > 0 ? "; " : "");
+    hn_version_append_difference(text, &pair->ours->version, &pair->theirs->version);
+}
+
+/* "imported from a.json.gz on 2026-11-22 -> measured on node7"; once where it is the same, or there
+ * is one only. */
+static void append_origins(struct hn_text *text, const struct pair *pair)
+{
+    char *was = pair->ours == NULL ? NULL : hn_origin_text(&pair->ours->origin);
+    char *is = pair->theirs == NULL ? NULL : hn_origin_text(&pair->theirs->origin);
+    bool both = was != NULL && is != NULL && strcmp(was, is) != 0;
+    hn_text_printf(text, "%s%s%s", was != NULL ? was : "", both ? " -> " : "",
+                   both || (was == NULL && is != NULL) ? is : "");
+    free(was);
+    free(is);
+}
+
+/* Of a comparison, and of a file that is merged. */
+static const struct hn_column pair_columns[] = {
+    {"change", "{change}"},
+    {"kernel", "[{was.kernel}|{is.kernel}]"},
+    {"~problem", "[{was.problem}|{is.problem}|-]"},
+    {"=device", "[{was.device.name}|{is.device.name}]"},
+    {"=L2", "[{was.regime}|{is.regime}]"},
+    {"[here{?file}|was]", "[{was.best.timing:timing}|-]"},
+    {"date", "[{was.best.time:date}{?was.best.time>0}|-]"},
+    {"[file{?file}|is]", "[{is.best.timing:timing}|-]"},
+    {"date", "[{is.best.time:date}{?is.best.time>0}|-]"},
+    {">[file/here{?file}|is/was]", "[{is.best.timing.median_us/was.best.timing.median_us:.3f}|-]"},
+    {"~what differs", "{differences}"},
+    {"=~origin", "{origins}"},
+    {"=~remark", "{remark}"},
+    {NULL, NULL},
+};
+static const struct hn_view diff_views[] = {
+    {.at = "tunings", .columns = pair_columns},
+    {.line = HN_CACHE_REGIMES_LINE, .wraps = true},
+    {.line = "{differing} of {compared} tunings differ; of the rest point and time are the same "
+             "(95% intervals meet, or the medians differ by less than {threshold*100:g}%)"},
+    {NULL},
+};
+static const struct hn_view merge_views[] = {
+    {.line = "{conflicts:.0f} tuning{conflicts:s} with another result here; the newest verified "
+             "session counts:{?conflicts}"},
+    {.at = "conflicts", .columns = pair_columns},
+    {NULL},
+};
+
+static json_t *pairs_to_json(const struct pairs *pairs, unsigned changes)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < pairs->count; i++) {
+        const struct pair *pair = &pairs->items[i];
+        struct hn_text differences = {0}, origins = {0};
+        if ((changes & 1U << pair->change) == 0)
+            continue;
+        if (pair->ours != NULL && pair->theirs != NULL)
+            append_differences(&differences, pair);
+        append_origins(&origins, pair);
+        (void)json_array_append_new(
+            array,
+            hn_needed(json_pack(
+                "{ss so* so* ss* ss* ss*}", "change", change_names[pair->change], "was",
+                pair->ours == NULL ? NULL : hn_cache_tuned_to_json(pair->ours), "is",
+                pair->theirs == NULL ? NULL : hn_cache_tuned_to_json(pair->theirs), "differences",
+                differences.data, "origins", origins.data, "remark", pair->remark)));
+        hn_text_finish(&differences);
+        hn_text_finish(&origins);
+    }
+    return array;
+}
+
+/* The tunings of another cache, a recording or a folder of them that fit. */
+static void list_of(const struct hn_given *given, const char *path, struct hn_tuned_list *list,
+                    struct hn_error *err)
+{
+    const struct hn_cache_place place = {.path = path, .quiet = given->options->quiet};
+    *list = (struct hn_tuned_list){.items = NULL};
+    if (hn_failed(err))
+        return;
+    if (is_database(path)) {
+        struct hn_store *store = hn_cache_open_place(&place, HN_STORE_READ, NULL, err);
+        if (store != NULL)
+            (void)hn_store_list_problem(store, NULL, NULL, list, err);
+        hn_store_close(store);
+    } else {
+        (void)hn_recording_list(path, NULL, list, err);
+    }
+    hn_cache_filter(given, list);
+}
+
+void hn_cache_diff(struct hn_given *given, struct hn_error *err)
+{
+    struct hn_tuned_list ours, theirs;
+    json_int_t differing = 0;
+    const struct hn_options *options = given->options;
+    if (hn_store_list_problem(given->store, NULL, NULL, &ours, err) != HN_OK)
+        return;
+    hn_cache_filter(given, &ours);
+    list_of(given, given->path, &theirs, err);
+    struct pairs pairs = make_pairs(&ours, &theirs, options->threshold, true);
+    for (size_t i = 0; i < pairs.count; i++)
+        differing += pairs.items[i].change != SAME;
+    char *is = hn_cache_shown(given->path);
+    if (!hn_failed(err))
+        hn_show_alone(given,
+                      json_pack("{ss ss sf sI sI so}", "was", given->cache, "is", is, "threshold",
+                                options->threshold, "compared", (json_int_t)pairs.count,
+                                "differing", differing, "tunings",
+                                pairs_to_json(&pairs, options->all ? ~0U : ~(1U << SAME))),
+                      diff_views, err);
+    free(is);
+    free(pairs.items);
+    hn_tuned_list_free(&theirs);
+    hn_tuned_list_free(&ours);
+}
+
+/* Says of each conflict whose result counts now. */
+static void add_remarks(const struct hn_tuned_list *now, struct pairs *pairs)
+{
+    for (size_t i = 0; i < pairs->count; i++) {
+        struct pair *pair = &pairs->items[i];
+        for (size_t j = 0; (conflicts & 1U << pair->change) != 0 && j < now->count; j++) {
+            const struct hn_tuned *tuned = &now->items[j];
+            if (tuned->simulated != pair->ours->simulated ||
+                !hn_identity_equal(&tuned->identity, &pair->ours->identity))
+                continue;
+            bool kept = hn_version_equal(&tuned->version, &pair->ours->version) &&
+                        hn_bindings_equal(&tuned->best.point, &pair->ours->best.point) &&
+                        tuned->best.time == pair->ours->best.time;
+            pair->remark = kept ? "here counts" : "file counts";
+        }
+    }
+}
+
+static bool comes_earlier(const struct hn_tuned_list *list, size_t i)
+{
+    const struct hn_identity *own = &list->items[i].identity;
+    for (size_t n = 0; n < i; n++) {
+        const struct hn_identity *other = &list->items[n].identity;
+        if (strcmp(other->kernel, own->kernel) == 0 &&
+            hn_bindings_equal(&other->problem, &own->problem))
+            return true;
+    }
+    return false;
+}
+
+/* What the cache has of the problems of another: of all that it has, a merge asks for no more. */
+static void list_same_problems(struct hn_store *store, const struct hn_tuned_list *theirs,
+                               struct hn_tuned_list *list, struct hn_error *err)
+{
+    *list = (struct hn_tuned_list){.items = NULL};
+    for (size_t i = 0; i < theirs->count && !hn_failed(err); i++) {
+        struct hn_tuned_list part;
+        const struct hn_identity *identity = &theirs->items[i].identity;
+        if (comes_earlier(theirs, i) ||
+            hn_store_list_problem(store, identity->kernel, &identity->problem, &part, err) != HN_OK)
+            continue;
+        list->items = hn_need_more(list->items, list->count + part.count, sizeof *list->items);
+        for (size_t k = 0; k < part.count; k++)
+            list->items[list->count++] = part.items[k];
+        free(part.items);
+    }
+}
+
+static json_t *merge_one(const struct hn_given *given, const char *path, struct hn_error *err)
+{
+    struct hn_tuned_list theirs, before, after = {.items = NULL};
+    struct imported imported;
+    json_t *json = NULL;
+    list_of(given, path, &theirs, err);
+    list_same_problems(given->store, &theirs, &before, err);
+    struct pairs pairs = make_pairs(&before, &theirs, given->options->threshold, false);
+    import_file(given, path, &imported, err);
+    if (!imported.known)
+        list_same_problems(given->store, &theirs, &after, err);
+    if (!hn_failed(err)) {
+        add_remarks(imported.known ? &before : &after, &pairs);
+        json = imported_to_json(&imported);
+        json_object_set_new(json, "conflicts", pairs_to_json(&pairs, conflicts));
+        print_imported(given, &imported);
+        if (!given->options->json)
+            hn_render(json, merge_views, stdout);
+    }
+    free(imported.shown);
+    free(pairs.items);
+    hn_tuned_list_free(&theirs);
+    hn_tuned_list_free(&before);
+    hn_tuned_list_free(&after);
+    return json;
+}
+
+void hn_cache_merge(struct hn_given *given, struct hn_error *err)
+{
+    take_files(given, merge_one, err);
 }

@@ -7,9 +7,18 @@
 #include <stdint.h>
 
 #include "cache/record/record.h"
+#include "cache/store/store.h"
 #include "tuner/config/config.h"
 
+struct hn_capture;
+struct hn_device;
+struct hn_driver;
+struct hn_family_options;
+struct hn_roofs;
+struct hn_server;
 struct hn_task;
+struct hn_view;
+struct hn_workers_options;
 
 /* A bit a command, and a part of `hone cache`. */
 enum hn_command_bit {
@@ -51,12 +60,12 @@ struct hn_options {
     struct hn_bindings problem;   /* -p */
     struct hn_texts restrictions; /* -s */
 
-    const char *strategy; /* NULL: the default */
-    double budget_s;      /* 0: none */
+    const char *strategy;  /* NULL: the default */
+    double budget_s;       /* 0: none */
     uint64_t budget_count; /* 0: none */
     double stop_chance;
     bool full;
-    unsigned look_ahead; /* 0: as the config says */
+    uint64_t look_ahead; /* 0: as the config says */
     uint64_t seed;
     const char *simulate;
     bool retry_failed;
@@ -67,14 +76,12 @@ struct hn_options {
     const char *workers; /* NULL: here */
     bool install;
 
-    unsigned jobs; /* 0: as many as the machine allows */
+    uint64_t jobs; /* 0: as many as the machine allows */
     double compile_timeout_s;
     const char *architecture;
 
-    const char *cache;
-    const char *base;
-    bool json;
-    bool quiet;
+    const char *cache, *base;
+    bool json, quiet;
     const char *events;
 
     const char *output; /* -o: a file, or a folder */
@@ -83,7 +90,7 @@ struct hn_options {
     double energy_s; /* of a window; 0: not asked for */
     const char *observe; /* run: observers by name; NULL: none */
     bool family;
-    unsigned held_out; /* 0: as many as suit the family */
+    uint64_t held_out; /* 0: as many as suit the family */
     bool all;
 
     const char *capture; /* tune */
@@ -111,9 +118,23 @@ struct hn_options {
     double older_than_days; /* 0: whatever its age */
 };
 
+/* What a command works on. It is closed when the command has run. Functions below that take one, or the options, and an err are sticky
+ * (base/error.h). */
+struct hn_given {
+    const struct hn_options *options;
+    const char *path; /* the first argument; NULL: there is none */
+    struct hn_config *config;
+    struct hn_capture *capture; /* whose launch the config is of; NULL: none */
+    char *cache; /* the path of the cache as it is shown, once it was asked for */
+    struct hn_store *store;
+    struct hn_server *server; /* whose copy the store is; NULL: it is a file, or only read */
+    struct hn_workers *workers;
+    json_t *results; /* what was shown: an array */
+};
+
 /* A command of `hone`, or a part of `hone cache`: one in each command_<name>.c, listed in commands.c. run writes results to stdout and
- * everything else to stderr; its status becomes the exit code (hn_exit_code). On failure err holds the message, which main
- * prints; "" when the command has already said it. */
+ * everything else to stderr; err becomes the exit code (hn_exit_code), and holds the message, which main prints; "" when the command
+ * has already said it. */
 struct hn_command {
     const char *name;      /* "tune", "cache list" */
     unsigned of;           /* its bit, by which options.c says what it takes */
@@ -126,8 +147,10 @@ struct hn_command {
     size_t least, most;    /* arguments */
     const char *missing;   /* what is said where there are fewer, */
     const char *extra;     /* and where there are more: printf, of the argument and the first one */
-    enum hn_status (*run)(struct hn_options *options, struct hn_error *err);
-    enum hn_status (*parts)(int argc, char **argv, struct hn_error *err); /* instead of run: it reads its arguments itself */
+    enum { HN_NO_CONFIG, HN_CONFIG, HN_POINT_CONFIG } config; /* the argument is one; of a point -s is left to hn_single_point */
+    enum { HN_NO_CACHE, HN_CACHE_READ, HN_CACHE_WRITE } cache; /* is opened before it runs */
+    void (*run)(struct hn_given *given, struct hn_error *err);
+    void (*parts)(int argc, char **argv, struct hn_error *err); /* instead of run: it reads its arguments itself */
 };
 
 extern const struct hn_command hn_command_tune;
@@ -140,11 +163,8 @@ extern const struct hn_command hn_command_export;
 extern const struct hn_command hn_command_init;
 extern const struct hn_command hn_command_replay;
 extern const struct hn_command hn_command_report;
-extern const struct hn_command hn_command_cache;
 extern const struct hn_command hn_command_device;
-
-/* Those of users, as `hone --help` lists them; NULL-terminated. */
-extern const struct hn_command *const hn_commands[];
+/* NULL-terminated. */
 extern const struct hn_command *const hn_cache_parts[];
 
 /* Finds the command that argv[0] names, reads its options and runs it. */
@@ -154,44 +174,55 @@ enum hn_status hn_run_command(int argc, char **argv, struct hn_error *err);
 int hn_exit_code(enum hn_status status);
 
 /* Reads argv (argv[0] is the command's name). HN_EUSAGE, with a message or after one was printed; --help prints to stdout and exits 0. */
-enum hn_status hn_options_read(const struct hn_command *command, int argc, char **argv, struct hn_options *options,
-                               struct hn_error *err);
+void hn_options_read(const struct hn_command *command, int argc, char **argv, struct hn_options *options, struct hn_error *err);
 void hn_options_finish(struct hn_options *options);
 bool hn_options_given(const struct hn_options *options, const char *name);
-/* Prints what is wrong with the command line, and where help is found. HN_EUSAGE. */
-enum hn_status hn_options_misused(const struct hn_options *options, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* HN_EUSAGE, after what is wrong with the command line was printed, and where help is found. */
+void hn_options_misused(const struct hn_options *options, struct hn_error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* Loads the config and applies -p and -s. */
-enum hn_status hn_options_config(const struct hn_options *options, const char *path, struct hn_config **config,
-                                 struct hn_error *err);
-/* The same of commands that work on one point: there -s gives values of the point, and what it leaves open comes from the
- * default point. HN_ECONFIG when the point is not valid; it goes into an initialised set. */
-enum hn_status hn_single_point_config(const struct hn_options *options, const char *path, struct hn_config **config,
-                                      struct hn_error *err);
-enum hn_status hn_single_point(const struct hn_options *options, const struct hn_task *task, struct hn_bindings *point,
-                               struct hn_error *err);
+/* The config with -p and -s applied; NULL: it failed. */
+struct hn_config *hn_options_config(const struct hn_options *options, const char *path, struct hn_error *err);
+/* Of a HN_POINT_CONFIG: -s gives values of the point, and what it leaves open comes from the default point. HN_ECONFIG when the point
+ * is not valid; it goes into an initialised set. */
+void hn_single_point(const struct hn_options *options, const struct hn_task *task, struct hn_bindings *point,
+                     struct hn_error *err);
 
-/* A family as a command was given it: what `tune --family` and `replay --family` share. Borrows all. */
-struct hn_family_source {
-    const struct hn_options *options;
-    const char *path;
-};
-
-/* HN_EUSAGE: the config has no family, or --budget is a number of points. */
-enum hn_status hn_family_source_check(const struct hn_family_source *source, const struct hn_config *config,
-                                      struct hn_error *err);
-
-/* As hn_family_options has them, whose context is a source: a fresh copy of the config; a line for stderr, unless --quiet. */
-enum hn_status hn_family_source_load(void *source, struct hn_config **config, struct hn_error *err);
-void hn_family_source_say(void *source, const char *line);
-
-struct hn_driver;
-struct hn_device;
-struct hn_roofs;
+/* This machine's GPU of that name (NULL: the first). Begins afresh. */
+enum hn_status hn_find_gpu(const char *selector, struct hn_device *device, struct hn_error *err);
 /* Measures in this very process what the device can do at best, in turn with tuners that work on it. HN_ERUN. */
-enum hn_status hn_device_measure_roofs(const struct hn_driver *driver, const struct hn_device *device,
-                                       struct hn_roofs *roofs, struct hn_error *err);
+void hn_device_measure_roofs(const struct hn_driver *driver, const struct hn_device *device, struct hn_roofs *roofs,
+                             struct hn_error *err);
+
+/* A cache: a file, or the copy of a PostgreSQL server, which is brought up to date before. What is written to a copy is sent while it
+ * is open, and the last of it when the store is closed. Says on stderr what the user should know, also then. */
+struct hn_cache_place {
+    const char *path;   /* of a file, or a URI; NULL: the default */
+    const char *base;   /* a cache to be read under it, as path is; NULL: none */
+    const char *kernel; /* of a server: only what it has of it; NULL: of all */
+    bool images;        /* of a server: machine code, too */
+    bool quiet;
+};
+/* NULL: it failed. *server is the store's, for as long as that is open; NULL where it is a file, or is only read. server may be NULL. */
+struct hn_store *hn_cache_open_place(const struct hn_cache_place *place, enum hn_store_mode mode, struct hn_server **server,
+                                     struct hn_error *err);
+/* That of the options, into given; kernel: as of a place. */
+void hn_open_cache(struct hn_given *given, enum hn_store_mode mode, const char *kernel, struct hn_error *err);
+/* Another handle of the cache that is open, for another thread; NULL: it failed. */
+struct hn_store *hn_cache_open_again(const struct hn_given *given, struct hn_error *err);
+/* Brings the copy up to date again, with what others found of a kernel meanwhile. */
+void hn_cache_refresh(struct hn_server *server, struct hn_store *store, const char *kernel, struct hn_error *err);
+/* What stands for a path in messages and in what is kept: without a password. Free it. */
+char *hn_cache_shown(const char *path);
+
+/* Workers of this machine, as the options have them; `useful` as in hn_workers_options. */
+struct hn_workers_options hn_workers_of(const struct hn_options *options, double useful);
+/* Starts them, into given, on the hosts of --workers where there are any. */
+void hn_start_workers(struct hn_given *given, const struct hn_workers_options *options, struct hn_error *err);
+
+/* What `tune --family` and `replay --family` share. HN_EUSAGE: the config has no family, or --budget is a number of points. */
+void hn_check_family(const struct hn_given *given, struct hn_error *err);
+struct hn_family_options hn_family_of(struct hn_given *given);
 
 /* A command ("tune") that is printed for the user to run next, on a config or kernel (may be NULL). It runs as it is
  * printed: it is quoted for a shell, and has of the options that this command was given those that the other takes, too. Returns
@@ -225,12 +256,18 @@ void hn_output_init(void);
 void hn_output_promise_json(const char *message);
 
 /* HN_ERUN where standard output takes no more. */
-enum hn_status hn_output_data(const void *bytes, size_t size, struct hn_error *err);
+void hn_output_data(const void *bytes, size_t size, struct hn_error *err);
 /* To the file that -o names, else to standard output, which may be no terminal where not_shown says why ("a cubin is binary").
  * Whether there is a line to be said about a file. */
 bool hn_output_write(const struct hn_options *options, const struct hn_text *text, const char *not_shown,
                      struct hn_error *err);
 /* Indented, with a newline at the end. document may be NULL: what jansson could not make of the results. */
-enum hn_status hn_output_json(const json_t *document, struct hn_error *err);
+void hn_output_json(const json_t *document, struct hn_error *err);
+/* Shows a part of the results, unless --json; takes it over, into the results. */
+void hn_show(struct hn_given *given, json_t *document, const struct hn_view *views);
+/* With --json all that was shown, in a list. */
+void hn_show_results(const struct hn_given *given, struct hn_error *err);
+/* With --json the document alone, else its views; frees it. */
+void hn_show_alone(const struct hn_given *given, json_t *document, const struct hn_view *views, struct hn_error *err);
 
 #endif

@@ -1,35 +1,481 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "cache/record/record.h"
+#include "cache/record/record_json.h"
+#include "cache/store/lookup.h"
+#include "runtime/device/health.h"
 #include "tuner/commands/cache_command.h"
-#include "tuner/commands/open_cache.h"
-#include "tuner/report/render.h"
+#include "tuner/config/config_files.h"
+#include "tuner/report/report.h"
 
-static void hn_cache_check(struct hn_cache *cache, struct hn_error *err)
+/* What a cache holds, as tables and as documents: all tunings, or those of a kernel with their
+ * records. */
+
+char *hn_cache_problem_text(const struct hn_bindings *problem)
 {
-    struct hn_text report;
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_bindings_append(&text, problem);
+    if (problem->count == 0)
+        hn_text_append(&text, "-");
+    return hn_needed(hn_text_take(&text));
+}
+
+bool hn_cache_is_kernel_tuners(const struct hn_tuned *tuned)
+{
+    return tuned->version.protocol == HN_KERNEL_TUNER_PROTOCOL;
+}
+
+/* "simulated", "stale": what a reader has to know of a record before trusting its time; nothing
+ * when it is measured and verified. first: one more, in front; NULL: none. */
+static json_t *remarks_to_json(const struct hn_tuned *tuned, const struct hn_record *record,
+                               const char *first)
+{
+    const struct {
+        bool holds;
+        const char *remark;
+    } remarks[] = {
+        {first != NULL, first},
+        {tuned->simulated, "simulated"},
+        {record->verdict.kind == HN_UNVERIFIED, "UNVERIFIED"},
+        {record->verdict.kind == HN_NOT_RECORDED, "verification not recorded"},
+        {record->verdict.kind == HN_SELF_VERIFIED, "self-verified"},
+        {record->timing.unstable, "unstable"},
+        {hn_cache_is_kernel_tuners(tuned), "by Kernel Tuner"},
+        {tuned->stale, "stale"},
+    };
+    json_t *array = json_array();
+    for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++)
+        if (remarks[i].holds)
+            (void)json_array_append_new(array, json_string(remarks[i].remark));
+    return array;
+}
+
+bool hn_cache_fits(const struct hn_given *given, const struct hn_identity *identity)
+{
+    const struct hn_bindings *wanted = &given->options->problem;
+    const char *device = given->options->device_name;
+    bool fits = device == NULL || strcmp(device, identity->device.name) == 0;
+    for (size_t i = 0; i < wanted->count; i++) {
+        const struct hn_value *value = hn_bindings_get(&identity->problem, wanted->names[i]);
+        fits = fits && value != NULL && hn_value_equal(value, &wanted->values[i]);
+    }
+    return fits;
+}
+
+void hn_cache_filter(const struct hn_given *given, struct hn_tuned_list *list)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        struct hn_tuned *tuned = &list->items[i];
+        if (hn_cache_fits(given, &tuned->identity)) {
+            list->items[kept++] = *tuned;
+        } else {
+            hn_identity_finish(&tuned->identity);
+            hn_record_finish(&tuned->best);
+        }
+    }
+    list->count = kept;
+}
+
+static void fail_not_found(const struct hn_given *given, const char *kernel, struct hn_error *err)
+{
+    struct hn_tuned_list all;
+    struct hn_text known = {0};
+    if (hn_store_list(given->store, NULL, &all, err) != HN_OK)
+        return;
+    for (size_t i = 0; i < all.count; i++) {
+        const char *name = all.items[i].identity.kernel;
+        if (i == 0 || strcmp(all.items[i - 1].identity.kernel, name) != 0)
+            hn_text_printf(&known, "%s%s", i == 0 ? "" : ", ", name);
+    }
+    if (all.count == 0)
+        hn_fail(err, HN_ENOTFOUND, "cache '%s' has no tunings yet; `hone tune CONFIG` makes them",
+                given->cache);
+    else
+        hn_fail(err, HN_ENOTFOUND, "cache '%s' has no tuning of '%s'; it has: %s", given->cache,
+                kernel, known.data);
+    hn_text_finish(&known);
+    hn_tuned_list_free(&all);
+}
+
+void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn_tuned_list *list,
+                     struct hn_error *err)
+{
+    char line[HN_FOLLOW_UP_SIZE];
+    *list = (struct hn_tuned_list){.items = NULL};
+    if (hn_failed(err))
+        return;
+    if (given->options->history)
+        hn_store_list_versions(given->store, kernel, list, err);
+    else
+        hn_store_list(given->store, kernel, list, err);
+    size_t all = list->count;
+    hn_cache_filter(given, list);
+    if (hn_failed(err) || list->count > 0)
+        return;
+    hn_tuned_list_free(list);
+    *list = (struct hn_tuned_list){.items = NULL};
+    if (all == 0)
+        fail_not_found(given, kernel, err);
+    else
+        hn_fail(err, HN_ENOTFOUND, "none of the tunings%s%s%s fits; `%s` shows them",
+                kernel == NULL ? "" : " of '", kernel == NULL ? "" : kernel,
+                kernel == NULL ? "" : "'", hn_follow_up(given->options, "cache list", NULL, line));
+}
+
+/* Takes the value. */
+static void set(json_t *object, const char *key, json_t *value)
+{
+    (void)json_object_set_new(object, key, hn_needed(value));
+}
+
+json_t *hn_cache_tuned_to_json(const struct hn_tuned *tuned)
+{
+    json_t *json = hn_needed(hn_fields_to_json(&hn_identity_structure, &tuned->identity));
+    set(json, "version", hn_fields_to_json(&hn_version_structure, &tuned->version));
+    set(json, "best", hn_record_to_json(&tuned->best));
+    set(json, "points", json_integer(tuned->points));
+    set(json, "simulated", json_boolean(tuned->simulated));
+    set(json, "stale", json_boolean(tuned->stale));
+    set(json, "kernel_tuner", json_boolean(hn_cache_is_kernel_tuners(tuned)));
+    set(json, "origin", hn_origin_to_json(&tuned->origin));
+    set(json, "remarks",
+        remarks_to_json(tuned, &tuned->best,
+                        hn_origin_is_foreign(&tuned->origin) ? "imported" : NULL));
+    return json;
+}
+
+static json_t *stored_to_json(const struct hn_stored_rule *stored)
+{
+    const struct hn_identity *identity = &stored->identity;
+    struct hn_text problems = {0}, promise = {0};
+    hn_rule_append_values(&problems, &stored->rule);
+    hn_rule_append_loss(&promise, &stored->rule);
+    json_t *json =
+        json_pack("{ss ss ss so so sf sb sb so so ss* ss*}", "kernel", identity->kernel, "regime",
+                  identity->regime, "objective", identity->objective, "device",
+                  hn_fields_to_json(&hn_device_identity_structure, &identity->device), "version",
+                  hn_fields_to_json(&hn_version_structure, &stored->version), "learnt",
+                  stored->learnt, "simulated", stored->simulated, "stale", stored->stale, "origin",
+                  hn_origin_to_json(&stored->origin), "rule", hn_rule_to_json(&stored->rule),
+                  "problems", problems.data, "promise", promise.data);
+    hn_text_finish(&problems);
+    hn_text_finish(&promise);
+    return hn_needed(json);
+}
+
+/* The rules of families (kernel NULL: of all) that fit. A rule is for many problems, so that -p
+ * asks for none. */
+static json_t *families_to_json(const struct hn_given *given, const char *kernel,
+                                struct hn_error *err)
+{
+    struct hn_stored_rules rules;
+    json_t *array = json_array();
+    if (hn_failed(err) || hn_store_get_rules(given->store, kernel, &rules, err) != HN_OK)
+        return array;
+    for (size_t i = 0; i < rules.count; i++)
+        if (given->options->problem.count == 0 && hn_cache_fits(given, &rules.items[i].identity))
+            (void)json_array_append_new(array, stored_to_json(&rules.items[i]));
+    hn_stored_rules_free(&rules);
+    return array;
+}
+
+static const struct hn_column list_columns[] = {
+    {"kernel", "{kernel}"},
+    {"~problem", "[{problem}|-]"},
+    {"=device", "{device.name}"},
+    {"=L2", "{regime}"},
+    {">best", "{best.timing.median_us:time}"},
+    {">spread", "±{best.timing:spread}"},
+    {">points", "{points}"},
+    {"date", "[{best.time:date}{?best.time>0}|-]"},
+    {"=~remarks", "[{remarks}|verified]"},
+    {NULL, NULL},
+};
+static const struct hn_view listing_views[] = {
+    {.at = "tunings", .columns = list_columns},
+    {.line = HN_CACHE_REGIMES_LINE, .wraps = true},
+    {.at = "families",
+     .line = "family of {kernel} on {device.name}, {regime:regime}: "
+             "{rule.configurations:.0f} configuration{rule.configurations:s} for {problems}, "
+             "learnt [{learnt:date}{?learnt>0}|-][, simulated{?simulated}][, stale{?stale}]\n"
+             "  [{promise}|what it loses is not known]"},
+    {NULL},
+};
+
+/* The end of list and show. Takes the tunings. */
+static void finish_listing(const struct hn_given *given, json_t *tunings, struct hn_error *err)
+{
+    json_t *families = families_to_json(given, given->path, err);
+    hn_show_alone(
+        given,
+        json_pack("{ss so so}", "cache", given->cache, "tunings", tunings, "families", families),
+        listing_views, err);
+}
+
+static void run_list(struct hn_given *given, struct hn_error *err)
+{
+    struct hn_tuned_list list;
+    if (hn_store_list(given->store, NULL, &list, err) != HN_OK)
+        return;
+    json_t *tunings = json_array();
+    hn_cache_filter(given, &list);
+    hn_config_mark_changed(given->store, &list);
+    for (size_t i = 0; i < list.count; i++)
+        (void)json_array_append_new(tunings, hn_cache_tuned_to_json(&list.items[i]));
+    if (list.count == 0 && !given->options->json)
+        fprintf(stderr, "cache '%s' has no tunings%s\n", given->cache,
+                given->options->problem.count > 0 || given->options->device_name != NULL
+                    ? " that fit"
+                    : " yet");
+    finish_listing(given, tunings, err);
+    hn_tuned_list_free(&list);
+}
+
+enum { SHOWN = 5 };
+
+/* One tuning with all its records; the ok ones first, best first, and of them those of a final
+ * race. */
+struct view {
+    const struct hn_tuned *tuned;
+    struct hn_records records;
+    size_t ok_count;
+    struct hn_plan *plan; /* NULL: the cache does not have it */
+};
+
+static void finish_view(struct view *view)
+{
+    hn_records_free(&view->records);
+    hn_plan_destroy(view->plan);
+}
+
+static int compare_records(const void *a, const void *b)
+{
+    const struct hn_record *x = a;
+    const struct hn_record *y = b;
+    bool x_ok = x->outcome == HN_OUTCOME_OK;
+    bool y_ok = y->outcome == HN_OUTCOME_OK;
+    if (x_ok != y_ok)
+        return x_ok ? -1 : 1;
+    if (x->final != y->final)
+        return x->final ? -1 : 1;
+    return (x->objective > y->objective) - (x->objective < y->objective);
+}
+
+/* What the cache keeps of the plan: the order of the parameters, and how much shared memory old
+ * records had. */
+static void take_plan(struct hn_store *store, struct view *view)
+{
+    struct hn_stored_plan stored = {.json = NULL};
+    struct hn_error ignored;
+    const struct hn_identity *identity = &view->tuned->identity;
+    if (hn_store_get_plan(store, identity->kernel, &view->tuned->version, &stored, &ignored) !=
+        HN_OK)
+        return;
+    hn_records_recall_shared(stored.json, &identity->problem, &view->records);
+    json_t *json = json_loads(stored.json, 0, NULL);
+    if (json == NULL || hn_plan_from_json(json, &view->plan, &ignored) != HN_OK)
+        view->plan = NULL;
+    json_decref(json);
+    hn_stored_plan_free(&stored);
+}
+
+static void make_view(const struct hn_given *given, const struct hn_tuned *tuned, struct view *view,
+                      struct hn_error *err)
+{
+    *view = (struct view){.tuned = tuned};
+    if (hn_failed(err) || hn_store_load(given->store, &tuned->identity, &tuned->version,
+                                        tuned->simulated, &view->records, err) != HN_OK)
+        return;
+    take_plan(given->store, view);
+    if (view->records.count > 0)
+        qsort(view->records.items, view->records.count, sizeof *view->records.items,
+              compare_records);
+    while (view->ok_count < view->records.count &&
+           view->records.items[view->ok_count].outcome == HN_OUTCOME_OK)
+        view->ok_count++;
+}
+
+static bool is_tied(const struct view *view, size_t index)
+{
+    const struct hn_timing *timing = &view->records.items[index].timing;
+    const struct hn_timing *best = &view->records.items[0].timing;
+    if (hn_lookup_is_objective("energy", view->tuned->identity.objective) ||
+        hn_lookup_is_objective("energy_delay", view->tuned->identity.objective))
+        return hn_front_is_tied(&view->records.items[0], &view->records.items[index]);
+    return timing->low_us <= best->high_us && best->low_us <= timing->high_us;
+}
+
+static const struct hn_column best_columns[] = {
+    {">#", "{#}"},
+    {">time", "{timing.median_us:time}"},
+    {">spread", "±{timing:spread}"},
+    {">registers", "[{resources.registers}|-]"},
+    {">shared", "[{resources.shared_bytes+resources.dynamic_shared_bytes:bytes}|-]"},
+    {">occupancy", "[{resources.occupancy:percent}|-]"},
+    {"?GPU", "{gpu}"},
+    {"=~remarks", "{remarks}"},
+    {"?>energy", "{energy.joules:energy}"},
+    {"=*", "[{point.*}|-]"},
+    {NULL, NULL},
+};
+static const struct hn_view show_views[] = {
+    {.line = "{kernel}  [{problem}|-]"},
+    {.line = "  device     {device.name}[ (compute capability {device.capability/10:.1f}, "
+             "{device.sm_count} SMs[, MIG {device.mig_profile}]){?!kernel_tuner}]"},
+    {.line = "  measured   [by Kernel Tuner: means; neither the state of the L2 nor what was "
+             "verified is recorded{?kernel_tuner}|{regime:regime}, objective {objective}, driver "
+             "[{version.driver}|unknown], NVRTC [{version.nvrtc}|unknown]]"
+             "[, SIMULATED from a recording{?simulated}]"},
+    {.line = "  origin     {origin:origin}"},
+    {.line = "  STALE      the config is another now, or a later tune had another template, "
+             "options, plan or driver{?stale}{?!kernel_tuner}"},
+    {.at = "shown", .columns = best_columns, .indent = 2, .tied = "tied"},
+    {.line = "  tied: the interval overlaps that of the best{?tied>1}"},
+    {.line = "  {records:.0f} point{records:s}[: {outcomes:counts}]"},
+    {.line = "  SM at {conditions.sm_mhz:.0f} MHz at least, memory at {conditions.memory_mhz:.0f} "
+             "MHz, {conditions.power_w:.0f} W and {conditions.temperature_c:.0f} °C at most"
+             "[; {conditions.held_down_by} held the clocks down for {conditions.held_down} of "
+             "{conditions.measured} points]"},
+    {.line = "  {outcomes:meanings}; see docs/outcomes.md", .wraps = true},
+    {NULL},
+};
+
+/* The first of the records for the table, which shows more of each than its document has. */
+static void add_shown(json_t *json, const struct view *view)
+{
+    json_t *shown = json_array();
+    json_int_t tied = 0;
+    for (size_t i = 0; i < view->ok_count && i < SHOWN; i++) {
+        const struct hn_record *record = &view->records.items[i];
+        json_t *row = hn_needed(hn_record_to_json(record));
+        bool is_one = i > 0 && is_tied(view, i);
+        tied += tied == (json_int_t)i && (i == 0 || is_one);
+        set(row, "remarks", remarks_to_json(view->tuned, record, is_one ? "tied" : NULL));
+        if (record->card[0] != '\0')
+            set(row, "gpu", json_sprintf("%s %.12s", record->host, record->card));
+        (void)json_array_append_new(shown, row);
+    }
+    set(json, "shown", shown);
+    set(json, "tied", json_integer(tied));
+    /* In declared order, or by their names where that is not known. */
+    if (view->plan != NULL)
+        set(json, "parameters",
+            hn_render_names(view->plan->parameters, view->plan->parameter_count));
+    else if (view->ok_count > 0)
+        set(json, "parameters",
+            hn_render_names(view->records.items[0].point.names,
+                            view->records.items[0].point.count));
+}
+
+/* Of all that was measured, from and to what; NULL: not known. */
+static json_t *conditions_to_json(const struct view *view)
+{
+    double sm_mhz = 0, memory_mhz = 0, power_w = 0, temperature_c = 0;
+    unsigned held_down = 0;
+    json_int_t measured = 0, held = 0;
+    char reasons[HN_FORMAT_SIZE * 2];
+    for (size_t i = 0; i < view->records.count; i++) {
+        const struct hn_bindings *one = &view->records.items[i].observed;
+        double mhz = hn_observed(one, "conditions.sm_mhz");
+        double watts = hn_observed(one, "conditions.power_w");
+        if (!hn_observed_any(one, "conditions"))
+            continue;
+        held += hn_conditions_held_down(one) != 0;
+        held_down |= hn_conditions_held_down(one);
+        if (measured == 0 || mhz < sm_mhz) {
+            sm_mhz = mhz;
+            memory_mhz = hn_observed(one, "conditions.memory_mhz");
+        }
+        if (measured == 0 || watts > power_w) {
+            power_w = watts;
+            temperature_c = hn_observed(one, "conditions.temperature_c");
+        }
+        measured++;
+    }
+    if (measured == 0)
+        return NULL;
+    hn_slowdowns_describe(held_down, reasons, sizeof reasons);
+    return json_pack("{sf sf sf sf sI sI ss}", "sm_mhz", sm_mhz, "memory_mhz", memory_mhz,
+                     "power_w", power_w, "temperature_c", temperature_c, "measured", measured,
+                     "held_down", held, "held_down_by", reasons);
+}
+
+static json_t *view_to_json(const struct view *view)
+{
+    json_t *json = hn_cache_tuned_to_json(view->tuned);
+    json_t *outcomes = json_object();
+    json_t *records = json_array();
+    json_t *conditions = conditions_to_json(view);
+    for (int i = 0; i < HN_OUTCOME_COUNT; i++) {
+        json_int_t count = 0;
+        for (size_t k = 0; k < view->records.count; k++)
+            count += view->records.items[k].outcome == (enum hn_outcome)i;
+        if (count > 0)
+            set(outcomes, hn_outcome_name((enum hn_outcome)i), json_integer(count));
+    }
+    for (size_t i = 0; i < view->records.count; i++)
+        (void)json_array_append_new(records, hn_needed(hn_record_to_json(&view->records.items[i])));
+    set(json, "outcomes", outcomes);
+    if (conditions != NULL)
+        set(json, "conditions", conditions);
+    set(json, "records", records);
+    return json;
+}
+
+static void run_show(struct hn_given *given, struct hn_error *err)
+{
+    struct hn_tuned_list list;
+    hn_cache_select(given, given->path, &list, err);
+    if (hn_failed(err))
+        return;
+    json_t *tunings = json_array();
+    hn_config_mark_changed(given->store, &list);
+    for (size_t i = 0; i < list.count && !hn_failed(err); i++) {
+        struct view view;
+        make_view(given, &list.items[i], &view, err);
+        json_t *json = hn_failed(err) ? NULL : view_to_json(&view);
+        if (given->options->json) {
+            (void)json_array_append_new(tunings, json);
+        } else if (json != NULL) {
+            add_shown(json, &view);
+            fputs(i == 0 ? "" : "\n", stdout);
+            hn_render(json, show_views, stdout);
+            json_decref(json);
+        }
+        finish_view(&view);
+    }
+    hn_tuned_list_free(&list);
+    finish_listing(given, tunings, err);
+}
+
+static void run_check(struct hn_given *given, struct hn_error *err)
+{
+    struct hn_text report = {0};
     struct hn_tuned_list list = {.count = 0};
-    hn_text_init(&report);
-    if (hn_store_check(cache->store, &report, err) == HN_OK)
-        (void)hn_store_list(cache->store, NULL, &list, err);
+    if (hn_store_check(given->store, &report, err) == HN_OK)
+        (void)hn_store_list(given->store, NULL, &list, err);
     const struct hn_error found = *err;
     bool whole = found.status == HN_OK;
     const char *findings = report.data == NULL ? "" : report.data;
-    if (cache->options->json && (whole || found.status == HN_EFORMAT)) {
+    if (given->options->json && (whole || found.status == HN_EFORMAT)) {
         hn_error_init(err);
-        hn_cache_print(cache,
-                       json_pack("{s:s, s:b, s:s, s:I}", "cache", cache->path, "whole", whole,
-                                 "findings", findings, "tunings", (json_int_t)list.count),
-                       NULL, err);
+        hn_show_alone(given,
+                      json_pack("{ss sb ss sI}", "cache", given->cache, "whole", whole, "findings",
+                                findings, "tunings", (json_int_t)list.count),
+                      NULL, err);
         if (!whole)
             *err = found;
     } else if (whole) {
-        printf("cache '%s' is whole: %zu tuning%s\n", cache->path, list.count,
-               list.count == 1 ? "" : "s");
+        printf("cache '%s' is whole: %zu tuning%s\n", given->cache, list.count,
+               hn_plural(list.count));
     } else {
         fputs(findings, stdout);
     }
@@ -37,116 +483,99 @@ static void hn_cache_check(struct hn_cache *cache, struct hn_error *err)
     hn_text_finish(&report);
 }
 
-static void hn_cache_prune(struct hn_cache *cache, struct hn_error *err)
+static const struct hn_view prune_views[] = {
+    {.line = "[would remove{?dry_run}|removed] {sessions} session{sessions:s} with {records} "
+             "records, and {images} compiled kernel{images:s} ({image_bytes:bytes})"},
+    {NULL},
+};
+
+static void run_prune(struct hn_given *given, struct hn_error *err)
 {
-    const struct hn_options *options = cache->options;
+    const struct hn_options *options = given->options;
     const double before = (double)time(NULL) - options->older_than_days * 86400;
     struct hn_tuned_list list = {.items = NULL};
     struct hn_pruned pruned;
-    char size[HN_FORMAT_SIZE];
     const struct hn_prune prune = {
-        .kernel = options->arguments.count > 0 ? options->arguments.items[0] : NULL,
+        .kernel = given->path,
         .stale = options->stale,
         .simulated = options->simulated,
         .images = options->images,
         .before = options->older_than_days > 0 ? before : 0,
         .dry_run = options->dry_run,
     };
-    if (!prune.stale && !prune.simulated && !prune.images && options->older_than_days <= 0)
-        hn_fail(err, HN_EUSAGE,
-                "nothing is chosen: say what to remove with --stale, --simulated, "
-                "--older-than DAYS or --images");
-    else if (prune.kernel != NULL)
-        (void)hn_cache_select(cache, prune.kernel, &list, err);
-    hn_tuned_list_free(&list);
-    if (hn_failed(err) || hn_store_prune(cache->store, &prune, &pruned, err) != HN_OK)
-        return;
-    if (options->json) {
-        hn_cache_print(cache,
-                       json_pack("{s:s, s:b, s:I, s:I, s:I, s:I}", "cache", cache->path, "dry_run",
-                                 prune.dry_run, "sessions", (json_int_t)pruned.sessions, "records",
-                                 (json_int_t)pruned.records, "images", (json_int_t)pruned.images,
-                                 "image_bytes", (json_int_t)pruned.image_bytes),
-                       NULL, err);
-        return;
-    }
-    hn_format_bytes((double)pruned.image_bytes, size);
-    if (!options->quiet)
-        printf("%s %lld session%s with %lld records, and %lld compiled kernel%s (%s)\n",
-               prune.dry_run ? "would remove" : "removed", (long long)pruned.sessions,
-               pruned.sessions == 1 ? "" : "s", (long long)pruned.records, (long long)pruned.images,
-               pruned.images == 1 ? "" : "s", size);
-}
-
-static enum hn_status open_and_run(const struct hn_options *options, enum hn_store_mode mode,
-                                   void (*part)(struct hn_cache *, struct hn_error *),
-                                   struct hn_error *err)
-{
     char *path = hn_needed(hn_store_default_path(options->cache));
-    struct hn_cache cache = {.options = options, .path = hn_needed(hn_cache_shown(path))};
-    hn_error_init(err);
-    if (hn_store_is_server(path) && part == hn_cache_prune)
+    if (hn_store_is_server(path))
         hn_fail(err, HN_EUSAGE,
                 "the cache of a server is everybody's, and not pruned from here: merge it into a "
                 "file, prune that, and merge it into another database");
-    else if (hn_cache_open(options, mode, &cache.store, err) == HN_OK)
-        part(&cache, err);
-    hn_store_close(cache.store);
-    free(cache.path);
     free(path);
-    return err->status;
+    hn_open_cache(given, HN_STORE_WRITE, NULL, err);
+    if (!hn_failed(err) && !prune.stale && !prune.simulated && !prune.images &&
+        options->older_than_days <= 0)
+        hn_fail(err, HN_EUSAGE,
+                "nothing is chosen: say what to remove with --stale, --simulated, "
+                "--older-than DAYS or --images");
+    if (prune.kernel != NULL)
+        hn_cache_select(given, prune.kernel, &list, err);
+    hn_tuned_list_free(&list);
+    if (hn_failed(err) || hn_store_prune(given->store, &prune, &pruned, err) != HN_OK)
+        return;
+    if (options->json || !options->quiet)
+        hn_show_alone(given,
+                      json_pack("{ss sb sI sI sI sI}", "cache", given->cache, "dry_run",
+                                prune.dry_run, "sessions", (json_int_t)pruned.sessions, "records",
+                                (json_int_t)pruned.records, "images", (json_int_t)pruned.images,
+                                "image_bytes", (json_int_t)pruned.image_bytes),
+                      prune_views, err);
 }
 
 /* Of each part: its function, and itself. */
-#define PART(part, mode, bit, ...)                                                                 \
-    static enum hn_status run_##part(struct hn_options *options, struct hn_error *err)             \
-    {                                                                                              \
-        return open_and_run(options, mode, hn_cache_##part, err);                                  \
-    }                                                                                              \
+#define PART(part, bit, ...)                                                                       \
     static const struct hn_command command_##part = {.name = "cache " #part,                       \
                                                      .of = bit,                                    \
                                                      .extra =                                      \
                                                          "found '%s', expected no more arguments", \
-                                                     .run = run_##part,                            \
                                                      __VA_ARGS__};
 #define FEW "too few arguments, expected "
 
-PART(list, HN_STORE_READ, HN_CACHE_LIST, .arguments = "",
+PART(list, HN_CACHE_LIST, .run = run_list, .cache = HN_CACHE_READ, .arguments = "",
      .summary = "Lists the tuned kernels: the best of each problem and device.",
      .examples = "hone cache list")
-PART(show, HN_STORE_READ, HN_CACHE_SHOW, .arguments = "NAME", .least = 1, .most = 1,
-     .missing = FEW "NAME",
+PART(show, HN_CACHE_SHOW, .run = run_show, .cache = HN_CACHE_READ, .arguments = "NAME", .least = 1,
+     .most = 1, .missing = FEW "NAME",
      .summary = "Shows the tunings of a kernel: the best points and what became of all.",
      .examples = "hone cache show scale")
-PART(export, HN_STORE_READ, HN_CACHE_EXPORT, .arguments = "NAME FILE", .least = 2, .most = 2,
-     .missing = FEW "NAME FILE", .summary = "Writes the tunings of a kernel as recordings.",
+PART(export, HN_CACHE_EXPORT, .run = hn_cache_export, .cache = HN_CACHE_READ,
+     .arguments = "NAME FILE", .least = 2, .most = 2, .missing = FEW "NAME FILE",
+     .summary = "Writes the tunings of a kernel as recordings.",
      .details =
          "A recording is Kernel Tuner's cache file with Hone's data added; a name that ends in "
          ".gz is compressed. Several tunings need a folder as FILE.",
      .examples = "hone cache export scale recorded/")
-PART(import, HN_STORE_WRITE, HN_CACHE_IMPORT, .arguments = "FILE...", .least = 1, .most = SIZE_MAX,
-     .missing = FEW "FILE...",
+PART(import, HN_CACHE_IMPORT, .run = hn_cache_import, .cache = HN_CACHE_WRITE,
+     .arguments = "FILE...", .least = 1, .most = SIZE_MAX, .missing = FEW "FILE...",
      .summary = "Takes over recordings of Hone, cache files of Kernel Tuner and other caches.",
      .details = "Each file is taken over as a whole or not at all, and once only.",
      .examples = "hone cache import recorded/scale.json")
-PART(merge, HN_STORE_WRITE, HN_CACHE_MERGE, .arguments = "FILE...", .least = 1, .most = SIZE_MAX,
-     .missing = FEW "FILE...", .summary = "Brings the caches of several machines together.",
+PART(merge, HN_CACHE_MERGE, .run = hn_cache_merge, .cache = HN_CACHE_WRITE, .arguments = "FILE...",
+     .least = 1, .most = SIZE_MAX, .missing = FEW "FILE...",
+     .summary = "Brings the caches of several machines together.",
      .details = "As import, and lists the tunings of which both had another result: the newest "
                 "verified session counts.",
      .examples = "hone cache merge colleague.db")
-PART(diff, HN_STORE_READ, HN_CACHE_DIFF, .arguments = "FILE", .least = 1, .most = 1,
-     .missing = FEW "FILE",
+PART(diff, HN_CACHE_DIFF, .run = hn_cache_diff, .cache = HN_CACHE_READ, .arguments = "FILE",
+     .least = 1, .most = 1, .missing = FEW "FILE",
      .summary = "Shows what is other in another cache, a recording or a folder of them.",
      .details =
          "A tuning is faster or slower when the 95% intervals of both medians are apart, and "
          "the medians by more than the threshold.",
      .examples = "hone cache diff before.db")
-PART(prune, HN_STORE_WRITE, HN_CACHE_PRUNE, .arguments = "[NAME]", .most = 1,
+PART(prune, HN_CACHE_PRUNE, .run = run_prune, .arguments = "[NAME]", .most = 1,
      .summary = "Removes what is no longer wanted, of one kernel or of all.",
      .details = "At least one of the options says what. What is removed no longer leads later "
                 "searches.",
      .examples = "hone cache prune --stale")
-PART(check, HN_STORE_READ, HN_CACHE_CHECK, .arguments = "",
+PART(check, HN_CACHE_CHECK, .run = run_check, .cache = HN_CACHE_READ, .arguments = "",
      .summary = "Checks that the cache is whole and every record can be read.",
      .examples = "hone cache check")
 

@@ -9,20 +9,18 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "cache/record/record_json.h"
-#include "runtime/device/driver.h"
 #include "runtime/process/process.h"
 #include "tuner/commands/command.h"
 #include "tuner/report/render.h"
 #include "tuner/session/task.h"
-#include "tuner/workers/compile_pool.h"
+#include "tuner/workers/workers.h"
 
 struct compile {
+    struct hn_given *given;
     const struct hn_options *options;
     struct hn_device device;
     char architecture[HN_ARCHITECTURE_SIZE];
-    struct hn_config *config;
     struct hn_compile_pool *pool;
-    json_t *results;
     uint64_t good;
     uint64_t done;
 };
@@ -38,24 +36,24 @@ struct batch {
     uint64_t finished;
 };
 
-/* --arch, else the architecture of the GPU that is there. */
+/* --arch, else the architecture of the GPU that is there, as messages and results call it: with the
+ * suffix that the config asks for. */
 static void find_device(struct compile *compile, struct hn_error *err)
 {
-    struct hn_driver driver;
-    const char *architecture = compile->options->architecture;
-    if (architecture != NULL) {
-        snprintf(compile->architecture, sizeof compile->architecture, "%s%s",
-                 strncmp(architecture, "sm_", 3) == 0 ? "" : "sm_", architecture);
-        hn_device_for_architecture(architecture, &compile->device, err);
-    } else if (hn_driver_open(&driver, NULL) != HN_OK) {
+    const char *wanted = compile->options->architecture;
+    char given[HN_ARCHITECTURE_SIZE];
+    if (wanted != NULL)
+        hn_device_for_architecture(wanted, &compile->device, err);
+    else if (hn_find_gpu(NULL, &compile->device, err) != HN_OK)
         hn_fail(err, HN_EUSAGE,
                 "there is no GPU to compile for; name an architecture, as in --arch sm_90");
-    } else {
-        hn_driver_select(&driver, compile->options->device, &compile->device, err);
-        hn_driver_close(&driver);
-        snprintf(compile->architecture, sizeof compile->architecture, "sm_%d",
-                 compile->device.identity.capability);
-    }
+    if (hn_failed(err))
+        return;
+    if (wanted != NULL)
+        snprintf(given, sizeof given, "%s%s", strncmp(wanted, "sm_", 3) == 0 ? "" : "sm_", wanted);
+    else
+        snprintf(given, sizeof given, "sm_%d", compile->device.identity.capability);
+    hn_architecture_name(given, compile->given->config->plan->arch_specific, compile->architecture);
 }
 
 static void choose_points(struct batch *batch, struct hn_error *err)
@@ -217,7 +215,7 @@ static void report(const struct batch *batch)
         failure = failure != NULL ? failure : json_object_get(point, "message");
         json_array_append_new(points, point);
     }
-    json_array_extend(batch->compile->results, points);
+    json_array_extend(batch->compile->given->results, points);
     json_t *document = json_pack(
         "{ss so ss so sb sO? sb so so}", "kernel", plan->kernel, "problem",
         hn_bindings_to_json(batch->task.problem), "architecture", batch->compile->architecture,
@@ -250,7 +248,7 @@ static void compile_problem(struct compile *compile, size_t problem, struct hn_e
 {
     struct batch batch = {.compile = compile};
     const char *folder = compile->options->sources;
-    if (hn_task_make_sources(compile->config, problem, &batch.task, err) != HN_OK)
+    if (hn_task_make_sources(compile->given->config, problem, &batch.task, err) != HN_OK)
         return;
     choose_points(&batch, err);
     if (!hn_failed(err) && folder != NULL && mkdir(folder, 0777) != 0 && errno != EEXIST)
@@ -277,41 +275,23 @@ static void judge(const struct compile *compile, struct hn_error *err)
                 done);
 }
 
-static void compile_all(struct compile *compile, struct hn_error *err)
+static void run(struct hn_given *given, struct hn_error *err)
 {
-    const struct hn_options *options = compile->options;
-    char given[HN_ARCHITECTURE_SIZE];
-    /* As messages and results call it: with the suffix that the config asks for. */
-    memcpy(given, compile->architecture, sizeof given);
-    hn_architecture_name(given, compile->config->plan->arch_specific, compile->architecture);
-    compile->pool =
-        hn_compile_pool_create(options->jobs > 0 ? (int)options->jobs : hn_machine_jobs(),
-                               options->compile_timeout_s, HN_COMPILE_START_S);
-    hn_interrupt_install();
-    for (size_t i = 0; !hn_failed(err) && i < compile->config->problem_count; i++)
-        compile_problem(compile, i, err);
-    if (!hn_failed(err) && options->json && options->sources == NULL)
-        hn_output_json(compile->results, err);
-    if (!hn_failed(err))
-        judge(compile, err);
-}
-
-static enum hn_status run(struct hn_options *options, struct hn_error *err)
-{
-    struct compile compile = {.options = options, .results = json_array()};
-    const char *path = options->arguments.items[0];
-    hn_error_init(err);
+    const struct hn_options *options = given->options;
+    struct compile compile = {.given = given, .options = options};
     find_device(&compile, err);
-    if (!hn_failed(err) && options->all)
-        hn_options_config(options, path, &compile.config, err);
-    else if (!hn_failed(err))
-        hn_single_point_config(options, path, &compile.config, err);
+    if (hn_failed(err))
+        return;
+    compile.pool = hn_compile_pool_create(hn_workers_of(options, 0).jobs,
+                                          options->compile_timeout_s, HN_COMPILE_START_S);
+    hn_interrupt_install();
+    for (size_t i = 0; !hn_failed(err) && i < given->config->problem_count; i++)
+        compile_problem(&compile, i, err);
+    if (options->sources == NULL)
+        hn_show_results(given, err);
     if (!hn_failed(err))
-        compile_all(&compile, err);
-    json_decref(compile.results);
+        judge(&compile, err);
     hn_compile_pool_destroy(compile.pool);
-    hn_config_destroy(compile.config);
-    return err->status;
 }
 
 const struct hn_command hn_command_compile = {
@@ -326,5 +306,6 @@ const struct hn_command hn_command_compile = {
     .most = 1,
     .missing = "expected the path of a config",
     .extra = "found a second config '%s'",
+    .config = HN_POINT_CONFIG,
     .run = run,
 };

@@ -11,18 +11,10 @@
 #include "runtime/compile/compile.h"
 #include "runtime/compile/nvrtc.h"
 #include "tuner/commands/command.h"
-#include "tuner/commands/hosts_option.h"
-#include "tuner/commands/open_cache.h"
 #include "tuner/report/render.h"
 #include "tuner/report/roof.h"
 #include "tuner/workers/turn.h"
 #include "tuner/workers/workers.h"
-
-struct show {
-    const struct hn_options *options;
-    struct hn_driver driver;
-    struct hn_store *store; /* NULL: there is no cache */
-};
 
 /* Data moves on both edges of the memory clock. */
 static const struct hn_view views[] = {
@@ -93,12 +85,14 @@ static void add_nvrtc(json_t *document)
     hn_nvrtc_close(&nvrtc);
 }
 
-static enum hn_status compile_roofs(const struct hn_device *device, struct hn_image *image,
-                                    struct hn_error *err)
+void hn_device_measure_roofs(const struct hn_driver *driver, const struct hn_device *device,
+                             struct hn_roofs *roofs, struct hn_error *err)
 {
     char number[16];
     char architecture[HN_ARCHITECTURE_SIZE];
     struct hn_nvrtc nvrtc;
+    struct hn_image image;
+    struct hn_context context;
     snprintf(number, sizeof number, "sm_%d", device->identity.capability);
     hn_architecture_name(number, true, architecture);
     const struct hn_compile_request request = {
@@ -108,57 +102,21 @@ static enum hn_status compile_roofs(const struct hn_device *device, struct hn_im
         .entry_count = hn_roofs_entry_count,
         .architecture = architecture,
     };
-    enum hn_status status = hn_nvrtc_open(&nvrtc, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_compile(&nvrtc, &request, image, err);
-    hn_nvrtc_close(&nvrtc);
-    return status;
-}
-
-static enum hn_status measure_with(const struct hn_driver *driver, const struct hn_device *device,
-                                   const struct hn_image *image, struct hn_roofs *roofs,
-                                   struct hn_error *err)
-{
-    struct hn_context context;
-    enum hn_status status = hn_context_init(&context, driver, device, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_roofs_measure(&context, image, roofs, err);
-    hn_context_finish(&context);
-    return status;
-}
-
-enum hn_status hn_device_measure_roofs(const struct hn_driver *driver,
-                                       const struct hn_device *device, struct hn_roofs *roofs,
-                                       struct hn_error *err)
-{
-    struct hn_image image;
+    if (hn_failed(err) || hn_nvrtc_open(&nvrtc, err) != HN_OK)
+        return;
     hn_image_init(&image);
-    enum hn_status status = compile_roofs(device, &image, err);
-    if (status == HN_OK) {
-        int lock = hn_turn_open(device->uuid, NULL);
-        hn_turn_take(lock);
-        status = measure_with(driver, device, &image, roofs, err);
-        hn_turn_end(lock);
-        if (lock >= 0)
-            close(lock);
+    hn_compile(&nvrtc, &request, &image, err);
+    hn_nvrtc_close(&nvrtc);
+    int lock = hn_turn_open(device->uuid, NULL);
+    hn_turn_take(lock);
+    if (!hn_failed(err) && hn_context_init(&context, driver, device, err) == HN_OK) {
+        hn_roofs_measure(&context, &image, roofs, err);
+        hn_context_finish(&context);
     }
+    hn_turn_end(lock);
+    if (lock >= 0)
+        close(lock);
     hn_image_finish(&image);
-    return status;
-}
-
-/* Those measured now, or with whatever driver before. HN_ENOTFOUND: there are none. */
-static enum hn_status find_roofs(struct show *show, const struct hn_device *device,
-                                 struct hn_roofs *roofs, struct hn_error *err)
-{
-    if (!show->options->measure)
-        return show->store == NULL
-                   ? HN_ENOTFOUND
-                   : hn_store_get_roofs(show->store, &device->identity, NULL, roofs, err);
-    enum hn_status status = hn_device_measure_roofs(&show->driver, device, roofs, err);
-    return status == HN_OK ? hn_store_put_roofs(show->store, &device->identity, roofs, err)
-                           : status;
 }
 
 /* roofs: NULL where they are not known. */
@@ -176,44 +134,52 @@ static json_t *device_to_json(const struct hn_device *device, const struct hn_ro
 }
 
 /* Only what is measured needs a cache. */
-static enum hn_status open_store(struct show *show, struct hn_error *err)
+static void open_cache(struct hn_given *given, struct hn_error *err)
 {
-    enum hn_store_mode mode = show->options->measure ? HN_STORE_WRITE : HN_STORE_READ;
+    const struct hn_options *options = given->options;
     struct hn_error reason;
-    enum hn_status status = hn_cache_open(show->options, mode, &show->store, &reason);
-    if (status == HN_OK)
-        return HN_OK;
-    show->store = NULL;
-    if (!show->options->measure && (status == HN_ENOTFOUND || show->options->cache == NULL))
-        return HN_OK;
-    *err = reason;
-    return status;
+    if (hn_failed(err))
+        return;
+    hn_error_init(&reason);
+    hn_open_cache(given, options->measure ? HN_STORE_WRITE : HN_STORE_READ, NULL, &reason);
+    if (options->measure || (reason.status != HN_ENOTFOUND && options->cache != NULL))
+        *err = reason;
 }
 
-static enum hn_status add_devices(struct show *show, json_t *devices, struct hn_error *err)
+/* With the roofs that are measured now, or were with whatever driver before. */
+static void add_device(struct hn_given *given, const struct hn_driver *driver, int ordinal,
+                       json_t *devices, struct hn_error *err)
 {
-    int count = 0;
-    enum hn_status status = hn_driver_open(&show->driver, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_driver_count(&show->driver, &count, err);
-    if (status == HN_OK && count == 0)
-        status = hn_fail(err, HN_ERUN, "the CUDA driver finds no GPU");
-    if (status == HN_OK)
-        status = open_store(show, err);
-    for (int i = 0; status == HN_OK && i < count; i++) {
-        struct hn_device device;
-        struct hn_roofs roofs;
-        status = hn_driver_device(&show->driver, i, &device, err);
-        enum hn_status found =
-            status == HN_OK ? find_roofs(show, &device, &roofs, err) : HN_ENOTFOUND;
-        if (status == HN_OK && found != HN_ENOTFOUND)
-            status = found;
-        if (status == HN_OK)
-            json_array_append_new(devices, device_to_json(&device, found == HN_OK ? &roofs : NULL));
+    struct hn_device device;
+    struct hn_roofs roofs;
+    bool known = given->options->measure;
+    if (hn_driver_device(driver, ordinal, &device, err) != HN_OK)
+        return;
+    if (known) {
+        hn_device_measure_roofs(driver, &device, &roofs, err);
+        if (!hn_failed(err))
+            hn_store_put_roofs(given->store, &device.identity, &roofs, err);
+    } else if (given->store != NULL) {
+        known = hn_store_get_roofs(given->store, &device.identity, NULL, &roofs, err) == HN_OK;
+        if (err->status == HN_ENOTFOUND)
+            hn_error_init(err);
     }
-    hn_driver_close(&show->driver);
-    return status;
+    if (!hn_failed(err))
+        json_array_append_new(devices, device_to_json(&device, known ? &roofs : NULL));
+}
+
+static void add_devices(struct hn_given *given, json_t *devices, struct hn_error *err)
+{
+    struct hn_driver driver;
+    int count = 0;
+    if (hn_driver_open(&driver, err) != HN_OK)
+        return;
+    if (hn_driver_count(&driver, &count, err) == HN_OK && count == 0)
+        hn_fail(err, HN_ERUN, "the CUDA driver finds no GPU");
+    open_cache(given, err);
+    for (int i = 0; !hn_failed(err) && i < count; i++)
+        add_device(given, &driver, i, devices, err);
+    hn_driver_close(&driver);
 }
 
 static const int sleep_limit_ms = 100;
@@ -244,7 +210,7 @@ static bool open_card(struct hn_card *card)
     return true;
 }
 
-static bool hosts_are_settled(struct hn_workers *workers)
+static bool hosts_are_settled(const struct hn_workers *workers)
 {
     for (size_t i = 0; i < hn_hosts_count(workers->hosts); i++) {
         struct hn_host_view view;
@@ -255,20 +221,18 @@ static bool hosts_are_settled(struct hn_workers *workers)
     return true;
 }
 
-static enum hn_status open_all(struct hn_workers *workers, struct hn_error *err)
+static void open_cards(struct hn_workers *workers, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (bool done = false; status == HN_OK && !done;) {
+    while (!hn_failed(err)) {
         hn_workers_find_cards(workers);
-        done = hosts_are_settled(workers);
+        bool done = hosts_are_settled(workers);
         for (size_t i = 0; i < workers->card_count; i++)
             done = open_card(workers->cards[i]) && done;
-        if (done || status != HN_OK)
-            break;
+        if (done)
+            return;
         hn_workers_sleep(workers, sleep_limit_ms);
-        status = hn_interrupt_check(err);
+        hn_interrupt_check(err);
     }
-    return status;
 }
 
 static json_t *card_to_json(const struct hn_card *card, struct hn_store *store)
@@ -283,12 +247,18 @@ static json_t *card_to_json(const struct hn_card *card, struct hn_store *store)
     return json;
 }
 
-/* HN_ERUN: none of them can be used. */
-static enum hn_status add_opened(struct show *show, const struct hn_workers *workers, json_t *hosts,
-                                 struct hn_error *err)
+/* Shows what --workers names: hosts, their GPUs side by side, compile workers, and why a host can
+ * not be used. This machine may be none of them. HN_ERUN: none of them can be used. */
+static void add_hosts(struct hn_given *given, json_t *hosts, struct hn_error *err)
 {
+    const struct hn_workers_options options = {.compile_timeout_s = 60, .run_timeout_s = 60};
     size_t used = 0;
-    for (size_t i = 0; i < hn_hosts_count(workers->hosts); i++) {
+    open_cache(given, err);
+    hn_interrupt_install();
+    hn_start_workers(given, &options, err);
+    const struct hn_workers *workers = given->workers;
+    open_cards(given->workers, err);
+    for (size_t i = 0; !hn_failed(err) && i < hn_hosts_count(workers->hosts); i++) {
         const struct hn_host *host = hn_hosts_at(workers->hosts, i);
         struct hn_host_view view;
         json_t *cards = json_array();
@@ -298,69 +268,37 @@ static enum hn_status add_opened(struct show *show, const struct hn_workers *wor
         for (size_t c = 0; c < workers->card_count; c++) {
             const struct hn_card *card = workers->cards[c];
             if (card->host == host && (card->known || card->refusal[0] != '\0'))
-                json_array_append_new(cards, card_to_json(card, show->store));
+                json_array_append_new(cards, card_to_json(card, given->store));
         }
         json_array_append_new(hosts,
                               json_pack("{so si so so}", "host", hn_string_to_json(view.name),
                                         "compile", is_out ? 0 : view.compile, "devices", cards,
                                         "reason", hn_string_to_json(is_out ? view.reason : "")));
     }
-    return used > 0 ? HN_OK : hn_fail(err, HN_ERUN, "no host of --workers can be used");
-}
-
-/* What --workers names: hosts, their GPUs side by side, compile workers, and why a host can not be
- * used. This machine may be none of them. */
-static enum hn_status add_hosts(struct show *show, json_t *hosts, struct hn_error *err)
-{
-    struct hn_hosts_option option;
-    struct hn_workers *workers = NULL;
-    enum hn_status status = open_store(show, err);
-    if (status == HN_OK)
-        status = hn_hosts_option_read(show->options->workers, show->options->install, &option, err);
-    if (status != HN_OK)
-        return status;
-    const struct hn_workers_options options = {
-        .hosts = option.hosts,
-        .host_count = option.sites.count,
-        .compile_timeout_s = 60,
-        .run_timeout_s = 60,
-    };
-    hn_interrupt_install();
-    status = hn_workers_start(&options, &workers, err);
-    if (status == HN_OK)
-        status = open_all(workers, err);
-    if (status == HN_OK)
-        status = add_opened(show, workers, hosts, err);
-    hn_workers_destroy(workers);
-    hn_hosts_option_finish(&option);
-    return status;
+    if (!hn_failed(err) && used == 0)
+        hn_fail(err, HN_ERUN, "no host of --workers can be used");
 }
 
 /* What was found is shown whatever came of it. */
-static enum hn_status run(struct hn_options *options, struct hn_error *err)
+static void run(struct hn_given *given, struct hn_error *err)
 {
-    struct show show = {.options = options};
-    const bool elsewhere = options->workers != NULL;
-    json_t *document = json_object(), *list = json_array();
-    json_t *host;
+    const bool elsewhere = given->options->workers != NULL;
+    struct hn_error ignored = {.status = HN_OK};
+    json_t *document = json_object(), *list = json_array(), *host;
     size_t i;
     json_object_set_new(document, elsewhere ? "hosts" : "devices", list);
-    if (!elsewhere)
-        add_nvrtc(document);
-    enum hn_status status = elsewhere ? add_hosts(&show, list, err) : add_devices(&show, list, err);
-    enum hn_status written = HN_OK;
-    if (options->json) {
-        written = hn_output_json(document, status == HN_OK ? err : NULL);
+    if (elsewhere) {
+        add_hosts(given, list, err);
     } else {
-        hn_render(document, views, stdout);
+        add_nvrtc(document);
+        add_devices(given, list, err);
+    }
+    if (!given->options->json)
         json_array_foreach(json_object_get(document, "hosts"), i, host)
         {
             hn_render(host, host_views, stdout);
         }
-    }
-    hn_store_close(show.store);
-    json_decref(document);
-    return status == HN_OK ? written : status;
+    hn_show_alone(given, document, views, hn_failed(err) ? &ignored : err);
 }
 
 const struct hn_command hn_command_device = {

@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "tuner/commands/command.h"
-#include "tuner/commands/open_cache.h"
 #include "tuner/explain/explain.h"
 #include "tuner/report/edges.h"
 #include "tuner/session/backend.h"
@@ -116,56 +115,43 @@ static void count_problem(struct hn_task *task, struct hn_workers *workers, stru
 /* Reads what this machine's GPU counts of the best point of each problem, where that is not known,
  * and keeps it in the cache, as `hone tune --counters` of that point alone does. What was not tuned
  * on this GPU is left as it is. Why there are no counters is told on stderr. */
-static void count_all(const struct hn_config *config, enum hn_regime regime, struct hn_store *store,
-                      struct hn_error *err)
+static void count_all(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_workers_options options = {
         .jobs = 2, .useful = 2, .compile_timeout_s = 300, .run_timeout_s = 60};
-    struct hn_workers *workers = NULL;
+    const struct hn_config *config = given->config;
     hn_interrupt_install();
-    if (hn_workers_start(&options, &workers, err) == HN_OK)
-        hn_workers_open(workers, err);
+    hn_start_workers(given, &options, err);
+    if (!hn_failed(err))
+        hn_workers_open(given->workers, err);
     for (size_t i = 0; !hn_failed(err) && i < config->problem_count && hn_interrupted() == 0; i++) {
         struct hn_task task;
-        if (hn_task_make(config, i, regime, &task, err) == HN_OK) {
-            count_problem(&task, workers, store, err);
+        if (hn_task_make(config, i, (enum hn_regime)given->options->regime, &task, err) == HN_OK) {
+            count_problem(&task, given->workers, given->store, err);
             hn_task_finish(&task);
         }
     }
-    hn_workers_destroy(workers);
     if (!hn_failed(err))
         hn_interrupt_check(err);
 }
 
 struct explain {
+    struct hn_given *given; /* its store: NULL: there is none, with a recording */
     const struct hn_options *options;
-    const char *path;
-    struct hn_config *config;
-    struct hn_store *store; /* NULL: there is none, with a recording */
-    json_t *results;
     struct try_compile trial;
     size_t found;
     size_t explained; /* of them, with a point measured in full */
 };
 
-/* A recording can be explained without a cache; its roofs are in one, if anywhere. */
-static void open_store(struct explain *explain, struct hn_error *err)
-{
-    const struct hn_options *options = explain->options;
-    struct hn_error ignored;
-    hn_cache_open(options, options->counters ? HN_STORE_WRITE : HN_STORE_READ, &explain->store,
-                  options->simulate != NULL ? &ignored : err);
-}
-
 /* tuned: whether it was simulated or is stale, and where it comes from. */
 static void show(struct explain *explain, const struct hn_task *task,
                  const struct hn_records *records, const struct hn_tuned *tuned)
 {
+    struct hn_given *given = explain->given;
     struct hn_roofs roofs;
     struct hn_error ignored;
-    bool known =
-        explain->store != NULL &&
-        hn_store_get_roofs(explain->store, &task->identity.device, NULL, &roofs, &ignored) == HN_OK;
+    bool known = given->store != NULL && hn_store_get_roofs(given->store, &task->identity.device,
+                                                            NULL, &roofs, &ignored) == HN_OK;
     const struct hn_edge_compiler compiler = {try_to_compile, &explain->trial};
     struct hn_options options = *explain->options;
     options.problem = *task->problem;
@@ -179,21 +165,18 @@ static void show(struct explain *explain, const struct hn_task *task,
         .stale = tuned->stale || (hn_version_knows_template(&tuned->version) &&
                                   !hn_version_same_source(&tuned->version, &task->version)),
         .origin = tuned->origin,
-        .config = explain->path,
-        .tune = hn_follow_up(&options, "tune", explain->path, lines[0]),
-        .explain = hn_follow_up(&options, "explain", explain->path, lines[1]),
-        .run = hn_follow_up(&options, "run", explain->path, lines[2]),
+        .config = given->path,
+        .tune = hn_follow_up(&options, "tune", given->path, lines[0]),
+        .explain = hn_follow_up(&options, "explain", given->path, lines[1]),
+        .run = hn_follow_up(&options, "run", given->path, lines[2]),
         .measure = hn_follow_up(&options, "device --measure", NULL, lines[3]),
         .compiler = &compiler,
     };
     json_t *document = hn_explain(&input);
-    if (!explain->options->json) {
-        fputs(explain->found > 0 ? "\n" : "", stdout);
-        hn_render(document, hn_explain_views, stdout);
-    }
+    fputs(explain->found > 0 && !options.json ? "\n" : "", stdout);
+    hn_show(given, document, hn_explain_views);
     explain->found++;
     explain->explained += !json_is_null(json_object_get(document, "best"));
-    json_array_append_new(explain->results, document);
 }
 
 static void show_recording(struct explain *explain, struct hn_task *task, struct hn_error *err)
@@ -233,14 +216,14 @@ static bool is_measured_too(const struct hn_tuned_list *list, const struct hn_tu
 static void show_cached(struct explain *explain, struct hn_task *task, struct hn_error *err)
 {
     struct hn_tuned_list list;
-    if (hn_store_list(explain->store, task->identity.kernel, &list, err) != HN_OK)
+    if (hn_store_list(explain->given->store, task->identity.kernel, &list, err) != HN_OK)
         return;
     for (size_t i = 0; !hn_failed(err) && i < list.count; i++) {
         const struct hn_tuned *tuned = &list.items[i];
         struct hn_records records;
         if (!fits(explain, task, tuned) || (tuned->simulated && is_measured_too(&list, tuned)) ||
-            hn_store_load(explain->store, &tuned->identity, &tuned->version, tuned->simulated,
-                          &records, err) != HN_OK)
+            hn_store_load(explain->given->store, &tuned->identity, &tuned->version,
+                          tuned->simulated, &records, err) != HN_OK)
             continue;
         hn_task_set_measured(task, &tuned->identity);
         show(explain, task, &records, tuned);
@@ -249,52 +232,45 @@ static void show_cached(struct explain *explain, struct hn_task *task, struct hn
     hn_tuned_list_free(&list);
 }
 
-static void explain_all(struct explain *explain, struct hn_error *err)
+/* A recording can be explained without a cache; its roofs are in one, if anywhere. */
+static void open_cache(struct hn_given *given, struct hn_error *err)
 {
-    const struct hn_options *options = explain->options;
-    const struct hn_config *config = explain->config;
-    enum hn_regime regime = (enum hn_regime)options->regime;
+    const struct hn_options *options = given->options;
+    struct hn_error ignored = {.status = HN_OK};
+    hn_open_cache(given, options->counters ? HN_STORE_WRITE : HN_STORE_READ, NULL,
+                  options->simulate != NULL ? &ignored : err);
+}
+
+static void run(struct hn_given *given, struct hn_error *err)
+{
+    const struct hn_options *options = given->options;
+    const struct hn_config *config = given->config;
+    struct explain explain = {.given = given, .options = options};
     char lines[2][HN_FOLLOW_UP_SIZE];
-    if (options->counters)
-        count_all(config, regime, explain->store, err);
+    open_cache(given, err);
+    if (!hn_failed(err) && options->counters)
+        count_all(given, err);
     for (size_t i = 0; !hn_failed(err) && i < config->problem_count; i++) {
         struct hn_task task;
-        if (hn_task_make(config, i, regime, &task, err) != HN_OK)
-            return;
+        if (hn_task_make(config, i, (enum hn_regime)options->regime, &task, err) != HN_OK)
+            break;
         if (options->simulate != NULL)
-            show_recording(explain, &task, err);
+            show_recording(&explain, &task, err);
         else
-            show_cached(explain, &task, err);
+            show_cached(&explain, &task, err);
         hn_task_finish(&task);
     }
-    if (!hn_failed(err) && explain->found == 0)
+    if (!hn_failed(err) && explain.found == 0)
         hn_fail(err, HN_ENOTFOUND,
                 "the cache holds no tuning of %s for %s; `%s` makes one, and `%s` shows what there "
                 "is",
                 config->plan->kernel, config->problem_count > 1 ? "these problems" : "this problem",
-                hn_follow_up(options, "tune", explain->path, lines[0]),
+                hn_follow_up(options, "tune", given->path, lines[0]),
                 hn_follow_up(options, "cache list", NULL, lines[1]));
-    if (!hn_failed(err) && options->json)
-        hn_output_json(explain->results, err);
-    if (!hn_failed(err) && explain->explained == 0)
+    hn_show_results(given, err);
+    if (!hn_failed(err) && explain.explained == 0)
         hn_fail(err, HN_ENOTFOUND, "no point of the space was measured in full");
-}
-
-static enum hn_status run(struct hn_options *options, struct hn_error *err)
-{
-    struct explain explain = {
-        .options = options, .path = options->arguments.items[0], .results = json_array()};
-    hn_error_init(err);
-    hn_options_config(options, explain.path, &explain.config, err);
-    if (!hn_failed(err))
-        open_store(&explain, err);
-    if (!hn_failed(err))
-        explain_all(&explain, err);
-    json_decref(explain.results);
     hn_compile_pool_destroy(explain.trial.pool);
-    hn_store_close(explain.store);
-    hn_config_destroy(explain.config);
-    return err->status;
 }
 
 const struct hn_command hn_command_explain = {
@@ -311,5 +287,6 @@ const struct hn_command hn_command_explain = {
     .most = 1,
     .missing = "expected the path of a config",
     .extra = "found a second config '%s'; explain them one by one",
+    .config = HN_CONFIG,
     .run = run,
 };

@@ -4,10 +4,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/device/driver.h"
+#include "base/memory.h"
+#include "base/schema.h"
+#include "cache/record/record_json.h"
+#include "runtime/device/device.h"
 #include "tuner/commands/command.h"
-#include "tuner/commands/open_cache.h"
 #include "tuner/export/export.h"
+#include "tuner/report/render.h"
 
 static enum hn_export_kind kind_of(const struct hn_options *options)
 {
@@ -34,35 +37,50 @@ static void check_kernel(const struct hn_options *options, struct hn_error *err)
     hn_config_destroy(config);
 }
 
-/* The GPU of this machine, where there is one; that there is none is no error here. */
-static bool find_present(struct hn_device *device)
-{
-    struct hn_driver driver;
-    struct hn_error ignored;
-    if (hn_driver_open(&driver, &ignored) != HN_OK)
-        return false;
-    bool found = hn_driver_select(&driver, NULL, device, &ignored) == HN_OK;
-    hn_driver_close(&driver);
-    return found;
-}
+/* Only headers have names for what else there is. */
+static const struct hn_view written_views[] = {
+    {.line = "wrote {output}"},
+    {.line = "  for {device}[, {problem}]: {time_us:.6g} us[ (SIMULATED: recorded, not measured "
+             "here){?simulated}| (imported, not measured here){?foreign}]"},
+    {.line = "  [and {more} more result{more:s}{?json}"
+             "|without {more} more result{more:s}, which -p and --device-name choose{?!has_all}"
+             "|and {more} more configuration{more:s} ({upper}_CONFIGS, {lower}_select){?each}"
+             "|and for {more} more; configurations in all: {count} ({lower}_results, "
+             "{lower}_select)]{?more}"},
+    {.line =
+         "  without {outside} result{outside:s} that the family has no configuration for, which "
+         "--no-family keeps{?outside}"},
+    {.line = "  for any other problem {lower}_choose; {loss}"},
+    {.line = "use it in a CUDA source, before the template's code:\n    #define {upper}_APPLY\n"
+             "    #include \"{file}\"{?header}"},
+    {NULL},
+};
 
-/* What else there is, by the names that the file has for it: only headers have any. */
-static void say_more(const struct hn_export *export, const struct hn_options *options)
+static json_t *written_to_json(const struct hn_options *options, const struct hn_export *export)
 {
-    size_t more = export->result_count - 1;
-    if (more == 0)
-        return;
-    if (kind_of(options) == HN_EXPORT_JSON)
-        fprintf(stderr, "  and %zu more result%s\n", more, more == 1 ? "" : "s");
-    else if (!format_of(options)->has_all)
-        fprintf(stderr, "  without %zu more result%s, which -p and --device-name choose\n", more,
-                more == 1 ? "" : "s");
-    else if (export->count == export->result_count)
-        fprintf(stderr, "  and %zu more configuration%s (%s_CONFIGS, %s_select)\n", more,
-                more == 1 ? "" : "s", export->upper, export->lower);
-    else
-        fprintf(stderr, "  and for %zu more; configurations in all: %zu (%s_results, %s_select)\n",
-                more, export->count, export->lower, export->lower);
+    const char *slash = strrchr(options->output, '/');
+    json_t *json = hn_needed(
+        json_pack("{so so ss ss sb sb}", "output", hn_string_to_json(options->output), "file",
+                  hn_string_to_json(slash == NULL ? options->output : slash + 1), "upper",
+                  export->upper, "lower", export->lower, "json", kind_of(options) == HN_EXPORT_JSON,
+                  "header", kind_of(options) == HN_EXPORT_HEADER));
+    if (export->untuned)
+        return json;
+    const struct hn_tuned *tuned = export->configs[0];
+    struct hn_text loss = {0};
+    hn_export_append_loss(export, &loss);
+    json_object_update_new(
+        json,
+        hn_needed(json_pack(
+            "{so so sf sb sb sI sI sI sb sb ss*}", "device",
+            hn_string_to_json(tuned->identity.device.name), "problem",
+            hn_bindings_to_json(&tuned->identity.problem), "time_us", tuned->best.timing.median_us,
+            "simulated", tuned->simulated, "foreign", hn_origin_is_foreign(&tuned->origin), "more",
+            (json_int_t) export->result_count - 1, "count", (json_int_t) export->count, "outside",
+            (json_int_t) export->outside_family, "has_all", format_of(options)->has_all, "each",
+            export->count == export->result_count, "loss", loss.data)));
+    hn_text_finish(&loss);
+    return json;
 }
 
 /* Nobody reads the comments of a header that a build makes. */
@@ -78,44 +96,6 @@ static void warn_of_stale(const struct hn_export *export)
                 stale, export->result_count, export->kernel);
 }
 
-static void say_chosen(const struct hn_export *export)
-{
-    const struct hn_tuned *tuned = export->configs[0];
-    struct hn_text problem = {0};
-    hn_bindings_append(&problem, &tuned->identity.problem);
-    fprintf(stderr, "  for %s%s%s: %.6g us%s\n", tuned->identity.device.name,
-            problem.length > 0 ? ", " : "", problem.length > 0 ? problem.data : "",
-            tuned->best.timing.median_us,
-            tuned->simulated                       ? " (SIMULATED: recorded, not measured here)"
-            : hn_origin_is_foreign(&tuned->origin) ? " (imported, not measured here)"
-                                                   : "");
-    hn_text_finish(&problem);
-}
-
-static void say_family(const struct hn_export *export)
-{
-    struct hn_text loss = {0};
-    if (export->outside_family > 0)
-        fprintf(
-            stderr,
-            "  without %zu result%s that the family has no configuration for, which --no-family "
-            "keeps\n",
-            export->outside_family, export->outside_family == 1 ? "" : "s");
-    hn_export_append_loss(export, &loss);
-    if (loss.length > 0)
-        fprintf(stderr, "  for any other problem %s_choose; %s\n", export->lower, loss.data);
-    hn_text_finish(&loss);
-}
-
-static void say_how_to_use(const struct hn_export *export, const char *output)
-{
-    const char *slash = strrchr(output, '/');
-    fprintf(stderr,
-            "use it in a CUDA source, before the template's code:\n    #define %s_APPLY\n    "
-            "#include \"%s\"\n",
-            export->upper, slash == NULL ? output : slash + 1);
-}
-
 static void write_out(const struct hn_options *options, const struct hn_export *export,
                       const struct hn_text *out, struct hn_error *err)
 {
@@ -125,24 +105,21 @@ static void write_out(const struct hn_options *options, const struct hn_export *
     if (!hn_output_write(options, out,
                          kind_of(options) == HN_EXPORT_CUBIN ? "a cubin is binary" : NULL, err))
         return;
-    fprintf(stderr, "wrote %s\n", options->output);
-    if (!export->untuned) {
-        say_chosen(export);
-        say_more(export, options);
-        say_family(export);
-    }
-    if (kind_of(options) == HN_EXPORT_HEADER)
-        say_how_to_use(export, options->output);
+    json_t *json = written_to_json(options, export);
+    hn_render(json, written_views, stderr);
+    json_decref(json);
 }
 
 static void export_from(struct hn_store *store, const struct hn_options *options,
                         struct hn_error *err)
 {
     struct hn_device present;
+    struct hn_error ignored;
     struct hn_export export = {0};
     const struct hn_texts *configs = &options->configs;
     struct hn_text out = {0};
-    bool has_device = options->device_name == NULL && find_present(&present);
+    bool has_device =
+        options->device_name == NULL && hn_find_gpu(NULL, &present, &ignored) == HN_OK;
     const struct hn_export_request request = {
         .kernel = options->arguments.items[0],
         .prefix = options->prefix,
@@ -172,24 +149,23 @@ static void export_from(struct hn_store *store, const struct hn_options *options
     hn_export_finish(&export);
 }
 
-static enum hn_status run(struct hn_options *options, struct hn_error *err)
+static void run(struct hn_given *given, struct hn_error *err)
 {
-    struct hn_store *store = NULL;
+    const struct hn_options *options = given->options;
     /* The default point is the config's: no result that could be listed or kept as machine code. */
     if (options->defaults && !format_of(options)->takes_defaults)
-        return hn_options_misused(
-            options, "--defaults: %s has results only; expected header, source or cubin-header",
+        hn_options_misused(
+            options, err,
+            "--defaults: %s has results only; expected header, source or cubin-header",
             format_of(options)->name);
-    hn_error_init(err);
-    check_kernel(options, err);
-    if (!hn_failed(err) && options->recorded.count == 0)
-        hn_cache_open(options, HN_STORE_READ, &store, err);
+    else
+        check_kernel(options, err);
+    if (options->recorded.count == 0)
+        hn_open_cache(given, HN_STORE_READ, NULL, err);
     if (err->status == HN_ENOTFOUND && options->defaults)
         hn_error_init(err);
     if (!hn_failed(err))
-        export_from(store, options, err);
-    hn_store_close(store);
-    return err->status;
+        export_from(given->store, options, err);
 }
 
 const struct hn_command hn_command_export = {

@@ -208,21 +208,18 @@ static void draft_source(struct init *init, struct hn_error *err)
     hn_source_text_finish(&source);
 }
 
-static enum hn_status run(struct hn_options *options, struct hn_error *err)
+static void run(struct hn_given *given, struct hn_error *err)
 {
-    const char *path = options->arguments.items[0];
-    if (is_problem(path) && options->entry != NULL)
-        return hn_options_misused(options,
-                                  "--entry is for CUDA sources; a tuning problem names its "
-                                  "kernel");
-    struct init init = {path, options->entry, hn_need_copy(options->output), options};
-    hn_error_init(err);
-    if (is_problem(path))
+    const struct hn_options *options = given->options;
+    struct init init = {given->path, options->entry, hn_need_copy(options->output), options};
+    if (!is_problem(given->path))
+        draft_source(&init, err);
+    else if (options->entry == NULL)
         import_problem(&init, err);
     else
-        draft_source(&init, err);
+        hn_options_misused(options, err,
+                           "--entry is for CUDA sources; a tuning problem names its kernel");
     free(init.output);
-    return err->status;
 }
 
 const struct hn_command hn_command_init = {

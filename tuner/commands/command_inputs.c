@@ -12,8 +12,6 @@
 #include "tuner/commands/command.h"
 #include "tuner/config/config_files.h"
 
-static const char missing[] = "expected a CONFIG, and a folder to write to: -o DIR";
-
 struct inputs {
     const struct hn_options *options;
     const struct hn_config *config;
@@ -69,26 +67,18 @@ static void write_elements(const struct inputs *inputs, const struct hn_recipe *
     hn_data_file_close(&from);
 }
 
-static void tell(const struct inputs *inputs, const struct hn_argument *argument, const char *path,
-                 const uint64_t *shape, size_t dimensions, json_t *files)
+/* file: NULL: none, of what a reference would have to give. */
+static json_t *shape_to_json(const struct hn_argument *argument, const char *file,
+                             const uint64_t *shape, size_t dimensions)
 {
-    char type[HN_TYPE_SIZE];
     json_t *lengths = json_array();
-    snprintf(type, sizeof type, "%s", hn_element_name(argument->element));
     for (size_t i = 0; i < dimensions; i++)
         json_array_append_new(lengths, json_integer((json_int_t)shape[i]));
-    json_t *file = json_pack("{s:s, s:s, s:s, s:o}", "argument", argument->name, "file", path,
-                             "type", type, "shape", lengths);
-    json_array_append_new(files, hn_needed(file));
-    if (inputs->options->json || inputs->options->quiet)
-        return;
-    printf("%s: %s", path, type);
-    for (size_t i = 0; i < dimensions; i++)
-        printf("%s%llu", i == 0 ? " " : " x ", (unsigned long long)shape[i]);
-    putchar('\n');
+    return hn_needed(json_pack("{ss ss* ss so}", "argument", argument->name, "file", file, "type",
+                               hn_element_name(argument->element), "shape", lengths));
 }
 
-/* What a reference would have to give, for --json. */
+/* For --json. */
 static void tell_result(const struct hn_argument *argument, const struct hn_value *values,
                         json_t *results, struct hn_error *err)
 {
@@ -97,13 +87,8 @@ static void tell_result(const struct hn_argument *argument, const struct hn_valu
     if (hn_expression_integer(argument->count, values, &count, err) != HN_OK ||
         hn_argument_evaluate_rows(argument, values, &row, &pitch, err) != HN_OK)
         return;
-    json_t *lengths = json_array();
     size_t dimensions = shape_of(argument, (uint64_t)count * argument->lanes, row, shape);
-    for (size_t i = 0; i < dimensions; i++)
-        json_array_append_new(lengths, json_integer((json_int_t)shape[i]));
-    json_t *result = json_pack("{s:s, s:s, s:o}", "argument", argument->name, "type",
-                               hn_element_name(argument->element), "shape", lengths);
-    json_array_append_new(results, hn_needed(result));
+    json_array_append_new(results, shape_to_json(argument, NULL, shape, dimensions));
 }
 
 static void write_input(const struct inputs *inputs, size_t argument, const char *folder,
@@ -124,8 +109,14 @@ static void write_input(const struct inputs *inputs, size_t argument, const char
         write_elements(inputs, &recipe, values, to, err);
         hn_npy_finish(path, to, hn_failed(err) ? NULL : err);
     }
+    bool told = !hn_failed(err) && !inputs->options->json && !inputs->options->quiet;
     if (!hn_failed(err))
-        tell(inputs, input, path, shape, dimensions, files);
+        json_array_append_new(files, shape_to_json(input, path, shape, dimensions));
+    if (told)
+        printf("%s: %s", path, hn_element_name(input->element));
+    for (size_t i = 0; told && i < dimensions; i++)
+        printf("%s%llu", i == 0 ? " " : " x ", (unsigned long long)shape[i]);
+    fputs(told ? "\n" : "", stdout);
     free(path);
 }
 
@@ -168,33 +159,20 @@ static void write_problem(struct inputs *inputs, const struct hn_bindings *probl
     hn_plan_destroy(own);
 }
 
-static void write_all(struct inputs *inputs, struct hn_error *err)
+static void run(struct hn_given *given, struct hn_error *err)
 {
-    const struct hn_config *config = inputs->config;
-    inputs->problems = json_array();
+    const struct hn_config *config = given->config;
+    struct inputs inputs = {.options = given->options, .config = config, .problems = json_array()};
     json_t *root =
-        json_pack("{s:s, s:s, s:I, s:o}", "config", config->path, "kernel", config->plan->kernel,
-                  "seed", (json_int_t)inputs->options->seed, "problems", inputs->problems);
-    hn_needed(root);
-    make_folder(inputs->options->output, err);
+        hn_needed(json_pack("{ss ss sI so}", "config", config->path, "kernel", config->plan->kernel,
+                            "seed", (json_int_t)given->options->seed, "problems", inputs.problems));
+    hn_config_check_files(config, err);
+    make_folder(given->options->output, err);
     for (size_t i = 0; !hn_failed(err) && i < config->problem_count; i++)
-        write_problem(inputs, &config->problems[i], err);
-    if (!hn_failed(err) && inputs->options->json)
+        write_problem(&inputs, &config->problems[i], err);
+    if (given->options->json)
         hn_output_json(root, err);
     json_decref(root);
-}
-
-static enum hn_status run(struct hn_options *options, struct hn_error *err)
-{
-    struct hn_config *config = NULL;
-    if (options->output == NULL)
-        return hn_options_misused(options, "%s", missing);
-    hn_error_init(err);
-    if (hn_options_config(options, options->arguments.items[0], &config, err) == HN_OK &&
-        hn_config_check_files(config, err) == HN_OK)
-        write_all(&(struct inputs){.options = options, .config = config}, err);
-    hn_config_destroy(config);
-    return err->status;
 }
 
 const struct hn_command hn_command_inputs = {
@@ -210,7 +188,8 @@ const struct hn_command hn_command_inputs = {
     .examples = "hone inputs scale.yaml -p n=65536 -o inputs",
     .least = 1,
     .most = 1,
-    .missing = missing,
+    .missing = "expected a CONFIG, and a folder to write to: -o DIR",
     .extra = "found '%s' after '%s', expected one CONFIG",
+    .config = HN_CONFIG,
     .run = run,
 };

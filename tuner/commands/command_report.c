@@ -10,13 +10,11 @@
 #include "base/memory.h"
 #include "runtime/bench/roofs.h"
 #include "tuner/commands/cache_command.h"
-#include "tuner/commands/command.h"
-#include "tuner/commands/open_cache.h"
 #include "tuner/report/report.h"
 
 struct input {
+    struct hn_given *given;
     const struct hn_options *options;
-    struct hn_cache cache;
     struct hn_report report;
 };
 
@@ -70,32 +68,25 @@ static void add_recording(struct input *input, const char *path, struct hn_error
     struct hn_report *report = &input->report;
     hn_report_add_recording(report, path, err);
     if (!hn_failed(err) &&
-        !hn_cache_fits(&input->cache, &report->tunings[report->count - 1].identity))
+        !hn_cache_fits(input->given, &report->tunings[report->count - 1].identity))
         hn_report_drop_last(report);
 }
 
-/* The cache is there to be read once it is needed; recordings do without one. */
-static enum hn_status open_cache(struct input *input, struct hn_error *err)
+/* The cache is opened once it is needed; recordings do without one. */
+static void open_cache(struct input *input, struct hn_error *err)
 {
-    struct hn_cache *cache = &input->cache;
-    char *path = hn_needed(hn_store_default_path(input->options->cache));
-    if (cache->path == NULL)
-        cache->path = hn_needed(hn_cache_shown(path));
-    free(path);
-    input->report.cache = input->options->cache != NULL ? cache->path : NULL;
-    return cache->store != NULL ? HN_OK
-                                : hn_cache_open(input->options, HN_STORE_READ, &cache->store, err);
+    hn_open_cache(input->given, HN_STORE_READ, NULL, err);
+    input->report.cache = input->options->cache != NULL ? input->given->cache : NULL;
 }
 
 static void add_kernel(struct input *input, const char *kernel, struct hn_error *err)
 {
     struct hn_tuned_list list;
-    if (open_cache(input, err) != HN_OK ||
-        hn_cache_select(&input->cache, kernel, &list, err) != HN_OK)
-        return;
+    open_cache(input, err);
+    hn_cache_select(input->given, kernel, &list, err);
     for (size_t i = 0; i < list.count; i++)
-        hn_report_add_tuned(&input->report, input->cache.store, input->cache.path, &list.items[i],
-                            err);
+        hn_report_add_tuned(&input->report, input->given->store, input->given->cache,
+                            &list.items[i], err);
     hn_tuned_list_free(&list);
 }
 
@@ -207,16 +198,16 @@ static void find_roofs(struct hn_report_tuning *tuning)
 
 static void apply_roofs(struct input *input, struct hn_error *err)
 {
-    struct hn_error ignored;
+    struct hn_error ignored = {.status = HN_OK};
     if (hn_failed(err))
         return;
     json_t *document = load_roofs(input->options->roofs, err);
-    bool has_cache = !hn_failed(err) && open_cache(input, &ignored) == HN_OK;
+    open_cache(input, hn_failed(err) ? err : &ignored);
     for (size_t i = 0; !hn_failed(err) && i < input->report.count; i++) {
         struct hn_report_tuning *tuning = &input->report.tunings[i];
-        tuning->has_roofs =
-            has_cache && hn_store_get_roofs(input->cache.store, &tuning->identity.device, NULL,
-                                            &tuning->roofs, &ignored) == HN_OK;
+        tuning->has_roofs = input->given->store != NULL &&
+                            hn_store_get_roofs(input->given->store, &tuning->identity.device, NULL,
+                                               &tuning->roofs, &ignored) == HN_OK;
         if (!tuning->has_roofs && read_roofs(document, tuning, err) == HN_OK &&
             !tuning->has_roofs && tuning->recorded)
             find_roofs(tuning);
@@ -224,25 +215,21 @@ static void apply_roofs(struct input *input, struct hn_error *err)
     json_decref(document);
 }
 
-static enum hn_status run(struct hn_options *options, struct hn_error *err)
+static void run(struct hn_given *given, struct hn_error *err)
 {
-    struct input input = {.options = options,
-                          .cache = {.options = options, .versions = options->history}};
+    struct input input = {.given = given, .options = given->options};
     struct hn_text page = {0};
-    hn_error_init(err);
     hn_report_init(&input.report);
     gather(&input, err);
     apply_configs(&input, err);
     apply_roofs(&input, err);
-    if (!hn_failed(err) && hn_report_page(&input.report, &page, err) == HN_OK &&
-        hn_output_write(options, &page, "a report is a page of HTML", err))
-        fprintf(stderr, "wrote %s: %zu tuning%s, %.0f KiB\n", options->output, input.report.count,
-                hn_plural(input.report.count), (double)page.length / 1024);
+    if (!hn_failed(err))
+        hn_report_page(&input.report, &page, err);
+    if (hn_output_write(input.options, &page, "a report is a page of HTML", err))
+        fprintf(stderr, "wrote %s: %zu tuning%s, %.0f KiB\n", input.options->output,
+                input.report.count, hn_plural(input.report.count), (double)page.length / 1024);
     hn_text_finish(&page);
     hn_report_finish(&input.report);
-    hn_store_close(input.cache.store);
-    free(input.cache.path);
-    return err->status;
 }
 
 const struct hn_command hn_command_report = {

@@ -19,8 +19,8 @@
 
 /* All in one process, with no worker between: what a profiler or compute-sanitizer is to see. */
 struct once {
+    struct hn_given *given;
     const struct hn_options *options;
-    struct hn_config *config;
     struct hn_nvrtc nvrtc;
     struct hn_driver driver;
     struct hn_device device;
@@ -29,7 +29,6 @@ struct once {
     bool wrong;
     char no_counters[512]; /* why there are none of the point that is printed; "": there are, or
                               nobody asked */
-    json_t *results;       /* with --json, where each point is judged */
 };
 
 /* One problem: what comes of the point, beside the reference and on a device in which health. */
@@ -76,7 +75,7 @@ static void set_reference(struct result *result, struct hn_error *err)
     struct hn_bindings depends;
     struct hn_source source;
     struct hn_image image;
-    if (!hn_reference_is_kernel(&task->plan->reference) ||
+    if (hn_failed(err) || !hn_reference_is_kernel(&task->plan->reference) ||
         hn_task_depends(task, &result->record.point, &depends, err) != HN_OK)
         return;
     hn_image_init(&image);
@@ -380,8 +379,9 @@ static json_t *make_document(const struct once *once)
 {
     enum { FORMAT = 1 };
     char compiler[16] = "";
-    const struct hn_config *config = once->config;
-    const json_t *telling = find_telling(once->results);
+    const struct hn_config *config = once->given->config;
+    const json_t *results = once->given->results;
+    const json_t *telling = find_telling(results);
     const struct hn_device_identity *identity = &once->device.identity;
     hn_compiler_version(config->plan->compiler, &once->nvrtc, compiler, NULL);
     return json_pack("{si ss ss sO sO s{ss ss si si ss} s{ss ss ss si} sO}", "format", FORMAT,
@@ -391,25 +391,21 @@ static json_t *make_document(const struct once *once)
                      once->device.uuid, "capability", identity->capability, "sm_count",
                      identity->sm_count, "mig_profile", identity->mig_profile, "versions", "hone",
                      HONE_VERSION, "driver", once->device.driver, "nvrtc", compiler, "protocol",
-                     HN_MEASURING_PROTOCOL, "problems", once->results);
+                     HN_MEASURING_PROTOCOL, "problems", results);
 }
 
 static void run_on_bench(struct result *result, struct hn_health_watch *watch, struct hn_error *err)
 {
     struct once *once = result->once;
     hn_single_point(once->options, &result->task, &result->record.point, err);
-    if (!hn_failed(err))
-        set_reference(result, err);
+    set_reference(result, err);
     hn_health_look(watch, &result->health);
     if (!hn_failed(err))
         evaluate(result, err);
     hn_health_look(watch, &result->health);
     if (hn_failed(err))
         return;
-    json_t *json = hn_needed(result_to_json(result));
-    if (!once->options->json)
-        hn_render(json, views, stdout);
-    json_array_append_new(once->results, json);
+    hn_show(once->given, result_to_json(result), views);
     once->wrong = once->wrong || result->record.outcome != HN_OUTCOME_OK;
 }
 
@@ -422,7 +418,7 @@ static void run_problem(struct once *once, size_t problem, struct hn_error *err)
                                        .observers = hn_observers,
                                        .health = &result.health};
     const struct hn_task *task = &result.task;
-    if (hn_task_make(once->config, problem, options.regime, &result.task, err) != HN_OK)
+    if (hn_task_make(once->given->config, problem, options.regime, &result.task, err) != HN_OK)
         return;
     hn_image_init(&support);
     hn_image_init(&result.image);
@@ -447,13 +443,16 @@ static void run_problem(struct once *once, size_t problem, struct hn_error *err)
 
 static void run_all(struct once *once, struct hn_error *err)
 {
+    const struct hn_config *config = once->given->config;
     if (hn_driver_select(&once->driver, once->options->device, &once->device, err) != HN_OK)
         return;
     snprintf(once->architecture, sizeof once->architecture, "sm_%d",
              once->device.identity.capability);
     once->lock = hn_turn_open(once->device.uuid, NULL);
-    for (size_t i = 0; !hn_failed(err) && i < once->config->problem_count; i++)
+    for (size_t i = 0; !hn_failed(err) && i < config->problem_count; i++)
         run_problem(once, i, err);
+    if (once->lock >= 0)
+        close(once->lock);
     if (!hn_failed(err) && once->options->json) {
         json_t *document = make_document(once);
         hn_output_json(document, err);
@@ -463,28 +462,20 @@ static void run_all(struct once *once, struct hn_error *err)
         hn_fail(err, HN_ENOTFOUND, "the variant is not valid; its outcome stands above");
 }
 
-static enum hn_status run(struct hn_options *options, struct hn_error *err)
+static void run(struct hn_given *given, struct hn_error *err)
 {
-    struct once once = {.options = options, .lock = -1, .results = json_array()};
-    hn_error_init(err);
-    if (options->observe != NULL)
-        hn_observers_check(options->observe, err);
-    if (!hn_failed(err))
-        hn_single_point_config(options, options->arguments.items[0], &once.config, err);
+    struct once once = {.given = given, .options = given->options};
+    if (given->options->observe != NULL)
+        hn_observers_check(given->options->observe, err);
     /* Or code is loaded by the first launch, while it is timed. */
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
-    if (!hn_failed(err) && hn_driver_open(&once.driver, err) == HN_OK) {
-        if (hn_nvrtc_open(&once.nvrtc, err) == HN_OK) {
-            run_all(&once, err);
-            hn_nvrtc_close(&once.nvrtc);
-        }
-        hn_driver_close(&once.driver);
+    if (hn_failed(err) || hn_driver_open(&once.driver, err) != HN_OK)
+        return;
+    if (hn_nvrtc_open(&once.nvrtc, err) == HN_OK) {
+        run_all(&once, err);
+        hn_nvrtc_close(&once.nvrtc);
     }
-    json_decref(once.results);
-    if (once.lock >= 0)
-        close(once.lock);
-    hn_config_destroy(once.config);
-    return err->status;
+    hn_driver_close(&once.driver);
 }
 
 const struct hn_command hn_command_run = {
@@ -501,5 +492,6 @@ const struct hn_command hn_command_run = {
     .most = 1,
     .missing = "expected the path of a config",
     .extra = "found a second config '%s'",
+    .config = HN_POINT_CONFIG,
     .run = run,
 };

@@ -11,25 +11,10 @@
 #include "runtime/device/driver.h"
 #include "runtime/process/process.h"
 #include "tuner/commands/command.h"
+#include "tuner/config/capture.h"
 #include "tuner/hosts/hosts.h"
 #include "tuner/hosts/launching.h"
 #include "tuner/workers/workers.h"
-
-const struct hn_command *const hn_commands[] = {
-    &hn_command_init,
-    &hn_command_tune,
-    &hn_command_run,
-    &hn_command_space,
-    &hn_command_inputs,
-    &hn_command_compile,
-    &hn_command_explain,
-    &hn_command_export,
-    &hn_command_replay,
-    &hn_command_report,
-    &hn_command_cache,
-    &hn_command_device,
-    NULL,
-};
 
 enum { LISTED_MOST = 32 };
 
@@ -51,49 +36,60 @@ static void list(const struct hn_command *const *commands, int width, FILE *file
     }
 }
 
-static void print_help(FILE *file)
-{
-    fputs(
-        "Usage: hone COMMAND [OPTION...]\n"
-        "Tunes CUDA kernels: searches a space of variants, verifies and measures each, keeps and\n"
-        "exports the best.\n\n"
-        "Commands:\n",
-        file);
-    list(hn_commands, 20, file);
-    fputs("\n`hone COMMAND --help` or `hone help COMMAND` describes a command; `hone --version` "
-          "tells "
-          "the version.\n",
-          file);
-}
-
-static const struct hn_command *find(const struct hn_command *const *commands, const char *name)
-{
-    while (*commands != NULL && strcmp(word_of(*commands), name) != 0)
-        commands++;
-    return *commands;
-}
-
-static const char *nearest(const struct hn_command *const *commands, const char *name)
+/* NULL, with the nearest where there is one, where none has that name. of: what they are the parts
+ * of; "": of hone itself. */
+static const struct hn_command *find(const struct hn_command *const *commands, const char *of,
+                                     const char *name, struct hn_error *err)
 {
     const char *names[LISTED_MOST];
+    const char *kind = of[0] == '\0' ? "command" : "part";
+    char place[32] = "";
     size_t count = 0;
-    for (; commands[count] != NULL && count < LISTED_MOST; count++)
+    for (; commands[count] != NULL && count < LISTED_MOST; count++) {
         names[count] = word_of(commands[count]);
-    return hn_text_nearest(name, names, count);
+        if (strcmp(names[count], name) == 0)
+            return commands[count];
+    }
+    if (of[0] != '\0')
+        snprintf(place, sizeof place, " of `hone%s`", of);
+    const char *nearest = hn_text_nearest(name, names, count);
+    if (nearest != NULL)
+        hn_fail(err, HN_EUSAGE, "unknown %s '%s'%s; nearest is '%s'", kind, name, place, nearest);
+    else
+        hn_fail(err, HN_EUSAGE, "unknown %s '%s'%s; `hone%s --help` lists them", kind, name, place,
+                of);
+    return NULL;
 }
 
-static enum hn_status read_and_run(const struct hn_command *command, int argc, char **argv,
-                                   struct hn_error *err)
+/* Opens what the command wants to be there, and closes all that it has opened. */
+static void read_and_run(const struct hn_command *command, int argc, char **argv,
+                         struct hn_error *err)
 {
     struct hn_options options;
-    enum hn_status status = hn_options_read(command, argc, argv, &options, err);
-    if (status == HN_OK)
-        status = command->run(&options, err);
+    struct hn_given given = {.options = &options, .results = json_array()};
+    hn_options_read(command, argc, argv, &options, err);
+    given.path = options.arguments.count > 0 ? options.arguments.items[0] : NULL;
+    if (command->config != HN_NO_CONFIG) {
+        struct hn_options loaded = options;
+        if (command->config == HN_POINT_CONFIG && !options.all)
+            loaded.restrictions.count = 0;
+        given.config = hn_options_config(&loaded, given.path, err);
+    }
+    if (command->cache != HN_NO_CACHE)
+        hn_open_cache(&given, command->cache == HN_CACHE_WRITE ? HN_STORE_WRITE : HN_STORE_READ,
+                      NULL, err);
+    if (!hn_failed(err))
+        command->run(&given, err);
+    json_decref(given.results);
+    hn_store_close(given.store);
+    hn_workers_destroy(given.workers);
+    hn_config_destroy(given.config);
+    hn_capture_close(given.capture);
+    free(given.cache);
     hn_options_finish(&options);
-    return status;
 }
 
-static enum hn_status run_part(int argc, char **argv, struct hn_error *err)
+static void run_part(int argc, char **argv, struct hn_error *err)
 {
     const char *name = argc > 1 ? argv[1] : NULL;
     bool asks = name != NULL && (strcmp(name, "--help") == 0 || strcmp(name, "-?") == 0);
@@ -105,34 +101,52 @@ static enum hn_status run_part(int argc, char **argv, struct hn_error *err)
               file);
         list(hn_cache_parts, 18, file);
         fputs("\n`hone cache PART --help` describes a part.\n", file);
-        return asks ? HN_OK : HN_EUSAGE;
+        if (!asks)
+            hn_fail(err, HN_EUSAGE, "%s", "");
+        return;
     }
-    const struct hn_command *part = find(hn_cache_parts, name);
+    const struct hn_command *part = find(hn_cache_parts, " cache", name, err);
     if (part != NULL)
-        return read_and_run(part, argc - 1, argv + 1, err);
-    const char *meant = nearest(hn_cache_parts, name);
-    if (meant != NULL)
-        return hn_fail(err, HN_EUSAGE, "unknown part '%s' of `hone cache`; nearest is '%s'", name,
-                       meant);
-    return hn_fail(err, HN_EUSAGE,
-                   "unknown part '%s' of `hone cache`; `hone cache --help` lists them", name);
+        read_and_run(part, argc - 1, argv + 1, err);
 }
 
-const struct hn_command hn_command_cache = {
+static const struct hn_command command_cache = {
     .name = "cache",
     .arguments = "PART",
     .summary = "list, show, export, import, merge, compare, prune or check the cached results",
     .parts = run_part,
 };
 
-/* `hone help COMMAND` is `hone COMMAND --help`. */
-static enum hn_status run_help(int argc, char **argv, struct hn_error *err)
+/* Those of users, as `hone --help` lists them. */
+static const struct hn_command *const commands[] = {
+    &hn_command_init,
+    &hn_command_tune,
+    &hn_command_run,
+    &hn_command_space,
+    &hn_command_inputs,
+    &hn_command_compile,
+    &hn_command_explain,
+    &hn_command_export,
+    &hn_command_replay,
+    &hn_command_report,
+    &command_cache,
+    &hn_command_device,
+    NULL,
+};
+
+static void print_help(FILE *file)
 {
-    char help[] = "--help";
-    if (argc > 1)
-        return hn_run_command(2, (char *[]){argv[1], help, NULL}, err);
-    print_help(stdout);
-    return HN_OK;
+    fputs(
+        "Usage: hone COMMAND [OPTION...]\n"
+        "Tunes CUDA kernels: searches a space of variants, verifies and measures each, keeps and\n"
+        "exports the best.\n\n"
+        "Commands:\n",
+        file);
+    list(commands, 20, file);
+    fputs("\n`hone COMMAND --help` or `hone help COMMAND` describes a command; `hone --version` "
+          "tells "
+          "the version.\n",
+          file);
 }
 
 /* 0 where there is no driver: such a host compiles. */
@@ -148,44 +162,44 @@ static int count_gpus(void)
     return count;
 }
 
-/* Whoever starts it is its parent, or stands between: its end is the launcher's, and so is this
- * one's. */
-static enum hn_status run_node(bool count, bool installed, struct hn_error *err)
+static void run_worker(int argc, char **argv, struct hn_error *err)
 {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (installed)
-        hn_install_remove();
-    return hn_node_run(count ? count_gpus() : 0, err);
-}
-
-static enum hn_status run_worker(int argc, char **argv, struct hn_error *err)
-{
+    static const char refusal[] = "`hone worker` is for hone itself";
     struct hn_channel channel;
     struct hn_message hello;
-    if (argc >= 2 && strcmp(argv[1], "node") == 0)
-        return run_node(argc > 2 && strcmp(argv[2], "count") == 0,
-                        argc > 3 && strcmp(argv[3], "installed") == 0, err);
-    if (argc != 3)
-        return hn_fail(err, HN_EUSAGE, "`hone worker` is for hone itself");
+    if (argc >= 2 && strcmp(argv[1], "node") == 0) {
+        /* Whoever starts it is its parent, or stands between: its end is the launcher's, and so is
+         * this one's. */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (argc > 3 && strcmp(argv[3], "installed") == 0)
+            hn_install_remove();
+        hn_node_run(argc > 2 && strcmp(argv[2], "count") == 0 ? count_gpus() : 0, err);
+        return;
+    }
+    if (argc != 3) {
+        hn_fail(err, HN_EUSAGE, refusal);
+        return;
+    }
 
     /* posix_spawn can not set it; the parent may have ended before this line, so look afterwards.
      * Its number is given: in a container hone itself may be process 1. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != strtol(argv[2], NULL, 10))
-        return HN_OK;
+        return;
     hn_machine_offer_to_end();
     hn_channel_init(&channel, 3);
     hn_process_hello(&hello);
     enum hn_status status = hn_channel_send(&channel, &hello, err);
     hn_message_finish(&hello);
-    if (status != HN_OK)
-        return hn_fail(err, HN_EUSAGE, "`hone worker` is for hone itself");
+    if (status != HN_OK) {
+        hn_fail(err, HN_EUSAGE, refusal);
+        return;
+    }
     if (strcmp(argv[1], "compile") == 0)
         hn_worker_compile(&channel);
     else
         hn_worker_gpu(&channel);
     hn_channel_finish(&channel);
-    return HN_OK;
 }
 
 /* Not listed, and it reads its arguments itself. */
@@ -194,48 +208,38 @@ static const struct hn_command command_worker = {.name = "worker", .parts = run_
 enum hn_status hn_run_command(int argc, char **argv, struct hn_error *err)
 {
     const char *name = argc > 0 ? argv[0] : NULL;
-    const struct hn_command *command = NULL;
+    char help[] = "--help";
+    hn_error_init(err);
     if (name == NULL) {
         print_help(stderr);
-        return HN_EUSAGE;
+        return hn_fail(err, HN_EUSAGE, "%s", "");
     }
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
-        return run_help(1, NULL, err);
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         puts("hone " HONE_VERSION);
         return HN_OK;
     }
-    if (strcmp(name, "help") == 0)
-        return run_help(argc, argv, err);
-    command = strcmp(name, "worker") == 0 ? &command_worker : find(hn_commands, name);
-    if (command != NULL)
-        return command->parts != NULL ? command->parts(argc, argv, err)
-                                      : read_and_run(command, argc, argv, err);
-    const char *meant = nearest(hn_commands, name);
-    if (meant != NULL)
-        return hn_fail(err, HN_EUSAGE, "unknown command '%s'; nearest is '%s'", name, meant);
-    return hn_fail(err, HN_EUSAGE, "unknown command '%s'; `hone --help` lists them", name);
+    /* `hone help COMMAND` is `hone COMMAND --help`. */
+    if (strcmp(name, "help") == 0 && argc > 1)
+        return hn_run_command(2, (char *[]){argv[1], help, NULL}, err);
+    if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        print_help(stdout);
+        return HN_OK;
+    }
+    const struct hn_command *command =
+        strcmp(name, "worker") == 0 ? &command_worker : find(commands, "", name, err);
+    if (command != NULL && command->parts != NULL)
+        command->parts(argc, argv, err);
+    else if (command != NULL)
+        read_and_run(command, argc, argv, err);
+    return err->status;
 }
 
 int hn_exit_code(enum hn_status status)
 {
-    switch (status) {
-    case HN_OK:
-        return 0;
-    case HN_ENOMEM:
-    case HN_ERUN:
-    case HN_EFORMAT:
-        return 1;
-    case HN_ECONFIG:
-    case HN_EUSAGE:
-    case HN_EVALUE:
-        return 2;
-    case HN_ENOTFOUND:
-        return 3;
-    case HN_EREPLAY:
-        return 4;
-    case HN_EINTERRUPTED:
+    static const unsigned char codes[] = {
+        [HN_ENOMEM] = 1, [HN_ERUN] = 1,   [HN_EFORMAT] = 1,   [HN_ECONFIG] = 2,
+        [HN_EUSAGE] = 2, [HN_EVALUE] = 2, [HN_ENOTFOUND] = 3, [HN_EREPLAY] = 4};
+    if (status == HN_EINTERRUPTED)
         return 128 + (hn_interrupted() != 0 ? hn_interrupted() : SIGINT);
-    }
-    return 1;
+    return codes[status];
 }

@@ -8,11 +8,14 @@
 #include "runtime/device/driver.h"
 #include "runtime/process/process.h"
 #include "tuner/commands/command.h"
-#include "tuner/commands/hosts_option.h"
-#include "tuner/commands/open_cache.h"
-#include "tuner/config/config.h"
 #include "tuner/config/config_files.h"
+#include "tuner/config/sites.h"
+#include "tuner/family/family.h"
+#include "tuner/server/server.h"
 #include "tuner/session/task.h"
+#include "tuner/workers/workers.h"
+
+/* Configs, devices, caches and workers, as the options name them. */
 
 static void warn_unused(const struct hn_config *config)
 {
@@ -26,19 +29,24 @@ static void warn_unused(const struct hn_config *config)
     free(names);
 }
 
+enum hn_status hn_find_gpu(const char *selector, struct hn_device *device, struct hn_error *err)
+{
+    struct hn_driver driver;
+    enum hn_status status = hn_driver_open(&driver, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_driver_select(&driver, selector, device, err);
+    hn_driver_close(&driver);
+    return status;
+}
+
 /* The GPU that is there, else the architecture that is compiled for. */
 static enum hn_status find_device(void *context, struct hn_device *device, struct hn_error *err)
 {
     const struct hn_options *options = context;
-    struct hn_driver driver;
-    if (options->architecture != NULL)
-        return hn_device_for_architecture(options->architecture, device, err);
-    enum hn_status status = hn_driver_open(&driver, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_driver_select(&driver, options->device, device, err);
-    hn_driver_close(&driver);
-    return status;
+    return options->architecture != NULL
+               ? hn_device_for_architecture(options->architecture, device, err)
+               : hn_find_gpu(options->device, device, err);
 }
 
 /* That the path can be a config's: no source, nor a kernel's name or a config's without its place.
@@ -61,43 +69,40 @@ static void check_path(const char *path, struct hn_error *err)
     }
 }
 
-enum hn_status hn_options_config(const struct hn_options *options, const char *path,
-                                 struct hn_config **config, struct hn_error *err)
+struct hn_config *hn_options_config(const struct hn_options *options, const char *path,
+                                    struct hn_error *err)
 {
     const struct hn_config_for use = {&options->problem, find_device, (void *)(uintptr_t)options};
-    hn_error_init(err);
+    struct hn_config *config = NULL;
+    if (hn_failed(err))
+        return NULL;
     check_path(path, err);
-    if (hn_failed(err) || hn_config_load_for(path, &use, config, err) != HN_OK)
-        return err->status;
-    hn_config_take_problem(*config, &options->problem, err);
+    if (hn_failed(err) || hn_config_load_for(path, &use, &config, err) != HN_OK)
+        return NULL;
+    hn_config_take_problem(config, &options->problem, err);
     for (size_t i = 0; i < options->restrictions.count && !hn_failed(err); i++)
-        hn_config_restrict(*config, options->restrictions.items[i], err);
+        hn_config_restrict(config, options->restrictions.items[i], err);
     if (hn_failed(err)) {
-        hn_config_destroy(*config);
-        *config = NULL;
-    } else if (!options->quiet) {
-        warn_unused(*config);
+        hn_config_destroy(config);
+        return NULL;
     }
-    return err->status;
+    if (!options->quiet)
+        warn_unused(config);
+    return config;
 }
 
-enum hn_status hn_single_point_config(const struct hn_options *options, const char *path,
-                                      struct hn_config **config, struct hn_error *err)
-{
-    struct hn_options unrestricted = *options;
-    unrestricted.restrictions.count = 0;
-    return hn_options_config(&unrestricted, path, config, err);
-}
-
-enum hn_status hn_single_point(const struct hn_options *options, const struct hn_task *task,
-                               struct hn_bindings *point, struct hn_error *err)
+void hn_single_point(const struct hn_options *options, const struct hn_task *task,
+                     struct hn_bindings *point, struct hn_error *err)
 {
     struct hn_bindings partial;
     const struct hn_bindings *own = hn_plan_default(task->plan, task->problem);
-    hn_error_init(err);
+    if (hn_failed(err))
+        return;
     /* Which may be worth no search. */
-    if (options->restrictions.count == 0 && own != &task->plan->defaults)
-        return hn_bindings_copy(point, own, err);
+    if (options->restrictions.count == 0 && own != &task->plan->defaults) {
+        hn_bindings_copy(point, own, err);
+        return;
+    }
     hn_bindings_init(&partial);
     for (size_t i = 0; !hn_failed(err) && i < options->restrictions.count; i++) {
         struct hn_bindings given;
@@ -109,34 +114,253 @@ enum hn_status hn_single_point(const struct hn_options *options, const struct hn
     if (!hn_failed(err))
         hn_config_complete(task->config, task->space, &partial, point, err);
     hn_bindings_finish(&partial);
+}
+
+static void tell(void *server)
+{
+    hn_server_tell(server);
+}
+
+/* Closes the server, and says how it went. */
+static void finish(void *server)
+{
+    struct hn_server_end end = {.losses = 0};
+    hn_server_close(server, &end);
+    if (end.waiting > 0)
+        fprintf(stderr,
+                "hone: warning: the cache's server is away (%s): %lld record%s in '%s' alone, "
+                "until a hone opens this cache here again\n",
+                end.reason, (long long)end.waiting, end.waiting == 1 ? " is" : "s are", end.copy);
+    else if (end.losses > 0)
+        fprintf(stderr,
+                "hone: warning: the connection to the cache's server was lost %d time%s (%s); all "
+                "records were sent\n",
+                end.losses, end.losses == 1 ? "" : "s", end.reason);
+    if (end.unkept > 0)
+        fprintf(stderr,
+                "hone: warning: %s: %lld record%s sent and not kept: does a trigger, rule or "
+                "policy there drop rows? They are in '%s' alone\n",
+                end.server, (long long)end.unkept, end.unkept == 1 ? " was" : "s were", end.copy);
+}
+
+/* Brings the copy up to date, and says what could not be. */
+static void sync_copy(struct hn_server *server, struct hn_store *store, const struct hn_sync *sync,
+                      struct hn_error *err)
+{
+    struct hn_fetched fetched;
+    const char *name = hn_server_shown(server);
+    if (hn_failed(err) || hn_server_sync(server, store, sync, &fetched, err) != HN_OK)
+        return;
+    if (fetched.refused > 0)
+        fprintf(stderr, "hone: warning: %s: %lld row%s can not be used and %s left out: %s\n", name,
+                (long long)fetched.refused, fetched.refused == 1 ? "" : "s",
+                fetched.refused == 1 ? "is" : "are", fetched.reason);
+    if (fetched.left)
+        fprintf(stderr,
+                "hone: warning: %s: there is more than one command fetches; the next ones go on\n",
+                name);
+}
+
+void hn_cache_refresh(struct hn_server *server, struct hn_store *store, const char *kernel,
+                      struct hn_error *err)
+{
+    sync_copy(server, store, &(struct hn_sync){kernel, false}, err);
+}
+
+/* What is only read needs the server no longer. */
+static struct hn_store *open_server(const char *uri, const struct hn_cache_place *place,
+                                    enum hn_store_mode mode, struct hn_server **server,
+                                    struct hn_error *err)
+{
+    struct hn_server *own;
+    struct hn_store *store = NULL;
+    const struct hn_sync sync = {place->kernel, place->images};
+    if (hn_server_open(uri, &own, err) != HN_OK)
+        return NULL;
+    if (hn_store_open(hn_server_copy(own), HN_STORE_WRITE, &store, err) == HN_OK)
+        sync_copy(own, store, &sync, err);
+    if (!hn_failed(err) && mode == HN_STORE_WRITE && hn_server_follow(own, err) == HN_OK) {
+        *server = own;
+        hn_store_follow(store, &(struct hn_store_follower){tell, finish, own});
+        return store;
+    }
+    if (!hn_failed(err)) {
+        hn_store_close(store);
+        if (hn_store_open(hn_server_copy(own), mode, &store, err) == HN_OK)
+            hn_store_set_name(store, hn_server_shown(own), err);
+    }
+    finish(own);
+    return store;
+}
+
+static struct hn_store *open_alone(const char *path, const struct hn_cache_place *place,
+                                   enum hn_store_mode mode, struct hn_server **server,
+                                   struct hn_error *err)
+{
+    struct hn_store *store = NULL;
+    if (hn_store_is_server(path))
+        return open_server(path, place, mode, server, err);
+    hn_store_open(path, mode, &store, err);
+    return store;
+}
+
+/* Puts the base under the store, which is closed after a failure; returns it. */
+static struct hn_store *add_base(const char *path, const char *kernel, struct hn_store *store,
+                                 struct hn_error *err)
+{
+    struct hn_store *base = NULL;
+    struct hn_server *none;
+    const struct hn_cache_place place = {.kernel = kernel};
+    if (!hn_failed(err) && path != NULL)
+        base = open_alone(path, &place, HN_STORE_READ, &none, err);
+    if (hn_failed(err)) {
+        hn_store_close(base);
+        hn_store_close(store);
+        return NULL;
+    }
+    if (base != NULL)
+        hn_store_set_base(store, base);
+    return store;
+}
+
+struct hn_store *hn_cache_open_place(const struct hn_cache_place *place, enum hn_store_mode mode,
+                                     struct hn_server **server, struct hn_error *err)
+{
+    struct hn_server *own = NULL;
+    const char *base = place->base;
+    if (hn_failed(err))
+        return NULL;
+    char *path = hn_needed(hn_store_default_path(place->path));
+    struct hn_store *store = open_alone(path, place, mode, &own, err);
+    free(path);
+    /* Where nothing was tuned yet the base is all there is to read. */
+    if (err->status == HN_ENOTFOUND && mode == HN_STORE_READ && base != NULL) {
+        hn_error_init(err);
+        store = open_alone(base, place, mode, &own, err);
+        base = NULL;
+    }
+    store = add_base(base, place->kernel, store, err);
+    if (server != NULL)
+        *server = store != NULL ? own : NULL;
+    if (store != NULL && hn_store_warning(store) != NULL && !place->quiet)
+        fprintf(stderr, "hone: warning: %s\n", hn_store_warning(store));
+    return store;
+}
+
+void hn_open_cache(struct hn_given *given, enum hn_store_mode mode, const char *kernel,
+                   struct hn_error *err)
+{
+    const struct hn_options *options = given->options;
+    const struct hn_cache_place place = {options->cache, options->base, kernel, false,
+                                         options->quiet};
+    char *path = hn_needed(hn_store_default_path(options->cache));
+    if (given->cache == NULL)
+        given->cache = hn_cache_shown(path);
+    free(path);
+    if (given->store == NULL)
+        given->store = hn_cache_open_place(&place, mode, &given->server, err);
+}
+
+struct hn_store *hn_cache_open_again(const struct hn_given *given, struct hn_error *err)
+{
+    struct hn_server *server = given->server;
+    struct hn_store *store = NULL;
+    char *path = server == NULL ? hn_needed(hn_store_default_path(given->options->cache))
+                                : hn_need_copy(hn_server_copy(server));
+    if (!hn_failed(err) && hn_store_open(path, HN_STORE_WRITE, &store, err) == HN_OK &&
+        server != NULL)
+        hn_store_follow(store, &(struct hn_store_follower){.committed = tell, .context = server});
+    free(path);
+    return add_base(given->options->base, NULL, store, err);
+}
+
+char *hn_cache_shown(const char *path)
+{
+    return hn_needed(hn_store_is_server(path) ? hn_server_name(path) : strdup(path));
+}
+
+struct hn_workers_options hn_workers_of(const struct hn_options *options, double useful)
+{
+    return (struct hn_workers_options){
+        .device = options->device,
+        .jobs = options->jobs > 0 ? (int)options->jobs : hn_machine_jobs(),
+        .useful = useful,
+        .compile_timeout_s = options->compile_timeout_s,
+        .run_timeout_s = options->run_timeout_s,
+        .announces = !options->quiet,
+    };
+}
+
+/* --install is for hosts elsewhere whose `hone` is not named. */
+void hn_start_workers(struct hn_given *given, const struct hn_workers_options *options,
+                      struct hn_error *err)
+{
+    struct hn_workers_options wanted = *options;
+    struct hn_host_options *hosts = NULL;
+    struct hn_sites sites = {.count = 0};
+    if (hn_failed(err))
+        return;
+    if (given->options->workers != NULL &&
+        hn_sites_read(given->options->workers, &sites, err) == HN_OK)
+        hosts = hn_need(sites.count, sizeof *hosts);
+    for (size_t i = 0; hosts != NULL && i < sites.count; i++) {
+        const struct hn_site *site = &sites.items[i];
+        bool installs = given->options->install && site->hone == NULL && site->run[0] != '\0';
+        hosts[i] =
+            (struct hn_host_options){site->run, site->hone, site->gpus, site->compile, installs};
+    }
+    wanted.hosts = hosts;
+    wanted.host_count = hosts != NULL ? sites.count : 0;
+    if (!hn_failed(err))
+        hn_workers_start(&wanted, &given->workers, err);
+    free(hosts);
+    hn_sites_finish(&sites);
+}
+
+void hn_check_family(const struct hn_given *given, struct hn_error *err)
+{
+    if (!hn_failed(err) && given->config->family == NULL)
+        hn_fail(err, HN_EUSAGE,
+                "--family: %s has no 'family'; docs/families.md says how to write one",
+                given->path);
+    else if (!hn_failed(err) && given->options->budget_count > 0)
+        hn_fail(err, HN_EUSAGE, "--family: --budget is a time, as 60s or 10m");
+}
+
+static enum hn_status load_again(void *context, struct hn_config **config, struct hn_error *err)
+{
+    const struct hn_given *given = context;
+    struct hn_options quiet = *given->options;
+    quiet.quiet = true;
+    hn_error_init(err);
+    *config = hn_options_config(&quiet, given->path, err);
     return err->status;
 }
 
-enum hn_status hn_family_source_check(const struct hn_family_source *source,
-                                      const struct hn_config *config, struct hn_error *err)
+static void say(void *context, const char *line)
 {
-    if (config->family == NULL)
-        return hn_fail(err, HN_EUSAGE,
-                       "--family: %s has no 'family'; docs/families.md says how to write one",
-                       source->path);
-    if (source->options->budget_count > 0)
-        return hn_fail(err, HN_EUSAGE, "--family: --budget is a time, as 60s or 10m");
-    return HN_OK;
-}
-
-enum hn_status hn_family_source_load(void *source, struct hn_config **config, struct hn_error *err)
-{
-    const struct hn_family_source *own = source;
-    struct hn_options quiet = *own->options;
-    quiet.quiet = true;
-    return hn_options_config(&quiet, own->path, config, err);
-}
-
-void hn_family_source_say(void *source, const char *line)
-{
-    const struct hn_family_source *own = source;
-    if (!own->options->quiet)
+    const struct hn_given *given = context;
+    if (!given->options->quiet)
         fprintf(stderr, "%s\n", line);
+}
+
+struct hn_family_options hn_family_of(struct hn_given *given)
+{
+    const struct hn_options *options = given->options;
+    return (struct hn_family_options){
+        .load = load_again,
+        .say = say,
+        .context = given,
+        .workers = given->workers,
+        .store = given->store,
+        .strategy = hn_strategy_find("auto"),
+        .regime = (enum hn_regime)options->regime,
+        .look_ahead = (unsigned)options->look_ahead,
+        .seed = options->seed,
+        .budget_s = options->budget_s,
+        .loss = options->loss,
+        .held_out = (unsigned)options->held_out,
+    };
 }
 
 enum { PROBLEM = 1, SETS = 2, REGIME = 4, DEVICE = 8, CACHE = 16 };
@@ -156,6 +380,8 @@ static const struct {
 
 static void append(struct hn_text *text, const char *option, const char *value)
 {
+    if (value == NULL)
+        return;
     hn_text_append(text, option);
     hn_text_append_word(text, value);
 }
@@ -164,8 +390,7 @@ static void append(struct hn_text *text, const char *option, const char *value)
 static void append_cache(struct hn_text *text, const char *option, const char *path)
 {
     char *shown = path == NULL ? NULL : hn_cache_shown(path);
-    if (shown != NULL)
-        append(text, option, shown);
+    append(text, option, shown);
     free(shown);
 }
 
@@ -177,8 +402,7 @@ const char *hn_follow_up(const struct hn_options *options, const char *command, 
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         takes |= strcmp(commands[i].command, command) == 0 ? commands[i].takes : 0;
     hn_text_printf(&text, "hone %s", command);
-    if (subject != NULL)
-        append(&text, " ", subject);
+    append(&text, " ", subject);
     for (size_t i = 0; (takes & PROBLEM) != 0 && i < options->problem.count; i++) {
         hn_text_printf(&text, " -p %s=", options->problem.names[i]);
         hn_value_append(&text, &options->problem.values[i]);
@@ -187,7 +411,7 @@ const char *hn_follow_up(const struct hn_options *options, const char *command, 
         append(&text, " -s ", options->restrictions.items[i]);
     if ((takes & REGIME) != 0 && options->regime != HN_COLD)
         append(&text, " --regime ", hn_regime_name((enum hn_regime)options->regime));
-    if ((takes & DEVICE) != 0 && options->device != NULL)
+    if ((takes & DEVICE) != 0)
         append(&text, " --device ", options->device);
     if ((takes & CACHE) != 0) {
         append_cache(&text, " --cache ", options->cache);
@@ -196,39 +420,4 @@ const char *hn_follow_up(const struct hn_options *options, const char *command, 
     snprintf(line, HN_FOLLOW_UP_SIZE, "%s", text.failed ? "" : text.data);
     hn_text_finish(&text);
     return line;
-}
-
-enum hn_status hn_hosts_option_read(const char *workers, bool install,
-                                    struct hn_hosts_option *option, struct hn_error *err)
-{
-    *option = (struct hn_hosts_option){.hosts = NULL};
-    enum hn_status status = hn_sites_read(workers, &option->sites, err);
-    if (status != HN_OK)
-        return status;
-    option->hosts = hn_need(option->sites.count, sizeof *option->hosts);
-    for (size_t i = 0; i < option->sites.count; i++) {
-        const struct hn_site *site = &option->sites.items[i];
-        option->hosts[i] =
-            (struct hn_host_options){site->run, site->hone, site->gpus, site->compile,
-                                     install && site->hone == NULL && site->run[0] != '\0'};
-    }
-    return HN_OK;
-}
-
-void hn_hosts_option_finish(struct hn_hosts_option *option)
-{
-    free(option->hosts);
-    hn_sites_finish(&option->sites);
-}
-
-struct hn_workers_options hn_workers_of(const struct hn_options *options, double useful)
-{
-    return (struct hn_workers_options){
-        .device = options->device,
-        .jobs = options->jobs > 0 ? (int)options->jobs : hn_machine_jobs(),
-        .useful = useful,
-        .compile_timeout_s = options->compile_timeout_s,
-        .run_timeout_s = options->run_timeout_s,
-        .announces = !options->quiet,
-    };
 }

@@ -12,7 +12,6 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "tuner/commands/open_cache.h"
 #include "tuner/session/session.h"
 
 /* What the value of an option is, what it may be, and how that is said. */
@@ -23,7 +22,6 @@ struct kind {
         WORD,     /* the same, an identifier of C */
         TEXTS,    /* struct hn_texts: it may be repeated */
         BINDINGS, /* struct hn_bindings, too */
-        NUMBER,   /* unsigned */
         WHOLE,    /* uint64_t */
         POINTS,   /* the same, or all: UINT64_MAX */
         REAL,     /* double */
@@ -50,10 +48,10 @@ static const struct kind bindings = {.form = BINDINGS};
 static const struct kind word = {.form = WORD, .expected = "a C identifier"};
 static const struct kind whole = {WHOLE, 0, 0x1p64, "a whole number from 0", NULL, 0};
 static const struct kind points = {POINTS, 0, 0x1p64, "a whole number from 0", NULL, 0};
-static const struct kind workers = {NUMBER, 1, 4096, "a number from 1 to 4096", NULL, 0};
-static const struct kind sizes = {NUMBER, 1, 1000, "a number from 1 to 1000", NULL, 0};
-static const struct kind proposals = {
-    NUMBER, 1, HN_LOOK_AHEAD_MOST, "a whole number from 1 to 4096", NULL, 0};
+static const struct kind workers = {WHOLE, 1, 4096, "a number from 1 to 4096", NULL, 0};
+static const struct kind sizes = {WHOLE, 1, 1000, "a number from 1 to 1000", NULL, 0};
+static const struct kind proposals = {WHOLE, 1, HN_LOOK_AHEAD_MOST, "a whole number from 1 to 4096",
+                                      NULL,  0};
 static const struct kind chance = {REAL, 0, 1 - DBL_EPSILON / 2, "a chance from 0 to below 1",
                                    NULL, 0};
 static const struct kind window = {REAL, 0.2, 5, "seconds from 0.2 to 5", NULL, HN_ENERGY_SECONDS};
@@ -322,7 +320,7 @@ _Static_assert((int)ROWS <= (int)HN_OPTION_ROWS, "a bool for each row");
 /* What does not go together, and what goes with another only. */
 static const struct clash {
     unsigned of;
-    const char *option;
+    const char *option; /* NULL: always */
     const char *with;
     bool needed; /* the option says nothing without the other one; else nothing beside it */
     bool usage;  /* said with where help is found */
@@ -348,6 +346,7 @@ static const struct clash {
     {HN_SPACE, "count", "list", false, true, "--count, --list and --sample exclude each other"},
     {HN_SPACE, "count", "sample", false, true, "--count, --list and --sample exclude each other"},
     {HN_SPACE, "list", "sample", false, true, "--count, --list and --sample exclude each other"},
+    {HN_INPUTS, NULL, "output", true, true, "expected a CONFIG, and a folder to write to: -o DIR"},
     {HN_EXPLAIN, "counters", "simulate", false, true,
      "--counters reads a GPU's, and --simulate a recording: leave one of them out"},
     {HN_EXPORT, "defaults", "config", true, true,
@@ -373,7 +372,8 @@ bool hn_options_given(const struct hn_options *options, const char *name)
     return false;
 }
 
-enum hn_status hn_options_misused(const struct hn_options *options, const char *form, ...)
+void hn_options_misused(const struct hn_options *options, struct hn_error *err, const char *form,
+                        ...)
 {
     va_list arguments;
     va_start(arguments, form);
@@ -382,21 +382,23 @@ enum hn_status hn_options_misused(const struct hn_options *options, const char *
     fprintf(stderr, "\nTry `hone %s --help' or `hone %s --usage' for more information.\n",
             options->name, options->name);
     va_end(arguments);
-    return HN_EUSAGE;
+    hn_fail(err, HN_EUSAGE, "%s", "");
 }
 
-static enum hn_status find_clash(const struct hn_command *command, const struct hn_options *options,
-                                 struct hn_error *err)
+static void find_clash(const struct hn_command *command, const struct hn_options *options,
+                       struct hn_error *err)
 {
-    for (size_t i = 0; i < sizeof clashes / sizeof *clashes; i++) {
+    for (size_t i = 0; !hn_failed(err) && i < sizeof clashes / sizeof *clashes; i++) {
         const struct clash *clash = &clashes[i];
-        if ((clash->of & command->of) == 0 || !hn_options_given(options, clash->option) ||
+        bool asked = clash->option == NULL || hn_options_given(options, clash->option);
+        if ((clash->of & command->of) == 0 || !asked ||
             hn_options_given(options, clash->with) == clash->needed)
             continue;
-        return clash->usage ? hn_options_misused(options, "%s", clash->reason)
-                            : hn_fail(err, HN_EUSAGE, clash->reason, command->name);
+        if (clash->usage)
+            hn_options_misused(options, err, "%s", clash->reason);
+        else
+            hn_fail(err, HN_EUSAGE, clash->reason, command->name);
     }
-    return HN_OK;
 }
 
 /* Seconds with an optional s, m or h; false when it is something else. */
@@ -437,32 +439,26 @@ static bool read_real(const char *value, const struct kind *kind, double *found)
     return end != value && ends && *found >= kind->least && *found <= kind->most;
 }
 
-static bool read_choice(const char *value, const struct kind *kind, int *found)
-{
-    for (*found = 0; kind->choices[*found] != NULL; ++*found)
-        if (strcmp(kind->choices[*found], value) == 0)
-            return true;
-    return false;
-}
-
-static bool read_budget(const char *value, struct hn_options *options)
-{
-    return (read_whole(value, &whole, &options->budget_count) && options->budget_count > 0) ||
-           read_seconds(value, true, &options->budget_s);
-}
-
 static void append_text(struct hn_texts *list, const char *string)
 {
     list->items = hn_need_more(list->items, list->count + 1, sizeof *list->items);
     list->items[list->count++] = string;
 }
 
+static size_t count_choices(const struct kind *kind)
+{
+    size_t count = 0;
+    while (kind->choices != NULL && kind->choices[count] != NULL)
+        count++;
+    return count;
+}
+
 /* Puts the value into its member; false where it is none. */
 static bool read_value(const struct row *row, const char *value, struct hn_options *options)
 {
-    char *member = (char *)options + row->at;
+    void *member = (char *)options + row->at;
     const struct kind *kind = row->kind;
-    uint64_t number = 0;
+    double *real = member;
     switch (kind->form) {
     case FLAG:
         *(bool *)member = true;
@@ -472,46 +468,35 @@ static bool read_value(const struct row *row, const char *value, struct hn_optio
         *(const char **)member = value;
         return kind->form == TEXT || hn_text_is_word(value);
     case TEXTS:
-        append_text((struct hn_texts *)member, value);
-        return true;
-    case NUMBER:
-        if (!read_whole(value, kind, &number))
-            return false;
-        *(unsigned *)member = (unsigned)number;
+        append_text(member, value);
         return true;
     case POINTS:
         if (strcmp(value, "all") == 0) {
             *(uint64_t *)member = UINT64_MAX;
             return true;
         }
-        return read_whole(value, kind, (uint64_t *)member);
+        return read_whole(value, kind, member);
     case WHOLE:
-        return read_whole(value, kind, (uint64_t *)member);
-    case PERCENT:
-        if (!read_real(value, kind, (double *)member))
-            return false;
-        *(double *)member /= 100;
-        return true;
+        return read_whole(value, kind, member);
     case REAL:
-        return read_real(value, kind, (double *)member);
+        return read_real(value, kind, real);
+    case PERCENT:
+        if (!read_real(value, kind, real))
+            return false;
+        *real /= 100;
+        return true;
     case SECONDS:
-        return read_seconds(value, false, (double *)member);
+        return read_seconds(value, false, real);
     case BUDGET:
-        return read_budget(value, options);
+        return (read_whole(value, &whole, &options->budget_count) && options->budget_count > 0) ||
+               read_seconds(value, true, &options->budget_s);
     case CHOICE:
-        return read_choice(value, kind, (int *)member);
+        *(int *)member = (int)hn_text_place(value, kind->choices, count_choices(kind));
+        return kind->choices[*(int *)member] != NULL;
     case BINDINGS:
         break;
     }
     return true;
-}
-
-static const char *nearest_choice(const struct kind *kind, const char *value)
-{
-    size_t count = 0;
-    while (kind->choices != NULL && kind->choices[count] != NULL)
-        count++;
-    return count > 0 ? hn_text_nearest(value, kind->choices, count) : NULL;
 }
 
 /* argp_error ends the process with the exit code for wrong usage. */
@@ -524,7 +509,7 @@ static void take_option(const struct row *row, const char *value, struct hn_opti
         argp_error(state, "-%c: %s", row->letter, err.message);
     if (read_value(row, value, options))
         return;
-    const char *nearest = nearest_choice(row->kind, value);
+    const char *nearest = hn_text_nearest(value, row->kind->choices, count_choices(row->kind));
     argp_error(state, "--%s: found '%s', expected %s%s%s%s", row->name, value, row->kind->expected,
                nearest == NULL ? "" : "; nearest is '", nearest == NULL ? "" : nearest,
                nearest == NULL ? "" : "'");
@@ -639,8 +624,8 @@ static char *join(int argc, char **argv)
     return hn_needed(hn_text_take(&line));
 }
 
-enum hn_status hn_options_read(const struct hn_command *command, int argc, char **argv,
-                               struct hn_options *options, struct hn_error *err)
+void hn_options_read(const struct hn_command *command, int argc, char **argv,
+                     struct hn_options *options, struct hn_error *err)
 {
     *options = (struct hn_options){.name = command->name,
                                    .command = join(argc, argv),
@@ -662,10 +647,11 @@ enum hn_status hn_options_read(const struct hn_command *command, int argc, char 
     list_options(command, list);
     const struct argp argp = {
         .options = list, .parser = parse, .args_doc = command->arguments, .doc = help};
-    error_t error = argp_parse(&argp, argc, arguments, 0, NULL, &invocation);
+    if (argp_parse(&argp, argc, arguments, 0, NULL, &invocation) != 0)
+        hn_fail(err, HN_EUSAGE, "%s", "");
     free(arguments);
     free(help);
-    return error != 0 ? HN_EUSAGE : find_clash(command, options, err);
+    find_clash(command, options, err);
 }
 
 void hn_options_finish(struct hn_options *options)

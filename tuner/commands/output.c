@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/memory.h"
+#include "tuner/report/render.h"
 
 static const char not_written[] = "can not write to standard output";
 
@@ -94,7 +95,9 @@ static void check_output(int status, void *unused)
     if (status != EXIT_SUCCESS && promised != NULL) {
         const char *message = promised[0] != '\0' ? promised : "wrong usage; see standard error";
         json_t *error = json_pack("{s:{s:i, s:s}}", "error", "code", status, "message", message);
-        (void)hn_output_json(error, NULL);
+        struct hn_error ignored;
+        hn_error_init(&ignored);
+        hn_output_json(error, &ignored);
         json_decref(error);
     }
     if (status != EXIT_SUCCESS || (fflush(stdout) == 0 && !ferror(stdout)))
@@ -116,36 +119,65 @@ void hn_output_init(void)
     on_exit(check_output, NULL);
 }
 
-enum hn_status hn_output_data(const void *bytes, size_t size, struct hn_error *err)
+void hn_output_data(const void *bytes, size_t size, struct hn_error *err)
 {
+    if (hn_failed(err))
+        return;
     promised = NULL;
     if (fflush(stdout) != 0 || !hn_file_write_all(STDOUT_FILENO, bytes, size))
-        return hn_fail(err, HN_ERUN, "%s: %s", not_written, reason());
-    return HN_OK;
+        hn_fail(err, HN_ERUN, "%s: %s", not_written, reason());
 }
 
 bool hn_output_write(const struct hn_options *options, const struct hn_text *text,
                      const char *not_shown, struct hn_error *err)
 {
-    hn_error_init(err);
+    if (hn_failed(err))
+        return false;
     if (options->output != NULL && strcmp(options->output, "-") != 0)
         return hn_file_write(options->output, text->data, text->length, err) == HN_OK &&
                !options->quiet;
     if (not_shown != NULL && isatty(STDOUT_FILENO))
         hn_fail(err, HN_EUSAGE, "%s: name a file with -o", not_shown);
-    else
-        hn_output_data(text->data, text->length, err);
+    hn_output_data(text->data, text->length, err);
     return false;
 }
 
-enum hn_status hn_output_json(const json_t *document, struct hn_error *err)
+void hn_output_json(const json_t *document, struct hn_error *err)
 {
+    if (hn_failed(err))
+        return;
     char *text = document == NULL ? NULL : json_dumps(document, JSON_INDENT(1));
-    if (text == NULL)
-        return hn_fail(err, HN_ERUN,
-                       "the results can not be said in JSON: a name is not UTF-8, a number is not "
-                       "finite, or there is not enough memory");
-    enum hn_status status = hn_output_data(text, strlen(text), err);
+    if (text == NULL) {
+        hn_fail(err, HN_ERUN,
+                "the results can not be said in JSON: a name is not UTF-8, a number is not "
+                "finite, or there is not enough memory");
+        return;
+    }
+    hn_output_data(text, strlen(text), err);
+    hn_output_data("\n", 1, err);
     free(text);
-    return status == HN_OK ? hn_output_data("\n", 1, err) : status;
+}
+
+void hn_show(struct hn_given *given, json_t *document, const struct hn_view *views)
+{
+    if (!given->options->json)
+        hn_render(hn_needed(document), views, stdout);
+    fflush(stdout);
+    json_array_append_new(given->results, hn_needed(document));
+}
+
+void hn_show_results(const struct hn_given *given, struct hn_error *err)
+{
+    if (given->options->json)
+        hn_output_json(given->results, err);
+}
+
+void hn_show_alone(const struct hn_given *given, json_t *document, const struct hn_view *views,
+                   struct hn_error *err)
+{
+    if (given->options->json)
+        hn_output_json(hn_needed(document), err);
+    else
+        hn_render(hn_needed(document), views, stdout);
+    json_decref(document);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/commands/tune_search.h"
+#include "tuner/commands/tune.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,6 @@
 #include "cache/store/store_roofs.h"
 #include "runtime/bench/roofs.h"
 #include "tuner/commands/cache_command.h"
-#include "tuner/commands/open_cache.h"
-#include "tuner/report/progress.h"
 #include "tuner/report/roof.h"
 #include "tuner/report/summary.h"
 #include "tuner/server/server.h"
@@ -51,10 +49,11 @@ static enum turn claim_problem(const struct hn_tune_search *search, struct shari
                                const struct hn_task *task, struct hn_error *err)
 {
     const struct hn_identity *identity = &task->identity;
-    const struct hn_server_wish wish = {identity, &task->version, search->options->budget_s <= 0};
+    const struct hn_server_wish wish = {identity, &task->version,
+                                        search->tune->options->budget_s <= 0};
     enum hn_claim_state state = HN_CLAIM_TAKEN;
     bool waited = false;
-    if (hn_failed(err) || search->server == NULL)
+    if (hn_failed(err) || search->tune->server == NULL)
         return TURN_NOW;
     for (bool asked = false; !hn_failed(err) && state == HN_CLAIM_TAKEN; asked = true) {
         if (asked && !search->waits)
@@ -63,19 +62,20 @@ static enum turn claim_problem(const struct hn_tune_search *search, struct shari
             wait_a_while(err);
         waited = asked;
         if (!hn_failed(err))
-            hn_server_claim(search->server, &wish, &sharing->claim, &state, &sharing->holder, err);
-        if (hn_failed(err) || state != HN_CLAIM_TAKEN || asked || search->options->quiet)
+            hn_server_claim(search->tune->server, &wish, &sharing->claim, &state, &sharing->holder,
+                            err);
+        if (hn_failed(err) || state != HN_CLAIM_TAKEN || asked || search->tune->options->quiet)
             continue;
         char *problem = hn_cache_problem_text(&identity->problem);
-        hn_progress_board_hold(search->board);
+        hn_progress_board_hold(&search->tune->board);
         fprintf(stderr, "%s (%s) is being tuned on %s, for %.0f s so far: %s\n", identity->kernel,
-                problem == NULL ? "" : problem, sharing->holder.machine, sharing->holder.for_s,
+                problem, sharing->holder.machine, sharing->holder.for_s,
                 search->waits ? "waiting" : "the next problem first");
-        hn_progress_board_release(search->board);
+        hn_progress_board_release(&search->tune->board);
         free(problem);
     }
     if (!hn_failed(err))
-        hn_cache_refresh(search->server, search->store, identity->kernel, err);
+        hn_cache_refresh(search->tune->server, search->store, identity->kernel, err);
     return state == HN_CLAIM_DONE ? TURN_OVER : waited ? TURN_AGAIN : TURN_NOW;
 }
 
@@ -83,16 +83,16 @@ static enum turn claim_problem(const struct hn_tune_search *search, struct shari
 static void release_problem(const struct hn_tune_search *search, struct sharing *sharing,
                             const struct hn_task *task, bool finished)
 {
-    if (sharing->claim == NULL || hn_server_release(search->server, sharing->claim, finished))
+    if (sharing->claim == NULL || hn_server_release(search->tune->server, sharing->claim, finished))
         return;
     char *problem = hn_cache_problem_text(&task->identity.problem);
-    hn_progress_board_hold(search->board);
+    hn_progress_board_hold(&search->tune->board);
     fprintf(stderr,
             "hone: warning: the claim to tune %s (%s) was lost, with the connection to the cache's "
             "server or because this tuner stood still: another has begun it, too; what both found "
             "counts\n",
-            task->identity.kernel, problem == NULL ? "" : problem);
-    hn_progress_board_release(search->board);
+            task->identity.kernel, problem);
+    hn_progress_board_release(&search->tune->board);
     free(problem);
 }
 
@@ -122,17 +122,17 @@ static struct hn_backend *make_backend(struct hn_tune_search *search, struct hn_
 {
     struct hn_points_ahead ahead;
     struct hn_backend *backend = NULL;
-    if (search->options->simulate != NULL) {
-        hn_backend_simulated(task, search->options->simulate, &backend, err);
+    if (search->tune->options->simulate != NULL) {
+        hn_backend_simulated(task, search->tune->options->simulate, &backend, err);
         return backend;
     }
-    if (hn_points_ahead_make(&ahead, task, search->store, session, 4 * (size_t)search->jobs, err) !=
-        HN_OK)
+    if (hn_points_ahead_make(&ahead, task, search->store, session, 4 * (size_t)search->tune->jobs,
+                             err) != HN_OK)
         return NULL;
     const struct hn_live_options live = {
-        .seed = search->options->seed,
+        .seed = search->tune->options->seed,
         .end_ms = session->budget_s > 0 ? session->started_ms + session->budget_s * 1e3 : 0,
-        .any_order = !search->strategy->needs_feedback,
+        .any_order = !search->tune->strategy->needs_feedback,
         .ahead = ahead.points,
         .ahead_count = ahead.count,
         .ahead_is_all = ahead.complete,
@@ -176,17 +176,17 @@ static bool find_roofs(struct hn_tune_search *search, const struct hn_session *s
 static void show_result(struct hn_tune_search *search, json_t *document,
                         const struct hn_view *views)
 {
-    if (search->options->json) {
+    if (search->tune->options->json) {
         search->json = document;
         return;
     }
-    hn_progress_board_hold(search->board);
-    if (*search->follows)
+    hn_progress_board_hold(&search->tune->board);
+    if (search->tune->follows)
         putchar('\n');
-    *search->follows = true;
+    search->tune->follows = true;
     hn_render(document, views, stdout);
     fflush(stdout);
-    hn_progress_board_release(search->board);
+    hn_progress_board_release(&search->tune->board);
     json_decref(document);
 }
 
@@ -199,7 +199,7 @@ static void report(struct hn_tune_search *search, const struct hn_session *sessi
     search->found = state->best != NULL;
     search->cut = state->best == NULL && state->cut > 0;
     json_t *summary =
-        hn_summary(session, backend, known ? &measured : NULL, search->options->json, err);
+        hn_summary(session, backend, known ? &measured : NULL, search->tune->options->json, err);
     if (summary != NULL)
         show_result(search, summary, hn_summary_views);
 }
@@ -208,7 +208,7 @@ static void print_start(const struct hn_tune_search *search, const struct hn_tas
                         const struct hn_session_state *state)
 {
     const char *warning = search->workers != NULL ? search->workers->lead->warning : "";
-    hn_progress_board_hold(search->board);
+    hn_progress_board_hold(&search->tune->board);
     if (warning[0] != '\0')
         fprintf(stderr, "hone: warning: %s\n", warning);
     fprintf(stderr, "tuning %s%s%s on %s%s", task->identity.kernel,
@@ -221,7 +221,7 @@ static void print_start(const struct hn_tune_search *search, const struct hn_tas
         fprintf(stderr, "; %u earlier tuning%s of it lead%s the search", state->sources,
                 state->sources > 1 ? "s" : "", state->sources > 1 ? "" : "s");
     fputc('\n', stderr);
-    hn_progress_board_release(search->board);
+    hn_progress_board_release(&search->tune->board);
 }
 
 /* The progress of a search, whose beginning is told once its points are known. */
@@ -235,7 +235,7 @@ struct watch {
 static void show(void *watcher, const struct hn_session_state *state)
 {
     struct watch *watch = watcher;
-    if (!watch->told && !watch->search->options->quiet && state->planned)
+    if (!watch->told && !watch->search->tune->options->quiet && state->planned)
         print_start(watch->search, watch->task, state);
     watch->told = watch->told || state->planned;
     hn_progress_show(&watch->progress, state);
@@ -245,13 +245,13 @@ static void show(void *watcher, const struct hn_session_state *state)
 static void run_session(struct hn_tune_search *search, struct hn_backend *backend,
                         const struct hn_session_options *settings, struct hn_error *err)
 {
-    const struct hn_options *options = search->options;
+    const struct hn_options *options = search->tune->options;
     const struct hn_task *task = backend->task;
     struct watch watch = {.search = search, .task = task};
     struct hn_session *session = NULL;
     struct hn_roofs roofs;
     struct hn_error ignored;
-    char label[160];
+    char label[512];
     if (hn_session_create(backend, search->store, settings, &session, err) != HN_OK)
         return;
     bool known =
@@ -262,12 +262,12 @@ static void run_session(struct hn_tune_search *search, struct hn_backend *backen
         .roofs = known ? &roofs : NULL,
         .budget_count = options->budget_count,
         .budget_s = options->budget_s,
-        .stop_chance = search->strategy->chance != NULL ? options->stop_chance : 0,
+        .stop_chance = search->tune->strategy->chance != NULL ? options->stop_chance : 0,
     };
     const char *device = search->names_device ? backend->device.identity.name : "";
     snprintf(label, sizeof label, "%s%s%s", search->label,
              search->label[0] != '\0' && device[0] != '\0' ? " on " : "", device);
-    hn_progress_begin(&watch.progress, search->board, &view, label);
+    hn_progress_begin(&watch.progress, &search->tune->board, &view, label);
     bool finished = hn_session_run(session, show, &watch, err) == HN_OK;
     hn_progress_end(&watch.progress);
     hn_error_init(&ignored);
@@ -298,11 +298,11 @@ static void report_taken(struct hn_tune_search *search, const struct sharing *sh
 static enum turn tune_in_turn(struct hn_tune_search *search, struct hn_task *task,
                               struct hn_error *err)
 {
-    const struct hn_options *options = search->options;
+    const struct hn_options *options = search->tune->options;
     struct sharing sharing = {.claim = NULL};
     const struct hn_session_options settings = {
-        .strategy = search->strategy,
-        .look_ahead = options->look_ahead,
+        .strategy = search->tune->strategy,
+        .look_ahead = (unsigned)options->look_ahead,
         .seed = options->seed,
         .budget_s = options->budget_s,
         .budget_count = options->budget_count,
@@ -312,7 +312,7 @@ static enum turn tune_in_turn(struct hn_tune_search *search, struct hn_task *tas
         .retry_failed = options->retry_failed,
         .energy_s = options->energy_s,
         .race_within = options->energy_s > 0 ? HN_WEIGHED_WITHIN : 0,
-        .events = search->events,
+        .events = search->tune->events,
         .command = options->command,
         .started_ms = search->started_ms,
     };
@@ -328,19 +328,21 @@ static enum turn tune_in_turn(struct hn_tune_search *search, struct hn_task *tas
     return turn;
 }
 
-enum hn_status hn_tune_search_run(struct hn_tune_search *search, struct hn_error *err)
+void hn_tune_search_run(struct hn_tune_search *search, struct hn_error *err)
 {
     struct hn_task task;
     enum turn turn = TURN_AGAIN;
-    const enum hn_regime regime = (enum hn_regime)search->options->regime;
-    bool at_once = search->options->simulate != NULL || !search->strategy->needs_feedback;
-    hn_error_init(err);
-    if (at_once)
-        hn_task_make(search->config, search->problem, regime, &task, err);
-    else
-        hn_task_make_search(search->config, search->problem, regime, &task, err);
+    const struct hn_tune *tune = search->tune;
+    const struct hn_config *config = tune->given->config;
+    const enum hn_regime regime = (enum hn_regime)tune->options->regime;
     if (hn_failed(err))
-        return err->status;
+        return;
+    if (tune->options->simulate != NULL || !tune->strategy->needs_feedback)
+        hn_task_make(config, search->problem, regime, &task, err);
+    else
+        hn_task_make_search(config, search->problem, regime, &task, err);
+    if (hn_failed(err))
+        return;
     while (!hn_failed(err) && turn == TURN_AGAIN) {
         turn = tune_in_turn(search, &task, err);
         search->started_ms = hn_now_ms();
@@ -348,28 +350,27 @@ enum hn_status hn_tune_search_run(struct hn_tune_search *search, struct hn_error
     search->later = turn == TURN_LATER;
     hn_task_finish(&task);
     fflush(stdout);
-    return err->status;
 }
 
 /* Said whatever else was: what this and earlier runs have found is elsewhere now. */
-enum hn_status hn_tune_report_loss(const struct hn_tune_search *search, struct hn_error *err)
+void hn_tune_report_loss(struct hn_tune *tune, struct hn_store *store, struct hn_error *err)
 {
     const char *rescued;
-    enum hn_status status = hn_store_commit(search->store, err);
-    const char *lost = hn_store_lost(search->store, &rescued);
-    hn_progress_board_hold(search->board);
-    if (lost != NULL)
-        fprintf(stderr,
-                "hone: warning: cache '%s' was deleted, moved or replaced during the run; all that "
-                "was in it, and all of this run, is in '%s' now: `mv %s %s` takes it back\n",
-                lost, rescued, rescued, lost);
-    hn_progress_board_release(search->board);
-    return status;
+    struct hn_error ignored;
+    hn_store_commit(store, hn_failed(err) ? &ignored : err);
+    const char *lost = hn_store_lost(store, &rescued);
+    if (lost == NULL)
+        return;
+    hn_progress_board_hold(&tune->board);
+    fprintf(stderr,
+            "hone: warning: cache '%s' was deleted, moved or replaced during the run; all that was "
+            "in it, and all of this run, is in '%s' now: `mv %s %s` takes it back\n",
+            lost, rescued, rescued, lost);
+    hn_progress_board_release(&tune->board);
 }
 
-enum hn_status hn_tune_interrupted(struct hn_error *err)
+void hn_tune_interrupted(struct hn_error *err)
 {
-    return hn_fail(err, HN_EINTERRUPTED,
-                   "interrupted; what was finished is kept, and the same command goes on from "
-                   "there");
+    hn_fail(err, HN_EINTERRUPTED,
+            "interrupted; what was finished is kept, and the same command goes on from there");
 }

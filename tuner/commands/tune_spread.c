@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/commands/tune_spread.h"
+#include "tuner/commands/tune.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "runtime/device/device.h"
-#include "tuner/commands/open_cache.h"
 #include "tuner/workers/workers.h"
 
 /* Hosts that are not there by then are not waited for where all that is known is tuned. */
@@ -47,13 +46,8 @@ struct place {
 
 /* A search under way. */
 struct running {
-    struct spread *spread;
     struct model *model;
-    size_t problem;
-    struct hn_workers *share;
-    struct hn_tune_search search;
-    char label[160];
-    char place[160];
+    struct hn_tune_search search; /* its workers are a share */
     pthread_t thread;
     bool ended;
     struct hn_error err;
@@ -62,7 +56,8 @@ struct running {
 
 /* All of it is under the workers' lock. */
 struct spread {
-    struct hn_tune_spread *given;
+    struct hn_tune *tune;
+    const struct hn_config *config;
     struct hn_workers *workers;
     struct place places[HN_CARDS_MOST]; /* of the workers' cards */
     char refusal[900];                  /* why the last card that is of no use is none */
@@ -70,31 +65,24 @@ struct spread {
     struct model models[MODELS_MOST];
     size_t model_count;
     struct running *running;
-    size_t running_count;
-    bool told;           /* that there are several */
-    bool follows;        /* something stands on stdout */
-    struct hn_error err; /* the first failure: nothing more is begun */
+    bool told;            /* that there are several */
+    struct hn_error *err; /* the first failure: nothing more is begun */
 };
 
 static void *run_search(void *pointer)
 {
     struct running *running = pointer;
     struct hn_tune_search *search = &running->search;
-    struct hn_error *err = &running->err, ignored;
-    hn_error_init(err);
-    enum hn_status status =
-        hn_cache_open_again(search->options, search->server, &search->store, err);
-    if (status == HN_OK) {
-        status = hn_tune_search_run(search, err);
-        enum hn_status kept = hn_tune_report_loss(search, status == HN_OK ? err : &ignored);
-        status = status == HN_OK ? kept : status;
-        hn_store_close(search->store);
-    }
-    err->status = status;
-    hn_workers_lock(running->share);
-    hn_workers_end_share(running->share);
+    hn_error_init(&running->err);
+    search->store = hn_cache_open_again(search->tune->given, &running->err);
+    hn_tune_search_run(search, &running->err);
+    if (search->store != NULL)
+        hn_tune_report_loss(search->tune, search->store, &running->err);
+    hn_store_close(search->store);
+    hn_workers_lock(search->workers);
+    hn_workers_end_share(search->workers);
     running->ended = true;
-    hn_workers_unlock(running->share);
+    hn_workers_unlock(search->workers);
     return NULL;
 }
 
@@ -214,8 +202,8 @@ static bool has_card(const struct spread *spread, int a, int b)
 static void give_card(struct spread *spread, struct running *running, size_t i)
 {
     spread->places[i].state = CARD_AT_WORK;
-    if (running->share->lead != spread->workers->cards[i])
-        hn_workers_give(running->share, spread->workers->cards[i]);
+    if (running->search.workers->lead != spread->workers->cards[i])
+        hn_workers_give(running->search.workers, spread->workers->cards[i]);
 }
 
 static void take_cards_back(struct spread *spread, const struct hn_workers *share)
@@ -227,33 +215,25 @@ static void take_cards_back(struct spread *spread, const struct hn_workers *shar
                     share->cards[n]->refusal[0] == '\0' ? CARD_IDLE : CARD_OUT;
 }
 
-/* --- searches --------------------------------------------------------------------------------- */
-
-static void describe(const struct spread *spread, const struct hn_card *card,
-                     struct running *running)
+static void note_failure(struct spread *spread, const struct hn_error *err)
 {
-    const struct hn_config *config = spread->given->search->config;
-    struct hn_text text;
-    hn_text_init(&text);
-    if (spread->problem_count > 1)
-        hn_bindings_append(&text, &config->problems[running->problem]);
-    snprintf(running->label, sizeof running->label, "%s", text.data != NULL ? text.data : "");
-    hn_text_finish(&text);
-    snprintf(running->place, sizeof running->place, " (GPU %s of host %s)", card->selector,
-             card->host_name);
+    if (!hn_failed(spread->err) && hn_failed(err))
+        *spread->err = *err;
 }
+
+/* --- searches --------------------------------------------------------------------------------- */
 
 static void tell_several(struct spread *spread)
 {
-    const struct hn_tune_search *search = spread->given->search;
-    if (spread->told || spread->running_count < 2 || search->options->quiet)
+    struct hn_tune *tune = spread->tune;
+    if (spread->told || spread->running->next == NULL || tune->options->quiet)
         return;
     spread->told = true;
     /* Who prints may ask the workers something. */
     hn_workers_unlock(spread->workers);
-    hn_progress_board_hold(search->board);
+    hn_progress_board_hold(&tune->board);
     fprintf(stderr, "problems are searched side by side, each on GPUs of its own\n");
-    hn_progress_board_release(search->board);
+    hn_progress_board_release(&tune->board);
     hn_workers_lock(spread->workers);
 }
 
@@ -263,80 +243,73 @@ static void start_search(struct spread *spread, struct model *model, size_t prob
     struct hn_card *card = spread->workers->cards[i];
     struct item *item = &model->items[problem];
     struct running *running = hn_need(1, sizeof *running);
+    struct hn_tune_search *search = &running->search;
     if (item->started_ms <= 0)
         item->started_ms = spread->running == NULL && model == spread->models && problem == 0
-                               ? spread->given->started_ms
+                               ? spread->tune->started_ms
                                : hn_now_ms();
-    running->spread = spread;
     running->model = model;
-    running->problem = problem;
-    describe(spread, card, running);
-    running->search = *spread->given->search;
-    running->search.problem = problem;
-    running->search.started_ms = item->started_ms;
-    running->search.waits = item->later;
-    running->search.label = running->label;
-    running->search.place = running->place;
-    running->search.follows = &spread->follows;
-    running->search.names_device = spread->model_count > 1 || running->label[0] == '\0';
-    if (hn_workers_share(spread->workers, card, &running->share, err) != HN_OK) {
+    *search = (struct hn_tune_search){.tune = spread->tune,
+                                      .problem = problem,
+                                      .started_ms = item->started_ms,
+                                      .waits = item->later};
+    if (spread->problem_count > 1) {
+        char *text = hn_needed(hn_bindings_text(&spread->config->problems[problem]));
+        snprintf(search->label, sizeof search->label, "%s", text);
+        free(text);
+    }
+    snprintf(search->place, sizeof search->place, " (GPU %s of host %s)", card->selector,
+             card->host_name);
+    search->names_device = spread->model_count > 1 || search->label[0] == '\0';
+    if (hn_workers_share(spread->workers, card, &search->workers, err) != HN_OK) {
         free(running);
         return;
     }
     give_card(spread, running, i);
-    running->search.workers = running->share;
     int failure = hn_thread_start(&running->thread, run_search, running);
     if (failure != 0) {
         hn_fail(err, HN_ERUN, "a thread can not be started: %s", strerror(failure));
-        hn_workers_destroy(running->share);
+        hn_workers_destroy(search->workers);
         free(running);
         return;
     }
     item->progress = RUNNING;
     running->next = spread->running;
     spread->running = running;
-    spread->running_count++;
     tell_several(spread);
-}
-
-static void note_failure(struct spread *spread, const struct hn_error *err)
-{
-    if (!hn_failed(&spread->err) && hn_failed(err))
-        spread->err = *err;
 }
 
 static void end_search(struct spread *spread, struct running *running)
 {
-    struct item *item = &running->model->items[running->problem];
     struct hn_tune_search *search = &running->search;
-    struct hn_workers *share = running->share;
+    struct item *item = &running->model->items[search->problem];
+    struct hn_workers *share = search->workers;
+    const struct hn_error *err = &running->err;
     struct hn_host_view view;
     pthread_join(running->thread, NULL);
     bool lost = is_lost(share->lead, &view) || share->lead->refusal[0] != '\0';
     take_cards_back(spread, share);
     hn_workers_destroy(share);
     /* Another card takes it up where it was left. */
-    if (running->err.status != HN_OK && running->err.status != HN_EINTERRUPTED && lost &&
+    if (hn_failed(err) && err->status != HN_EINTERRUPTED && lost &&
         has_card(spread, CARD_IDLE, CARD_AT_WORK)) {
         item->progress = WAITING;
         json_decref(search->json);
-    } else if (running->err.status == HN_OK && search->later) {
+    } else if (!hn_failed(err) && search->later) {
         *item = (struct item){.progress = WAITING, .later = true};
     } else {
         item->progress = DONE;
         item->json = search->json;
-        spread->given->found = spread->given->found && search->found;
-        spread->given->cut = spread->given->cut || search->cut;
-        note_failure(spread, &running->err);
+        spread->tune->found = spread->tune->found && search->found;
+        spread->tune->cut = spread->tune->cut || search->cut;
+        note_failure(spread, err);
     }
     free(running);
-    spread->running_count--;
 }
 
 static void end_searches(struct spread *spread)
 {
-    struct running **at = &spread->running;
-    while (*at != NULL) {
+    for (struct running **at = &spread->running; *at != NULL;) {
         struct running *running = *at;
         if (!running->ended) {
             at = &running->next;
@@ -351,10 +324,9 @@ static void end_searches(struct spread *spread)
 static const char *find_other_limit(const struct spread *spread, const struct hn_card *card,
                                     char text[400])
 {
-    const struct hn_config *config = spread->given->search->config;
     for (size_t i = 0; spread->model_count > 0 && i < HN_DEVICE_LIMITS; i++) {
         const char *name = hn_device_limit_names[i];
-        const struct hn_value *value = hn_bindings_get(&config->problems[0], name);
+        const struct hn_value *value = hn_bindings_get(&spread->config->problems[0], name);
         int64_t limit = hn_device_limit(&card->device, i);
         if (value == NULL || value->type != HN_INTEGER || limit == 0 || limit == value->integer)
             continue;
@@ -365,15 +337,6 @@ static const char *find_other_limit(const struct spread *spread, const struct hn
         return text;
     }
     return NULL;
-}
-
-static struct model *add_model(struct spread *spread, const struct hn_card *card)
-{
-    struct model *model = &spread->models[spread->model_count];
-    struct item *items = hn_need(spread->problem_count, sizeof *items);
-    size_t n = spread->model_count++;
-    *model = (struct model){card, items, n * spread->problem_count / (n + 1)};
-    return model;
 }
 
 /* The model of a card; NULL: the card is refused. */
@@ -396,25 +359,27 @@ static struct model *find_model(struct spread *spread, size_t at)
         reason = find_other_limit(spread, card, text);
     if (reason == NULL && spread->model_count == MODELS_MOST)
         reason = "there are too many models of GPU for one tune";
-    if (reason == NULL)
-        return add_model(spread, card);
-    refuse(spread, at, reason);
-    return NULL;
+    if (reason != NULL) {
+        refuse(spread, at, reason);
+        return NULL;
+    }
+    size_t n = spread->model_count++;
+    spread->models[n] = (struct model){card, hn_need(spread->problem_count, sizeof(struct item)),
+                                       n * spread->problem_count / (n + 1)};
+    return &spread->models[n];
 }
 
 /* First those that no other tuner is at. problem_count: there is none. */
 static size_t next_problem(const struct spread *spread, const struct model *model)
 {
     size_t later = spread->problem_count;
-    for (size_t i = spread->problem_count; i-- > 0;) {
-        size_t problem = (model->begin + i) % spread->problem_count;
-        if (model->items[problem].progress == WAITING && model->items[problem].later)
-            later = problem;
-    }
     for (size_t i = 0; i < spread->problem_count; i++) {
         size_t problem = (model->begin + i) % spread->problem_count;
-        if (model->items[problem].progress == WAITING && !model->items[problem].later)
+        if (model->items[problem].progress != WAITING)
+            continue;
+        if (!model->items[problem].later)
             return problem;
+        later = later < spread->problem_count ? later : problem;
     }
     return later;
 }
@@ -424,7 +389,8 @@ static struct running *find_smallest(const struct spread *spread, const struct m
     struct running *smallest = NULL;
     for (struct running *running = spread->running; running != NULL; running = running->next)
         if (running->model == model && !running->ended &&
-            (smallest == NULL || running->share->card_count < smallest->share->card_count))
+            (smallest == NULL ||
+             running->search.workers->card_count < smallest->search.workers->card_count))
             smallest = running;
     return smallest;
 }
@@ -455,53 +421,45 @@ static bool is_all_done(const struct spread *spread)
 /* Whether there is nothing to be waited for. */
 static bool is_over(struct spread *spread)
 {
-    if (spread->running != NULL || hn_failed(&spread->err))
+    if (spread->running != NULL || hn_failed(spread->err))
         return spread->running == NULL;
     bool more = has_card(spread, CARD_NEW, CARD_OPENING);
     if (is_all_done(spread))
-        return !more || hn_now_ms() - spread->given->started_ms > hosts_wait_ms;
+        return !more || hn_now_ms() - spread->tune->started_ms > hosts_wait_ms;
     if (more || has_card(spread, CARD_IDLE, CARD_AT_WORK))
         return false;
-    hn_fail(&spread->err, HN_ERUN, "%s", spread->refusal);
+    hn_fail(spread->err, HN_ERUN, "%s", spread->refusal);
     return true;
 }
 
-static void run_all(struct spread *spread)
+void hn_tune_spread_run(struct hn_tune *tune, struct hn_error *err)
 {
-    while (!is_over(spread)) {
-        struct hn_error err;
-        hn_error_init(&err);
-        move_cards(spread, &err);
-        end_searches(spread);
-        if (!hn_failed(&err) && hn_interrupted() != 0)
-            hn_tune_interrupted(&err);
-        if (!hn_failed(&spread->err))
-            use_cards(spread, &err);
-        note_failure(spread, &err);
-        bool news = hn_workers_sleep(spread->workers, sleep_limit_ms);
-        for (struct running *running = spread->running; news && running != NULL;
-             running = running->next)
-            hn_event_signal(running->share->wakeup);
-    }
-}
-
-enum hn_status hn_tune_spread_run(struct hn_tune_spread *given, json_t *results,
-                                  struct hn_error *err)
-{
-    struct spread spread = {.given = given,
-                            .workers = given->search->workers,
-                            .problem_count = given->search->config->problem_count};
-    given->found = true;
-    hn_error_init(&spread.err);
+    struct spread spread = {.tune = tune,
+                            .config = tune->given->config,
+                            .workers = tune->given->workers,
+                            .problem_count = tune->given->config->problem_count,
+                            .err = err};
     hn_workers_lock(spread.workers);
-    run_all(&spread);
+    while (!is_over(&spread)) {
+        struct hn_error now;
+        hn_error_init(&now);
+        move_cards(&spread, &now);
+        end_searches(&spread);
+        if (!hn_failed(&now) && hn_interrupted() != 0)
+            hn_tune_interrupted(&now);
+        if (!hn_failed(err))
+            use_cards(&spread, &now);
+        note_failure(&spread, &now);
+        bool news = hn_workers_sleep(spread.workers, sleep_limit_ms);
+        for (struct running *running = spread.running; news && running != NULL;
+             running = running->next)
+            hn_event_signal(running->search.workers->wakeup);
+    }
     hn_workers_unlock(spread.workers);
     for (size_t i = 0; i < spread.model_count; i++) {
         for (size_t n = 0; n < spread.problem_count; n++)
             if (spread.models[i].items[n].json != NULL)
-                json_array_append_new(results, spread.models[i].items[n].json);
+                json_array_append_new(tune->given->results, spread.models[i].items[n].json);
         free(spread.models[i].items);
     }
-    *err = spread.err;
-    return err->status;
 }
