@@ -15,9 +15,9 @@ void hn_cache_import(struct hn_given *given, struct hn_error *err);
 void hn_cache_merge(struct hn_given *given, struct hn_error *err);
 void hn_cache_diff(struct hn_given *given, struct hn_error *err);
 
-/* Whether it fits -p and --device-name; drops those that do not. */
+/* Whether it fits -p and --device-name; drops those that do not, or that are simulated where only what was measured is wanted. */
 bool hn_cache_fits(const struct hn_given *given, const struct hn_identity *identity);
-void hn_cache_filter(const struct hn_given *given, struct hn_tuned_list *list);
+void hn_cache_filter(const struct hn_given *given, bool measured, struct hn_tuned_list *list);
 /* The tunings of a kernel (NULL: of all) that fit, with --history also former versions. HN_ENOTFOUND names what there is. */
 void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn_tuned_list *list, struct hn_error *err);
 

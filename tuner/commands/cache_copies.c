@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,44 +105,6 @@ static bool is_known(const struct hn_given *given, const struct hn_recording *re
     return known;
 }
 
-/* False where it is there already. */
-static bool import_records(const struct hn_given *given, const char *path,
-                           const struct hn_recording *recording, const struct hn_stored_plan *plan,
-                           struct hn_error *err)
-{
-    bool added = false;
-    struct hn_origin from;
-    double newest = recording->learnt;
-    if (is_known(given, recording, err) || hn_failed(err))
-        return false;
-    for (size_t i = 0; i < recording->records.count; i++) {
-        if (recording->records.items[i].time > newest)
-            newest = recording->records.items[i].time;
-    }
-    const struct hn_hash origin = name_origin(recording);
-    hn_origin_of_file(path, &from);
-    const struct hn_store_session session = {.identity = &recording->identity,
-                                             .version = &recording->version,
-                                             .plan = plan,
-                                             .command = recording->command,
-                                             .from = given->options->own ? NULL : &from,
-                                             .origin = origin.hex,
-                                             .started = newest,
-                                             .rule = recording->rule};
-    (void)hn_store_import(given->store, &session, &recording->records, &added, err);
-    return added;
-}
-
-static bool has_plan(const struct hn_given *given, const struct hn_recording *recording)
-{
-    struct hn_stored_plan plan;
-    bool found = hn_store_get_plan(given->store, recording->identity.kernel, &recording->version,
-                                   &plan, NULL) == HN_OK;
-    if (found)
-        hn_stored_plan_free(&plan);
-    return found;
-}
-
 /* The plan is that of the config where it was asked for, else the recording's own, which does not
  * replace one that is there. */
 static void add_recording(const struct hn_given *given, const char *path,
@@ -149,12 +112,31 @@ static void add_recording(const struct hn_given *given, const char *path,
                           struct imported *imported, struct hn_error *err)
 {
     const struct hn_stored_plan *plan = imported->completed ? &kept->plan : &recording->plan;
-    bool added = import_records(given, path, recording, plan->json == NULL ? NULL : plan, err);
+    const char *kernel = recording->identity.kernel;
+    struct hn_stored_plan there = {.json = NULL};
+    struct hn_origin from;
+    bool added = false;
+    double newest = recording->learnt;
+    for (size_t i = 0; i < recording->records.count; i++)
+        newest = fmax(newest, recording->records.items[i].time);
+    const struct hn_hash origin = name_origin(recording);
+    hn_origin_of_file(path, &from);
+    const struct hn_store_session session = {.identity = &recording->identity,
+                                             .version = &recording->version,
+                                             .plan = plan->json == NULL ? NULL : plan,
+                                             .command = recording->command,
+                                             .from = given->options->own ? NULL : &from,
+                                             .origin = origin.hex,
+                                             .started = newest,
+                                             .rule = recording->rule};
+    if (!is_known(given, recording, err) && !hn_failed(err))
+        hn_store_import(given->store, &session, &recording->records, &added, err);
     if (!hn_failed(err) && !added && plan->json != NULL &&
         hn_version_knows_template(&recording->version) &&
-        (imported->completed || !has_plan(given, recording)))
-        (void)hn_store_put_plan(given->store, recording->identity.kernel, &recording->version, plan,
-                                err);
+        (imported->completed ||
+         hn_store_get_plan(given->store, kernel, &recording->version, &there, NULL) != HN_OK))
+        hn_store_put_plan(given->store, kernel, &recording->version, plan, err);
+    hn_stored_plan_free(&there);
     imported->known = !added;
     imported->rules = added && recording->rule != NULL;
     imported->records = added ? (int64_t)recording->records.count : 0;
@@ -164,7 +146,7 @@ static void add_recording(const struct hn_given *given, const char *path,
 static bool fits_config(const struct hn_given *given, const char *path,
                         const struct hn_recording *recording, const struct hn_config_kept *kept)
 {
-    struct hn_text reason;
+    struct hn_text reason = {0};
     struct hn_version version = kept->version;
     memcpy(version.driver, recording->version.driver, sizeof version.driver);
     memcpy(version.nvrtc, recording->version.nvrtc, sizeof version.nvrtc);
@@ -172,7 +154,6 @@ static bool fits_config(const struct hn_given *given, const char *path,
     bool fits = same_kernel && hn_version_equal(&recording->version, &version);
     if (fits || given->options->quiet)
         return fits;
-    hn_text_init(&reason);
     if (!recording->from_hone)
         hn_text_append(&reason, "Kernel Tuner measured it");
     else if (!same_kernel)
@@ -183,8 +164,7 @@ static bool fits_config(const struct hn_given *given, const char *path,
         hn_version_append_difference(&reason, &recording->version, &version);
     }
     fprintf(stderr, "hone: warning: '%s' takes no plan and template of '%s': %s\n", path,
-            given->options->configs.items[given->options->configs.count - 1],
-            reason.failed ? "" : reason.data);
+            given->options->configs.items[given->options->configs.count - 1], reason.data);
     hn_text_finish(&reason);
     return false;
 }
@@ -193,7 +173,7 @@ static bool fits_config(const struct hn_given *given, const char *path,
 static void complete(const struct hn_given *given, const char *path, struct hn_recording *recording,
                      struct hn_error *err)
 {
-    struct hn_text signature;
+    struct hn_text signature = {0};
     struct hn_device_identity *device = &recording->identity.device;
     const char *name = given->options->device_name;
     if (name != NULL && strlen(name) >= sizeof device->name)
@@ -207,7 +187,6 @@ static void complete(const struct hn_given *given, const char *path, struct hn_r
     recording->command = hn_need_copy("Kernel Tuner");
     /* It does not say what the arguments are. What it does say tells its tunings apart from each
      * other and from Hone's: "Kernel Tuner: block_size_x,tile_size_x". */
-    hn_text_init(&signature);
     hn_text_append(&signature, "Kernel Tuner: ");
     for (size_t i = 0; i < recording->parameter_count; i++)
         hn_text_printf(&signature, "%s%s", i > 0 ? "," : "", recording->parameters[i]);
@@ -364,69 +343,45 @@ static void append_slug(struct hn_text *text, const char *string)
     }
 }
 
-/* "FOLDER/matmul-k-32-m-4096-nvidia-h200-cold" */
-static void append_file(struct hn_text *text, const char *folder,
-                        const struct hn_identity *identity)
+/* "FOLDER/matmul-k-32-m-4096-nvidia-h200-cold.json.gz" */
+static char *file_in_folder(const char *folder, const struct hn_identity *identity,
+                            const char *ending)
 {
-    char *problem = hn_cache_problem_text(&identity->problem);
-    hn_text_printf(text, "%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/");
-    append_slug(text, identity->kernel);
-    hn_text_append(text, "-");
-    if (identity->problem.count > 0) {
-        append_slug(text, problem);
-        hn_text_append(text, "-");
+    struct hn_text text = {0};
+    char *problem = hn_needed(hn_bindings_text(&identity->problem));
+    const char *const parts[] = {identity->kernel, problem, identity->device.name,
+                                 identity->regime};
+    hn_text_printf(&text, "%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (parts[i][0] == '\0')
+            continue;
+        hn_text_append(&text, i > 0 ? "-" : "");
+        append_slug(&text, parts[i]);
     }
-    append_slug(text, identity->device.name);
-    hn_text_append(text, "-");
-    append_slug(text, identity->regime);
     free(problem);
-}
-
-/* With ".json.gz" or "-t4.json" behind. */
-static char *file_in_folder(const char *folder, const struct hn_tuned *tuned, bool t4)
-{
-    struct hn_text text;
-    hn_text_init(&text);
-    append_file(&text, folder, &tuned->identity);
-    if (hn_cache_is_kernel_tuners(tuned)) {
-        /* which is not the only one of that name when it had other parameters */
-        struct hn_hash hash = hn_hash_string(tuned->identity.signature);
-        hn_text_printf(&text, "-kernel-tuner-%.6s", hash.hex);
-    }
-    hn_text_append(&text, t4 ? "-t4.json" : ".json.gz");
+    hn_text_append(&text, ending);
     return hn_needed(hn_text_take(&text));
 }
 
-/* The parameters in declared order, as far as that is known: from the plan, or for tunings of
- * Kernel Tuner from the signature. NULL when it is not. */
-static json_t *declared_parameters(const struct hn_given *given, const struct hn_tuned *tuned)
+/* In the declared order, as far as that is known: from the plan, or for tunings of Kernel Tuner
+ * from the signature; else in the point's. */
+static void set_parameters(const struct hn_bindings *point, struct hn_recording *recording)
 {
-    if (hn_cache_is_kernel_tuners(tuned)) {
-        const char *colon = strchr(tuned->identity.signature, ':');
-        char *names = colon != NULL ? hn_need_copy(colon + 1) : NULL;
-        json_t *declared = json_array();
-        char *rest = names;
-        for (char *name = strsep(&rest, " ,"); name != NULL; name = strsep(&rest, " ,"))
-            if (name[0] != '\0')
-                (void)json_array_append_new(declared, json_string(name));
-        free(names);
-        return declared;
+    const char *colon = strchr(recording->identity.signature, ':');
+    bool is_kernel_tuners = recording->version.protocol == HN_KERNEL_TUNER_PROTOCOL;
+    char *names = is_kernel_tuners && colon != NULL ? hn_need_copy(colon + 1) : NULL;
+    char *rest = names;
+    json_t *plan = is_kernel_tuners || recording->plan.json == NULL
+                       ? json_object()
+                       : json_loads(recording->plan.json, 0, NULL);
+    json_t *declared = json_object_get(plan, "parameters");
+    if (is_kernel_tuners) {
+        declared = json_array();
+        json_object_set_new(plan, "parameters", declared);
     }
-    struct hn_stored_plan plan;
-    json_t *json = NULL;
-    if (hn_store_get_plan(given->store, tuned->identity.kernel, &tuned->version, &plan, NULL) ==
-        HN_OK)
-        json = json_loads(plan.json, 0, NULL);
-    hn_stored_plan_free(&plan);
-    json_t *declared = json_incref(json_object_get(json, "parameters"));
-    json_decref(json);
-    return declared;
-}
-
-/* In the point's order where no other is known: `declared` may be NULL. */
-static void set_parameters(const json_t *declared, const struct hn_bindings *point,
-                           struct hn_recording *recording)
-{
+    for (char *name = strsep(&rest, " ,"); name != NULL; name = strsep(&rest, " ,"))
+        if (name[0] != '\0')
+            (void)json_array_append_new(declared, json_string(name));
     bool usable = json_array_size(declared) == point->count;
     for (size_t i = 0; usable && i < point->count; i++) {
         const char *name = json_string_value(json_array_get(declared, i));
@@ -436,29 +391,29 @@ static void set_parameters(const json_t *declared, const struct hn_bindings *poi
     for (size_t i = 0; i < point->count; i++)
         recording->parameters[recording->parameter_count++] =
             hn_need_copy(usable ? json_string_value(json_array_get(declared, i)) : point->names[i]);
+    json_decref(plan);
+    free(names);
 }
 
-static char *date_now(void)
+/* Writes it with the plan; what was imported without one is exported without one. Whether it is to
+ * be told. */
+static bool save(const struct hn_given *given, const char *path, const struct hn_bindings *point,
+                 struct hn_recording *recording, struct hn_error *err)
 {
     char date[32] = "";
     struct tm parts;
     time_t now = time(NULL);
     if (gmtime_r(&now, &parts) != NULL)
         (void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return hn_need_copy(date);
-}
-
-/* Writes it with the plan; what was imported without one is exported without one. */
-static void save(const struct hn_given *given, const char *path, struct hn_recording *recording,
-                 struct hn_error *err)
-{
     (void)hn_store_get_plan(given->store, recording->identity.kernel, &recording->version,
                             &recording->plan, NULL);
+    set_parameters(point, recording);
     recording->command = hn_need_copy("hone cache export");
-    recording->date = date_now();
+    recording->date = hn_need_copy(date);
     if (!hn_failed(err))
         (void)(given->options->format == 1 ? hn_recording_save_t4(path, recording, err)
                                            : hn_recording_save(path, recording, err));
+    return !hn_failed(err) && !given->options->quiet;
 }
 
 static void export_one(const struct hn_given *given, const struct hn_tuned *tuned, const char *path,
@@ -469,39 +424,16 @@ static void export_one(const struct hn_given *given, const struct hn_tuned *tune
         return;
     (void)hn_store_load(given->store, &tuned->identity, &tuned->version, tuned->simulated,
                         &recording.records, err);
-    json_t *declared = declared_parameters(given, tuned);
-    set_parameters(declared, &tuned->best.point, &recording);
-    json_decref(declared);
-    save(given, path, &recording, err);
-    if (!hn_failed(err) && !given->options->quiet)
+    if (save(given, path, &tuned->best.point, &recording, err))
         printf("%s: %zu point%s of %s on %s\n", path, recording.records.count,
                hn_plural(recording.records.count), tuned->identity.kernel,
                tuned->identity.device.name);
     hn_recording_finish(&recording);
 }
 
-/* A recording tells measurements; the results of a simulation must not come back as such. */
-static void drop_simulated(struct hn_tuned_list *list, struct hn_error *err)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        if (!list->items[i].simulated) {
-            list->items[kept++] = list->items[i];
-            continue;
-        }
-        hn_identity_finish(&list->items[i].identity);
-        hn_record_finish(&list->items[i].best);
-    }
-    list->count = kept;
-    if (kept == 0 && !hn_failed(err))
-        hn_fail(err, HN_ENOTFOUND,
-                "the tunings that fit are simulated: only measured ones are exported");
-}
-
 static void fail_several(const struct hn_tuned_list *list, const char *file, struct hn_error *err)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     for (size_t i = 0; i < list->count && i < 20; i++) {
         char *problem = hn_cache_problem_text(&list->items[i].identity.problem);
         hn_text_printf(&text, "\n  %s  %s  %s", problem, list->items[i].identity.device.name,
@@ -531,10 +463,18 @@ static bool is_superseded(const struct hn_tuned_list *list, char *const *paths, 
 static void export_to_folder(const struct hn_given *given, const struct hn_tuned_list *list,
                              const char *folder, struct hn_error *err)
 {
+    const char *ending = given->options->format == 1 ? "-t4.json" : ".json.gz";
     char **paths = hn_need(list->count, sizeof *paths);
     (void)mkdir(folder, 0777);
-    for (size_t i = 0; i < list->count; i++)
-        paths[i] = file_in_folder(folder, &list->items[i], given->options->format == 1);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct hn_tuned *tuned = &list->items[i];
+        /* Kernel Tuner's is not the only one of that name when it had other parameters. */
+        struct hn_hash hash = hn_hash_string(tuned->identity.signature);
+        char own[64];
+        snprintf(own, sizeof own, "-kernel-tuner-%.6s%s", hash.hex, ending);
+        paths[i] = file_in_folder(folder, &tuned->identity,
+                                  hn_cache_is_kernel_tuners(tuned) ? own : ending);
+    }
     for (size_t i = 0; i < list->count; i++)
         if (!is_superseded(list, paths, i))
             export_one(given, &list->items[i], paths[i], err);
@@ -546,20 +486,14 @@ static void export_to_folder(const struct hn_given *given, const struct hn_tuned
 static void export_family(const struct hn_given *given, const struct hn_stored_rule *stored,
                           const char *folder, struct hn_error *err)
 {
-    struct hn_text text;
     struct hn_rule rule = stored->rule; /* borrowed */
     struct hn_recording recording = {
         .from_hone = true, .version = stored->version, .rule = &rule, .learnt = stored->learnt};
     if (hn_failed(err) || hn_identity_copy(&recording.identity, &stored->identity, err) != HN_OK)
         return;
+    char *path = file_in_folder(folder, &stored->identity, ".family.gz");
     (void)mkdir(folder, 0777);
-    hn_text_init(&text);
-    append_file(&text, folder, &stored->identity);
-    hn_text_append(&text, ".family.gz");
-    char *path = hn_needed(hn_text_take(&text));
-    set_parameters(NULL, &stored->rule.configurations[0], &recording);
-    save(given, path, &recording, err);
-    if (!hn_failed(err) && !given->options->quiet)
+    if (save(given, path, &stored->rule.configurations[0], &recording, err))
         printf("%s: the rule of %s's family on %s\n", path, stored->identity.kernel,
                stored->identity.device.name);
     recording.rule = NULL;
@@ -574,12 +508,10 @@ static size_t export_families(const struct hn_given *given, const char *folder,
 {
     struct hn_stored_rules rules;
     size_t count = 0;
-    const struct hn_options *options = given->options;
-    if (hn_failed(err) ||
-        hn_store_get_rules(given->store, options->arguments.items[0], &rules, err) != HN_OK)
+    if (hn_store_get_rules(given->store, given->path, &rules, err) != HN_OK)
         return 0;
     for (size_t i = 0; i < rules.count; i++) {
-        if (rules.items[i].simulated || options->problem.count > 0 ||
+        if (rules.items[i].simulated || given->options->problem.count > 0 ||
             !hn_cache_fits(given, &rules.items[i].identity))
             continue;
         export_family(given, &rules.items[i], folder, err);
@@ -591,21 +523,23 @@ static size_t export_families(const struct hn_given *given, const char *folder,
 
 void hn_cache_export(struct hn_given *given, struct hn_error *err)
 {
-    struct hn_tuned_list list = {.items = NULL};
+    struct hn_tuned_list list;
     const struct hn_options *options = given->options;
     const char *file = options->arguments.items[1];
     bool folder = is_folder(file);
     size_t families = folder && options->format != 1 ? export_families(given, file, err) : 0;
-    if (!hn_failed(err))
-        (void)hn_cache_select(given, options->arguments.items[0], &list, err);
-    if (!hn_failed(err))
-        drop_simulated(&list, err);
+    hn_cache_select(given, given->path, &list, err);
+    /* A recording tells measurements; the results of a simulation must not come back as such. */
+    hn_cache_filter(given, true, &list);
+    if (!hn_failed(err) && list.count == 0)
+        hn_fail(err, HN_ENOTFOUND,
+                "the tunings that fit are simulated: only measured ones are exported");
     if (err->status == HN_ENOTFOUND && families > 0)
         hn_error_init(err);
-    else if (!hn_failed(err) && list.count > 1 && !folder)
-        fail_several(&list, file, err);
     else if (!hn_failed(err) && folder)
         export_to_folder(given, &list, file, err);
+    else if (!hn_failed(err) && list.count > 1)
+        fail_several(&list, file, err);
     else if (!hn_failed(err))
         export_one(given, &list.items[0], file, err);
     hn_tuned_list_free(&list);
@@ -640,8 +574,6 @@ struct pairs {
 static enum change change_of(const struct hn_tuned *ours, const struct hn_tuned *theirs,
                              double threshold)
 {
-    if (ours == NULL)
-        return ADDED;
     if (theirs == NULL)
         return REMOVED;
     const struct hn_timing *a = &ours->best.timing;
@@ -656,11 +588,10 @@ static enum change change_of(const struct hn_tuned *ours, const struct hn_tuned 
 static const struct hn_tuned *find(const struct hn_tuned_list *list, const struct hn_tuned *tuned,
                                    bool simulated)
 {
-    for (size_t i = 0; i < list->count; i++) {
+    for (size_t i = 0; i < list->count; i++)
         if (list->items[i].simulated == simulated &&
             hn_identity_equal(&list->items[i].identity, &tuned->identity))
             return &list->items[i];
-    }
     return NULL;
 }
 
@@ -676,13 +607,6 @@ static const struct hn_tuned *partner(const struct hn_tuned_list *list,
     return find(other, tuned, !tuned->simulated);
 }
 
-static const char *remark_of(const struct hn_tuned *ours, const struct hn_tuned *theirs)
-{
-    if (theirs == NULL || ours->simulated == theirs->simulated)
-        return NULL;
-    return ours->simulated ? "simulated -> measured" : "measured -> simulated";
-}
-
 /* Pairs tunings of equal identity, measured with measured and simulated with simulated; `across`:
  * also one with the other, with a remark, where each list has it in one kind only. In the order of
  * ours, then what only theirs has. threshold: relative, 0.02 for 2%. Free the items. */
@@ -693,13 +617,15 @@ static struct pairs make_pairs(const struct hn_tuned_list *ours, const struct hn
     for (size_t i = 0; i < ours->count; i++) {
         const struct hn_tuned *mine = &ours->items[i];
         const struct hn_tuned *other = partner(ours, theirs, mine, across);
+        const char *remark = other == NULL || mine->simulated == other->simulated ? NULL
+                             : mine->simulated ? "simulated -> measured"
+                                               : "measured -> simulated";
         pairs.items[pairs.count++] =
-            (struct pair){mine, other, change_of(mine, other, threshold), remark_of(mine, other)};
+            (struct pair){mine, other, change_of(mine, other, threshold), remark};
     }
-    for (size_t i = 0; i < theirs->count; i++) {
+    for (size_t i = 0; i < theirs->count; i++)
         if (partner(theirs, ours, &theirs->items[i], across) == NULL)
             pairs.items[pairs.count++] = (struct pair){NULL, &theirs->items[i], ADDED, NULL};
-    }
     return pairs;
 }
 
@@ -729,9 +655,9 @@ static void append_origins(struct hn_text *text, const struct pair *pair)
 {
     char *was = pair->ours == NULL ? NULL : hn_origin_text(&pair->ours->origin);
     char *is = pair->theirs == NULL ? NULL : hn_origin_text(&pair->theirs->origin);
-    bool both = was != NULL && is != NULL && strcmp(was, is) != 0;
-    hn_text_printf(text, "%s%s%s", was != NULL ? was : "", both ? " -> " : "",
-                   both || (was == NULL && is != NULL) ? is : "");
+    hn_text_append(text, was != NULL ? was : "");
+    if (is != NULL && (was == NULL || strcmp(was, is) != 0))
+        hn_text_printf(text, "%s%s", was != NULL ? " -> " : "", is);
     free(was);
     free(is);
 }
@@ -807,7 +733,7 @@ static void list_of(const struct hn_given *given, const char *path, struct hn_tu
     } else {
         (void)hn_recording_list(path, NULL, list, err);
     }
-    hn_cache_filter(given, list);
+    hn_cache_filter(given, false, list);
 }
 
 void hn_cache_diff(struct hn_given *given, struct hn_error *err)
@@ -817,7 +743,7 @@ void hn_cache_diff(struct hn_given *given, struct hn_error *err)
     const struct hn_options *options = given->options;
     if (hn_store_list_problem(given->store, NULL, NULL, &ours, err) != HN_OK)
         return;
-    hn_cache_filter(given, &ours);
+    hn_cache_filter(given, false, &ours);
     list_of(given, given->path, &theirs, err);
     struct pairs pairs = make_pairs(&ours, &theirs, options->threshold, true);
     for (size_t i = 0; i < pairs.count; i++)
@@ -841,16 +767,15 @@ static void add_remarks(const struct hn_tuned_list *now, struct pairs *pairs)
 {
     for (size_t i = 0; i < pairs->count; i++) {
         struct pair *pair = &pairs->items[i];
-        for (size_t j = 0; (conflicts & 1U << pair->change) != 0 && j < now->count; j++) {
-            const struct hn_tuned *tuned = &now->items[j];
-            if (tuned->simulated != pair->ours->simulated ||
-                !hn_identity_equal(&tuned->identity, &pair->ours->identity))
-                continue;
-            bool kept = hn_version_equal(&tuned->version, &pair->ours->version) &&
-                        hn_bindings_equal(&tuned->best.point, &pair->ours->best.point) &&
-                        tuned->best.time == pair->ours->best.time;
-            pair->remark = kept ? "here counts" : "file counts";
-        }
+        const struct hn_tuned *own = pair->ours;
+        const struct hn_tuned *tuned =
+            (conflicts & 1U << pair->change) == 0 ? NULL : find(now, own, own->simulated);
+        if (tuned == NULL)
+            continue;
+        bool kept = hn_version_equal(&tuned->version, &own->version) &&
+                    hn_bindings_equal(&tuned->best.point, &own->best.point) &&
+                    tuned->best.time == own->best.time;
+        pair->remark = kept ? "here counts" : "file counts";
     }
 }
 

@@ -69,25 +69,44 @@ bool hn_cache_fits(const struct hn_given *given, const struct hn_identity *ident
     return fits;
 }
 
-void hn_cache_filter(const struct hn_given *given, struct hn_tuned_list *list)
+void hn_cache_filter(const struct hn_given *given, bool measured, struct hn_tuned_list *list)
 {
     size_t kept = 0;
     for (size_t i = 0; i < list->count; i++) {
         struct hn_tuned *tuned = &list->items[i];
-        if (hn_cache_fits(given, &tuned->identity)) {
+        if (hn_cache_fits(given, &tuned->identity) && !(measured && tuned->simulated)) {
             list->items[kept++] = *tuned;
-        } else {
-            hn_identity_finish(&tuned->identity);
-            hn_record_finish(&tuned->best);
+            continue;
         }
+        hn_identity_finish(&tuned->identity);
+        hn_record_finish(&tuned->best);
     }
     list->count = kept;
 }
 
-static void fail_not_found(const struct hn_given *given, const char *kernel, struct hn_error *err)
+void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn_tuned_list *list,
+                     struct hn_error *err)
 {
     struct hn_tuned_list all;
     struct hn_text known = {0};
+    char line[HN_FOLLOW_UP_SIZE];
+    *list = (struct hn_tuned_list){.items = NULL};
+    if (hn_failed(err))
+        return;
+    if (given->options->history)
+        hn_store_list_versions(given->store, kernel, list, err);
+    else
+        hn_store_list(given->store, kernel, list, err);
+    size_t count = list->count;
+    hn_cache_filter(given, false, list);
+    if (hn_failed(err) || list->count > 0)
+        return;
+    if (count > 0) {
+        hn_fail(err, HN_ENOTFOUND, "none of the tunings%s%s%s fits; `%s` shows them",
+                kernel == NULL ? "" : " of '", kernel == NULL ? "" : kernel,
+                kernel == NULL ? "" : "'", hn_follow_up(given->options, "cache list", NULL, line));
+        return;
+    }
     if (hn_store_list(given->store, NULL, &all, err) != HN_OK)
         return;
     for (size_t i = 0; i < all.count; i++) {
@@ -103,31 +122,6 @@ static void fail_not_found(const struct hn_given *given, const char *kernel, str
                 kernel, known.data);
     hn_text_finish(&known);
     hn_tuned_list_free(&all);
-}
-
-void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn_tuned_list *list,
-                     struct hn_error *err)
-{
-    char line[HN_FOLLOW_UP_SIZE];
-    *list = (struct hn_tuned_list){.items = NULL};
-    if (hn_failed(err))
-        return;
-    if (given->options->history)
-        hn_store_list_versions(given->store, kernel, list, err);
-    else
-        hn_store_list(given->store, kernel, list, err);
-    size_t all = list->count;
-    hn_cache_filter(given, list);
-    if (hn_failed(err) || list->count > 0)
-        return;
-    hn_tuned_list_free(list);
-    *list = (struct hn_tuned_list){.items = NULL};
-    if (all == 0)
-        fail_not_found(given, kernel, err);
-    else
-        hn_fail(err, HN_ENOTFOUND, "none of the tunings%s%s%s fits; `%s` shows them",
-                kernel == NULL ? "" : " of '", kernel == NULL ? "" : kernel,
-                kernel == NULL ? "" : "'", hn_follow_up(given->options, "cache list", NULL, line));
 }
 
 /* Takes the value. */
@@ -226,7 +220,7 @@ static void run_list(struct hn_given *given, struct hn_error *err)
     if (hn_store_list(given->store, NULL, &list, err) != HN_OK)
         return;
     json_t *tunings = json_array();
-    hn_cache_filter(given, &list);
+    hn_cache_filter(given, false, &list);
     hn_config_mark_changed(given->store, &list);
     for (size_t i = 0; i < list.count; i++)
         (void)json_array_append_new(tunings, hn_cache_tuned_to_json(&list.items[i]));
@@ -247,14 +241,8 @@ struct view {
     const struct hn_tuned *tuned;
     struct hn_records records;
     size_t ok_count;
-    struct hn_plan *plan; /* NULL: the cache does not have it */
+    json_t *parameters; /* in declared order; NULL: the cache does not have the plan */
 };
-
-static void finish_view(struct view *view)
-{
-    hn_records_free(&view->records);
-    hn_plan_destroy(view->plan);
-}
 
 static int compare_records(const void *a, const void *b)
 {
@@ -269,37 +257,28 @@ static int compare_records(const void *a, const void *b)
     return (x->objective > y->objective) - (x->objective < y->objective);
 }
 
-/* What the cache keeps of the plan: the order of the parameters, and how much shared memory old
- * records had. */
-static void take_plan(struct hn_store *store, struct view *view)
-{
-    struct hn_stored_plan stored = {.json = NULL};
-    struct hn_error ignored;
-    const struct hn_identity *identity = &view->tuned->identity;
-    if (hn_store_get_plan(store, identity->kernel, &view->tuned->version, &stored, &ignored) !=
-        HN_OK)
-        return;
-    hn_records_recall_shared(stored.json, &identity->problem, &view->records);
-    json_t *json = json_loads(stored.json, 0, NULL);
-    if (json == NULL || hn_plan_from_json(json, &view->plan, &ignored) != HN_OK)
-        view->plan = NULL;
-    json_decref(json);
-    hn_stored_plan_free(&stored);
-}
-
 static void make_view(const struct hn_given *given, const struct hn_tuned *tuned, struct view *view,
                       struct hn_error *err)
 {
+    struct hn_stored_plan stored = {.json = NULL};
+    struct hn_records *records = &view->records;
     *view = (struct view){.tuned = tuned};
     if (hn_failed(err) || hn_store_load(given->store, &tuned->identity, &tuned->version,
-                                        tuned->simulated, &view->records, err) != HN_OK)
+                                        tuned->simulated, records, err) != HN_OK)
         return;
-    take_plan(given->store, view);
-    if (view->records.count > 0)
-        qsort(view->records.items, view->records.count, sizeof *view->records.items,
-              compare_records);
-    while (view->ok_count < view->records.count &&
-           view->records.items[view->ok_count].outcome == HN_OUTCOME_OK)
+    /* The plan knows the order of the parameters, and how much shared memory old records had. */
+    if (hn_store_get_plan(given->store, tuned->identity.kernel, &tuned->version, &stored, NULL) ==
+        HN_OK) {
+        hn_records_recall_shared(stored.json, &tuned->identity.problem, records);
+        json_t *plan = json_loads(stored.json, 0, NULL);
+        view->parameters = json_incref(json_object_get(plan, "parameters"));
+        json_decref(plan);
+    }
+    hn_stored_plan_free(&stored);
+    if (records->count > 0)
+        qsort(records->items, records->count, sizeof *records->items, compare_records);
+    while (view->ok_count < records->count &&
+           records->items[view->ok_count].outcome == HN_OUTCOME_OK)
         view->ok_count++;
 }
 
@@ -365,10 +344,9 @@ static void add_shown(json_t *json, const struct view *view)
     }
     set(json, "shown", shown);
     set(json, "tied", json_integer(tied));
-    /* In declared order, or by their names where that is not known. */
-    if (view->plan != NULL)
-        set(json, "parameters",
-            hn_render_names(view->plan->parameters, view->plan->parameter_count));
+    /* By their names where no other order is known. */
+    if (view->parameters != NULL)
+        json_object_set(json, "parameters", view->parameters);
     else if (view->ok_count > 0)
         set(json, "parameters",
             hn_render_names(view->records.items[0].point.names,
@@ -411,18 +389,16 @@ static json_t *conditions_to_json(const struct view *view)
 static json_t *view_to_json(const struct view *view)
 {
     json_t *json = hn_cache_tuned_to_json(view->tuned);
-    json_t *outcomes = json_object();
-    json_t *records = json_array();
+    json_t *outcomes = json_object(), *records = json_array();
     json_t *conditions = conditions_to_json(view);
-    for (int i = 0; i < HN_OUTCOME_COUNT; i++) {
-        json_int_t count = 0;
-        for (size_t k = 0; k < view->records.count; k++)
-            count += view->records.items[k].outcome == (enum hn_outcome)i;
-        if (count > 0)
-            set(outcomes, hn_outcome_name((enum hn_outcome)i), json_integer(count));
-    }
-    for (size_t i = 0; i < view->records.count; i++)
+    json_int_t counts[HN_OUTCOME_COUNT] = {0};
+    for (size_t i = 0; i < view->records.count; i++) {
+        counts[view->records.items[i].outcome]++;
         (void)json_array_append_new(records, hn_needed(hn_record_to_json(&view->records.items[i])));
+    }
+    for (int i = 0; i < HN_OUTCOME_COUNT; i++)
+        if (counts[i] > 0)
+            set(outcomes, hn_outcome_name((enum hn_outcome)i), json_integer(counts[i]));
     set(json, "outcomes", outcomes);
     if (conditions != NULL)
         set(json, "conditions", conditions);
@@ -450,7 +426,8 @@ static void run_show(struct hn_given *given, struct hn_error *err)
             hn_render(json, show_views, stdout);
             json_decref(json);
         }
-        finish_view(&view);
+        hn_records_free(&view.records);
+        json_decref(view.parameters);
     }
     hn_tuned_list_free(&list);
     finish_listing(given, tunings, err);
