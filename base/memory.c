@@ -38,6 +38,23 @@ void *hn_need_room(void *items, size_t *capacity, size_t count, size_t size)
     return hn_need_more(items, *capacity, size);
 }
 
+static void *or_fail(void *made, struct hn_error *err)
+{
+    if (made == NULL)
+        hn_fail_memory(err);
+    return made;
+}
+
+void *hn_allocate(size_t count, size_t size, struct hn_error *err)
+{
+    return hn_failed(err) ? NULL : or_fail(calloc(count > 0 ? count : 1, size), err);
+}
+
+char *hn_copy_string(const char *string, struct hn_error *err)
+{
+    return hn_failed(err) ? NULL : or_fail(strdup(string), err);
+}
+
 enum { BLOCK_BYTES = 8192 };
 
 struct hn_block {

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "base/error.h"
+
 /* Memory without a check behind each call: where there is none, the process ends with one line on stderr. For the tuner and the
  * bench. Rooms that libhone links return HN_ENOMEM instead, since their process belongs to somebody else. */
 
@@ -15,6 +17,10 @@ void *hn_need_more(void *items, size_t count, size_t size);
 char *hn_need_copy(const char *string);
 /* Room for one more item at items[count] of an array that grows; returns the array. Start with NULL, *capacity 0. */
 void *hn_need_room(void *items, size_t *capacity, size_t count, size_t size);
+
+/* The same for those rooms, sticky: zeroed memory, also of no bytes, and a copy of a string; NULL after a failure. */
+void *hn_allocate(size_t count, size_t size, struct hn_error *err);
+char *hn_copy_string(const char *string, struct hn_error *err);
 
 /* For json_t, texts and all that says by NULL that memory ended: hands it through. */
 void *hn_needed(void *pointer);

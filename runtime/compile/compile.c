@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/run.h"
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
@@ -14,14 +15,6 @@
 #include "runtime/compile/host_headers.h"
 #include "runtime/plan/option_list.h"
 
-/* One compilation by NVRTC. */
-struct compilation {
-    const struct hn_nvrtc *nvrtc;
-    const struct hn_compile_request *request;
-    struct hn_image *image;
-    nvrtcProgram program;
-};
-
 static void check(const struct hn_nvrtc *nvrtc, const char *what, nvrtcResult result,
                   struct hn_error *err)
 {
@@ -29,6 +22,10 @@ static void check(const struct hn_nvrtc *nvrtc, const char *what, nvrtcResult re
         hn_fail(err, HN_ERUN, "NVRTC %d.%d: %s: %s", nvrtc->major, nvrtc->minor, what,
                 nvrtc->p_nvrtcGetErrorString(result));
 }
+
+/* Calls NVRTC, where err has not failed. */
+#define CALL(function, arguments)                                                                  \
+    (hn_failed(err) ? (void)0 : check(nvrtc, #function, nvrtc->p_##function arguments, err))
 
 /* The compiler calls an unknown architecture an invalid option, as if it were the config's. */
 static void check_architecture(const struct hn_nvrtc *nvrtc, const char *architecture,
@@ -52,21 +49,15 @@ static void check_architecture(const struct hn_nvrtc *nvrtc, const char *archite
 
 /* An option of the config would win over what was asked for. One that asks for the features of this
  * very architecture, as sm_90a of sm_90, may. */
-static bool is_for(const char *option, const char *architecture)
-{
-    const char *wanted = hn_option_architecture(option);
-    size_t length = strcspn(architecture, "af");
-    return wanted == NULL || (strncmp(wanted, architecture, length) == 0 &&
-                              wanted[length + strspn(wanted + length, "af")] == '\0');
-}
-
 static void check_options(const struct hn_compile_request *request, struct hn_error *err)
 {
+    size_t length = strcspn(request->architecture, "af");
     for (size_t i = 0; i < request->option_count && !hn_failed(err); i++) {
         const char *option = request->options[i];
         const char *folder = hn_option_folder(option);
         const char *wanted = hn_option_architecture(option);
-        if (!is_for(option, request->architecture))
+        if (wanted != NULL && (strncmp(wanted, request->architecture, length) != 0 ||
+                               wanted[length + strspn(wanted + length, "af")] != '\0'))
             hn_fail(err, HN_ECONFIG,
                     "option '%s' asks for %s, but %s is compiled for, as the GPU or --arch says; "
                     "take the option out (`hone compile --arch %s` compiles for another GPU)",
@@ -99,19 +90,15 @@ static bool is_given(const struct hn_compile_request *request, const char *name)
 
 /* A plain name is looked for in the cubin; NVRTC has to be asked for the mangled name of anything
  * else. It is given the includes of the request and headers of the host by name. */
-static void create_program(struct compilation *compilation, struct hn_error *err)
+static nvrtcProgram create_program(const struct hn_nvrtc *nvrtc,
+                                   const struct hn_compile_request *request, struct hn_error *err)
 {
-    const struct hn_nvrtc *nvrtc = compilation->nvrtc;
-    const struct hn_compile_request *request = compilation->request;
+    nvrtcProgram program = NULL;
     size_t count = request->include_count;
     size_t most = count + HN_HOST_HEADER_COUNT;
-    if (hn_failed(err))
-        return;
-    const char **names = calloc(2 * most, sizeof *names);
-    if (names == NULL) {
-        hn_fail_memory(err);
-        return;
-    }
+    const char **names = hn_allocate(2 * most, sizeof *names, err);
+    if (names == NULL)
+        return NULL;
     const char **texts = names + most;
     for (size_t i = 0; i < count; i++) {
         names[i] = request->includes[i].name;
@@ -125,25 +112,20 @@ static void create_program(struct compilation *compilation, struct hn_error *err
         names[count] = header->name;
         texts[count++] = header->text;
     }
-    check(nvrtc, "nvrtcCreateProgram",
-          nvrtc->p_nvrtcCreateProgram(&compilation->program, request->text, request->name,
-                                      (int)count, texts, names),
-          err);
+    CALL(nvrtcCreateProgram, (&program, request->text, request->name, (int)count, texts, names));
     free(names);
-    for (size_t i = 0; i < request->entry_count && !hn_failed(err); i++) {
+    for (size_t i = 0; i < request->entry_count; i++)
         if (!hn_text_is_word(request->entries[i]))
-            check(nvrtc, "nvrtcAddNameExpression",
-                  nvrtc->p_nvrtcAddNameExpression(compilation->program, request->entries[i]), err);
-    }
+            CALL(nvrtcAddNameExpression, (program, request->entries[i]));
+    return program;
 }
 
 /* The command line: Hone's own options first, so that the config's come last and win. The toolkit's
  * headers, and those of CCCL (cuda/…, cooperative_groups) where they lie in a folder of their own.
  */
-static nvrtcResult run(struct compilation *compilation, struct hn_error *err)
+static nvrtcResult run(const struct hn_nvrtc *nvrtc, const struct hn_compile_request *request,
+                       nvrtcProgram program, struct hn_image *image, struct hn_error *err)
 {
-    const struct hn_nvrtc *nvrtc = compilation->nvrtc;
-    const struct hn_compile_request *request = compilation->request;
     char architecture[64];
     char include[1100];
     char cccl[1100];
@@ -159,76 +141,42 @@ static nvrtcResult run(struct compilation *compilation, struct hn_error *err)
                                cccl};
     size_t count = sizeof own / sizeof *own;
     count -= *nvrtc->include_dir == '\0' ? 2 : access(cccl + 2, F_OK) != 0;
-    const char **options = calloc(count + request->option_count, sizeof *options);
-    if (options == NULL) {
-        hn_fail_memory(err);
+    const char **options = hn_allocate(count + request->option_count, sizeof *options, err);
+    if (options == NULL)
         return NVRTC_SUCCESS;
-    }
     memcpy(options, own, count * sizeof *own);
     for (size_t i = 0; i < request->option_count; i++)
         options[count++] = request->options[i];
     double start = hn_now_ms();
-    nvrtcResult result = nvrtc->p_nvrtcCompileProgram(compilation->program, (int)count, options);
-    compilation->image->compile_ms = hn_now_ms() - start;
+    nvrtcResult result = nvrtc->p_nvrtcCompileProgram(program, (int)count, options);
+    image->compile_ms = hn_now_ms() - start;
     free(options);
     return result;
 }
 
-static void read_log(const struct compilation *compilation, struct hn_error *err)
+static void read_log(const struct hn_nvrtc *nvrtc, nvrtcProgram program, struct hn_image *image,
+                     struct hn_error *err)
 {
-    const struct hn_nvrtc *nvrtc = compilation->nvrtc;
-    struct hn_image *image = compilation->image;
     size_t size = 0;
-    check(nvrtc, "nvrtcGetProgramLogSize",
-          nvrtc->p_nvrtcGetProgramLogSize(compilation->program, &size), err);
-    if (hn_failed(err))
-        return;
-    image->log = calloc(size + 1, 1);
-    if (image->log == NULL) {
-        hn_fail_memory(err);
-        return;
-    }
-    check(nvrtc, "nvrtcGetProgramLog",
-          nvrtc->p_nvrtcGetProgramLog(compilation->program, image->log), err);
-    hn_compile_log_strip(image->log);
+    CALL(nvrtcGetProgramLogSize, (program, &size));
+    image->log = hn_allocate(size + 1, 1, err);
+    CALL(nvrtcGetProgramLog, (program, image->log));
+    if (image->log != NULL)
+        hn_compile_log_strip(image->log);
 }
 
-static void read_cubin(const struct compilation *compilation, struct hn_error *err)
+static void read_code(const struct hn_nvrtc *nvrtc, const struct hn_compile_request *request,
+                      nvrtcProgram program, struct hn_image *image, struct hn_error *err)
 {
-    const struct hn_nvrtc *nvrtc = compilation->nvrtc;
-    struct hn_image *image = compilation->image;
-    if (hn_failed(err))
-        return;
-    check(nvrtc, "nvrtcGetCUBINSize",
-          nvrtc->p_nvrtcGetCUBINSize(compilation->program, &image->size), err);
-    if (hn_failed(err))
-        return;
-    image->cubin = malloc(image->size > 0 ? image->size : 1);
-    if (image->cubin == NULL)
-        hn_fail_memory(err);
-    else
-        check(nvrtc, "nvrtcGetCUBIN", nvrtc->p_nvrtcGetCUBIN(compilation->program, image->cubin),
-              err);
-}
-
-static void read_entries(const struct compilation *compilation, struct hn_error *err)
-{
-    const struct hn_nvrtc *nvrtc = compilation->nvrtc;
-    const struct hn_compile_request *request = compilation->request;
-    struct hn_image *image = compilation->image;
-    if (hn_failed(err))
-        return;
-    image->entries = calloc(request->entry_count + 1, sizeof *image->entries);
-    if (image->entries == NULL)
-        hn_fail_memory(err);
+    CALL(nvrtcGetCUBINSize, (program, &image->size));
+    image->cubin = hn_allocate(image->size, 1, err);
+    CALL(nvrtcGetCUBIN, (program, image->cubin));
+    image->entries = hn_allocate(request->entry_count, sizeof *image->entries, err);
     for (size_t i = 0; i < request->entry_count && !hn_failed(err); i++) {
         const char *name = request->entries[i];
         if (!hn_text_is_word(name))
-            check(nvrtc, "nvrtcGetLoweredName",
-                  nvrtc->p_nvrtcGetLoweredName(compilation->program, request->entries[i], &name),
-                  err);
-        if (!hn_failed(err) && (image->entries[image->entry_count++] = strdup(name)) == NULL)
-            hn_fail_memory(err);
+            CALL(nvrtcGetLoweredName, (program, request->entries[i], &name));
+        image->entries[image->entry_count++] = hn_copy_string(name, err);
     }
 }
 
@@ -256,22 +204,18 @@ static void judge_failure(const struct hn_nvrtc *nvrtc, nvrtcResult result, stru
 static void compile_by_nvrtc(const struct hn_nvrtc *nvrtc, const struct hn_compile_request *request,
                              struct hn_image *image, struct hn_error *err)
 {
-    struct compilation compilation = {.nvrtc = nvrtc, .request = request, .image = image};
-    create_program(&compilation, err);
-    nvrtcResult result = hn_failed(err) ? NVRTC_SUCCESS : run(&compilation, err);
-    if (!hn_failed(err))
-        read_log(&compilation, err);
-    if (result == NVRTC_SUCCESS) {
-        read_cubin(&compilation, err);
-        read_entries(&compilation, err);
-    } else if (!hn_failed(err)) {
+    nvrtcProgram program = create_program(nvrtc, request, err);
+    nvrtcResult result = hn_failed(err) ? NVRTC_SUCCESS : run(nvrtc, request, program, image, err);
+    read_log(nvrtc, program, image, err);
+    if (result == NVRTC_SUCCESS)
+        read_code(nvrtc, request, program, image, err);
+    else if (!hn_failed(err))
         judge_failure(nvrtc, result, image, err);
-    }
-    if (compilation.program != NULL)
-        nvrtc->p_nvrtcDestroyProgram(&compilation.program);
+    if (program != NULL)
+        nvrtc->p_nvrtcDestroyProgram(&program);
 }
 
-/* Of the names of kernels in a message. */
+/* So long a list of kernels in a message is. */
 enum { LISTED_BYTES = 2000 };
 
 /* What a mangled name of the Itanium C++ ABI begins with. */
@@ -283,6 +227,7 @@ struct kernel {
 };
 
 struct choice {
+    const struct hn_compile_request *request;
     struct hn_kernel_names names; /* the kernels' names point into it */
     struct kernel *kernels;
 };
@@ -341,16 +286,7 @@ static void append_kernel(const struct choice *choice, const struct kernel *own,
         hn_text_append(list, own->mangled);
 }
 
-static size_t append_templates(const struct hn_compile_request *request, const char *name,
-                               struct hn_text *list)
-{
-    size_t count = hn_kernel_templates_append(request->text, name, list);
-    for (size_t i = 0; i < request->include_count; i++)
-        count += hn_kernel_templates_append(request->includes[i].text, name, list);
-    return count;
-}
-
-/* The list is finished. */
+/* As a compile error. The list is finished. */
 static void refuse(struct hn_image *image, const char *format, const char *name,
                    struct hn_text *list, struct hn_error *err)
 {
@@ -362,15 +298,18 @@ static void refuse(struct hn_image *image, const char *format, const char *name,
     hn_text_finish(list);
 }
 
-static void refuse_missing(const struct hn_compile_request *request, const struct choice *choice,
-                           const char *name, struct hn_image *image, struct hn_error *err)
+static void refuse_missing(const struct choice *choice, const char *name, struct hn_image *image,
+                           struct hn_error *err)
 {
-    struct hn_text list;
-    hn_text_init(&list);
+    const struct hn_compile_request *request = choice->request;
+    struct hn_text list = {0};
     const char *format =
         "kernel '%s' is a template: as entry, expected a name expression with values or "
         "types in place of the parameters of %s";
-    if (append_templates(request, name, &list) == 0) {
+    size_t templates = hn_kernel_templates_append(request->text, name, &list);
+    for (size_t i = 0; i < request->include_count; i++)
+        templates += hn_kernel_templates_append(request->includes[i].text, name, &list);
+    if (templates == 0) {
         format = "no kernel '%s' in the program; there is %s";
         for (size_t i = 0; i < choice->names.count; i++)
             append_kernel(choice, &choice->kernels[i], &list);
@@ -380,42 +319,36 @@ static void refuse_missing(const struct hn_compile_request *request, const struc
     refuse(image, format, name, &list, err);
 }
 
-static void choose(const struct hn_compile_request *request, const struct choice *choice,
-                   char **entry, struct hn_image *image, struct hn_error *err)
+static void choose(const struct choice *choice, char **entry, struct hn_image *image,
+                   struct hn_error *err)
 {
-    const char *name = *entry;
-    size_t found = 0;
+    const struct kernel *found = NULL;
     size_t count = 0;
-    struct hn_text list;
-    hn_text_init(&list);
+    struct hn_text list = {0};
     for (size_t i = 0; i < choice->names.count; i++) {
-        if (strcmp(choice->kernels[i].mangled, name) == 0) {
+        const struct kernel *kernel = &choice->kernels[i];
+        if (strcmp(kernel->mangled, *entry) == 0) {
             hn_text_finish(&list);
             return;
         }
-        if (strcmp(choice->kernels[i].name, name) != 0)
+        if (strcmp(kernel->name, *entry) != 0)
             continue;
-        append_kernel(choice, &choice->kernels[i], &list);
-        found = i;
+        append_kernel(choice, kernel, &list);
+        found = kernel;
         count++;
     }
     if (count > 1) {
-        refuse(image, "several kernels are called '%s'; as entry, expected one of %s", name, &list,
-               err);
+        refuse(image, "several kernels are called '%s'; as entry, expected one of %s", *entry,
+               &list, err);
         return;
     }
     hn_text_finish(&list);
     if (count == 0) {
-        refuse_missing(request, choice, name, image, err);
-        return;
-    }
-    char *mangled = strdup(choice->kernels[found].mangled);
-    if (mangled == NULL) {
-        hn_fail_memory(err);
+        refuse_missing(choice, *entry, image, err);
         return;
     }
     free(*entry);
-    *entry = mangled;
+    *entry = hn_copy_string(found->mangled, err);
 }
 
 /* Which kernel of the machine code an entry means that is a plain name: the one that is extern "C",
@@ -425,19 +358,14 @@ static void choose(const struct hn_compile_request *request, const struct choice
 static void choose_kernels(const struct hn_compile_request *request, struct hn_image *image,
                            struct hn_error *err)
 {
-    struct choice choice = {.kernels = NULL};
-    if (hn_failed(err))
-        return;
+    struct choice choice = {.request = request};
     hn_cubin_read_kernels(image->cubin, image->size, &choice.names, err);
-    choice.kernels = calloc(choice.names.count + 1, sizeof *choice.kernels);
-    if (choice.kernels == NULL)
-        hn_fail_memory(err);
+    choice.kernels = hn_allocate(choice.names.count, sizeof *choice.kernels, err);
     for (size_t i = 0; !hn_failed(err) && i < choice.names.count; i++)
         read_kernel(choice.names.names[i], &choice.kernels[i]);
-    for (size_t i = 0; i < request->entry_count; i++) {
+    for (size_t i = 0; i < request->entry_count; i++)
         if (!hn_failed(err) && image->message == NULL && hn_text_is_word(request->entries[i]))
-            choose(request, &choice, &image->entries[i], image, err);
-    }
+            choose(&choice, &image->entries[i], image, err);
     free(choice.kernels);
     hn_kernel_names_finish(&choice.names);
 }

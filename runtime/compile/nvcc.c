@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/run.h"
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
@@ -47,6 +48,7 @@ static char *in_folder(const char *folder, size_t length, const char *below)
 
 enum hn_status hn_nvcc_find(char **path, struct hn_error *err)
 {
+    static const char usual[] = "/usr/local/cuda";
     const char *chosen = getenv("NVCC");
     const char *home = getenv("CUDA_HOME");
     *path = NULL;
@@ -66,7 +68,7 @@ enum hn_status hn_nvcc_find(char **path, struct hn_error *err)
     if (*path == NULL && home != NULL)
         *path = in_folder(home, strlen(home), "/bin");
     if (*path == NULL)
-        *path = in_folder("/usr/local/cuda", strlen("/usr/local/cuda"), "/bin");
+        *path = in_folder(usual, strlen(usual), "/bin");
     if (*path != NULL)
         return HN_OK;
     return hn_fail(err, HN_ERUN,
@@ -89,14 +91,14 @@ struct call {
 extern char **environ;
 
 /* Options that are set there decide the code, and would stand in no version. */
-static bool make_environment(struct call *call)
+static void make_environment(struct call *call, struct hn_error *err)
 {
     static const char *const dropped[] = {"NVCC_PREPEND_FLAGS=", "NVCC_APPEND_FLAGS=", "TMPDIR="};
     size_t count = 0;
+    size_t kept = 0;
     while (environ[count] != NULL)
         count++;
-    call->environment = calloc(count + 2, sizeof *call->environment);
-    size_t kept = 0;
+    call->environment = hn_allocate(count + 2, sizeof *call->environment, err);
     for (size_t i = 0; call->environment != NULL && i < count; i++) {
         bool drop = false;
         for (size_t j = 0; j < sizeof dropped / sizeof *dropped; j++)
@@ -106,7 +108,6 @@ static bool make_environment(struct call *call)
     }
     if (call->environment != NULL)
         call->environment[kept] = "TMPDIR=.";
-    return call->environment != NULL;
 }
 
 static void finish_call(struct call *call)
@@ -118,6 +119,11 @@ static void finish_call(struct call *call)
     free(call->environment);
 }
 
+static void add(struct call *call, const char *argument)
+{
+    call->arguments[call->argument_count++] = argument;
+}
+
 static void start_call(struct call *call, size_t options, struct hn_error *err)
 {
     *call = (struct call){.argument_count = 0};
@@ -125,16 +131,10 @@ static void start_call(struct call *call, size_t options, struct hn_error *err)
         hn_scratch_make(&call->scratch, err) != HN_OK)
         return;
     hn_scratch_path(&call->scratch, "log", call->log, sizeof call->log);
-    call->arguments = calloc(options + OWN_OPTIONS, sizeof *call->arguments);
-    if (call->arguments == NULL || !make_environment(call))
-        hn_fail_memory(err);
-    else
-        call->arguments[call->argument_count++] = call->program;
-}
-
-static void add(struct call *call, const char *argument)
-{
-    call->arguments[call->argument_count++] = argument;
+    make_environment(call, err);
+    call->arguments = hn_allocate(options + OWN_OPTIONS, sizeof *call->arguments, err);
+    if (!hn_failed(err))
+        add(call, call->program);
 }
 
 /* In the child: nothing that allocates. */
@@ -233,31 +233,15 @@ static void append_line(struct hn_text *text, int line, const char *file)
     hn_text_append(text, "\"\n");
 }
 
-/* Its number, or include_count. */
-static size_t find_include(const struct hn_compile_request *request,
-                           const struct hn_include *include)
-{
-    size_t i = 0;
-    while (i < request->include_count &&
-           (strlen(request->includes[i].name) != include->length ||
-            strncmp(request->includes[i].name, include->name, include->length) != 0))
-        i++;
-    return i;
-}
-
 /* What stands behind `#pragma` in a line of a loop's unrolling with a factor, and how much of it
  * until a comment; NULL: it is no such line. */
 static const char *unrolling(const char *line, size_t *length)
 {
-    static const char *const tokens[] = {"#", "pragma", "unroll"};
-    const char *at = line;
-    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
-        at += strspn(at, " \t");
-        if (strncmp(at, tokens[i], strlen(tokens[i])) != 0)
-            return NULL;
-        at += strlen(tokens[i]);
-    }
-    const char *factor = at + strspn(at, " \t");
+    const char *end = line + strcspn(line, "\n");
+    const char *unroll = hn_code_directive(line, end, "pragma");
+    if (unroll == NULL || strncmp(unroll, "unroll", 6) != 0)
+        return NULL;
+    const char *factor = unroll + 6 + strspn(unroll + 6, " \t");
     *length = strcspn(factor, "/\\\r\n");
     bool comment =
         factor[*length] == '/' && factor[*length + 1] != '/' && factor[*length + 1] != '*';
@@ -289,7 +273,8 @@ static void append_source(const struct hn_compile_request *request, const char *
     struct hn_include_scan scan = {.next = source};
     struct hn_include include;
     while (hn_include_next(&scan, &include)) {
-        size_t number = find_include(request, &include);
+        size_t number =
+            hn_template_include_place(request->includes, request->include_count, &include);
         if (number == request->include_count || !include.quoted)
             continue;
         append_lines(source, (size_t)(include.name - source), text);
@@ -430,19 +415,17 @@ bool hn_entry_marker_names(const char *marker, size_t entry, const char *kernel)
            strcmp(marker + marker_length - strlen(end), end) == 0;
 }
 
-static void mark_entry(const struct hn_kernel_names *kernels, const char *expression,
-                       struct hn_image *image, struct hn_error *err)
+/* The mangled name of the kernel that a name expression means. */
+static const char *find_marked(const struct hn_kernel_names *kernels, const char *expression,
+                               size_t entry, struct hn_error *err)
 {
     for (size_t i = 0; i < kernels->count * kernels->count; i++) {
-        const char *marker = kernels->names[i / kernels->count];
         const char *kernel = kernels->names[i % kernels->count];
-        if (!hn_entry_marker_names(marker, image->entry_count, kernel))
-            continue;
-        if ((image->entries[image->entry_count++] = strdup(kernel)) == NULL)
-            hn_fail_memory(err);
-        return;
+        if (hn_entry_marker_names(kernels->names[i / kernels->count], entry, kernel))
+            return kernel;
     }
     hn_fail(err, HN_ERUN, "nvcc made no kernel of the name expression '%s'", expression);
+    return "";
 }
 
 static void read_entries(const struct hn_compile_request *request, struct hn_image *image,
@@ -450,15 +433,12 @@ static void read_entries(const struct hn_compile_request *request, struct hn_ima
 {
     struct hn_kernel_names kernels;
     hn_cubin_read_kernels(image->cubin, image->size, &kernels, err);
-    image->entries = calloc(request->entry_count + 1, sizeof *image->entries);
-    if (image->entries == NULL)
-        hn_fail_memory(err);
+    image->entries = hn_allocate(request->entry_count, sizeof *image->entries, err);
     for (size_t i = 0; i < request->entry_count && !hn_failed(err); i++) {
         const char *entry = request->entries[i];
         if (!hn_text_is_word(entry))
-            mark_entry(&kernels, entry, image, err);
-        else if ((image->entries[image->entry_count++] = strdup(entry)) == NULL)
-            hn_fail_memory(err);
+            entry = find_marked(&kernels, entry, i, err);
+        image->entries[image->entry_count++] = hn_copy_string(entry, err);
     }
     hn_kernel_names_finish(&kernels);
 }
@@ -487,10 +467,8 @@ static void judge_failure(const struct hn_compile_request *request, struct hn_im
 {
     const char *unsupported = strstr(image->log, "Unsupported gpu architecture");
     bool crashed = strstr(image->log, "died due to signal") != NULL;
-    if (unsupported != NULL) {
+    if (unsupported != NULL)
         hn_fail(err, HN_EUSAGE, "nvcc: %.*s", (int)strcspn(unsupported, "\n"), unsupported);
-        return;
-    }
     image->outcome = crashed ? HN_OUTCOME_COMPILE_CRASH : HN_OUTCOME_COMPILE_ERROR;
     image->message = describe_error(request, image->log);
 }
@@ -501,8 +479,6 @@ void hn_nvcc_compile(const struct hn_compile_request *request, struct hn_image *
     struct call call;
     char path[600];
     char *cubin = NULL;
-    if (hn_failed(err))
-        return;
     start_call(&call, request->option_count, err);
     add_options(request, &call, err);
     if (!hn_failed(err))

@@ -452,16 +452,6 @@ static void mark_code(struct prelude *prelude, const char *text)
     }
 }
 
-static bool is_of_template(const struct hn_template *template, const struct hn_include *include)
-{
-    for (size_t i = 0; i < template->include_count; i++) {
-        const char *name = template->includes[i].name;
-        if (strlen(name) == include->length && memcmp(name, include->name, include->length) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* A text of the program, and headers of the host that it includes. Others are not looked into. */
 static void mark_text(struct prelude *prelude, const struct hn_source *source, const char *text)
 {
@@ -471,7 +461,9 @@ static void mark_text(struct prelude *prelude, const struct hn_source *source, c
     mark_code(prelude, text);
     while (!prelude->uncertain && hn_include_next(&scan, &include)) {
         const struct hn_host_header *header = hn_host_header_find(include.name, include.length);
-        if (is_of_template(source->template, &include))
+        const struct hn_template *template = source->template;
+        if (hn_template_include_place(template->includes, template->include_count, &include) <
+            template->include_count)
             continue;
         if (header != NULL && !header->fallback && source->compiler == HN_COMPILER_NVRTC)
             hn_host_header_use(header, uses);

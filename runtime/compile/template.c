@@ -179,6 +179,16 @@ enum hn_status hn_template_load(const char *path, struct hn_template *template,
     return err->status;
 }
 
+size_t hn_template_include_place(const struct hn_template_include *includes, size_t count,
+                                 const struct hn_include *include)
+{
+    size_t i = 0;
+    while (i < count && (strlen(includes[i].name) != include->length ||
+                         strncmp(includes[i].name, include->name, include->length) != 0))
+        i++;
+    return i;
+}
+
 void hn_template_finish(struct hn_template *template)
 {
     for (size_t i = 0; i < template->include_count; i++) {
