@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/text.h"
 
 /* A cubin's machine in ELF. */
@@ -63,15 +64,6 @@ static bool expect(bool it_holds, const char *what, struct hn_error *err)
     return !hn_failed(err);
 }
 
-/* Zeroed; NULL after a failure. */
-static void *allocate(size_t count, size_t size, struct hn_error *err)
-{
-    void *made = hn_failed(err) ? NULL : calloc(count + 1, size);
-    if (made == NULL && !hn_failed(err))
-        hn_fail_memory(err);
-    return made;
-}
-
 /* The string at offset, or NULL when it does not end within the section, or is too long for a name.
  */
 static const char *string_at(const struct section *table, uint64_t offset)
@@ -111,7 +103,7 @@ static Elf64_Shdr section_header(const struct file *file, size_t index)
 
 static void read_sections(const struct file *file, struct cubin *cubin, struct hn_error *err)
 {
-    cubin->sections = allocate(file->header.e_shnum, sizeof *cubin->sections, err);
+    cubin->sections = hn_allocate(file->header.e_shnum, sizeof *cubin->sections, err);
     cubin->section_count = hn_failed(err) ? 0 : file->header.e_shnum;
     for (size_t i = 0; i < cubin->section_count; i++) {
         Elf64_Shdr header = section_header(file, i);
@@ -141,7 +133,7 @@ static void read_symbols(struct cubin *cubin, const struct section *table, struc
                 "its symbols have no names", err))
         return;
     size_t count = table->size / sizeof(Elf64_Sym);
-    cubin->symbols = allocate(count, sizeof *cubin->symbols, err);
+    cubin->symbols = hn_allocate(count, sizeof *cubin->symbols, err);
     for (size_t i = 0; i < count && !hn_failed(err); i++) {
         Elf64_Sym symbol;
         memcpy(&symbol, table->data + i * sizeof symbol, sizeof symbol);
@@ -237,15 +229,10 @@ void hn_cubin_read_kernels(const void *bytes, size_t size, struct hn_kernel_name
 {
     struct cubin cubin;
     open_cubin(bytes, size, &cubin, err);
-    *kernels = (struct hn_kernel_names){allocate(cubin.symbol_count, sizeof(char *), err), 0};
-    for (size_t i = 0; i < cubin.symbol_count && !hn_failed(err); i++) {
-        if (!is_kernel(&cubin.symbols[i]))
-            continue;
-        kernels->names[kernels->count] = strdup(cubin.symbols[i].name);
-        if (kernels->names[kernels->count] == NULL)
-            hn_fail_memory(err);
-        kernels->count += !hn_failed(err);
-    }
+    *kernels = (struct hn_kernel_names){hn_allocate(cubin.symbol_count, sizeof(char *), err), 0};
+    for (size_t i = 0; i < cubin.symbol_count && !hn_failed(err); i++)
+        if (is_kernel(&cubin.symbols[i]))
+            kernels->names[kernels->count++] = hn_copy_string(cubin.symbols[i].name, err);
     close_cubin(&cubin);
     if (!hn_failed(err))
         qsort(kernels->names, kernels->count, sizeof *kernels->names, compare_names);
@@ -269,16 +256,6 @@ enum { ATTRIBUTE_PARAMETER = 0x17, ATTRIBUTE_LARGE_PARAMETER = 0x45 };
 enum { MOST_PARAMETERS = 32764 };
 /* What the driver keeps of a block's shared memory; from sm_90 on the linker counts it in. */
 enum { SHARED_RESERVED = 1024 };
-/* The kernel's index, or symbol_count. */
-static size_t find_kernel(const struct cubin *cubin, const char *name)
-{
-    for (size_t i = 0; i < cubin->symbol_count; i++) {
-        if (is_kernel(&cubin->symbols[i]) && strcmp(cubin->symbols[i].name, name) == 0)
-            return i;
-    }
-    return cubin->symbol_count;
-}
-
 struct reading {
     uint32_t symbol;
     struct hn_resources *resources;
@@ -304,26 +281,23 @@ static void read_attribute(void *context, unsigned attribute, const unsigned cha
     const struct reading *reading = context;
     if (size != 8 || read_u32(payload) != reading->symbol)
         return;
-    uint32_t number = read_u32(payload + 4);
-    if (attribute == ATTRIBUTE_REGISTERS)
-        raise_to(&reading->resources->registers, number);
-    else if (attribute == ATTRIBUTE_FRAME)
-        raise_to(&reading->resources->stack_bytes, number);
-    else if (attribute == ATTRIBUTE_MINIMUM_STACK)
-        raise_to(&reading->resources->local_bytes, number);
+    struct hn_resources *resources = reading->resources;
+    int *largest = attribute == ATTRIBUTE_REGISTERS       ? &resources->registers
+                   : attribute == ATTRIBUTE_FRAME         ? &resources->stack_bytes
+                   : attribute == ATTRIBUTE_MINIMUM_STACK ? &resources->local_bytes
+                                                          : NULL;
+    if (largest != NULL)
+        raise_to(largest, read_u32(payload + 4));
 }
 
 static void read_shared(const struct cubin *cubin, const char *entry,
                         struct hn_resources *resources)
 {
     const struct section *section = find_section(cubin, ".nv.shared.", entry);
-    if (section == NULL)
-        return;
-    bool reserved = find_section(cubin, ".nv.shared.reserved.0", "") != NULL;
-    size_t size = section->size;
-    if (reserved)
-        size = size > SHARED_RESERVED ? size - SHARED_RESERVED : 0;
-    raise_to(&resources->shared_bytes, size);
+    bool is_reserved = find_section(cubin, ".nv.shared.reserved.0", "") != NULL;
+    size_t reserved = is_reserved ? SHARED_RESERVED : 0;
+    if (section != NULL && section->size > reserved)
+        raise_to(&resources->shared_bytes, section->size - reserved);
 }
 
 /* The smallest bound of the entries. */
@@ -343,7 +317,10 @@ static void read_bound(void *context, unsigned attribute, const unsigned char *p
 static void read_resources(const struct cubin *cubin, const char *entry,
                            struct hn_resources *resources, struct hn_error *err)
 {
-    size_t symbol = find_kernel(cubin, entry);
+    size_t symbol = 0;
+    while (symbol < cubin->symbol_count &&
+           (!is_kernel(&cubin->symbols[symbol]) || strcmp(cubin->symbols[symbol].name, entry) != 0))
+        symbol++;
     if (symbol == cubin->symbol_count) {
         hn_fail(err, HN_ENOTFOUND, "no kernel '%.200s' in the machine code", entry);
         return;
@@ -354,8 +331,6 @@ static void read_resources(const struct cubin *cubin, const char *entry,
     read_shared(cubin, entry, resources);
     resources->known = true;
 }
-
-/* The hash of the code. */
 
 /* Far more than the code of any kernel. */
 enum { HASHED_BYTES = 256 << 20 };
@@ -377,9 +352,9 @@ static void append_number(struct hn_text *text, uint64_t number)
 static void append_data(struct hn_text *text, const struct section *section)
 {
     append_number(text, section->size);
-    if (text->length > HASHED_BYTES || (section->data != NULL && section->size > HASHED_BYTES))
-        text->failed = true;
-    if (section->data != NULL)
+    size_t size = section->data != NULL ? section->size : 0;
+    text->failed = text->failed || text->length > HASHED_BYTES || size > HASHED_BYTES;
+    if (size > 0)
         hn_text_append_bytes(text, section->data, section->size);
 }
 
@@ -413,21 +388,10 @@ static void append_target(struct reached *reached, const struct symbol *symbol)
         append_number(reached->text, section->size);
 }
 
-static void append_relocation(struct reached *reached, const Elf64_Rela *entry)
-{
-    if (reached->text->length > HASHED_BYTES)
-        reached->text->failed = true;
-    append_number(reached->text, entry->r_offset);
-    append_number(reached->text, ELF64_R_TYPE(entry->r_info));
-    append_number(reached->text, (uint64_t)entry->r_addend);
-    size_t symbol = ELF64_R_SYM(entry->r_info);
-    if (symbol < reached->cubin->symbol_count)
-        append_target(reached, &reached->cubin->symbols[symbol]);
-}
-
 static void append_relocations(struct reached *reached, size_t target)
 {
     const struct cubin *cubin = reached->cubin;
+    struct hn_text *text = reached->text;
     for (size_t i = 0; i < cubin->section_count; i++) {
         const struct section *section = &cubin->sections[i];
         bool with_addend = section->type == SHT_RELA;
@@ -438,33 +402,31 @@ static void append_relocations(struct reached *reached, size_t target)
         for (size_t j = 0; j < section->size / stride; j++) {
             Elf64_Rela entry = {0};
             memcpy(&entry, section->data + j * stride, stride);
-            append_relocation(reached, &entry);
+            text->failed = text->failed || text->length > HASHED_BYTES;
+            append_number(text, entry.r_offset);
+            append_number(text, ELF64_R_TYPE(entry.r_info));
+            append_number(text, (uint64_t)entry.r_addend);
+            if (ELF64_R_SYM(entry.r_info) < cubin->symbol_count)
+                append_target(reached, &cubin->symbols[ELF64_R_SYM(entry.r_info)]);
         }
     }
 }
 
-/* The rest of the name when this is a constant bank: ".nv.constant2.kernel" has ".kernel",
- * ".nv.constant3" "". */
-static const char *constant_owner(const char *name, unsigned *bank)
-{
-    static const char prefix[] = ".nv.constant";
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0 || !hn_is_digit(name[sizeof prefix - 1]))
-        return NULL;
-    char *end = NULL;
-    *bank = (unsigned)strtoul(name + sizeof prefix - 1, &end, 10);
-    return end;
-}
-
-/* Constant banks that belong to `owner`: a function (".name"), or all ("") . */
+/* Constant banks that belong to `owner`: a function (".name"), or all (""). ".nv.constant2.kernel"
+ * is bank 2 of ".kernel". */
 static void append_constants(struct reached *reached, const char *owner)
 {
+    static const char prefix[] = ".nv.constant";
     for (size_t i = 0; i < reached->cubin->section_count; i++) {
         const struct section *section = &reached->cubin->sections[i];
-        unsigned bank = 0;
-        const char *whose = constant_owner(section->name, &bank);
-        if (whose == NULL || strcmp(whose, owner) != 0)
+        const char *bank = section->name + sizeof prefix - 1;
+        char *end = NULL;
+        if (strncmp(section->name, prefix, sizeof prefix - 1) != 0 || !hn_is_digit(*bank))
             continue;
-        append_number(reached->text, bank);
+        unsigned number = (unsigned)strtoul(bank, &end, 10);
+        if (strcmp(end, owner) != 0)
+            continue;
+        append_number(reached->text, number);
         append_data(reached->text, section);
         append_relocations(reached, i);
     }
@@ -521,48 +483,36 @@ static void append_kernel(struct reached *reached, const char *entry)
     each_attribute(find_section(cubin, ".nv.info.", entry), append_attribute, reached->text);
 }
 
-/* Everything that decides how kernels run: their code and that of the functions which they refer
+/* Of everything that decides how kernels run: their code and that of the functions which they refer
  * to, constant banks, initialised data, limits of the launch; no names, no compiler options. */
-static void append_all_code(struct hn_text *text, const struct cubin *cubin,
-                            const char *const *entries, size_t entry_count)
-{
-    struct reached reached = {.cubin = cubin, .text = text};
-    reached.sections = calloc(cubin->section_count, sizeof *reached.sections);
-    text->failed = text->failed || reached.sections == NULL;
-    for (size_t i = 0; i < entry_count && !text->failed; i++)
-        append_kernel(&reached, entries[i]);
-    if (text->failed) {
-        free(reached.sections);
-        return;
-    }
-    /* What all kernels share: user constants and global data. */
-    reached.count = 0;
-    append_constants(&reached, "");
-    static const char *const data[] = {".nv.global.init", ".nv.global"};
-    for (size_t i = 0; i < sizeof data / sizeof *data; i++) {
-        const struct section *section = find_section(cubin, data[i], "");
-        if (section == NULL)
-            continue;
-        append_data(text, section);
-        append_relocations(&reached, (size_t)(section - cubin->sections));
-    }
-    /* Functions whose addresses stand in tables. */
-    for (size_t i = 0; i < reached.count; i++)
-        append_code(&reached, reached.sections[i]);
-    free(reached.sections);
-}
-
 static void hash_code(const struct cubin *cubin, const char *const *entries, size_t entry_count,
                       const struct hn_resources *resources, char code_hash[33],
                       struct hn_error *err)
 {
-    struct hn_text text;
+    static const char *const data[] = {".nv.global.init", ".nv.global"};
     const int numbers[] = {resources->registers, resources->shared_bytes, resources->stack_bytes,
                            resources->local_bytes};
-    if (hn_failed(err))
+    struct hn_text text = {0};
+    struct reached reached = {.cubin = cubin, .text = &text};
+    reached.sections = hn_allocate(cubin->section_count, sizeof *reached.sections, err);
+    if (reached.sections == NULL)
         return;
-    hn_text_init(&text);
-    append_all_code(&text, cubin, entries, entry_count);
+    for (size_t i = 0; i < entry_count && !text.failed; i++)
+        append_kernel(&reached, entries[i]);
+    /* What all kernels share: user constants and global data. */
+    reached.count = 0;
+    append_constants(&reached, "");
+    for (size_t i = 0; i < sizeof data / sizeof *data; i++) {
+        const struct section *section = find_section(cubin, data[i], "");
+        if (section == NULL)
+            continue;
+        append_data(&text, section);
+        append_relocations(&reached, (size_t)(section - cubin->sections));
+    }
+    /* Functions whose addresses stand in tables. */
+    for (size_t i = 0; i < reached.count && !text.failed; i++)
+        append_code(&reached, reached.sections[i]);
+    free(reached.sections);
     hn_text_append_bytes(&text, numbers, sizeof numbers);
     if (text.failed)
         hn_fail_memory(err);
@@ -587,8 +537,6 @@ enum hn_status hn_cubin_inspect(const void *bytes, size_t size, const char *cons
     return err->status;
 }
 
-/* Parameters. */
-
 static void read_parameter(void *context, unsigned attribute, const unsigned char *payload,
                            size_t size)
 {
@@ -611,12 +559,12 @@ enum hn_status hn_cubin_read_parameters(const void *bytes, size_t size, const ch
     struct cubin cubin;
     struct hn_error own;
     err = hn_error_begin(err, &own);
-    *parameters = (struct hn_parameters){.bytes = allocate(MOST_PARAMETERS, sizeof(uint16_t), err)};
+    *parameters =
+        (struct hn_parameters){.bytes = hn_allocate(MOST_PARAMETERS, sizeof(uint16_t), err)};
     open_cubin(bytes, size, &cubin, err);
     const struct section *info = find_section(&cubin, ".nv.info.", entry);
-    if (info != NULL)
-        each_attribute(info, read_parameter, parameters);
-    else if (!hn_failed(err))
+    each_attribute(info, read_parameter, parameters);
+    if (info == NULL && !hn_failed(err))
         hn_fail(err, HN_EFORMAT, "the cubin has no parameters of kernel '%.200s'", entry);
     close_cubin(&cubin);
     return err->status;
@@ -658,85 +606,70 @@ static enum hn_status passed_bytes(const struct hn_plan *plan, size_t index,
     return HN_OK;
 }
 
-static enum hn_status fail_count(const struct hn_plan *plan, const struct hn_step *step,
-                                 const struct hn_parameters *declared, struct hn_error *err)
+static void fail_count(const struct hn_plan *plan, const struct hn_step *step,
+                       const struct hn_parameters *declared, struct hn_error *err)
 {
-    struct hn_text sizes, passed;
-    hn_text_init(&sizes);
-    hn_text_init(&passed);
+    struct hn_text sizes = {0}, passed = {0};
     for (size_t i = 0; i < declared->count && sizes.length < LISTED_BYTES; i++)
         hn_text_printf(&sizes, "%s%u", i > 0 ? ", " : " of ", (unsigned)declared->bytes[i]);
     for (size_t i = 0; i < step->argument_count && passed.length < LISTED_BYTES; i++)
         hn_text_printf(&passed, "%s%s", i > 0 ? ", " : ": ",
                        plan->arguments[step->arguments[i]].name);
-    enum hn_status status = hn_fail(
+    hn_fail(
         err, HN_ECONFIG,
         "kernel '%.200s' takes %zu parameter%s%s%s, the plan passes %zu%s; give it one argument "
         "for each parameter, in the kernel's order",
-        step->entry, declared->count, declared->count == 1 ? "" : "s",
+        step->entry, declared->count, hn_plural(declared->count),
         sizes.data != NULL ? sizes.data : "", sizes.data != NULL ? " bytes" : "",
         step->argument_count, passed.data != NULL ? passed.data : "");
     hn_text_finish(&sizes);
     hn_text_finish(&passed);
-    return status;
 }
 
-static enum hn_status compare_step(const struct hn_plan *plan, const struct hn_value *values,
-                                   const struct hn_step *step, const struct hn_parameters *declared,
-                                   struct hn_error *err)
+static void compare_step(const struct hn_plan *plan, const struct hn_value *values,
+                         const struct hn_step *step, const struct hn_parameters *declared,
+                         struct hn_error *err)
 {
-    if (declared->count != step->argument_count)
-        return fail_count(plan, step, declared, err);
-    for (size_t i = 0; i < declared->count; i++) {
+    if (declared->count != step->argument_count) {
+        fail_count(plan, step, declared, err);
+        return;
+    }
+    for (size_t i = 0; i < declared->count && !hn_failed(err); i++) {
         uint64_t bytes = 0;
         char what[96];
         size_t argument = step->arguments[i];
-        enum hn_status status = passed_bytes(plan, argument, values, &bytes, what, err);
-        if (status != HN_OK)
-            return status;
-        if (bytes != declared->bytes[i])
-            return hn_fail(err, HN_ECONFIG,
-                           "argument '%s' is %s (%llu byte%s); parameter %zu of kernel '%.200s' "
-                           "has %u byte%s; expected arguments in the kernel's order, of the types "
-                           "that it declares",
-                           plan->arguments[argument].name, what, (unsigned long long)bytes,
-                           bytes == 1 ? "" : "s", i + 1, step->entry, (unsigned)declared->bytes[i],
-                           declared->bytes[i] == 1 ? "" : "s");
+        if (passed_bytes(plan, argument, values, &bytes, what, err) == HN_OK &&
+            bytes != declared->bytes[i])
+            hn_fail(err, HN_ECONFIG,
+                    "argument '%s' is %s (%llu byte%s); parameter %zu of kernel '%.200s' "
+                    "has %u byte%s; expected arguments in the kernel's order, of the types "
+                    "that it declares",
+                    plan->arguments[argument].name, what, (unsigned long long)bytes,
+                    hn_plural(bytes), i + 1, step->entry, (unsigned)declared->bytes[i],
+                    hn_plural(declared->bytes[i]));
     }
-    return HN_OK;
 }
 
 enum hn_status hn_signature_check(const struct hn_plan *plan, const struct hn_value *values,
                                   const struct hn_launch *launch, const struct hn_image *image,
                                   struct hn_error *err)
 {
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     if (image->entry_count != launch->step_count)
         return hn_fail(err, HN_EFORMAT, "the image has %zu kernels; the plan launches %zu",
                        image->entry_count, launch->step_count);
-    for (size_t i = 0; i < launch->step_count; i++) {
+    for (size_t i = 0; i < launch->step_count && !hn_failed(err); i++) {
         struct hn_parameters declared;
-        enum hn_status status =
-            hn_cubin_read_parameters(image->cubin, image->size, image->entries[i], &declared, err);
-        if (status == HN_OK)
-            status = compare_step(plan, values, launch->steps[i].step, &declared, err);
+        if (hn_cubin_read_parameters(image->cubin, image->size, image->entries[i], &declared,
+                                     err) == HN_OK)
+            compare_step(plan, values, launch->steps[i].step, &declared, err);
         hn_parameters_finish(&declared);
-        if (status != HN_OK)
-            return status;
     }
-    return HN_OK;
+    return err->status;
 }
 
 /* The log. */
-
-static bool is_entry(const char *name, size_t length, const char *const *entries,
-                     size_t entry_count)
-{
-    for (size_t i = 0; i < entry_count; i++) {
-        if (strlen(entries[i]) == length && strncmp(entries[i], name, length) == 0)
-            return true;
-    }
-    return false;
-}
 
 /* "    16 bytes stack frame, 24 bytes spill stores, 32 bytes spill loads" */
 static void read_spill_line(const char *line, struct hn_resources *resources)
@@ -756,25 +689,35 @@ static void read_spill_line(const char *line, struct hn_resources *resources)
     raise_to(&resources->spill_load_bytes, (uint64_t)loads);
 }
 
-static bool has(const char *line, const char *what)
-{
-    return strstr(line, what) != NULL;
-}
-
 /* The texts are ptxas's: C7506, C7510, C7511, C7514 and others of the first kind, C7517 and C7519
  * of the second, C7508 of the third. */
 static unsigned warning_of(const char *line)
 {
-    if (has(line, "wgmma") && has(line, "serialized"))
-        return 1u << HN_WARNING_SERIALISED;
-    if (has(line, "warpgroup.") && has(line, "is injected"))
-        return 1u << HN_WARNING_INJECTED;
-    if (has(line, "setmaxnreg") && has(line, "ignored"))
-        return 1u << HN_WARNING_SETMAXNREG;
-    return has(line, "Potential Performance Loss") ? 1u << HN_WARNING_OTHER : 0;
+    static const struct {
+        const char *texts[2];
+        enum hn_warning warning;
+    } kinds[] = {
+        {{"wgmma", "serialized"}, HN_WARNING_SERIALISED},
+        {{"warpgroup.", "is injected"}, HN_WARNING_INJECTED},
+        {{"setmaxnreg", "ignored"}, HN_WARNING_SETMAXNREG},
+        {{"Potential Performance Loss", ""}, HN_WARNING_OTHER},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strstr(line, kinds[i].texts[0]) != NULL && strstr(line, kinds[i].texts[1]) != NULL)
+            return 1u << kinds[i].warning;
+    return 0;
 }
 
 static const char compiling[] = "Compiling entry function '";
+
+static bool is_entry(const char *name, const char *const *entries, size_t entry_count)
+{
+    size_t length = strcspn(name, "'");
+    for (size_t i = 0; i < entry_count; i++)
+        if (strlen(entries[i]) == length && strncmp(entries[i], name, length) == 0)
+            return true;
+    return false;
+}
 
 /* Whether a line is of a kernel that nobody asked for. */
 static bool is_of_another(const char *log, const char *line, const char *const *entries,
@@ -789,23 +732,7 @@ static bool is_of_another(const char *log, const char *line, const char *const *
     size_t length = strcspn(name, "'");
     snprintf(heading, sizeof heading, "%s%.*s'", compiling, (int)(length < 500 ? length : 500),
              name);
-    return strstr(log, heading) != NULL && !is_entry(name, length, entries, entry_count);
-}
-
-static void read_line(const char *log, const char *line, const char *const *entries,
-                      size_t entry_count, bool *ours, struct hn_resources *resources)
-{
-    const char *name = strstr(line, compiling);
-    unsigned warning = warning_of(line);
-    if (name != NULL) {
-        name += sizeof compiling - 1;
-        *ours = is_entry(name, strcspn(name, "'"), entries, entry_count);
-    } else if (warning != 0) {
-        if (!is_of_another(log, line, entries, entry_count))
-            resources->warnings |= warning;
-    } else if (*ours) {
-        read_spill_line(line, resources);
-    }
+    return strstr(log, heading) != NULL && !is_entry(name, entries, entry_count);
 }
 
 void hn_cubin_read_log(const char *log, const char *const *entries, size_t entry_count,
@@ -817,7 +744,14 @@ void hn_cubin_read_log(const char *log, const char *const *entries, size_t entry
         char *line = strndup(at, length);
         if (line == NULL)
             return;
-        read_line(log, line, entries, entry_count, &ours, resources);
+        const char *name = strstr(line, compiling);
+        unsigned warning = warning_of(line);
+        if (name != NULL)
+            ours = is_entry(name + sizeof compiling - 1, entries, entry_count);
+        else if (warning != 0 && !is_of_another(log, line, entries, entry_count))
+            resources->warnings |= warning;
+        else if (warning == 0 && ours)
+            read_spill_line(line, resources);
         free(line);
         at += length + (at[length] == '\n');
     }
