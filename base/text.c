@@ -154,6 +154,14 @@ const char *hn_text_find_not_utf8(const char *string)
     return NULL;
 }
 
+bool hn_text_line(const char **text, const char **line, size_t *length)
+{
+    *line = *text;
+    *length = strcspn(*line, "\n");
+    *text += *length + ((*line)[*length] == '\n');
+    return **line != '\0';
+}
+
 size_t hn_text_place(const char *text, const char *const *list, size_t count)
 {
     size_t place = 0;

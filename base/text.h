@@ -47,6 +47,9 @@ size_t hn_word_length(const char *text);
 /* Whether these bytes stand in the text as a word of C, no part of a longer one. */
 bool hn_text_has_word(const char *text, const char *word, size_t length);
 
+/* Takes the next line off a text, without its end; false where there is none. */
+bool hn_text_line(const char **text, const char **line, size_t *length);
+
 /* Its place in a list; count where it is not there. */
 size_t hn_text_place(const char *text, const char *const *list, size_t count);
 static inline bool hn_text_is_among(const char *text, const char *const *list, size_t count)

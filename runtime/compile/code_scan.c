@@ -82,10 +82,8 @@ static bool read_include(const char *line, const char *end, struct hn_include *i
     include->quoted = *mark == '"';
     include->name = mark + 1;
     const char *close = memchr(mark + 1, include->quoted ? '"' : '>', (size_t)(end - mark - 1));
-    if (close == NULL)
-        return false;
-    include->length = (size_t)(close - include->name);
-    return true;
+    include->length = close != NULL ? (size_t)(close - include->name) : 0;
+    return close != NULL;
 }
 
 static void follow_conditions(struct hn_include_scan *scan, const char *line, const char *end)
@@ -154,6 +152,16 @@ struct scan {
 static bool equals(const struct word *word, const char *text)
 {
     return strlen(text) == word->length && strncmp(word->text, text, word->length) == 0;
+}
+
+/* Passes over what comes next, and over lines of directives. */
+static enum hn_code next_token(const char **at, struct word *token)
+{
+    enum hn_code kind = HN_CODE_OTHER;
+    token->text = *at;
+    *at = **at == '#' ? behind_line(*at) : hn_code_behind(*at, &kind);
+    token->length = (size_t)(*at - token->text);
+    return kind;
 }
 
 static const char *skip_blanks(const char *at)
@@ -247,11 +255,8 @@ size_t hn_kernel_templates_append(const char *source, const char *name, struct h
     struct scan scan = {.at = source};
     size_t count = 0;
     while (*scan.at != '\0') {
-        enum hn_code kind = HN_CODE_OTHER;
-        struct word word = {.text = scan.at};
-        scan.at = *scan.at == '#' ? behind_line(scan.at) : hn_code_behind(scan.at, &kind);
-        word.length = (size_t)(scan.at - word.text);
-        if (kind != HN_CODE_WORD) {
+        struct word word;
+        if (next_token(&scan.at, &word) != HN_CODE_WORD) {
             read_mark(&scan, *word.text);
         } else if (read_word(&scan, &word, name)) {
             append_template(&scan, name, found);
@@ -266,14 +271,11 @@ bool hn_template_parameter_is_declared(const char *source, const char *name)
 {
     bool found = false;
     for (const char *at = source; *at != '\0' && !found;) {
-        enum hn_code kind = HN_CODE_OTHER;
-        struct word word = {.text = at};
-        at = *at == '#' ? behind_line(at) : hn_code_behind(at, &kind);
-        word.length = (size_t)(at - word.text);
+        struct word word, parameter;
+        next_token(&at, &word);
         const char *list = skip_blanks(at);
         if (!equals(&word, "template") || *list != '<')
             continue;
-        struct word parameter;
         for (list++; !found && next_parameter(&list, &parameter);)
             found = equals(&parameter, name);
     }

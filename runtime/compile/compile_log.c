@@ -22,14 +22,13 @@ static bool contains(const char *line, size_t length, const char *what)
 void hn_compile_log_strip(char *log)
 {
     char *to = log;
-    for (const char *from = log; *from != '\0';) {
-        size_t length = strcspn(from, "\n");
-        size_t whole = length + (from[length] == '\n');
-        if (!contains(from, length, "Compile time =")) {
-            memmove(to, from, whole);
-            to += whole;
-        }
-        from += whole;
+    const char *line, *next = log;
+    size_t length;
+    while (hn_text_line(&next, &line, &length)) {
+        if (contains(line, length, "Compile time ="))
+            continue;
+        memmove(to, line, (size_t)(next - line));
+        to += next - line;
     }
     *to = '\0';
 }
@@ -53,30 +52,25 @@ static bool is_error(const char *line, size_t length)
 static char *describe_shared(const char *log)
 {
     static const char heading[] = "Compiling entry function '";
-    char kernel[256] = "?";
-    for (const char *line = log; *line != '\0';) {
-        size_t length = strcspn(line, "\n");
+    const char *line, *kernel = "?";
+    size_t length;
+    char *message = NULL;
+    while (message == NULL && hn_text_line(&log, &line, &length)) {
         const char *name = memmem(line, length, heading, sizeof heading - 1);
-        if (name != NULL) {
-            name += sizeof heading - 1;
-            snprintf(kernel, sizeof kernel, "%.*s", (int)strcspn(name, "'\n"), name);
-        }
-        const char *mark = memmem(line, length, " bytes smem", 11);
-        const char *start = mark;
-        while (start != NULL && start > line && start[-1] >= '0' && start[-1] <= '9')
+        kernel = name != NULL ? name + sizeof heading - 1 : kernel;
+        const char *start = memmem(line, length, " bytes smem", 11);
+        while (start != NULL && start > line && hn_is_digit(start[-1]))
             start--;
         long bytes = start != NULL ? strtol(start, NULL, 10) : 0;
-        char *message = NULL;
-        if (bytes > STATIC_SHARED_LIMIT)
-            return asprintf(&message,
-                            "kernel '%s' has %ld bytes of static shared memory; the limit is %d "
-                            "(beyond it use dynamic shared memory)",
-                            kernel, bytes, STATIC_SHARED_LIMIT) >= 0
-                       ? message
-                       : NULL;
-        line += length + (line[length] == '\n');
+        size_t shown = strcspn(kernel, "'\n");
+        if (bytes > STATIC_SHARED_LIMIT &&
+            asprintf(&message,
+                     "kernel '%.*s' has %ld bytes of static shared memory; the limit is %d "
+                     "(beyond it use dynamic shared memory)",
+                     shown < 255 ? (int)shown : 255, kernel, bytes, STATIC_SHARED_LIMIT) < 0)
+            return NULL;
     }
-    return NULL;
+    return message;
 }
 
 /* NVRTC reports a wrong name expression as an error in a file of its own, with a pragma in the line
@@ -100,22 +94,16 @@ static char *describe_name_expression(const char *line, size_t length)
     return message;
 }
 
-static char *describe_error(const char *line, size_t length)
-{
-    char *message = describe_name_expression(line, length);
-    return message != NULL ? message : strndup(line, length);
-}
-
 char *hn_compile_log_error(const char *log)
 {
-    const char *first = NULL;
-    for (const char *line = log; *line != '\0';) {
-        size_t length = strcspn(line, "\n");
-        if (is_error(line, length))
-            return describe_error(line, length);
-        if (first == NULL && length > 0)
-            first = line;
-        line += length + (line[length] == '\n');
+    const char *line, *next = log, *first = NULL;
+    size_t length;
+    while (hn_text_line(&next, &line, &length)) {
+        if (is_error(line, length)) {
+            char *message = describe_name_expression(line, length);
+            return message != NULL ? message : strndup(line, length);
+        }
+        first = first == NULL && length > 0 ? line : first;
     }
     char *shared = describe_shared(log);
     if (shared != NULL)
@@ -220,35 +208,33 @@ static const char *defined_twice(const char *line, size_t length, size_t *place)
  * nvcc its host compiler's 'k.cu:5: warning: "BLOCK" redefined' */
 static char *find_second_define(const char *text, const char *log)
 {
-    struct macro macro;
-    for (const char *at = log; *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n') {
-        size_t place;
-        const char *name = defined_twice(at, strcspn(at, "\n"), &place);
+    const char *line;
+    size_t length, place;
+    while (hn_text_line(&log, &line, &length)) {
+        struct macro macro;
+        const char *name = defined_twice(line, length, &place);
         if (name != NULL && find_macro(text, name, &macro))
-            return describe(at, place, "defined again", name, &macro);
+            return describe(line, place, "defined again", name, &macro);
     }
     return NULL;
 }
 
 static char *find_undef(const char *name, const char *text)
 {
-    const char *at = strstr(text, template_start);
-    struct macro macro;
+    const char *line, *next = strstr(text, template_start);
+    size_t length;
     int depth = 0;
-    int number = 1;
-    at = at == NULL ? "" : at + strlen(template_start);
-    for (; *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n', number++) {
-        const char *end = at + strcspn(at, "\n");
-        const char *undefined = hn_code_directive(at, end, "undef");
-        depth += hn_code_directive(at, end, "if") != NULL; /* and #ifdef, #ifndef */
-        depth -= hn_code_directive(at, end, "endif") != NULL;
-        if (undefined == NULL || depth != 0)
+    next = next == NULL ? "" : next + strlen(template_start);
+    for (int number = 1; hn_text_line(&next, &line, &length); number++) {
+        struct macro macro;
+        const char *undefined = hn_code_directive(line, line + length, "undef");
+        depth += hn_code_directive(line, line + length, "if") != NULL; /* and #ifdef, #ifndef */
+        depth -= hn_code_directive(line, line + length, "endif") != NULL;
+        if (undefined == NULL || depth != 0 || !find_macro(text, undefined, &macro))
             continue;
-        if (find_macro(text, undefined, &macro)) {
-            char place[600];
-            snprintf(place, sizeof place, "%.500s(%d)", name, number);
-            return describe(place, strlen(place), "undefined", undefined, &macro);
-        }
+        char place[600];
+        snprintf(place, sizeof place, "%.500s(%d)", name, number);
+        return describe(place, strlen(place), "undefined", undefined, &macro);
     }
     return NULL;
 }

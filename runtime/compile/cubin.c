@@ -674,12 +674,9 @@ enum hn_status hn_signature_check(const struct hn_plan *plan, const struct hn_va
 /* "    16 bytes stack frame, 24 bytes spill stores, 32 bytes spill loads" */
 static void read_spill_line(const char *line, struct hn_resources *resources)
 {
-    int frame = 0;
-    int stores = 0;
-    int loads = 0;
-    const char *stack = strstr(line, " bytes stack frame");
-    const char *start = stack;
-    while (start != NULL && start > line && start[-1] >= '0' && start[-1] <= '9')
+    int frame = 0, stores = 0, loads = 0;
+    const char *start = strstr(line, " bytes stack frame");
+    while (start != NULL && start > line && hn_is_digit(start[-1]))
         start--;
     if (start == NULL ||
         sscanf(start, "%9d bytes stack frame, %9d bytes spill stores, %9d bytes spill loads",
@@ -739,9 +736,10 @@ void hn_cubin_read_log(const char *log, const char *const *entries, size_t entry
                        struct hn_resources *resources)
 {
     bool ours = false;
-    for (const char *at = log; at != NULL && *at != '\0';) {
-        size_t length = strcspn(at, "\n");
-        char *line = strndup(at, length);
+    const char *start, *next = log != NULL ? log : "";
+    size_t length;
+    while (hn_text_line(&next, &start, &length)) {
+        char *line = strndup(start, length);
         if (line == NULL)
             return;
         const char *name = strstr(line, compiling);
@@ -753,7 +751,6 @@ void hn_cubin_read_log(const char *log, const char *const *entries, size_t entry
         else if (warning == 0 && ours)
             read_spill_line(line, resources);
         free(line);
-        at += length + (at[length] == '\n');
     }
     if (resources->spill_store_bytes > 0 || resources->spill_load_bytes > 0)
         resources->warnings |= 1u << HN_WARNING_SPILLS;

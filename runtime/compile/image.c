@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 
 void hn_image_init(struct hn_image *image)
@@ -24,29 +25,21 @@ void hn_image_finish(struct hn_image *image)
     hn_image_init(image);
 }
 
-static char *copy_text(const char *text, bool *failed)
-{
-    char *copy = text != NULL ? strdup(text) : NULL;
-    *failed = *failed || (text != NULL && copy == NULL);
-    return copy;
-}
-
 enum hn_status hn_image_copy(struct hn_image *to, const struct hn_image *from, struct hn_error *err)
 {
-    bool failed = false;
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     *to = *from;
-    to->message = copy_text(from->message, &failed);
-    to->log = copy_text(from->log, &failed);
-    to->cubin = from->cubin != NULL ? malloc(from->size) : NULL;
-    failed = failed || (from->cubin != NULL && to->cubin == NULL);
+    to->message = from->message != NULL ? hn_copy_string(from->message, err) : NULL;
+    to->log = from->log != NULL ? hn_copy_string(from->log, err) : NULL;
+    to->cubin = from->cubin != NULL ? hn_allocate(from->size, 1, err) : NULL;
     if (to->cubin != NULL)
         memcpy(to->cubin, from->cubin, from->size);
-    to->entries = calloc(from->entry_count + 1, sizeof *to->entries);
+    to->entries = hn_allocate(from->entry_count, sizeof *to->entries, err);
     to->entry_count = to->entries != NULL ? from->entry_count : 0;
-    failed = failed || to->entries == NULL;
     for (size_t i = 0; i < to->entry_count; i++)
-        to->entries[i] = copy_text(from->entries[i], &failed);
-    return failed ? hn_fail_memory(err) : HN_OK;
+        to->entries[i] = hn_copy_string(from->entries[i], err);
+    return err->status;
 }
 
 enum hn_status hn_image_set_entries(struct hn_image *image, const char *lines, struct hn_error *err)

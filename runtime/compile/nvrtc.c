@@ -17,13 +17,11 @@ static const struct hn_toolkit_library wanted = {
 
 /* The toolkit has lib64 or lib beside include, Debian /usr/lib/<triplet>, the wheels of CUDA 12 a
  * folder a package. */
-static void find_headers(struct hn_nvrtc *nvrtc)
+static void find_headers(struct hn_nvrtc *nvrtc, const void *function)
 {
     static const char *const places[] = {"/../include", "/../../include",
                                          "/../../cuda_runtime/include"};
     char library[900];
-    void *function = NULL;
-    memcpy(&function, &nvrtc->p_nvrtcVersion, sizeof function);
     if (!hn_library_path(function, library, sizeof library))
         return;
     *strrchr(library, '/') = '\0';
@@ -41,30 +39,6 @@ static void find_headers(struct hn_nvrtc *nvrtc)
     }
 }
 
-/* The wheels' NVRTC does not look for its builtins beside itself; once they are loaded, it finds
- * them by their soname. */
-static void load_builtins(const struct hn_nvrtc *nvrtc)
-{
-    char builtins[64];
-    void *function = NULL;
-    memcpy(&function, &nvrtc->p_nvrtcVersion, sizeof function);
-    snprintf(builtins, sizeof builtins, "libnvrtc-builtins.so.%d.%d", nvrtc->major, nvrtc->minor);
-    hn_toolkit_load_beside(function, builtins);
-}
-
-static enum hn_status fail_not_found(const struct hn_error *reason, struct hn_error *err)
-{
-    if (hn_toolkit_is_chosen(&wanted))
-        return hn_fail(err, HN_ERUN, "NVRTC could not be loaded from $HONE_NVRTC: %.1500s",
-                       reason->message);
-    return hn_fail(err, HN_ERUN,
-                   "NVRTC (libnvrtc.so.13 or .12) was not found in the loader's path, $CUDA_HOME, "
-                   "/usr/local/cuda or a Python environment; install the CUDA toolkit, or "
-                   "'pip install nvidia-cuda-nvrtc nvidia-cuda-runtime', or set HONE_NVRTC to the "
-                   "file (%.1500s)",
-                   reason->message);
-}
-
 enum hn_status hn_nvrtc_open(struct hn_nvrtc *nvrtc, struct hn_error *err)
 {
     *nvrtc = (struct hn_nvrtc){0};
@@ -76,13 +50,27 @@ enum hn_status hn_nvrtc_open(struct hn_nvrtc *nvrtc, struct hn_error *err)
     struct hn_error reason = {.message = ""};
     if (hn_toolkit_open(&wanted, symbols, sizeof symbols / sizeof *symbols, &nvrtc->library,
                         &reason) != HN_OK)
-        return fail_not_found(&reason, err);
+        return hn_fail(
+            err, HN_ERUN,
+            hn_toolkit_is_chosen(&wanted)
+                ? "NVRTC could not be loaded from $HONE_NVRTC: %.1500s"
+                : "NVRTC (libnvrtc.so.13 or .12) was not found in the loader's path, $CUDA_HOME, "
+                  "/usr/local/cuda or a Python environment; install the CUDA toolkit, or "
+                  "'pip install nvidia-cuda-nvrtc nvidia-cuda-runtime', or set HONE_NVRTC to the "
+                  "file (%.1500s)",
+            reason.message);
     if (nvrtc->p_nvrtcVersion(&nvrtc->major, &nvrtc->minor) != NVRTC_SUCCESS) {
         hn_nvrtc_close(nvrtc);
         return hn_fail(err, HN_ERUN, "NVRTC was loaded but does not tell its version");
     }
-    load_builtins(nvrtc);
-    find_headers(nvrtc);
+    void *function = NULL;
+    memcpy(&function, &nvrtc->p_nvrtcVersion, sizeof function);
+    /* The wheels' NVRTC does not look for its builtins beside itself; once they are loaded, it
+     * finds them by their soname. */
+    char builtins[64];
+    snprintf(builtins, sizeof builtins, "libnvrtc-builtins.so.%d.%d", nvrtc->major, nvrtc->minor);
+    hn_toolkit_load_beside(function, builtins);
+    find_headers(nvrtc, function);
     return HN_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
 #include "runtime/compile/host_headers.h"
@@ -122,15 +123,24 @@ static void append_prelude(const struct scope *scope, struct hn_text *text, stru
     }
 }
 
+static struct scope plan_scope(const struct hn_plan *plan, const struct hn_bindings *problem,
+                               const struct hn_bindings *point)
+{
+    return (struct scope){.plan = plan,
+                          .problem = problem,
+                          .point = point,
+                          .parameters = plan->parameters,
+                          .parameter_count = plan->parameter_count};
+}
+
 enum hn_status hn_source_append_prelude(const struct hn_plan *plan,
                                         const struct hn_bindings *problem,
                                         const struct hn_bindings *point, struct hn_text *text,
                                         struct hn_error *err)
 {
+    const struct scope scope = plan_scope(plan, problem, point);
     hn_error_init(err);
-    append_prelude(
-        &(struct scope){plan, problem, point, plan->parameters, plan->parameter_count, NULL, NULL},
-        text, err);
+    append_prelude(&scope, text, err);
     return err->status;
 }
 
@@ -174,25 +184,22 @@ static char *take_text(struct hn_text *text, struct hn_error *err)
 static void add_entry(const struct scope *scope, const char *entry, struct hn_source *source,
                       struct hn_error *err)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     if (hn_failed(err))
         return;
     bool plain = hn_text_is_word(entry);
     while (*entry != '\0' && !hn_failed(err)) {
         size_t length = hn_word_length(entry);
-        char *name = strndup(entry, length);
-        const struct hn_value *value = NULL;
-        if (name == NULL)
-            hn_fail_memory(err);
-        else
-            value = length > 0 && !plain ? find_value(scope, name) : NULL;
+        size_t taken = length > 0 ? length : 1;
+        char name[HN_WORD_MOST + 1] = "";
+        if (length <= HN_WORD_MOST && !plain)
+            memcpy(name, entry, length);
+        const struct hn_value *value = *name != '\0' ? find_value(scope, name) : NULL;
         if (value != NULL)
             append_value(scope->plan, name, value, &text, err);
         else
-            hn_text_append_bytes(&text, entry, length > 0 ? length : 1);
-        free(name);
-        entry += length > 0 ? length : 1;
+            hn_text_append_bytes(&text, entry, taken);
+        entry += taken;
     }
     source->entries[source->entry_count++] = take_text(&text, err);
 }
@@ -201,8 +208,7 @@ static void add_entry(const struct scope *scope, const char *entry, struct hn_so
 static char *expand_option(const struct hn_option *option, const struct hn_value *values,
                            struct hn_error *err)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     const char *at = option->text;
     for (size_t i = 0; i < option->hole_count; i++) {
         size_t before = strcspn(at, "{");
@@ -271,41 +277,37 @@ static void add_entries_and_options(const struct scope *scope, struct hn_source 
     free(values);
 }
 
-static void start(const struct scope *scope, const struct hn_template *template, size_t entries,
-                  struct hn_source *source, struct hn_error *err)
+static enum hn_status make(const struct scope *scope, const struct hn_template *template,
+                           struct hn_source *source, struct hn_error *err)
 {
     const struct hn_plan *plan = scope->plan;
-    struct hn_text text;
-    *source =
-        (struct hn_source){.template = template,
-                           .compiler = plan->compiler,
-                           .arch_specific = plan->arch_specific,
-                           .entries = calloc(entries + 1, sizeof *source->entries),
-                           .options = calloc(plan->option_count + 1, sizeof *source->options)};
-    if (source->entries == NULL || source->options == NULL) {
-        hn_fail_memory(err);
-        return;
-    }
-    hn_text_init(&text);
+    struct hn_text text = {0};
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
+    *source = (struct hn_source){.template = template,
+                                 .compiler = plan->compiler,
+                                 .arch_specific = plan->arch_specific,
+                                 .entries = hn_allocate(plan->step_count + 1, sizeof(char *), err),
+                                 .options = hn_allocate(plan->option_count, sizeof(char *), err)};
     append_prelude(scope, &text, err);
     hn_text_append(&text, "#line 1\n");
     hn_text_append(&text, template->text);
     source->text = take_text(&text, err);
+    if (scope->entry != NULL)
+        add_entry(scope, scope->entry, source, err);
+    else
+        add_entries_and_options(scope, source, err);
+    if (hn_failed(err))
+        hn_source_finish(source);
+    return err->status;
 }
 
 enum hn_status hn_source_make(const struct hn_plan *plan, const struct hn_template *template,
                               const struct hn_bindings *problem, const struct hn_bindings *point,
                               struct hn_source *source, struct hn_error *err)
 {
-    const struct scope scope = {plan, problem, point, plan->parameters, plan->parameter_count,
-                                NULL, NULL};
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
-    start(&scope, template, plan->step_count, source, err);
-    add_entries_and_options(&scope, source, err);
-    if (hn_failed(err))
-        hn_source_finish(source);
-    return err->status;
+    const struct scope scope = plan_scope(plan, problem, point);
+    return make(&scope, template, source, err);
 }
 
 enum hn_status hn_source_make_reference(const struct hn_plan *plan,
@@ -324,13 +326,7 @@ enum hn_status hn_source_make_reference(const struct hn_plan *plan,
                                 reference->depends_count,
                                 reference->step.entry,
                                 template};
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
-    start(&scope, template, 1, source, err);
-    add_entry(&scope, reference->step.entry, source, err);
-    if (hn_failed(err))
-        hn_source_finish(source);
-    return err->status;
+    return make(&scope, template, source, err);
 }
 
 void hn_source_finish(struct hn_source *source)
@@ -390,21 +386,14 @@ static bool read_prelude(const char *text, struct prelude *prelude)
     return prelude->lines != NULL;
 }
 
-static void mark_word(struct prelude *prelude, const char *word, size_t length)
+static void mark_words(struct prelude *prelude, const char *text, size_t size)
 {
-    for (size_t i = 0; i < prelude->count; i++) {
-        struct line *line = &prelude->lines[i];
-        if (line->name_length == length && memcmp(line->name, word, length) == 0)
-            line->read = true;
-    }
-}
-
-static void mark_words(struct prelude *prelude, const char *text, const char *end)
-{
-    while (text < end) {
+    for (const char *end = text + size; text < end;) {
         size_t length = hn_word_length(text);
-        if (length > 0)
-            mark_word(prelude, text, length);
+        for (size_t i = 0; i < prelude->count; i++) {
+            struct line *line = &prelude->lines[i];
+            line->read |= line->name_length == length && memcmp(line->name, text, length) == 0;
+        }
         text += length > 0 ? length : 1;
     }
 }
@@ -448,7 +437,7 @@ static void mark_code(struct prelude *prelude, const char *text)
         else if (kind == HN_CODE_OPEN)
             prelude->uncertain = true;
         else if (kind != HN_CODE_COMMENT)
-            mark_words(prelude, at, behind);
+            mark_words(prelude, at, (size_t)(behind - at));
     }
 }
 
@@ -472,8 +461,7 @@ static void mark_text(struct prelude *prelude, const struct hn_source *source, c
     }
     for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++)
         if (uses[i])
-            mark_words(prelude, hn_host_headers[i].text,
-                       hn_host_headers[i].text + strlen(hn_host_headers[i].text));
+            mark_words(prelude, hn_host_headers[i].text, strlen(hn_host_headers[i].text));
 }
 
 /* The values of macros are words, too. */
@@ -482,13 +470,14 @@ static void mark_program(struct prelude *prelude, const struct hn_source *source
     for (size_t i = 0; i < source->option_count; i++) {
         const char *option = source->options[i];
         prelude->uncertain = prelude->uncertain || hn_option_folder(option) != NULL;
-        mark_words(prelude, option, option + strlen(option));
+        mark_words(prelude, option, strlen(option));
     }
     for (size_t i = 0; i < source->entry_count; i++)
-        mark_words(prelude, source->entries[i], source->entries[i] + strlen(source->entries[i]));
+        mark_words(prelude, source->entries[i], strlen(source->entries[i]));
     for (size_t i = 0; i < prelude->count; i++) {
         const struct line *line = &prelude->lines[i];
-        mark_words(prelude, line->name + line->name_length, line->text + line->length);
+        const char *value = line->name + line->name_length;
+        mark_words(prelude, value, (size_t)(line->text + line->length - value));
     }
     mark_text(prelude, source, prelude->body);
     for (size_t i = 0; i < source->template->include_count; i++)
@@ -543,8 +532,7 @@ enum hn_status hn_source_key(const struct hn_source *source, const char *archite
                              struct hn_source_key *key, struct hn_error *err)
 {
     struct prelude prelude;
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     if (read_prelude(source->text, &prelude)) {
         mark_program(&prelude, source);
         append_program(&prelude, source, architecture, &text);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
 #include "runtime/compile/host_headers.h"
@@ -20,16 +21,6 @@ struct loader {
     char **paths; /* where includes[i] was found */
     bool uses[HN_HOST_HEADER_COUNT];
 };
-
-static char *path_beside(const char *file, const char *name)
-{
-    char *path = NULL;
-    const char *slash = strrchr(file, '/');
-    int folder = slash != NULL && *name != '/' ? (int)(slash - file + 1) : 0;
-    if (asprintf(&path, "%.*s%s", folder, file, name) < 0)
-        return NULL;
-    return path;
-}
 
 /* What is not UTF-8 can be neither kept in a cache nor sent to a worker. */
 static void check_text(const char *path, const char *text, struct hn_error *err)
@@ -67,12 +58,11 @@ static void add_found(struct loader *loader, const char *file, int line, const c
         return;
     }
     size_t number = template->include_count++;
-    template->includes[number].name = strdup(name);
-    loader->paths[number] = strdup(path);
-    if (template->includes[number].name == NULL || loader->paths[number] == NULL)
-        hn_fail_memory(err);
-    else if (hn_file_read(path, FILE_LIMIT, &template->includes[number].text, NULL, err) == HN_OK)
-        check_text(path, template->includes[number].text, err);
+    struct hn_template_include *include = &template->includes[number];
+    include->name = hn_copy_string(name, err);
+    loader->paths[number] = hn_copy_string(path, err);
+    if (!hn_failed(err) && hn_file_read(path, FILE_LIMIT, &include->text, NULL, err) == HN_OK)
+        check_text(path, include->text, err);
 }
 
 /* One that is not there may be for others who compile the file: the compiler says whether it is
@@ -82,19 +72,23 @@ static void add_include(struct loader *loader, const char *file, const struct hn
 {
     char real[PATH_MAX];
     char *name = strndup(include->name, include->length);
-    char *beside = name != NULL ? path_beside(file, name) : NULL;
+    char *beside = NULL;
+    const char *slash = strrchr(file, '/');
+    int folder = slash != NULL && *include->name != '/' ? (int)(slash - file + 1) : 0;
     const struct hn_host_header *header = hn_host_header_find(include->name, include->length);
-    if (beside == NULL)
+    if (name == NULL || asprintf(&beside, "%.*s%s", folder, file, name) < 0) {
+        beside = NULL;
         hn_fail_memory(err);
-    else if (realpath(beside, real) != NULL)
+    } else if (realpath(beside, real) != NULL) {
         add_found(loader, file, include->line, name, real, err);
-    else if (header != NULL)
+    } else if (header != NULL) {
         hn_host_header_use(header, loader->uses);
-    else if (!include->conditional)
+    } else if (!include->conditional) {
         hn_fail(err, HN_ECONFIG,
                 "%s:%d: include \"%s\" was not found: no file %s (headers of the CUDA "
                 "toolkit are included with <>)",
                 file, include->line, name, beside);
+    }
     free(beside);
     free(name);
 }
@@ -115,10 +109,9 @@ static void scan(struct loader *loader, const char *file, const char *text, stru
 static void hash(struct loader *loader, struct hn_error *err)
 {
     struct hn_template *template = loader->template;
-    struct hn_text all;
+    struct hn_text all = {0};
     if (hn_failed(err))
         return;
-    hn_text_init(&all);
     hn_text_append_bytes(&all, template->text, strlen(template->text) + 1);
     for (size_t i = 0; i < template->include_count; i++) {
         const struct hn_template_include *include = &template->includes[i];
@@ -165,11 +158,9 @@ enum hn_status hn_template_load(const char *path, struct hn_template *template,
     struct loader loader = {.template = template};
     err = hn_error_begin(err, &own);
     *template = (struct hn_template){.path = NULL};
-    template->includes = calloc(INCLUDE_LIMIT, sizeof *template->includes);
-    loader.paths = calloc(INCLUDE_LIMIT, sizeof *loader.paths);
-    if (template->includes == NULL || loader.paths == NULL)
-        hn_fail_memory(err);
-    else
+    template->includes = hn_allocate(INCLUDE_LIMIT, sizeof *template->includes, err);
+    loader.paths = hn_allocate(INCLUDE_LIMIT, sizeof *loader.paths, err);
+    if (!hn_failed(err))
         load(path, &loader, err);
     for (size_t i = 0; i < template->include_count; i++)
         free(loader.paths[i]);
