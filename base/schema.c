@@ -39,8 +39,11 @@ bool hn_json_take(struct hn_json_reader *reader, enum hn_status status)
     return reader->status == HN_OK;
 }
 
-static void copy(struct hn_json_reader *reader, const json_t *json, char **to)
+static void read_text(struct hn_json_reader *reader, const json_t *json, const char *key,
+                      bool holds, const char *expected, char **to)
 {
+    if (!hn_json_expect(reader, holds, key, expected))
+        return;
     *to = strdup(json_string_value(json));
     if (*to == NULL)
         reader->status = hn_fail_memory(reader->err);
@@ -48,16 +51,13 @@ static void copy(struct hn_json_reader *reader, const json_t *json, char **to)
 
 void hn_json_text(struct hn_json_reader *reader, const json_t *json, const char *key, char **to)
 {
-    if (hn_json_expect(reader, json_is_string(json) && json_string_length(json) > 0, key,
-                       "a string"))
-        copy(reader, json, to);
+    read_text(reader, json, key, json_string_length(json) > 0, "a string", to);
 }
 
 void hn_json_word(struct hn_json_reader *reader, const json_t *json, const char *key, char **to)
 {
-    if (hn_json_expect(reader, json_is_string(json) && hn_text_is_word(json_string_value(json)),
-                       key, "a name"))
-        copy(reader, json, to);
+    bool holds = json_is_string(json) && hn_text_is_word(json_string_value(json));
+    read_text(reader, json, key, holds, "a name", to);
 }
 
 void hn_json_index(struct hn_json_reader *reader, const json_t *json, const char *key, size_t *to)
@@ -65,13 +65,6 @@ void hn_json_index(struct hn_json_reader *reader, const json_t *json, const char
     if (hn_json_expect(reader, json_is_integer(json) && json_integer_value(json) >= 0, key,
                        "a number from 0 on"))
         *to = (size_t)json_integer_value(json);
-}
-
-static void read_string(struct hn_json_reader *reader, const json_t *json, const char *key,
-                        char **to)
-{
-    if (hn_json_expect(reader, json_is_string(json), key, "a string"))
-        copy(reader, json, to);
 }
 
 void hn_json_chars(struct hn_json_reader *reader, const json_t *json, const char *key, size_t most,
@@ -108,22 +101,15 @@ void hn_json_count(struct hn_json_reader *reader, const json_t *json, const char
 
 bool hn_real_from_json(const json_t *json, double *real)
 {
-    if (json_is_number(json)) {
-        *real = json_number_value(json);
-        return true;
-    }
+    static const char *const words[] = {"nan", "inf", "-inf"};
+    static const double reals[] = {NAN, INFINITY, -INFINITY};
     const char *word = json_string_value(json_object_get(json, "real"));
-    if (word == NULL || json_object_size(json) != 1)
-        return false;
-    if (strcmp(word, "nan") == 0)
-        *real = NAN;
-    else if (strcmp(word, "inf") == 0)
-        *real = INFINITY;
-    else if (strcmp(word, "-inf") == 0)
-        *real = -INFINITY;
-    else
-        return false;
-    return true;
+    size_t place = word != NULL && json_object_size(json) == 1 ? hn_text_place(word, words, 3) : 3;
+    if (json_is_number(json))
+        *real = json_number_value(json);
+    else if (place < 3)
+        *real = reals[place];
+    return json_is_number(json) || place < 3;
 }
 
 static void read_real(struct hn_json_reader *reader, const json_t *json, const char *key,
@@ -338,7 +324,7 @@ static void read_value(struct hn_json_reader *reader, const struct hn_field *fie
         break;
     case HN_FIELD_STRING:
         if (field->needed || !json_is_null(json))
-            read_string(reader, json, field->key, member);
+            read_text(reader, json, field->key, json_is_string(json), "a string", member);
         break;
     case HN_FIELD_CHARS:
         hn_json_chars(reader, json, field->key, field->most, member);
@@ -413,34 +399,27 @@ void hn_fields_read(struct hn_json_reader *reader, const struct hn_structure *st
 
 static bool is_empty(const struct hn_field *field, const void *owner)
 {
-    const void *member = hn_field_member(field, owner);
-    switch (field->kind) {
-    case HN_FIELD_TEXT:
-    case HN_FIELD_WORD:
-    case HN_FIELD_STRING:
-    case HN_FIELD_POINTER:
-        return pointer_in(member) == NULL;
-    case HN_FIELD_CHARS:
-    case HN_FIELD_HASH:
-        return *(const char *)member == '\0';
-    case HN_FIELD_INDEX:
-        return *(const size_t *)member == 0;
-    case HN_FIELD_COUNT:
-        return *(const int *)member == 0;
-    case HN_FIELD_REAL:
-    case HN_FIELD_AMOUNT:
-        return *(const double *)member == 0;
-    case HN_FIELD_FLAG:
-    case HN_FIELD_NAMED_FLAG:
-        return !*(const bool *)member;
-    case HN_FIELD_LIST:
-        return *hn_field_count(field, owner) == 0;
-    case HN_FIELD_STRUCT:
-    case HN_FIELD_CHOICE:
-    case HN_FIELD_OWN:
-        break;
-    }
-    return false;
+    /* of which all bytes are 0, then; 0: it never is empty */
+    static const size_t sizes[] = {
+        [HN_FIELD_TEXT] = sizeof(char *),
+        [HN_FIELD_WORD] = sizeof(char *),
+        [HN_FIELD_STRING] = sizeof(char *),
+        [HN_FIELD_POINTER] = sizeof(void *),
+        [HN_FIELD_CHARS] = 1,
+        [HN_FIELD_HASH] = 1,
+        [HN_FIELD_INDEX] = sizeof(size_t),
+        [HN_FIELD_COUNT] = sizeof(int),
+        [HN_FIELD_REAL] = sizeof(double),
+        [HN_FIELD_AMOUNT] = sizeof(double),
+        [HN_FIELD_FLAG] = sizeof(bool),
+        [HN_FIELD_NAMED_FLAG] = sizeof(bool),
+        [HN_FIELD_LIST] = sizeof(size_t),
+        [HN_FIELD_OWN] = 0,
+    };
+    static const char zeros[sizeof(double)];
+    const void *member = field->kind == HN_FIELD_LIST ? (void *)hn_field_count(field, owner)
+                                                      : hn_field_member(field, owner);
+    return sizes[field->kind] > 0 && memcmp(member, zeros, sizes[field->kind]) == 0;
 }
 
 bool hn_fields_are_empty(const struct hn_structure *structure, const void *owner)
@@ -550,70 +529,49 @@ json_t *hn_fields_to_json(const struct hn_structure *structure, const void *owne
     return hn_build_finish(&object);
 }
 
-/* For each struct that a field holds. */
-typedef void each_struct(const struct hn_structure *structure, void *owner, size_t item,
-                         void *context);
-
-static void for_structs(const struct hn_field *field, void *owner, size_t item, each_struct *each,
-                        void *context)
+/* The structs that a field holds, one behind the other; returns how many. */
+static size_t structs_of(const struct hn_field *field, void *owner, char **structs)
 {
-    const struct hn_structure *structure = field->of;
     void *member = hn_field_member(field, owner);
-    if (field->kind == HN_FIELD_STRUCT)
-        each(structure, member, item, context);
-    if (field->kind == HN_FIELD_POINTER && pointer_in(member) != NULL)
-        each(structure, pointer_in(member), item, context);
-    char *items = field->kind == HN_FIELD_LIST ? pointer_in(member) : NULL;
-    for (size_t i = 0; items != NULL && i < *hn_field_count(field, owner); i++)
-        each(structure, items + i * structure->size, i, context);
-}
-
-static void finish_struct(const struct hn_structure *structure, void *owner, size_t item,
-                          void *context)
-{
-    (void)item;
-    (void)context;
-    hn_fields_finish(structure, owner);
+    bool points = field->kind == HN_FIELD_POINTER || field->kind == HN_FIELD_LIST;
+    *structs = points ? pointer_in(member) : field->kind == HN_FIELD_STRUCT ? member : NULL;
+    if (*structs == NULL)
+        return 0;
+    return field->kind == HN_FIELD_LIST ? *hn_field_count(field, owner) : 1;
 }
 
 void hn_fields_finish(const struct hn_structure *structure, void *owner)
 {
     for (size_t i = 0; i < structure->count; i++) {
         const struct hn_field *field = &structure->fields[i];
+        const struct hn_structure *inner = field->of;
         void *member = hn_field_member(field, owner);
-        for_structs(field, owner, 0, finish_struct, NULL);
+        char *structs;
+        size_t count = structs_of(field, owner, &structs);
+        for (size_t j = 0; j < count; j++)
+            hn_fields_finish(inner, structs + j * inner->size);
         if (field->kind == HN_FIELD_TEXT || field->kind == HN_FIELD_WORD ||
             field->kind == HN_FIELD_STRING || field->kind == HN_FIELD_POINTER ||
             field->kind == HN_FIELD_LIST)
             free(pointer_in(member));
-        if (field->kind == HN_FIELD_OWN) {
-            const struct hn_field_own *own = field->of;
-            if (own->finish != NULL)
-                own->finish(member);
-        }
+        const struct hn_field_own *own = field->kind == HN_FIELD_OWN ? field->of : NULL;
+        if (own != NULL && own->finish != NULL)
+            own->finish(member);
     }
 }
 
-struct walk {
-    hn_field_visit *visit;
-    void *context;
-};
-
-static void walk_struct(const struct hn_structure *structure, void *owner, size_t item,
-                        void *context)
+void hn_fields_walk(const struct hn_structure *structure, void *owner, size_t item,
+                    hn_field_visit *visit, void *context)
 {
-    struct walk *walk = context;
     for (size_t i = 0; i < structure->count; i++) {
         const struct hn_field *field = &structure->fields[i];
-        for_structs(field, owner, item, walk_struct, walk);
+        const struct hn_structure *inner = field->of;
+        char *structs;
+        size_t count = structs_of(field, owner, &structs);
+        for (size_t j = 0; j < count; j++)
+            hn_fields_walk(inner, structs + j * inner->size,
+                           field->kind == HN_FIELD_LIST ? j : item, visit, context);
         if (field->kind == HN_FIELD_OWN)
-            walk->visit(walk->context, field, hn_field_member(field, owner), item);
+            visit(context, field, hn_field_member(field, owner), item);
     }
-}
-
-void hn_fields_walk(const struct hn_structure *structure, void *owner, hn_field_visit *visit,
-                    void *context)
-{
-    struct walk walk = {visit, context};
-    walk_struct(structure, owner, 0, &walk);
 }

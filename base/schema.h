@@ -164,8 +164,8 @@ bool hn_fields_are_empty(const struct hn_structure *structure, const void *owner
 void hn_fields_finish(const struct hn_structure *structure, void *owner);
 
 /* Calls `visit` for each field that has functions of its own, in the order of the tables. `item` is the number of the
- * innermost list's element that it is in. */
+ * innermost list's element that it is in; begin with 0. */
 typedef void hn_field_visit(void *context, const struct hn_field *field, void *member, size_t item);
-void hn_fields_walk(const struct hn_structure *structure, void *owner, hn_field_visit *visit, void *context);
+void hn_fields_walk(const struct hn_structure *structure, void *owner, size_t item, hn_field_visit *visit, void *context);
 
 #endif

@@ -499,5 +499,5 @@ void hn_expressions_walk(const struct hn_structure *structure, void *owner,
                          hn_expression_visit *visit, void *context)
 {
     struct walk walk = {visit, context};
-    hn_fields_walk(structure, owner, walk_field, &walk);
+    hn_fields_walk(structure, owner, 0, walk_field, &walk);
 }
