@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/expression/expression_internal.h"
+#include "base/memory.h"
 #include "base/text.h"
 
 /* The most C for one expression. */
@@ -32,23 +33,27 @@ struct generator {
     const struct hn_expression *expression;
     const struct hn_c_slot *slots;
     const char *prefix;
-    struct part *parts; /* by operation */
-    enum hn_status status;
     struct hn_error *err;
+    struct part *parts; /* by operation */
+    /* the one at hand, and its operands */
+    const struct hn_operation *operation;
+    struct part *part;
+    struct part *a, *b, *c;
 };
 
-static void fail(struct generator *generator, const struct hn_operation *operation,
-                 enum hn_status status, const char *reason)
+/* Functions without a value are sticky. */
+static void fail(struct generator *generator, enum hn_status status, const char *reason)
 {
-    generator->status =
+    if (!hn_failed(generator->err))
         hn_fail(generator->err, status, "'%s', column %u: %s%s", generator->expression->text,
-                operation->column, status == HN_ECONFIG ? "can not be written as C: " : "", reason);
+                generator->operation->column,
+                status == HN_ECONFIG ? "can not be written as C: " : "", reason);
 }
 
-static void set_constant(struct part *part, struct hn_value value)
+static void set_constant(struct generator *generator, struct hn_value value)
 {
-    part->kind = CONSTANT;
-    part->value = value;
+    generator->part->kind = CONSTANT;
+    generator->part->value = value;
 }
 
 static bool is_word(const struct part *part)
@@ -59,6 +64,11 @@ static bool is_word(const struct part *part)
 static bool is_real(const struct part *part)
 {
     return part->kind == REAL || (part->kind == CONSTANT && part->value.type == HN_REAL);
+}
+
+static bool is_equality(const struct hn_operation *operation)
+{
+    return operation->code == HN_OP_EQUAL || operation->code == HN_OP_NOT_EQUAL;
 }
 
 static void append_integer(struct hn_text *text, int64_t integer)
@@ -72,6 +82,12 @@ static void append_integer(struct hn_text *text, int64_t integer)
                        integer < 0 ? -integer : integer);
 }
 
+static void append_code(struct hn_text *text, const struct part *part)
+{
+    hn_text_append(text, part->code.failed ? "" : part->code.data);
+    text->failed = text->failed || part->code.failed;
+}
+
 /* The part as a number; as a double where `real`. widen: what C has as an int becomes an int64_t,
  * because int arithmetic overflows sooner. */
 static void append_number(struct hn_text *text, const struct part *part, bool real, bool widen)
@@ -81,103 +97,96 @@ static void append_number(struct hn_text *text, const struct part *part, bool re
             hn_text_append(text, "(double)");
         else if (widen && (part->kind == CHOICE || part->narrow))
             hn_text_append(text, "(int64_t)");
-        hn_text_append(text, part->code.failed ? "" : part->code.data);
-        text->failed = text->failed || part->code.failed;
-        return;
-    }
-    if (!real && part->value.type != HN_REAL) {
+        append_code(text, part);
+    } else if (!real && part->value.type != HN_REAL) {
         append_integer(text,
                        part->value.type == HN_BOOLEAN ? part->value.boolean : part->value.integer);
-        return;
+    } else {
+        struct hn_value number = hn_real(hn_value_number(&part->value));
+        hn_text_append(text, number.real < 0 ? "(" : "");
+        hn_value_append(text, &number);
+        hn_text_append(text, number.real < 0 ? ")" : "");
     }
-    struct hn_value number = hn_real(hn_value_number(&part->value));
-    bool negative = number.real < 0;
-    hn_text_append(text, negative ? "(" : "");
-    hn_value_append(text, &number);
-    hn_text_append(text, negative ? ")" : "");
 }
 
 /* The truth of the part, as a C condition. */
 static void append_condition(struct hn_text *text, const struct part *part)
 {
     if (part->kind == CONSTANT || part->kind == WORD) {
-        bool truth = part->kind == WORD || hn_value_truth(&part->value);
-        hn_text_append(text, truth ? "1" : "0");
+        hn_text_append(text, part->kind == WORD || hn_value_truth(&part->value) ? "1" : "0");
         return;
     }
-    if (part->kind == CHOICE)
-        append_number(text, part, false, false);
-    else
-        hn_text_printf(text, "(%s != 0)", part->code.failed ? "" : part->code.data);
-    text->failed = text->failed || part->code.failed;
+    hn_text_append(text, part->kind == CHOICE ? "" : "(");
+    append_code(text, part);
+    hn_text_append(text, part->kind == CHOICE ? "" : " != 0)");
 }
 
-/* Takes the code of another part. */
-static void move(struct part *to, struct part *from)
+/* The operation is this one of its operands, whose code it takes. */
+static void move(struct generator *generator, struct part *from)
 {
-    bool as_condition = to->as_condition;
-    *to = *from;
-    to->as_condition = as_condition;
+    bool as_condition = generator->part->as_condition;
+    *generator->part = *from;
+    generator->part->as_condition = as_condition;
     from->code = (struct hn_text){0};
 }
 
-/* "(a operation b)" with an operator, "prefix_helper(a, b)" else; b NULL: of one operand. */
-static void set_operation(const struct generator *generator, const char *name, enum part_kind kind,
-                          const struct part *a, const struct part *b, bool real, struct part *part)
+/* "(a operation b)" with an operator, "prefix_helper(a, b)" else. */
+static void set_operation(struct generator *generator, enum part_kind kind, bool real)
 {
-    bool helper = hn_is_letter(*name);
+    const struct hn_operation_form *form = &hn_operation_forms[generator->operation->code];
+    struct hn_text *code = &generator->part->code;
+    bool helper = hn_is_letter(*form->in_c);
     bool widen = !helper && kind == INTEGER;
-    part->kind = kind;
+    generator->part->kind = kind;
     if (helper)
-        hn_text_printf(&part->code, "%s_%s%s", generator->prefix, name,
-                       real && strcmp(name, "log2") != 0 ? "_real" : "");
-    hn_text_append(&part->code, "(");
-    if (b == NULL && !helper)
-        hn_text_append(&part->code, name);
-    append_number(&part->code, a, real, widen);
-    if (b != NULL) {
-        hn_text_printf(&part->code, helper ? ", " : " %s ", name);
-        append_number(&part->code, b, real, widen);
+        hn_text_printf(code, "%s_%s%s", generator->prefix, form->in_c,
+                       real && generator->operation->code != HN_OP_LOG2 ? "_real" : "");
+    hn_text_append(code, "(");
+    hn_text_append(code, form->operands == 1 && !helper ? form->in_c : "");
+    append_number(code, generator->a, real, widen);
+    if (form->operands == 2) {
+        hn_text_printf(code, helper ? ", " : " %s ", form->in_c);
+        append_number(code, generator->b, real, widen);
     }
-    hn_text_append(&part->code, ")");
+    hn_text_append(code, ")");
 }
 
-static void set_both(const char *operation, const struct part *a, const struct part *b,
-                     struct part *part)
+static void set_both(struct generator *generator, const char *name)
 {
-    part->kind = CHOICE;
-    hn_text_append(&part->code, "(");
-    append_condition(&part->code, a);
-    hn_text_printf(&part->code, " %s ", operation);
-    append_condition(&part->code, b);
-    hn_text_append(&part->code, ")");
+    struct hn_text *code = &generator->part->code;
+    generator->part->kind = CHOICE;
+    hn_text_append(code, "(");
+    append_condition(code, generator->a);
+    hn_text_printf(code, " %s ", name);
+    append_condition(code, generator->b);
+    hn_text_append(code, ")");
 }
 
 /* Joins two conditions, without constants. */
-static void join(const char *operation, bool decides, struct part *a, struct part *b,
-                 struct part *part)
+static void join(struct generator *generator, bool is_or)
 {
+    struct part *a = generator->a;
+    struct part *b = generator->b;
     if (a->kind == CONSTANT)
-        move(part, hn_value_truth(&a->value) == decides ? a : b);
+        move(generator, hn_value_truth(&a->value) == is_or ? a : b);
     else if (b->kind == CONSTANT)
-        move(part, hn_value_truth(&b->value) == decides ? b : a);
+        move(generator, hn_value_truth(&b->value) == is_or ? b : a);
     else
-        set_both(operation, a, b, part);
+        set_both(generator, is_or ? "||" : "&&");
 }
 
 /* "(condition ? a : b)", of the wider of both types. */
-static void set_conditional(struct generator *generator, const struct hn_operation *operation,
-                            const struct part *condition, const struct part *a,
-                            const struct part *b, struct part *part)
+static void set_conditional(struct generator *generator, const struct part *a, const struct part *b)
 {
+    struct part *part = generator->part;
+    bool real = is_real(a) || is_real(b);
     if (is_word(a) || is_word(b)) {
-        fail(generator, operation, HN_ECONFIG, "a word is not a number");
+        fail(generator, HN_ECONFIG, "a word is not a number");
         return;
     }
-    bool real = is_real(a) || is_real(b);
     part->kind = real ? REAL : INTEGER;
     hn_text_append(&part->code, "(");
-    append_condition(&part->code, condition);
+    append_condition(&part->code, generator->a);
     hn_text_append(&part->code, " ? ");
     append_number(&part->code, a, real, true);
     hn_text_append(&part->code, " : ");
@@ -186,16 +195,15 @@ static void set_conditional(struct generator *generator, const struct hn_operati
     part->narrow = !real && a->kind == CONSTANT && b->kind == CONSTANT;
 }
 
-static void set_name(struct generator *generator, const struct hn_operation *operation,
-                     struct part *part)
+static void set_name(struct generator *generator)
 {
-    if (operation->slot == HN_SLOT_UNBOUND) {
-        fail(generator, operation, HN_EVALUE, "the name is not bound");
-        return;
-    }
-    const struct hn_c_slot *slot = operation->slot < 0 ? NULL : &generator->slots[operation->slot];
+    int number = generator->operation->slot;
+    const struct hn_c_slot *slot = number < 0 ? NULL : &generator->slots[number];
+    struct part *part = generator->part;
+    if (number == HN_SLOT_UNBOUND)
+        fail(generator, HN_EVALUE, "the name is not bound");
     if (slot == NULL || slot->constant != NULL) {
-        set_constant(part, slot == NULL ? operation->constant : *slot->constant);
+        set_constant(generator, slot == NULL ? generator->operation->constant : *slot->constant);
         return;
     }
     part->kind = slot->words != NULL ? WORD : slot->real ? REAL : INTEGER;
@@ -203,40 +211,37 @@ static void set_name(struct generator *generator, const struct hn_operation *ope
     hn_text_append(&part->code, slot->name);
 }
 
-static void set_logical(struct generator *generator, const struct hn_operation *operation,
-                        struct part *a, struct part *b, struct part *part)
+static void set_logical(struct generator *generator)
 {
-    bool is_or = operation->code == HN_OP_OR;
-    const char *name = is_or ? "||" : "&&";
+    bool is_or = generator->operation->code == HN_OP_OR;
+    struct part *a = generator->a;
+    struct part *b = generator->b;
     if (a->kind == CONSTANT)
-        move(part, hn_value_truth(&a->value) == is_or ? a : b);
-    else if (part->as_condition)
-        join(name, is_or, a, b, part);
+        move(generator, hn_value_truth(&a->value) == is_or ? a : b);
+    else if (generator->part->as_condition)
+        join(generator, is_or);
     else if (a->kind == CHOICE && b->kind == CHOICE)
-        set_both(name, a, b, part);
+        set_both(generator, is_or ? "||" : "&&");
     else
-        set_conditional(generator, operation, a, is_or ? a : b, is_or ? b : a, part);
+        set_conditional(generator, is_or ? a : b, is_or ? b : a);
 }
 
 /* Words compare as their numbers; only for equality, and only where the numbers mean the same. */
-static void compare_words(struct generator *generator, const struct hn_operation *operation,
-                          const struct part *a, const struct part *b, struct part *part)
+static void compare_words(struct generator *generator)
 {
-    const struct part *slot = a->kind == WORD ? a : b;
-    const struct part *other = slot == a ? b : a;
-    if (operation->code != HN_OP_EQUAL && operation->code != HN_OP_NOT_EQUAL) {
-        fail(generator, operation, HN_ECONFIG, "words have no order in C");
-        return;
-    }
-    if (other->kind == WORD && other->slot->words != slot->slot->words) {
-        fail(generator, operation, HN_ECONFIG, "two names with different words are compared");
-        return;
-    }
+    const struct part *slot = generator->a->kind == WORD ? generator->a : generator->b;
+    const struct part *other = slot == generator->a ? generator->b : generator->a;
+    const struct hn_operation *operation = generator->operation;
+    struct part *part = generator->part;
+    if (!is_equality(operation))
+        fail(generator, HN_ECONFIG, "words have no order in C");
+    if (other->kind == WORD && other->slot->words != slot->slot->words)
+        fail(generator, HN_ECONFIG, "two names with different words are compared");
     size_t words = slot->slot->word_count, number = words;
     if (other->kind == CONSTANT && other->value.type == HN_WORD)
         number = hn_text_place(other->value.word, slot->slot->words, words);
     if (other->kind != WORD && number == words) {
-        set_constant(part, hn_boolean(operation->code == HN_OP_NOT_EQUAL));
+        set_constant(generator, hn_boolean(operation->code == HN_OP_NOT_EQUAL));
         return;
     }
     part->kind = CHOICE;
@@ -248,102 +253,77 @@ static void compare_words(struct generator *generator, const struct hn_operation
         hn_text_printf(&part->code, "%zu)", number + 1);
 }
 
-static void set_comparison(struct generator *generator, const struct hn_operation *operation,
-                           const struct part *a, const struct part *b, struct part *part)
+static void set_comparison(struct generator *generator)
 {
-    bool equality = operation->code == HN_OP_EQUAL || operation->code == HN_OP_NOT_EQUAL;
+    const struct part *a = generator->a;
+    const struct part *b = generator->b;
     if (a->kind == WORD || b->kind == WORD)
-        compare_words(generator, operation, a, b, part);
+        compare_words(generator);
     else if (!is_word(a) && !is_word(b))
-        set_operation(generator, hn_operation_forms[operation->code].in_c, CHOICE, a, b,
-                      is_real(a) || is_real(b), part);
-    else if (equality)
-        set_constant(part, hn_boolean(operation->code == HN_OP_NOT_EQUAL));
+        set_operation(generator, CHOICE, is_real(a) || is_real(b));
+    else if (is_equality(generator->operation))
+        set_constant(generator, hn_boolean(generator->operation->code == HN_OP_NOT_EQUAL));
     else
-        fail(generator, operation, HN_EVALUE, "a word and a number have no order");
+        fail(generator, HN_EVALUE, "a word and a number have no order");
 }
 
-/* b NULL: of one operand. */
-static void set_arithmetic(struct generator *generator, const struct hn_operation *operation,
-                           const struct part *a, const struct part *b, struct part *part)
+static void set_arithmetic(struct generator *generator)
 {
-    enum hn_operator code = operation->code;
-    bool real = is_real(a) || (b != NULL && is_real(b)) || code == HN_OP_DIVIDE ||
-                code == HN_OP_LOG2 ||
+    enum hn_operator code = generator->operation->code;
+    const struct part *a = generator->a;
+    const struct part *b = hn_operation_forms[code].operands == 2 ? generator->b : a;
+    bool real = is_real(a) || is_real(b) || code == HN_OP_DIVIDE || code == HN_OP_LOG2 ||
                 (code == HN_OP_POWER && b->kind == CONSTANT && b->value.type == HN_INTEGER &&
                  b->value.integer < 0);
     bool of_integers = code == HN_OP_INVERT || (code >= HN_OP_BIT_OR && code <= HN_OP_SHIFT_RIGHT);
-    if (is_word(a) || (b != NULL && is_word(b)) || (real && of_integers))
-        fail(generator, operation, HN_ECONFIG,
+    if (is_word(a) || is_word(b) || (real && of_integers))
+        fail(generator, HN_ECONFIG,
              code == HN_OP_MIN || code == HN_OP_MAX ? "words have no order in C"
              : code > HN_OP_MAX                     ? "a word where a number is needed"
                                                     : "a word or real where a number is needed");
     else if (code == HN_OP_SIZEOF)
-        fail(generator, operation, HN_ECONFIG, "sizeof needs the name of a type");
+        fail(generator, HN_ECONFIG, "sizeof needs the name of a type");
     else
-        set_operation(generator, hn_operation_forms[code].in_c,
+        set_operation(generator,
                       code == HN_OP_IS_POWER_OF_2 ? CHOICE
                       : real                      ? REAL
                                                   : INTEGER,
-                      a, b, real, part);
+                      real);
 }
 
-static void generate(struct generator *generator, const struct hn_operation *operation,
-                     struct part *part)
+static void generate(struct generator *generator)
 {
-    struct part *a = &generator->parts[operation->operand[0]];
-    struct part *b = &generator->parts[operation->operand[1]];
-    enum hn_operator code = operation->code;
+    struct part *a = generator->a;
+    struct part *b = generator->b;
+    enum hn_operator code = generator->operation->code;
     bool is_binary = hn_operation_forms[code].operands == 2;
-    switch (code) {
-    case HN_OP_CONSTANT:
-        set_constant(part, operation->constant);
-        return;
-    case HN_OP_NAME:
-        set_name(generator, operation, part);
-        return;
-    case HN_OP_AND:
-    case HN_OP_OR:
-        set_logical(generator, operation, a, b, part);
-        return;
-    case HN_OP_CHAIN:
-    case HN_OP_ALL:
-        join("&&", false, a, b, part);
-        return;
-    case HN_OP_ANY:
-        join("||", true, a, b, part);
-        return;
-    case HN_OP_NEVER:
-    case HN_OP_ALWAYS:
-        set_constant(part, hn_boolean(code == HN_OP_ALWAYS));
-        return;
-    case HN_OP_SELECT: {
-        struct part *c = &generator->parts[operation->operand[2]];
-        if (a->kind == CONSTANT)
-            move(part, hn_value_truth(&a->value) ? b : c);
-        else
-            set_conditional(generator, operation, a, b, c, part);
-        return;
-    }
-    default:
-        break;
-    }
-    if (a->kind == CONSTANT && (!is_binary || b->kind == CONSTANT)) {
-        struct hn_value value;
-        const char *reason = hn_apply(code, &a->value, &b->value, &value);
+    if (code == HN_OP_CONSTANT) {
+        set_constant(generator, generator->operation->constant);
+    } else if (code == HN_OP_NAME) {
+        set_name(generator);
+    } else if (code == HN_OP_AND || code == HN_OP_OR) {
+        set_logical(generator);
+    } else if (code == HN_OP_CHAIN || code == HN_OP_ALL || code == HN_OP_ANY) {
+        join(generator, code == HN_OP_ANY);
+    } else if (code == HN_OP_NEVER || code == HN_OP_ALWAYS) {
+        set_constant(generator, hn_boolean(code == HN_OP_ALWAYS));
+    } else if (code == HN_OP_SELECT && a->kind == CONSTANT) {
+        move(generator, hn_value_truth(&a->value) ? b : generator->c);
+    } else if (code == HN_OP_SELECT) {
+        set_conditional(generator, b, generator->c);
+    } else if (a->kind == CONSTANT && (!is_binary || b->kind == CONSTANT)) {
+        const char *reason = hn_apply(code, &a->value, &b->value, &generator->part->value);
         if (reason != NULL)
-            fail(generator, operation, HN_EVALUE, reason);
-        else
-            set_constant(part, value);
+            fail(generator, HN_EVALUE, reason);
     } else if (code == HN_OP_NOT) {
-        part->kind = CHOICE;
-        hn_text_append(&part->code, "(!");
-        append_condition(&part->code, a);
-        hn_text_append(&part->code, ")");
+        generator->part->kind = CHOICE;
+        hn_text_append(&generator->part->code, "(!");
+        append_condition(&generator->part->code, a);
+        hn_text_append(&generator->part->code, ")");
     } else if (code >= HN_OP_LESS && code <= HN_OP_NOT_EQUAL) {
-        set_comparison(generator, operation, a, b, part);
+        set_comparison(generator);
     } else {
-        set_arithmetic(generator, operation, a, is_binary ? b : NULL, part);
+        set_arithmetic(generator);
     }
 }
 
@@ -362,104 +342,98 @@ static void mark_conditions(struct generator *generator, int first, int root, bo
     }
 }
 
+/* One operation as C. */
+static void make_part(struct generator *generator, int number)
+{
+    const struct hn_operation *operation = &generator->expression->list[number];
+    generator->operation = operation;
+    generator->part = &generator->parts[number];
+    generator->a = &generator->parts[operation->operand[0]];
+    generator->b = &generator->parts[operation->operand[1]];
+    generator->c = &generator->parts[operation->operand[2]];
+    generate(generator);
+    /* An operand that the C needs twice is written twice: nested, that doubles with every level. */
+    if (generator->part->code.length > CODE_BYTES)
+        fail(generator, HN_ECONFIG, "too long; nest less");
+    /* the operands of comparisons may be those of others, too */
+    bool shares = operation->code >= HN_OP_LESS && operation->code <= HN_OP_NOT_EQUAL;
+    for (int i = 0; i < hn_operation_forms[operation->code].operands && !shares; i++)
+        hn_text_finish(&generator->parts[operation->operand[i]].code);
+}
+
 /* The parts of all operations that count: what a constant decides is left out. The last one is the
- * result. */
-static struct part *generate_all(struct generator *generator, bool as_condition)
+ * result; NULL after a failure. */
+static const struct part *generate_all(struct generator *generator, bool as_condition)
 {
     const struct hn_expression *expression = generator->expression;
     int root = expression->count - 1;
-    generator->parts = calloc((size_t)root + 1, sizeof *generator->parts);
-    if (generator->parts == NULL) {
-        generator->status = hn_fail_memory(generator->err);
-        return NULL;
-    }
-    mark_conditions(generator, 0, root, as_condition);
-    for (int i = 0; i <= root && generator->status == HN_OK; i++) {
+    generator->parts = hn_allocate((size_t)root + 1, sizeof *generator->parts, generator->err);
+    if (generator->parts != NULL)
+        mark_conditions(generator, 0, root, as_condition);
+    for (int i = 0; i <= root && !hn_failed(generator->err); i++) {
         const struct hn_operation *operation = &expression->list[i];
         bool skips_if = operation->code == HN_OP_SKIP_IF;
         if (!skips_if && operation->code != HN_OP_SKIP_UNLESS) {
-            struct part *part = &generator->parts[i];
-            generate(generator, operation, part);
-            /* An operand that the C needs twice is written twice: nested, that doubles with every
-             * level. */
-            if (generator->status == HN_OK && part->code.length > CODE_BYTES)
-                fail(generator, operation, HN_ECONFIG, "too long; nest less");
-            /* the operands of comparisons may be those of others, too */
-            bool shares = operation->code >= HN_OP_LESS && operation->code <= HN_OP_NOT_EQUAL;
-            for (int j = 0; j < hn_operation_forms[operation->code].operands && !shares; j++)
-                hn_text_finish(&generator->parts[operation->operand[j]].code);
+            make_part(generator, i);
             continue;
         }
         const struct part *condition = &generator->parts[operation->operand[0]];
         int target = operation->operand[1];
         enum hn_operator after = expression->list[target].code;
-        if (condition->kind != CONSTANT) {
-            /* what is chosen at run time is chosen as a value */
-            if (after == HN_OP_SKIP_IF || after == HN_OP_SELECT)
-                mark_conditions(generator, i + 1, target - 1, false);
-        } else if (hn_value_truth(&condition->value) == skips_if) {
+        if (condition->kind == CONSTANT && hn_value_truth(&condition->value) == skips_if)
             i = target - 1;
-        }
+        else if (condition->kind != CONSTANT && (after == HN_OP_SKIP_IF || after == HN_OP_SELECT))
+            /* what is chosen at run time is chosen as a value */
+            mark_conditions(generator, i + 1, target - 1, false);
     }
-    return &generator->parts[root];
+    return hn_failed(generator->err) ? NULL : &generator->parts[root];
 }
 
-static void finish_all(struct generator *generator)
+static enum hn_status finish(struct generator *generator)
 {
     for (int i = 0; i < generator->expression->count && generator->parts != NULL; i++)
         hn_text_finish(&generator->parts[i].code);
     free(generator->parts);
-}
-
-static void append_result(struct generator *generator, const struct part *part, bool *real,
-                          struct hn_text *text)
-{
-    const struct hn_operation *root =
-        &generator->expression->list[generator->expression->count - 1];
-    if (real != NULL)
-        *real = is_real(part);
-    if (real == NULL && part->kind == REAL) {
-        hn_text_printf(text, "%s_integer(", generator->prefix);
-        append_number(text, part, true, false);
-        hn_text_append(text, ")");
-    } else if (real == NULL && is_real(part)) {
-        double number = part->value.real;
-        const struct part whole = {.value =
-                                       hn_integer(fabs(number) < 0x1p63 ? (int64_t)number : 0)};
-        if (number == floor(number) && fabs(number) < 0x1p63)
-            append_number(text, &whole, false, false);
-        else
-            fail(generator, root, HN_EVALUE, "not an integer");
-    } else {
-        append_number(text, part, is_real(part), false);
-    }
+    return generator->err->status;
 }
 
 enum hn_status hn_expression_append_c(const struct hn_expression *expression,
                                       const struct hn_c_slot *slots, const char *prefix, bool *real,
                                       struct hn_text *text, struct hn_error *err)
 {
-    struct generator generator = {expression, slots, prefix, NULL, HN_OK, err};
+    struct hn_error own;
+    struct generator generator = {expression, slots, prefix, .err = hn_error_begin(err, &own)};
     const struct part *part = generate_all(&generator, false);
-    if (generator.status == HN_OK && is_word(part))
-        fail(&generator, &expression->list[expression->count - 1], HN_ECONFIG,
-             "a word is not a number");
-    if (generator.status == HN_OK)
-        append_result(&generator, part, real, text);
-    finish_all(&generator);
-    return generator.status;
+    if (part == NULL)
+        return finish(&generator);
+    if (real != NULL)
+        *real = is_real(part);
+    if (is_word(part)) {
+        fail(&generator, HN_ECONFIG, "a word is not a number");
+    } else if (real != NULL || !is_real(part)) {
+        append_number(text, part, is_real(part), false);
+    } else if (part->kind == REAL) {
+        hn_text_printf(text, "%s_integer(", prefix);
+        append_number(text, part, true, false);
+        hn_text_append(text, ")");
+    } else if (part->value.real == floor(part->value.real) && fabs(part->value.real) < 0x1p63) {
+        append_integer(text, (int64_t)part->value.real);
+    } else {
+        fail(&generator, HN_EVALUE, "not an integer");
+    }
+    return finish(&generator);
 }
 
 enum hn_status hn_expression_append_c_condition(const struct hn_expression *expression,
                                                 const struct hn_c_slot *slots, const char *prefix,
                                                 struct hn_text *text, struct hn_error *err)
 {
-    struct generator generator = {expression, slots, prefix, NULL, HN_OK, err};
+    struct hn_error own;
+    struct generator generator = {expression, slots, prefix, .err = hn_error_begin(err, &own)};
     const struct part *part = generate_all(&generator, true);
-    if (generator.status == HN_OK)
+    if (part != NULL)
         append_condition(text, part);
-    finish_all(&generator);
-    return generator.status;
+    return finish(&generator);
 }
 
 /* '@' stands for the prefix. A helper comes after those that it calls. The reals follow the
