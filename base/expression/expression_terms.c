@@ -172,18 +172,17 @@ static void bound_table(struct hn_term *term, size_t count)
     }
 }
 
-/* The term that has cells[i] at position i of the slot: a constant where they are all the same.
- * Copies. */
-static int make_table(struct hn_terms *terms, size_t slot, bool real, const union hn_cell *cells)
+/* The term that has cells[i] at position i of the slot: a constant where they are all the same, or
+ * there is no slot (-1). Copies. */
+static int make_table(struct hn_terms *terms, int slot, bool real, const union hn_cell *cells)
 {
-    size_t count = terms->domains[slot].count;
+    size_t count = slot >= 0 ? terms->domains[slot].count : 1;
     size_t same = 1;
     while (same < count && cells[same].integer == cells[0].integer)
         same++;
     if (same == count)
         return make_constant(terms, real, cells[0]);
-    struct hn_term term = {
-        .operation = HN_OP_TABLE, .real = real, .slot = (int)slot, .table = cells};
+    struct hn_term term = {.operation = HN_OP_TABLE, .real = real, .slot = slot, .table = cells};
     bound_table(&term, count);
     return make_leaf(terms, &term);
 }
@@ -283,20 +282,17 @@ static union hn_cell cell_at(const struct hn_terms *terms, int term, size_t posi
     return item->operation == HN_OP_TABLE ? item->table[position] : item->low;
 }
 
-/* The operands are constants or tables of one slot. */
-static int tabulate(struct hn_terms *terms, size_t slot, bool real, int operation,
-                    const int *operands)
+/* The operands are constants or tables of one slot; -1: of none. */
+static int tabulate(struct hn_terms *terms, int slot, const struct hn_term *term)
 {
-    size_t count = terms->domains[slot].count;
+    size_t count = slot >= 0 ? terms->domains[slot].count : 1;
     union hn_cell *cells = malloc(count * sizeof *cells);
-    if (cells == NULL) {
-        terms->out_of_memory = true;
-        return -1;
-    }
-    for (size_t i = 0; i < count; i++)
-        cells[i] = hn_cell_apply(operation, cell_at(terms, operands[0], i),
-                                 cell_at(terms, operands[1], i), cell_at(terms, operands[2], i));
-    int made = make_table(terms, slot, real, cells);
+    terms->out_of_memory = terms->out_of_memory || cells == NULL;
+    for (size_t i = 0; i < count && cells != NULL; i++)
+        cells[i] =
+            hn_cell_apply(term->operation, cell_at(terms, term->operand[0], i),
+                          cell_at(terms, term->operand[1], i), cell_at(terms, term->operand[2], i));
+    int made = cells == NULL ? -1 : make_table(terms, slot, term->real, cells);
     free(cells);
     return made;
 }
@@ -346,13 +342,8 @@ int hn_terms_make(struct hn_terms *terms, int operation, int a, int b, int c)
     if (!form->bound[of_reals](&term, known[is_select], known[is_select + 1]))
         return -1;
     int slot;
-    if (is_unary(terms, operands, &slot)) {
-        if (slot >= 0)
-            return tabulate(terms, (size_t)slot, term.real, operation, operands);
-        return make_constant(terms, term.real,
-                             hn_cell_apply(operation, cell_at(terms, a, 0), cell_at(terms, b, 0),
-                                           cell_at(terms, c, 0)));
-    }
+    if (is_unary(terms, operands, &slot))
+        return tabulate(terms, slot, &term);
     if (!term.real && term.low.integer == term.high.integer)
         return hn_terms_constant(terms, term.low.integer);
     return intern(terms, &term);
@@ -604,8 +595,6 @@ struct term_part {
     enum term_type type;
 };
 
-enum { FEW = 128 }; /* cells that need no allocation */
-
 /* All words of the domains. */
 static bool list_words(struct hn_terms *terms)
 {
@@ -634,24 +623,20 @@ static bool cell_of(struct hn_terms *terms, const struct hn_value *value, bool t
         cell->integer = hn_value_truth(value);
         return true;
     }
-    switch (value->type) {
-    case HN_INTEGER:
-        cell->integer = value->integer;
+    if (value->type == HN_INTEGER || value->type == HN_BOOLEAN) {
+        cell->integer = value->type == HN_INTEGER ? value->integer : value->boolean;
         return true;
-    case HN_BOOLEAN:
-        cell->integer = value->boolean;
-        return true;
-    case HN_REAL:
+    }
+    if (value->type == HN_REAL) {
         *type = TYPE_REAL;
         cell->real = value->real;
         return true;
-    default:
-        *type = TYPE_WORD;
-        if (terms->words == NULL && !list_words(terms))
-            return false;
-        cell->integer = (int64_t)hn_text_place(value->word, terms->words, terms->word_count);
-        return cell->integer < (int64_t)terms->word_count;
     }
+    *type = TYPE_WORD;
+    if (terms->words == NULL && !list_words(terms))
+        return false;
+    cell->integer = (int64_t)hn_text_place(value->word, terms->words, terms->word_count);
+    return cell->integer < (int64_t)terms->word_count;
 }
 
 /* The values of an expression that depends on one slot by the evaluator, or their truth; false
@@ -696,22 +681,17 @@ static struct term_part tabulate_operation(struct hn_terms *terms,
                                            const struct work *work)
 {
     struct term_part part = {-1, -1, TYPE_INTEGER};
-    union hn_cell few[FEW];
     size_t count = work->slot >= 0 ? terms->domains[work->slot].count : 1;
-    union hn_cell *cells = 2 * count <= FEW ? few : malloc(2 * count * sizeof *cells);
+    union hn_cell *cells = malloc(2 * count * sizeof *cells);
     struct hn_expression *own = hn_expression_part(expression, root);
     terms->out_of_memory = terms->out_of_memory || cells == NULL || own == NULL;
     if (!terms->out_of_memory && evaluate_all(terms, own, work->slot, count, work->need == TRUTH,
                                               &part.type, cells, cells + count)) {
-        bool real = part.type == TYPE_REAL;
-        part.value = work->slot >= 0 ? make_table(terms, (size_t)work->slot, real, cells)
-                                     : make_constant(terms, real, cells[0]);
-        part.fails = work->slot >= 0 ? make_table(terms, (size_t)work->slot, false, cells + count)
-                                     : make_constant(terms, false, cells[count]);
+        part.value = make_table(terms, work->slot, part.type == TYPE_REAL, cells);
+        part.fails = make_table(terms, work->slot, false, cells + count);
     }
     hn_expression_destroy(own);
-    if (cells != few)
-        free(cells);
+    free(cells);
     return part;
 }
 
