@@ -99,50 +99,38 @@ static enum hn_status fail_errno(struct hn_error *err, const char *verb, const c
     return hn_fail(err, HN_ERUN, "cannot %s '%s': %s", verb, path, strerror(errno));
 }
 
-/* Reads at most limit + 1 bytes, so that the caller sees that the limit was passed. */
-static enum hn_status read_all(int fd, const char *path, size_t limit, struct hn_text *text,
-                               struct hn_error *err)
-{
-    char buffer[16384];
-    while (text->length <= limit) {
-        ssize_t got = read(fd, buffer, sizeof buffer);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return fail_errno(err, "read", path);
-        if (got == 0)
-            return text->failed ? hn_fail_memory(err) : HN_OK;
-        hn_text_append_bytes(text, buffer, (size_t)got);
-        if (text->failed)
-            return hn_fail_memory(err);
-    }
-    return hn_fail(err, HN_ERUN, "'%s' is larger than %zu bytes, the most that is read", path,
-                   limit);
-}
-
 enum hn_status hn_file_read(const char *path, size_t limit, char **data, size_t *size,
                             struct hn_error *err)
 {
-    *data = NULL;
+    char buffer[16384];
+    struct hn_text text = {0};
+    ssize_t got = 1;
     const char *reason = NULL;
     int fd = hn_file_open(path, &reason);
+    *data = NULL;
     if (fd < 0)
         return hn_fail(err, HN_ERUN, "cannot open '%s': %s", path, reason);
-    struct hn_text text;
-    hn_text_init(&text);
-    enum hn_status status = read_all(fd, path, limit, &text, err);
-    close(fd);
-    if (status != HN_OK) {
-        hn_text_finish(&text);
-        return status;
+    /* at most a buffer more, so that it shows that the limit was passed */
+    while (got != 0 && text.length <= limit && !text.failed) {
+        got = read(fd, buffer, sizeof buffer);
+        if (got < 0 && errno != EINTR)
+            break;
+        hn_text_append_bytes(&text, buffer, got > 0 ? (size_t)got : 0);
     }
-    size_t length = text.length;
-    *data = hn_text_take(&text);
-    if (*data == NULL)
-        return hn_fail_memory(err);
+    enum hn_status status = HN_OK;
+    if (got < 0 && errno != EINTR)
+        status = fail_errno(err, "read", path);
+    else if (text.length > limit)
+        status = hn_fail(err, HN_ERUN, "'%s' is larger than %zu bytes, the most that is read", path,
+                         limit);
+    close(fd);
     if (size != NULL)
-        *size = length;
-    return HN_OK;
+        *size = text.length;
+    if (status != HN_OK)
+        hn_text_finish(&text);
+    else if ((*data = hn_text_take(&text)) == NULL)
+        status = hn_fail_memory(err);
+    return status;
 }
 
 bool hn_file_write_all(int fd, const void *data, size_t size)
@@ -177,48 +165,29 @@ static int open_temporary(const char *path, struct hn_text *name)
     return -1;
 }
 
-/* A device or a pipe (/dev/stdout, /dev/null) must not be replaced by a file. */
-static enum hn_status write_special(const char *path, const void *data, size_t size,
-                                    struct hn_error *err)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return fail_errno(err, "open", path);
-    enum hn_status status = HN_OK;
-    if (!hn_file_write_all(fd, data, size))
-        status = fail_errno(err, "write", path);
-    if (close(fd) != 0 && status == HN_OK)
-        status = fail_errno(err, "write", path);
-    return status;
-}
-
 enum hn_status hn_file_write(const char *path, const void *data, size_t size, struct hn_error *err)
 {
     struct stat info;
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
-        return write_special(path, data, size, err);
-
-    enum hn_status status = HN_OK;
-    struct hn_text name;
-    hn_text_init(&name);
-    int fd = open_temporary(path, &name);
+    struct hn_text name = {0};
+    /* a device or a pipe (/dev/stdout, /dev/null) must not be replaced by a file */
+    bool special = stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+    int fd = special ? open(path, O_WRONLY | O_CLOEXEC) : open_temporary(path, &name);
     if (fd < 0) {
-        status = fail_errno(err, "write", path);
-        goto finish_name;
+        fail_errno(err, special ? "open" : "write", path);
+        hn_text_finish(&name);
+        return HN_ERUN;
     }
-    bool written = hn_file_write_all(fd, data, size) && fsync(fd) == 0;
+    bool written = hn_file_write_all(fd, data, size) && (special || fsync(fd) == 0);
     int reason = errno;
     if (close(fd) != 0 && written) {
         written = false;
         reason = errno;
     }
-    if (written && rename(name.data, path) == 0)
-        goto finish_name;
-    errno = written ? errno : reason;
-    status = fail_errno(err, "write", path);
-    unlink(name.data);
-
-finish_name:
+    errno = reason;
+    written = written && (special || rename(name.data, path) == 0);
+    enum hn_status status = written ? HN_OK : fail_errno(err, "write", path);
+    if (!written && !special)
+        unlink(name.data);
     hn_text_finish(&name);
     return status;
 }

@@ -29,26 +29,15 @@ struct hn_value hn_word(const char *word)
     return (struct hn_value){.type = HN_WORD, .word = word};
 }
 
-static bool same_real(double a, double b)
-{
-    return a == b || memcmp(&a, &b, sizeof a) == 0;
-}
-
 bool hn_value_equal(const struct hn_value *a, const struct hn_value *b)
 {
     if (a->type != b->type)
         return false;
-    switch (a->type) {
-    case HN_INTEGER:
-        return a->integer == b->integer;
-    case HN_REAL:
-        return same_real(a->real, b->real);
-    case HN_BOOLEAN:
-        return a->boolean == b->boolean;
-    case HN_WORD:
-        return strcmp(a->word, b->word) == 0;
-    }
-    return false;
+    if (a->type == HN_REAL)
+        return a->real == b->real || memcmp(&a->real, &b->real, sizeof a->real) == 0;
+    return a->type == HN_INTEGER   ? a->integer == b->integer
+           : a->type == HN_BOOLEAN ? a->boolean == b->boolean
+                                   : strcmp(a->word, b->word) == 0;
 }
 
 int hn_compare_integer_real(int64_t integer, double real)
@@ -104,17 +93,10 @@ int hn_value_compare(const struct hn_value *a, const struct hn_value *b)
 
 double hn_value_number(const struct hn_value *value)
 {
-    switch (value->type) {
-    case HN_INTEGER:
-        return (double)value->integer;
-    case HN_REAL:
-        return value->real;
-    case HN_BOOLEAN:
-        return value->boolean ? 1.0 : 0.0;
-    case HN_WORD:
-        break;
-    }
-    return 0.0;
+    return value->type == HN_INTEGER   ? (double)value->integer
+           : value->type == HN_REAL    ? value->real
+           : value->type == HN_BOOLEAN ? value->boolean
+                                       : 0;
 }
 
 static void append_real(struct hn_text *text, double real)
@@ -151,20 +133,14 @@ static void append_integer(struct hn_text *text, int64_t integer)
 
 void hn_value_append(struct hn_text *text, const struct hn_value *value)
 {
-    switch (value->type) {
-    case HN_INTEGER:
+    if (value->type == HN_INTEGER)
         append_integer(text, value->integer);
-        break;
-    case HN_REAL:
+    else if (value->type == HN_REAL)
         append_real(text, value->real);
-        break;
-    case HN_BOOLEAN:
-        hn_text_append(text, value->boolean ? "true" : "false");
-        break;
-    case HN_WORD:
-        hn_text_append(text, value->word);
-        break;
-    }
+    else
+        hn_text_append(text, value->type == HN_WORD ? value->word
+                             : value->boolean       ? "true"
+                                                    : "false");
 }
 
 static bool is_constant(const char *string, struct hn_value *value)

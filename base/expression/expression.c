@@ -59,8 +59,7 @@ static enum hn_status fail_unknown(const char *name, const struct hn_scope *scop
     if (nearest != NULL)
         return hn_fail(err, HN_ECONFIG, "unknown name '%s'; nearest is '%s'", name, nearest);
 
-    struct hn_text known;
-    hn_text_init(&known);
+    struct hn_text known = {0};
     for (size_t i = 0; i < scope->name_count && i < SHOWN; i++)
         hn_text_printf(&known, "%s%s", i == 0 ? "; known are " : ", ", scope->names[i]);
     if (scope->name_count > SHOWN)
@@ -132,73 +131,62 @@ struct hn_expression *hn_expression_part(const struct hn_expression *whole, int 
     struct hn_expression *part = malloc(sizeof *part);
     /* by operation: 0 where it is not needed, else its place in the part, from 1 */
     int *places = calloc((size_t)root + 1, sizeof *places);
-    if (part == NULL || places == NULL)
-        goto fail;
-    *part = *whole;
-    part->borrows = true;
-    part->count = 0;
+    struct hn_operation *list = malloc(((size_t)root + 1) * sizeof *list);
+    int count = 0;
+    if (part == NULL || places == NULL || list == NULL) {
+        free(part);
+        free(places);
+        free(list);
+        return NULL;
+    }
     places[root] = 1;
     for (int i = root; i >= 0; i--) {
         const struct hn_operation *operation = &whole->list[i];
-        int operands = hn_operation_forms[operation->code].operands;
         if (operation->code == HN_OP_SKIP_IF || operation->code == HN_OP_SKIP_UNLESS)
             places[i] = operation->operand[1] <= root ? places[operation->operand[1]] : 0;
-        for (int j = 0; j < operands && places[i] != 0; j++)
+        for (int j = 0; j < hn_operation_forms[operation->code].operands && places[i] != 0; j++)
             places[operation->operand[j]] = 1;
-        part->count += places[i];
     }
-    part->list = malloc((size_t)part->count * sizeof *part->list);
-    if (part->list == NULL)
-        goto fail;
-    int count = 0;
     for (int i = 0; i <= root; i++)
         if (places[i] != 0)
             places[i] = ++count;
     for (int i = 0; i <= root; i++) {
-        if (places[i] == 0)
-            continue;
-        struct hn_operation *operation = &part->list[places[i] - 1];
-        *operation = whole->list[i];
+        struct hn_operation operation = whole->list[i];
         for (int j = 0; j < 3; j++) {
-            int place = operation->operand[j] <= root ? places[operation->operand[j]] : 0;
-            operation->operand[j] = place > 0 ? place - 1 : 0;
+            int place = operation.operand[j] <= root ? places[operation.operand[j]] : 0;
+            operation.operand[j] = place > 0 ? place - 1 : 0;
         }
+        if (places[i] != 0)
+            list[places[i] - 1] = operation;
     }
     free(places);
+    *part = *whole;
+    part->borrows = true;
+    part->list = list;
+    part->count = count;
     return part;
-
-fail:
-    free(places);
-    free(part);
-    return NULL;
 }
 
 /* The conditions that an operation demands: both operands of an `and` or of the links of a chain
  * do. */
 static enum hn_status add_conjuncts(struct hn_conjuncts *conjuncts,
-                                    const struct hn_expression *expression, int root,
-                                    struct hn_conjunct *conjunct, struct hn_error *err)
+                                    const struct hn_expression *expression, int root, size_t source,
+                                    struct hn_error *err)
 {
     const struct hn_operation *operation = &expression->list[root];
     if (operation->code == HN_OP_AND || operation->code == HN_OP_CHAIN) {
         enum hn_status status =
-            add_conjuncts(conjuncts, expression, operation->operand[0], conjunct, err);
+            add_conjuncts(conjuncts, expression, operation->operand[0], source, err);
         return status != HN_OK
                    ? status
-                   : add_conjuncts(conjuncts, expression, operation->operand[1], conjunct, err);
+                   : add_conjuncts(conjuncts, expression, operation->operand[1], source, err);
     }
-    if (conjuncts->count == conjuncts->capacity) {
-        size_t capacity = conjuncts->capacity == 0 ? 32 : 2 * conjuncts->capacity;
-        struct hn_conjunct *items = realloc(conjuncts->items, capacity * sizeof *items);
-        if (items == NULL)
-            return hn_fail_memory(err);
-        conjuncts->items = items;
-        conjuncts->capacity = capacity;
-    }
-    conjunct->expression = hn_expression_part(expression, root);
-    if (conjunct->expression == NULL)
+    struct hn_conjunct *items = realloc(conjuncts->items, (conjuncts->count + 1) * sizeof *items);
+    conjuncts->items = items != NULL ? items : conjuncts->items;
+    struct hn_expression *part = items != NULL ? hn_expression_part(expression, root) : NULL;
+    if (part == NULL)
         return hn_fail_memory(err);
-    conjuncts->items[conjuncts->count++] = *conjunct;
+    items[conjuncts->count++] = (struct hn_conjunct){part, source};
     return HN_OK;
 }
 
@@ -206,8 +194,7 @@ enum hn_status hn_conjuncts_add(struct hn_conjuncts *conjuncts,
                                 const struct hn_expression *expression, size_t source,
                                 struct hn_error *err)
 {
-    struct hn_conjunct conjunct = {NULL, source};
-    return add_conjuncts(conjuncts, expression, expression->count - 1, &conjunct, err);
+    return add_conjuncts(conjuncts, expression, expression->count - 1, source, err);
 }
 
 void hn_conjuncts_finish(struct hn_conjuncts *conjuncts)
@@ -220,17 +207,10 @@ void hn_conjuncts_finish(struct hn_conjuncts *conjuncts)
 
 bool hn_value_truth(const struct hn_value *value)
 {
-    switch (value->type) {
-    case HN_INTEGER:
-        return value->integer != 0;
-    case HN_REAL:
-        return value->real != 0;
-    case HN_BOOLEAN:
-        return value->boolean;
-    case HN_WORD:
-        break;
-    }
-    return value->word[0] != '\0';
+    return value->type == HN_INTEGER   ? value->integer != 0
+           : value->type == HN_REAL    ? value->real != 0
+           : value->type == HN_BOOLEAN ? value->boolean
+                                       : value->word[0] != '\0';
 }
 
 static void append_operand(struct hn_text *text, const struct hn_value *value)
@@ -254,11 +234,10 @@ static enum hn_status fail_operation(const struct hn_expression *expression,
 {
     if (err == NULL)
         return HN_EVALUE;
-    struct hn_text text;
+    struct hn_text text = {0};
     const char *name = hn_operation_forms[operation->code].text;
     bool is_call = operation->code >= HN_OP_MIN;
     bool is_unary = hn_operation_forms[operation->code].operands == 1;
-    hn_text_init(&text);
     if (is_call || is_unary)
         hn_text_printf(&text, "%s%s", name, is_call ? "(" : "");
     append_operand(&text, a);
@@ -369,8 +348,7 @@ static enum hn_status fail_result(const struct hn_expression *expression,
                                   const struct hn_value *value, const char *expected,
                                   struct hn_error *err)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     append_operand(&text, value);
     hn_fail(err, HN_EVALUE, "%s%s'%s' gives %s, expected %s", PLACE(expression), expression->text,
             text.failed ? "" : text.data, expected);

@@ -88,7 +88,6 @@ struct hn_conjunct {
 struct hn_conjuncts {
     struct hn_conjunct *items;
     size_t count;
-    size_t capacity;
 };
 
 /* Appends those of a bound expression, which outlives them. HN_ENOMEM. */
