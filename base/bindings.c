@@ -183,8 +183,7 @@ void hn_bindings_append(struct hn_text *text, const struct hn_bindings *bindings
 
 char *hn_bindings_text(const struct hn_bindings *bindings)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_bindings_append(&text, bindings);
     return hn_text_take(&text);
 }

@@ -144,8 +144,7 @@ void hn_json_choice(struct hn_json_reader *reader, const json_t *json, const cha
         *to = place;
         return;
     }
-    struct hn_text list;
-    hn_text_init(&list);
+    struct hn_text list = {0};
     for (int i = 0; i < count; i++)
         hn_text_printf(&list, "%s%s", i == 0 ? "one of " : ", ", names[i]);
     hn_json_expect(reader, false, key, list.data == NULL ? "a known word" : list.data);

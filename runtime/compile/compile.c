@@ -35,8 +35,7 @@ static void check_architecture(const struct hn_nvrtc *nvrtc, const char *archite
     size_t count = hn_nvrtc_architectures(nvrtc, known);
     int asked = strncmp(architecture, "sm_", 3) == 0 ? atoi(architecture + 3) : 0;
     bool found = count == 0;
-    struct hn_text list;
-    hn_text_init(&list);
+    struct hn_text list = {0};
     for (size_t i = 0; i < count; i++) {
         hn_text_printf(&list, " sm_%d", known[i]);
         found = found || known[i] == asked;

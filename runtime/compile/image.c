@@ -61,8 +61,7 @@ enum hn_status hn_image_set_entries(struct hn_image *image, const char *lines, s
 
 char *hn_image_entry_lines(const struct hn_image *image)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     for (size_t i = 0; i < image->entry_count; i++)
         hn_text_printf(&text, "%s%s", i > 0 ? "\n" : "", image->entries[i]);
     return hn_text_take(&text);

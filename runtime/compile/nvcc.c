@@ -319,8 +319,7 @@ static void write_main(const struct hn_compile_request *request, const struct hn
 {
     static const char template_start[] = "#line 1\n";
     const char *template = strstr(request->text, template_start);
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_text_append(&text, "#define HONE_PRAGMA_TEXT(...) _Pragma(#__VA_ARGS__)\n"
                           "#define HONE_PRAGMA(...) HONE_PRAGMA_TEXT(__VA_ARGS__)\n");
     append_line(&text, 1, "prelude");
@@ -347,9 +346,8 @@ static void write_program(const struct hn_compile_request *request,
                           const struct hn_scratch *scratch, struct hn_error *err)
 {
     for (size_t i = 0; i < request->include_count && !hn_failed(err); i++) {
-        struct hn_text text;
+        struct hn_text text = {0};
         char name[64];
-        hn_text_init(&text);
         append_line(&text, 1, request->includes[i].name);
         append_source(request, request->includes[i].text, &text);
         snprintf(name, sizeof name, "include_%zu.h", i);

@@ -31,8 +31,7 @@ enum { ARCHITECTURE_COUNT = sizeof architectures / sizeof *architectures };
 
 static enum hn_status fail_unknown(const char *architecture, struct hn_error *err)
 {
-    struct hn_text known;
-    hn_text_init(&known);
+    struct hn_text known = {0};
     for (size_t i = 0; i < ARCHITECTURE_COUNT; i++)
         hn_text_printf(&known, "%ssm_%d", i > 0 ? " " : "", architectures[i].capability);
     enum hn_status status = hn_fail(err, HN_EUSAGE, "unknown architecture '%.40s'; known are %s",

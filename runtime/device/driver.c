@@ -260,7 +260,7 @@ enum hn_status hn_driver_select(const struct hn_driver *driver, const char *sele
 {
     int count = 0;
     int matches = 0;
-    struct hn_text list;
+    struct hn_text list = {0};
     struct hn_error own;
     err = hn_error_begin(err, &own);
     ASK(cuDeviceGetCount, (&count));
@@ -268,7 +268,6 @@ enum hn_status hn_driver_select(const struct hn_driver *driver, const char *sele
         hn_fail(err, HN_ERUN, "the CUDA driver finds no GPU");
     if (hn_failed(err) || selector == NULL)
         return hn_failed(err) ? err->status : hn_driver_device(driver, 0, device, err);
-    hn_text_init(&list);
     for (int i = 0; i < count; i++) {
         struct hn_device candidate;
         if (hn_driver_device(driver, i, &candidate, err) != HN_OK)

@@ -47,8 +47,7 @@ enum hn_status hn_library_open(const char *const *names, size_t name_count,
                                const struct hn_symbol *symbols, size_t symbol_count, void **library,
                                struct hn_error *err)
 {
-    struct hn_text tried;
-    hn_text_init(&tried);
+    struct hn_text tried = {0};
     for (size_t i = 0; i < name_count; i++) {
         const char *separator = tried.length > 0 ? "; " : "";
         /* The driver and NVRTC start threads and register exit handlers: they stay loaded once

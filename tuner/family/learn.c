@@ -572,9 +572,8 @@ static bool can_ask(const struct hn_rule *rule, const char *text)
     struct hn_error ignored;
     struct hn_rule_feature feature = {.text = (char *)text};
     struct hn_rule_node leaf = {.feature = -1};
-    struct hn_bindings none;
+    struct hn_bindings none = {0};
     int fallback = 0;
-    hn_bindings_init(&none);
     struct hn_rule alone = {
         .values = rule->values,
         .value_count = rule->value_count,

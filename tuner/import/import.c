@@ -75,8 +75,7 @@ char *hn_import_kernel(const json_t *root)
 
 static char *join(const char *a, const char *b, const char *c)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_text_printf(&text, "%s%s%s", a, b, c);
     return hn_text_take(&text);
 }
@@ -130,8 +129,7 @@ static void write_entry(struct hn_import *import, const char *kernel)
     if (name != NULL && strchr(name, '<') != NULL) {
         hn_import_append_quoted(&import->text, name);
     } else if (declared != NULL && declared->parameter_count > 0) {
-        struct hn_text entry;
-        hn_text_init(&entry);
+        struct hn_text entry = {0};
         hn_text_printf(&entry, "%s%s<>", declared->scope, kernel);
         char *text = hn_text_take(&entry);
         hn_import_append_quoted(&import->text, text != NULL ? text : "");

@@ -128,8 +128,7 @@ static size_t append_end(const struct hn_import *import, const char *at, struct 
 static char *count_of(const struct hn_import *import, const json_t *argument)
 {
     char *given = hn_import_number_text(json_object_get(argument, "Size"));
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     for (const char *at = given; at != NULL && *at != '\0';) {
         bool begins = at == given || !hn_is_word_char(at[-1]);
         size_t length = begins ? append_problem_size(import, at, &text) : 0;
@@ -208,8 +207,7 @@ static enum role role_of(const json_t *argument)
 static bool append_iota(struct hn_text *text, const char *generator)
 {
     struct hn_value_list list = {.count = 0};
-    struct hn_text probe;
-    hn_text_init(&probe);
+    struct hn_text probe = {0};
     hn_text_printf(&probe, "[%s for i in range(5)]", generator);
     char *comprehension = hn_text_take(&probe);
     bool even = comprehension != NULL && strpbrk(generator, "[](){},'\"") == NULL &&
@@ -247,8 +245,7 @@ static const char *append_fill(struct hn_import *import, const json_t *argument)
         if (number)
             hn_text_printf(&import->text, ", fill: \"uniform(0, %s)\"", value);
     } else if (fill != NULL && hn_same_letters(fill, "BinaryRaw") && source != NULL) {
-        struct hn_text path;
-        hn_text_init(&path);
+        struct hn_text path = {0};
         hn_text_printf(&path, "%s%s", source[0] == '/' ? "" : import->place->prefix, source);
         char *joined = hn_text_take(&path);
         hn_text_append(&import->text, ", file: ");

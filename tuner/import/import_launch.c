@@ -44,10 +44,9 @@ static void append_factor(struct hn_text *text, const char *factor, bool alone)
 static char *divisor_of(struct hn_import *import, int axis, const char *block)
 {
     char key[16];
-    struct hn_text text;
+    struct hn_text text = {0};
     snprintf(key, sizeof key, "GridDiv%s", axes[axis]);
     const json_t *divisors = json_object_get(import->kernel, key);
-    hn_text_init(&text);
     for (size_t i = 0; i < json_array_size(divisors); i++) {
         char *divisor = hn_import_number_text(json_array_get(divisors, i));
         if (divisor != NULL && hn_import_holds(import, divisor, true, NULL)) {
@@ -188,8 +187,7 @@ static void write_macros(struct hn_import *import, char *const block[3], const c
 static void append_option(struct hn_import *import, const char *option)
 {
     const char *folder = hn_option_folder(option);
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     if (folder != NULL && folder[0] != '/') {
         hn_text_append_bytes(&text, option, (size_t)(folder - option));
         hn_text_printf(&text, "%s%s", import->place->prefix, folder);

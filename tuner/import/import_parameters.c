@@ -301,9 +301,8 @@ static char *threads_of(const struct hn_import *import)
 {
     static const char *const axes[] = {"X", "Y", "Z"};
     const json_t *sizes = json_object_get(import->kernel, "LocalSize");
-    struct hn_text text;
+    struct hn_text text = {0};
     double threads = 1;
-    hn_text_init(&text);
     for (size_t axis = 0; axis < 3; axis++) {
         const char *name = hn_import_text(sizes, axes[axis]);
         const struct hn_import_parameter *parameter =

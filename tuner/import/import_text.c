@@ -14,8 +14,7 @@ const char *hn_import_text(const json_t *object, const char *key)
 
 char *hn_import_number_text(const json_t *json)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     if (json_is_string(json)) {
         hn_text_append(&text, json_string_value(json));
     } else if (json_is_number(json)) {

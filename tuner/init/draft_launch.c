@@ -67,9 +67,8 @@ static const struct hn_draft_parameter *find_square(const struct hn_draft *draft
 /* The expression with the names that configs have for it; NULL when it has others. */
 static char *translate(const struct hn_draft *draft, const char *expression)
 {
-    struct hn_text text;
+    struct hn_text text = {0};
     bool known = true;
-    hn_text_init(&text);
     for (const char *at = expression; *at != '\0' && known;) {
         size_t length = 0;
         while (hn_is_word_char(at[length]))
@@ -210,10 +209,9 @@ static bool is_per_thread(const struct hn_draft_parameter *parameter)
 static enum hn_status choose_tiles(struct hn_draft *draft, struct hn_error *err)
 {
     for (int axis = 0; axis < draft->dimensions; axis++) {
-        struct hn_text text;
+        struct hn_text text = {0};
         const struct hn_draft_parameter *rows = find_axis(draft, 1);
         bool squared = axis == 1 && rows != NULL && ends_with(own_name(rows), "ROWS");
-        hn_text_init(&text);
         hn_text_append(&text, squared ? draft->block[0] : draft->block[axis]);
         for (size_t i = 0; i < draft->parameter_count; i++) {
             const struct hn_draft_parameter *parameter = &draft->parameters[i];

@@ -362,8 +362,7 @@ static void write_metrics(const struct hn_draft *draft, struct hn_text *text)
 char *hn_draft_write(const struct hn_draft *draft, const char *template_path,
                      const char *source_path)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     write_head(draft, template_path, source_path, &text);
     write_sizes(draft, &text);
     write_parameters(draft, &text);

@@ -38,14 +38,13 @@ static enum hn_status read_scope(const struct hn_source_text *source, size_t pla
     const char *code = source->code;
     size_t opened[64];
     size_t depth = 0;
-    struct hn_text scope;
+    struct hn_text scope = {0};
     for (size_t i = 0; i < place; i++) {
         if (code[i] == '{' && depth < 64)
             opened[depth++] = i;
         else if (code[i] == '}' && depth > 0)
             depth--;
     }
-    hn_text_init(&scope);
     for (size_t d = 0; d < depth; d++) {
         size_t begin = declaration_begin(code, opened[d]);
         size_t name = hn_find_identifier(code, begin, opened[d], "namespace");

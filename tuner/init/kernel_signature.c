@@ -74,8 +74,7 @@ static void split(const char *code, size_t begin, size_t end, struct words *word
 /* The words but the name and what is no part of a type. NULL when out of memory. */
 static char *spell(const struct words *words, size_t name)
 {
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     for (size_t i = 0; i < words->count; i++) {
         const char *word = words->items[i];
         if (word[0] == '[')
@@ -95,7 +94,7 @@ static enum hn_status read_argument(const char *code, size_t begin, size_t end,
                                     struct hn_kernel_argument *argument, struct hn_error *err)
 {
     struct words words;
-    struct hn_text type;
+    struct hn_text type = {0};
     size_t name = SIZE_MAX;
     split(code, begin, end, &words);
     *argument = (struct hn_kernel_argument){.name = NULL};
@@ -107,7 +106,6 @@ static enum hn_status read_argument(const char *code, size_t begin, size_t end,
         if (word[0] == '[')
             break;
     }
-    hn_text_init(&type);
     bool stars = false;
     for (size_t i = 0; i < words.count && i != name; i++) {
         const char *word = words.items[i];

@@ -109,7 +109,7 @@ static void append(struct hn_text *text, const char *const parts[SHOWN])
 char *hn_server_name(const char *uri)
 {
     struct hn_libpq pq;
-    struct hn_text text;
+    struct hn_text text = {0};
     struct hn_error err = {.status = HN_OK};
     const char *parts[SHOWN] = {"", "", "", ""};
     open_libpq(&pq, &err);
@@ -121,7 +121,6 @@ char *hn_server_name(const char *uri)
                 parts[i] = at->value;
                 told = told && parts[i][strspn(parts[i], shown[i].signs)] == '\0';
             }
-    hn_text_init(&text);
     if (told)
         append(&text, parts);
     else
@@ -340,8 +339,7 @@ static json_t *parse(const struct hn_connection *connection, const struct pg_res
 json_t *hn_connection_read(struct hn_connection *connection, const char *sql,
                            const char *const *values, size_t count, struct hn_error *err)
 {
-    struct hn_text whole;
-    hn_text_init(&whole);
+    struct hn_text whole = {0};
     hn_text_printf(&whole, "WITH x AS (%s) SELECT coalesce(json_agg(x), '[]'::json) FROM x", sql);
     char *text = hn_needed(hn_text_take(&whole));
     struct pg_result *result = ask(connection, text, values, count, err);

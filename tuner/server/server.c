@@ -62,12 +62,11 @@ struct hn_server {
 static char *copy_path(const char *id)
 {
     char host[256] = "";
-    struct hn_text text;
+    struct hn_text text = {0};
     const char *xdg = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
     (void)gethostname(host, sizeof host - 1);
     const struct hn_hash place = hn_hash_string(host);
-    hn_text_init(&text);
     if (xdg != NULL && xdg[0] != '\0')
         hn_text_printf(&text, "%s/hone", xdg);
     else

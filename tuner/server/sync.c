@@ -498,10 +498,9 @@ static unsigned char *read_hex(const char *hex, size_t *size)
 
 static void take_image(struct hn_store *store, const json_t *row, struct hn_error *err)
 {
-    struct hn_bindings point;
+    struct hn_bindings point = {0};
     size_t size = 0;
     int64_t id = 0;
-    hn_bindings_init(&point);
     unsigned char *bytes = read_hex(text_of(row, "cubin"), &size);
     const char *entry = text_of(row, "entry");
     if (hn_bindings_parse(text_of(row, "point"), &point, NULL) != HN_OK)

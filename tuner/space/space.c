@@ -371,8 +371,7 @@ static enum hn_status fail_other_value(const struct hn_space_parameter *paramete
                                        const struct hn_value *value, struct hn_error *err)
 {
     enum { SHOWN = 20 };
-    struct hn_text text;
-    hn_text_init(&text);
+    struct hn_text text = {0};
     hn_text_printf(&text, "'%s' has no value ", parameter->name);
     hn_value_append(&text, value);
     for (size_t i = 0; i < parameter->count && i < SHOWN; i++) {

@@ -131,8 +131,7 @@ static char *find_file(const char *path, const char *hash, struct hn_error *err)
     const char *folder = getenv(HN_NODE_FILES);
     const char *reason = NULL;
     const char *ignored = NULL;
-    struct hn_text sent;
-    hn_text_init(&sent);
+    struct hn_text sent = {0};
     hn_text_printf(&sent, "%s/%s", folder != NULL ? folder : "", hash);
     if (hn_file_is(path, hash, &reason)) {
         hn_text_finish(&sent);
