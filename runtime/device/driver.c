@@ -114,16 +114,6 @@ enum hn_status hn_driver_count(const struct hn_driver *driver, int *count, struc
     return hn_driver_check(driver, driver->p_cuDeviceGetCount(count), "cuDeviceGetCount", err);
 }
 
-/* A MIG instance is named "NVIDIA H200 MIG 1g.18gb": the profile is taken off the name. */
-static void split_mig_profile(struct hn_device_identity *identity)
-{
-    char *mark = strstr(identity->name, " MIG ");
-    if (mark == NULL)
-        return;
-    snprintf(identity->mig_profile, sizeof identity->mig_profile, "%.63s", mark + 5);
-    *mark = '\0';
-}
-
 static void format_uuid(const unsigned char *bytes, bool mig, char uuid[48])
 {
     int length = snprintf(uuid, 48, mig ? "MIG-" : "GPU-");
@@ -133,38 +123,31 @@ static void format_uuid(const unsigned char *bytes, bool mig, char uuid[48])
     }
 }
 
-/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Tue ...": the first word of digits
- * and dots. False when the text has none. */
-static bool parse_driver_version(char *text, char version[32])
-{
-    for (char *word = strtok(text, " \t\n"); word != NULL; word = strtok(NULL, " \t\n")) {
-        size_t length = strspn(word, "0123456789.");
-        if (word[length] == '\0' && strchr(word, '.') != NULL && length < 32) {
-            memcpy(version, word, length + 1);
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Asks the driver, where err has not failed. */
 #define ASK(function, arguments)                                                                   \
     (hn_failed(err)                                                                                \
          ? (void)0                                                                                 \
          : (void)hn_driver_check(driver, driver->p_##function arguments, #function, err))
 
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Tue ...": the first word of digits
+ * and dots. */
 static void read_driver_version(const struct hn_driver *driver, char version[32],
                                 struct hn_error *err)
 {
-    char line[256];
+    char line[256] = "";
     int number = 0;
     FILE *file = fopen("/proc/driver/nvidia/version", "r");
-    bool found = file != NULL && fgets(line, sizeof line, file) != NULL &&
-                 parse_driver_version(line, version);
+    if (file != NULL && fgets(line, sizeof line, file) == NULL)
+        line[0] = '\0';
     if (file != NULL)
         fclose(file);
-    if (found)
-        return;
+    for (char *word = strtok(line, " \t\n"); word != NULL; word = strtok(NULL, " \t\n")) {
+        size_t length = strspn(word, "0123456789.");
+        if (word[length] == '\0' && strchr(word, '.') != NULL && length < 32) {
+            memcpy(version, word, length + 1);
+            return;
+        }
+    }
     ASK(cuDriverGetVersion, (&number));
     snprintf(version, 32, "CUDA %d.%d", number / 1000, number % 1000 / 10);
 }
@@ -223,7 +206,13 @@ static void read_identity(const struct hn_driver *driver, CUdevice handle, struc
     char *name = device->identity.name;
     ASK(cuDeviceGetName, (name, (int)sizeof device->identity.name, handle));
     name[sizeof device->identity.name - 1] = '\0';
-    split_mig_profile(&device->identity);
+    /* a MIG instance is named "NVIDIA H200 MIG 1g.18gb": the profile is taken off the name */
+    char *mark = strstr(name, " MIG ");
+    if (mark != NULL) {
+        snprintf(device->identity.mig_profile, sizeof device->identity.mig_profile, "%.63s",
+                 mark + 5);
+        *mark = '\0';
+    }
     ASK(cuDeviceGetUuid, (&uuid, handle));
     format_uuid((const unsigned char *)uuid.bytes, device->identity.mig_profile[0] != '\0',
                 device->uuid);

@@ -173,59 +173,50 @@ double hn_health_power_limit(const struct hn_health_watch *watch)
     return told ? milliwatts * 1e-3 : 0;
 }
 
-static void describe_process(const struct hn_health_watch *watch, unsigned pid, char *text,
-                             size_t size)
-{
-    char path[256] = "";
-    if (!TELLS(&watch->nvml, name, (pid, path, sizeof path)))
-        path[0] = '\0';
-    path[sizeof path - 1] = '\0';
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
-    snprintf(text, size, "%.80s%spid %u%s", name, name[0] != '\0' ? " (" : "", pid,
-             name[0] != '\0' ? ")" : "");
-}
-
 /* In a container a process does not see its own number: one process is then taken to be ours. */
 static void look_at_processes(struct hn_health_watch *watch, struct hn_health *health)
 {
     struct nvml_process processes[NVML_PROCESSES];
     unsigned int count = NVML_PROCESSES;
+    unsigned int own = (unsigned int)getpid();
+    unsigned int others = 0, other = 0;
+    char path[256] = "";
     if (!TELLS(&watch->nvml, processes, (watch->device, &count, processes)))
         return;
-    unsigned int own = (unsigned int)getpid();
-    unsigned int others = 0;
-    bool own_seen = false;
-    unsigned int other = 0;
-    for (unsigned int i = 0; i < count && i < NVML_PROCESSES; i++) {
-        own_seen = own_seen || processes[i].pid == own;
+    count = count < NVML_PROCESSES ? count : NVML_PROCESSES;
+    for (unsigned int i = 0; i < count; i++) {
         if (processes[i].pid == own)
             continue;
         other = processes[i].pid;
         others++;
     }
-    if (!own_seen && others > 0)
+    if (others == count && others > 0)
         others--;
     if (others <= health->other_processes)
         return;
     health->other_processes = others;
-    describe_process(watch, other, health->process, sizeof health->process);
+    if (!TELLS(&watch->nvml, name, (other, path, sizeof path)))
+        path[0] = '\0';
+    path[sizeof path - 1] = '\0';
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    bool named = name[0] != '\0';
+    snprintf(health->process, sizeof health->process, "%.80s%spid %u%s", name, named ? " (" : "",
+             other, named ? ")" : "");
 }
 
-static struct look read_conditions(const struct hn_health_watch *watch)
+static void read_conditions(struct hn_health_watch *watch)
 {
     const struct nvml *nvml = &watch->nvml;
     unsigned int milliwatts = 0, degrees = 0, sm_mhz = 0, memory_mhz = 0;
-    struct look seen = {0};
-    if (TELLS(nvml, clock, (watch->device, NVML_SM_CLOCK, &sm_mhz)))
-        seen.sm_mhz = (int)sm_mhz;
-    if (TELLS(nvml, clock, (watch->device, NVML_MEMORY_CLOCK, &memory_mhz)))
-        seen.memory_mhz = (int)memory_mhz;
-    if (TELLS(nvml, power, (watch->device, &milliwatts)))
-        seen.power_w = milliwatts * 1e-3;
-    if (TELLS(nvml, temperature, (watch->device, NVML_GPU_SENSOR, &degrees)))
-        seen.temperature_c = (int)degrees;
-    return seen;
+    bool sm = TELLS(nvml, clock, (watch->device, NVML_SM_CLOCK, &sm_mhz));
+    bool memory = TELLS(nvml, clock, (watch->device, NVML_MEMORY_CLOCK, &memory_mhz));
+    bool power = TELLS(nvml, power, (watch->device, &milliwatts));
+    bool heat = TELLS(nvml, temperature, (watch->device, NVML_GPU_SENSOR, &degrees));
+    watch->last = (struct look){.sm_mhz = sm ? (int)sm_mhz : 0,
+                                .memory_mhz = memory ? (int)memory_mhz : 0,
+                                .power_w = power ? milliwatts * 1e-3 : 0,
+                                .temperature_c = heat ? (int)degrees : 0};
 }
 
 void hn_health_look(struct hn_health_watch *watch, struct hn_health *health)
@@ -240,7 +231,7 @@ void hn_health_look(struct hn_health_watch *watch, struct hn_health *health)
     watch->looked_ms = now_ms;
     /* First what falls soonest once nothing runs. */
     bool told = TELLS(&watch->nvml, reasons, (watch->device, &reasons));
-    watch->last = read_conditions(watch);
+    read_conditions(watch);
     watch->last.held_down = told ? (unsigned)reasons & ALL_SLOWDOWNS : 0;
     if (watch->looks++ % LOOKS_A_PROCESS_LIST == 0)
         look_at_processes(watch, health);

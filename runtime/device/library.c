@@ -12,28 +12,17 @@
 
 #include "base/text.h"
 
-/* ISO C has no cast from an object pointer to a function pointer; POSIX guarantees the same
- * representation. */
-static void store_address(void *where, void *address)
-{
-    memcpy(where, &address, sizeof address);
-}
-
 static const char *resolve(void *library, const struct hn_symbol *symbols, size_t symbol_count)
 {
     for (size_t i = 0; i < symbol_count; i++) {
         void *address = dlsym(library, symbols[i].name);
         if (address == NULL && !symbols[i].optional)
             return symbols[i].name;
-        store_address(symbols[i].address, address);
+        /* ISO C has no cast from an object pointer to a function pointer; POSIX guarantees the same
+         * representation. */
+        memcpy(symbols[i].address, &address, sizeof address);
     }
     return NULL;
-}
-
-static const char *last_error(void)
-{
-    const char *reason = dlerror();
-    return reason != NULL ? reason : "unknown reason";
 }
 
 /* dlopen() would wait for whoever writes into a FIFO. */
@@ -49,26 +38,25 @@ enum hn_status hn_library_open(const char *const *names, size_t name_count,
 {
     struct hn_text tried = {0};
     for (size_t i = 0; i < name_count; i++) {
-        const char *separator = tried.length > 0 ? "; " : "";
+        bool special = is_special(names[i]);
         /* The driver and NVRTC start threads and register exit handlers: they stay loaded once
          * closed. */
-        if (is_special(names[i])) {
-            hn_text_printf(&tried, "%s%s is no regular file", separator, names[i]);
-            continue;
-        }
-        void *handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-        if (handle == NULL) {
-            hn_text_printf(&tried, "%s%s", separator, last_error());
-            continue;
-        }
-        const char *missing = resolve(handle, symbols, symbol_count);
-        if (missing == NULL) {
+        void *handle = special ? NULL : dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        const char *reason = handle == NULL && !special ? dlerror() : NULL;
+        const char *missing = handle != NULL ? resolve(handle, symbols, symbol_count) : NULL;
+        if (handle != NULL && missing == NULL) {
             hn_text_finish(&tried);
             *library = handle;
             return HN_OK;
         }
-        hn_text_printf(&tried, "%s%s has no function %s", separator, names[i], missing);
-        dlclose(handle);
+        hn_text_append(&tried, tried.length > 0 ? "; " : "");
+        if (missing != NULL)
+            hn_text_printf(&tried, "%s has no function %s", names[i], missing);
+        else if (special)
+            hn_text_printf(&tried, "%s is no regular file", names[i]);
+        else
+            hn_text_append(&tried, reason != NULL ? reason : "unknown reason");
+        hn_library_close(handle);
     }
     enum hn_status status = hn_fail(err, HN_ERUN, "no library could be loaded: %s",
                                     tried.data != NULL ? tried.data : "no names to try");
@@ -122,7 +110,8 @@ static void add_below(struct candidates *list, const char *root, const char *bel
                       const char *further)
 {
     char *folder = NULL;
-    if (root == NULL || *root == '\0' || asprintf(&folder, "%s%s%s/", root, below, further) < 0)
+    if (root == NULL || *root == '\0' || below == NULL ||
+        asprintf(&folder, "%s%s%s/", root, below, further) < 0)
         return;
     if (access(folder, F_OK) == 0)
         add_versions(list, folder);
@@ -132,8 +121,7 @@ static void add_below(struct candidates *list, const char *root, const char *bel
 static void add_toolkit(struct candidates *list, const char *root)
 {
     add_below(list, root, "/lib64", "");
-    if (list->wanted->aside != NULL)
-        add_below(list, root, list->wanted->aside, "");
+    add_below(list, root, list->wanted->aside, "");
 }
 
 /* A folder as the PyPI wheels of CUDA 13 and 12 unpack into it. */
@@ -151,28 +139,29 @@ static void add_python(struct candidates *list, const char *root)
                                         "/lib/python3*/dist-packages"};
     for (size_t i = 0; root != NULL && i < sizeof below / sizeof *below; i++) {
         char *pattern = NULL;
+        glob_t found;
         if (asprintf(&pattern, "%s%s", root, below[i]) < 0)
             return;
-        glob_t found;
-        if (glob(pattern, 0, NULL, &found) == 0) {
-            for (size_t j = 0; j < found.gl_pathc; j++)
-                add_wheels(list, found.gl_pathv[j]);
+        bool any = glob(pattern, 0, NULL, &found) == 0;
+        for (size_t j = 0; any && j < found.gl_pathc; j++)
+            add_wheels(list, found.gl_pathv[j]);
+        if (any)
             globfree(&found);
-        }
         free(pattern);
     }
 }
 
-static const char *chosen_file(const struct hn_toolkit_library *wanted)
+bool hn_toolkit_is_chosen(const struct hn_toolkit_library *wanted)
 {
     const char *chosen = getenv(wanted->variable);
-    return chosen != NULL && *chosen != '\0' ? chosen : NULL;
+    return chosen != NULL && *chosen != '\0';
 }
 
 static void collect(struct candidates *list)
 {
-    if (chosen_file(list->wanted) != NULL) {
-        add_path(list, "", chosen_file(list->wanted), "");
+    const char *chosen = getenv(list->wanted->variable);
+    if (hn_toolkit_is_chosen(list->wanted)) {
+        add_path(list, "", chosen, "");
         return;
     }
     add_wheels(list, getenv("HONE_CUDA_WHEELS"));
@@ -199,11 +188,6 @@ enum hn_status hn_toolkit_open(const struct hn_toolkit_library *wanted,
     for (size_t i = 0; i < list.count; i++)
         free(list.paths[i]);
     return status;
-}
-
-bool hn_toolkit_is_chosen(const struct hn_toolkit_library *wanted)
-{
-    return chosen_file(wanted) != NULL;
 }
 
 void hn_toolkit_load_beside(const void *symbol, const char *file)

@@ -77,13 +77,12 @@ static enum hn_status spawn(struct hn_process *process, const char *program, con
                                &actions, &attributes, arguments, environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
-    if (failure != 0) {
-        process->pid = 0;
-        return hn_fail(err, HN_ERUN, "a worker process can not be started%s%s: %s",
-                       program != NULL ? " by " : "", program != NULL ? program : "",
-                       strerror(failure));
-    }
-    return HN_OK;
+    if (failure == 0)
+        return HN_OK;
+    process->pid = 0;
+    return hn_fail(err, HN_ERUN, "a worker process can not be started%s%s: %s",
+                   program != NULL ? " by " : "", program != NULL ? program : "",
+                   strerror(failure));
 }
 
 bool hn_process_ready(const struct hn_process *process)
@@ -110,6 +109,9 @@ enum hn_status hn_process_start(struct hn_process *process, const char *program,
         close(ends[1]);
         return hn_fail(err, HN_ERUN, "pipe: %s", strerror(errno));
     }
+    hn_channel_init(&process->channel, ends[0]);
+    process->output = output[0];
+    fcntl(process->output, F_SETFL, O_NONBLOCK);
     int channel = fcntl(ends[1], F_DUPFD_CLOEXEC, 10);
     close(ends[1]);
     enum hn_status status =
@@ -120,15 +122,9 @@ enum hn_status hn_process_start(struct hn_process *process, const char *program,
     if (channel >= 0)
         close(channel);
     close(output[1]);
-    if (status != HN_OK) {
-        close(ends[0]);
-        close(output[0]);
-        return status;
-    }
-    hn_channel_init(&process->channel, ends[0]);
-    process->output = output[0];
-    fcntl(process->output, F_SETFL, O_NONBLOCK);
-    return HN_OK;
+    if (status != HN_OK)
+        hn_process_kill(process);
+    return status;
 }
 
 void hn_process_end(const struct hn_process *process)
