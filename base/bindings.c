@@ -36,22 +36,19 @@ void hn_bindings_finish(struct hn_bindings *bindings)
 /* Where the name is, or where it belongs. */
 static bool find(const struct hn_bindings *bindings, const char *name, size_t *position)
 {
-    size_t low = 0;
-    size_t high = bindings->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(bindings->names[middle], name);
-        if (order == 0) {
-            *position = middle;
-            return true;
-        }
+    size_t low = 0, high = bindings->count;
+    int order = 1;
+    while (low < high && order != 0) {
+        *position = low + (high - low) / 2;
+        order = strcmp(bindings->names[*position], name);
         if (order < 0)
-            low = middle + 1;
+            low = *position + 1;
         else
-            high = middle;
+            high = *position;
     }
-    *position = low;
-    return false;
+    if (order != 0)
+        *position = low;
+    return order == 0;
 }
 
 const struct hn_value *hn_bindings_get(const struct hn_bindings *bindings, const char *name)
@@ -60,26 +57,14 @@ const struct hn_value *hn_bindings_get(const struct hn_bindings *bindings, const
     return find(bindings, name, &position) ? &bindings->values[position] : NULL;
 }
 
-static bool copy_value(const struct hn_value *value, struct hn_value *copy)
-{
-    *copy = *value;
-    if (value->type == HN_WORD)
-        copy->word = strdup(value->word);
-    return value->type != HN_WORD || copy->word != NULL;
-}
-
 static bool grow(struct hn_bindings *bindings)
 {
     size_t count = bindings->count + 1;
     char **names = realloc(bindings->names, count * sizeof *names);
-    if (names == NULL)
-        return false;
-    bindings->names = names;
+    bindings->names = names != NULL ? names : bindings->names;
     struct hn_value *values = realloc(bindings->values, count * sizeof *values);
-    if (values == NULL)
-        return false;
-    bindings->values = values;
-    return true;
+    bindings->values = values != NULL ? values : bindings->values;
+    return names != NULL && values != NULL;
 }
 
 /* Takes name and value; there is room. */
@@ -96,27 +81,25 @@ static void insert(struct hn_bindings *bindings, size_t at, char *name, struct h
 enum hn_status hn_bindings_set(struct hn_bindings *bindings, const char *name,
                                const struct hn_value *value, struct hn_error *err)
 {
-    struct hn_value copy;
-    if (!copy_value(value, &copy))
-        return hn_fail_memory(err);
+    struct hn_value copy = *value;
     size_t position;
+    if (value->type == HN_WORD && (copy.word = strdup(value->word)) == NULL)
+        return hn_fail_memory(err);
     if (find(bindings, name, &position)) {
         free_word(&bindings->values[position]);
         bindings->values[position] = copy;
         return HN_OK;
     }
-    if (bindings->count == MOST_NAMES) {
-        free_word(&copy);
-        return hn_fail(err, HN_EFORMAT, "found more than %d names with values", MOST_NAMES);
+    bool full = bindings->count == MOST_NAMES;
+    char *own_name = full ? NULL : strdup(name);
+    if (own_name != NULL && grow(bindings)) {
+        insert(bindings, position, own_name, copy);
+        return HN_OK;
     }
-    char *own_name = strdup(name);
-    if (own_name == NULL || !grow(bindings)) {
-        free(own_name);
-        free_word(&copy);
-        return hn_fail_memory(err);
-    }
-    insert(bindings, position, own_name, copy);
-    return HN_OK;
+    free(own_name);
+    free_word(&copy);
+    return full ? hn_fail(err, HN_EFORMAT, "found more than %d names with values", MOST_NAMES)
+                : hn_fail_memory(err);
 }
 
 bool hn_bindings_lend(struct hn_bindings *bindings, const char *name, const struct hn_value *value)
@@ -131,12 +114,10 @@ bool hn_bindings_lend(struct hn_bindings *bindings, const char *name, const stru
 enum hn_status hn_bindings_merge(struct hn_bindings *into, const struct hn_bindings *from,
                                  struct hn_error *err)
 {
-    for (size_t i = 0; i < from->count; i++) {
-        enum hn_status status = hn_bindings_set(into, from->names[i], &from->values[i], err);
-        if (status != HN_OK)
-            return status;
-    }
-    return HN_OK;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < from->count && status == HN_OK; i++)
+        status = hn_bindings_set(into, from->names[i], &from->values[i], err);
+    return status;
 }
 
 enum hn_status hn_bindings_copy(struct hn_bindings *to, const struct hn_bindings *from,
@@ -163,10 +144,9 @@ bool hn_bindings_equal(const struct hn_bindings *a, const struct hn_bindings *b)
 {
     if (a->count != b->count)
         return false;
-    for (size_t i = 0; i < a->count; i++) {
+    for (size_t i = 0; i < a->count; i++)
         if (strcmp(a->names[i], b->names[i]) != 0 || !hn_value_equal(&a->values[i], &b->values[i]))
             return false;
-    }
     return true;
 }
 

@@ -24,24 +24,18 @@ void hn_text_finish(struct hn_text *text)
 /* Room for `extra` more bytes and the NUL. */
 static bool reserve(struct hn_text *text, size_t extra)
 {
-    if (text->failed || extra > SIZE_MAX / 4 - text->length)
-        goto fail;
     size_t needed = text->length + extra + 1;
-    if (needed <= text->capacity)
-        return true;
     size_t capacity = text->capacity < 64 ? 64 : text->capacity;
+    text->failed = text->failed || extra > SIZE_MAX / 4 - text->length;
+    if (text->failed || needed <= text->capacity)
+        return !text->failed;
     while (capacity < needed)
         capacity *= 2;
     char *data = realloc(text->data, capacity);
-    if (data == NULL)
-        goto fail;
-    text->data = data;
-    text->capacity = capacity;
-    return true;
-
-fail:
-    text->failed = true;
-    return false;
+    text->failed = data == NULL;
+    text->data = data != NULL ? data : text->data;
+    text->capacity = data != NULL ? capacity : text->capacity;
+    return data != NULL;
 }
 
 void hn_text_append_bytes(struct hn_text *text, const void *bytes, size_t size)
@@ -117,37 +111,27 @@ bool hn_text_is_word(const char *string)
     return length > 0 && length <= HN_WORD_MOST && string[length] == '\0' && !hn_is_digit(*string);
 }
 
-/* Bytes that follow a first byte, and the smallest code point that needs as many; RFC 3629. */
-static size_t follow(unsigned char first, uint32_t *code, uint32_t *least)
+/* By RFC 3629. */
+const char *hn_text_find_not_utf8(const char *string)
 {
+    /* by how many bytes follow the first one: what marks that, and the smallest code point that
+     * needs as many */
     static const struct {
         unsigned char mask, mark;
         uint32_t least;
     } kinds[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if ((first & kinds[i].mask) != kinds[i].mark)
-            continue;
-        *code = first & (unsigned char)~kinds[i].mask;
-        *least = kinds[i].least;
-        return i;
-    }
-    return SIZE_MAX;
-}
-
-const char *hn_text_find_not_utf8(const char *string)
-{
-    const unsigned char *at = (const unsigned char *)string;
-    while (*at != '\0') {
-        uint32_t code, least;
-        size_t count = follow(*at, &code, &least);
-        if (count == SIZE_MAX)
-            return (const char *)at;
-        for (size_t i = 1; i <= count; i++) {
-            if ((at[i] & 0xc0) != 0x80)
-                return (const char *)at;
+    for (const unsigned char *at = (const unsigned char *)string; *at != '\0';) {
+        size_t count = 0;
+        while (count < 4 && (*at & kinds[count].mask) != kinds[count].mark)
+            count++;
+        uint32_t code = count < 4 ? *at & (unsigned char)~kinds[count].mask : 0;
+        bool formed = count < 4;
+        for (size_t i = 1; formed && i <= count; i++) {
+            formed = (at[i] & 0xc0) == 0x80;
             code = code << 6 | (at[i] & 0x3f);
         }
-        if (code < least || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+        if (!formed || code < kinds[count].least || code > 0x10ffff ||
+            (code >= 0xd800 && code <= 0xdfff))
             return (const char *)at;
         at += count + 1;
     }
@@ -184,26 +168,13 @@ bool hn_text_has_word(const char *text, const char *word, size_t length)
 /* Of words that are compared. */
 enum { LONGEST = 127 };
 
-/* In half edits: 2 an edit, 1 for a letter in the other case. */
-static unsigned substitution(char a, char b)
+static unsigned lesser(unsigned a, unsigned b)
 {
-    if (a == b)
-        return 0;
-    return hn_lower(a) == hn_lower(b) ? 1 : 2;
+    return a < b ? a : b;
 }
 
-static unsigned least(unsigned a, unsigned b, unsigned c)
-{
-    unsigned ab = a < b ? a : b;
-    return ab < c ? ab : c;
-}
-
-static bool swapped(const char *a, const char *b)
-{
-    return a[-1] == b[0] && a[0] == b[-1];
-}
-
-/* Levenshtein's distance with swapped neighbours as one edit (optimal string alignment). */
+/* Levenshtein's distance with swapped neighbours as one edit (optimal string alignment), in half
+ * edits: 2 an edit, 1 for a letter in the other case. */
 static unsigned distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     unsigned rows[3][LONGEST + 1];
@@ -214,11 +185,11 @@ static unsigned distance(const char *a, size_t a_length, const char *b, size_t b
         const unsigned *above = rows[(i - 1) % 3];
         row[0] = 2 * (unsigned)i;
         for (size_t j = 1; j <= b_length; j++) {
-            row[j] = least(above[j] + 2, row[j - 1] + 2,
-                           above[j - 1] + substitution(a[i - 1], b[j - 1]));
-            if (i > 1 && j > 1 && swapped(a + i - 1, b + j - 1) &&
-                rows[(i - 2) % 3][j - 2] + 2 < row[j])
-                row[j] = rows[(i - 2) % 3][j - 2] + 2;
+            bool same = hn_lower(a[i - 1]) == hn_lower(b[j - 1]);
+            unsigned other = a[i - 1] == b[j - 1] ? 0 : same ? 1 : 2;
+            row[j] = lesser(lesser(above[j], row[j - 1]) + 2, above[j - 1] + other);
+            if (i > 1 && j > 1 && a[i - 2] == b[j - 1] && a[i - 1] == b[j - 2])
+                row[j] = lesser(row[j], rows[(i - 2) % 3][j - 2] + 2);
         }
     }
     return rows[a_length % 3][b_length];

@@ -35,22 +35,12 @@ static bool is_program(const char *path)
     return stat(path, &is) == 0 && S_ISREG(is.st_mode) && access(path, X_OK) == 0;
 }
 
-static char *in_folder(const char *folder, size_t length, const char *below)
-{
-    char *path = NULL;
-    if (length == 0 || asprintf(&path, "%.*s%s/nvcc", (int)length, folder, below) < 0)
-        return NULL;
-    if (is_program(path))
-        return path;
-    free(path);
-    return NULL;
-}
-
 enum hn_status hn_nvcc_find(char **path, struct hn_error *err)
 {
-    static const char usual[] = "/usr/local/cuda";
     const char *chosen = getenv("NVCC");
     const char *home = getenv("CUDA_HOME");
+    const char *search = getenv("PATH");
+    char *folders = NULL;
     *path = NULL;
     if (chosen != NULL && *chosen != '\0') {
         if (!is_program(chosen))
@@ -60,15 +50,21 @@ enum hn_status hn_nvcc_find(char **path, struct hn_error *err)
         *path = strdup(chosen);
         return *path != NULL ? HN_OK : hn_fail_memory(err);
     }
-    for (const char *at = getenv("PATH"); at != NULL && *path == NULL;) {
+    bool has_home = home != NULL && *home != '\0';
+    if (asprintf(&folders, "%s:%s%s:/usr/local/cuda/bin", search != NULL ? search : "",
+                 has_home ? home : "", has_home ? "/bin" : "") < 0)
+        return hn_fail_memory(err);
+    for (const char *at = folders; *at != '\0' && *path == NULL;) {
         size_t length = strcspn(at, ":");
-        *path = *at == '/' ? in_folder(at, length, "") : NULL;
-        at = at[length] == ':' ? at + length + 1 : NULL;
+        if (*at == '/' && asprintf(path, "%.*s/nvcc", (int)length, at) < 0)
+            *path = NULL;
+        if (*path != NULL && !is_program(*path)) {
+            free(*path);
+            *path = NULL;
+        }
+        at += length + (at[length] == ':');
     }
-    if (*path == NULL && home != NULL)
-        *path = in_folder(home, strlen(home), "/bin");
-    if (*path == NULL)
-        *path = in_folder(usual, strlen(usual), "/bin");
+    free(folders);
     if (*path != NULL)
         return HN_OK;
     return hn_fail(err, HN_ERUN,
@@ -360,19 +356,11 @@ static void write_program(const struct hn_compile_request *request,
 /* A substitution of a mangled name: "S_" is number 0, "S0_" 1, ... "SZ_" 36. Its length, or 0. */
 static size_t read_substitution(const char *text, unsigned long *number)
 {
-    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    size_t length = 1;
-    *number = 0;
-    if (*text != 'S')
+    size_t length = strspn(text + (*text != '\0'), "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    if (*text != 'S' || text[length + 1] != '_' || length > 6)
         return 0;
-    for (; text[length] != '_'; length++) {
-        const char *digit = text[length] != '\0' ? strchr(digits, text[length]) : NULL;
-        if (digit == NULL || length > 6)
-            return 0;
-        *number = *number * 36 + (unsigned long)(digit - digits);
-    }
-    *number += length > 1;
-    return length + 1;
+    *number = length > 0 ? strtoul(text + 1, NULL, 36) + 1 : 0;
+    return length + 2;
 }
 
 /* Within the marker's name the marker itself is substitution 0, and each of the kernel's is one
@@ -380,8 +368,7 @@ static size_t read_substitution(const char *text, unsigned long *number)
 static const char *behind_kernel(const char *marker, const char *kernel)
 {
     while (*kernel != '\0') {
-        unsigned long of_marker;
-        unsigned long of_kernel;
+        unsigned long of_marker = 0, of_kernel = 0;
         size_t marker_length = read_substitution(marker, &of_marker);
         size_t kernel_length = read_substitution(kernel, &of_kernel);
         bool shifted = marker_length > 0 && kernel_length > 0 && of_marker == of_kernel + 1;
