@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/expression/expression_internal.h"
+#include "base/hash.h"
 
 enum hn_status hn_terms_init(struct hn_terms *terms, const struct hn_domain *domains,
                              size_t slot_count, struct hn_error *err)
@@ -34,39 +35,25 @@ void hn_terms_finish(struct hn_terms *terms)
     *terms = (struct hn_terms){0};
 }
 
-static uint64_t mix(uint64_t hash, uint64_t number)
-{
-    hash = (hash ^ number) * 0x9e3779b97f4a7c15;
-    return hash ^ (hash >> 29);
-}
+enum { KEY_BYTES = offsetof(struct hn_term, high) };
 
-static size_t table_count(const struct hn_terms *terms, const struct hn_term *term)
+static size_t table_bytes(const struct hn_terms *terms, const struct hn_term *term)
 {
-    return term->operation == HN_OP_TABLE ? terms->domains[term->slot].count : 0;
+    bool is_table = term->operation == HN_OP_TABLE;
+    return is_table ? terms->domains[term->slot].count * sizeof *term->table : 0;
 }
 
 static uint64_t hash_term(const struct hn_terms *terms, const struct hn_term *term)
 {
-    uint64_t hash = mix((uint64_t)term->operation * 2 + term->real, (uint64_t)term->slot);
-    for (size_t i = 0; i < 3; i++)
-        hash = mix(hash, (uint64_t)term->operand[i]);
-    if (term->operation == HN_OP_CONSTANT)
-        hash = mix(hash, (uint64_t)term->low.integer);
-    for (size_t i = 0; i < table_count(terms, term); i++)
-        hash = mix(hash, (uint64_t)term->table[i].integer);
-    return hash;
+    size_t bytes = table_bytes(terms, term);
+    return hn_hash_number(term, KEY_BYTES) + (bytes > 0 ? hn_hash_number(term->table, bytes) : 0);
 }
 
 static bool same_term(const struct hn_terms *terms, const struct hn_term *a,
                       const struct hn_term *b)
 {
-    if (a->operation != b->operation || a->real != b->real || a->slot != b->slot ||
-        memcmp(a->operand, b->operand, sizeof a->operand) != 0)
-        return false;
-    if (a->operation == HN_OP_CONSTANT)
-        return a->low.integer == b->low.integer;
-    return a->operation != HN_OP_TABLE ||
-           memcmp(a->table, b->table, table_count(terms, a) * sizeof *a->table) == 0;
+    size_t bytes = table_bytes(terms, a);
+    return memcmp(a, b, KEY_BYTES) == 0 && (bytes == 0 || memcmp(a->table, b->table, bytes) == 0);
 }
 
 /* Where the term is in the index, or is to be put. */
@@ -110,8 +97,8 @@ static int intern(struct hn_terms *terms, const struct hn_term *term)
     if (terms->index[place] >= 0)
         return terms->index[place];
     size_t slot_bytes = terms->slot_words * sizeof(uint64_t);
-    size_t table_bytes = table_count(terms, term) * sizeof *term->table;
-    unsigned char *kept = hn_blocks_take(&terms->blocks, slot_bytes + table_bytes);
+    size_t bytes = table_bytes(terms, term);
+    unsigned char *kept = hn_blocks_take(&terms->blocks, slot_bytes + bytes);
     if (kept == NULL) {
         terms->out_of_memory = true;
         return -1;
@@ -120,10 +107,8 @@ static int intern(struct hn_terms *terms, const struct hn_term *term)
     *added = *term;
     memcpy(kept, terms->scratch, slot_bytes);
     added->slots = (const uint64_t *)(const void *)kept;
-    if (table_bytes > 0) {
-        memcpy(kept + slot_bytes, term->table, table_bytes);
-        added->table = (const union hn_cell *)(const void *)(kept + slot_bytes);
-    }
+    if (bytes > 0)
+        added->table = memcpy(kept + slot_bytes, term->table, bytes);
     terms->index[place] = (int)terms->count;
     return (int)terms->count++;
 }
@@ -200,14 +185,20 @@ static int make_slot(struct hn_terms *terms, size_t slot)
     return make_leaf(terms, &term);
 }
 
+/* Of two operands. */
+static int pair(struct hn_terms *terms, int operation, int a, int b)
+{
+    return hn_terms_make(terms, operation, a, b, -1);
+}
+
 static int both(struct hn_terms *terms, int a, int b)
 {
-    return hn_terms_make(terms, HN_OP_AND, a, b, -1);
+    return pair(terms, HN_OP_AND, a, b);
 }
 
 static int either(struct hn_terms *terms, int a, int b)
 {
-    return hn_terms_make(terms, HN_OP_OR, a, b, -1);
+    return pair(terms, HN_OP_OR, a, b);
 }
 
 static int negation(struct hn_terms *terms, int a)
@@ -218,7 +209,7 @@ static int negation(struct hn_terms *terms, int a)
 static int is_zero(struct hn_terms *terms, bool real, int a)
 {
     int zero = make_constant(terms, real, (union hn_cell){0});
-    return hn_terms_make(terms, HN_OP_EQUAL + real * HN_OF_REALS, a, zero, -1);
+    return pair(terms, HN_OP_EQUAL + real * HN_OF_REALS, a, zero);
 }
 
 static int compare_cells(bool real, union hn_cell a, union hn_cell b)
@@ -371,34 +362,24 @@ void hn_terms_set_constants(const struct hn_terms *terms, union hn_cell *cells)
 
 /* Bounds of terms, as terms over the slots that have values. Those of a 0-or-1 term say whether it
  * is certain (the lower one) and whether it is possible (the upper one). */
-struct bounds {
-    struct hn_terms *terms;
-    const uint64_t *bound;
-};
-
 enum side { LOW, HIGH };
 
-static int limit(struct bounds *bounds, int term, enum side side);
+static int limit(struct hn_terms *terms, int term, enum side side);
 
-static bool is_bound(const struct bounds *bounds, int term)
+static bool is_bound(const struct hn_terms *terms, int term)
 {
-    const uint64_t *slots = bounds->terms->items[term].slots;
-    for (size_t i = 0; i < bounds->terms->slot_words; i++) {
-        if ((slots[i] & ~bounds->bound[i]) != 0)
+    const uint64_t *slots = terms->items[term].slots;
+    for (size_t i = 0; i < terms->slot_words; i++) {
+        if ((slots[i] & ~terms->bound[i]) != 0)
             return false;
     }
     return true;
 }
 
-static int constant_limit(struct bounds *bounds, int term, enum side side)
+static int constant_limit(struct hn_terms *terms, int term, enum side side)
 {
-    const struct hn_term *item = &bounds->terms->items[term];
-    return make_constant(bounds->terms, item->real, side == LOW ? item->low : item->high);
-}
-
-static int make(struct bounds *bounds, int operation, int a, int b)
-{
-    return hn_terms_make(bounds->terms, operation, a, b, -1);
+    const struct hn_term *item = &terms->items[term];
+    return make_constant(terms, item->real, side == LOW ? item->low : item->high);
 }
 
 /* Whether the signs of a term's operands are such that it rises and falls as its form says. */
@@ -417,14 +398,13 @@ static bool has_signs(const struct hn_terms *terms, const struct hn_term *item)
 
 /* a divides b only if each known factor of a does: a * b == c needs c % a == 0. Both are integers.
  */
-static int divides(struct bounds *bounds, int divisor, int number)
+static int divides(struct hn_terms *terms, int divisor, int number)
 {
-    struct hn_terms *terms = bounds->terms;
     int one = hn_terms_constant(terms, 1);
-    if (!is_bound(bounds, number))
+    if (!is_bound(terms, number))
         return one;
-    if (is_bound(bounds, divisor)) {
-        int rest = make(bounds, HN_OP_MODULO, number, divisor);
+    if (is_bound(terms, divisor)) {
+        int rest = pair(terms, HN_OP_MODULO, number, divisor);
         return either(terms, is_zero(terms, false, divisor), is_zero(terms, false, rest));
     }
     const struct hn_term *item = &terms->items[divisor];
@@ -432,22 +412,21 @@ static int divides(struct bounds *bounds, int divisor, int number)
         return one;
     int a = item->operand[0];
     int b = item->operand[1];
-    return both(terms, divides(bounds, a, number), divides(bounds, b, number));
+    return both(terms, divides(terms, a, number), divides(terms, b, number));
 }
 
 /* The condition on divisors without which a and b can not be equal. */
-static int needed_divisors(struct bounds *bounds, int a, int b)
+static int needed_divisors(struct hn_terms *terms, int a, int b)
 {
-    struct hn_terms *terms = bounds->terms;
     int needed = hn_terms_constant(terms, 1);
     for (size_t i = 0; i < 2; i++) {
         int operation = terms->items[a].operation;
         if (operation == HN_OP_MULTIPLY)
-            needed = both(terms, needed, divides(bounds, a, b));
+            needed = both(terms, needed, divides(terms, a, b));
         if (operation == HN_OP_MODULO && hn_terms_is(terms, b, 0)) {
             int number = terms->items[a].operand[0];
             int divisor = terms->items[a].operand[1];
-            needed = both(terms, needed, divides(bounds, divisor, number));
+            needed = both(terms, needed, divides(terms, divisor, number));
         }
         int swapped = a;
         a = b;
@@ -456,7 +435,7 @@ static int needed_divisors(struct bounds *bounds, int a, int b)
     return needed;
 }
 
-static int limit_equality(struct bounds *bounds, const struct hn_term *item, enum side side)
+static int limit_equality(struct hn_terms *terms, const struct hn_term *item, enum side side)
 {
     int a = item->operand[0];
     int b = item->operand[1];
@@ -464,11 +443,10 @@ static int limit_equality(struct bounds *bounds, const struct hn_term *item, enu
     bool real = item->operation == HN_OF_REALS + HN_OP_EQUAL;
     int less_equal = item->operation - HN_OP_EQUAL + HN_OP_LESS_EQUAL;
     /* certain: both have one value only; possible: they meet */
-    int limited = both(bounds->terms,
-                       make(bounds, less_equal, limit(bounds, a, other), limit(bounds, b, side)),
-                       make(bounds, less_equal, limit(bounds, b, other), limit(bounds, a, side)));
-    return side == LOW || real ? limited
-                               : both(bounds->terms, limited, needed_divisors(bounds, a, b));
+    int limited =
+        both(terms, pair(terms, less_equal, limit(terms, a, other), limit(terms, b, side)),
+             pair(terms, less_equal, limit(terms, b, other), limit(terms, a, side)));
+    return side == LOW || real ? limited : both(terms, limited, needed_divisors(terms, a, b));
 }
 
 /* A real that may be NaN has no bounds. */
@@ -482,52 +460,50 @@ static bool has_bounds(const struct hn_terms *terms, const struct hn_term *item)
     return !item->real || hn_term_is_finite(item);
 }
 
-static int find_limit(struct bounds *bounds, int term, enum side side)
+static int find_limit(struct hn_terms *terms, int term, enum side side)
 {
-    struct hn_terms *terms = bounds->terms;
     const struct hn_term item = terms->items[term];
     const int *slope = hn_operation_forms[item.operation % HN_OF_REALS].slope;
     enum side other = side == LOW ? HIGH : LOW;
-    if (is_bound(bounds, term))
+    if (is_bound(terms, term))
         return term;
     if (item.operation == HN_OP_TABLE || !has_bounds(terms, &item))
-        return constant_limit(bounds, term, side);
+        return constant_limit(terms, term, side);
     if (item.operation % HN_OF_REALS == HN_OP_EQUAL)
-        return limit_equality(bounds, &item, side);
+        return limit_equality(terms, &item, side);
     if (item.operation == HN_OP_SELECT) {
-        int b = limit(bounds, item.operand[1], side);
-        int c = limit(bounds, item.operand[2], side);
-        if (is_bound(bounds, item.operand[0]))
+        int b = limit(terms, item.operand[1], side);
+        int c = limit(terms, item.operand[2], side);
+        if (is_bound(terms, item.operand[0]))
             return hn_terms_make(terms, HN_OP_SELECT, item.operand[0], b, c);
-        return item.real ? constant_limit(bounds, term, side)
-                         : make(bounds, side == LOW ? HN_OP_MIN : HN_OP_MAX, b, c);
+        return item.real ? constant_limit(terms, term, side)
+                         : pair(terms, side == LOW ? HN_OP_MIN : HN_OP_MAX, b, c);
     }
     if (slope[0] == 0 || !has_signs(terms, &item))
-        return constant_limit(bounds, term, side);
-    int a = limit(bounds, item.operand[0], slope[0] > 0 ? side : other);
-    int b = item.operand[1] < 0 ? -1 : limit(bounds, item.operand[1], slope[1] > 0 ? side : other);
-    return make(bounds, item.operation, a, b);
+        return constant_limit(terms, term, side);
+    int a = limit(terms, item.operand[0], slope[0] > 0 ? side : other);
+    int b = item.operand[1] < 0 ? -1 : limit(terms, item.operand[1], slope[1] > 0 ? side : other);
+    return pair(terms, item.operation, a, b);
 }
 
-static int limit(struct bounds *bounds, int term, enum side side)
+static int limit(struct hn_terms *terms, int term, enum side side)
 {
-    struct hn_terms *terms = bounds->terms;
     if (term < 0)
         return term;
     struct hn_term *item = &terms->items[term];
     if (item->round != terms->round)
         item->limits[LOW] = item->limits[HIGH] = -1;
     item->round = terms->round;
-    int found = item->limits[side] < 0 ? find_limit(bounds, term, side) : item->limits[side];
+    int found = item->limits[side] < 0 ? find_limit(terms, term, side) : item->limits[side];
     terms->items[term].limits[side] = found; /* terms may have moved */
     return found;
 }
 
 int hn_terms_possible(struct hn_terms *terms, int term, const uint64_t *bound)
 {
-    struct bounds bounds = {terms, bound};
+    terms->bound = bound;
     terms->round++;
-    return limit(&bounds, term, HIGH);
+    return limit(terms, term, HIGH);
 }
 
 static enum hn_direction reverse(enum hn_direction direction)
@@ -737,7 +713,7 @@ static int compare(struct hn_terms *terms, enum hn_operator code, struct term_pa
     if (words ? code != HN_OP_EQUAL : a.type == TYPE_WORD || b.type == TYPE_WORD)
         return !words && code == HN_OP_EQUAL ? hn_terms_constant(terms, 0) : -1;
     if (a.type != TYPE_REAL && b.type != TYPE_REAL)
-        return hn_terms_make(terms, code, a.value, b.value, -1);
+        return pair(terms, code, a.value, b.value);
     if (!is_exact_real(terms, a) || !is_exact_real(terms, b))
         return -1;
     return hn_terms_make(terms, HN_OF_REALS + (int)code, to_real(terms, a), to_real(terms, b), -1);
@@ -784,8 +760,7 @@ static struct term_part arithmetic(struct hn_terms *terms, enum hn_operator code
         a.value = to_real(terms, a);
         b.value = to_real(terms, b);
     }
-    int value = hn_terms_make(terms, (int)code + real * HN_OF_REALS, a.value,
-                              second != NULL ? b.value : -1, -1);
+    int value = pair(terms, (int)code + real * HN_OF_REALS, a.value, second != NULL ? b.value : -1);
     struct term_part result = {value, a.fails,
                                real || code == HN_OP_DIVIDE ? TYPE_REAL : TYPE_INTEGER};
     if (second != NULL)
@@ -946,7 +921,7 @@ void hn_program_demand(struct hn_program *program, int term)
 {
     program->failed = program->failed || term < 0;
     if (!program->failed)
-        program->valid = hn_terms_make(&program->terms, HN_OP_AND, program->valid, term, -1);
+        program->valid = pair(&program->terms, HN_OP_AND, program->valid, term);
 }
 
 void hn_program_demand_between(struct hn_program *program, int term, int64_t low, int64_t high)
@@ -955,8 +930,8 @@ void hn_program_demand_between(struct hn_program *program, int term, int64_t low
         return;
     int least = hn_terms_constant(&program->terms, low);
     int most = hn_terms_constant(&program->terms, high);
-    hn_program_demand(program, hn_terms_make(&program->terms, HN_OP_LESS_EQUAL, least, term, -1));
-    hn_program_demand(program, hn_terms_make(&program->terms, HN_OP_LESS_EQUAL, term, most, -1));
+    hn_program_demand(program, pair(&program->terms, HN_OP_LESS_EQUAL, least, term));
+    hn_program_demand(program, pair(&program->terms, HN_OP_LESS_EQUAL, term, most));
 }
 
 int hn_program_number(struct hn_program *program, const struct hn_expression *expression)

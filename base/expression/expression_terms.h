@@ -34,8 +34,9 @@ void hn_instructions_run(const struct hn_instruction *instructions, size_t count
                          union hn_cell *cells);
 
 struct hn_term {
+    /* by these and the table's cells it is known */
     int operation;
-    bool real;
+    int real;
     int slot;               /* of a table */
     int operand[3];         /* -1: none */
     union hn_cell low;      /* inclusive bounds; of a real that may be infinite or NaN both infinite */
@@ -76,7 +77,8 @@ struct hn_terms {
     uint64_t *scratch;
     int *index; /* finds equal terms */
     size_t index_size;
-    unsigned round; /* of calls of hn_terms_possible */
+    const uint64_t *bound; /* the slots of hn_terms_possible */
+    unsigned round;        /* of calls of it */
     struct hn_blocks blocks;
     const char **words; /* that the slots may have; a word in a cell is its first place there */
     size_t word_count;
