@@ -98,25 +98,9 @@ enum hn_counter {
 #undef X
     HN_COUNTER_COUNT,
 };
-/* "counters.dram_read_bytes"; the name alone begins at HN_COUNTER_GROUP. */
+/* "counters.dram_read_bytes" */
 extern const char *const hn_counter_names[HN_COUNTER_COUNT];
-enum { HN_COUNTER_GROUP = sizeof "counters." - 1 };
 
 enum { HN_SECTOR_BYTES = 32 };
-
-/* The same as numbers. */
-struct hn_counters {
-    bool known;                  /* there are any */
-    double of[HN_COUNTER_COUNT]; /* NAN: this one is not known */
-};
-void hn_counters_read(const struct hn_bindings *observed, struct hn_counters *counters);
-/* Its number, or 0 where it is not known. */
-double hn_counter(const struct hn_counters *counters, enum hn_counter counter);
-/* a / b; 0 where either is not known, or b is 0. */
-double hn_counter_ratio(const struct hn_counters *counters, enum hn_counter a, enum hn_counter b);
-/* Bytes that crossed the device's memory bus, both ways. */
-double hn_counters_dram_bytes(const struct hn_counters *counters);
-/* Of warps that wait, the share that waits for this: a stall over warps_per_issue, 0 to 1. */
-double hn_counters_stall(const struct hn_counters *counters, enum hn_counter stall);
 
 #endif

@@ -42,6 +42,12 @@ static const struct hn_toolkit_library toolkit_library = {
 /* All steps of a launch are one range. */
 enum { RANGES = 1, LEVELS = 1 };
 
+const char *const hn_counter_names[HN_COUNTER_COUNT] = {
+#define X(id, name, metric) [HN_COUNTER_##id] = "counters." name,
+    HN_COUNTERS(X)
+#undef X
+};
+
 static const char *const metrics[HN_COUNTER_COUNT] = {
 #define X(id, name, metric) metric,
     HN_COUNTERS(X)

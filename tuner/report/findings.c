@@ -26,9 +26,45 @@ static const double least_share = 0.05;
 static const double enough_occupancy = 0.5;
 enum { WARP = 32 };
 
+/* What was counted, as numbers. */
+struct counted {
+    bool known;                  /* there are any */
+    double of[HN_COUNTER_COUNT]; /* NAN: this one is not known */
+};
+
+static void read_counters(const struct hn_bindings *observed, struct counted *counters)
+{
+    counters->known = false;
+    for (int i = 0; i < HN_COUNTER_COUNT; i++) {
+        const struct hn_value *value = hn_bindings_get(observed, hn_counter_names[i]);
+        counters->of[i] = value != NULL ? hn_value_number(value) : NAN;
+        counters->known = counters->known || value != NULL;
+    }
+}
+
+/* Its number, or 0 where it is not known. */
+static double counter_of(const struct counted *counters, enum hn_counter counter)
+{
+    return isnan(counters->of[counter]) ? 0 : counters->of[counter];
+}
+
+/* a / b; 0 where either is not known, or b is 0. */
+static double ratio_of(const struct counted *counters, enum hn_counter a, enum hn_counter b)
+{
+    double below = counter_of(counters, b);
+    return below > 0 ? counter_of(counters, a) / below : 0;
+}
+
+/* Bytes that crossed the device's memory bus, both ways. */
+static double dram_bytes_of(const struct counted *counters)
+{
+    return counter_of(counters, HN_COUNTER_DRAM_READ) +
+           counter_of(counters, HN_COUNTER_DRAM_WRITTEN);
+}
+
 /* A launch as its counters tell it, while findings are made of them. */
 struct view {
-    const struct hn_counters *counters;
+    const struct counted *counters;
     struct hn_findings *findings;
     double most;    /* that anything can cost: what the problem has to move takes the rest */
     double atomics; /* how busy the slice of L2 is that has most atomics */
@@ -41,12 +77,13 @@ struct view {
 
 static double count(const struct view *view, enum hn_counter counter)
 {
-    return hn_counter(view->counters, counter);
+    return counter_of(view->counters, counter);
 }
 
+/* Of warps that wait, the share that waits for this, 0 to 1. */
 static double stall(const struct view *view, enum hn_counter counter)
 {
-    return hn_counters_stall(view->counters, counter);
+    return ratio_of(view->counters, counter, HN_COUNTER_WARPS_PER_ISSUE);
 }
 
 static double busy(const struct view *view, enum hn_unit unit)
@@ -58,23 +95,23 @@ static double busy(const struct view *view, enum hn_unit unit)
  * differ from lap to lap: what is told of all of that time says less of the launch. How long the
  * launch itself takes is measured; else it is what the busiest SM's cycles take at its clock. Only
  * without that is it a ratio of cycles, of a lap that may have waited longer than others. */
-static double stretch_of(const struct hn_record *record, const struct hn_counters *counters,
+static double stretch_of(const struct hn_record *record, const struct counted *counters,
                          double clock_mhz)
 {
     double launch_us = record->timing.median_us;
-    double stretch = hn_counter_ratio(counters, HN_COUNTER_CYCLES, HN_COUNTER_LONGEST_CYCLES);
+    double stretch = ratio_of(counters, HN_COUNTER_CYCLES, HN_COUNTER_LONGEST_CYCLES);
     if (!(launch_us > 0) && clock_mhz > 0)
-        launch_us = hn_counter(counters, HN_COUNTER_LONGEST_CYCLES) / clock_mhz;
-    if (launch_us > 0 && hn_counter(counters, HN_COUNTER_TIME) > 0)
-        stretch = hn_counter(counters, HN_COUNTER_TIME) / 1e3 / launch_us;
+        launch_us = counter_of(counters, HN_COUNTER_LONGEST_CYCLES) / clock_mhz;
+    if (launch_us > 0 && counter_of(counters, HN_COUNTER_TIME) > 0)
+        stretch = counter_of(counters, HN_COUNTER_TIME) / 1e3 / launch_us;
     return fmax(stretch, 1);
 }
 
 /* Of the time, for how much of it a multiprocessor has work, in the mean; 1 where that is not
  * known. */
-static double active_of(const struct hn_counters *counters)
+static double active_of(const struct counted *counters)
 {
-    double active = hn_counter_ratio(counters, HN_COUNTER_ACTIVE_CYCLES, HN_COUNTER_LONGEST_CYCLES);
+    double active = ratio_of(counters, HN_COUNTER_ACTIVE_CYCLES, HN_COUNTER_LONGEST_CYCLES);
     return active > 0 ? fmin(active, 1) : 1;
 }
 
@@ -154,7 +191,7 @@ static void find_uncoalesced(const struct view *view)
                   "for",
                   ways[i].what, excess * 100),
              "%.1f sectors a request of a warp (%.4g sectors, %.4g requests, %.4g bytes asked for)",
-             hn_counter_ratio(view->counters, ways[i].sectors, ways[i].requests),
+             ratio_of(view->counters, ways[i].sectors, ways[i].requests),
              count(view, ways[i].sectors), count(view, ways[i].requests),
              count(view, ways[i].bytes));
     }
@@ -323,24 +360,22 @@ static double metric(const struct hn_record *record, const char *name)
 }
 
 static void find_rates(const struct hn_record *record, const struct hn_roofs *roofs,
-                       const struct hn_counters *counters, double stretch,
-                       struct hn_findings *findings)
+                       const struct counted *counters, double stretch, struct hn_findings *findings)
 {
     double time_us = record->timing.median_us > 0
                          ? record->timing.median_us
-                         : hn_counter(counters, HN_COUNTER_TIME) / 1e3 / stretch;
+                         : counter_of(counters, HN_COUNTER_TIME) / 1e3 / stretch;
     double per_us = time_us > 0 ? 1e-3 / time_us : 0;
     findings->time_us = time_us;
-    findings->dram_gb_per_s = hn_counters_dram_bytes(counters) * per_us;
+    findings->dram_gb_per_s = dram_bytes_of(counters) * per_us;
     findings->effective_gb_per_s = metric(record, "bytes") * per_us;
     findings->by_roof = roofs != NULL && roofs->copy_gb_per_s > 0 && findings->dram_gb_per_s > 0;
     findings->dram_share = findings->by_roof
                                ? findings->dram_gb_per_s / roofs->copy_gb_per_s
-                               : hn_counter(counters, HN_COUNTER_DRAM_PERCENT) / 100 * stretch;
+                               : counter_of(counters, HN_COUNTER_DRAM_PERCENT) / 100 * stretch;
 }
 
-static void find_units(const struct hn_counters *counters, double stretch,
-                       struct hn_findings *findings)
+static void find_units(const struct counted *counters, double stretch, struct hn_findings *findings)
 {
     static const enum hn_counter percents[HN_UNIT_COUNT] = {
         [HN_UNIT_DRAM] = HN_COUNTER_DRAM_PERCENT,
@@ -353,9 +388,9 @@ static void find_units(const struct hn_counters *counters, double stretch,
         [HN_UNIT_SPECIAL] = HN_COUNTER_SPECIAL_PERCENT,
         [HN_UNIT_TENSOR] = HN_COUNTER_TENSOR_PERCENT,
     };
-    double active = hn_counter_ratio(counters, HN_COUNTER_ACTIVE_CYCLES, HN_COUNTER_LONGEST_CYCLES);
+    double active = ratio_of(counters, HN_COUNTER_ACTIVE_CYCLES, HN_COUNTER_LONGEST_CYCLES);
     for (int unit = 0; unit < HN_UNIT_COUNT; unit++) {
-        double percent = hn_counter(counters, percents[unit]) / 100;
+        double percent = counter_of(counters, percents[unit]) / 100;
         bool within_sm = unit >= HN_UNIT_L1;
         findings->busy[unit] = fmin(percent * (within_sm ? active : stretch), 1);
     }
@@ -386,10 +421,10 @@ static int compare_shares(const void *a, const void *b)
 void hn_findings_make(const struct hn_record *record, const struct hn_roofs *roofs,
                       double clock_mhz, struct hn_findings *findings)
 {
-    struct hn_counters counters;
+    struct counted counters;
     struct view view = {.counters = &counters, .findings = findings};
     *findings = (struct hn_findings){.known = false};
-    hn_counters_read(&record->observed, &counters);
+    read_counters(&record->observed, &counters);
     if (!counters.known)
         return;
     findings->known = true;
@@ -420,14 +455,13 @@ void hn_findings_make(const struct hn_record *record, const struct hn_roofs *roo
     find_waiting(&view);
     find_stalls(&view);
     find_traffic(&view);
-    findings->dram_bytes = hn_counters_dram_bytes(&counters);
+    findings->dram_bytes = dram_bytes_of(&counters);
     findings->l2_bytes = HN_SECTOR_BYTES * count(&view, HN_COUNTER_L2_SECTORS);
     findings->l1_bytes = HN_SECTOR_BYTES * view.sectors;
     findings->read_bytes = count(&view, HN_COUNTER_DRAM_READ);
     findings->written_bytes = count(&view, HN_COUNTER_DRAM_WRITTEN);
-    findings->l2_hits =
-        hn_counter_ratio(&counters, HN_COUNTER_L2_SM_HITS, HN_COUNTER_L2_SM_SECTORS);
-    findings->l1_hits = hn_counter_ratio(&counters, HN_COUNTER_LOAD_HITS, HN_COUNTER_LOAD_SECTORS);
+    findings->l2_hits = ratio_of(&counters, HN_COUNTER_L2_SM_HITS, HN_COUNTER_L2_SM_SECTORS);
+    findings->l1_hits = ratio_of(&counters, HN_COUNTER_LOAD_HITS, HN_COUNTER_LOAD_SECTORS);
     findings->occupancy = count(&view, HN_COUNTER_OCCUPANCY_PERCENT) / 100;
     qsort(findings->items, findings->count, sizeof *findings->items, compare_shares);
 }
