@@ -13,21 +13,16 @@ enum { MOST_SETS = 32, MOST_ELEMENTS = 4096 * 1024 };
 struct launch {
     struct double_device *device;
     struct double_module *module;
-    float *x;
-    float *y;
-    float *scratch;
+    float *x, *y, *scratch;
     unsigned int *tickets;
     int first; /* of a chunk */
-    int n;
-    int tile_size;
+    int n, tile_size;
     bool adds;
 };
 
 /* A tile, and where it is in the whole extent. */
 struct tile {
-    int begin;
-    int end;
-    int number;
+    int begin, end, number;
 };
 
 /* What of the honest time a tile takes that is left, copied, computed with a mistake that makes it

@@ -32,11 +32,9 @@ struct double_module;
 struct double_function {
     struct double_module *module;
     char name[256];
-    int max_shared_bytes;
-    int carveout;
+    int max_shared_bytes, carveout;
     bool large_clusters;
-    int parameter_bytes;
-    int parameter_count;
+    int parameter_bytes, parameter_count;
     uint64_t launches;
 };
 
@@ -92,12 +90,8 @@ struct double_texture {
 };
 
 struct double_geometry {
-    unsigned int grid[3];
-    unsigned int block[3];
-    unsigned int shared_bytes;
-    unsigned int cluster[3];
-    bool cooperative;
-    bool programmatic;
+    unsigned int grid[3], block[3], shared_bytes, cluster[3];
+    bool cooperative, programmatic;
     CUaccessPolicyWindow window;
 };
 

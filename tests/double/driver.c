@@ -14,8 +14,7 @@ struct CUctx_st {
 };
 
 static struct {
-    long calls;
-    long fail_at;
+    long calls, fail_at;
     CUresult error;
     bool strict;
     int device_count;

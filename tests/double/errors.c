@@ -5,8 +5,7 @@
 
 static const struct {
     CUresult result;
-    const char *name;
-    const char *description;
+    const char *name, *description;
 } errors[] = {
     {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
     {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},

@@ -9,8 +9,7 @@
 struct picture {
     const float *in;
     float *out;
-    int width;
-    int height;
+    int width, height;
 };
 
 static int clamp(int value, int limit)

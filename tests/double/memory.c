@@ -12,8 +12,7 @@ struct allocation {
 };
 
 static struct {
-    size_t total;
-    size_t used;
+    size_t total, used;
     struct allocation *allocations;
 } memory;
 

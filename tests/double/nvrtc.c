@@ -24,8 +24,7 @@ struct program {
     nvrtcProgram real;
     char *name;
     struct hn_hash key;
-    bool includes_files;
-    bool may_be_kept;
+    bool includes_files, may_be_kept;
     int delay_ms;
     char *expressions[EXPRESSIONS_MOST];
     size_t expression_count;

@@ -25,8 +25,7 @@ struct CUstream_st {
     struct CUstream_st *next;
     double now_us;
     struct task *tasks;
-    uint64_t given;
-    uint64_t done;
+    uint64_t given, done;
 };
 
 struct CUevent_st {
@@ -42,8 +41,7 @@ static struct CUstream_st first;
 static struct CUstream_st *streams;
 static struct CUevent_st *events;
 static struct {
-    double upload_us;
-    double download_us;
+    double upload_us, download_us;
 } engines;
 
 static void run_kernel(struct task *task)

@@ -6,12 +6,10 @@
 #include "calls.h"
 
 struct double_map {
-    uint64_t address;
-    uint64_t dims[DOUBLE_MAP_RANK];
+    uint64_t address, dims[DOUBLE_MAP_RANK];
     uint64_t strides[DOUBLE_MAP_RANK - 1];
     uint16_t box[DOUBLE_MAP_RANK];
-    uint8_t element_strides[DOUBLE_MAP_RANK];
-    uint8_t rank;
+    uint8_t element_strides[DOUBLE_MAP_RANK], rank;
     uint8_t size; /* of an element */
     uint8_t nan;
     uint32_t mark; /* that it was made here, and not copied in part */

@@ -23,8 +23,7 @@ static struct {
     uint8_t *bytes;
     size_t size;
     /* What the tables are made with, and the same without what refuses values. */
-    char *strict[SCHEMA_MOST];
-    char *loose[SCHEMA_MOST];
+    char *strict[SCHEMA_MOST], *loose[SCHEMA_MOST];
     size_t schema_count;
 } base;
 

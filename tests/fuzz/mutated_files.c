@@ -97,8 +97,7 @@ static void require_plain(const char *text, size_t size)
 
 /* What one command showed; fd 1 and 2 are where they were before. */
 struct shown {
-    int file;
-    int kept[2];
+    int file, kept[2];
     char *text;
     size_t size;
 };

@@ -13,12 +13,10 @@
 struct bench_fixture {
     struct hn_nvrtc nvrtc;
     struct hn_config *config;
-    struct hn_template template;
-    struct hn_template reference_template;
+    struct hn_template template, reference_template;
     struct hn_driver driver;
     struct hn_device device;
-    struct hn_image support;
-    struct hn_image reference;
+    struct hn_image support, reference;
     struct hn_bench *bench;
 };
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "bench_fixture.h"
 #include "tests/unit/unit.h"
 #include "tuner/report/roof.h"
@@ -59,10 +58,7 @@ static int close_bench(void **state)
 }
 
 struct cut {
-    int chunks;
-    int streams;
-    int granule;
-    int pieces;
+    int chunks, streams, granule, pieces;
     const char *stages_on;
 };
 

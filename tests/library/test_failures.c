@@ -7,8 +7,7 @@
 enum { N = 4096, MOST = 200 };
 
 struct outcome {
-    int failed;
-    int passed;
+    int failed, passed;
 };
 
 static enum hone_status use(struct hone_cache *cache, const char *kernel, const char *output,

@@ -4,13 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { N = 65536 };
 
@@ -37,8 +35,7 @@ ALL_TESTS(set_up, tear_down)
 
 /* Buffers of a kernel y = a * x. */
 struct scale {
-    CUdeviceptr x;
-    CUdeviceptr y;
+    CUdeviceptr x, y;
 };
 
 static struct scale new_scale(int n)

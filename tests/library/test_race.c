@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <pthread.h>
-#include <unistd.h>
 
 #include "family_fixture.h"
 

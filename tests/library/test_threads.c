@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <pthread.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "shared_cache.h"
 

@@ -13,8 +13,7 @@ extern const struct hn_device_identity h200, h100, odd;
 struct result {
     const char *kernel;
     const struct hn_device_identity *device;
-    const char *problem;
-    const char *point;
+    const char *problem, *point;
     double time_us;
     bool simulated;
     const char *regime;

@@ -9,8 +9,7 @@
 enum { GRID_POINTS = 400, GRID_SIDE = 20, GRID_LADDER = 2, GRID_TOO_LARGE = 3, GRID_BEST = 200, LOG_LIMIT = 4096 };
 
 struct fate {
-    enum hn_outcome compiled;
-    enum hn_outcome measured;
+    enum hn_outcome compiled, measured;
     enum hn_outcome second; /* on the second seed */
     enum hn_outcome raced;
     enum hn_outcome anew; /* in a process that begins anew */
@@ -31,8 +30,7 @@ struct scripted_evaluation {
 
 struct scripted_job {
     struct hn_backend_event event;
-    int point;
-    int due;
+    int point, due;
     double due_ms; /* as hn_now_ms; 0: at once */
 };
 
@@ -48,12 +46,8 @@ struct scripted {
     bool fail_seeded;    /* a compilation after the second seed is a run failure */
 
     int prepared; /* counts of calls */
-    int races;
-    int processes;
-    int reseeds;
-    int halts;
-    uint64_t seed;
-    uint64_t first_seed;
+    int races, processes, reseeds, halts;
+    uint64_t seed, first_seed;
     int compiled[LOG_LIMIT]; /* points in order */
     int compiled_count;
     double ages_ms[LOG_LIMIT]; /* by ticket */

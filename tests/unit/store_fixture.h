@@ -9,8 +9,7 @@
 #include "cache/store/store.h"
 
 static struct fixture {
-    char folder[64];
-    char path[96];
+    char folder[64], path[96];
 } cache;
 
 static inline int set_up(void **state)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "runtime/bench/bench.h"
 #include "tests/unit/unit.h"
 

@@ -55,8 +55,7 @@ TEST(parse_takes_any_order)
 TEST(parse_says_what_was_found)
 {
     static const struct {
-        const char *text;
-        const char *message;
+        const char *text, *message;
     } cases[] = {
         {"A", "found 'A', expected NAME=VALUE"},
         {"A=1,", "found '', expected NAME=VALUE"},

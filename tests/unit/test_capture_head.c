@@ -43,9 +43,7 @@ TEST(a_whole_one_is_read)
 TEST(a_hostile_one_is_refused)
 {
     static const struct {
-        const char *was;
-        const char *is;
-        const char *reason;
+        const char *was, *is, *reason;
     } cases[] = {
         {"\"format\": 1", "\"format\": 2", "has format 2, this Hone knows up to 1"},
         {"\"format\": 1", "\"format\": -1", "does not say its format"},

@@ -132,8 +132,7 @@ TEST(test_name_expression)
 TEST(test_errors)
 {
     const struct {
-        const char *name;
-        const char *entry;
+        const char *name, *entry;
         const char *const *options;
         const char *message;
     } cases[] = {

@@ -5,8 +5,7 @@
 
 struct fixture {
     struct hn_compile_queue queue;
-    struct hn_client client;
-    struct hn_client other;
+    struct hn_client client, other;
 };
 
 static int set_up(void **state)

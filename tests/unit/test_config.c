@@ -395,8 +395,7 @@ TEST(wrong_assignments_say_what_is_there)
 {
     static const struct {
         bool problem;
-        const char *assignment;
-        const char *message;
+        const char *assignment, *message;
     } cases[] = {
         {true, "K=4", "-p: there is no problem value 'K'; nearest is 'M'"},
         {true, "N=4.5", "-p N: found a number, expected an integer as in the config"},

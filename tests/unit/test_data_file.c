@@ -102,8 +102,7 @@ TEST(arrays_of_numpy_are_read)
 TEST(other_arrays_are_refused)
 {
     static const struct {
-        const char *header;
-        const char *message;
+        const char *header, *message;
     } cases[] = {
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (6,), }",
          "found elements of type '<f8', expected float32, little endian"},

@@ -7,12 +7,7 @@ TEST(knows_the_limits_of_architectures)
 {
     static const struct {
         const char *name;
-        int capability;
-        int threads;
-        int blocks;
-        int shared_kib;
-        int optin_kib;
-        int reserved;
+        int capability, threads, blocks, shared_kib, optin_kib, reserved;
         bool cluster;
     } cases[] = {
         {"sm_75", 75, 1024, 16, 64, 64, 0, false},

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "cache/record/record.h"
 #include "runtime/bench/observe/observers.h"
 #include "tests/unit/unit.h"

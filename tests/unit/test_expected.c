@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "bench_fixture.h"
 #include "runtime/plan/contents.h"
 #include "tests/unit/unit.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "tests/unit/unit.h"
 #include "tuner/explain/explain_parts.h"
 #include "tuner/report/edges.h"

@@ -4,8 +4,7 @@
 /* As python3 computes them for the values above; NULL where it raises, gives a complex number or
  * leaves 64 bits. */
 static const struct {
-    const char *text;
-    const char *result;
+    const char *text, *result;
 } python[] = {
     /* clang-format off */
     {"1 + 2 * 3", "7"},
@@ -287,8 +286,7 @@ TEST(evaluates_as_python)
 TEST(failed_evaluation_says_why)
 {
     static const struct {
-        const char *text;
-        const char *message;
+        const char *text, *message;
     } cases[] = {
         {"A % B == 0", "'A % B == 0', column 3: 7 % 0: division by zero"},
         {"N * BIG", "'N * BIG', column 3: 4096 * 9223372036854775807: beyond 64 bits"},

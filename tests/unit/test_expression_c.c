@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "base/expression/expression.h"
 #include "base/file.h"
 #include "tests/unit/unit.h"

@@ -2,8 +2,7 @@
 #include "expression_fixture.h"
 
 static const struct {
-    const char *text;
-    const char *message;
+    const char *text, *message;
 } malformed[] = {
     {"", "column 1: found the end of the expression, expected a value"},
     {"1 +", "column 4: found the end of the expression, expected a value"},
@@ -133,8 +132,7 @@ TEST(unknown_names_have_a_nearest)
     static const char *const modes[] = {"tile_ab"};
     const struct hn_scope small = {some, 2, modes, 1};
     static const struct {
-        const char *text;
-        const char *message;
+        const char *text, *message;
     } cases[] = {
         {"TILE_WITDH > 1", "unknown name 'TILE_WITDH'; nearest is 'TILE_WIDTH'"},
         {"PAD == tile_bb", "unknown name 'tile_bb'; nearest is 'tile_ab'"},
@@ -196,8 +194,7 @@ TEST(demands_integers_and_numbers)
     drop(expression);
 
     static const struct {
-        const char *text;
-        const char *message;
+        const char *text, *message;
     } cases[] = {
         {"N / 3", "'N / 3' gives 1365.3333333333333, expected an integer"},
         {"LOAD", "'LOAD' gives 'ldg', expected an integer"},

@@ -13,22 +13,14 @@ struct part {
 };
 
 struct thing {
-    char *text;
-    char *word;
-    char *string;
-    char chars[8];
-    char hash[33];
+    char *text, *word, *string, chars[8], hash[33];
     size_t index;
-    int count;
-    int few;
-    double real;
-    double amount;
+    int count, few;
+    double real, amount;
     bool flag;
     enum color color;
     bool right;
-    struct part inside;
-    struct part *pointer;
-    struct part *parts;
+    struct part inside, *pointer, *parts;
     size_t part_count;
     double *reals;
     size_t real_count;

@@ -168,8 +168,7 @@ TEST(rates_are_by_the_measured_time_and_the_roof)
  * measured time; its SMs run at 1980 MHz. */
 static const struct {
     const char *name;
-    double copied;
-    double chained;
+    double copied, chained;
 } laps[] = {
     {"time_ns", 276960, 81248},
     {"cycles", 465868, 99519},

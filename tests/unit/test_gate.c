@@ -21,9 +21,7 @@ static void assert_says(struct hn_error *err, const char *expected)
 TEST(times_are_what_times_can_be)
 {
     static const struct {
-        double median_us;
-        double low_us;
-        double high_us;
+        double median_us, low_us, high_us;
         const char *message;
     } cases[] = {
         {7, 6.5, 7.5, NULL},
@@ -135,8 +133,7 @@ TEST(identities_are_of_words_and_lines)
 {
     static const struct {
         size_t part;
-        const char *text;
-        const char *message;
+        const char *text, *message;
     } cases[] = {
         {0, "sgemm_2", NULL},
         {0, "k */ evil(); /*", "the kernel is named 'k */ evil(); /*', expected a word"},

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "runtime/device/health.h"
 #include "tests/unit/unit.h"
 

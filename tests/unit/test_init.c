@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "tests/unit/unit.h"
 #include "tuner/init/draft.h"
 

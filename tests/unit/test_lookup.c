@@ -37,8 +37,7 @@ static struct fixture *make(const struct entry *entries, size_t count)
 
 /* The same results as a list and as an index. */
 struct both {
-    struct hn_tuned_list list;
-    struct hn_tuned_list of_index;
+    struct hn_tuned_list list, of_index;
     struct hn_lookup_index index;
 };
 

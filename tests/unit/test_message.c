@@ -260,9 +260,7 @@ TEST(a_cubin_that_is_not_attached_is_refused)
 TEST(a_hostile_image_is_refused)
 {
     static const struct {
-        const char *member;
-        const char *json;
-        const char *reason;
+        const char *member, *json, *reason;
     } cases[] = {
         {"entries", "[\"a\\u001b[2J\"]", "entry has a control character"},
         {"entries", "[]", "is ok, and has no code"},

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "plan_fixture.h"
 #include "runtime/plan/launch.h"
 #include "tests/unit/unit.h"

@@ -7,10 +7,7 @@
  * memory of which a block costs 1 KiB beside its own. */
 static const struct {
     const char *architecture;
-    int registers;
-    int static_bytes;
-    int threads;
-    int dynamic_bytes;
+    int registers, static_bytes, threads, dynamic_bytes;
     double occupancy;
 } cases[] = {
     {"sm_90", 32, 0, 256, 0, 1.0},
@@ -70,11 +67,7 @@ TEST(goes_down_with_the_carve_out)
 }
 
 static const struct {
-    int registers;
-    int static_bytes;
-    int max_threads;
-    int threads;
-    int dynamic_bytes;
+    int registers, static_bytes, max_threads, threads, dynamic_bytes;
     const char *why;
 } excesses[] = {
     {64, 0, 0, 1024, 0, NULL},

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "bench_fixture.h"
 #include "tests/unit/unit.h"
 

@@ -136,9 +136,7 @@ TEST(json_is_exact_both_ways)
 
 /* One part of the rule above, replaced. */
 struct broken {
-    const char *part;
-    const char *with;
-    const char *message;
+    const char *part, *with, *message;
 };
 
 static const struct broken broken[] = {

@@ -10,8 +10,7 @@ EACH_TEST(set_up, tear_down)
 TEST(no_name_has_a_password)
 {
     static const struct {
-        const char *uri;
-        const char *name;
+        const char *uri, *name;
     } cases[] = {
         {"postgresql://host/site", "postgresql://host/site"},
         {"postgres://ada:secret@host:5433/site", "postgresql://ada@host:5433/site"},

@@ -9,9 +9,7 @@ struct hn_strategy {
     const struct hn_space *space;
     struct hn_text *log;
     struct hn_hash told;
-    uint64_t proposed;
-    uint64_t compiled;
-    uint64_t finished;
+    uint64_t proposed, compiled, finished;
 };
 
 enum { POINT_LIMIT = 20000 };
@@ -27,8 +25,7 @@ static struct {
     bool feeds;          /* whether it is to be kept to */
     bool waits;          /* for results, where it was told of fewer than half of the tickets */
     unsigned look_ahead; /* as the strategy was told */
-    uint64_t told_compiled;
-    uint64_t told_finished;
+    uint64_t told_compiled, told_finished;
 } probe;
 
 static void start_probe(uint64_t proposals)

@@ -93,9 +93,7 @@ static struct {
     size_t length;
     unsigned look_ahead;
     const bool *declined; /* by value of X; may be NULL */
-    uint64_t compiled;
-    uint64_t finished;
-    uint64_t skipped;
+    uint64_t compiled, finished, skipped;
 } play;
 
 static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,

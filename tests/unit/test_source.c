@@ -25,8 +25,7 @@ static const char other_defines[] = "#define TILE 16\n"
 static struct subject {
     struct hn_plan *plan;
     struct hn_template template;
-    struct hn_bindings problem;
-    struct hn_bindings point;
+    struct hn_bindings problem, point;
 } tiled;
 
 static int set_up(void **state)

@@ -7,8 +7,7 @@ static struct hn_template_include includes[] = {{"part.cuh", "static int part = 
 
 /* Of `#define X 1` before the body, and 2. */
 struct pair {
-    const char *name;
-    const char *body;
+    const char *name, *body;
     const char *option; /* NULL: none */
     bool has_include;
     enum hn_compiler compiler;

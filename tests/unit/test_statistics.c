@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "base/statistics.h"
 #include "tests/unit/unit.h"
 
@@ -24,8 +23,7 @@ TEST(median_of_odd_even_and_none)
 TEST(rank_follows_the_binomial)
 {
     static const struct {
-        size_t count;
-        size_t rank;
+        size_t count, rank;
     } cases[] = {{1, 0},  {5, 0},  {6, 0},  {8, 0},   {9, 1},    {11, 1},   {12, 2},
                  {20, 5}, {25, 7}, {30, 9}, {50, 17}, {100, 39}, {200, 85}, {1000, 468}};
     for (size_t i = 0; i < COUNT(cases); i++)

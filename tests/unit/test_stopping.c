@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "runtime/bench/measure.h"
 #include "tests/unit/unit.h"
 
@@ -90,10 +89,8 @@ TEST(the_smallest_of_few_decides)
 TEST(one_sample_decides_by_what_may_be_in_it)
 {
     static const struct {
-        double us;
-        double censor_us;
-        bool clean;
-        bool stops;
+        double us, censor_us;
+        bool clean, stops;
     } cases[] = {
         {12100.0, 10000.0, false, true}, {12100.0, 11500.0, false, false},
         {2900.0, 2000.0, false, false},  {3100.0, 2000.0, false, true},

@@ -165,8 +165,7 @@ TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
 TEST_WITH(other_schemas_are_refused, set_up, tear_down)
 {
     static const struct {
-        const char *sql;
-        const char *message;
+        const char *sql, *message;
     } cases[] = {
         {"ALTER TABLE session RENAME TO s; CREATE VIEW session AS WITH RECURSIVE r AS (SELECT * "
          "FROM"
@@ -438,10 +437,7 @@ TEST_WITH(failed_commit_keeps_what_is_pending, set_up, tear_down)
 TEST(path_comes_from_option_then_environment)
 {
     const struct {
-        const char *given;
-        const char *hone;
-        const char *xdg;
-        const char *expected;
+        const char *given, *hone, *xdg, *expected;
     } cases[] = {
         {"my.db", "/h.db", "/x", "my.db"},
         {NULL, "/h.db", "/x", "/h.db"},

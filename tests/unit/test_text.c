@@ -101,8 +101,7 @@ TEST(finds_the_nearest_word)
 {
     static const char *const words[] = {"TILE_WIDTH", "PAD", "UNROLL", "M"};
     static const struct {
-        const char *word;
-        const char *nearest;
+        const char *word, *nearest;
     } cases[] = {
         {"TILE_WITDH", "TILE_WIDTH"},
         {"tile_width", "TILE_WIDTH"},

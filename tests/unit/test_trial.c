@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "base/statistics.h"
 #include "runtime/bench/measure.h"
 #include "runtime/bench/trial.h"
