@@ -42,7 +42,7 @@ static inline int bench_fixture_use(struct bench_fixture *fixture, const char *c
 
 static inline int bench_fixture_start(struct bench_fixture *fixture, enum hn_regime regime)
 {
-    assert_ok(bench_fixture_open(fixture, regime, &said), &said);
+    assert_ok(bench_fixture_open(fixture, regime, &said));
     keep(fixture, bench_fixture_close);
     return 0;
 }

@@ -12,31 +12,29 @@
 static inline void keep_image(struct hn_store *store, int64_t session, const struct hn_tuned *tuned,
                               const struct hn_bindings *point)
 {
-    struct hn_error err = {0};
     void *cubin FREED = NULL;
     char *entry FREED = NULL;
     size_t size = 0;
-    assert_ok(hn_store_get_image(store, &tuned->identity, &tuned->version, point, &cubin, &size, &entry, &err), &err);
-    assert_ok(hn_store_put_image(store, session, point, cubin, size, entry, &err), &err);
+    assert_ok(hn_store_get_image(store, &tuned->identity, &tuned->version, point, &cubin, &size, &entry, &said));
+    assert_ok(hn_store_put_image(store, session, point, cubin, size, entry, &said));
 }
 
 /* With the images that were kept of the tuned size, of the first configurations. */
 static inline void learn(struct hn_store *store, const struct hn_tuned *tuned, const struct hn_rule *rule,
                          size_t images, const struct hn_device_identity *device)
 {
-    struct hn_error err = {0};
     struct hn_identity identity = tuned->identity;
     struct hn_stored_plan stored ENDED_BY(hn_stored_plan_free);
     int64_t session = 0;
     hn_bindings_init(&identity.problem);
     identity.device = *device;
-    assert_ok(hn_store_get_plan(store, identity.kernel, &tuned->version, &stored, &err), &err);
+    assert_ok(hn_store_get_plan(store, identity.kernel, &tuned->version, &stored, &said));
     const struct hn_store_session begun = {
         .identity = &identity, .version = &tuned->version, .plan = &stored, .command = "hone tune"};
-    assert_ok(hn_store_begin(store, &begun, &session, &err), &err);
+    assert_ok(hn_store_begin(store, &begun, &session, &said));
     for (size_t i = 0; i < images; i++)
         keep_image(store, session, tuned, &rule->configurations[i]);
-    assert_ok(hn_store_put_rule(store, session, rule, &err), &err);
+    assert_ok(hn_store_put_rule(store, session, rule, &said));
 }
 
 static inline void learn_on(const char *kernel, const char *text, size_t images, const char *device_name)
@@ -44,10 +42,9 @@ static inline void learn_on(const char *kernel, const char *text, size_t images,
     struct hn_store *store;
     struct hn_tuned_list list ENDED_BY(hn_tuned_list_free);
     struct hn_rule rule ENDED_BY(hn_rule_finish);
-    struct hn_error err = {0};
     read_rule(text, &rule);
-    assert_ok(hn_store_open(getenv("HONE_TEST_CACHE"), HN_STORE_WRITE, &store, &err), &err);
-    assert_ok(hn_store_list(store, kernel, &list, &err), &err);
+    assert_ok(hn_store_open(getenv("HONE_TEST_CACHE"), HN_STORE_WRITE, &store, &said));
+    assert_ok(hn_store_list(store, kernel, &list, &said));
     struct hn_device_identity device = list.items[0].identity.device;
     if (device_name != NULL)
         snprintf(device.name, sizeof device.name, "%s", device_name);

@@ -20,12 +20,11 @@ static void find_points(void)
     struct hn_store *store;
     struct hn_tuned_list list ENDED_BY(hn_tuned_list_free);
     struct hn_records records ENDED_BY(hn_records_free);
-    struct hn_error err = {0};
     double slow_us = 0;
-    assert_ok(hn_store_open(getenv("HONE_TEST_CACHE"), HN_STORE_READ, &store, &err), &err);
-    assert_ok(hn_store_list(store, "scale", &list, &err), &err);
+    assert_ok(hn_store_open(getenv("HONE_TEST_CACHE"), HN_STORE_READ, &store, &said));
+    assert_ok(hn_store_list(store, "scale", &list, &said));
     const struct hn_tuned *tuned = &list.items[0];
-    assert_ok(hn_store_load(store, &tuned->identity, &tuned->version, false, &records, &err), &err);
+    assert_ok(hn_store_load(store, &tuned->identity, &tuned->version, false, &records, &said));
     for (size_t i = 0; i < records.count; i++) {
         const struct hn_record *record = &records.items[i];
         void *cubin FREED = NULL;
@@ -250,9 +249,9 @@ static struct hn_tuned tuned_of(int64_t n, int64_t block)
     struct hn_tuned tuned = {.identity = {.regime = "cold", .objective = "time"}};
     const struct hn_value values[] = {hn_integer(n), hn_integer(block)};
     hn_bindings_init(&tuned.identity.problem);
-    assert_int_equal(hn_bindings_set(&tuned.identity.problem, "n", &values[0], NULL), HN_OK);
+    assert_ok(hn_bindings_set(&tuned.identity.problem, "n", &values[0], NULL));
     hn_bindings_init(&tuned.best.point);
-    assert_int_equal(hn_bindings_set(&tuned.best.point, "BLOCK", &values[1], NULL), HN_OK);
+    assert_ok(hn_bindings_set(&tuned.best.point, "BLOCK", &values[1], NULL));
     tuned.best.outcome = HN_OUTCOME_OK;
     tuned.best.verdict.kind = HN_VERIFIED;
     return tuned;
@@ -268,7 +267,7 @@ TEST(the_nearest_that_were_verified_are_raced)
     const struct hn_tuned *racers[HN_LIB_RACERS_LIKELY];
     struct hn_bindings problem ENDED_BY(hn_bindings_finish) = {0};
     const struct hn_value n = hn_integer(1000);
-    assert_int_equal(hn_bindings_set(&problem, "n", &n, NULL), HN_OK);
+    assert_ok(hn_bindings_set(&problem, "n", &n, NULL));
     const struct hn_lookup_query query = {.problem = &problem};
     tuned[3].best.verdict.kind = HN_UNVERIFIED;
     tuned[4].simulated = true;
@@ -292,7 +291,7 @@ TEST(what_the_rule_says_beside_comes_first)
     static const char *const names[] = {"M", "N", "ORDER"};
     read_rule(rule_text, &rule);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(hn_bindings_set(&problem, names[i], &values[i], NULL), HN_OK);
+        assert_ok(hn_bindings_set(&problem, names[i], &values[i], NULL));
     /* 60,000 elements are of configuration 0, twice as many of 2; the fallback begins with 1. */
     assert_int_equal(hn_lib_racers_of_rule(&rule, &problem, 0, configurations), 2);
     assert_int_equal(configurations[0], 2);

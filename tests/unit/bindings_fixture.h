@@ -16,7 +16,7 @@ static inline struct hn_bindings *parsed(const char *text)
 {
     struct hn_bindings *bindings = malloc(sizeof *bindings);
     assert_non_null(bindings);
-    assert_int_equal(hn_bindings_parse(text, bindings, NULL), HN_OK);
+    assert_ok(hn_bindings_parse(text, bindings, NULL));
     return keep(bindings, release_bindings);
 }
 

@@ -9,9 +9,7 @@
 static inline struct hn_config *load(const char *path)
 {
     struct hn_config *config = NULL;
-    enum hn_status status = hn_config_load(path, &config, &said);
-    assert_string_equal(said.message, "");
-    assert_int_equal(status, HN_OK);
+    assert_ok(hn_config_load(path, &config, &said));
     return keep(config, hn_config_destroy);
 }
 

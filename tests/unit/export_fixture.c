@@ -48,7 +48,7 @@ static int64_t begin_result(struct hn_store *store, const struct result *result)
              strcmp(result->kernel, "matmul") == 0 ? HONE_SOURCE_DIR "/templates"
                                                    : HONE_TEST_DATA "/templates",
              result->kernel);
-    assert_ok(hn_template_load(path, &template, &said), &said);
+    assert_ok(hn_template_load(path, &template, &said));
     struct hn_stored_file files[8] = {{template.path, template.text}};
     assert_true(template.include_count < 8);
     for (size_t i = 0; i < template.include_count; i++)
@@ -73,7 +73,7 @@ static int64_t begin_result(struct hn_store *store, const struct result *result)
                                              .simulated = result->simulated,
                                              .started = 1770000000};
     int64_t id = 0;
-    assert_ok(hn_store_begin(store, &session, &id, &said), &said);
+    assert_ok(hn_store_begin(store, &session, &id, &said));
     return id;
 }
 
@@ -84,14 +84,14 @@ static void put_result(struct hn_store *store, const struct result *result)
     struct hn_value gflops = hn_real(2e12 / result->time_us);
     hn_bindings_finish(&record.point);
     parse_bindings(result->point, &record.point);
-    assert_int_equal(hn_bindings_set(&record.metrics, "gflops", &gflops, NULL), HN_OK);
+    assert_ok(hn_bindings_set(&record.metrics, "gflops", &gflops, NULL));
     record.timing.median_us = result->time_us;
     record.timing.low_us = result->time_us * 0.999;
     record.timing.high_us = result->time_us * 1.001;
     record.objective = result->time_us;
     record.verdict = (struct hn_verdict){HN_VERIFIED, 1e-6, 1e-5, 1, 2, 0, 0, 0};
     record.time = 1770000000; /* 2026-02-02 */
-    assert_ok(hn_store_put(store, session, &record, &said), &said);
+    assert_ok(hn_store_put(store, session, &record, &said));
 }
 
 void fill_cache(const char *path, const struct result *results, size_t count)

@@ -22,7 +22,7 @@ static inline int remove_file(void **state)
 
 static inline void write_text(const char *text)
 {
-    assert_int_equal(hn_file_write(path, text, strlen(text), NULL), HN_OK);
+    assert_ok(hn_file_write(path, text, strlen(text), NULL));
 }
 
 #endif

@@ -14,9 +14,7 @@ static inline struct hn_plan *load_plan(const char *name)
     json_auto_t *json = json_load_file(path, 0, NULL);
     assert_non_null(json);
     struct hn_plan *plan = NULL;
-    enum hn_status status = hn_plan_from_json(json, &plan, &said);
-    assert_string_equal(said.message, "");
-    assert_int_equal(status, HN_OK);
+    assert_ok(hn_plan_from_json(json, &plan, &said));
     return keep(plan, hn_plan_destroy);
 }
 
@@ -24,7 +22,7 @@ static inline struct hn_plan *load_plan(const char *name)
 static inline void parse_bindings(const char *text, struct hn_bindings *bindings)
 {
     hn_bindings_init(bindings);
-    assert_int_equal(hn_bindings_parse(text, bindings, NULL), HN_OK);
+    assert_ok(hn_bindings_parse(text, bindings, NULL));
 }
 
 #endif

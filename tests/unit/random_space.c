@@ -226,7 +226,7 @@ static void add_parameter(struct random_space *made)
     size_t count = 0;
     for (char *word = strtok_r(copy, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save)) {
         struct hn_value value;
-        assert_int_equal(hn_value_parse(word, &value, NULL), HN_OK);
+        assert_ok(hn_value_parse(word, &value, NULL));
         if (random_below(5) == 0 && count > 0)
             continue;
         made->values[number][count++] = value;
@@ -312,9 +312,9 @@ static void add_constraint(struct random_space *made, bool usual)
     scope_names[made->parameter_count + 1] = "W";
     const struct hn_scope scope = {scope_names, made->parameter_count + 2, words, 5};
     struct hn_expression **constraint = &made->constraints[made->constraint_count++];
-    assert_int_equal(hn_expression_parse(text.data, constraint, NULL), HN_OK);
+    assert_ok(hn_expression_parse(text.data, constraint, NULL));
     hn_space_add_expression(made->space, *constraint, NULL);
-    assert_int_equal(hn_expression_bind(*constraint, &scope, NULL), HN_OK);
+    assert_ok(hn_expression_bind(*constraint, &scope, NULL));
 }
 
 static void add_names(struct random_space *made)

@@ -41,7 +41,7 @@ static inline void read_rule(const char *text, struct hn_rule *rule)
 {
     json_auto_t *json = parse_quoted(text);
     hn_rule_init(rule);
-    assert_ok(hn_rule_from_json(json, rule, &said), &said);
+    assert_ok(hn_rule_from_json(json, rule, &said));
 }
 
 #endif

@@ -128,7 +128,7 @@ static void evaluate(struct scripted *scripted, const struct hn_start *start, st
         return; /* it comes to no end before the session's */
     }
     hn_record_init(&event.record);
-    assert_int_equal(hn_bindings_copy(&event.record.point, start->point, err), HN_OK);
+    assert_ok(hn_bindings_copy(&event.record.point, start->point, err));
     event.record.outcome = scripted->seed == scripted->first_seed ? fate->measured : fate->second;
     event.record.verdict = (struct hn_verdict){.kind = HN_VERIFIED, .seeds = 1};
     event.record.costs.verify_ms = 1;
@@ -277,13 +277,12 @@ struct grid *make_grid(const char *restriction)
 {
     struct grid *grid = keep_new(struct grid, finish_grid);
     struct scripted *backend = &grid->backend;
-    assert_ok(hn_config_load(HONE_TEST_DATA "/session/grid.yaml", &grid->config, &said) != HN_OK ||
-                  (restriction != NULL &&
-                   hn_config_restrict(grid->config, restriction, &said) != HN_OK) ||
-                  hn_task_make(grid->config, 0, HN_COLD, &grid->task, &said),
-              &said);
+    assert_ok(
+        hn_config_load(HONE_TEST_DATA "/session/grid.yaml", &grid->config, &said) != HN_OK ||
+        (restriction != NULL && hn_config_restrict(grid->config, restriction, &said) != HN_OK) ||
+        hn_task_make(grid->config, 0, HN_COLD, &grid->task, &said));
     backend->base = (struct hn_backend){.kind = &scripted_kind, .task = &grid->task};
-    assert_int_equal(hn_device_for_architecture("sm_90", &backend->base.device, &said), HN_OK);
+    assert_ok(hn_device_for_architecture("sm_90", &backend->base.device, &said));
     hn_task_set_device(&grid->task, &backend->base.device.identity, "580.1", "13.0");
     backend->jobs = 4;
     backend->race_factor = 1;
@@ -310,7 +309,7 @@ const char *point_text(int number, char text[32])
 const struct hn_record *keep_record(const struct hn_session *session, size_t ticket)
 {
     struct hn_record *record = keep_new(struct hn_record, hn_record_finish);
-    assert_ok(hn_session_record(session, ticket, record, &said), &said);
+    assert_ok(hn_session_record(session, ticket, record, &said));
     return record;
 }
 
@@ -357,9 +356,9 @@ struct hn_session *run_session(struct grid *grid, struct hn_store *store,
     struct hn_session *session;
     options = options == NULL ? &usual : options;
     grid->backend.seed = grid->backend.first_seed = options->seed;
-    assert_ok(hn_session_create(&grid->backend.base, store, options, &session, &said), &said);
+    assert_ok(hn_session_create(&grid->backend.base, store, options, &session, &said));
     keep(session, hn_session_destroy);
-    assert_ok(hn_session_run(session, NULL, NULL, &said), &said);
+    assert_ok(hn_session_run(session, NULL, NULL, &said));
     return session;
 }
 

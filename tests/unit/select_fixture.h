@@ -84,7 +84,7 @@ static inline void judge_on(struct judge *judge, const struct hn_device_identity
 {
     char name[16];
     snprintf(name, sizeof name, "sm_%d", device->capability);
-    assert_int_equal(hn_device_for_architecture(name, &judge->device, NULL), HN_OK);
+    assert_ok(hn_device_for_architecture(name, &judge->device, NULL));
 }
 
 static inline int64_t begin_result(struct hn_store *store, const struct hn_device_identity *device,
@@ -104,7 +104,7 @@ static inline int64_t begin_result(struct hn_store *store, const struct hn_devic
                                              .simulated = draw(4) == 0,
                                              .started = 1770000000};
     int64_t id = 0;
-    assert_int_equal(hn_store_begin(store, &session, &id, NULL), HN_OK);
+    assert_ok(hn_store_begin(store, &session, &id, NULL));
     return id;
 }
 
@@ -118,7 +118,7 @@ static inline void put_result(struct hn_store *store, int64_t session, struct hn
     record.objective = time_us;
     record.verdict = (struct hn_verdict){HN_VERIFIED, 1e-6, 1e-5, 1, 2, 0, 0, 0};
     record.time = 1770000000 + time_us;
-    assert_int_equal(hn_store_put(store, session, &record, NULL), HN_OK);
+    assert_ok(hn_store_put(store, session, &record, NULL));
 }
 
 /* Puts a drawn point for that problem where it can be used; false where it can not. */
@@ -167,7 +167,7 @@ static inline void write_file(const struct fixture *fixture, const char *name,
 {
     char path[160];
     snprintf(path, sizeof path, "%s/%s", fixture->folder, name);
-    assert_int_equal(hn_file_write(path, text->data, text->length, NULL), HN_OK);
+    assert_ok(hn_file_write(path, text->data, text->length, NULL));
 }
 
 static inline void shell(const struct fixture *fixture, const char *command)

@@ -18,7 +18,7 @@ static inline void add_range(struct hn_space *space, const char *name, int64_t f
 static inline void constrain_at(struct hn_space *space, const char *text, const char *where)
 {
     struct hn_expression *expression = NULL;
-    assert_int_equal(hn_expression_parse(text, &expression, NULL), HN_OK);
+    assert_ok(hn_expression_parse(text, &expression, NULL));
     hn_space_add_expression(space, expression, where);
     hn_expression_destroy(expression);
 }
@@ -31,7 +31,7 @@ static inline void constrain(struct hn_space *space, const char *text)
 /* The space, built, until the test ends. */
 static inline struct hn_space *build(struct hn_space *space)
 {
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_ok(hn_space_build(space, NULL));
     return keep(space, hn_space_destroy);
 }
 

@@ -42,7 +42,7 @@ static inline const char *in_folder(const char *name)
 static inline struct hn_store *open_store(const char *path, enum hn_store_mode mode)
 {
     struct hn_store *store;
-    assert_ok(hn_store_open(path, mode, &store, &said), &said);
+    assert_ok(hn_store_open(path, mode, &store, &said));
     return keep(store, hn_store_close);
 }
 
@@ -55,7 +55,7 @@ static inline void make_identity(struct hn_identity *identity, int m)
     identity->regime = strdup("cold");
     identity->objective = strdup("time");
     identity->device = (struct hn_device_identity){"NVIDIA H200", 90, 132, ""};
-    assert_int_equal(hn_bindings_set(&identity->problem, "M", &value, NULL), HN_OK);
+    assert_ok(hn_bindings_set(&identity->problem, "M", &value, NULL));
 }
 
 /* The same until the test ends. */
@@ -85,7 +85,7 @@ static inline int64_t begin_at(struct hn_store *store, const struct hn_version *
                                        .command = "hone tune",
                                        .simulated = simulated,
                                        .started = started};
-    assert_ok(hn_store_begin(store, &session, &id, &said), &said);
+    assert_ok(hn_store_begin(store, &session, &id, &said));
     return id;
 }
 
@@ -98,7 +98,7 @@ static inline void make_record(struct hn_record *record, int tile, double time_u
 {
     struct hn_value value = hn_integer(tile);
     hn_record_init(record);
-    assert_int_equal(hn_bindings_set(&record->point, "TILE", &value, NULL), HN_OK);
+    assert_ok(hn_bindings_set(&record->point, "TILE", &value, NULL));
     record->timing.median_us = time_us;
     record->objective = time_us;
     record->verdict.kind = HN_VERIFIED;
@@ -108,7 +108,7 @@ static inline void put(struct hn_store *store, int64_t session, int tile, double
 {
     struct hn_record record ENDED_BY(hn_record_finish);
     make_record(&record, tile, time_us);
-    assert_int_equal(hn_store_put(store, session, &record, NULL), HN_OK);
+    assert_ok(hn_store_put(store, session, &record, NULL));
 }
 
 static inline void put_outcome(struct hn_store *store, int64_t session, int tile, double time_us,
@@ -120,7 +120,7 @@ static inline void put_outcome(struct hn_store *store, int64_t session, int tile
     record.outcome = outcome;
     record.verdict.kind = verification;
     record.final = final;
-    assert_int_equal(hn_store_put(store, session, &record, NULL), HN_OK);
+    assert_ok(hn_store_put(store, session, &record, NULL));
 }
 
 /* The image of a tile; five bytes. */
@@ -128,13 +128,12 @@ static inline void put_image(struct hn_store *store, int64_t session, int tile, 
 {
     struct hn_record record ENDED_BY(hn_record_finish);
     make_record(&record, tile, 0);
-    assert_int_equal(hn_store_put_image(store, session, &record.point, "cubin", 5, entry, NULL),
-                     HN_OK);
+    assert_ok(hn_store_put_image(store, session, &record.point, "cubin", 5, entry, NULL));
 }
 
 static inline void commit(struct hn_store *store)
 {
-    assert_ok(hn_store_commit(store, &said), &said);
+    assert_ok(hn_store_commit(store, &said));
 }
 
 static inline struct hn_records load_of(struct hn_store *store, const struct hn_version *version,
@@ -142,7 +141,7 @@ static inline struct hn_records load_of(struct hn_store *store, const struct hn_
 {
     struct hn_records records;
     struct hn_identity *identity = identity_of(4096);
-    assert_ok(hn_store_load(store, identity, version, simulated, &records, &said), &said);
+    assert_ok(hn_store_load(store, identity, version, simulated, &records, &said));
     return records;
 }
 
@@ -159,7 +158,7 @@ static inline const struct hn_tuned *list_of(struct hn_store *store, const char 
                                              size_t count)
 {
     struct hn_tuned_list *list = keep_new(struct hn_tuned_list, hn_tuned_list_free);
-    assert_int_equal(hn_store_list(store, kernel, list, NULL), HN_OK);
+    assert_ok(hn_store_list(store, kernel, list, NULL));
     assert_int_equal(list->count, count);
     return list->items;
 }

@@ -24,7 +24,7 @@ TEST(inputs_come_from_files_and_by_value)
     bench_fixture_start(&inputs, HN_COLD);
     expect_right();
     /* Another seed draws other weights, and passes these. */
-    assert_int_equal(hn_bench_reseed(inputs.bench, 7, &said), HN_OK);
+    assert_ok(hn_bench_reseed(inputs.bench, 7, &said));
     expect_right();
 }
 
@@ -47,7 +47,7 @@ TEST(a_file_that_changes_ends_the_run)
     *file = path;
     write_shorts(path, 1);
     bench_fixture_start(&inputs, HN_COLD);
-    assert_int_equal(hn_bench_reseed(inputs.bench, 2, &said), HN_OK);
+    assert_ok(hn_bench_reseed(inputs.bench, 2, &said));
     write_shorts(path, 9);
     assert_mentions(hn_bench_reseed(inputs.bench, 3, &said), HN_ERUN,
                     "changed while it was in use; run again");
@@ -62,7 +62,7 @@ TEST(a_file_that_changes_ends_the_run)
 static void set_problem(const char *problem)
 {
     hn_bindings_finish(&inputs.config->problems[0]);
-    assert_int_equal(hn_bindings_parse(problem, &inputs.config->problems[0], NULL), HN_OK);
+    assert_ok(hn_bindings_parse(problem, &inputs.config->problems[0], NULL));
 }
 
 TEST(fills_follow_the_problem)
@@ -99,14 +99,14 @@ TEST(buffers_are_aligned_as_the_config_says)
     bench_fixture_load(&aligned, "double/aligned.yaml", 90);
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
         hn_bindings_finish(&aligned.config->problems[0]);
-        assert_int_equal(hn_bindings_parse(problems[i], &aligned.config->problems[0], NULL), HN_OK);
-        assert_int_equal(bench_fixture_open(&aligned, HN_COLD, &said), HN_OK);
+        assert_ok(hn_bindings_parse(problems[i], &aligned.config->problems[0], NULL));
+        assert_ok(bench_fixture_open(&aligned, HN_COLD, &said));
         bench_fixture_expect(&aligned, "WIDTH=8", &verify_only, HN_OUTCOME_OK, NULL);
         bench_fixture_expect(&aligned, "WIDTH=64", &verify_only, HN_OUTCOME_OK, NULL);
         bench_fixture_close(&aligned);
     }
     hn_bindings_finish(&aligned.config->problems[0]);
-    assert_int_equal(hn_bindings_parse("OWN=48", &aligned.config->problems[0], NULL), HN_OK);
+    assert_ok(hn_bindings_parse("OWN=48", &aligned.config->problems[0], NULL));
     assert_error(bench_fixture_open(&aligned, HN_COLD, &said), HN_EVALUE,
                  "argument 'x' has an align of 48; expected a power of two "
                  "from 4 to 512");

@@ -17,7 +17,7 @@ ALL_TESTS(load, NULL)
 static void open_bench(const char *problem)
 {
     hn_bindings_finish(&attributes.config->problems[0]);
-    assert_int_equal(hn_bindings_parse(problem, &attributes.config->problems[0], NULL), HN_OK);
+    assert_ok(hn_bindings_parse(problem, &attributes.config->problems[0], NULL));
     bench_fixture_start(&attributes, HN_COLD);
 }
 

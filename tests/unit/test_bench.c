@@ -57,8 +57,7 @@ TEST_WITH(a_right_variant_is_verified_and_measured, open_scale, NULL)
     assert_int_equal(record->timing.dropped, 0);
     assert_false(record->timing.unstable);
     assert_true(fabs(record->timing.clock_mhz - 1980.0) < 1.0);
-    assert_int_equal(
-        hn_metrics_evaluate(scale.config->plan, &scale.config->problems[0], record, NULL), HN_OK);
+    assert_ok(hn_metrics_evaluate(scale.config->plan, &scale.config->problems[0], record, NULL));
     const struct hn_value *gbps = hn_bindings_get(&record->metrics, "gbps");
     assert_non_null(gbps);
     assert_true(fabs(gbps->real - 8 * 65536 / record->timing.median_us / 1000) < 1e-9);
@@ -161,7 +160,7 @@ TEST_WITH(what_is_stopped_early_harms_no_other, open_scale, NULL)
         evaluate("BLOCK=256,FAULT=4,ITEMS=4", &both, HN_OUTCOME_WRONG_RESULT, NULL);
         /* Nor does a reference that is computed just then fail. */
         damage_late(late[i]);
-        assert_int_equal(hn_bench_reseed(scale.bench, 7 + (uint64_t)i, &said), HN_OK);
+        assert_ok(hn_bench_reseed(scale.bench, 7 + (uint64_t)i, &said));
         measure();
     }
 }
@@ -184,11 +183,11 @@ TEST_WITH(an_illegal_address_kills_the_bench, open_scale, NULL)
 TEST_WITH(reseeding_keeps_right_variants_right, open_scale, NULL)
 {
     struct hn_record *record = evaluate(best, &verify_only, HN_OUTCOME_OK, NULL);
-    assert_int_equal(hn_bench_reseed(scale.bench, 2, &said), HN_OK);
+    assert_ok(hn_bench_reseed(scale.bench, 2, &said));
     double before = record->verdict.max_reference;
     struct hn_image image ENDED_BY(hn_image_finish);
     bench_fixture_compile(&scale, best, &image);
-    assert_int_equal(hn_bench_evaluate(scale.bench, &image, &verify_only, record, &said), HN_OK);
+    assert_ok(hn_bench_evaluate(scale.bench, &image, &verify_only, record, &said));
     bench_fixture_check(record, HN_OUTCOME_OK, NULL);
     assert_int_equal(record->verdict.seeds, 2);
     assert_true(record->verdict.max_reference != before);
@@ -200,7 +199,7 @@ TEST_WITH(a_tolerance_goes_by_the_largest_of_all_inputs, open_scale, NULL)
     double largest = 0.0;
     bool smaller = false;
     for (uint64_t seed = 1; seed <= 8; seed++) {
-        assert_int_equal(hn_bench_reseed(scale.bench, seed, &said), HN_OK);
+        assert_ok(hn_bench_reseed(scale.bench, seed, &said));
         const struct hn_record *record = evaluate(best, &verify_only, HN_OUTCOME_OK, NULL);
         smaller = smaller || record->verdict.max_reference < largest;
         largest = fmax(largest, record->verdict.max_reference);
@@ -224,7 +223,7 @@ TEST_WITH(race_interleaves_and_drops_what_fails, open_scale, NULL)
         candidates[i] = (struct hn_bench_candidate){&records[i].point, &images[i]};
     }
     struct hn_race_rules rules = {3, ROUNDS, 1e6};
-    assert_int_equal(hn_bench_race(scale.bench, candidates, COUNT, &rules, records, &said), HN_OK);
+    assert_ok(hn_bench_race(scale.bench, candidates, COUNT, &rules, records, &said));
     /* A tenth apart: the least rounds show it. */
     assert_int_equal(records[0].timing.sample_count, 3);
     assert_int_equal(records[1].timing.sample_count, 3);
@@ -237,7 +236,7 @@ TEST_WITH(race_interleaves_and_drops_what_fails, open_scale, NULL)
     bench_fixture_check(&records[1], HN_OUTCOME_OK, NULL);
     bench_fixture_check(&records[2], HN_OUTCOME_WRONG_RESULT, NULL);
     rules = (struct hn_race_rules){3, ROUNDS, 0.0};
-    assert_int_equal(hn_bench_race(scale.bench, candidates, 2, &rules, records, &said), HN_OK);
+    assert_ok(hn_bench_race(scale.bench, candidates, 2, &rules, records, &said));
     assert_int_equal(records[1].timing.sample_count, 3);
     for (int i = 0; i < COUNT; i++) {
         hn_image_finish(&images[i]);
@@ -252,9 +251,9 @@ TEST_WITH(warm_up_and_copy_bandwidth, open_scale, NULL)
     double noise = -1.0, rate = 0.0;
     hn_bindings_parse(best, &point, NULL);
     bench_fixture_compile(&scale, best, &image);
-    assert_int_equal(hn_bench_warm_up(scale.bench, &point, &image, false, &noise, &said), HN_OK);
+    assert_ok(hn_bench_warm_up(scale.bench, &point, &image, false, &noise, &said));
     assert_true(noise >= 0.0 && noise < 0.002);
-    assert_int_equal(hn_bench_copy_bandwidth(scale.bench, 64 << 20, &rate, &said), HN_OK);
+    assert_ok(hn_bench_copy_bandwidth(scale.bench, 64 << 20, &rate, &said));
     assert_true(rate > 3500.0 && rate < 4000.0);
 }
 

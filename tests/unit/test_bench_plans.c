@@ -30,9 +30,8 @@ TEST(every_role_is_restored_between_launches)
     assert_int_equal(record->verdict.kind, HN_SELF_VERIFIED);
     assert_int_equal(record->timing.batch, 1);
     assert_true(fabs(record->timing.resolution_us - 0.032) < 0.001); /* what the events step by */
-    assert_int_equal(
-        hn_metrics_evaluate(accumulate.config->plan, &accumulate.config->problems[0], record, NULL),
-        HN_OK);
+    assert_ok(hn_metrics_evaluate(accumulate.config->plan, &accumulate.config->problems[0], record,
+                                  NULL));
     assert_true(hn_value_number(hn_bindings_get(&record->metrics, "mean")) == 1.5);
     assert_true(hn_value_number(hn_bindings_get(&record->metrics, "doubled")) == 3.0);
     bench_fixture_record(&accumulate, "SCRATCH=1073741824", &both, HN_OUTCOME_OUT_OF_MEMORY,
@@ -57,8 +56,8 @@ TEST(steps_and_a_reference_that_depends_on_a_parameter)
                  "no reference was computed for 'FACTOR=3'");
 
     hn_bindings_parse("FACTOR=3", &three, NULL);
-    assert_int_equal(hn_bench_set_reference(twice.bench, &three, &twice.reference, &said), HN_OK);
-    assert_int_equal(hn_bench_evaluate(twice.bench, &image, &both, &record, &said), HN_OK);
+    assert_ok(hn_bench_set_reference(twice.bench, &three, &twice.reference, &said));
+    assert_ok(hn_bench_evaluate(twice.bench, &image, &both, &record, &said));
     bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     assert_true(record.verdict.max_reference == 9 * 4095 * 0.25);
 

@@ -12,7 +12,7 @@ static char *text_of(const struct hn_bindings *bindings)
 
 static void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
 {
-    assert_int_equal(hn_bindings_set(bindings, name, &value, NULL), HN_OK);
+    assert_ok(hn_bindings_set(bindings, name, &value, NULL));
 }
 
 TEST(keeps_names_sorted_and_copies)
@@ -76,8 +76,8 @@ TEST(parse_says_what_was_found)
 TEST(adds_what_is_not_there_yet)
 {
     struct hn_bindings bindings ENDED_BY(hn_bindings_finish) = {0};
-    assert_int_equal(hn_bindings_add(&bindings, "B=2", &said), HN_OK);
-    assert_int_equal(hn_bindings_add(&bindings, "C=3,A=x", &said), HN_OK);
+    assert_ok(hn_bindings_add(&bindings, "B=2", &said));
+    assert_ok(hn_bindings_add(&bindings, "C=3,A=x", &said));
     assert_error(hn_bindings_add(&bindings, "B=2", &said), HN_ECONFIG, "'B' is given twice");
     assert_string_equal(text_of(&bindings), "A=x,B=2,C=3");
 }
@@ -86,9 +86,9 @@ TEST(copies_and_merges)
 {
     struct hn_bindings *a = parsed("A=x,B=2"), *b = parsed("B=y,C=3");
     struct hn_bindings copy ENDED_BY(hn_bindings_finish);
-    assert_int_equal(hn_bindings_copy(&copy, a, NULL), HN_OK);
+    assert_ok(hn_bindings_copy(&copy, a, NULL));
     assert_true(hn_bindings_equal(&copy, a));
-    assert_int_equal(hn_bindings_merge(&copy, b, NULL), HN_OK);
+    assert_ok(hn_bindings_merge(&copy, b, NULL));
     drop(a);
     drop(b);
     assert_string_equal(text_of(&copy), "A=x,B=y,C=3");

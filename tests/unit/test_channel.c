@@ -43,8 +43,8 @@ static char *make_frame(const char *type, size_t *size)
     struct hn_message message ENDED_BY(hn_message_finish);
     char *frame;
     hn_message_init(&message, type);
-    assert_int_equal(hn_message_add_blob(&message, "blob", 4, NULL, NULL), HN_OK);
-    assert_int_equal(hn_message_encode(&message, &frame, size, NULL), HN_OK);
+    assert_ok(hn_message_add_blob(&message, "blob", 4, NULL, NULL));
+    assert_ok(hn_message_encode(&message, &frame, size, NULL));
     return keep(frame, free);
 }
 
@@ -166,8 +166,8 @@ TEST(a_large_message_goes_through)
     }
     hang_up(pair);
     hn_message_init(&message, "a");
-    assert_int_equal(hn_message_add_blob(&message, data, size, NULL, NULL), HN_OK);
-    assert_int_equal(hn_channel_send(&pair->channel, &message, NULL), HN_OK);
+    assert_ok(hn_message_add_blob(&message, data, size, NULL, NULL));
+    assert_ok(hn_channel_send(&pair->channel, &message, NULL));
     assert_int_equal(hn_channel_receive(&pair->channel, true, &echo, NULL), HN_RECEIVED_MESSAGE);
     assert_int_equal(echo.blobs[0].size, size);
     assert_memory_equal(echo.blobs[0].data, data, size);

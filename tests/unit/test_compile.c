@@ -28,7 +28,7 @@ static char *read_template(const char *name)
     char path[512];
     char *text = NULL;
     snprintf(path, sizeof path, "%s/templates/%s", HONE_TEST_DATA, name);
-    assert_int_equal(hn_file_read(path, 1 << 20, &text, NULL, NULL), HN_OK);
+    assert_ok(hn_file_read(path, 1 << 20, &text, NULL, NULL));
     return keep(text, free);
 }
 
@@ -55,9 +55,7 @@ static const struct hn_image *compile_for(const char *architecture, const char *
     };
     while (options != NULL && options[request.option_count] != NULL)
         request.option_count++;
-    enum hn_status status = hn_compile(&nvrtc, &request, image, &said);
-    assert_string_equal(said.message, "");
-    assert_int_equal(status, HN_OK);
+    assert_ok(hn_compile(&nvrtc, &request, image, &said));
     return keep(image, release);
 }
 
@@ -246,10 +244,10 @@ TEST(test_includes)
     };
     struct hn_image given ENDED_BY(hn_image_finish);
     struct hn_image other ENDED_BY(hn_image_finish);
-    assert_int_equal(hn_compile(&nvrtc, &request, &given, NULL), HN_OK);
+    assert_ok(hn_compile(&nvrtc, &request, &given, NULL));
     assert_int_equal(given.outcome, HN_OUTCOME_OK);
     include.text = "#define HELPER_FACTOR 6.0f\n";
-    assert_int_equal(hn_compile(&nvrtc, &request, &other, NULL), HN_OK);
+    assert_ok(hn_compile(&nvrtc, &request, &other, NULL));
     assert_int_equal(other.outcome, HN_OUTCOME_OK);
     assert_string_not_equal(given.code_hash, other.code_hash);
 }

@@ -16,7 +16,7 @@ ALL_TESTS(set_up, NULL)
 static struct hn_space *build(const struct hn_config *config, size_t problem)
 {
     struct hn_space *space = NULL;
-    assert_int_equal(hn_config_space(config, problem, &space, NULL), HN_OK);
+    assert_ok(hn_config_space(config, problem, &space, NULL));
     return keep(space, hn_space_destroy);
 }
 
@@ -37,7 +37,7 @@ static struct hn_plan *read_again(const struct hn_plan *plan)
 {
     struct hn_plan *again = NULL;
     json_auto_t *json = hn_plan_to_json(plan);
-    assert_int_equal(hn_plan_from_json(json, &again, NULL), HN_OK);
+    assert_ok(hn_plan_from_json(json, &again, NULL));
     return keep(again, hn_plan_destroy);
 }
 
@@ -302,7 +302,7 @@ TEST(a_partial_point_is_completed)
     struct hn_config *config = load("good/full.yaml");
     struct hn_space *space = build(config, 0);
     struct hn_bindings whole = {0};
-    assert_int_equal(hn_config_complete(config, space, parsed("PAD=2"), &whole, NULL), HN_OK);
+    assert_ok(hn_config_complete(config, space, parsed("PAD=2"), &whole, NULL));
     assert_bindings(&whole, "FACTOR=1,FUSE=false,LOAD=plain,PAD=2,TILE=16,VARIANT=tiled");
     hn_bindings_finish(&whole);
 
@@ -317,7 +317,7 @@ TEST(a_partial_point_is_completed)
 TEST(a_restricted_parameter_keeps_some_values)
 {
     struct hn_config *config = load("good/full.yaml");
-    assert_int_equal(hn_config_restrict(config, "TILE=8,32,LOAD=plain", NULL), HN_OK);
+    assert_ok(hn_config_restrict(config, "TILE=8,32,LOAD=plain", NULL));
     assert_int_equal(config->parameters[1].count, 2);
     assert_int_equal(config->parameters[1].values[1].integer, 32);
     assert_int_equal(config->parameters[5].count, 1);
@@ -342,7 +342,7 @@ static void assert_valid(const struct hn_config *config, size_t problem, const c
     size_t count = 0;
     for (; points[count] != NULL; count++) {
         uint16_t choice[4];
-        assert_int_equal(hn_space_choice(space, parsed(points[count]), choice, NULL), HN_OK);
+        assert_ok(hn_space_choice(space, parsed(points[count]), choice, NULL));
         assert_true(hn_space_contains(space, choice));
     }
     assert_int_equal(hn_space_size(space), count);
@@ -365,17 +365,17 @@ TEST(values_may_follow_from_the_problem)
     assert_int_equal(config->parameters[1].count, 2);
     assert_valid(config, 0, of_64);
     assert_valid(config, 1, of_32);
-    assert_int_equal(set_problem(config, "N=16,LEAST=4", NULL), HN_OK);
+    assert_ok(set_problem(config, "N=16,LEAST=4", NULL));
     assert_valid(config, 0, of_16);
 }
 
 TEST(a_problem_value_is_replaced_everywhere)
 {
     struct hn_config *config = load("good/full.yaml");
-    assert_int_equal(set_problem(config, "N=32", NULL), HN_OK);
+    assert_ok(set_problem(config, "N=32", NULL));
     assert_int_equal(config->problem_count, 2);
     assert_bindings(&config->problems[0], "M=64,N=32,PATTERN=plain,SCALE=0.5");
-    assert_int_equal(set_problem(config, "PATTERN=offset", NULL), HN_OK);
+    assert_ok(set_problem(config, "PATTERN=offset", NULL));
     assert_int_equal(config->problem_count, 1);
     /* A constraint may still name the word that is left. */
     assert_int_equal(hn_space_size(build(config, 0)), 51);
@@ -384,7 +384,7 @@ TEST(a_problem_value_is_replaced_everywhere)
 TEST(a_new_word_joins_the_list)
 {
     struct hn_config *config = load("good/full.yaml");
-    assert_int_equal(set_problem(config, "PATTERN=stride", NULL), HN_OK);
+    assert_ok(set_problem(config, "PATTERN=stride", NULL));
     assert_int_equal(config->problem_count, 2);
     assert_int_equal(config->plan->word_lists[2].count, 3);
     assert_string_equal(config->plan->word_lists[2].words[2], "stride");
@@ -440,7 +440,7 @@ static void check_bad(char *entry)
     message[-1] = text[-1] = '\0';
     char path[300];
     snprintf(path, sizeof path, "%s.yaml", entry);
-    assert_int_equal(hn_file_write(path, text, strlen(text), NULL), HN_OK);
+    assert_ok(hn_file_write(path, text, strlen(text), NULL));
     enum hn_status status = load_bad(path, &said);
     unlink(path);
     assert_string_equal(said.message, message);

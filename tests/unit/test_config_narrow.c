@@ -14,13 +14,13 @@ ALL_TESTS(set_up, NULL)
 
 static void take_problem(struct hn_config *config, const char *text)
 {
-    assert_int_equal(hn_config_take_problem(config, parsed(text), NULL), HN_OK);
+    assert_ok(hn_config_take_problem(config, parsed(text), NULL));
 }
 
 static struct hn_space *build(const struct hn_config *config)
 {
     struct hn_space *space = NULL;
-    assert_int_equal(hn_config_space(config, 0, &space, NULL), HN_OK);
+    assert_ok(hn_config_space(config, 0, &space, NULL));
     return keep(space, hn_space_destroy);
 }
 
@@ -40,8 +40,7 @@ static bool is_in_space(const struct hn_config *config, const char *text)
 static bool is_allowed(const struct hn_config *config, const char *text)
 {
     bool allowed = false;
-    assert_int_equal(
-        hn_plan_allows(config->plan, &config->problems[0], parsed(text), &allowed, NULL), HN_OK);
+    assert_ok(hn_plan_allows(config->plan, &config->problems[0], parsed(text), &allowed, NULL));
     return allowed;
 }
 
@@ -79,7 +78,7 @@ TEST(thawed_is_what_serves_any_size)
 {
     struct hn_config *config = load("frozen.yaml");
     assert_default(config, "FROZEN=1,TILE=8,WORD=1");
-    assert_int_equal(hn_config_thaw(config, NULL), HN_OK);
+    assert_ok(hn_config_thaw(config, NULL));
     take_problem(config, "M=1000,N=64,S=3");
     assert_int_equal(count_points(config), 6);
     assert_false(is_in_space(config, "FROZEN=1,TILE=8,WORD=1"));
@@ -94,7 +93,7 @@ TEST(what_does_not_vary_may_be_frozen)
     static const char *const paths[] = {"frozen_fixed.yaml", "frozen_two.yaml"};
     for (size_t i = 0; i < 2; i++) {
         struct hn_config *config = load(paths[i]);
-        assert_int_equal(hn_config_thaw(config, NULL), HN_OK);
+        assert_ok(hn_config_thaw(config, NULL));
         take_problem(config, "M=1000,N=64,S=3");
         assert_int_equal(count_points(config), 12);
         assert_default(config, "FROZEN=1,TILE=16,WORD=1");
@@ -114,7 +113,7 @@ TEST(what_is_always_frozen_can_not_be_thawed)
 static void keep_all(struct hn_config *config, const char *first, const char *second)
 {
     const struct hn_bindings *points[] = {parsed(first), parsed(second)};
-    assert_int_equal(hn_config_keep_points(config, points, 2, NULL), HN_OK);
+    assert_ok(hn_config_keep_points(config, points, 2, NULL));
 }
 
 TEST(kept_points_are_all_that_there_is)

@@ -13,15 +13,14 @@ static int compile_scale(void **state)
     static const char *const entries[] = {"scale", "unused"};
     char *text FREED = NULL;
     struct hn_nvrtc nvrtc ENDED_BY(hn_nvrtc_close);
-    assert_int_equal(hn_file_read(HONE_TEST_DATA "/templates/scale.cu", 1 << 20, &text, NULL, NULL),
-                     HN_OK);
+    assert_ok(hn_file_read(HONE_TEST_DATA "/templates/scale.cu", 1 << 20, &text, NULL, NULL));
     struct hn_compile_request request = {.name = "scale.cu",
                                          .text = text,
                                          .entries = entries,
                                          .entry_count = 2,
                                          .architecture = "sm_90"};
-    assert_int_equal(hn_nvrtc_open(&nvrtc, NULL), HN_OK);
-    assert_int_equal(hn_compile(&nvrtc, &request, &image, NULL), HN_OK);
+    assert_ok(hn_nvrtc_open(&nvrtc, NULL));
+    assert_ok(hn_compile(&nvrtc, &request, &image, NULL));
     return image.outcome == HN_OUTCOME_OK ? 0 : 1;
 }
 
@@ -45,8 +44,8 @@ TEST(takes_the_largest_of_several_entries)
     struct hn_resources unused;
     char scale_hash[33];
     char unused_hash[33];
-    assert_int_equal(inspect(image.cubin, image.size, "scale", &scale, scale_hash, NULL), HN_OK);
-    assert_int_equal(inspect(image.cubin, image.size, "unused", &unused, unused_hash, NULL), HN_OK);
+    assert_ok(inspect(image.cubin, image.size, "scale", &scale, scale_hash, NULL));
+    assert_ok(inspect(image.cubin, image.size, "unused", &unused, unused_hash, NULL));
     assert_int_equal(scale.shared_bytes, 512);
     assert_int_equal(unused.shared_bytes, 0);
     assert_true(scale.registers >= unused.registers);
@@ -165,8 +164,7 @@ TEST(reads_the_warnings_of_its_entries)
 TEST(reads_the_parameters_that_a_kernel_declares)
 {
     struct hn_parameters parameters;
-    assert_int_equal(hn_cubin_read_parameters(image.cubin, image.size, "scale", &parameters, &said),
-                     HN_OK);
+    assert_ok(hn_cubin_read_parameters(image.cubin, image.size, "scale", &parameters, &said));
     assert_int_equal(parameters.count, 2);
     assert_int_equal(parameters.bytes[0], 8);
     assert_int_equal(parameters.bytes[1], 4);

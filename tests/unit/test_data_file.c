@@ -67,8 +67,8 @@ TEST(plain_bytes_are_elements)
     float read[6];
     struct hn_data_file file;
     write_bytes(data, sizeof data);
-    assert_int_equal(hn_data_file_open(path, HN_FLOAT32, 6, &file, &said), HN_OK);
-    assert_int_equal(hn_data_file_read(&file, read, sizeof read, &said), HN_OK);
+    assert_ok(hn_data_file_open(path, HN_FLOAT32, 6, &file, &said));
+    assert_ok(hn_data_file_read(&file, read, sizeof read, &said));
     assert_memory_equal(read, data, sizeof data);
     assert_int_equal(hn_data_file_read(&file, read, 1, &said), HN_ECONFIG);
     hn_data_file_close(&file);
@@ -84,8 +84,8 @@ TEST(arrays_of_numpy_are_read)
     for (int version = 1; version <= 3; version++) {
         write_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }      \n", version,
                   data, sizeof data);
-        assert_int_equal(hn_data_file_open(path, HN_FLOAT32, 6, &file, &said), HN_OK);
-        assert_int_equal(hn_data_file_read(&file, read, sizeof read, &said), HN_OK);
+        assert_ok(hn_data_file_open(path, HN_FLOAT32, 6, &file, &said));
+        assert_ok(hn_data_file_read(&file, read, sizeof read, &said));
         assert_memory_equal(read, data, sizeof data);
         hn_data_file_close(&file);
     }
@@ -152,10 +152,10 @@ TEST(a_hash_tells_contents)
 {
     struct hn_hash a, b;
     write_bytes("abc", 3);
-    assert_int_equal(hn_data_file_hash(path, &a, NULL), HN_OK);
+    assert_ok(hn_data_file_hash(path, &a, NULL));
     assert_string_equal(a.hex, hn_hash_string("abc").hex);
     write_bytes("", 0);
-    assert_int_equal(hn_data_file_hash(path, &b, NULL), HN_OK);
+    assert_ok(hn_data_file_hash(path, &b, NULL));
     assert_string_equal(b.hex, hn_hash_string("").hex);
 }
 

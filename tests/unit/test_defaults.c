@@ -41,14 +41,14 @@ TEST(a_default_point_is_never_far_from_the_best)
     for (size_t i = 0; i < files.gl_pathc; i++) {
         char path[1024];
         struct hn_recording recording ENDED_BY(hn_recording_finish);
-        assert_int_equal(hn_recording_load(files.gl_pathv[i], &recording, &said), HN_OK);
+        assert_ok(hn_recording_load(files.gl_pathv[i], &recording, &said));
         const char *kernel = recording.identity.kernel;
         if (strcmp(kernel, last) != 0) {
             hn_config_destroy(config);
             config = NULL;
             snprintf(last, sizeof last, "%s", kernel);
             snprintf(path, sizeof path, HONE_SOURCE_DIR "/configs/%s.yaml", kernel);
-            assert_int_equal(hn_config_load(path, &config, &said), HN_OK);
+            assert_ok(hn_config_load(path, &config, &said));
         }
         double ratio = compare(&recording, config);
         compared += ratio > 0;

@@ -21,7 +21,7 @@ TEST(knows_the_limits_of_architectures)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hn_device device;
-        assert_int_equal(hn_device_for_architecture(cases[i].name, &device, NULL), HN_OK);
+        assert_ok(hn_device_for_architecture(cases[i].name, &device, NULL));
         assert_int_equal(device.identity.capability, cases[i].capability);
         assert_int_equal(device.max_threads_per_sm, cases[i].threads);
         assert_int_equal(device.max_blocks_per_sm, cases[i].blocks);
@@ -44,9 +44,9 @@ TEST(keeps_the_architecture_as_its_name)
                  {"sm_120f", "sm_120f", "sm_120f"},
                  {"sm_89", "sm_89", "sm_89"}};
     struct hn_device device;
-    assert_int_equal(hn_device_for_architecture("90", &device, NULL), HN_OK);
+    assert_ok(hn_device_for_architecture("90", &device, NULL));
     assert_string_equal(device.identity.name, "sm_90");
-    assert_int_equal(hn_device_for_architecture("sm_90a", &device, NULL), HN_OK);
+    assert_ok(hn_device_for_architecture("sm_90a", &device, NULL));
     assert_string_equal(device.identity.name, "sm_90a");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char name[HN_ARCHITECTURE_SIZE];
@@ -72,7 +72,7 @@ TEST(lists_the_known_architectures)
 static void make_device(struct hn_device *device)
 {
     memset(device, 0, sizeof *device);
-    assert_int_equal(hn_device_for_architecture("sm_90", device, NULL), HN_OK);
+    assert_ok(hn_device_for_architecture("sm_90", device, NULL));
     strcpy(device->identity.name, "NVIDIA H200");
     strcpy(device->identity.mig_profile, "1g.18gb");
     strcpy(device->uuid, "GPU-0123");
@@ -91,7 +91,7 @@ TEST(survives_json)
     json_t *json = keep(hn_device_to_json(&device), json_decref);
     assert_non_null(json);
     struct hn_device copy;
-    assert_int_equal(hn_device_from_json(json, &copy, &said), HN_OK);
+    assert_ok(hn_device_from_json(json, &copy, &said));
     json_t *again = keep(hn_device_to_json(&copy), json_decref);
     assert_true(json_equal(json, again));
     assert_string_equal(copy.identity.mig_profile, "1g.18gb");
@@ -117,7 +117,7 @@ TEST(refuses_damaged_json)
         json_object_set_new(json, key, json_array());
         assert_int_equal(hn_device_from_json(json, &device, NULL), HN_EFORMAT);
         json_object_set(json, key, value);
-        assert_int_equal(hn_device_from_json(json, &device, NULL), HN_OK);
+        assert_ok(hn_device_from_json(json, &device, NULL));
         keys++;
     }
     assert_true(keys > 30);

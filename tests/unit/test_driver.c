@@ -7,7 +7,7 @@ static const struct hn_driver *open_double(const char *devices)
 {
     static struct hn_driver driver;
     setenv("HONE_DOUBLE_COUNT", devices, 1);
-    assert_ok(hn_driver_open(&driver, &said), &said);
+    assert_ok(hn_driver_open(&driver, &said));
     return keep(&driver, hn_driver_close);
 }
 
@@ -15,7 +15,7 @@ TEST(device_has_identity_and_limits)
 {
     struct hn_device device;
     const struct hn_driver *driver = open_double("1");
-    assert_int_equal(hn_driver_device(driver, 0, &device, NULL), HN_OK);
+    assert_ok(hn_driver_device(driver, 0, &device, NULL));
     assert_string_equal(device.identity.name, "Hone Double");
     assert_string_equal(device.identity.mig_profile, "");
     assert_string_equal(device.uuid, "GPU-d0112233-4455-6677-8899-aabbccddeeff");
@@ -36,7 +36,7 @@ TEST(a_mig_instance_has_a_profile)
     struct hn_device device;
     const struct hn_driver *driver = open_double("1");
     setenv("HONE_DOUBLE_NAME", "NVIDIA H200 MIG 1g.18gb", 1);
-    assert_int_equal(hn_driver_device(driver, 0, &device, NULL), HN_OK);
+    assert_ok(hn_driver_device(driver, 0, &device, NULL));
     unsetenv("HONE_DOUBLE_NAME");
     assert_string_equal(device.identity.name, "NVIDIA H200");
     assert_string_equal(device.identity.mig_profile, "1g.18gb");
@@ -47,11 +47,11 @@ TEST(selects_by_nothing_number_and_uuid)
 {
     struct hn_device device;
     const struct hn_driver *driver = open_double("3");
-    assert_int_equal(hn_driver_select(driver, NULL, &device, NULL), HN_OK);
+    assert_ok(hn_driver_select(driver, NULL, &device, NULL));
     assert_int_equal(device.ordinal, 0);
-    assert_int_equal(hn_driver_select(driver, "2", &device, NULL), HN_OK);
+    assert_ok(hn_driver_select(driver, "2", &device, NULL));
     assert_int_equal(device.ordinal, 2);
-    assert_int_equal(hn_driver_select(driver, "GPU-d1", &device, NULL), HN_OK);
+    assert_ok(hn_driver_select(driver, "GPU-d1", &device, NULL));
     assert_int_equal(device.ordinal, 1);
 }
 
@@ -79,7 +79,7 @@ TEST(check_names_the_error)
 {
     struct hn_error err;
     const struct hn_driver *driver = open_double("1");
-    assert_int_equal(hn_driver_check(driver, CUDA_SUCCESS, "cuInit", &err), HN_OK);
+    assert_ok(hn_driver_check(driver, CUDA_SUCCESS, "cuInit", &err));
     assert_int_equal(hn_driver_check(driver, CUDA_ERROR_ILLEGAL_ADDRESS, "scale", &err), HN_ERUN);
     assert_string_equal(err.message, "scale: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access "
                                      "was encountered");

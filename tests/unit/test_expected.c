@@ -31,7 +31,7 @@ static int load(void **state)
     assert_true(fd >= 0);
     close(fd);
     hn_reference_finish(&plan->reference);
-    assert_int_equal(hn_reference_add_file(&plan->reference, 1, path, &said), HN_OK);
+    assert_ok(hn_reference_add_file(&plan->reference, 1, path, &said));
     write_expected(0);
     return 0;
 }
@@ -69,7 +69,7 @@ TEST(results_are_compared_with_what_files_hold)
 TEST(what_is_read_again_has_to_be_the_same)
 {
     bench_fixture_start(&scale, HN_COLD);
-    assert_int_equal(hn_bench_reseed(scale.bench, 1, &said), HN_OK);
+    assert_ok(hn_bench_reseed(scale.bench, 1, &said));
     expect("BLOCK=128,FAULT=0,ITEMS=4", HN_OUTCOME_OK, "");
     write_expected(1);
     assert_error(hn_bench_reseed(scale.bench, 1, &said), HN_ERUN,
@@ -89,7 +89,7 @@ TEST(what_is_nan_in_a_file_is_not_compared)
     bench_fixture_close(&scale);
     compare->partial = true;
     bench_fixture_start(&scale, HN_COLD);
-    assert_int_equal(hn_bench_reseed(scale.bench, 1, &said), HN_OK);
+    assert_ok(hn_bench_reseed(scale.bench, 1, &said));
     const struct hn_record *record =
         bench_fixture_record(&scale, "BLOCK=128,FAULT=0,ITEMS=4", &both, HN_OUTCOME_OK, NULL);
     assert_int_equal(record->verdict.compared, N - 1);
@@ -112,9 +112,8 @@ TEST(a_name_may_have_the_problem_in_it)
     struct hn_plan *plan = scale.config->plan;
     struct hn_value *values FREED = NULL;
     char *found = NULL;
-    assert_int_equal(
-        hn_plan_values(plan, &scale.config->problems[0], &plan->defaults, &values, &said), HN_OK);
-    assert_int_equal(hn_plan_data_path(plan, "/a{n}/b-{n}.{n}npy", values, &found, &said), HN_OK);
+    assert_ok(hn_plan_values(plan, &scale.config->problems[0], &plan->defaults, &values, &said));
+    assert_ok(hn_plan_data_path(plan, "/a{n}/b-{n}.{n}npy", values, &found, &said));
     assert_string_equal(found, "/a{n}/b-65536.65536npy");
     free(found);
     static const char *const bad[] = {"/x{BLOCK}", "/x{n", "/x{}", "/x{n + 1}"};

@@ -27,7 +27,7 @@ static struct hn_space *make_space(void)
     hn_space_add_parameter(space, "A", a, 4);
     hn_space_add_parameter(space, "B", b, 4);
     hn_space_add_parameter(space, "C", c, 3);
-    assert_int_equal(hn_space_build(space, &said), HN_OK);
+    assert_ok(hn_space_build(space, &said));
     return keep(space, hn_space_destroy);
 }
 
@@ -178,7 +178,7 @@ TEST(test_sample_of_what_was_measured)
         values[v] = hn_integer(v);
     for (int p = 0; p < 3; p++)
         hn_space_add_parameter(space, names[p], values, 32);
-    assert_int_equal(hn_space_build(space, &said), HN_OK);
+    assert_ok(hn_space_build(space, &said));
     const struct hn_effects *effects = find(begin(space, additive, 1));
     assert_true(effects->known && effects->sampled && !effects->exact);
     assert_int_equal(effects->points, 20000);
@@ -197,7 +197,7 @@ TEST(test_failures_and_others_points)
     struct hn_value odd = hn_integer(3);
     hn_record_fail(&fixture->records.items[0], HN_OUTCOME_COMPILE_ERROR, "no");
     hn_record_fail(&fixture->records.items[1], HN_OUTCOME_SKIPPED, "no");
-    assert_int_equal(hn_bindings_set(&fixture->records.items[2].point, "A", &odd, &said), HN_OK);
+    assert_ok(hn_bindings_set(&fixture->records.items[2].point, "A", &odd, &said));
     const struct hn_evidence *evidence = find_evidence(fixture);
     assert_int_equal(evidence->count, 45);
     assert_int_equal(evidence->failed, 1);

@@ -10,7 +10,7 @@ static void write_file(const struct fixture *fixture, const char *name, const ch
 {
     char path[160];
     snprintf(path, sizeof path, "%s/%s", fixture->folder, name);
-    assert_ok(hn_file_write(path, text, strlen(text), &said), &said);
+    assert_ok(hn_file_write(path, text, strlen(text), &said));
 }
 
 /* Runs a command in the fixture's folder. */
@@ -276,11 +276,10 @@ TEST(test_reserved_name)
     fill_cache(fixture->path, matmuls, 1);
     struct hn_export export ENDED_BY(hn_export_finish);
     struct hn_text text ENDED_BY(hn_text_finish) = {0};
-    assert_int_equal(open_export(fixture->path, "matmul", NULL, "", &export, &said), HN_OK);
+    assert_ok(open_export(fixture->path, "matmul", NULL, "", &export, &said));
     struct hn_value value = hn_integer(1);
-    assert_int_equal(hn_bindings_set((struct hn_bindings *)&export.configs[0]->best.point, "CONFIG",
-                                     &value, NULL),
-                     HN_OK);
+    assert_ok(hn_bindings_set((struct hn_bindings *)&export.configs[0]->best.point, "CONFIG",
+                              &value, NULL));
     free(export.plan->parameters[0]);
     export.plan->parameters[0] = strdup("CONFIG");
     export.body_count = export.count; /* the default point has no such value */

@@ -145,8 +145,7 @@ static char *write_program(void)
                             : "    printf(\"%%\" PRId64, (int64_t)%s);\n",
                        code.data);
         hn_text_append(&body, "    printf(\" %d\\n\", (");
-        assert_int_equal(hn_expression_append_c_condition(expression, slots, "t", &body, &said),
-                         HN_OK);
+        assert_ok(hn_expression_append_c_condition(expression, slots, "t", &body, &said));
         hn_text_append(&body, ") != 0);\n");
         drop(expression);
     }
@@ -200,7 +199,7 @@ TEST(test_same_as_evaluator)
     assert_non_null(mkdtemp(directory));
     assert_int_equal(chdir(directory), 0);
     char *program = write_program();
-    assert_int_equal(hn_file_write("program.c", program, strlen(program), NULL), HN_OK);
+    assert_ok(hn_file_write("program.c", program, strlen(program), NULL));
     if (system(
             HONE_C_COMPILER
             " -std=c11 -O1 -fsanitize=undefined -fno-sanitize-recover=undefined "
@@ -208,7 +207,7 @@ TEST(test_same_as_evaluator)
             "program -lm && ./program > output") != 0)
         fail_msg("the generated program does not compile or run:\n%s", program);
     char *output = NULL;
-    assert_int_equal(hn_file_read("output", 1 << 20, &output, NULL, NULL), HN_OK);
+    assert_ok(hn_file_read("output", 1 << 20, &output, NULL, NULL));
     char *rest = output;
     for (size_t input = 0; input < INPUTS; input++) {
         for (size_t i = 0; i < CASES; i++) {
@@ -227,7 +226,7 @@ static void check_text(const char *expression_text, const char *expected)
 {
     struct hn_expression *expression = parse(expression_text);
     struct hn_text code ENDED_BY(hn_text_finish) = {0};
-    assert_int_equal(hn_expression_append_c(expression, slots, "hone_x", NULL, &code, NULL), HN_OK);
+    assert_ok(hn_expression_append_c(expression, slots, "hone_x", NULL, &code, NULL));
     assert_string_equal(code.data, expected);
 }
 

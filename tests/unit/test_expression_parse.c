@@ -105,7 +105,7 @@ TEST(long_chains_are_bounded)
         char *text = nest(links[i], "1", "", 900);
         struct hn_expression *expression = bound(text);
         struct hn_value value;
-        assert_int_equal(hn_expression_evaluate(expression, NULL, &value, NULL), HN_OK);
+        assert_ok(hn_expression_evaluate(expression, NULL, &value, NULL));
         drop(expression);
         drop(text);
 
@@ -122,7 +122,7 @@ TEST(long_chains_are_bounded)
     char *text = nest("1 <= ", "1", "", 5000);
     struct hn_expression *expression = bound(text);
     struct hn_value value;
-    assert_int_equal(hn_expression_evaluate(expression, NULL, &value, NULL), HN_OK);
+    assert_ok(hn_expression_evaluate(expression, NULL, &value, NULL));
     assert_true(hn_value_truth(&value));
 }
 
@@ -142,14 +142,14 @@ TEST(unknown_names_have_a_nearest)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct hn_expression *expression;
         struct hn_error err;
-        assert_int_equal(hn_expression_parse(cases[i].text, &expression, &err), HN_OK);
+        assert_ok(hn_expression_parse(cases[i].text, &expression, &err));
         assert_int_equal(hn_expression_bind(expression, &small, &err), HN_ECONFIG);
         assert_string_equal(err.message, cases[i].message);
         hn_expression_destroy(expression);
     }
     struct hn_expression *expression;
     struct hn_error err;
-    assert_int_equal(hn_expression_parse("M", &expression, &err), HN_OK);
+    assert_ok(hn_expression_parse("M", &expression, &err));
     assert_int_equal(hn_expression_bind(expression, &(struct hn_scope){0}, &err), HN_ECONFIG);
     assert_string_equal(err.message, "unknown name 'M'; no names are known here");
     struct hn_value value;
@@ -171,11 +171,11 @@ TEST(tells_which_slots_it_uses)
     static const char *const others[] = {"C"};
     static const char *const more_words[] = {"LOAD", "ldg"};
     const struct hn_scope other = {others, 1, more_words, 2};
-    assert_int_equal(hn_expression_bind(expression, &other, NULL), HN_OK);
+    assert_ok(hn_expression_bind(expression, &other, NULL));
     assert_int_equal(hn_expression_slots(expression), 1);
     struct hn_value two = hn_integer(2);
     struct hn_value value;
-    assert_int_equal(hn_expression_evaluate(expression, &two, &value, NULL), HN_OK);
+    assert_ok(hn_expression_evaluate(expression, &two, &value, NULL));
     assert_false(hn_value_truth(&value));
     drop(expression);
 
@@ -189,7 +189,7 @@ TEST(demands_integers_and_numbers)
     int64_t integer;
     double number;
     struct hn_expression *expression = bound("N / 16");
-    assert_int_equal(hn_expression_integer(expression, values(), &integer, &said), HN_OK);
+    assert_ok(hn_expression_integer(expression, values(), &integer, &said));
     assert_int_equal(integer, 256);
     drop(expression);
 
@@ -208,7 +208,7 @@ TEST(demands_integers_and_numbers)
     }
 
     expression = bound("T + R");
-    assert_int_equal(hn_expression_number(expression, values(), &number, &said), HN_OK);
+    assert_ok(hn_expression_number(expression, values(), &number, &said));
     assert_true(number == 3.5);
     drop(expression);
     expression = bound("LOAD");

@@ -37,10 +37,8 @@ static void set_up_random(struct fixture *fixture, uint64_t seed)
     fixture->parameter_count = made->parameter_count;
     fixture->slot_count = made->parameter_count + 2;
     for (size_t i = 0; i < made->constraint_count; i++)
-        assert_int_equal(hn_conjuncts_add(&fixture->conjuncts, made->constraints[i], i, NULL),
-                         HN_OK);
-    assert_int_equal(hn_terms_init(&fixture->terms, fixture->domains, fixture->slot_count, NULL),
-                     HN_OK);
+        assert_ok(hn_conjuncts_add(&fixture->conjuncts, made->constraints[i], i, NULL));
+    assert_ok(hn_terms_init(&fixture->terms, fixture->domains, fixture->slot_count, NULL));
 }
 
 static void tear_down(struct fixture *fixture)
@@ -181,10 +179,10 @@ static void set_up_text(struct fixture *fixture, const char *text, const struct 
     const struct hn_scope scope = {names, 4, words, 3};
     *fixture = (struct fixture){.parameter_count = 4, .slot_count = 4};
     memcpy(fixture->domains, domains, 4 * sizeof *domains);
-    assert_int_equal(hn_expression_parse(text, expression, NULL), HN_OK);
-    assert_int_equal(hn_expression_bind(*expression, &scope, NULL), HN_OK);
-    assert_int_equal(hn_conjuncts_add(&fixture->conjuncts, *expression, 0, NULL), HN_OK);
-    assert_int_equal(hn_terms_init(&fixture->terms, fixture->domains, 4, NULL), HN_OK);
+    assert_ok(hn_expression_parse(text, expression, NULL));
+    assert_ok(hn_expression_bind(*expression, &scope, NULL));
+    assert_ok(hn_conjuncts_add(&fixture->conjuncts, *expression, 0, NULL));
+    assert_ok(hn_terms_init(&fixture->terms, fixture->domains, 4, NULL));
 }
 
 /* What is seldom drawn at random; all of it can be said in terms. */

@@ -8,7 +8,7 @@ static struct hn_config *load(const char *path)
 {
     struct hn_config *config = NULL;
     assert_int_equal(chdir(HONE_TEST_DATA), 0);
-    assert_int_equal(hn_config_load(path, &config, NULL), HN_OK);
+    assert_ok(hn_config_load(path, &config, NULL));
     return keep(config, hn_config_destroy);
 }
 
@@ -17,7 +17,7 @@ static struct hn_bindings next(const struct hn_config *config, uint64_t seed, ui
     struct hn_bindings problem;
     struct hn_error err = {0};
     hn_family_next(config->family, seed, at, &problem, &err);
-    assert_int_equal(err.status, HN_OK);
+    assert_ok(err.status);
     return problem;
 }
 

@@ -135,7 +135,7 @@ TEST(each_kind_reads_what_it_writes)
         "\"parts\": [{\"name\": \"c\"}, {\"name\": \"d\", \"weight\": {\"real\": \"nan\"}}], "
         "\"reals\": [1.5, {\"real\": \"inf\"}, {\"real\": \"-inf\"}], \"own\": 9}";
     struct thing thing;
-    assert_int_equal(read_thing(&structure, text, &thing, NULL), HN_OK);
+    assert_ok(read_thing(&structure, text, &thing, NULL));
     assert_string_equal(thing.text, "a b");
     assert_string_equal(thing.word, "a_b");
     assert_string_equal(thing.string, "");
@@ -158,16 +158,15 @@ TEST(each_kind_reads_what_it_writes)
 TEST(what_says_nothing_is_left_out)
 {
     struct thing thing;
-    assert_int_equal(read_thing(&structure, "{}", &thing, NULL), HN_OK);
+    assert_ok(read_thing(&structure, "{}", &thing, NULL));
     assert_written(&structure, &thing, "{\"color\": \"red\"}");
     const struct hn_structure numbers = {sizeof(struct thing), &fields[5], 6, NULL, NULL};
     assert_true(hn_fields_are_empty(&numbers, &thing));
     thing.flag = true;
     assert_false(hn_fields_are_empty(&numbers, &thing));
     hn_fields_finish(&structure, &thing);
-    assert_int_equal(
-        read_thing(&structure, "{\"string\": null, \"parts\": [], \"reals\": []}", &thing, NULL),
-        HN_OK);
+    assert_ok(
+        read_thing(&structure, "{\"string\": null, \"parts\": [], \"reals\": []}", &thing, NULL));
     assert_true(thing.string == NULL && thing.parts == NULL && thing.reals == NULL);
     hn_fields_finish(&structure, &thing);
 }
@@ -185,7 +184,7 @@ TEST(always_is_written_and_needed_is_demanded)
         char expected[64];
         both[0] = fields[i];
         both[0].always = true;
-        assert_int_equal(read_thing(&changed, "{}", &thing, NULL), HN_OK);
+        assert_ok(read_thing(&changed, "{}", &thing, NULL));
         snprintf(expected, sizeof expected, "{\"%s\": %s}", fields[i].key, empty[i]);
         assert_written(&changed, &thing, expected);
         both[0].always = false;
@@ -200,8 +199,7 @@ TEST(always_is_written_and_needed_is_demanded)
 TEST(what_does_not_apply_is_neither_read_nor_written)
 {
     struct thing thing;
-    assert_int_equal(
-        read_thing(&structure, "{\"color\": \"blue\", \"own\": \"none\"}", &thing, NULL), HN_OK);
+    assert_ok(read_thing(&structure, "{\"color\": \"blue\", \"own\": \"none\"}", &thing, NULL));
     thing.own = 5;
     thing.inside.weight = 5;
     assert_written(&structure, &thing, "{\"color\": \"blue\"}");

@@ -15,7 +15,7 @@ static void add(struct hn_record *record, const struct counted *counted)
         char name[64];
         struct hn_value value = hn_real(counted->value);
         snprintf(name, sizeof name, "counters.%s", counted->name);
-        assert_int_equal(hn_bindings_set(&record->observed, name, &value, NULL), HN_OK);
+        assert_ok(hn_bindings_set(&record->observed, name, &value, NULL));
     }
 }
 
@@ -89,7 +89,7 @@ TEST(nothing_costs_more_than_memory_leaves)
         const double most[] = {0.71, 0.101, 0.551}, least[] = {0.69, 0.099, 0.549};
         assert_true(findings.items[0].share < most[needed]);
         assert_true(findings.items[0].share > least[needed]);
-        assert_int_equal(hn_bindings_set(&record.metrics, "bytes", &bytes, NULL), HN_OK);
+        assert_ok(hn_bindings_set(&record.metrics, "bytes", &bytes, NULL));
         bytes = hn_real(67108864);
     }
 }
@@ -148,7 +148,7 @@ TEST(rates_are_by_the_measured_time_and_the_roof)
     struct hn_value bytes = hn_real(1e8);
     char bound[128];
     make(&record, CHANGED({"dram_read_bytes", 1.5e8}, {"dram_written_bytes", 0.5e8}));
-    assert_int_equal(hn_bindings_set(&record.metrics, "bytes", &bytes, NULL), HN_OK);
+    assert_ok(hn_bindings_set(&record.metrics, "bytes", &bytes, NULL));
     record.timing.median_us = 62.5;
     hn_findings_make(&record, &roofs, 0, &findings);
     assert_true(fabs(findings.dram_gb_per_s - 3200) < 1e-6);

@@ -83,8 +83,8 @@ TEST(merit_is_the_objective_or_the_last_metric)
     char text[HN_FORMAT_SIZE];
     hn_format_merit(&plan, &record, text);
     assert_string_equal(text, "");
-    assert_int_equal(hn_bindings_set(&record.metrics, "flops", &flops, NULL), HN_OK);
-    assert_int_equal(hn_bindings_set(&record.metrics, "gflops", &gflops, NULL), HN_OK);
+    assert_ok(hn_bindings_set(&record.metrics, "flops", &flops, NULL));
+    assert_ok(hn_bindings_set(&record.metrics, "gflops", &gflops, NULL));
     hn_format_merit(&plan, &record, text);
     assert_string_equal(text, "gflops 51234");
     plan.objective = (char *)"flops";

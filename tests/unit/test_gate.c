@@ -74,7 +74,7 @@ TEST(objectives_follow_from_what_was_measured)
         struct hn_error err = {0};
         struct hn_value gflops = hn_real(3.5);
         make_record(&record, 16, 71);
-        assert_int_equal(hn_bindings_set(&record.metrics, "gflops", &gflops, NULL), HN_OK);
+        assert_ok(hn_bindings_set(&record.metrics, "gflops", &gflops, NULL));
         record.objective = cases[i].value;
         hn_gate_record(&record, cases[i].objective, &err);
         assert_says(&err, cases[i].message);

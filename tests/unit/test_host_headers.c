@@ -35,7 +35,7 @@ static void expect_compiles(const struct hn_nvrtc *compiler, const char *text, c
         .architecture = "sm_90",
     };
     struct hn_image image ENDED_BY(hn_image_finish);
-    assert_int_equal(hn_compile(compiler, &request, &image, NULL), HN_OK);
+    assert_ok(hn_compile(compiler, &request, &image, NULL));
     if (image.outcome != HN_OUTCOME_OK)
         fail_msg("%s\n%s", text, image.log);
 }
@@ -43,9 +43,8 @@ static void expect_compiles(const struct hn_nvrtc *compiler, const char *text, c
 TEST(they_hold_what_device_code_takes)
 {
     char *text FREED = NULL;
-    assert_int_equal(
-        hn_file_read(HONE_TEST_DATA "/templates/host_headers.cu", 1 << 20, &text, NULL, NULL),
-        HN_OK);
+    assert_ok(
+        hn_file_read(HONE_TEST_DATA "/templates/host_headers.cu", 1 << 20, &text, NULL, NULL));
     expect_compiles(&nvrtc, text, NULL);
 }
 
@@ -92,7 +91,7 @@ TEST(a_folder_of_the_config_comes_first)
     snprintf(path, sizeof path, "%s/stdint.h", folder);
     snprintf(option, sizeof option, "-I%s", folder);
     const char text[] = "typedef int mine;\n";
-    assert_int_equal(hn_file_write(path, text, sizeof text - 1, NULL), HN_OK);
+    assert_ok(hn_file_write(path, text, sizeof text - 1, NULL));
     expect_compiles(&nvrtc,
                     "#include <stdint.h>\nextern \"C\" __global__ void k(mine *x) { *x = 1; }\n",
                     option);
@@ -107,8 +106,8 @@ static struct hn_hash hash_of(const char *text)
     int file = mkstemp(path);
     assert_true(file >= 0);
     close(file);
-    assert_int_equal(hn_file_write(path, text, strlen(text), NULL), HN_OK);
-    assert_int_equal(hn_template_load(path, &template, NULL), HN_OK);
+    assert_ok(hn_file_write(path, text, strlen(text), NULL));
+    assert_ok(hn_template_load(path, &template, NULL));
     struct hn_hash hash = template.hash;
     unlink(path);
     return hash;

@@ -12,7 +12,7 @@ static void make_identity(struct hn_identity *identity)
     identity->objective = strdup("time");
     identity->device = (struct hn_device_identity){"NVIDIA H200", 90, 132, ""};
     struct hn_value m = hn_integer(4096);
-    assert_int_equal(hn_bindings_set(&identity->problem, "M", &m, NULL), HN_OK);
+    assert_ok(hn_bindings_set(&identity->problem, "M", &m, NULL));
 }
 
 TEST(copy_is_equal_and_independent)
@@ -20,7 +20,7 @@ TEST(copy_is_equal_and_independent)
     struct hn_identity identity ENDED_BY(hn_identity_finish);
     struct hn_identity copy ENDED_BY(hn_identity_finish);
     make_identity(&identity);
-    assert_int_equal(hn_identity_copy(&copy, &identity, NULL), HN_OK);
+    assert_ok(hn_identity_copy(&copy, &identity, NULL));
     assert_true(hn_identity_equal(&identity, &copy));
     assert_ptr_not_equal(identity.kernel, copy.kernel);
     assert_string_equal(copy.kernel, "matmul");

@@ -11,9 +11,9 @@ TEST(interpolation_is_that_of_scipy)
     static const double expected[] = {
         10, 6, 6, 6, 1, 0.51671511627906974, 0.20930232558139533, 0.047238372093023423, 0};
     double values[9];
-    assert_int_equal(hn_interpolate_evenly(x, y, 5, values, 9, NULL), HN_OK);
+    assert_ok(hn_interpolate_evenly(x, y, 5, values, 9, NULL));
     for (size_t i = 0; i < 9; i++)
         assert_true(fabs(values[i] - expected[i]) < 1e-12);
-    assert_int_equal(hn_interpolate_evenly(x, y, 2, values, 3, NULL), HN_OK);
+    assert_ok(hn_interpolate_evenly(x, y, 2, values, 3, NULL));
     assert_true(values[0] == 10 && values[1] == 8 && values[2] == 6);
 }

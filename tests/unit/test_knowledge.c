@@ -18,7 +18,7 @@ static struct hn_space *make_space(void)
     for (int64_t i = 0; i < 4; i++)
         values[i] = hn_integer(i);
     hn_space_add_parameter(space, "PAD", values, 4);
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_ok(hn_space_build(space, NULL));
     return keep(space, hn_space_destroy);
 }
 
@@ -37,20 +37,20 @@ static void add_tuning(struct hn_store *store, const struct hn_identity *identit
     int64_t session;
     const struct hn_store_session made = {
         .identity = identity, .version = version, .command = "test"};
-    assert_int_equal(hn_store_begin(store, &made, &session, NULL), HN_OK);
+    assert_ok(hn_store_begin(store, &made, &session, NULL));
     for (int i = 0; i < count; i++) {
         struct hn_record record ENDED_BY(hn_record_finish) = {0};
         struct hn_value block = hn_integer(16 << (i / 4));
         struct hn_value pad = hn_integer(i % 4);
-        assert_int_equal(hn_bindings_set(&record.point, "BLOCK", &block, NULL), HN_OK);
-        assert_int_equal(hn_bindings_set(&record.point, "PAD", &pad, NULL), HN_OK);
+        assert_ok(hn_bindings_set(&record.point, "BLOCK", &block, NULL));
+        assert_ok(hn_bindings_set(&record.point, "PAD", &pad, NULL));
         record.outcome = i == 3 ? HN_OUTCOME_WRONG_RESULT : HN_OUTCOME_OK;
         record.verdict.kind = HN_VERIFIED;
         record.timing.median_us = record.objective = base + i + 1;
         record.time = time;
-        assert_int_equal(hn_store_put(store, session, &record, NULL), HN_OK);
+        assert_ok(hn_store_put(store, session, &record, NULL));
     }
-    assert_int_equal(hn_store_commit(store, NULL), HN_OK);
+    assert_ok(hn_store_commit(store, NULL));
 }
 
 /* A tuning of the problem M=m on the same device. */
@@ -89,7 +89,7 @@ TEST(nearest_tuning_first)
     /* what this very tuning found is no prior */
     add_tuning(store, &task.identity, &task.version, POINTS, 400, 60);
 
-    assert_int_equal(hn_knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL), HN_OK);
+    assert_ok(hn_knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL));
     assert_int_equal(knowledge.sources, 3);
     assert_int_equal(knowledge.count, 3 * POINTS);
     assert_true(best_of(&knowledge, 0) == 201);
@@ -116,7 +116,7 @@ TEST(another_version_is_nearest)
     struct hn_version older = task.version;
     strcpy(older.driver, "1.2.3");
     add_tuning(store, &task.identity, &older, POINTS, 200, 50);
-    assert_int_equal(hn_knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL), HN_OK);
+    assert_ok(hn_knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL));
     assert_int_equal(knowledge.sources, 2);
     assert_true(best_of(&knowledge, 0) == 201);
     hn_knowledge_finish(&knowledge);
@@ -132,14 +132,14 @@ TEST(what_came_later_or_is_too_little_does_not_count)
     make_task(&task, make_space(), 1024);
     add_problem(store, 2048, POINTS, 100, 70);
     add_problem(store, 512, 8, 200, 50);
-    assert_int_equal(hn_knowledge_collect(store, &task, false, 60, &knowledge, NULL), HN_OK);
+    assert_ok(hn_knowledge_collect(store, &task, false, 60, &knowledge, NULL));
     assert_int_equal(knowledge.sources, 0);
     assert_int_equal(knowledge.count, 0);
     hn_knowledge_finish(&knowledge);
-    assert_int_equal(hn_knowledge_collect(store, &task, true, INFINITY, &knowledge, NULL), HN_OK);
+    assert_ok(hn_knowledge_collect(store, &task, true, INFINITY, &knowledge, NULL));
     assert_int_equal(knowledge.sources, 0);
     hn_knowledge_finish(&knowledge);
-    assert_int_equal(hn_knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL), HN_OK);
+    assert_ok(hn_knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL));
     assert_int_equal(knowledge.sources, 1);
     hn_knowledge_finish(&knowledge);
     hn_identity_finish(&task.identity);

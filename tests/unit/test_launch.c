@@ -13,7 +13,7 @@ static int set_up(void **state)
 {
     static struct fixture fixture;
     fixture.plan = load_plan("tiled.json");
-    assert_int_equal(hn_device_for_architecture("sm_90", &fixture.device, NULL), HN_OK);
+    assert_ok(hn_device_for_architecture("sm_90", &fixture.device, NULL));
     *state = &fixture;
     return 0;
 }
@@ -30,8 +30,7 @@ TEST(evaluates_every_step)
 {
     const struct fixture *fixture = *state;
     struct hn_launch launch ENDED_BY(hn_launch_finish);
-    assert_int_equal(make(fixture, "K=4,LAYOUT=row,M=64,N=100", "PAD=1,TILE=16", &launch, NULL),
-                     HN_OK);
+    assert_ok(make(fixture, "K=4,LAYOUT=row,M=64,N=100", "PAD=1,TILE=16", &launch, NULL));
     assert_int_equal(launch.step_count, 2);
     const int64_t grid[] = {7, 4, 1};
     const int64_t block[] = {16, 16, 1};
@@ -52,10 +51,9 @@ TEST(evaluates_the_reference_without_a_whole_point)
 {
     const struct fixture *fixture = *state;
     struct hn_launch_step step;
-    assert_int_equal(hn_launch_make_step(fixture->plan, &fixture->plan->reference.step,
-                                         parsed("K=4,LAYOUT=row,M=64,N=100"),
-                                         parsed("VARIANT=simple"), &step, NULL),
-                     HN_OK);
+    assert_ok(hn_launch_make_step(fixture->plan, &fixture->plan->reference.step,
+                                  parsed("K=4,LAYOUT=row,M=64,N=100"), parsed("VARIANT=simple"),
+                                  &step, NULL));
     const int64_t grid[] = {7, 1, 1};
     assert_memory_equal(step.grid, grid, sizeof grid);
 }
@@ -64,8 +62,7 @@ TEST(leaves_out_what_does_not_apply)
 {
     const struct fixture *fixture = *state;
     struct hn_launch launch;
-    assert_int_equal(make(fixture, "K=4,LAYOUT=row,M=1024,N=100", "PAD=1,TILE=16", &launch, NULL),
-                     HN_OK);
+    assert_ok(make(fixture, "K=4,LAYOUT=row,M=1024,N=100", "PAD=1,TILE=16", &launch, NULL));
     assert_int_equal(launch.step_count, 3);
     assert_ptr_equal(launch.steps[2].step, &fixture->plan->steps[2]);
     hn_launch_finish(&launch);
@@ -94,7 +91,7 @@ static void check(const struct fixture *fixture, const char *problem, const char
 {
     struct hn_launch launch ENDED_BY(hn_launch_finish);
     struct hn_record record ENDED_BY(hn_record_finish) = {0};
-    assert_int_equal(make(fixture, problem, point, &launch, NULL), HN_OK);
+    assert_ok(make(fixture, problem, point, &launch, NULL));
     assert_int_equal(hn_launch_check(&launch, &fixture->device, &record), message == NULL);
     if (message != NULL) {
         assert_int_equal(record.outcome, HN_OUTCOME_INVALID_LAUNCH);
@@ -159,8 +156,7 @@ TEST(notes_the_most_dynamic_shared_memory)
     const struct fixture *fixture = *state;
     struct hn_launch launch ENDED_BY(hn_launch_finish);
     struct hn_resources resources = {.known = true, .shared_bytes = 100};
-    assert_int_equal(make(fixture, "K=4,LAYOUT=row,M=64,N=100", "PAD=1,TILE=16", &launch, NULL),
-                     HN_OK);
+    assert_ok(make(fixture, "K=4,LAYOUT=row,M=64,N=100", "PAD=1,TILE=16", &launch, NULL));
     hn_launch_note_shared(&launch, &resources);
     assert_int_equal(resources.dynamic_shared_bytes, 16 * 17 * 4);
     assert_int_equal(hn_resources_shared_bytes(&resources), 100 + 16 * 17 * 4);

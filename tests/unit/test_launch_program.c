@@ -48,7 +48,7 @@ static const struct hn_bindings *draw_point(void)
 static void draw_problem(const struct family *family, struct hn_bindings *problem)
 {
     const struct hn_bindings *low = family->low, *high = family->high;
-    assert_int_equal(hn_bindings_copy(problem, low, NULL), HN_OK);
+    assert_ok(hn_bindings_copy(problem, low, NULL));
     for (size_t i = 0; i < low->count; i++) {
         int64_t first = low->values[i].integer, last = high->values[i].integer;
         if (low->values[i].type != HN_INTEGER || first == last)
@@ -82,14 +82,14 @@ static void expect_same(const struct hn_launch_program *made, const struct hn_pl
         const int64_t result =
             made->arguments[i] < 0 ? 0 : hn_program_result(&made->program, made->arguments[i]);
         if (made->arguments[i] >= 0 && argument->value != NULL) {
-            assert_int_equal(hn_expression_integer(argument->value, values, &value, NULL), HN_OK);
+            assert_ok(hn_expression_integer(argument->value, values, &value, NULL));
             assert_int_equal(result, value);
         } else if (made->arguments[i] >= 0) {
-            assert_int_equal(hn_argument_buffer_bytes(argument, values, &bytes, NULL), HN_OK);
+            assert_ok(hn_argument_buffer_bytes(argument, values, &bytes, NULL));
             assert_int_equal(result * (int64_t)hn_argument_bytes(argument), bytes);
         }
         if (made->aligns[i] >= 0) {
-            assert_int_equal(hn_argument_evaluate_align(argument, values, &align, NULL), HN_OK);
+            assert_ok(hn_argument_evaluate_align(argument, values, &align, NULL));
             assert_int_equal(hn_program_result(&made->program, made->aligns[i]), align);
         }
     }
@@ -103,7 +103,7 @@ static int try_sizes(const struct hn_plan *plan, const struct hn_bindings *point
     struct hn_device device;
     struct hn_launch launch;
     struct hn_launch_program made;
-    assert_int_equal(hn_device_for_architecture("sm_90", &device, NULL), HN_OK);
+    assert_ok(hn_device_for_architecture("sm_90", &device, NULL));
     if (!hn_launch_try(plan, &device, family->one, point, &launch, NULL))
         return -1;
     bool can =
@@ -132,7 +132,7 @@ TEST(launches_are_those_that_are_made_one_by_one)
 {
     struct hn_config *config;
     int programs = 0, valid = 0;
-    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &said), &said);
+    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &said));
     for (int i = 0; i < POINTS; i++) {
         struct family family = draw_family();
         int own = try_sizes(config->plan, draw_point(), &family);
@@ -160,7 +160,7 @@ TEST(shipped_kernels_are_programs)
         struct hn_config *config;
         char path[512];
         snprintf(path, sizeof path, "%s/configs/%s.yaml", HONE_SOURCE_DIR, kernels[i][0]);
-        assert_ok(hn_config_load(path, &config, &said), &said);
+        assert_ok(hn_config_load(path, &config, &said));
         struct family family = {parsed(kernels[i][1]), parsed(kernels[i][2]),
                                 parsed(kernels[i][3])};
         if (try_sizes(config->plan, hn_plan_default(config->plan, family.one), &family) < SIZES / 2)

@@ -52,7 +52,7 @@ static void make_both(struct both *both, const struct hn_tuned *tuned, size_t co
 {
     copy_list(&both->list, tuned, count);
     copy_list(&both->of_index, tuned, count);
-    assert_int_equal(hn_lookup_index_make(&both->index, &both->of_index, NULL), HN_OK);
+    assert_ok(hn_lookup_index_make(&both->index, &both->of_index, NULL));
 }
 
 static void finish_both(struct both *both)
@@ -223,7 +223,7 @@ static void draw_problem(struct hn_bindings *problem)
     size_t count = draw(20) == 0 ? 3 : 4;
     hn_bindings_init(problem);
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(hn_bindings_set(problem, names[i], &values[i], NULL), HN_OK);
+        assert_ok(hn_bindings_set(problem, names[i], &values[i], NULL));
 }
 
 static const struct hn_device_identity *draw_device(void)

@@ -9,9 +9,9 @@ static void make_message(struct hn_message *message)
     hn_message_init(message, "evaluate");
     assert_int_equal(json_object_set_new(message->json, "what", json_string("Größe")), 0);
     assert_int_equal(json_object_set_new(message->json, "third", json_real(1.0 / 3)), 0);
-    assert_int_equal(hn_message_add_blob(message, "\0\1\2\xff", 4, &index, NULL), HN_OK);
+    assert_ok(hn_message_add_blob(message, "\0\1\2\xff", 4, &index, NULL));
     assert_int_equal(index, 0);
-    assert_int_equal(hn_message_add_blob(message, NULL, 0, &index, NULL), HN_OK);
+    assert_ok(hn_message_add_blob(message, NULL, 0, &index, NULL));
     assert_int_equal(index, 1);
 }
 
@@ -21,7 +21,7 @@ static char *make_frame(const unsigned char **body, size_t *size)
     struct hn_message message ENDED_BY(hn_message_finish);
     char *frame;
     make_message(&message);
-    assert_int_equal(hn_message_encode(&message, &frame, size, NULL), HN_OK);
+    assert_ok(hn_message_encode(&message, &frame, size, NULL));
     *body = (const unsigned char *)frame + 4;
     *size -= 4;
     return keep(frame, free);
@@ -35,7 +35,7 @@ TEST(messages_survive_the_wire)
     char *frame = make_frame(&body, &size);
     const unsigned char *head = (const unsigned char *)frame;
     assert_int_equal(head[0] | head[1] << 8 | head[2] << 16 | head[3] << 24, size);
-    assert_int_equal(hn_message_decode(body, size, &is, NULL), HN_OK);
+    assert_ok(hn_message_decode(body, size, &is, NULL));
     make_message(&was);
     assert_string_equal(hn_message_type(&is), "evaluate");
     assert_true(json_equal(was.json, is.json));
@@ -102,7 +102,7 @@ TEST(a_message_without_type_has_an_empty_one)
 {
     static const unsigned char body[] = {2, 0, 0, 0, '{', '}'};
     struct hn_message message ENDED_BY(hn_message_finish);
-    assert_int_equal(hn_message_decode(body, sizeof body, &message, NULL), HN_OK);
+    assert_ok(hn_message_decode(body, sizeof body, &message, NULL));
     assert_string_equal(hn_message_type(&message), "");
 }
 
@@ -114,11 +114,11 @@ TEST(a_message_beyond_the_limit_is_not_sent)
     void *data = keep(calloc(HN_MESSAGE_LIMIT, 1), free);
     assert_non_null(data);
     hn_message_init(&message, "a"); /* {"type":"a"}: 12 bytes, and two sizes */
-    assert_int_equal(hn_message_add_blob(&message, data, HN_MESSAGE_LIMIT - 19, NULL, NULL), HN_OK);
+    assert_ok(hn_message_add_blob(&message, data, HN_MESSAGE_LIMIT - 19, NULL, NULL));
     assert_error(hn_message_encode(&message, &frame, &size, &said), HN_EFORMAT,
                  "a message of 67108865 bytes is beyond the limit of 67108864");
     message.blobs[0].size--;
-    assert_int_equal(hn_message_encode(&message, &frame, &size, &said), HN_OK);
+    assert_ok(hn_message_encode(&message, &frame, &size, &said));
     assert_int_equal(size, 4 + HN_MESSAGE_LIMIT);
 }
 
@@ -126,7 +126,7 @@ TEST(a_copy_has_its_own_blobs)
 {
     struct hn_message message, copy;
     make_message(&message);
-    assert_int_equal(hn_message_copy(&copy, &message, NULL), HN_OK);
+    assert_ok(hn_message_copy(&copy, &message, NULL));
     assert_ptr_equal(copy.json, message.json);
     assert_ptr_not_equal(copy.blobs[0].data, message.blobs[0].data);
     hn_message_finish(&message);
@@ -169,12 +169,11 @@ TEST(images_survive_the_wire)
     size_t size;
     make_image(&was);
     hn_message_init(&message, "compiled");
-    assert_int_equal(hn_message_add_blob(&message, "first", 5, NULL, NULL), HN_OK);
-    assert_int_equal(hn_message_add_image(&message, "image", &was, NULL), HN_OK);
-    assert_int_equal(hn_message_encode(&message, &frame, &size, NULL), HN_OK);
-    assert_int_equal(hn_message_decode(frame + 4, size - 4, &received, NULL), HN_OK);
-    assert_int_equal(
-        hn_message_get_image(&received, json_object_get(received.json, "image"), &is, NULL), HN_OK);
+    assert_ok(hn_message_add_blob(&message, "first", 5, NULL, NULL));
+    assert_ok(hn_message_add_image(&message, "image", &was, NULL));
+    assert_ok(hn_message_encode(&message, &frame, &size, NULL));
+    assert_ok(hn_message_decode(frame + 4, size - 4, &received, NULL));
+    assert_ok(hn_message_get_image(&received, json_object_get(received.json, "image"), &is, NULL));
     assert_int_equal(is.outcome, HN_OUTCOME_OK);
     assert_null(is.message);
     assert_string_equal(is.log, was.log);
@@ -201,10 +200,9 @@ TEST(a_failed_compilation_has_no_cubin)
     hn_image_init(&was);
     was.message = strdup("matmul.cu(3): error: expected a \";\"");
     hn_message_init(&message, "compiled");
-    assert_int_equal(hn_message_add_image(&message, "image", &was, NULL), HN_OK);
+    assert_ok(hn_message_add_image(&message, "image", &was, NULL));
     assert_int_equal(message.blob_count, 0);
-    assert_int_equal(
-        hn_message_get_image(&message, json_object_get(message.json, "image"), &is, NULL), HN_OK);
+    assert_ok(hn_message_get_image(&message, json_object_get(message.json, "image"), &is, NULL));
     assert_int_equal(is.outcome, HN_OUTCOME_COMPILE_ERROR);
     assert_string_equal(is.message, was.message);
     assert_null(is.cubin);
@@ -218,7 +216,7 @@ static json_t *send_image(struct hn_message *message)
     struct hn_image image;
     make_image(&image);
     hn_message_init(message, "compiled");
-    assert_int_equal(hn_message_add_image(message, "image", &image, NULL), HN_OK);
+    assert_ok(hn_message_add_image(message, "image", &image, NULL));
     hn_image_finish(&image);
     return json_object_get(message->json, "image");
 }
@@ -296,14 +294,14 @@ TEST(what_a_worker_says_passes_the_gate)
     json_object_set_new(message.json, "rate", json_real(2.5));
     json_object_set_new(message.json, "device",
                         json_pack("{s:[s]}", "names", "a\x1b[2Jb\nc\xc2\x9b"));
-    assert_int_equal(hn_message_gate(&message, &said), HN_OK);
+    assert_ok(hn_message_gate(&message, &said));
     const json_t *names = json_object_get(json_object_get(message.json, "device"), "names");
     assert_string_equal(json_string_value(json_array_get(names, 0)), "a\\x1b[2Jb\nc\\xc2\\x9b");
     assert_error(hn_message_amount(&message, "noise", &amount, &said), HN_EFORMAT,
                  "'noise' is -0.5, expected a number that is not negative");
     assert_int_equal(hn_message_amount(&message, "device", &amount, &said), HN_EFORMAT);
     assert_true(amount == 7);
-    assert_int_equal(hn_message_amount(&message, "rate", &amount, &said), HN_OK);
+    assert_ok(hn_message_amount(&message, "rate", &amount, &said));
     assert_true(amount == 2.5);
     json_object_set_new(message.json, "type", json_string("no word"));
     assert_int_equal(hn_message_gate(&message, &said), HN_EFORMAT);

@@ -15,10 +15,10 @@ static int set_up(void **state)
     fixture.plan = load_plan("tiled.json");
     parse_bindings("K=16,LAYOUT=row,M=1024,N=2048", &fixture.problem);
     hn_record_init(&fixture.record);
-    assert_int_equal(hn_bindings_parse("PAD=0,TILE=8", &fixture.record.point, NULL), HN_OK);
+    assert_ok(hn_bindings_parse("PAD=0,TILE=8", &fixture.record.point, NULL));
     fixture.record.timing.median_us = 50;
     const struct hn_value clocks = hn_real(4000);
-    assert_int_equal(hn_bindings_set(&fixture.record.metrics, "clocks", &clocks, NULL), HN_OK);
+    assert_ok(hn_bindings_set(&fixture.record.metrics, "clocks", &clocks, NULL));
     *state = &fixture;
     return 0;
 }
@@ -48,7 +48,7 @@ static enum hn_status evaluate(struct fixture *fixture, struct hn_error *err)
 TEST(evaluates_in_order)
 {
     struct fixture *fixture = *state;
-    assert_int_equal(evaluate(fixture, NULL), HN_OK);
+    assert_ok(evaluate(fixture, NULL));
     const struct hn_bindings *metrics = &fixture->record.metrics;
     assert_int_equal(metrics->count, 4); /* the metric argument is one of them */
     const struct hn_value *flops = hn_bindings_get(metrics, "flops");
@@ -63,7 +63,7 @@ TEST(evaluates_in_order)
 TEST(a_maximised_metric_is_negated)
 {
     struct fixture *fixture = *state;
-    assert_int_equal(evaluate(fixture, NULL), HN_OK);
+    assert_ok(evaluate(fixture, NULL));
     assert_true(fixture->record.objective == -67108864.0 / 50 / 1000);
 }
 
@@ -71,10 +71,10 @@ TEST(time_or_a_minimised_metric_is_not)
 {
     struct fixture *fixture = *state;
     set_objective(fixture, "time", false);
-    assert_int_equal(evaluate(fixture, NULL), HN_OK);
+    assert_ok(evaluate(fixture, NULL));
     assert_true(fixture->record.objective == 50);
     set_objective(fixture, "clocks_per_tile", false);
-    assert_int_equal(evaluate(fixture, NULL), HN_OK);
+    assert_ok(evaluate(fixture, NULL));
     assert_true(fixture->record.objective == 500);
 }
 
@@ -83,7 +83,7 @@ TEST(a_metric_without_a_value_is_nan)
     struct fixture *fixture = *state;
     fixture->record.timing.median_us = 0;
     set_objective(fixture, "time", false);
-    assert_int_equal(evaluate(fixture, NULL), HN_OK);
+    assert_ok(evaluate(fixture, NULL));
     assert_true(isnan(hn_bindings_get(&fixture->record.metrics, "gflops")->real));
     assert_int_equal(fixture->record.outcome, HN_OUTCOME_OK);
 }
@@ -93,7 +93,7 @@ TEST(an_objective_without_a_value_is_skipped)
     struct fixture *fixture = *state;
     fixture->record.timing.median_us = 0;
     set_objective(fixture, "gflops", true);
-    assert_int_equal(evaluate(fixture, NULL), HN_OK);
+    assert_ok(evaluate(fixture, NULL));
     assert_int_equal(fixture->record.outcome, HN_OUTCOME_SKIPPED);
     assert_int_equal(
         strncmp(fixture->record.message, "the objective has no value: metric gflops: ", 43), 0);

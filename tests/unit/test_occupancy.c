@@ -34,7 +34,7 @@ TEST(agrees_with_the_rules_of_the_hardware)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hn_device device;
-        assert_int_equal(hn_device_for_architecture(cases[i].architecture, &device, NULL), HN_OK);
+        assert_ok(hn_device_for_architecture(cases[i].architecture, &device, NULL));
         struct hn_resources resources = {
             .known = true,
             .registers = cases[i].registers,
@@ -56,7 +56,7 @@ TEST(goes_down_with_the_carve_out)
     } carved[] = {{-1, 8}, {100, 8}, {28, 4}, {25, 4}, {14, 2}, {0, 1}};
     struct hn_device device;
     struct hn_resources resources = {.known = true, .registers = 32, .shared_bytes = 15 * 1024};
-    assert_int_equal(hn_device_for_architecture("sm_90", &device, NULL), HN_OK);
+    assert_ok(hn_device_for_architecture("sm_90", &device, NULL));
     for (size_t i = 0; i < sizeof carved / sizeof *carved; i++) {
         double found = hn_occupancy(&device, &resources, 256, 0, carved[i].carveout);
         if (found != carved[i].blocks * 8 / 64.0)
@@ -87,7 +87,7 @@ static const struct {
 TEST(says_which_limit_is_exceeded)
 {
     struct hn_device device;
-    assert_int_equal(hn_device_for_architecture("sm_90", &device, NULL), HN_OK);
+    assert_ok(hn_device_for_architecture("sm_90", &device, NULL));
     for (size_t i = 0; i < sizeof excesses / sizeof *excesses; i++) {
         struct hn_resources resources = {
             .known = true,
@@ -110,7 +110,7 @@ TEST(knows_every_architecture_of_the_table)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct hn_device device;
         struct hn_resources resources = {.known = true, .registers = 32};
-        assert_int_equal(hn_device_for_architecture(all[i], &device, NULL), HN_OK);
+        assert_ok(hn_device_for_architecture(all[i], &device, NULL));
         assert_true(hn_occupancy(&device, &resources, 256, 0, -1) == 1.0);
     }
 }

@@ -269,7 +269,7 @@ TEST(none_that_is_allowed_writes_a_file)
 {
     struct hn_nvrtc opened;
     char folder[] = "/tmp/hone-options-XXXXXX";
-    assert_int_equal(hn_nvrtc_open(&opened, NULL), HN_OK);
+    assert_ok(hn_nvrtc_open(&opened, NULL));
     nvrtc = &opened;
     assert_non_null(mkdtemp(folder));
     assert_int_equal(chdir(folder), 0);
@@ -283,8 +283,7 @@ TEST(none_that_is_allowed_writes_a_file)
 TEST(the_manual_lists_them_all)
 {
     char *manual FREED = NULL, name[64];
-    assert_int_equal(hn_file_read(HONE_SOURCE_DIR "/docs/config.md", 1 << 20, &manual, NULL, NULL),
-                     HN_OK);
+    assert_ok(hn_file_read(HONE_SOURCE_DIR "/docs/config.md", 1 << 20, &manual, NULL, NULL));
     const char *const lists[] = {compiler_names, assembler_names};
     for (size_t i = 0; i < 2; i++)
         for (const char *names = lists[i]; *names == '-'; names += strspn(names, ", ")) {

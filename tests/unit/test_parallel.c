@@ -15,7 +15,7 @@ TEST(tasks_are_done_once_each)
     int counts[300] = {0};
     const struct hn_parallel parallel = {
         .count = 150, .jobs = 7, .run = count_up, .context = counts};
-    assert_int_equal(hn_parallel_do(&parallel, &said), HN_OK);
+    assert_ok(hn_parallel_do(&parallel, &said));
     for (size_t i = 0; i < 150; i++)
         assert_int_equal(counts[i], 1);
 }

@@ -85,9 +85,9 @@ TEST_WITH(a_share_counts_of_what_is_compared, open_border, NULL)
 /* What is not compared may be another for other inputs, and the bits may be damaged. */
 TEST_WITH(what_is_written_is_found_again, open_border, NULL)
 {
-    assert_int_equal(hn_bench_reseed(border.bench, 2, &said), HN_OK);
+    assert_ok(hn_bench_reseed(border.bench, 2, &said));
     expect("ALLOWED=0,FAULT=1", HN_OUTCOME_OK, "", 0);
-    assert_int_equal(hn_bench_reseed(border.bench, 1, &said), HN_OK);
+    assert_ok(hn_bench_reseed(border.bench, 1, &said));
 }
 
 TEST(a_reference_says_how_it_may_be_in_part)

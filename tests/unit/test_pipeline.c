@@ -26,12 +26,11 @@ static void make_point(const char *changes, char text[256])
     struct hn_bindings point, other;
     struct hn_text whole ENDED_BY(hn_text_finish) = {0};
     hn_bindings_init(&other);
-    assert_int_equal(hn_bindings_parse("CHUNKS=3,FAULT=0,GRANULE=1,HOST_MEMORY=pinned,"
-                                       "ORDER=depth_first,PIECES=1,STAGES_ON=device,STREAMS=2",
-                                       &point, NULL),
-                     HN_OK);
-    assert_int_equal(hn_bindings_parse(changes, &other, NULL), HN_OK);
-    assert_int_equal(hn_bindings_merge(&point, &other, NULL), HN_OK);
+    assert_ok(hn_bindings_parse("CHUNKS=3,FAULT=0,GRANULE=1,HOST_MEMORY=pinned,"
+                                "ORDER=depth_first,PIECES=1,STAGES_ON=device,STREAMS=2",
+                                &point, NULL));
+    assert_ok(hn_bindings_parse(changes, &other, NULL));
+    assert_ok(hn_bindings_merge(&point, &other, NULL));
     hn_bindings_append(&whole, &point);
     snprintf(text, 256, "%s", whole.data);
     hn_bindings_finish(&other);
@@ -136,13 +135,12 @@ TEST_WITH(a_race_reads_the_hosts_clock_too, open_bench, NULL)
         char text[256];
         make_point(changes[i], text);
         hn_record_init(&records[i]);
-        assert_int_equal(hn_bindings_parse(text, &records[i].point, NULL), HN_OK);
+        assert_ok(hn_bindings_parse(text, &records[i].point, NULL));
         bench_fixture_compile(&smooth, text, &images[i]);
         candidates[i] = (struct hn_bench_candidate){&records[i].point, &images[i]};
     }
-    assert_int_equal(hn_bench_race(smooth.bench, candidates, COUNT,
-                                   &(struct hn_race_rules){3, ROUNDS, 0.0}, records, &said),
-                     HN_OK);
+    assert_ok(hn_bench_race(smooth.bench, candidates, COUNT,
+                            &(struct hn_race_rules){3, ROUNDS, 0.0}, records, &said));
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(records[i].outcome, HN_OUTCOME_OK);
         assert_int_equal(records[i].timing.sample_count, 3);
@@ -157,10 +155,9 @@ static void make_launch(const char *changes, struct hn_launch *launch)
     char text[256];
     struct hn_bindings point ENDED_BY(hn_bindings_finish);
     make_point(changes, text);
-    assert_int_equal(hn_bindings_parse(text, &point, NULL), HN_OK);
+    assert_ok(hn_bindings_parse(text, &point, NULL));
     assert_ok(
-        hn_launch_make(smooth.config->plan, &smooth.config->problems[0], &point, launch, &said),
-        &said);
+        hn_launch_make(smooth.config->plan, &smooth.config->problems[0], &point, launch, &said));
 }
 
 TEST(chunks_cover_the_extent)
@@ -197,10 +194,9 @@ TEST(padded_inputs_are_cut)
     struct hn_launch launch ENDED_BY(hn_launch_finish);
     bench_fixture_load(&padded, "double/padded.yaml", 90);
     const struct hn_config *config = padded.config;
-    assert_int_equal(
-        hn_bindings_parse("CHUNKS=8,HOST_MEMORY=pinned,ORDER=depth_first,STREAMS=3", &point, NULL),
-        HN_OK);
-    assert_ok(hn_launch_make(config->plan, &config->problems[0], &point, &launch, &said), &said);
+    assert_ok(
+        hn_bindings_parse("CHUNKS=8,HOST_MEMORY=pinned,ORDER=depth_first,STREAMS=3", &point, NULL));
+    assert_ok(hn_launch_make(config->plan, &config->problems[0], &point, &launch, &said));
     const struct hn_flow *flow = launch.flow;
     int64_t uploaded = 0;
     assert_string_equal(flow->why, "");
@@ -222,7 +218,7 @@ TEST(plans_with_pipelines_read_back)
 {
     struct hn_plan *plan = NULL;
     json_t *json = keep(hn_plan_to_json(smooth.config->plan), json_decref);
-    assert_ok(hn_plan_from_json(json, &plan, &said), &said);
+    assert_ok(hn_plan_from_json(json, &plan, &said));
     json_t *again = keep(hn_plan_to_json(plan), json_decref);
     assert_true(json_equal(json, again));
     assert_string_equal(hn_plan_hash(plan).hex, hn_plan_hash(smooth.config->plan).hex);

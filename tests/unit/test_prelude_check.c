@@ -32,7 +32,7 @@ static void expect(const char *text, const char *option, const char *message)
                                          .options = &option,
                                          .option_count = option != NULL,
                                          .architecture = "sm_90"};
-    assert_int_equal(hn_compile(&nvrtc, &request, &image, NULL), HN_OK);
+    assert_ok(hn_compile(&nvrtc, &request, &image, NULL));
     if (message == NULL) {
         assert_int_equal(image.outcome, HN_OUTCOME_OK);
         assert_null(image.message);

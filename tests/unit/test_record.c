@@ -5,7 +5,7 @@
 
 static void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
 {
-    assert_int_equal(hn_bindings_set(bindings, name, &value, NULL), HN_OK);
+    assert_ok(hn_bindings_set(bindings, name, &value, NULL));
 }
 
 /* A record with something in every field, and reals that have no short decimal form. */
@@ -92,7 +92,7 @@ TEST(copy_is_deep)
 {
     struct hn_record record, copy;
     make_record(&record);
-    assert_int_equal(hn_record_copy(&copy, &record, NULL), HN_OK);
+    assert_ok(hn_record_copy(&copy, &record, NULL));
     assert_records_equal(&record, &copy);
     assert_ptr_not_equal(record.timing.samples_us, copy.timing.samples_us);
     hn_record_finish(&record);
@@ -117,7 +117,7 @@ TEST(json_text_round_trip_is_exact)
     char *text = keep(json_dumps(json, JSON_COMPACT), free);
     json_t *parsed = keep(json_loads(text, 0, NULL), json_decref);
     hn_record_init(&read);
-    assert_int_equal(hn_record_from_json(parsed, NULL, &read, NULL), HN_OK);
+    assert_ok(hn_record_from_json(parsed, NULL, &read, NULL));
     assert_records_equal(&record, &read);
     assert_int_equal(hn_bindings_get(&read.point, "SCALE")->type, HN_REAL);
     hn_record_finish(&read);
@@ -135,7 +135,7 @@ TEST(records_without_dynamic_shared_memory_do_not_speak_of_it)
     assert_non_null(resources);
     assert_null(json_object_get(resources, "dynamic_shared_bytes"));
     hn_record_init(&read);
-    assert_int_equal(hn_record_from_json(json, NULL, &read, NULL), HN_OK);
+    assert_ok(hn_record_from_json(json, NULL, &read, NULL));
     assert_records_equal(&record, &read);
     assert_int_equal(hn_resources_shared_bytes(&read.resources), 49152);
     hn_record_finish(&read);
@@ -149,7 +149,7 @@ TEST(reals_that_json_can_not_say)
         struct hn_value value = hn_real(reals[i]);
         struct hn_value read;
         json_auto_t *json = hn_value_to_json(&value);
-        assert_int_equal(hn_value_from_json(json, &read, NULL), HN_OK);
+        assert_ok(hn_value_from_json(json, &read, NULL));
         assert_int_equal(read.type, HN_REAL);
         assert_true(isnan(reals[i]) ? isnan(read.real) : read.real == reals[i]);
     }

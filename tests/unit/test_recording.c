@@ -34,18 +34,18 @@ ALL_TESTS(make_folder, remove_folder)
 static struct hn_recording *load(const char *from)
 {
     struct hn_recording *recording = keep_new(struct hn_recording, hn_recording_finish);
-    assert_ok(hn_recording_load(from, recording, &said), &said);
+    assert_ok(hn_recording_load(from, recording, &said));
     return recording;
 }
 
 static void save(const char *to, const struct hn_recording *recording)
 {
-    assert_ok(hn_recording_save(to, recording, &said), &said);
+    assert_ok(hn_recording_save(to, recording, &said));
 }
 
 static void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
 {
-    assert_int_equal(hn_bindings_set(bindings, name, &value, NULL), HN_OK);
+    assert_ok(hn_bindings_set(bindings, name, &value, NULL));
 }
 
 /* Samples whose milliseconds are exact (from the driver's floats), and thirds, which are not. */
@@ -169,7 +169,7 @@ static char *saved_text(void)
 {
     char *text;
     save(path, make_recording());
-    assert_int_equal(hn_file_read(path, 1 << 20, &text, NULL, NULL), HN_OK);
+    assert_ok(hn_file_read(path, 1 << 20, &text, NULL, NULL));
     return keep(text, free);
 }
 
@@ -288,7 +288,7 @@ TEST(unfinished_file_of_kernel_tuner)
 static void assert_refused(const char *text, const char *part)
 {
     struct hn_recording recording ENDED_BY(hn_recording_finish);
-    assert_int_equal(hn_file_write(path, text, strlen(text), NULL), HN_OK);
+    assert_ok(hn_file_write(path, text, strlen(text), NULL));
     assert_mentions(hn_recording_load(path, &recording, &said), HN_EFORMAT, part);
 }
 
@@ -325,7 +325,7 @@ TEST(times_that_are_none_are_failures)
              "\"3\": {\"a\": 3, \"time\": \"Oops\"}, \"4\": {\"a\": 4, \"time\": 1e20},"
              "\"5\": {\"a\": 5, \"time\": NaN}, \"6\": {\"a\": 6, \"time\": 3, \"x\": Infinity},"
              "\"7\": {\"a\": 7, \"__error__\": \"CompilationFailedConfig\"}}}";
-    assert_int_equal(hn_file_write(path, text, strlen(text), NULL), HN_OK);
+    assert_ok(hn_file_write(path, text, strlen(text), NULL));
     struct hn_recording *recording = load(path);
     assert_int_equal(recording->records.count, 7);
     assert_int_equal(recording->records.items[6].outcome, HN_OUTCOME_COMPILE_ERROR);
@@ -370,7 +370,7 @@ TEST(random_damage_is_refused_or_read)
         memcpy(damaged, text, length + 1);
         for (int k = 0; k < 3; k++)
             damaged[next_random(&seed) % length] = marks[next_random(&seed) % (sizeof marks - 1)];
-        assert_int_equal(hn_file_write(path, damaged, length, NULL), HN_OK);
+        assert_ok(hn_file_write(path, damaged, length, NULL));
         enum hn_status status = hn_recording_load(path, &recording, NULL);
         assert_true(status == HN_OK || status == HN_EFORMAT);
     }

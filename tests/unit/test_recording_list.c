@@ -10,7 +10,7 @@
 TEST(folder_gives_the_results_of_a_kernel)
 {
     struct hn_tuned_list list ENDED_BY(hn_tuned_list_free) = {0};
-    assert_int_equal(hn_recording_list(RECORDED, "matmul", &list, &said), HN_OK);
+    assert_ok(hn_recording_list(RECORDED, "matmul", &list, &said));
     assert_int_equal(list.count, 2);
     for (size_t i = 0; i < list.count; i++) {
         assert_string_equal(list.items[i].identity.kernel, "matmul");
@@ -29,15 +29,15 @@ TEST_WITH(best_is_that_of_a_cache, set_up, tear_down)
     struct hn_recording recording ENDED_BY(hn_recording_finish);
     struct hn_tuned_list list ENDED_BY(hn_tuned_list_free) = {0}, cached = {0};
     bool added = false;
-    assert_int_equal(hn_recording_load(ONE, &recording, NULL), HN_OK);
+    assert_ok(hn_recording_load(ONE, &recording, NULL));
     const struct hn_store_session session = {.identity = &recording.identity,
                                              .version = &recording.version,
                                              .origin = "test",
                                              .started = 1770000000};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    assert_int_equal(hn_store_import(store, &session, &recording.records, &added, NULL), HN_OK);
-    assert_int_equal(hn_store_list(store, NULL, &cached, NULL), HN_OK);
-    assert_int_equal(hn_recording_list(ONE, "matmul", &list, NULL), HN_OK);
+    assert_ok(hn_store_import(store, &session, &recording.records, &added, NULL));
+    assert_ok(hn_store_list(store, NULL, &cached, NULL));
+    assert_ok(hn_recording_list(ONE, "matmul", &list, NULL));
     assert_int_equal(list.count, 1);
     assert_int_equal(cached.count, 1);
     assert_true(hn_identity_equal(&list.items[0].identity, &cached.items[0].identity));
@@ -49,8 +49,8 @@ TEST_WITH(best_is_that_of_a_cache, set_up, tear_down)
 TEST(what_is_not_asked_for)
 {
     struct hn_tuned_list list = {0};
-    assert_int_equal(hn_recording_list(ONE, "matmu", &list, &said), HN_OK);
-    assert_int_equal(hn_recording_list(ONE, "matmul_aat", &list, &said), HN_OK);
+    assert_ok(hn_recording_list(ONE, "matmu", &list, &said));
+    assert_ok(hn_recording_list(ONE, "matmul_aat", &list, &said));
     assert_int_equal(list.count, 0);
     assert_error(hn_recording_list("/nowhere", "matmul", &list, &said), HN_ERUN,
                  "'/nowhere' can not be read: No such file or directory");

@@ -43,17 +43,17 @@ TEST_WITH(the_newest_of_a_driver_is_kept, set_up, tear_down)
     second.tensor.power_limit_w = 700;
     assert_error(hn_store_get_roofs(store, &h200, NULL, &found, &said), HN_ENOTFOUND,
                  "nothing was measured of what NVIDIA H200 can do at best");
-    assert_int_equal(hn_store_put_roofs(store, &h200, &first, NULL), HN_OK);
-    assert_int_equal(hn_store_put_roofs(store, &h200, &second, NULL), HN_OK);
-    assert_int_equal(hn_store_put_roofs(store, &h200, &other, NULL), HN_OK);
+    assert_ok(hn_store_put_roofs(store, &h200, &first, NULL));
+    assert_ok(hn_store_put_roofs(store, &h200, &second, NULL));
+    assert_ok(hn_store_put_roofs(store, &h200, &other, NULL));
     drop(store);
 
     store = open_store(cache.path, HN_STORE_READ);
-    assert_int_equal(hn_store_get_roofs(store, &h200, "580.1", &found, NULL), HN_OK);
+    assert_ok(hn_store_get_roofs(store, &h200, "580.1", &found, NULL));
     assert_same(&found, &second);
-    assert_int_equal(hn_store_get_roofs(store, &h200, "590.2", &found, NULL), HN_OK);
+    assert_ok(hn_store_get_roofs(store, &h200, "590.2", &found, NULL));
     assert_same(&found, &other);
-    assert_int_equal(hn_store_get_roofs(store, &h200, NULL, &found, NULL), HN_OK);
+    assert_ok(hn_store_get_roofs(store, &h200, NULL, &found, NULL));
     assert_same(&found, &second);
     assert_int_equal(hn_store_get_roofs(store, &h200, "1.0", &found, NULL), HN_ENOTFOUND);
     assert_int_equal(hn_store_get_roofs(store, &slice, NULL, &found, NULL), HN_ENOTFOUND);
@@ -62,9 +62,9 @@ TEST_WITH(the_newest_of_a_driver_is_kept, set_up, tear_down)
 
     /* Who knows nothing of tensor cores takes nothing away. */
     store = open_store(cache.path, HN_STORE_WRITE);
-    assert_int_equal(hn_store_put_roofs(store, &h200, &first, NULL), HN_OK);
+    assert_ok(hn_store_put_roofs(store, &h200, &first, NULL));
     first.tensor = second.tensor;
-    assert_int_equal(hn_store_get_roofs(store, &h200, "580.1", &found, NULL), HN_OK);
+    assert_ok(hn_store_get_roofs(store, &h200, "580.1", &found, NULL));
     assert_same(&found, &first);
 }
 
@@ -79,7 +79,7 @@ TEST(json_is_exact_both_ways)
         roofs.tensor.pipes[i] = (struct hn_tensor_roof){1000.0 / (i + 3), 1600};
     roofs.tensor.power_limit_w = 700;
     json_t *json = keep(hn_roofs_to_json(&roofs), json_decref);
-    assert_int_equal(hn_roofs_from_json(json, &found, NULL), HN_OK);
+    assert_ok(hn_roofs_from_json(json, &found, NULL));
     assert_same(&found, &roofs);
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
         char message[64];
@@ -94,7 +94,7 @@ TEST(json_is_exact_both_ways)
     assert_string_equal(reason.message,
                         "the roofs of tensor cores: 'gflops' is not a number from 0 on");
     json_object_del(json, "tensor");
-    assert_int_equal(hn_roofs_from_json(json, &found, NULL), HN_OK);
+    assert_ok(hn_roofs_from_json(json, &found, NULL));
     assert_true(found.tensor.pipes[HN_PIPE_TF32].gflops == 0);
     json_object_set_new(json, "copy_gb_per_s", json_real(-1));
     assert_int_equal(hn_roofs_from_json(json, &found, NULL), HN_EFORMAT);
@@ -113,10 +113,10 @@ TEST(a_device_is_measured)
     struct hn_driver driver ENDED_BY(hn_driver_close);
     struct hn_device device;
     struct hn_roofs roofs;
-    assert_ok(hn_driver_open(&driver, &said), &said);
-    assert_ok(hn_driver_device(&driver, 0, &device, &said), &said);
+    assert_ok(hn_driver_open(&driver, &said));
+    assert_ok(hn_driver_device(&driver, 0, &device, &said));
     hn_device_measure_roofs(&driver, &device, &roofs, &said);
-    assert_ok(said.status, &said);
+    assert_ok(said.status);
     assert_near(roofs.fp32_gflops, 20000);
     assert_near(roofs.l2_gb_per_s, 6000);
     assert_near(roofs.launch_us, 1.5);
@@ -140,9 +140,9 @@ TEST(a_program_that_does_not_fit_is_refused)
     struct hn_image image ENDED_BY(hn_image_finish);
     hn_image_init(&image);
     image.outcome = HN_OUTCOME_COMPILE_ERROR;
-    assert_int_equal(hn_driver_open(&driver, NULL), HN_OK);
-    assert_int_equal(hn_driver_device(&driver, 0, &device, NULL), HN_OK);
-    assert_int_equal(hn_context_init(&context, &driver, &device, NULL), HN_OK);
+    assert_ok(hn_driver_open(&driver, NULL));
+    assert_ok(hn_driver_device(&driver, 0, &device, NULL));
+    assert_ok(hn_context_init(&context, &driver, &device, NULL));
     assert_error(hn_roofs_measure(&context, &image, &roofs, &said), HN_ERUN,
                  "the kernels of the roofs did not compile: no message");
 }
@@ -150,7 +150,7 @@ TEST(a_program_that_does_not_fit_is_refused)
 static void set_metric(struct hn_record *record, const char *name, double number)
 {
     struct hn_value value = hn_real(number);
-    assert_int_equal(hn_bindings_set(&record->metrics, name, &value, NULL), HN_OK);
+    assert_ok(hn_bindings_set(&record->metrics, name, &value, NULL));
 }
 
 static void assert_roof(const struct hn_backend *backend, const struct hn_record *record,

@@ -20,7 +20,7 @@ static void expect_choice(const struct hn_rule *rule, const struct choice *choic
     struct hn_bindings problem ENDED_BY(hn_bindings_finish);
     int unusable = choice->unusable;
     bool sure = !choice->sure;
-    assert_int_equal(hn_bindings_parse(choice->problem, &problem, NULL), HN_OK);
+    assert_ok(hn_bindings_parse(choice->problem, &problem, NULL));
     int found = hn_rule_choose(rule, &problem, is_usable, &unusable, &sure);
     if (found != choice->configuration || sure != choice->sure)
         fail_msg("%s: found %d (sure %d), expected %d (sure %d)", choice->problem, found, sure,
@@ -62,7 +62,7 @@ TEST(features_are_those_of_the_nearest_inside)
     int64_t features[HN_RULE_FEATURES_MOST];
     bool inside = true;
     read_rule(rule_text, &rule);
-    assert_int_equal(hn_bindings_parse("M=5000,N=30,ORDER=row", &problem, NULL), HN_OK);
+    assert_ok(hn_bindings_parse("M=5000,N=30,ORDER=row", &problem, NULL));
     assert_true(hn_rule_evaluate(&rule, &problem, features, &inside));
     assert_false(inside);
     assert_int_equal(features[0], 4096 * 30);
@@ -85,7 +85,7 @@ TEST(a_program_finds_the_same_leaf)
         bool sure;
         snprintf(text, sizeof text, "M=%d,N=%d,ORDER=%s", i * 7919 % 4200, 10 + i * 31 % 1030,
                  words[i % 50 == 0 ? 2 : i % 2]);
-        assert_int_equal(hn_bindings_parse(text, &problem, NULL), HN_OK);
+        assert_ok(hn_bindings_parse(text, &problem, NULL));
         int expected = hn_rule_choose(&rule, &problem, NULL, NULL, &sure);
         const struct hn_rule_node *leaf = hn_rule_program_find(program, &problem);
         if (leaf == NULL ? sure : leaf->configuration != expected || leaf->sure != sure)
@@ -124,7 +124,7 @@ TEST(json_is_exact_both_ways)
     /* Whole numbers of values are reals in the struct. */
     char *a = keep(json_dumps(written, JSON_SORT_KEYS), free);
     hn_rule_finish(&rule);
-    assert_int_equal(hn_rule_from_json(written, &rule, NULL), HN_OK);
+    assert_ok(hn_rule_from_json(written, &rule, NULL));
     json_t *again = keep(hn_rule_to_json(&rule), json_decref);
     char *b = keep(json_dumps(again, JSON_SORT_KEYS), free);
     assert_string_equal(a, b);

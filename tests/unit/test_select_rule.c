@@ -98,7 +98,7 @@ static void set_problem(struct hn_bindings *problem, const struct size *size)
         hn_integer(size->offset), hn_real(size->skew)};
     static const char *const names[] = {"K", "LAYOUT", "M", "N", "OFFSET", "SKEW"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        assert_int_equal(hn_bindings_set(problem, names[i], &values[i], NULL), HN_OK);
+        assert_ok(hn_bindings_set(problem, names[i], &values[i], NULL));
 }
 
 /* Of each size two choices, each with whether it is sure, as the program writes them. */
@@ -232,8 +232,8 @@ static void put_rule(const char *path, const struct hn_rule *rule, int number)
                                              .device = devices[0]};
         const struct hn_store_session session = {
             .identity = &identity, .version = &version_1, .started = 1770000000 + number};
-        assert_int_equal(hn_store_begin(store, &session, &id, NULL), HN_OK);
-        assert_int_equal(hn_store_put_rule(store, id, rule, NULL), HN_OK);
+        assert_ok(hn_store_begin(store, &session, &id, NULL));
+        assert_ok(hn_store_put_rule(store, id, rule, NULL));
     }
     drop(store);
 }
@@ -245,8 +245,8 @@ static void write_header(const struct fixture *fixture, struct hn_export *export
     const struct hn_export_request request = {
         .kernel = "choose", .device_name = "H200", .problem = &any};
     struct hn_store *store = open_store(fixture->path, HN_STORE_READ);
-    assert_ok(hn_export_open(store, &request, export, &said), &said);
-    assert_ok(hn_export_header(export, &header, &said), &said);
+    assert_ok(hn_export_open(store, &request, export, &said));
+    assert_ok(hn_export_header(export, &header, &said));
     drop(store);
     write_file(fixture, "choose.h", &header);
 }
@@ -255,7 +255,7 @@ TEST(test_rules)
 {
     const struct fixture *fixture = *state;
     struct hn_config *config;
-    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &said), &said);
+    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &said));
     struct judge judge = {.plan = config->plan};
     fill(fixture->path, &judge);
     judge_on(&judge, &devices[0]);
@@ -273,7 +273,7 @@ TEST(test_rules)
         read_rule(text.data, &rule);
         if (number > 0)
             make_random_rule(&judge, &rule);
-        assert_ok(hn_rule_complete(&rule, &said), &said);
+        assert_ok(hn_rule_complete(&rule, &said));
         put_rule(fixture->path, &rule, number);
         write_header(fixture, &export);
         assert_non_null(export.family);

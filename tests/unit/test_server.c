@@ -49,7 +49,7 @@ static json_t *document_of(void)
     struct hn_store_head head;
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin_at(store, &version_1, 4096, false, 1700000000.125);
-    assert_int_equal(hn_store_get_head(store, session, &head, NULL), HN_OK);
+    assert_ok(hn_store_get_head(store, session, &head, NULL));
     json_t *json = hn_store_head_to_json(&head);
     assert_non_null(json);
     hn_store_head_finish(&head);
@@ -69,7 +69,7 @@ TEST(a_head_reads_as_it_was_written)
     struct hn_store_head head ENDED_BY(hn_store_head_finish);
     json_auto_t *json = document_of();
     json_object_set_new(json, "origin", json_string("1234"));
-    assert_int_equal(read_head(json, &head, &said), HN_OK);
+    assert_ok(read_head(json, &head, &said));
     struct hn_identity *identity = identity_of(4096);
     assert_true(hn_identity_equal(&head.identity, identity));
     assert_true(hn_version_equal(&head.version, &version_1));
@@ -119,10 +119,10 @@ TEST(documents_are_taken_over)
     put(from, session, 16, 7);
     put(from, session, 32, 8);
     commit(from);
-    assert_int_equal(hn_store_get_head(from, session, &head, NULL), HN_OK);
+    assert_ok(hn_store_get_head(from, session, &head, NULL));
     assert_int_equal(hn_store_extend(store, head.origin, 0, NULL, 0, NULL), HN_ENOTFOUND);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(hn_store_add(store, &head, NULL), HN_OK);
+        assert_ok(hn_store_add(store, &head, NULL));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(hn_store_extend(store, head.origin, 0, &bad[i], 1, &said), HN_EFORMAT);
         assert_int_not_equal(said.message[0], 0);
@@ -130,8 +130,7 @@ TEST(documents_are_taken_over)
     }
     struct copying copying = {store, head.origin};
     for (int i = 0; i < 2; i++)
-        assert_int_equal(hn_store_visit_lines(from, session, 0, 10, copy_line, &copying, NULL),
-                         HN_OK);
+        assert_ok(hn_store_visit_lines(from, session, 0, 10, copy_line, &copying, NULL));
     assert_int_equal(count_of(store, &version_1, false), 2);
     hn_store_head_finish(&head);
     drop(store);

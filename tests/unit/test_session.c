@@ -65,7 +65,7 @@ TEST(ranking_starts_with_the_best_and_counts_the_tied)
     grid->backend.fates[60].us = 50.001;
     grid->backend.fates[50].us = 50.2;
     struct hn_session *session = run_session(grid, NULL, NULL);
-    assert_int_equal(hn_session_ranking(session, &ranking, NULL), HN_OK);
+    assert_ok(hn_session_ranking(session, &ranking, NULL));
     assert_int_equal(ranking.count, GRID_POINTS);
     assert_int_equal(point_number(&keep_record(session, ranking.tickets[0])->point), 70);
     assert_int_equal(point_number(&keep_record(session, ranking.tickets[1])->point), 60);
@@ -340,7 +340,7 @@ static struct hn_session *run_points(const struct hn_session_options *options)
     for (int i = 0; i < 4; i++) {
         char text[32];
         grid->backend.fates[100 + i].us = us[i];
-        assert_int_equal(hn_bindings_parse(point_text(100 + i, text), &points[i], NULL), HN_OK);
+        assert_ok(hn_bindings_parse(point_text(100 + i, text), &points[i], NULL));
     }
     given.points = points;
     given.point_count = 4;

@@ -97,8 +97,7 @@ TEST_WITH(a_fall_is_made_good_by_the_next_session, set_up, tear_down)
     struct grid *grid = make_liar();
     grid->backend.fail_seeded = true;
     grid->backend.seed = grid->backend.first_seed = 1;
-    assert_int_equal(hn_session_create(&grid->backend.base, store, &options, &session, &said),
-                     HN_OK);
+    assert_ok(hn_session_create(&grid->backend.base, store, &options, &session, &said));
     assert_error(hn_session_run(session, NULL, NULL, &said), HN_ERUN, "no more compilers");
     assert_true(count_held_against(session, 10, HN_OUTCOME_SLOWER) > 100);
     hn_session_destroy(session);
@@ -166,7 +165,7 @@ TEST(equals_have_one_order)
         struct hn_session *session = run_session(grid, NULL, &options);
         const struct hn_record *best = hn_session_state(session)->best;
         assert_int_equal(point_number(&best->point), 7);
-        assert_int_equal(hn_session_ranking(session, &ranking, NULL), HN_OK);
+        assert_ok(hn_session_ranking(session, &ranking, NULL));
         assert_int_equal(point_number(&keep_record(session, ranking.tickets[0])->point), 7);
     }
 }
@@ -209,10 +208,9 @@ TEST_WITH(images_of_the_best_are_kept, set_up, tear_down)
     char *entry FREED;
     struct grid *grid = make_grid(NULL);
     struct hn_session *session = run_session(grid, store, NULL);
-    assert_int_equal(hn_store_get_image(store, &grid->task.identity, &grid->task.version,
-                                        &hn_session_state(session)->best->point, &cubin, &size,
-                                        &entry, NULL),
-                     HN_OK);
+    assert_ok(hn_store_get_image(store, &grid->task.identity, &grid->task.version,
+                                 &hn_session_state(session)->best->point, &cubin, &size, &entry,
+                                 NULL));
     assert_int_equal(size, 5);
     assert_memory_equal(cubin, "cubin", 5);
     assert_int_equal(query(cache.path, "SELECT COUNT(*) FROM image"), 1);

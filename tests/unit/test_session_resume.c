@@ -161,8 +161,7 @@ TEST(a_run_failure_keeps_what_was_finished)
     struct grid *grid = make_grid(NULL);
     grid->backend.fail_at = 100;
     grid->backend.seed = grid->backend.first_seed = 1;
-    assert_int_equal(hn_session_create(&grid->backend.base, store, &options, &session, &said),
-                     HN_OK);
+    assert_ok(hn_session_create(&grid->backend.base, store, &options, &session, &said));
     assert_error(hn_session_run(session, NULL, NULL, &said), HN_ERUN, "the GPU is gone");
     assert_int_equal(hn_session_state(session)->finished, 99);
     assert_int_equal(query(cache.path, "SELECT COUNT(*) FROM record"), 99);

@@ -160,13 +160,12 @@ TEST(roofs_are_whole_and_of_the_same_device)
     json_t *device = json_array_get(json_object_get(document, "devices"), 0);
     json_t *written = json_object_get(device, "roofs");
     assert_int_equal(json_array_size(json_object_get(document, "devices")), 1);
-    assert_int_equal(hn_roofs_from_json(written, &roofs, &said), HN_OK);
+    assert_ok(hn_roofs_from_json(written, &roofs, &said));
     for (size_t i = 0; i < HN_PIPE_COUNT; i++)
         assert_true(roofs.tensor.pipes[i].gflops > 0 && roofs.tensor.pipes[i].clock_mhz > 0);
-    assert_int_equal(hn_recording_load(RECORDED "nvidia-h200/matmul-b_layout-row-k-32-m-4096-n-4096"
-                                                "-nvidia-h200-cold.json.gz",
-                                       &recording, &said),
-                     HN_OK);
+    assert_ok(hn_recording_load(RECORDED "nvidia-h200/matmul-b_layout-row-k-32-m-4096-n-4096"
+                                         "-nvidia-h200-cold.json.gz",
+                                &recording, &said));
     const struct hn_device_identity *own = &recording.identity.device;
     assert_string_equal(json_string_value(json_object_get(device, "name")), own->name);
     assert_int_equal(json_integer_value(json_object_get(device, "capability")), own->capability);

@@ -22,13 +22,13 @@ static void load_line(int count, struct hn_recorded *recorded)
         hn_text_append(&text, i + 1 < count ? ",\n" : "}}");
     }
     write_text(text.data);
-    assert_ok(hn_recorded_load(path, recorded, &said), &said);
+    assert_ok(hn_recorded_load(path, recorded, &said));
 }
 
 static void load_recorded(const char *text, const char *name, struct hn_recorded *recorded)
 {
     write_text(text);
-    assert_ok(hn_recorded_load(path, recorded, &said), &said);
+    assert_ok(hn_recorded_load(path, recorded, &said));
     free(recorded->name);
     recorded->name = strdup(name);
 }
@@ -59,7 +59,7 @@ TEST(priors_are_points_of_the_space)
     load_recorded("{\"tune_params\": {\"A\": [1], \"B\": [\"x\"], \"C\": [7]}, \"cache\": {"
                   "\"0\": {\"A\": 1, \"B\": \"x\", \"C\": 7, \"time\": 3}}}",
                   "elsewhere", &sources[4]);
-    assert_int_equal(hn_priors_make(&recorded, sources, 5, &priors, NULL), HN_OK);
+    assert_ok(hn_priors_make(&recorded, sources, 5, &priors, NULL));
     static const uint16_t choices[] = {0, 0, 0, 2, 1, 0, 0, 0, 0};
     assert_int_equal(priors.count, 3);
     for (size_t i = 0; i < 3; i++) {
@@ -76,7 +76,7 @@ TEST(priors_are_points_of_the_space)
 TEST(a_machine_has_cores_and_a_gpu)
 {
     struct hn_machine machine ENDED_BY(hn_machine_finish);
-    assert_int_equal(hn_machine_init(&machine, 2, NULL), HN_OK);
+    assert_ok(hn_machine_init(&machine, 2, NULL));
     assert_true(hn_machine_compile(&machine, 100) == 100);
     assert_true(hn_machine_compile(&machine, 30) == 30);
     assert_true(hn_machine_compile(&machine, 50) == 80); /* behind the second */
@@ -176,7 +176,7 @@ static void play_script(const struct hn_recorded *recorded, unsigned look_ahead,
                                            .budget_count = budget_count,
                                            .budget_ms = budget_ms};
     play.look_ahead = look_ahead;
-    assert_ok(hn_run_make(&options, run, &said), &said);
+    assert_ok(hn_run_make(&options, run, &said));
 }
 
 static void check_rows(const struct hn_run *run, const uint32_t *rows, size_t count)
@@ -257,7 +257,7 @@ TEST(an_exhausted_space_ends_a_run)
                                            .seed = 3,
                                            .budget_count = 1000,
                                            .budget_ms = 1e9};
-    assert_int_equal(hn_run_make(&options, &run, &said), HN_OK);
+    assert_ok(hn_run_make(&options, &run, &said));
     assert_int_equal(run.count, 16);
 }
 
@@ -280,7 +280,7 @@ TEST(a_scale_ranks_and_bounds)
     struct hn_recorded recorded ENDED_BY(hn_recorded_finish);
     struct hn_scale scale ENDED_BY(hn_scale_finish);
     load_line(400, &recorded);
-    assert_int_equal(hn_scale_make(&recorded.table, &scale, NULL), HN_OK);
+    assert_ok(hn_scale_make(&recorded.table, &scale, NULL));
     assert_int_equal(scale.count, 400);
     assert_int_equal(scale.valid, 300);
     assert_true(scale.optimum == 2.5 && scale.cost_ms == 10);

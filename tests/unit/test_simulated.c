@@ -14,7 +14,7 @@ static void record_point(struct hn_record *record, int point)
 {
     char text[32];
     hn_record_init(record);
-    assert_int_equal(hn_bindings_parse(point_text(point, text), &record->point, NULL), HN_OK);
+    assert_ok(hn_bindings_parse(point_text(point, text), &record->point, NULL));
     snprintf(record->code_hash, sizeof record->code_hash, "%032x", point == 21 ? 20 : point);
     record->resources = (struct hn_resources){.known = true, .registers = 32, .occupancy = 0.5};
     record->verdict = (struct hn_verdict){.kind = HN_VERIFIED, .seeds = 1};
@@ -45,8 +45,8 @@ static void save_recording(const struct grid *grid, const char *path, int missin
     struct hn_value value = hn_integer(n);
     struct hn_recording recording ENDED_BY(hn_recording_finish) = {
         .from_hone = true, .version = grid->task.version, .date = strdup("2025-11-21T04:00:00Z")};
-    assert_int_equal(hn_identity_copy(&recording.identity, &grid->task.identity, NULL), HN_OK);
-    assert_int_equal(hn_bindings_set(&recording.identity.problem, "n", &value, NULL), HN_OK);
+    assert_ok(hn_identity_copy(&recording.identity, &grid->task.identity, NULL));
+    assert_ok(hn_bindings_set(&recording.identity.problem, "n", &value, NULL));
     free(recording.identity.kernel);
     free(recording.identity.regime);
     recording.identity.kernel = strdup(kernel);
@@ -61,7 +61,7 @@ static void save_recording(const struct grid *grid, const char *path, int missin
     recording.parameter_count = 2;
     for (int i = missing; i < GRID_POINTS; i++)
         record_point(&recording.records.items[recording.records.count++], i);
-    assert_ok(hn_recording_save(path, &recording, &said), &said);
+    assert_ok(hn_recording_save(path, &recording, &said));
 }
 
 /* A finished session over the recording. */
@@ -70,11 +70,11 @@ static struct hn_session *run_simulated(struct grid *grid, const char *path, str
 {
     struct hn_session *session;
     struct hn_session_options options = exhaustive();
-    assert_ok(hn_backend_simulated(&grid->task, path, backend, &said), &said);
+    assert_ok(hn_backend_simulated(&grid->task, path, backend, &said));
     keep(*backend, hn_backend_destroy);
-    assert_ok(hn_session_create(*backend, store, &options, &session, &said), &said);
+    assert_ok(hn_session_create(*backend, store, &options, &session, &said));
     keep(session, hn_session_destroy);
-    assert_ok(hn_session_run(session, NULL, NULL, &said), &said);
+    assert_ok(hn_session_run(session, NULL, NULL, &said));
     return session;
 }
 
@@ -113,14 +113,12 @@ TEST(simulated_records_are_kept_apart)
         struct hn_session *session = run_simulated(grid, in_folder("a.json"), store, &backend);
         assert_int_equal(hn_session_state(session)->reused, i == 0 ? 0 : GRID_POINTS);
         assert_int_equal(point_number(&hn_session_state(session)->best->point), 333);
-        assert_int_equal(
-            hn_store_load(store, &grid->task.identity, &grid->task.version, true, &records, NULL),
-            HN_OK);
+        assert_ok(
+            hn_store_load(store, &grid->task.identity, &grid->task.version, true, &records, NULL));
         assert_int_equal(records.count, GRID_POINTS);
         hn_records_free(&records);
-        assert_int_equal(
-            hn_store_load(store, &grid->task.identity, &grid->task.version, false, &records, NULL),
-            HN_OK);
+        assert_ok(
+            hn_store_load(store, &grid->task.identity, &grid->task.version, false, &records, NULL));
         assert_int_equal(records.count, 0);
         hn_records_free(&records);
     }
@@ -208,6 +206,6 @@ TEST(a_missing_or_broken_file_is_said)
     const char *path = in_folder("none.json");
     assert_mentions(hn_backend_simulated(&grid->task, path, &backend, &said), HN_ERUN, path);
     path = in_folder("broken.json");
-    assert_int_equal(hn_file_write(path, "{\"hone\": ", 9, NULL), HN_OK);
+    assert_ok(hn_file_write(path, "{\"hone\": ", 9, NULL));
     assert_mentions(hn_backend_simulated(&grid->task, path, &backend, &said), HN_EFORMAT, path);
 }

@@ -31,8 +31,7 @@ static struct subject {
 static int set_up(void **state)
 {
     tiled.plan = load_plan("tiled.json");
-    assert_int_equal(hn_template_load(HONE_TEST_DATA "/templates/tiled.cu", &tiled.template, NULL),
-                     HN_OK);
+    assert_ok(hn_template_load(HONE_TEST_DATA "/templates/tiled.cu", &tiled.template, NULL));
     parse_bindings(problem_text, &tiled.problem);
     parse_bindings(point_text, &tiled.point);
     return 0;
@@ -50,22 +49,19 @@ ALL_TESTS(set_up, tear_down)
 
 static void make(const struct subject *subject, struct hn_source *source)
 {
-    enum hn_status status = hn_source_make(subject->plan, &subject->template, &subject->problem,
-                                           &subject->point, source, &said);
-    assert_string_equal(said.message, "");
-    assert_int_equal(status, HN_OK);
+    assert_ok(hn_source_make(subject->plan, &subject->template, &subject->problem, &subject->point,
+                             source, &said));
 }
 
 static void make_reference(const struct hn_template *template, struct hn_source *source)
 {
-    assert_int_equal(
-        hn_source_make_reference(tiled.plan, template, &tiled.problem, &tiled.point, source, NULL),
-        HN_OK);
+    assert_ok(
+        hn_source_make_reference(tiled.plan, template, &tiled.problem, &tiled.point, source, NULL));
 }
 
 static void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
 {
-    assert_int_equal(hn_bindings_set(bindings, name, &value, NULL), HN_OK);
+    assert_ok(hn_bindings_set(bindings, name, &value, NULL));
 }
 
 TEST(puts_prelude_before_the_template)
@@ -81,8 +77,7 @@ TEST(puts_prelude_before_the_template)
 TEST(gives_the_prelude_alone)
 {
     struct hn_text text ENDED_BY(hn_text_finish) = {0};
-    assert_int_equal(
-        hn_source_append_prelude(tiled.plan, &tiled.problem, &tiled.point, &text, &said), HN_OK);
+    assert_ok(hn_source_append_prelude(tiled.plan, &tiled.problem, &tiled.point, &text, &said));
     assert_int_equal(strncmp(text.data, frozen_defines, strlen(frozen_defines)), 0);
     assert_null(strstr(text.data, "#line"));
     assert_null(strstr(text.data, "#define M "));
@@ -123,8 +118,7 @@ TEST(parameters_of_cpp_templates_are_no_macros)
     assert_int_equal(strncmp(source.text, expected, strlen(expected)), 0);
     assert_string_equal(source.entries[0], "tiled<16, 2, (-4), 2, 7, 1>");
     struct hn_text hidden ENDED_BY(hn_text_finish) = {0};
-    assert_int_equal(hn_source_append_hidden(own.plan, &own.problem, &own.point, &hidden, &said),
-                     HN_OK);
+    assert_ok(hn_source_append_hidden(own.plan, &own.problem, &own.point, &hidden, &said));
     assert_string_equal(hidden.data, "#define TILE 16\n");
 }
 
@@ -246,8 +240,8 @@ TEST(compiles_to_all_steps)
     };
     struct hn_nvrtc nvrtc ENDED_BY(hn_nvrtc_close);
     struct hn_image image ENDED_BY(hn_image_finish);
-    assert_int_equal(hn_nvrtc_open(&nvrtc, &said), HN_OK);
-    assert_int_equal(hn_compile(&nvrtc, &request, &image, &said), HN_OK);
+    assert_ok(hn_nvrtc_open(&nvrtc, &said));
+    assert_ok(hn_compile(&nvrtc, &request, &image, &said));
     assert_null(image.message);
     assert_int_equal(image.outcome, HN_OUTCOME_OK);
     assert_int_equal(image.entry_count, 2);

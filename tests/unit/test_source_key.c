@@ -30,7 +30,7 @@ static struct hn_source_key key_of(const struct pair *pair, int value, const cha
                                      .entry_count = 1,
                                      .options = &option,
                                      .option_count = option != NULL};
-    assert_int_equal(hn_source_key(&source, architecture, &key, NULL), HN_OK);
+    assert_ok(hn_source_key(&source, architecture, &key, NULL));
     return key;
 }
 
@@ -111,6 +111,6 @@ TEST(words_of_a_parameter_are_no_parameters)
     char text[] = "#define LOAD_plain 1\n#define LOAD_ldg 2\n#define LOAD 2\n#define TILE LOAD\n"
                   "#line 1\nint x = TILE == LOAD_ldg;";
     const struct hn_source source = {.template = &template, .text = text};
-    assert_int_equal(hn_source_key(&source, "sm_90", &key, NULL), HN_OK);
+    assert_ok(hn_source_key(&source, "sm_90", &key, NULL));
     assert_false(key.leaves_out);
 }

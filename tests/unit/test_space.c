@@ -14,7 +14,7 @@ static void add(struct hn_space *space, const char *name, const char *values)
     snprintf(copy, sizeof copy, "%s", values);
     char *save = NULL;
     for (char *word = strtok_r(copy, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save))
-        assert_int_equal(hn_value_parse(word, &list[count++], NULL), HN_OK);
+        assert_ok(hn_value_parse(word, &list[count++], NULL));
     hn_space_add_parameter(space, name, list, count);
 }
 
@@ -44,14 +44,13 @@ TEST(points_have_estimates)
     struct hn_space *space = small_space();
     struct hn_value n = hn_integer(64);
     struct hn_expression *good, *bad;
-    assert_int_equal(hn_expression_parse("(N / TILE - 2) * (3 if LOAD == ldg else 1)", &good, NULL),
-                     HN_OK);
-    assert_int_equal(hn_expression_parse("TIEL", &bad, NULL), HN_OK);
+    assert_ok(hn_expression_parse("(N / TILE - 2) * (3 if LOAD == ldg else 1)", &good, NULL));
+    assert_ok(hn_expression_parse("TIEL", &bad, NULL));
     hn_space_add_constant(space, "N", &n);
     assert_false(hn_space_has_estimate(space));
     assert_error(hn_space_set_estimate(space, bad, &said), HN_ECONFIG,
                  "unknown name 'TIEL'; nearest is 'TILE'");
-    assert_int_equal(hn_space_set_estimate(space, good, NULL), HN_OK);
+    assert_ok(hn_space_set_estimate(space, good, NULL));
     hn_expression_destroy(good);
     hn_expression_destroy(bad);
     assert_true(hn_space_has_estimate(space));
@@ -68,7 +67,7 @@ TEST(points_come_in_declared_order)
     hn_space_add_constant(space, "N", &n);
     constrain(space, "PAD == 0 or LOAD == ldg");
     constrain(space, "TILE + PAD <= N");
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_ok(hn_space_build(space, NULL));
     static const char *const expected[] = {
         "LOAD=plain,ONE=7,PAD=0,TILE=16", "LOAD=plain,ONE=7,PAD=0,TILE=32",
         "LOAD=ldg,ONE=7,PAD=0,TILE=16",   "LOAD=ldg,ONE=7,PAD=1,TILE=16",
@@ -91,7 +90,7 @@ TEST(finds_its_points_and_no_others)
 {
     struct hn_space *space = small_space();
     constrain(space, "PAD == 0 or LOAD == ldg");
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_ok(hn_space_build(space, NULL));
     size_t found = 0;
     for (uint16_t i = 0; i < 3 * 3 * 2 * 4; i++) {
         /* one index beyond each list too */
@@ -120,7 +119,7 @@ TEST(long_lists_take_two_bytes)
     hn_space_add_parameter(space, "A", values, 1000);
     add(space, "B", "2 3");
     constrain(space, "A % B == 0");
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_ok(hn_space_build(space, NULL));
     assert_int_equal(hn_space_size(space), 500 + 333);
     uint64_t last = 0;
     for (uint64_t i = 0; i < hn_space_size(space); i++) {
@@ -138,7 +137,7 @@ TEST(single_values_make_one_point)
     struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     add(space, "A", "1");
     add(space, "B", "word");
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_ok(hn_space_build(space, NULL));
     assert_int_equal(hn_space_size(space), 1);
     uint16_t choice[2] = {9, 9};
     hn_space_point(space, 0, choice);
@@ -156,7 +155,7 @@ TEST(parameters_have_many_values_of_any_kind)
     for (int i = 0; i < 65535; i++)
         many[i] = hn_integer(i);
     hn_space_add_parameter(space, "B", many, 65535);
-    assert_int_equal(hn_space_build(space, &said), HN_OK);
+    assert_ok(hn_space_build(space, &said));
     assert_int_equal(hn_space_size(space), 3 * 65535);
 }
 
@@ -191,7 +190,7 @@ TEST(error_counts_only_where_earlier_ones_hold)
     struct hn_space *guarded = small_space();
     constrain(guarded, "PAD > 0");
     constrain(guarded, "TILE % PAD == 0");
-    assert_int_equal(hn_space_build(guarded, &said), HN_OK);
+    assert_ok(hn_space_build(guarded, &said));
     assert_int_equal(hn_space_size(guarded), 8);
 
     struct hn_space *late = small_space();
@@ -207,7 +206,7 @@ TEST(error_counts_only_where_earlier_ones_hold)
     struct hn_space *several = small_space();
     constrain(several, "TILE + PAD > 16 and (PAD > 0 or LOAD == plain)");
     constrain(several, "ONE % (TILE + PAD - 16) >= 0");
-    assert_int_equal(hn_space_build(several, &said), HN_OK);
+    assert_ok(hn_space_build(several, &said));
     assert_int_equal(hn_space_size(several), 9);
     several = small_space();
     constrain(several, "TILE + PAD > 16 or LOAD == ldg");
@@ -219,7 +218,7 @@ TEST(error_counts_only_where_earlier_ones_hold)
     struct hn_space *deep = small_space();
     constrain(deep, "PAD > 0 and TILE * ONE > 0 and (LOAD == ldg or PAD == 1)");
     constrain(deep, "ONE // PAD >= 0");
-    assert_int_equal(hn_space_build(deep, &said), HN_OK);
+    assert_ok(hn_space_build(deep, &said));
     assert_int_equal(hn_space_size(deep), 6);
 }
 
@@ -227,7 +226,7 @@ TEST(choice_is_checked)
 {
     struct hn_space *space = small_space();
     constrain(space, "PAD == 0");
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_ok(hn_space_build(space, NULL));
     static const struct {
         const char *point;
         const char *message; /* NULL: is one */
@@ -243,7 +242,7 @@ TEST(choice_is_checked)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct hn_bindings point ENDED_BY(hn_bindings_finish);
         uint16_t choice[4];
-        assert_int_equal(hn_bindings_parse(cases[i].point, &point, NULL), HN_OK);
+        assert_ok(hn_bindings_parse(cases[i].point, &point, NULL));
         enum hn_status status = hn_space_choice(space, &point, choice, &said);
         assert_int_equal(status, cases[i].message == NULL ? HN_OK : HN_ECONFIG);
         if (cases[i].message != NULL)
@@ -344,8 +343,8 @@ TEST(agrees_with_brute_force)
         for (size_t i = 0; i < count; i++) {
             const char *text = pool[next_random(&random) % POOL];
             constrain(space, text);
-            assert_int_equal(hn_expression_parse(text, &constraints[i], NULL), HN_OK);
-            assert_int_equal(hn_expression_bind(constraints[i], &scope, NULL), HN_OK);
+            assert_ok(hn_expression_parse(text, &constraints[i], NULL));
+            assert_ok(hn_expression_bind(constraints[i], &scope, NULL));
         }
         enum hn_status status = hn_space_build(space, NULL);
         int64_t valid = count_valid(space, constraints, count);
@@ -364,7 +363,7 @@ static struct hn_space *load_space(const char *name)
     char path[512];
     snprintf(path, sizeof path, "%s/spaces/%s", HONE_TEST_DATA, name);
     struct hn_yaml *root;
-    assert_ok(hn_yaml_load(path, &root, &said), &said);
+    assert_ok(hn_yaml_load(path, &root, &said));
     struct hn_space *space = hn_space_create();
     const struct hn_yaml *parameters = hn_yaml_get(root, "parameters");
     for (const struct hn_yaml *node = parameters->child; node != NULL; node = node->next) {

@@ -73,7 +73,7 @@ static void expect_last(struct hn_store *store, int64_t session, int tile, doubl
 {
     struct hn_record wanted, record;
     make_record(&wanted, tile, 0);
-    assert_int_equal(hn_store_get_last(store, session, &wanted.point, &record, NULL), HN_OK);
+    assert_ok(hn_store_get_last(store, session, &wanted.point, &record, NULL));
     assert_true(record.timing.median_us == us);
     assert_true(hn_bindings_equal(&record.point, &wanted.point));
     hn_record_finish(&record);
@@ -237,17 +237,15 @@ TEST(image_and_plan_read_back)
     struct hn_store_session request = {
         .identity = identity, .version = &version_1, .plan = &plan, .command = "hone tune"};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    assert_int_equal(hn_store_begin(store, &request, &session, NULL), HN_OK);
-    assert_int_equal(
-        hn_store_put_image(store, session, &record.point, cubin, sizeof cubin, "matmul", NULL),
-        HN_OK);
+    assert_ok(hn_store_begin(store, &request, &session, NULL));
+    assert_ok(
+        hn_store_put_image(store, session, &record.point, cubin, sizeof cubin, "matmul", NULL));
     commit(store);
     void *read;
     size_t size;
     char *entry;
-    assert_int_equal(
-        hn_store_get_image(store, identity, &version_1, &record.point, &read, &size, &entry, NULL),
-        HN_OK);
+    assert_ok(
+        hn_store_get_image(store, identity, &version_1, &record.point, &read, &size, &entry, NULL));
     assert_int_equal(size, sizeof cubin);
     assert_memory_equal(read, cubin, size);
     assert_string_equal(entry, "matmul");
@@ -257,7 +255,7 @@ TEST(image_and_plan_read_back)
         hn_store_get_image(store, identity, &version_2, &record.point, &read, &size, &entry, NULL),
         HN_ENOTFOUND);
     struct hn_stored_plan stored;
-    assert_int_equal(hn_store_get_plan(store, "matmul", &version_1, &stored, NULL), HN_OK);
+    assert_ok(hn_store_get_plan(store, "matmul", &version_1, &stored, NULL));
     assert_string_equal(stored.json, plan.json);
     assert_int_equal(stored.file_count, 2);
     assert_string_equal(stored.files[1].name, "tile.cuh");
@@ -276,13 +274,13 @@ static void begin_with_plan(struct hn_store *store, char *kernel, const struct h
     free(identity->kernel);
     identity->kernel = strdup(kernel);
     struct hn_store_session request = {.identity = identity, .version = version, .plan = &plan};
-    assert_int_equal(hn_store_begin(store, &request, &session, NULL), HN_OK);
+    assert_ok(hn_store_begin(store, &request, &session, NULL));
 }
 
 static void assert_plan(struct hn_store *store, const char *kernel, const char *json)
 {
     struct hn_stored_plan stored ENDED_BY(hn_stored_plan_free);
-    assert_int_equal(hn_store_get_plan(store, kernel, &version_1, &stored, NULL), HN_OK);
+    assert_ok(hn_store_get_plan(store, kernel, &version_1, &stored, NULL));
     assert_string_equal(stored.json, json);
     assert_int_equal(stored.file_count, 1);
     assert_string_equal(stored.files[0].text, json);

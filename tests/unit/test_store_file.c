@@ -76,7 +76,7 @@ TEST_WITH(damage_inside_is_found, set_up, tear_down)
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     put(store, begin(store), 16, 1);
     commit(store);
-    assert_int_equal(hn_store_check(store, &report, &said), HN_OK);
+    assert_ok(hn_store_check(store, &report, &said));
     assert_int_equal(report.length, 0);
     drop(store);
     run_sql(cache.path, "PRAGMA foreign_keys = OFF; INSERT INTO record"
@@ -142,7 +142,7 @@ TEST_WITH(altered_images_and_plans_are_refused, set_up, tear_down)
             put_image(store, session, tile, tile == 16 ? "k16" : "k32");
         }
         commit(store);
-        assert_int_equal(hn_store_put_plan(store, "matmul", &version_1, &plan, NULL), HN_OK);
+        assert_ok(hn_store_put_plan(store, "matmul", &version_1, &plan, NULL));
         drop(store);
         run_sql(cache.path, alterations[i]);
         store = open_store(cache.path, HN_STORE_READ);
@@ -240,7 +240,7 @@ TEST_WITH(random_damage_is_survived, set_up, tear_down)
     for (int i = 0; i < 40; i++)
         put(store, session, i, 1);
     drop(store);
-    assert_int_equal(hn_file_read(cache.path, 1 << 24, &whole, &size, NULL), HN_OK);
+    assert_ok(hn_file_read(cache.path, 1 << 24, &whole, &size, NULL));
     for (int i = 0; i < 200; i++) {
         char *damaged FREED = malloc(size);
         assert_non_null(damaged);
@@ -249,7 +249,7 @@ TEST_WITH(random_damage_is_survived, set_up, tear_down)
             seed = seed * 1664525u + 1013904223u;
             damaged[16 + seed % (size - 16)] = (char)(seed >> 24);
         }
-        assert_int_equal(hn_file_write(cache.path, damaged, size, NULL), HN_OK);
+        assert_ok(hn_file_write(cache.path, damaged, size, NULL));
         if (hn_store_open(cache.path, HN_STORE_READ, &store, NULL) != HN_OK)
             continue;
         struct hn_tuned_list list;
@@ -419,7 +419,7 @@ TEST_WITH(full_disk_loses_nothing_committed, set_up, tear_down)
     assert_true(records.count > 10);
     assert_true(records.items[0].timing.median_us == 7);
     struct hn_text report ENDED_BY(hn_text_finish) = {0};
-    assert_int_equal(hn_store_check(store, &report, NULL), HN_OK);
+    assert_ok(hn_store_check(store, &report, NULL));
 }
 
 TEST_WITH(failed_commit_keeps_what_is_pending, set_up, tear_down)

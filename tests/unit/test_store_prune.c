@@ -27,7 +27,7 @@ static struct hn_store *fill(void)
 static struct hn_pruned prune(struct hn_store *store, const struct hn_prune *what)
 {
     struct hn_pruned pruned;
-    assert_ok(hn_store_prune(store, what, &pruned, &said), &said);
+    assert_ok(hn_store_prune(store, what, &pruned, &said));
     return pruned;
 }
 

@@ -23,17 +23,16 @@ static int64_t learn(struct hn_store *store, const struct hn_version *version, s
                                        .started = started};
     read_rule(rule_text, &rule);
     rule.measured.sizes = sizes;
-    assert_ok(hn_store_begin(store, &session, &id, &said), &said);
-    assert_ok(hn_store_put_image(store, id, &rule.configurations[0], "cubin", 5, "matmul", &said),
-              &said);
-    assert_ok(hn_store_put_rule(store, id, &rule, &said), &said);
+    assert_ok(hn_store_begin(store, &session, &id, &said));
+    assert_ok(hn_store_put_image(store, id, &rule.configurations[0], "cubin", 5, "matmul", &said));
+    assert_ok(hn_store_put_rule(store, id, &rule, &said));
     return id;
 }
 
 static struct hn_stored_rules rules_of(struct hn_store *store, const char *kernel)
 {
     struct hn_stored_rules rules;
-    assert_ok(hn_store_get_rules(store, kernel, &rules, &said), &said);
+    assert_ok(hn_store_get_rules(store, kernel, &rules, &said));
     return rules;
 }
 
@@ -96,11 +95,11 @@ TEST(a_rule_is_a_line)
     struct hn_store *from = open_store(cache.path, HN_STORE_WRITE);
     struct hn_store *store = open_store(path, HN_STORE_WRITE);
     int64_t session = learn(from, &version_1, 5, false, 1000);
-    assert_int_equal(hn_store_get_head(from, session, &head, NULL), HN_OK);
+    assert_ok(hn_store_get_head(from, session, &head, NULL));
     free(head.origin);
     head.origin = strdup("there");
-    assert_int_equal(hn_store_add(store, &head, NULL), HN_OK);
-    assert_int_equal(hn_store_visit_lines(from, session, -1, 1, put_line, store, NULL), HN_OK);
+    assert_ok(hn_store_add(store, &head, NULL));
+    assert_ok(hn_store_visit_lines(from, session, -1, 1, put_line, store, NULL));
     assert_counts(store, 5, false);
     hn_store_head_finish(&head);
     drop(store);
@@ -114,11 +113,11 @@ TEST(a_merge_takes_rules)
     struct hn_store *from = open_store(cache.path, HN_STORE_WRITE);
     struct hn_store *store = open_store(path, HN_STORE_WRITE);
     learn(from, &version_1, 5, false, 1000);
-    assert_int_equal(hn_store_merge(store, from, true, &merged, NULL), HN_OK);
+    assert_ok(hn_store_merge(store, from, true, &merged, NULL));
     assert_int_equal(merged.rules, 1);
     assert_int_equal(merged.images, 1);
     assert_counts(store, 5, false);
-    assert_int_equal(hn_store_merge(store, from, true, &merged, NULL), HN_OK);
+    assert_ok(hn_store_merge(store, from, true, &merged, NULL));
     assert_int_equal(merged.rules, 0);
     learn(store, &version_1, 6, false, 500);
     assert_counts(store, 6, false); /* learnt here, though it is older */
@@ -131,12 +130,10 @@ TEST(pruning_keeps_the_rule_that_counts)
     learn(store, &version_1, 1, false, 1000);
     learn(store, &version_2, 2, false, 2000);
     learn(store, &version_2, 3, false, 3000);
-    assert_int_equal(hn_store_prune(store, &(struct hn_prune){.stale = true}, &pruned, NULL),
-                     HN_OK);
+    assert_ok(hn_store_prune(store, &(struct hn_prune){.stale = true}, &pruned, NULL));
     assert_int_equal(pruned.sessions, 1);
     assert_int_equal(pruned.images, 1);
-    assert_int_equal(hn_store_prune(store, &(struct hn_prune){.before = 9000}, &pruned, NULL),
-                     HN_OK);
+    assert_ok(hn_store_prune(store, &(struct hn_prune){.before = 9000}, &pruned, NULL));
     assert_int_equal(pruned.sessions, 1);
     assert_int_equal(pruned.images, 0); /* of version 2, which the rule has as well */
     assert_counts(store, 3, false);
@@ -159,8 +156,7 @@ TEST(pruning_keeps_the_images_of_a_rule)
     put_image_of_words(store, &version_1);
     put_image_of_words(store, &version_2);
     learn(store, &version_2, 3, false, 3000);
-    assert_int_equal(hn_store_prune(store, &(struct hn_prune){.before = 9000}, &pruned, NULL),
-                     HN_OK);
+    assert_ok(hn_store_prune(store, &(struct hn_prune){.before = 9000}, &pruned, NULL));
     assert_int_equal(pruned.sessions, 1);
     assert_int_equal(pruned.images, 1); /* of version 1, which no rule has */
 }
@@ -198,10 +194,10 @@ TEST(which_problems_have_sessions_is_known)
         make_identity(&identity, 2 * m);
         const struct hn_store_session session = {
             .identity = &identity, .version = &version_1, .command = "hone tune"};
-        assert_int_equal(hn_store_begin(store, &session, &id, &said), HN_OK);
+        assert_ok(hn_store_begin(store, &session, &id, &said));
         hn_identity_finish(&identity);
     }
-    assert_int_equal(hn_known_problems_read(store, "matmul", &known, &said), HN_OK);
+    assert_ok(hn_known_problems_read(store, "matmul", &known, &said));
     for (int m = 2; m < 2 * PROBLEMS + 2; m++) {
         make_identity(&identity, m);
         assert_int_equal(hn_known_problems_may_have(&known, &identity.problem), m % 2 == 0);
@@ -209,7 +205,7 @@ TEST(which_problems_have_sessions_is_known)
     }
     hn_known_problems_finish(&known);
     make_identity(&identity, 2);
-    assert_int_equal(hn_known_problems_read(store, "transpose", &known, &said), HN_OK);
+    assert_ok(hn_known_problems_read(store, "transpose", &known, &said));
     assert_false(hn_known_problems_may_have(&known, &identity.problem));
     hn_known_problems_finish(&known);
     hn_identity_finish(&identity);

@@ -136,7 +136,7 @@ static struct result *run(const struct play *play)
                                      .look_ahead = play->look_ahead,
                                      .priors = play->priors,
                                      .prior_count = play->prior_count};
-    assert_int_equal(kind->create(&search, &strategy, NULL), HN_OK);
+    assert_ok(kind->create(&search, &strategy, NULL));
     bool *seen = calloc(hn_space_size(play->space), sizeof *seen);
     size_t repeats = 0;
     for (uint64_t t = 0; t < play->tickets; t++) {
@@ -316,7 +316,7 @@ static double lowest_of_many(const char *name, const struct hn_space *space, uns
     const struct hn_strategy_kind *kind = hn_strategy_find(name);
     struct hn_strategy *strategy;
     const struct hn_search search = {.space = space, .seed = 1, .look_ahead = look_ahead};
-    assert_int_equal(kind->create(&search, &strategy, NULL), HN_OK);
+    assert_ok(kind->create(&search, &strategy, NULL));
     double lowest = INFINITY;
     for (uint64_t t = 0; t < TICKETS; t++) {
         if (t >= look_ahead && kind->finished != NULL) {
@@ -339,7 +339,7 @@ TEST(spaces_too_large_to_be_numbered_are_searched)
         add_range(space, (const char[]){(char)('A' + i), '\0'}, 0, 10);
     constrain(space, "A + B <= 14");
     constrain(space, "C >= D or E > F");
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_ok(hn_space_build(space, NULL));
     assert_false(hn_space_enumerated(space));
     double random = lowest_of_many("random", space, 1);
     for (size_t i = 0; i < NAMES * LOOK_AHEADS; i++)

@@ -119,7 +119,7 @@ static void run(const struct hn_space *space, const struct plan *plan, struct ru
     double *point_limits = calloc(hn_space_size(space), sizeof *point_limits);
     double least = least_cost(space);
     memset(run, 0, sizeof *run);
-    assert_int_equal(kind->create(&search, &strategy, NULL), HN_OK);
+    assert_ok(kind->create(&search, &strategy, NULL));
     size_t told = 0;
     while (run->distinct < plan->evaluations && run->count < MOST) {
         uint16_t *choice = run->proposals[run->count];
@@ -314,7 +314,7 @@ TEST(proposes_all_there_is_and_ends)
     hn_space_add_parameter(space, "B", values, 3);
     add_range(space, "C", 3, 1);
     add_range(space, "D", 3, 1);
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_ok(hn_space_build(space, NULL));
     static struct run found;
     const struct plan plan = {"auto", 1, 4, MOST, NULL, 0, false, 0, false, NULL};
     run(space, &plan, &found);
@@ -328,7 +328,7 @@ TEST(proposes_all_there_is_and_ends)
         const char text[2] = {*name, 0};
         add_range(space, text, 3, 1);
     }
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_ok(hn_space_build(space, NULL));
     run(space, &plan, &found);
     assert_int_equal(found.distinct, 1);
     hn_space_destroy(space);
@@ -395,8 +395,8 @@ TEST(doubt_falls)
 static void estimate(struct hn_space *space, const char *text)
 {
     struct hn_expression *expression;
-    assert_int_equal(hn_expression_parse(text, &expression, NULL), HN_OK);
-    assert_int_equal(hn_space_set_estimate(space, expression, NULL), HN_OK);
+    assert_ok(hn_expression_parse(text, &expression, NULL));
+    assert_ok(hn_space_set_estimate(space, expression, NULL));
     hn_expression_destroy(expression);
 }
 
@@ -440,7 +440,7 @@ TEST(booleans_are_numbers)
     }
     struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     hn_space_add_parameter(space, "A", values, 2);
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_ok(hn_space_build(space, NULL));
     hn_encoding_init(&encoding, space);
     assert_true(encoding.values[0][0] == 0.0 && encoding.values[0][1] == 1.0);
 }
@@ -461,7 +461,7 @@ TEST(numbers_have_their_twos)
     for (size_t i = 0; i < 5; i++)
         values[i] = hn_integer(2 * (int64_t)i + 1);
     hn_space_add_parameter(space, "ODD", values, 5);
-    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_ok(hn_space_build(space, NULL));
     hn_encoding_init(&encoding, space);
 
     assert_int_equal(encoding.plain, 3);
@@ -512,7 +512,7 @@ static size_t find_tied(const struct hn_space *space, uint64_t seed)
     const struct hn_search search = {.space = space, .seed = seed, .look_ahead = 1};
     struct hn_strategy *strategy;
     uint16_t choice[2 * TIES];
-    assert_int_equal(kind->create(&search, &strategy, NULL), HN_OK);
+    assert_ok(kind->create(&search, &strategy, NULL));
     size_t count = 0;
     double cost = INFINITY;
     while (cost > 10 && count < ENOUGH && kind->propose(strategy, count, choice)) {

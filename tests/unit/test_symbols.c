@@ -51,6 +51,6 @@ TEST(a_symbol_that_is_too_small_is_the_variants_failure)
 
 TEST(another_seed_reaches_the_symbols)
 {
-    assert_int_equal(hn_bench_reseed(symbols.bench, 2, &said), HN_OK);
+    assert_ok(hn_bench_reseed(symbols.bench, 2, &said));
     expect("MEMORY=constant,MISSING=0", HN_OUTCOME_OK, NULL);
 }

@@ -11,9 +11,7 @@
 TEST(reads_quoted_includes_once)
 {
     struct hn_template template ENDED_BY(hn_template_finish);
-    enum hn_status status = hn_template_load(FOLDER "/sub/../main.cu", &template, &said);
-    assert_string_equal(said.message, "");
-    assert_int_equal(status, HN_OK);
+    assert_ok(hn_template_load(FOLDER "/sub/../main.cu", &template, &said));
     assert_string_equal(template.path, FOLDER "/main.cu");
     assert_int_equal(template.include_count, 3);
     assert_string_equal(template.includes[0].name, "one.cuh");
@@ -26,7 +24,7 @@ TEST(reads_quoted_includes_once)
 TEST(what_was_read_compiles)
 {
     struct hn_template template ENDED_BY(hn_template_finish);
-    assert_int_equal(hn_template_load(FOLDER "/main.cu", &template, NULL), HN_OK);
+    assert_ok(hn_template_load(FOLDER "/main.cu", &template, NULL));
     const char *entry = "sum";
     struct hn_compile_request request = {
         .name = "/nowhere/main.cu",
@@ -39,8 +37,8 @@ TEST(what_was_read_compiles)
     };
     struct hn_nvrtc nvrtc ENDED_BY(hn_nvrtc_close);
     struct hn_image image ENDED_BY(hn_image_finish);
-    assert_int_equal(hn_nvrtc_open(&nvrtc, NULL), HN_OK);
-    assert_int_equal(hn_compile(&nvrtc, &request, &image, NULL), HN_OK);
+    assert_ok(hn_nvrtc_open(&nvrtc, NULL));
+    assert_ok(hn_compile(&nvrtc, &request, &image, NULL));
     assert_null(image.message);
     assert_int_equal(image.outcome, HN_OUTCOME_OK);
 }
@@ -48,7 +46,7 @@ TEST(what_was_read_compiles)
 TEST(ends_on_a_circle)
 {
     struct hn_template template ENDED_BY(hn_template_finish);
-    assert_int_equal(hn_template_load(FOLDER "/circle.cu", &template, NULL), HN_OK);
+    assert_ok(hn_template_load(FOLDER "/circle.cu", &template, NULL));
     assert_int_equal(template.include_count, 1);
 }
 
@@ -71,7 +69,7 @@ TEST(names_what_is_missing)
 TEST(leaves_conditions_to_the_compiler)
 {
     struct hn_template template ENDED_BY(hn_template_finish);
-    assert_int_equal(hn_template_load(FOLDER "/elsewhere.cu", &template, NULL), HN_OK);
+    assert_ok(hn_template_load(FOLDER "/elsewhere.cu", &template, NULL));
     assert_string_equal(template.includes[0].name, "one.cuh");
     for (size_t i = 0; i < template.include_count; i++)
         assert_string_not_equal(template.includes[i].name, "tuned.h");
@@ -88,7 +86,7 @@ static void write_file(const char *folder, const char *name, const char *text)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    assert_int_equal(hn_file_write(path, text, strlen(text), NULL), HN_OK);
+    assert_ok(hn_file_write(path, text, strlen(text), NULL));
 }
 
 static struct hn_hash hash_of(const char *folder)
@@ -96,7 +94,7 @@ static struct hn_hash hash_of(const char *folder)
     char path[256];
     struct hn_template template ENDED_BY(hn_template_finish);
     snprintf(path, sizeof path, "%s/main.cu", folder);
-    assert_int_equal(hn_template_load(path, &template, NULL), HN_OK);
+    assert_ok(hn_template_load(path, &template, NULL));
     return template.hash;
 }
 

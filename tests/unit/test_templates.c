@@ -38,7 +38,7 @@ ALL_TESTS(set_up, tear_down)
         err.message[0] = '\0';                                                                     \
         enum hn_status status_ = (call);                                                           \
         assert_string_equal(err.message, "");                                                      \
-        assert_int_equal(status_, HN_OK);                                                          \
+        assert_ok(status_);                                                                        \
     } while (0)
 
 static void compile(const struct hn_config *config, const struct hn_template *template,

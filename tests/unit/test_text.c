@@ -57,11 +57,11 @@ TEST(writes_and_reads_a_file)
 {
     char path[128];
     snprintf(path, sizeof path, "%s/file", folder);
-    assert_int_equal(hn_file_write(path, "first", 5, &said), HN_OK);
-    assert_int_equal(hn_file_write(path, "sec\0nd", 6, &said), HN_OK);
+    assert_ok(hn_file_write(path, "first", 5, &said));
+    assert_ok(hn_file_write(path, "sec\0nd", 6, &said));
     char *data;
     size_t size;
-    assert_int_equal(hn_file_read(path, 6, &data, &size, &said), HN_OK);
+    assert_ok(hn_file_read(path, 6, &data, &size, &said));
     assert_int_equal(size, 6);
     assert_memory_equal(data, "sec\0nd", 7);
     free(data);
@@ -87,7 +87,7 @@ TEST(file_errors_name_path_and_reason)
 
 TEST(devices_are_written_not_replaced)
 {
-    assert_int_equal(hn_file_write("/dev/null", "x", 1, &said), HN_OK);
+    assert_ok(hn_file_write("/dev/null", "x", 1, &said));
     struct stat info;
     assert_int_equal(stat("/dev/null", &info), 0);
     assert_true(S_ISCHR(info.st_mode));

@@ -37,7 +37,7 @@ TEST(has_one_text)
         char *text = text_of(cases[i].value);
         assert_string_equal(text, cases[i].text);
         struct hn_value back;
-        assert_int_equal(hn_value_parse(text, &back, NULL), HN_OK);
+        assert_ok(hn_value_parse(text, &back, NULL));
         assert_true(hn_value_equal(&back, &cases[i].value) || isnan(back.real));
         drop(text);
     }
@@ -56,7 +56,7 @@ TEST(random_reals_read_back)
             continue;
         char *text = text_of(hn_real(real));
         struct hn_value back;
-        assert_int_equal(hn_value_parse(text, &back, NULL), HN_OK);
+        assert_ok(hn_value_parse(text, &back, NULL));
         assert_int_equal(back.type, HN_REAL);
         assert_memory_equal(&back.real, &real, sizeof real);
         drop(text);
@@ -92,7 +92,7 @@ TEST(reads_the_core_schema)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct hn_value value;
-        assert_int_equal(hn_value_parse(cases[i].text, &value, NULL), HN_OK);
+        assert_ok(hn_value_parse(cases[i].text, &value, NULL));
         assert_true(hn_value_equal(&value, &cases[i].value));
     }
 }

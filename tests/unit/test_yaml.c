@@ -25,17 +25,15 @@ ALL_TESTS(set_up, tear_down)
 static struct hn_yaml *load(const char *text)
 {
     struct hn_yaml *root = NULL;
-    assert_int_equal(hn_file_write(file, text, strlen(text), NULL), HN_OK);
-    enum hn_status status = hn_yaml_load(file, &root, &said);
-    assert_string_equal(said.message, "");
-    assert_int_equal(status, HN_OK);
+    assert_ok(hn_file_write(file, text, strlen(text), NULL));
+    assert_ok(hn_yaml_load(file, &root, &said));
     return keep(root, hn_yaml_destroy);
 }
 
 static void refuse(const char *text, size_t size, const char *message)
 {
     struct hn_yaml *root = NULL;
-    assert_int_equal(hn_file_write(file, text, size, NULL), HN_OK);
+    assert_ok(hn_file_write(file, text, size, NULL));
     assert_error(hn_yaml_load(file, &root, &said), HN_ECONFIG, message);
     assert_null(root);
 }

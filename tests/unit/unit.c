@@ -77,10 +77,10 @@ void unit_process(const char *name, int (*run)(void))
 
 struct hn_error said;
 
-void assert_ok(enum hn_status status, const struct hn_error *err)
+void assert_ok(enum hn_status status)
 {
     if (status != HN_OK)
-        fail_msg("%s", err->message);
+        fail_msg("status %d: %s", (int)status, said.message);
 }
 
 void assert_error(enum hn_status status, enum hn_status expected, const char *message)

@@ -52,8 +52,8 @@
 
 /* For the last argument of calls: what one of them left behind. */
 extern struct hn_error said;
-/* Fails the test with the message of a call that did not end well. */
-void assert_ok(enum hn_status status, const struct hn_error *err);
+/* Fails the test, with &said where it has a message, when a call did not end well. */
+void assert_ok(enum hn_status status);
 /* A call with &said is to end with this status, and to say this or something with this in it. */
 void assert_error(enum hn_status status, enum hn_status expected, const char *message);
 void assert_mentions(enum hn_status status, enum hn_status expected, const char *part);
