@@ -91,13 +91,6 @@ def has_device():
     return subprocess.run([hone.HONE, "device"], capture_output=True, stdin=subprocess.DEVNULL).returncode == 0
 
 
-def main():
-    if ON_GPU and not has_device():
-        print("SKIPPED: there is no GPU here", file=sys.stderr)
-        sys.exit(77)
-    unittest.main(module="__main__")
-
-
 def stop(process):
     if process.poll() is None:
         process.kill()

@@ -92,7 +92,3 @@ class Budget(double.Case):
         (tuning,), said = self.tune_within(2, expect=3)
         self.assertEqual(tuning["best"], None)
         self.assertIn("hone: the budget of 2 s ended before a variant was measured; points were under way: give it more", said)
-
-
-if __name__ == "__main__":
-    double.main()

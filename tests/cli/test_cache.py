@@ -99,7 +99,3 @@ class Cache(hone.Case):
         self.assertIn("what was recorded before is kept", result.stderr)
         self.assertEqual(self.hone("export", "saxpy", "-p", "SIZE=1048576", "--format", "json").stdout, before)
         self.hone("cache", "check")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import time
-import unittest
 
 import hone
 
@@ -293,7 +292,3 @@ class CacheCommand(hone.Case):
         self.assertIn("Usage: hone cache export", self.hone("cache", "export", "--help").stdout)
         self.load()
         self.assertIn("too few arguments, expected NAME FILE", self.hone("cache", "export", "x", expect=2).stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

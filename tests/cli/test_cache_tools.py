@@ -3,7 +3,6 @@
 
 import json
 import sqlite3
-import unittest
 
 import hone
 
@@ -158,7 +157,3 @@ class CacheTools(hone.Case):
         self.hone("cache", "import", self.recording("a.json"))
         self.fails(3, f"hone: cache '{self.cache}' has no tuning of 'sgemm'; it has: saxpy", "cache", "prune", "sgemm",
                    "--stale")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,7 +2,6 @@
 """hone compile: what it asks for and what it says."""
 
 import json
-import unittest
 
 import hone
 
@@ -43,7 +42,3 @@ class Compile(hone.Case):
         self.assertEqual(row[-3:], ["64", "1", "plain"])
         [point] = json.loads(self.compile("-s", "BLOCK=64", "--json").stdout)
         self.assertEqual(point["point"], {"BLOCK": 64, "ITEMS": 1, "LOAD": "plain"})
-
-
-if __name__ == "__main__":
-    unittest.main()

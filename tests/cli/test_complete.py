@@ -3,7 +3,6 @@
 
 import gzip
 import json
-import unittest
 
 import double
 import hone
@@ -169,7 +168,3 @@ class Stale(double.Case):
         result = self.hone("export", "scale")
         self.assertIn("stale are 1 of 2 results", result.stderr)
         self.assertRegex(result.stdout, r"if HONE_SCALE_CONFIG == \d /\* n=65536; STALE \*/")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -163,7 +163,3 @@ class Completions(hone.Case):
         while text not in seen:
             self.assertTrue(time.monotonic() < end and select.select([terminal], [], [], 30)[0], seen)
             seen += os.read(terminal, 4096)
-
-
-if __name__ == "__main__":
-    unittest.main()

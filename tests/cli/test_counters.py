@@ -2,7 +2,6 @@
 """Counters, as a double of CUPTI makes them up: read, kept, shown, and what is said where there are none."""
 
 import json
-import unittest
 
 import double
 import hone
@@ -91,7 +90,3 @@ class Counters(double.Case):
         for other in ("--family", "--simulate=x.json"):
             self.fails(2, "hone: --counters reads what a GPU counts of one problem's finalists: leave "
                           f"{other.split('=')[0]} out", "tune", self.config, "--counters", other)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -175,7 +175,3 @@ class NoDriver(hone.Case):
     def test_compile_needs_an_architecture(self):
         self.fails(2, "hone: there is no GPU to compile for; name an architecture, as in --arch sm_90", "compile",
                    self.copy_config())
-
-
-if __name__ == "__main__":
-    unittest.main()

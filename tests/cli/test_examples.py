@@ -290,7 +290,3 @@ int main(void)
                   "reduce_tuned.h")
         self.run_all([NVCC, "-arch=sm_90", "-std=c++17", "-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra", "-I.",
                       f"-I{hone.SOURCE}/templates", "-c", "-o", "main.o", EXAMPLES / "header_only" / "main.cu"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -3,7 +3,6 @@
 
 import json
 import socket
-import unittest
 
 import hone
 
@@ -146,7 +145,3 @@ class Explain(hone.Case):
     def test_wrong_usage(self):
         self.misused("--regime: found 'tepid', expected cold, warm, stream, graph or graph10", "explain", "--regime", "tepid")
         self.misused("expected the path of a config", "explain")
-
-
-if __name__ == "__main__":
-    unittest.main()

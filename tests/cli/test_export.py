@@ -269,7 +269,3 @@ hone_tuned_header(recorded KERNEL saxpy CONFIG {hone.DATA}/saxpy.yaml RECORDED r
                         ["b/program"], ["b/recorded"]):
             done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,7 +5,6 @@ behind poison, whatever it does, is suspected and not accused."""
 import json
 import subprocess
 import sys
-import unittest
 
 import double
 import hone
@@ -84,7 +83,3 @@ class TrustInReplays(double.Case):
     def test_counts(self):
         self.assertRegex(self.trust(expect=0), r"2 replays: 0 SLOWER or WRONG, 0 of a slower machine; of 1 kernels made 8% slower 1 found; 0 left out or failed")
         self.assertIn("made 3% slower 0 found", self.trust("--slower", "3", expect=1))
-
-
-if __name__ == "__main__":
-    unittest.main()

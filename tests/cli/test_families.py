@@ -4,7 +4,6 @@
 import json
 import sqlite3
 import subprocess
-import unittest
 
 import hone
 
@@ -145,7 +144,3 @@ class Shipped(hone.Case):
             said = self.hone("export", kernel, "--recorded", folder, "-o", "tuned.h").stderr
             self.assertIn(f"for any other problem hone_{kernel}_choose; at ", said)
             self.assertIn(f"static inline int hone_{kernel}_choose(", (self.folder / "tuned.h").read_text())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,7 +8,6 @@ import pathlib
 import re
 import signal
 import subprocess
-import unittest
 
 import double
 import hone
@@ -341,7 +340,3 @@ class Refused(Case):
                      "give it as an argument too, and let one parameter say whether it is frozen: 'freeze: {values: [n], if: FROZEN}' "
                      "with FROZEN: [0, 1]", "--family", self.config)
         self.assertEqual(self.rules() if self.cache.exists() else [], [])
-
-
-if __name__ == "__main__":
-    unittest.main()

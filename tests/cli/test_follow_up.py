@@ -144,7 +144,3 @@ class FollowUp(double.Case):
         self.addCleanup(screen.close)
         screen.read()
         self.assertIn(f"`hone tune 'my scale.yaml' {self.OPTIONS}", screen.output)
-
-
-if __name__ == "__main__":
-    double.main()

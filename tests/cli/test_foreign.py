@@ -4,7 +4,6 @@
 import json
 import os
 import shutil
-import unittest
 
 import hone
 
@@ -41,7 +40,3 @@ class Foreign(hone.Case):
             shutil.copy(FOREIGN / f"{name}.cu", self.folder)
             result = self.hone("compile", "--arch", "sm_90", self.write(f"{name}.yaml", text), expect=3)
             self.assertIn("or have nvcc compile it with `compile: {compiler: nvcc}`", result.stdout, name)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,7 +4,6 @@ HONE_POINTS sets how many, at most 20,000."""
 
 import os
 import time
-import unittest
 
 import double
 
@@ -77,7 +76,3 @@ class Growth(double.Case):
         told.append(f"hone itself: {cpu_s * 1e3:.2f} ms of processor time a point")
         if POINTS > 400:
             print(f"\n{points} points\n  " + "\n  ".join(told))
-
-
-if __name__ == "__main__":
-    unittest.main()

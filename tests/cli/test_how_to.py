@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import unittest
 
 import double
 import hone
@@ -127,7 +126,3 @@ class OnTheDouble(double.Case):
             for line in lines:
                 with self.subTest(line):
                     self.run_line(line + (" --budget 20" if " tune " in line else ""))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,7 +4,6 @@
 import json
 import re
 import shutil
-import unittest
 
 import hone
 
@@ -138,7 +137,3 @@ class Import(hone.Case):
         self.fails(1, f"hone: {empty}: found an object without TuningParameters in ConfigurationSpace; expected a tuning problem "
                    "(T1 or CAFF)", "init", empty)
         self.misused("--entry is for CUDA sources; a tuning problem names its kernel", "init", "rows.json", "--entry", "k")
-
-
-if __name__ == "__main__":
-    unittest.main()

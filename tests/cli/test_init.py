@@ -3,7 +3,6 @@
 
 import re
 import shutil
-import unittest
 
 import hone
 
@@ -172,7 +171,3 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
     def test_wrong_usage(self):
         self.misused("expected the path of a CUDA source or of a tuning problem in JSON", "init")
         self.misused("found 'b.cu' after 'a.cu', expected one file", "init", "a.cu", "b.cu")
-
-
-if __name__ == "__main__":
-    unittest.main()

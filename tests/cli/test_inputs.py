@@ -4,7 +4,6 @@
 import ast
 import json
 import struct
-import unittest
 
 import double
 
@@ -119,7 +118,3 @@ class Inputs(double.Case):
             self.assertIn(message, self.hone("inputs", *words, expect=code).stderr)
         self.write("in", "a file")
         self.assertIn("cannot write 'in/x.npy': ", self.hone("inputs", self.config, "-o", "in", expect=1).stderr)
-
-
-if __name__ == "__main__":
-    double.main()

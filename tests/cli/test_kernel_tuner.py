@@ -84,7 +84,3 @@ class KernelTuner(hone.Case):
         result = subprocess.run([find_python(), "-c", check, str(out)], text=True, capture_output=True,
                                 env=dict(os.environ, PYTHONPATH=str(PLACE)))
         self.assertEqual(result.returncode, 0, result.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -205,7 +205,3 @@ class Kill(double.Case):
                 time.sleep(0.005)
         _, errors = process.communicate(timeout=120)
         self.assertEqual((process.returncode, errors), (0, ""))
-
-
-if __name__ == "__main__":
-    double.main()

@@ -4,7 +4,6 @@
 import json
 import struct
 import subprocess
-import unittest
 
 import double
 import hone
@@ -250,7 +249,3 @@ class Launches(double.Case):
         for cache in ("ca", "cg"):
             self.assertEqual(found[f"BLOCK=256,FAST=False,FAULT=4,ITEMS=4,L1={cache}"], "wrong_result")
             self.assertIn(found[f"BLOCK=256,FAST=True,FAULT=4,ITEMS=4,L1={cache}"], ("ok", "slower", "duplicate"))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -98,7 +98,3 @@ class Commands(hone.Case):
                 self.assertLessEqual(used, known)
             count += 1
         self.assertGreater(count, 60)
-
-
-if __name__ == "__main__":
-    unittest.main()

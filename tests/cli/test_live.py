@@ -490,6 +490,3 @@ class ReplayAll(double.Case):
         result = self.replay_all(expect=4)
         self.assertIn("none of its best points works any longer: tune it again", result.stdout)
         self.assertEqual(result.stderr, "hone: 1 tuning: none of the best points works any longer\n")
-
-if __name__ == "__main__":
-    unittest.main()

@@ -118,7 +118,3 @@ class Commands(double.Case):
             text = json.dumps(hone.report_document(text))
         numbers = re.sub(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?", "N", text)
         return re.sub(" +", " ", numbers)  # columns are as wide as their numbers
-
-
-if __name__ == "__main__":
-    double.main()

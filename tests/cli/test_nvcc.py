@@ -99,7 +99,3 @@ def read(path):
         return path.read_bytes()
     except OSError:
         return b""
-
-
-if __name__ == "__main__":
-    unittest.main()

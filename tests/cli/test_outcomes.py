@@ -2,7 +2,6 @@
 """Words in tables are explained: in a line below them, and all of them in docs/outcomes.md."""
 
 import re
-import unittest
 
 import hone
 
@@ -44,7 +43,3 @@ class Outcomes(hone.Case):
         config = self.copy_config()
         self.spoil(self.folder / "saxpy.cu", "{", "{ nonsense;")
         self.explained(self.hone("compile", config, "--arch", "sm_90", expect=3).stdout, ["compile_error"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -9,7 +9,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import unittest
 
 import double
 import hone
@@ -195,7 +194,3 @@ class Files(Case):
         for path in double.DATA.glob("scale*"):
             shutil.copy(path, folder)
         self.assertIn("24 valid points", self.hone("space", folder / "scale.yaml").stdout)
-
-
-if __name__ == "__main__":
-    double.main()

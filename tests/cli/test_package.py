@@ -109,7 +109,3 @@ class Package(hone.Case):
                                 cwd=self.folder, stdin=subprocess.DEVNULL, timeout=120)
         errors = {line for line in result.stdout.splitlines() if line.startswith("E:") and not line.split()[2].startswith(EXPECTED_TAGS)}
         self.assertEqual(errors, set())
-
-
-if __name__ == "__main__":
-    unittest.main()

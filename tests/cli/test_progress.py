@@ -3,7 +3,6 @@
 
 import os
 import re
-import unittest
 
 import double
 import hone
@@ -97,7 +96,3 @@ class Progress(double.Case):
         result = self.hone("tune", self.config, "--budget", "10")
         self.assertNotIn("\x1b", result.stderr)
         self.assertNotIn("\r", result.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import subprocess
-import unittest
 
 import double
 import hone
@@ -49,7 +48,3 @@ class Readme(double.Case):
         for name in ("README.md", "docs/README.md", "docs/catalogue.md"):
             for count in re.findall(r"(\d+) (?:tunable )?templates", (hone.SOURCE / name).read_text()):
                 self.assertEqual(int(count), len(list((hone.SOURCE / "templates").glob("*.cu"))), name)
-
-
-if __name__ == "__main__":
-    double.main()

@@ -170,7 +170,3 @@ class LadderTables(unittest.TestCase):
     def test_nothing_recorded(self):
         text = self.script.block(["matmul", "K=33"], self.folder)
         self.assertEqual(text, "\nNot recorded yet.\n\n")
-
-
-if __name__ == "__main__":
-    unittest.main()

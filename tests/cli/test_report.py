@@ -5,7 +5,6 @@ import json
 import pathlib
 import shutil
 import sys
-import unittest
 
 import hone
 
@@ -155,7 +154,3 @@ class Report(hone.Case):
         self.assertRegex(result.stderr, rf"^wrote {path}: 1 tuning, \d+ KiB\n$")
         self.assertEqual(result.stdout, "")
         self.extract(self.hone("report", self.record()).stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

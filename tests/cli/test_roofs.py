@@ -2,7 +2,6 @@
 """What a device can do at best: measured once, kept in the cache, and what times are set against."""
 
 import json
-import unittest
 
 import double
 import hone
@@ -184,7 +183,3 @@ class Roofs(double.Case):
         tuned, = self.tune()
         self.assertIsNone(tuned["roofs"])
         self.assertIsNone(self.devices()[0]["roofs"])
-
-
-if __name__ == "__main__":
-    unittest.main()

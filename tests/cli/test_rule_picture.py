@@ -4,7 +4,6 @@
 import json
 import re
 import subprocess
-import unittest
 
 import hone
 
@@ -57,7 +56,3 @@ class Picture(hone.Case):
     def test_errors(self):
         self.assertIn("there is no value 'K'; there are LAYOUT, M, N", self.draw("K", "M", expect=1))
         self.assertIn("found no rule, expected what `hone tune --family --json` prints", self.draw("N", "M", document={}, expect=1))
-
-
-if __name__ == "__main__":
-    unittest.main()

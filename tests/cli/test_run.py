@@ -141,7 +141,3 @@ class Loop(double.Case):
         self.assertIn("rejected proposals/wrong.cu: wrong_result: ", lines["wrong"])
         self.assertRegex(lines["fast"], r"^[\d.]+ proposals/fast\.cu$")
         self.assertEqual(len((self.folder / "ranking.txt").read_text().splitlines()), 2)
-
-
-if __name__ == "__main__":
-    unittest.main()

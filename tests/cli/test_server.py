@@ -520,7 +520,3 @@ class Passwords(Case):
                         output, errors = process.communicate(timeout=60)
                         self.assertEqual(process.returncode, 1, errors)
                         self.hide(output, errors)
-
-
-if __name__ == "__main__":
-    unittest.main()

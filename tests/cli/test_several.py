@@ -83,7 +83,3 @@ class Several(double.Case):
         _, errors = process.communicate(timeout=60)
         self.assertEqual((process.returncode, errors), (0, ""))
         self.assertEqual({record["outcome"] for record in self.read_events()}, {"ok"})
-
-
-if __name__ == "__main__":
-    double.main()

@@ -3,7 +3,6 @@
 
 import json
 import re
-import unittest
 
 import double
 
@@ -209,7 +208,3 @@ class NoLaunch(double.Case):
     def test_of_an_option(self):
         self.check("launch:", "compile: {options: [\"-maxrregcount={64 // (3 - ITEMS) * 2}\"]}\nlaunch:", 21,
                    r"'64 // \(3 - ITEMS\) \* 2', column 4: 64 // 0: division by zero", *BY_THREE)
-
-
-if __name__ == "__main__":
-    double.main()

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-import unittest
 
 import hone
 
@@ -245,7 +244,3 @@ class Simulate(hone.Case):
                    "apart: rename one", UNFINISHED, twin)
         self.fails(1, f"bench_simulate: '{self.folder}/no/t.jsonl' can not be written: No such file or directory",
                    CONV6, "--runs", 100000, "--traces", self.folder / "no" / "t.jsonl")
-
-
-if __name__ == "__main__":
-    unittest.main()

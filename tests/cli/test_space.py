@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import unittest
 
 import hone
 import terminal
@@ -175,7 +174,3 @@ class Sources(hone.Case):
         self.config.write_text(self.config.read_text() +
                                "reference: {template: reference.cu, entry: other, block: 128, grid: 1}\n")
         self.assertIn("has the name 'other'", self.hone("space", self.config, expect=2).stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -110,7 +110,3 @@ class Models(Spread):
             card = {event["record"]["card"] for event in self.read("record") if event["device"] == device}
             self.assertEqual(len(card), 1)
         self.assertRegex(result.stderr, r"tuning scale n=64 on Other \(GPU 0 of host [^)]+\): 36 points; [1-3] earlier tunings? of it leads? the search")
-
-
-if __name__ == "__main__":
-    double.main()

@@ -2,7 +2,6 @@
 """How a tune starts: what is compiled before the device is known, by a guess at it, and what becomes of a wrong guess."""
 
 import json
-import unittest
 
 import double
 import hone
@@ -100,7 +99,3 @@ class Start(double.Case):
         self.assertNotIn("context", whats[1][:whats[1].index("race")])
         self.assertEqual(whats[1][:2], ["bench", "reference"])
         self.assertNotIn("compile", whats[1], "n is no constant of the programs: they are those of the first")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,7 +4,6 @@
 import copy
 import gzip
 import json
-import unittest
 
 import hone
 
@@ -128,7 +127,3 @@ class Strangers(hone.Case):
             with self.subTest(name=name):
                 result = self.hone("cache", "import", path, expect=1)
                 self.assertRegex(result.stderr, "more than 8000000 values|more than 200 times its size")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,7 +2,6 @@
 """Tables fit the width of the terminal, show in what rows differ, and break no word."""
 
 import os
-import unittest
 
 import hone
 import terminal
@@ -106,7 +105,3 @@ class Tables(hone.Case):
         self.assertNotIn("\x1b[32m  4", output)
         self.assertNotIn("\x1b", self.shown(120, NO_COLOR="1").output)
         self.assertNotIn("\x1b", self.tune_matmul(NO_COLOR=""))
-
-
-if __name__ == "__main__":
-    unittest.main()

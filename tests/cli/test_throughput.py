@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import unittest
 
 import hone
 
@@ -40,7 +39,3 @@ class Throughput(hone.Case):
     def test_sources_need_a_place(self):
         self.fails(1, f"hone: {self.folder}/no/where can not be made: No such file or directory", "compile",
                    BENCH / "vector_add.yaml", "--arch", "sm_90", "--sources", f"{self.folder}/no/where")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,7 +2,6 @@
 """hone tune over a recording, and the commands that read what it leaves."""
 
 import json
-import unittest
 
 import hone
 
@@ -141,7 +140,3 @@ class Tune(hone.Case):
     def test_recording_is_not_there(self):
         self.fails(1, "hone: 'nope.json' can not be read: No such file or directory", "tune", hone.DATA / "saxpy.yaml",
                    "--quiet", "--simulate", "nope.json")
-
-
-if __name__ == "__main__":
-    unittest.main()

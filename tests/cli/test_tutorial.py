@@ -167,8 +167,5 @@ def update():
         case.doCleanups()
 
 
-if __name__ == "__main__":
-    if "--update" in sys.argv:
-        update()
-    else:
-        double.main()
+if "--update" in sys.argv:
+    sys.exit(update())

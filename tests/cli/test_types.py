@@ -5,7 +5,6 @@ import json
 import re
 import shutil
 import subprocess
-import unittest
 
 import double
 import hone
@@ -178,7 +177,3 @@ class OfArguments(double.Case):
         found = self.hone("cache", "import", "--config", self.config, "float.json", "int.json")
         self.assertEqual(found.stdout.count("plan and template taken from the config"), 2)
         self.assertEqual(found.stderr, "")
-
-
-if __name__ == "__main__":
-    unittest.main()

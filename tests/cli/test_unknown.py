@@ -4,7 +4,6 @@ resources."""
 
 import itertools
 import json
-import unittest
 
 import hone
 
@@ -134,7 +133,3 @@ class Figures(Unknown):
         self.assertEqual(tuning["regime"], "unknown")
         for row in tuning["rows"]:
             self.assertEqual((row["verdict"]["kind"], "resources" in row), ("not recorded", False))
-
-
-if __name__ == "__main__":
-    unittest.main()

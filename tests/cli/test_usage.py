@@ -3,7 +3,6 @@
 
 import json
 import re
-import unittest
 
 import hone
 
@@ -166,7 +165,3 @@ class Usage(hone.Case):
                                     stderr=subprocess.PIPE, text=True, env=dict(os.environ, HONE_CACHE=str(self.cache)))
         self.assertEqual(result.returncode, 1)
         self.assertEqual(result.stderr, "hone: can not write to standard output: No space left on device\n")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -156,7 +156,3 @@ class Lock(double.Case):
                 self.assertEqual(victim.read_text(), "precious")
                 lock.rmdir() if lock.is_dir() else lock.unlink()
                 self.cache.unlink()
-
-
-if __name__ == "__main__":
-    double.main()

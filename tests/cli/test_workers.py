@@ -393,7 +393,3 @@ class Faults(hosts.Workers):
         process.communicate()
         self.wait_for_none("hone")
         self.assertEqual(self.tune("--full", "--workers", "local")[0]["outcomes"], {"ok": self.points})
-
-
-if __name__ == "__main__":
-    double.main()

@@ -9,7 +9,6 @@ import os
 import pathlib
 import re
 import resource
-import subprocess
 import sys
 import time
 import unittest
@@ -177,14 +176,3 @@ class Faults(hone.Case):
             print(f"| `{fault}` | `{planted[fault]['outcome']}` | {planted[fault].get('message') or ''} |")
         print(f"from the kill of a hung variant's worker to the next variant: {max(killed.values()):.3f} s")
         print(f"from a device fault to the next variant: at most {max(faulted.values()):.3f} s of {len(faulted)}", flush=True)
-
-
-def has_device():
-    return subprocess.run([hone.HONE, "device"], capture_output=True, stdin=subprocess.DEVNULL).returncode == 0
-
-
-if __name__ == "__main__":
-    if not DOUBLE and not has_device():
-        print("SKIPPED: there is no GPU here", file=sys.stderr)
-        sys.exit(77)
-    unittest.main()

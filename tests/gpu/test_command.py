@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The main job on a GPU, as a user does it: tune, tune again, export, replay, and what goes wrong on the way."""
 
-import ctypes
 import json
 import pathlib
 import shutil
@@ -48,15 +47,6 @@ arguments:
   - {name: n, type: int32, value: SIZE}
 launch: {block: 128, grid: "ceil_div(SIZE, 128)"}
 """
-
-
-def has_device():
-    try:
-        count = ctypes.c_int(0)
-        driver = ctypes.CDLL("libcuda.so.1")
-        return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
-    except OSError:
-        return False
 
 
 class MainJob(hone.Case):
@@ -133,10 +123,3 @@ class Failures(hone.Case):
                 result = self.hone(command, hone.SOURCE / "configs" / "copy.yaml", "-p",
                                    "SIZE=40000000000,PATTERN=plain,SIDE=load,OFFSET=0,STRIDE=1", expect=1)
                 self.assertIn("the buffers do not fit: ", result.stderr)
-
-
-if __name__ == "__main__":
-    if not has_device():
-        print("SKIPPED: there is no GPU here", file=sys.stderr)
-        sys.exit(77)
-    unittest.main()

@@ -6,13 +6,11 @@ import concurrent.futures
 import json
 import pathlib
 import sys
-import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.path.insert(0, str(HERE.parent / "cli"))
 import hone  # noqa: E402
-import test_command  # noqa: E402
 
 # What each is to be called, where that is not its own name.
 KINDS = {"uncoalesced_loads": "uncoalesced", "uncoalesced_stores": "uncoalesced", "spills": "local"}
@@ -77,10 +75,3 @@ class Planted(hone.Case):
 
 def given(option, values):
     return [word for value in values.split(",") if value for word in (option, value)]
-
-
-if __name__ == "__main__":
-    if not test_command.has_device():
-        print("SKIPPED: there is no GPU here", file=sys.stderr)
-        sys.exit(77)
-    unittest.main()

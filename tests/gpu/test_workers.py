@@ -7,7 +7,6 @@ import os
 import pathlib
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
@@ -128,9 +127,6 @@ class Two(unittest.TestCase):
         print(f"\n{self.rate(result):.1f} points/s with a kill; the killed host's next record came {after[0] - killed[0]:.2f} s after it")
 
 
-if __name__ == "__main__":
+def why_not():
     found = cards()
-    if len(found) < 2 or found[0] != found[1]:
-        print("SKIPPED: there are no two GPUs of one model here", file=sys.stderr)
-        sys.exit(77)
-    unittest.main()
+    return None if len(found) >= 2 and found[0] == found[1] else "there are no two GPUs of one model here"

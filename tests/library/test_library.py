@@ -270,7 +270,3 @@ class Programs(Case):
         for name in ("test_threads", "test_threads_tsan"):
             if (PROGRAM.parent / name).exists():
                 self.check(PROGRAM.parent / name, TSAN_OPTIONS="halt_on_error=1")
-
-
-if __name__ == "__main__":
-    double.main()

@@ -235,7 +235,3 @@ int main(void)
     def test_the_runtime_example_builds(self):
         self.call(NVCC, "-arch=sm_75", "-Werror", "all-warnings", SOURCE / "examples" / "cuda_runtime" / "main.cu", "-I",
                   self.prefix / "include", "-L", self.libraries, "-lhone", "-o", self.folder / "runtime")
-
-
-if __name__ == "__main__":
-    unittest.main()

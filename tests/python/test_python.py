@@ -655,7 +655,3 @@ class Package(Case):
         os.environ["PATH"] = str(self.folder)
         with self.assertRaisesRegex(hone.Error, "the program `hone` was not found: install Hone"):
             _find.command()
-
-
-if __name__ == "__main__":
-    unittest.main()

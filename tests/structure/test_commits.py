@@ -16,7 +16,3 @@ class Commits(unittest.TestCase):
             self.skipTest("this is no clone with its history")
         long = [subject for subject in listed.stdout.splitlines() if len(subject) > 60 or ": " not in subject]
         self.assertEqual(long, [])
-
-
-if __name__ == "__main__":
-    unittest.main()

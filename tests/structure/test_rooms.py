@@ -90,7 +90,3 @@ class Rooms(unittest.TestCase):
             text = (ROOT / floor / "README.md").read_text()
             self.assertIn(f"`{name}`" if name and f"`{name}`" in text else f"# {room}\n", text, room)
             self.assertRegex(text, "[Bb]egin with")
-
-
-if __name__ == "__main__":
-    unittest.main()
