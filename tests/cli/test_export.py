@@ -111,6 +111,9 @@ int main(void) { return BLOCK != 128 || ITEMS != 2 || LOAD != LOAD_ldg || STEP(1
         text = self.hone("export", "saxpy", "--device-name", "A100").stdout
         self.assertIn("#define HONE_SAXPY_CONFIG_COUNT 2\n", text)
         self.assertIn('"NVIDIA A100-SXM4-80GB", 80, 108, 21.0)', text)
+        first, second = json.loads(self.hone("export", "saxpy", "--device-name", "A100", "--json").stdout)["configurations"]
+        self.assertEqual((first["device"]["name"], first["verification"], second["device"]["name"]),
+                         ("NVIDIA A100-SXM4-80GB", "verified", "NVIDIA H200"))
         self.write("saxpy_tuned.h", text)
         self.write("main.c", """\
 #include "saxpy_tuned.h"

@@ -12,7 +12,7 @@ class Roofs(double.Case):
         return json.loads(self.hone("device", "--json", *arguments).stdout)["devices"]
 
     def assert_double(self, roofs):
-        for name, expected in (("fp32_gflops", 20000), ("l2_gb_per_s", 6000), ("launch_us", 1.5)):
+        for name, expected in (("copy_gb_per_s", 4400), ("fp32_gflops", 20000), ("l2_gb_per_s", 6000), ("launch_us", 1.5)):
             self.assertAlmostEqual(roofs[name] / expected, 1, delta=0.02, msg=name)
         for name, expected in (("fp8", 800e3), ("bf16", 400e3), ("fp16", 400e3), ("tf32", 200e3)):
             self.assertAlmostEqual(roofs["tensor"][name]["gflops"] / expected, 1, delta=0.02, msg=name)

@@ -308,3 +308,12 @@ TEST(test_nvcc)
     shell(fixture, HONE_NVCC
           " -std=c++17 -arch=sm_90 -Werror all-warnings -cubin -o source.cubin matmul_source.cu");
 }
+
+TEST(test_empty_cache)
+{
+    struct hn_export export ENDED_BY(hn_export_finish);
+    drop(open_store(cache.path, HN_STORE_WRITE));
+    assert_error(
+        open_export(cache.path, "matmul", NULL, "", &export, &said), HN_ENOTFOUND,
+        "nothing tuned is cached for 'matmul': the cache is empty; run 'hone tune CONFIG' first");
+}

@@ -238,37 +238,6 @@ TEST(one_row_a_line)
     assert_int_equal(rows, HN_OUTCOME_COUNT + 2);
 }
 
-TEST(real_file_of_kernel_tuner)
-{
-    size_t counts[HN_OUTCOME_COUNT] = {0};
-    struct hn_recording *recording = load(DATA "conv6-a6000.json.gz");
-    assert_false(recording->from_hone);
-    assert_string_equal(recording->identity.kernel, "convolution_kernel");
-    assert_string_equal(recording->identity.device.name, "NVIDIA RTX A6000");
-    assert_string_equal(recording->identity.regime, HN_REGIME_UNKNOWN);
-    assert_int_equal(hn_bindings_get(&recording->identity.problem, "problem_size_y")->integer,
-                     4096);
-    assert_int_equal(recording->parameter_count, 6);
-    assert_string_equal(recording->parameters[4], "read_only");
-    double best = INFINITY;
-    for (size_t i = 0; i < recording->records.count; i++) {
-        const struct hn_record *record = &recording->records.items[i];
-        counts[record->outcome]++;
-        if (record->outcome == HN_OUTCOME_OK)
-            best = fmin(best, record->objective);
-    }
-    assert_int_equal(counts[HN_OUTCOME_COMPILE_ERROR], 104);
-    assert_int_equal(counts[HN_OUTCOME_LAUNCH_ERROR], 72);
-    assert_int_equal(counts[HN_OUTCOME_OK], recording->records.count - 176);
-    const struct hn_record *first = &recording->records.items[0];
-    assert_true(first->timing.median_us == 6.288288041949272 * 1000);
-    assert_int_equal(first->timing.sample_count, 32);
-    assert_true(first->timing.low_us <= first->timing.median_us &&
-                first->timing.median_us <= first->timing.high_us);
-    assert_true(first->timing.high_us - first->timing.low_us < 10);
-    assert_true(best > 0 && best < 3000);
-}
-
 TEST(unfinished_file_of_kernel_tuner)
 {
     struct hn_recording *recording = load(DATA "unfinished.json");
@@ -386,15 +355,6 @@ TEST(damaged_gzip_is_refused)
     assert_mentions(hn_recording_load(packed, &recording, &said), HN_EFORMAT, "is truncated");
     assert_error(hn_recording_load("/nowhere/r.json", &recording, &said), HN_ERUN,
                  "'/nowhere/r.json' can not be read: No such file or directory");
-}
-
-TEST(newer_format_is_refused)
-{
-    char *text = saved_text();
-    char *format = strstr(text, "\"format\": 1");
-    assert_non_null(format);
-    format[10] = '7';
-    assert_refused(text, "it has format 7, this Hone knows up to 1");
 }
 
 TEST(point_that_does_not_fit_is_not_saved)

@@ -107,30 +107,6 @@ static void assert_near(double found, double expected)
         fail_msg("found %g, expected about %g", found, expected);
 }
 
-/* The double says in tests/double/templates.c how fast it is. */
-TEST(a_device_is_measured)
-{
-    struct hn_driver driver ENDED_BY(hn_driver_close);
-    struct hn_device device;
-    struct hn_roofs roofs;
-    assert_ok(hn_driver_open(&driver, &said));
-    assert_ok(hn_driver_device(&driver, 0, &device, &said));
-    hn_device_measure_roofs(&driver, &device, &roofs, &said);
-    assert_ok(said.status);
-    assert_near(roofs.fp32_gflops, 20000);
-    assert_near(roofs.l2_gb_per_s, 6000);
-    assert_near(roofs.launch_us, 1.5);
-    /* The best of three ways: a memcpy is slower, and so are threads that copy several words. */
-    assert_near(roofs.copy_gb_per_s, 4400);
-    assert_string_equal(roofs.driver, device.driver);
-    assert_true(roofs.measured > 1.7e9);
-    assert_near(roofs.tensor.pipes[HN_PIPE_FP8].gflops, 800e3);
-    assert_near(roofs.tensor.pipes[HN_PIPE_BF16].gflops, 400e3);
-    assert_near(roofs.tensor.pipes[HN_PIPE_FP16].gflops, 400e3);
-    assert_near(roofs.tensor.pipes[HN_PIPE_TF32].gflops, 200e3);
-    assert_near(roofs.tensor.pipes[HN_PIPE_BF16].clock_mhz, 1500);
-}
-
 TEST(a_program_that_does_not_fit_is_refused)
 {
     struct hn_driver driver ENDED_BY(hn_driver_close);

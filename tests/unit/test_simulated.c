@@ -198,14 +198,3 @@ TEST(a_folder_is_searched_for_the_problem)
     struct hn_session *session = run_simulated(grid, cache.folder, NULL, &backend);
     assert_int_equal(point_number(&hn_session_state(session)->best->point), 333);
 }
-
-TEST(a_missing_or_broken_file_is_said)
-{
-    struct hn_backend *backend = NULL;
-    struct grid *grid = make_grid(NULL);
-    const char *path = in_folder("none.json");
-    assert_mentions(hn_backend_simulated(&grid->task, path, &backend, &said), HN_ERUN, path);
-    path = in_folder("broken.json");
-    assert_ok(hn_file_write(path, "{\"hone\": ", 9, NULL));
-    assert_mentions(hn_backend_simulated(&grid->task, path, &backend, &said), HN_EFORMAT, path);
-}

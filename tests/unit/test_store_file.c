@@ -2,8 +2,6 @@
 #include "tests/unit/store_fixture.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -26,39 +24,16 @@ static void fill_file(const char *path, const char *contents)
     assert_int_equal(fclose(file), 0);
 }
 
-TEST_WITH(other_files_are_refused_untouched, set_up, tear_down)
+TEST_WITH(what_is_no_cache_is_refused, set_up, tear_down)
 {
-    struct stat before, after;
     assert_refused(cache.path, HN_STORE_READ, HN_ENOTFOUND, "nothing was tuned yet");
     fill_file(cache.path, "kernel: matmul\n");
-    assert_int_equal(stat(cache.path, &before), 0);
-    assert_refused(cache.path, HN_STORE_WRITE, HN_EFORMAT, "is no Hone cache");
     assert_refused(cache.path, HN_STORE_READ, HN_EFORMAT, "is no Hone cache");
-    assert_int_equal(stat(cache.path, &after), 0);
-    assert_int_equal(before.st_size, after.st_size);
-    assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
     assert_int_equal(unlink(cache.path), 0);
-    run_sql(cache.path, "CREATE TABLE bookmarks(url TEXT)");
-    assert_refused(cache.path, HN_STORE_WRITE, HN_EFORMAT, "of another program");
-    assert_int_equal(query(cache.path, "SELECT count(*) FROM sqlite_master"), 1);
-    assert_refused(cache.folder, HN_STORE_WRITE, HN_ERUN, "is no regular file");
-}
-
-TEST_WITH(truncated_and_corrupt_are_refused_untouched, set_up, tear_down)
-{
-    struct stat info;
-    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    put(store, begin(store), 16, 1);
-    drop(store);
-    assert_int_equal(stat(cache.path, &info), 0);
-    assert_int_equal(truncate(cache.path, info.st_size / 2), 0);
-    assert_refused(cache.path, HN_STORE_WRITE, HN_EFORMAT, "is truncated: it has");
-    assert_refused(cache.path, HN_STORE_READ, HN_EFORMAT, "is truncated: it has");
-    struct stat after;
-    assert_int_equal(stat(cache.path, &after), 0);
-    assert_int_equal(after.st_size, info.st_size / 2);
+    drop(open_store(cache.path, HN_STORE_WRITE));
     assert_int_equal(truncate(cache.path, 50), 0);
-    assert_refused(cache.path, HN_STORE_WRITE, HN_EFORMAT, "is truncated: it has 50 bytes");
+    assert_refused(cache.path, HN_STORE_READ, HN_EFORMAT, "is truncated: it has 50 bytes");
+    assert_refused(cache.folder, HN_STORE_WRITE, HN_ERUN, "is no regular file");
 }
 
 static void assert_damaged(const char *path, const char *finding)
@@ -262,16 +237,6 @@ TEST_WITH(random_damage_is_survived, set_up, tear_down)
     free(whole);
 }
 
-TEST_WITH(newer_format_is_refused, set_up, tear_down)
-{
-    drop(open_store(cache.path, HN_STORE_WRITE));
-    run_sql(cache.path, "PRAGMA user_version = 99");
-    assert_refused(cache.path, HN_STORE_WRITE, HN_EFORMAT,
-                   "has format 99, this Hone knows up to 7; it was not touched");
-    assert_refused(cache.path, HN_STORE_READ, HN_EFORMAT, "has format 99");
-    assert_int_equal(query(cache.path, "PRAGMA user_version"), 99);
-}
-
 /* None of them was ever released; nobody may have written those below 0. */
 TEST_WITH(older_formats_are_refused_untouched, set_up, tear_down)
 {
@@ -337,25 +302,6 @@ TEST_WITH(read_only_folder_opens_immutable, set_up, tear_down)
     assert_int_equal(status, 0);
 }
 
-/* A limit on the size of files fails writes as a full disk does. */
-static void fill_disk(void)
-{
-    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    int64_t session = begin(store);
-    put(store, session, 1, 7);
-    commit(store);
-    signal(SIGXFSZ, SIG_IGN);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){200000, 200000}), 0);
-    enum hn_status status = HN_OK;
-    for (int i = 2; status == HN_OK && i < 5000; i++) {
-        put(store, session, i, 1);
-        status = hn_store_commit(store, &said);
-    }
-    assert_int_equal(status, HN_ERUN);
-    if (strstr(said.message, "can not be written: ") == NULL)
-        fail_msg("'%s'", said.message);
-}
-
 static int count_records(const char *path)
 {
     return (int)query(path, "SELECT count(*) FROM record");
@@ -402,24 +348,6 @@ TEST_WITH(a_cache_that_can_not_be_rescued_says_so, set_up, tear_down)
     assert_int_equal(system(command), 0);
     assert_mentions(hn_store_commit(store, &said), HN_ERUN,
                     "was deleted, moved or replaced while it was written, and '");
-}
-
-TEST_WITH(full_disk_loses_nothing_committed, set_up, tear_down)
-{
-    int status = -1;
-    pid_t child = fork();
-    if (child == 0) {
-        fill_disk();
-        _exit(0);
-    }
-    waitpid(child, &status, 0);
-    assert_int_equal(status, 0);
-    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    struct hn_records records ENDED_BY(hn_records_free) = load_of(store, &version_1, false);
-    assert_true(records.count > 10);
-    assert_true(records.items[0].timing.median_us == 7);
-    struct hn_text report ENDED_BY(hn_text_finish) = {0};
-    assert_ok(hn_store_check(store, &report, NULL));
 }
 
 TEST_WITH(failed_commit_keeps_what_is_pending, set_up, tear_down)

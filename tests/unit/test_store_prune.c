@@ -46,17 +46,6 @@ TEST(stale_versions_go_with_plans_and_images)
     assert_int_equal(query(cache.path, "SELECT count(*) FROM session"), 3);
 }
 
-TEST(a_dry_run_removes_nothing)
-{
-    struct hn_store *store = fill();
-    struct hn_pruned pruned =
-        prune(store, &(struct hn_prune){.stale = true, .simulated = true, .dry_run = true});
-    assert_int_equal(pruned.sessions, 2);
-    assert_int_equal(pruned.records, 3);
-    drop(store);
-    assert_int_equal(query(cache.path, "SELECT count(*) FROM record"), 5);
-}
-
 TEST(the_best_stays_whatever_its_age)
 {
     struct hn_store *store = fill();
