@@ -115,20 +115,12 @@ double_kernel double_kernel_run;
 /* The kernels of the other templates of tests/data/double.txt; CUDA_ERROR_NOT_SUPPORTED for what is none of them. */
 double_kernel double_template_run;
 
-/* Those of pipeline.cu. */
-double_kernel double_gather, double_add, double_smooth_reference, double_window_sum;
-/* border.c */
-double_kernel double_border, double_border_reference;
-/* manual.c */
-double_kernel double_blur, double_blur_reference, double_heat;
 /* cheats.c */
 double_kernel double_cheat, double_first_step, double_second_step, double_cheats_reference;
 /* tensor.c */
 enum { DOUBLE_MAP_RANK = 5 };
 double_kernel double_tensor, double_tensor_reference;
 unsigned long double_maps_encoded(void); /* how often one was, for tests that ask */
-/* shipped.c */
-double_kernel double_reduce, double_sgemm, double_nothing;
 
 /* The kernel of tests/fault/fault.cu. */
 double_kernel double_fault_run;

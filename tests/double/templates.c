@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <string.h>
 
-#include "double.h"
+#include "calls.h"
 
 /* The kernels of <feature>.cu (tests/data/double.txt) in C. */
 
@@ -246,8 +247,7 @@ static CUresult sum_partial(const struct double_launch *launch)
     for (int i = 0; i < TAKE(int, 2); i++)
         total += TAKE(const int *, 0)[i];
     *TAKE(int *, 1) = total;
-    launch->device->now_us += 2.0 * double_noise(launch->device);
-    return CUDA_SUCCESS;
+    return double_took(launch, 2.0);
 }
 
 static CUresult sum_reference(const struct double_launch *launch)
@@ -331,19 +331,335 @@ static CUresult field_reference(const struct double_launch *launch)
     return double_took_exactly(launch, 100.0);
 }
 
+/* The kernels of border.yaml (tests/data/double.txt) in C: outputs that are written in part. */
+
+enum {
+    FAULT_WRITES_BORDER = 1,
+    FAULT_LEAVES_OUT,
+    FAULT_WRONG,
+    FAULT_IDLE,
+    FAULT_LATE,
+    FAULT_WHOLE
+};
+
+static void add_neighbours(const float *x, float *y, int n, int fault, bool late)
+{
+    bool leaves_out = fault == FAULT_LEAVES_OUT || (fault == FAULT_LATE && late);
+    for (int i = 1; i < n - 1; i++)
+        if (!leaves_out || (i != 5 && i != 6))
+            y[i] = x[i - 1] + x[i + 1] + (fault == FAULT_WRONG && i < 4 ? 1.0f : 0.0f);
+    if (fault == FAULT_WRITES_BORDER)
+        y[0] = y[n - 1] = 7.0f;
+}
+
+static void write_even(int *z, int n, int fault)
+{
+    for (int i = 0; i < n; i += 2)
+        if (fault != FAULT_WHOLE || (i != 8 && i != 10))
+            z[i] = i;
+}
+
+static CUresult run_border(const struct double_launch *launch, int fault, bool late)
+{
+    int n = TAKE(int, 3);
+    launch->device->now_us += 20.0 * double_noise(launch->device);
+    if (fault == FAULT_IDLE)
+        return CUDA_SUCCESS;
+    add_neighbours(TAKE(const float *, 0), TAKE(float *, 1), n, fault, late);
+    write_even(TAKE(int *, 2), n, fault);
+    return CUDA_SUCCESS;
+}
+
+static CUresult border(const struct double_launch *launch)
+{
+    return run_border(launch, launch->function->module->table[0], launch->function->launches > 1);
+}
+
+static CUresult border_reference(const struct double_launch *launch)
+{
+    return run_border(launch, 0, false);
+}
+
+/* The kernels of pipeline.cu (tests/data/double.txt) in C. */
+
+static CUresult gather(const struct double_launch *launch)
+{
+    float *x = TAKE(float *, 0);
+    int radius = TAKE(int, 2);
+    int begin = TAKE(int, 3);
+    int count = TAKE(int, 4);
+    for (int i = 0; i < count; i++) {
+        float sum = 0.0f;
+        for (int d = -radius; d <= radius; d++)
+            if (begin + i + d >= 0 && begin + i + d < TAKE(int, 5))
+                sum += x[i + d];
+        TAKE(float *, 1)[i] = sum;
+    }
+    if (launch->function->module->table[0] == 1 && begin <= 5 && 5 < begin + count)
+        x[5 - begin] = 0.0f;
+    return double_took(launch, 5.0 + 0.01 * count);
+}
+
+static CUresult window_sum(const struct double_launch *launch)
+{
+    int count = TAKE(int, 3);
+    for (int i = 0; i < count; i++) {
+        float sum = 0.0f;
+        for (int d = 0; d <= TAKE(int, 2); d++)
+            sum += TAKE(const float *, 0)[i + d];
+        TAKE(float *, 1)[i] = sum;
+    }
+    return double_took(launch, 5.0 + 0.01 * count);
+}
+
+static void add_to(float *y, int i, float value)
+{
+    y[2 * i] += value;
+    y[2 * i + 1] -= value;
+}
+
+static CUresult add(const struct double_launch *launch)
+{
+    const float *table = TAKE(const float *, 2);
+    float *y = TAKE(float *, 1);
+    int fault = launch->function->module->table[0];
+    int begin = TAKE(int, 4);
+    int count = TAKE(int, 5);
+    int size = TAKE(int, 6);
+    for (int i = 0; i < count; i++) {
+        float value = TAKE(const float *, 0)[i] * table[(begin + i) % 16];
+        bool at_end = begin + i == size - 1;
+        if (fault == 2 && begin + i == size / 2)
+            value += 1.0f;
+        if (fault == 3 && at_end)
+            y[2 * (i + 1)] = 1.0f;
+        if (fault == 4 && begin + i == 7)
+            continue;
+        add_to(y, i, value);
+        for (int k = 0; at_end && k < 4; k++)
+            TAKE(float *, 3)[k] = value + table[k];
+    }
+    return double_took(launch, 5.0 + 0.01 * count);
+}
+
+static CUresult smooth_reference(const struct double_launch *launch)
+{
+    const float *x = TAKE(const float *, 0);
+    float *y = TAKE(float *, 1);
+    const float *table = TAKE(const float *, 2);
+    int radius = TAKE(int, 4);
+    int size = TAKE(int, 5);
+    for (int i = 0; i < size; i++) {
+        double sum = 0.0;
+        for (int d = -radius; d <= radius; d++)
+            if (i + d >= 0 && i + d < size)
+                sum += (double)x[i + d];
+        double value = sum * (double)table[i % 16];
+        y[2 * i] = (float)((double)y[2 * i] + value);
+        y[2 * i + 1] = (float)((double)y[2 * i + 1] - value);
+        for (int k = 0; i == size - 1 && k < 4; k++)
+            TAKE(float *, 3)[k] = (float)(value + (double)table[k]);
+    }
+    return double_took_exactly(launch, 200.0);
+}
+
+/* The kernels of docs/tutorial.md and docs/own-kernel.md in C. */
+
+struct picture {
+    const float *in;
+    float *out;
+    int width, height;
+};
+
+static int clamp(int value, int limit)
+{
+    return value < 0 ? 0 : value < limit ? value : limit - 1;
+}
+
+static float mean_of_nine(const struct picture *picture, int x, int y)
+{
+    double sum = 0;
+    for (int j = y - 1; j <= y + 1; j++)
+        for (int i = x - 1; i <= x + 1; i++)
+            sum += (double)picture->in[(size_t)clamp(j, picture->height) * (size_t)picture->width +
+                                       (size_t)clamp(i, picture->width)];
+    return (float)(sum / 9);
+}
+
+/* False when it was as computed already. */
+static bool write_row(const struct picture *picture, int y, int count)
+{
+    bool changed = false;
+    for (int x = 0; x < count; x++) {
+        float mean = mean_of_nine(picture, x, y);
+        float *out = &picture->out[(size_t)y * (size_t)picture->width + (size_t)x];
+        changed = changed || !(*out == mean);
+        *out = mean;
+    }
+    return changed;
+}
+
+/* Measuring launches it a thousand times: what the last launch left is not computed again. What
+ * poisons an output poisons all of it. */
+static void write_picture(const struct picture *picture)
+{
+    if (!write_row(picture, picture->height / 2, 64))
+        return;
+    for (int y = 0; y < picture->height; y++)
+        write_row(picture, y, picture->width);
+}
+
+static struct picture take_picture(const struct double_launch *launch)
+{
+    return (struct picture){TAKE(const float *, 0), TAKE(float *, 1), TAKE(int, 2), TAKE(int, 3)};
+}
+
+/* The best is a block of 64 x 4 with four rows a thread; every factor of two away from it costs
+ * some percent. */
+static CUresult blur(const struct double_launch *launch)
+{
+    struct picture picture = take_picture(launch);
+    double threads = (double)launch->geometry->grid[1] * launch->geometry->block[1];
+    double rows = fmax(1, (double)picture.height / threads);
+    double away = 0.12 * fabs(log2(launch->geometry->block[0]) - 6) +
+                  0.07 * fabs(log2(launch->geometry->block[1]) - 2) + 0.09 * fabs(log2(rows) - 2);
+    write_picture(&picture);
+    return double_took(launch, 40.0 * (1.0 + away));
+}
+
+static CUresult blur_reference(const struct double_launch *launch)
+{
+    struct picture picture = take_picture(launch);
+    write_picture(&picture);
+    return double_took_exactly(launch, 100.0);
+}
+
+/* One step of heat over a plate; as above, what the last launch left is not computed again. */
+static bool heat_row(const struct picture *plate, int y, int count, float alpha)
+{
+    const float *in = plate->in + (size_t)y * (size_t)plate->width;
+    float *out = plate->out + (size_t)y * (size_t)plate->width;
+    bool changed = false;
+    for (int x = 0; x < count; x++) {
+        float left = x > 0 ? in[x - 1] : in[x];
+        float right = x < plate->width - 1 ? in[x + 1] : in[x];
+        float above = y > 0 ? in[x - plate->width] : in[x];
+        float below = y < plate->height - 1 ? in[x + plate->width] : in[x];
+        float then = in[x] + alpha * (left + right + above + below - 4 * in[x]);
+        changed = changed || !(out[x] == then);
+        out[x] = then;
+    }
+    return changed;
+}
+
+/* The best is a block of 64 x 4. */
+static CUresult heat(const struct double_launch *launch)
+{
+    struct picture plate = take_picture(launch);
+    float alpha = TAKE(float, 4);
+    double away = 0.12 * fabs(log2(launch->geometry->block[0]) - 6) +
+                  0.07 * fabs(log2(launch->geometry->block[1]) - 2);
+    bool changed = heat_row(&plate, plate.height / 2, 64, alpha);
+    for (int y = 0; changed && y < plate.height; y++)
+        heat_row(&plate, y, plate.width, alpha);
+    return double_took(launch, 20.0 * (1.0 + away));
+}
+
+/* Kernels of templates/ in C, for programs that use them. A kernel that finishes what another one
+ * began does nothing: that one has done it all. */
+
+enum { PLAIN_BYTES = 5 * 8 + 3 * 4 }; /* of the parameters of sgemm.cu */
+
+static CUresult nothing(const struct double_launch *launch)
+{
+    return double_took(launch, 1.5);
+}
+
+/* reduce.cu */
+static CUresult reduce(const struct double_launch *launch)
+{
+    const float *in = TAKE(const float *, 0);
+    double sum = 0;
+    for (int64_t i = 0; i < TAKE(int64_t, 2); i++)
+        sum += in[i];
+    *TAKE(float *, 1) = (float)sum;
+    return double_took(launch, 20.0);
+}
+
+/* How many floats there are behind an address. */
+static double extent(const float *first)
+{
+    size_t low = 0;
+    size_t high = (size_t)1 << 40;
+    while (low + 1 < high) {
+        size_t middle = low + (high - low) / 2;
+        if (double_is_valid((CUdeviceptr)(uintptr_t)first, middle))
+            low = middle;
+        else
+            high = middle;
+    }
+    return (double)(low / sizeof *first);
+}
+
+/* sgemm_blas.cu. What is transposed is part of the program, which is not known here: it follows
+ * from the leading dimensions where k is more than rows and columns, gaps included. */
+static CUresult product(const struct double_launch *launch)
+{
+    const float *a = TAKE(const float *, 0);
+    const float *b = TAKE(const float *, 1);
+    float *c = TAKE(float *, 2);
+    const size_t m = (size_t)TAKE(int, 5), n = (size_t)TAKE(int, 6), k = (size_t)TAKE(int, 7);
+    const size_t lda = (size_t)TAKE(int, 8), ldb = (size_t)TAKE(int, 9);
+    const size_t ldc = (size_t)TAKE(int, 10);
+    const float alpha = TAKE(float, 11), beta = TAKE(float, 12);
+    const bool trans_a = lda < k, trans_b = ldb >= k;
+    for (size_t i = 0; i < m * n; i++) {
+        const size_t row = i / n, column = i % n;
+        float *to = &c[row * ldc + column];
+        double sum = 0;
+        for (size_t j = 0; j < k; j++)
+            sum += (double)a[trans_a ? j * lda + row : row * lda + j] *
+                   b[trans_b ? column * ldb + j : j * ldb + column];
+        *to = (float)(alpha * sum + (beta == 0 ? 0.0 : (double)beta * *to));
+    }
+    return double_took(launch, 50.0);
+}
+
+/* sgemm.cu and matmul.cu with a row-major B, where sizes are constants: they follow from those of
+ * the buffers. */
+static CUresult sgemm(const struct double_launch *launch)
+{
+    if (launch->function->parameter_bytes > PLAIN_BYTES)
+        return product(launch);
+    const float *a = TAKE(const float *, 0);
+    const float *b = TAKE(const float *, 1);
+    float *c = TAKE(float *, 2);
+    double mk = extent(a);
+    double kn = extent(b);
+    double mn = extent(c);
+    size_t m = (size_t)(sqrt(mk * mn / kn) + 0.5);
+    size_t n = (size_t)(mn / (double)m + 0.5);
+    size_t k = (size_t)(mk / (double)m + 0.5);
+    for (size_t i = 0; i < m * n; i++) {
+        double sum = 0;
+        for (size_t j = 0; j < k; j++)
+            sum += (double)a[i / n * k + j] * b[j * n + i % n];
+        c[i] = (float)sum;
+    }
+    return double_took(launch, 50.0);
+}
+
 /* The kernels of runtime/bench/roofs.cu: 20 TFLOP/s, 6 TB/s from the L2 cache, 1.5 us a launch. */
 static CUresult roof_fp32(const struct double_launch *launch)
 {
     double threads = (double)launch->geometry->grid[0] * launch->geometry->block[0];
-    launch->device->now_us += 128.0 * TAKE(int, 1) * threads / 20e6 * double_noise(launch->device);
-    return CUDA_SUCCESS;
+    return double_took(launch, 128.0 * TAKE(int, 1) * threads / 20e6);
 }
 
 static CUresult roof_l2(const struct double_launch *launch)
 {
     double bytes = 16.0 * (double)TAKE(unsigned long long, 1) * TAKE(int, 2);
-    launch->device->now_us += bytes / 6e6 * double_noise(launch->device);
-    return CUDA_SUCCESS;
+    return double_took(launch, bytes / 6e6);
 }
 
 /* By words 4.4 TB/s, more than a memcpy; where a thread takes several of them less. */
@@ -351,8 +667,7 @@ static CUresult roof_copy(const struct double_launch *launch)
 {
     double words = (double)TAKE(unsigned long long, 2);
     bool each = (double)launch->geometry->grid[0] * launch->geometry->block[0] >= words;
-    launch->device->now_us += 32.0 * words / (each ? 4.4e6 : 1e6) * double_noise(launch->device);
-    return CUDA_SUCCESS;
+    return double_took(launch, 32.0 * words / (each ? 4.4e6 : 1e6));
 }
 
 /* On tensor cores 400 TFLOP/s of 16-bit numbers at 1500 MHz. */
@@ -369,22 +684,23 @@ static CUresult roof_tensor(const struct double_launch *launch)
 
 static CUresult roof_launch(const struct double_launch *launch)
 {
-    launch->device->now_us += 1.5 * double_noise(launch->device);
-    return CUDA_SUCCESS;
+    return double_took(launch, 1.5);
 }
 
 static const struct {
     const char *name;
     double_kernel *run;
 } kernels[] = {
-    {"_Z4heatPKfPfiif", double_heat},
-    {"add", double_add},
+    {"_Z4heatPKfPfiif", heat},
+    {"add", add},
     {"aligned", aligned},
     {"aligned_reference", aligned_reference},
     {"attributes", attributes},
     {"attributes_reference", attributes_reference},
-    {"border", double_border},
-    {"border_reference", double_border_reference},
+    {"blur", blur},
+    {"blur_reference", blur_reference},
+    {"border", border},
+    {"border_reference", border_reference},
     {"cheat", double_cheat},
     {"cheats_add_reference", double_cheats_reference},
     {"cheats_reference", double_cheats_reference},
@@ -392,7 +708,7 @@ static const struct {
     {"field", field},
     {"field_reference", field_reference},
     {"first_step", double_first_step},
-    {"gather", double_gather},
+    {"gather", gather},
     {"hone_roof_bf16", roof_tensor},
     {"hone_roof_copy", roof_copy},
     {"hone_roof_fp16", roof_tensor},
@@ -407,21 +723,21 @@ static const struct {
     {"keep_reference", keep_reference},
     {"look_up", look_up},
     {"look_up_reference", look_up_reference},
-    {"smooth_reference", double_smooth_reference},
-    {"matmul", double_sgemm},
-    {"reduce", double_reduce},
-    {"reduce_partial", double_nothing},
+    {"smooth_reference", smooth_reference},
+    {"matmul", sgemm},
+    {"reduce", reduce},
+    {"reduce_partial", nothing},
     {"second_step", double_second_step},
-    {"sgemm", double_sgemm},
-    {"sgemm_clear", double_nothing},
-    {"sgemm_sum", double_nothing},
+    {"sgemm", sgemm},
+    {"sgemm_clear", nothing},
+    {"sgemm_sum", nothing},
     {"sum_blocks", sum_blocks},
     {"sum_partial", sum_partial},
     {"sum_reference", sum_reference},
     {"tensor", double_tensor},
     {"tensor_reference", double_tensor_reference},
     {"types", types},
-    {"window_sum", double_window_sum},
+    {"window_sum", window_sum},
     {"windows", windows},
     {"windows_reference", windows_reference},
 };
