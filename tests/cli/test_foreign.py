@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Kernels that were not written for a tuner compile as they are: every valid point of each config in tests/foreign."""
+"""Kernels that were not written for a tuner compile as they are: every valid point of each config in tests/data/foreign.txt."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import shutil
 
 import hone
 
-FOREIGN = hone.SOURCE / "tests" / "foreign"
+FOREIGN = hone.TEST_DATA / "foreign"
 BY_NVCC = {"histogram", "program"}
 SANITIZED = os.environ.get("HONE_SANITIZE") == "1"
 HAS_NVCC = shutil.which("nvcc") is not None or os.path.exists("/usr/local/cuda/bin/nvcc")

@@ -7,7 +7,7 @@ import shutil
 import hone
 
 TEMPLATES = hone.SOURCE / "templates"
-FOREIGN = hone.SOURCE / "tests" / "foreign"
+FOREIGN = hone.TEST_DATA / "foreign"
 OWN = hone.TEST_DATA / "init"
 # They compile without anything but what they define themselves.
 COMPILED = ("copy", "stencil_1d", "transpose", "reduce", "heat_2d")
