@@ -76,7 +76,6 @@ static inline struct hn_record *bench_fixture_record(struct bench_fixture *fixtu
                                                      enum hn_outcome outcome, const char *message)
 {
     struct hn_record *record = malloc(sizeof *record);
-    assert_non_null(record);
     *record = bench_fixture_evaluate(fixture, point, request);
     keep(record, bench_fixture_release);
     bench_fixture_check(record, outcome, message);

@@ -15,7 +15,6 @@ static inline void release_bindings(struct hn_bindings *bindings)
 static inline struct hn_bindings *parsed(const char *text)
 {
     struct hn_bindings *bindings = malloc(sizeof *bindings);
-    assert_non_null(bindings);
     assert_ok(hn_bindings_parse(text, bindings, NULL));
     return keep(bindings, release_bindings);
 }

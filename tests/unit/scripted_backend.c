@@ -28,7 +28,6 @@ static void push(struct scripted *scripted, const struct hn_backend_event *event
 {
     struct scripted_job *queue =
         realloc(scripted->queue, (scripted->queue_count + 1) * sizeof *queue);
-    assert_non_null(queue);
     scripted->queue = queue;
     queue[scripted->queue_count++] =
         (struct scripted_job){*event, point, scripted->clock + 1 + delay, 0};
@@ -207,7 +206,6 @@ static void race(struct scripted *scripted, const struct hn_run *run)
             continue;
         }
         timing->samples_us = calloc(ROUNDS, sizeof *timing->samples_us);
-        assert_non_null(timing->samples_us);
         timing->sample_count = ROUNDS;
         for (int r = 0; r < ROUNDS; r++)
             timing->samples_us[r] = fate->us * scripted->race_factor * (1 + 1e-5 * (r % 3));

@@ -162,18 +162,18 @@ static inline void fill(const char *path, struct judge *judge)
     drop(store);
 }
 
-static inline void write_file(const struct fixture *fixture, const char *name,
+static inline void write_file(const char *name,
                               const struct hn_text *text)
 {
     char path[160];
-    snprintf(path, sizeof path, "%s/%s", fixture->folder, name);
+    snprintf(path, sizeof path, "%s/%s", cache.folder, name);
     assert_ok(hn_file_write(path, text->data, text->length, NULL));
 }
 
-static inline void shell(const struct fixture *fixture, const char *command)
+static inline void shell(const char *command)
 {
     char line[512];
-    snprintf(line, sizeof line, "cd %s && %s", fixture->folder, command);
+    snprintf(line, sizeof line, "cd %s && %s", cache.folder, command);
     if (system(line) != 0)
         fail_msg("failed: %s", command);
 }

@@ -34,7 +34,6 @@ static inline const char *in_folder(const char *name)
 {
     size_t size = sizeof cache.folder + strlen(name) + 2;
     char *path = keep(malloc(size), free);
-    assert_non_null(path);
     snprintf(path, size, "%s/%s", cache.folder, name);
     return path;
 }

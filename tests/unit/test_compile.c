@@ -43,7 +43,6 @@ static const struct hn_image *compile_for(const char *architecture, const char *
                                           const char *entry, const char *const *options)
 {
     struct hn_image *image = malloc(sizeof *image);
-    assert_non_null(image);
     char *text = read_template(name);
     struct hn_compile_request request = {
         .name = name,

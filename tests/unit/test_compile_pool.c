@@ -86,7 +86,6 @@ static struct hn_image *take_now(struct hn_compile_pool *pool, uint64_t id)
     if (!hn_compile_pool_take_one(pool, id, &image))
         return NULL;
     struct hn_image *own = malloc(sizeof *own);
-    assert_non_null(own);
     *own = image;
     return keep(own, release);
 }

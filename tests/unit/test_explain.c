@@ -61,7 +61,6 @@ static void end(struct fixture *fixture)
 static struct fixture *begin(struct hn_space *space, log_time *function, uint64_t stride)
 {
     struct fixture *fixture = keep(calloc(1, sizeof *fixture), end);
-    assert_non_null(fixture);
     fixture->space = space;
     record(fixture, function, stride);
     return fixture;

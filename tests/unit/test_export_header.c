@@ -6,30 +6,30 @@ EACH_TEST(set_up, tear_down)
 
 /* Headers are generated from a cache that the test fills, and compiled and run as a user would. */
 
-static void write_file(const struct fixture *fixture, const char *name, const char *text)
+static void write_file(const char *name, const char *text)
 {
     char path[160];
-    snprintf(path, sizeof path, "%s/%s", fixture->folder, name);
+    snprintf(path, sizeof path, "%s/%s", cache.folder, name);
     assert_ok(hn_file_write(path, text, strlen(text), &said));
 }
 
 /* Runs a command in the fixture's folder. */
-static void shell(const struct fixture *fixture, const char *command)
+static void shell(const char *command)
 {
     struct hn_text line ENDED_BY(hn_text_finish) = {0};
-    hn_text_printf(&line, "cd %s && %s", fixture->folder, command);
+    hn_text_printf(&line, "cd %s && %s", cache.folder, command);
     if (system(line.data) != 0)
         fail_msg("failed: %s", command);
 }
 
 #define WARNINGS "-Wall -Wextra -Wpedantic -Wconversion -Werror -isystem " HONE_CUDA_INCLUDE
 
-static void compile_and_run(const struct fixture *fixture, const char *program)
+static void compile_and_run(const char *program)
 {
-    write_file(fixture, "program.c", program);
-    shell(fixture, HONE_C_COMPILER " -std=c11 " WARNINGS " program.c -o c && ./c");
-    shell(fixture, "cp program.c program.cpp && " HONE_CXX " -std=c++17 " WARNINGS
-                   " program.cpp -o cpp && ./cpp");
+    write_file("program.c", program);
+    shell(HONE_C_COMPILER " -std=c11 " WARNINGS " program.c -o c && ./c");
+    shell("cp program.c program.cpp && " HONE_CXX " -std=c++17 " WARNINGS
+          " program.cpp -o cpp && ./cpp");
 }
 
 static const char program_of_several[] =
@@ -104,17 +104,16 @@ static const char program_of_several[] =
 
 TEST(test_header_of_several)
 {
-    const struct fixture *fixture = *state;
-    fill_cache(fixture->path, matmuls, MATMULS);
-    char *header = export_as(fixture->path, "matmul", "H200", "K=4096", hn_export_header);
+    fill_cache(cache.path, matmuls, MATMULS);
+    char *header = export_as(cache.path, "matmul", "H200", "K=4096", hn_export_header);
     assert_null(strstr(header, "SIMULATED: from"));
     free(header);
-    header = export_as(fixture->path, "matmul", "H200", "", hn_export_header);
+    header = export_as(cache.path, "matmul", "H200", "", hn_export_header);
     assert_non_null(strstr(header, "NVIDIA H200, compute capability 9.0, 132 SMs"));
     assert_non_null(strstr(header, "measured 2026-02-02"));
-    write_file(fixture, "matmul_tuned.h", header);
+    write_file("matmul_tuned.h", header);
     free(header);
-    compile_and_run(fixture, program_of_several);
+    compile_and_run(program_of_several);
 }
 
 /* Configuration 0 takes N as an argument; 1 has it as a constant; 2 is the default point. */
@@ -151,15 +150,14 @@ static const char program_of_thawed[] =
 
 TEST(test_header_of_thawed)
 {
-    const struct fixture *fixture = *state;
     struct hn_text program ENDED_BY(hn_text_finish) = {0};
-    fill_cache(fixture->path, thawed, sizeof thawed / sizeof *thawed);
-    char *header FREED = export_as(fixture->path, "thawed", "H200", "", hn_export_header);
-    write_file(fixture, "thawed_tuned.h", header);
+    fill_cache(cache.path, thawed, sizeof thawed / sizeof *thawed);
+    char *header FREED = export_as(cache.path, "thawed", "H200", "", hn_export_header);
+    write_file("thawed_tuned.h", header);
     for (int config = 0; config < 2; config++) {
         program.length = 0;
         hn_text_printf(&program, "#define WANTED %d\n%s", config, program_of_thawed);
-        compile_and_run(fixture, program.data);
+        compile_and_run(program.data);
     }
 }
 
@@ -200,9 +198,8 @@ TEST(test_header_of_steps)
         7.5,
         true,
         NULL};
-    const struct fixture *fixture = *state;
-    fill_cache(fixture->path, &result, 1);
-    char *header FREED = export_as(fixture->path, "tiled", NULL, "", hn_export_header);
+    fill_cache(cache.path, &result, 1);
+    char *header FREED = export_as(cache.path, "tiled", NULL, "", hn_export_header);
     assert_non_null(strstr(header, "SIMULATED: from"));
     assert_non_null(strstr(header, "--maxrregcount=32"));
     assert_non_null(strstr(header,
@@ -223,8 +220,8 @@ TEST(test_header_of_steps)
     assert_non_null(strstr(header,
                            "s = hone_tiled_step(HONE_TILED_CONFIG, 2, problem);\n"
                            " *     if (s.runs)\n *         clear<HONE_TILED_TILE><<<s.grid"));
-    write_file(fixture, "tiled_tuned.h", header);
-    compile_and_run(fixture, program_of_steps);
+    write_file("tiled_tuned.h", header);
+    compile_and_run(program_of_steps);
 }
 
 /* The pitch of rows is a function of the header, which its other functions call. */
@@ -234,29 +231,28 @@ TEST(test_header_of_rows)
         {"rows", &h200, "HEIGHT=64,WIDTH=100", "PAD=28", 7.5, false, NULL},
         {"rows", &h200, "HEIGHT=64,WIDTH=500", "PAD=12", 9.5, false, NULL},
     };
-    const struct fixture *fixture = *state;
-    fill_cache(fixture->path, results, 2);
-    char *header FREED = export_as(fixture->path, "rows", NULL, "", hn_export_header);
+    fill_cache(cache.path, results, 2);
+    char *header FREED = export_as(cache.path, "rows", NULL, "", hn_export_header);
     assert_non_null(strstr(header, "     in: HEIGHT rows of WIDTH elements of float, "
                                    "in_pitch bytes apart (input)\n"));
     assert_non_null(strstr(header, "out_pitch bytes apart, at a multiple of 64 bytes (output)\n"));
     assert_non_null(strstr(header, "     plane: a cudaTextureObject_t over in, of "
                                    "cudaResourceTypePitch2D, address modes clamp, border, filter "
                                    "linear, unnormalized coordinates, read as element\n"));
-    write_file(fixture, "rows_tuned.h", header);
-    compile_and_run(fixture, "#include <assert.h>\n"
-                             "#include \"rows_tuned.h\"\n"
-                             "int main(void)\n{\n"
-                             "    struct hone_rows_problem even = {128, 64}, odd = {129, 64}, "
-                             "small = {10, 64};\n"
-                             "    assert(hone_rows_size(0, even).in_pitch == 512);\n"
-                             "    assert(hone_rows_size(0, odd).in_pitch == 1024);\n"
-                             "    assert(hone_rows_size(0, odd).in_size == 64 * 1024);\n"
-                             "    assert(hone_rows_size(0, odd).out_pitch == 8 * 129);\n"
-                             "    assert(hone_rows_size(0, small).work_pitch == 38);\n"
-                             "    assert(hone_rows_size(1, small).work_pitch == 22);\n"
-                             "    assert(hone_rows_step(1, 0, small).shared_bytes == 512 + 22);\n"
-                             "    return 0;\n}\n");
+    write_file("rows_tuned.h", header);
+    compile_and_run("#include <assert.h>\n"
+                    "#include \"rows_tuned.h\"\n"
+                    "int main(void)\n{\n"
+                    "    struct hone_rows_problem even = {128, 64}, odd = {129, 64}, "
+                    "small = {10, 64};\n"
+                    "    assert(hone_rows_size(0, even).in_pitch == 512);\n"
+                    "    assert(hone_rows_size(0, odd).in_pitch == 1024);\n"
+                    "    assert(hone_rows_size(0, odd).in_size == 64 * 1024);\n"
+                    "    assert(hone_rows_size(0, odd).out_pitch == 8 * 129);\n"
+                    "    assert(hone_rows_size(0, small).work_pitch == 38);\n"
+                    "    assert(hone_rows_size(1, small).work_pitch == 22);\n"
+                    "    assert(hone_rows_step(1, 0, small).shared_bytes == 512 + 22);\n"
+                    "    return 0;\n}\n");
 }
 
 TEST(test_prefix)
@@ -272,11 +268,10 @@ TEST(test_prefix)
 /* A parameter may not take a name that the header needs. */
 TEST(test_reserved_name)
 {
-    const struct fixture *fixture = *state;
-    fill_cache(fixture->path, matmuls, 1);
+    fill_cache(cache.path, matmuls, 1);
     struct hn_export export ENDED_BY(hn_export_finish);
     struct hn_text text ENDED_BY(hn_text_finish) = {0};
-    assert_ok(open_export(fixture->path, "matmul", NULL, "", &export, &said));
+    assert_ok(open_export(cache.path, "matmul", NULL, "", &export, &said));
     struct hn_value value = hn_integer(1);
     assert_ok(hn_bindings_set((struct hn_bindings *)&export.configs[0]->best.point, "CONFIG",
                               &value, NULL));
@@ -289,23 +284,22 @@ TEST(test_reserved_name)
 
 TEST(test_nvcc)
 {
-    const struct fixture *fixture = *state;
     if (strstr(HONE_NVCC, "NOTFOUND") != NULL) {
         print_message("no nvcc: the example is not compiled\n");
         skip();
     }
-    fill_cache(fixture->path, matmuls, 2);
-    char *header FREED = export_as(fixture->path, "matmul", NULL, "", hn_export_header);
-    write_file(fixture, "matmul_tuned.h", header);
+    fill_cache(cache.path, matmuls, 2);
+    char *header FREED = export_as(cache.path, "matmul", NULL, "", hn_export_header);
+    write_file("matmul_tuned.h", header);
     shell(fixture,
           HONE_NVCC " -std=c++17 -arch=sm_90 -Werror all-warnings -Xcompiler -Wall,-Wextra -I. "
                     "-I" HONE_SOURCE_DIR "/templates -c -o example.o " HONE_SOURCE_DIR
                     "/examples/matmul/main.cu");
-    char *source = export_as(fixture->path, "matmul", NULL, "", hn_export_source);
+    char *source = export_as(cache.path, "matmul", NULL, "", hn_export_source);
     assert_null(strstr(source, "#include \"async_copy.cuh\""));
-    write_file(fixture, "matmul_source.cu", source);
+    write_file("matmul_source.cu", source);
     free(source);
-    shell(fixture, HONE_NVCC
+    shell(HONE_NVCC
           " -std=c++17 -arch=sm_90 -Werror all-warnings -cubin -o source.cubin matmul_source.cu");
 }
 

@@ -74,8 +74,7 @@ static double best_of(const struct hn_knowledge *knowledge, unsigned source)
 
 TEST(nearest_tuning_first)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct hn_task task;
     struct hn_knowledge knowledge;
     make_task(&task, make_space(), 1024);
@@ -107,8 +106,7 @@ TEST(nearest_tuning_first)
 
 TEST(another_version_is_nearest)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct hn_task task;
     struct hn_knowledge knowledge;
     make_task(&task, make_space(), 1024);
@@ -125,8 +123,7 @@ TEST(another_version_is_nearest)
 
 TEST(what_came_later_or_is_too_little_does_not_count)
 {
-    struct fixture *fixture = *state;
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     struct hn_task task;
     struct hn_knowledge knowledge;
     make_task(&task, make_space(), 1024);

@@ -21,7 +21,6 @@ static struct pair *make_pair(void)
 {
     int fds[2];
     struct pair *pair = calloc(1, sizeof *pair);
-    assert_non_null(pair);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
     for (int i = 0; i < 2; i++)
         hn_link_init(&pair->ends[i], fds[i], fds[i]);

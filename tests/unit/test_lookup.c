@@ -21,7 +21,6 @@ struct fixture {
 static struct fixture *make(const struct entry *entries, size_t count)
 {
     struct fixture *fixture = keep(calloc(1, sizeof *fixture), free);
-    assert_non_null(fixture);
     for (size_t i = 0; i < count; i++) {
         fixture->tuned[fixture->count++] =
             (struct hn_tuned){.session_id = (int64_t)i,

@@ -27,7 +27,6 @@ static void make_record(struct hn_record *record)
     record->timing = (struct hn_timing){2674.1 / 3, 890,  900, 0.5, 3,   1,   1980, 2700,
                                         true,       NULL, 3,   2,   889, 899, 910,  2400};
     record->timing.samples_us = calloc(3, sizeof(double));
-    assert_non_null(record->timing.samples_us);
     for (int i = 0; i < 3; i++)
         record->timing.samples_us[i] = 2674.1 / (3 + i);
     record->costs = (struct hn_costs){145.25, 3.5, 0.1};

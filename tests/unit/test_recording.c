@@ -57,7 +57,6 @@ static void fill_timing(struct hn_record *record, bool exact)
                                         .dropped = 1,
                                         .sample_count = 9};
     record->timing.samples_us = calloc(9, sizeof(double));
-    assert_non_null(record->timing.samples_us);
     for (int i = 0; i < 9; i++) {
         float ms = 2.674123f + 0.001f * (float)i;
         record->timing.samples_us[i] = (double)ms * 1000 / record->timing.batch;
@@ -80,7 +79,6 @@ static void make_records(struct hn_recording *recording)
 {
     struct hn_records *records = &recording->records;
     records->items = calloc(HN_OUTCOME_COUNT + 2, sizeof *records->items);
-    assert_non_null(records->items);
     for (int i = 0; i < HN_OUTCOME_COUNT + 2; i++) {
         struct hn_record *record = &records->items[records->count++];
         hn_record_init(record);
@@ -118,7 +116,6 @@ static struct hn_recording *make_recording(void)
                                              .nvrtc = "13.0",
                                              .protocol = 1};
     recording->parameters = calloc(4, sizeof(char *));
-    assert_non_null(recording->parameters);
     for (int i = 0; i < 4; i++)
         recording->parameters[i] = strdup(names[i]);
     recording->command = strdup("hone tune configs/matmul.yaml --full");
@@ -333,7 +330,6 @@ TEST(random_damage_is_refused_or_read)
     char *text = saved_text();
     size_t length = strlen(text);
     char *damaged = keep(malloc(length + 1), free);
-    assert_non_null(damaged);
     for (int i = 0; i < 500; i++) {
         struct hn_recording recording ENDED_BY(hn_recording_finish);
         memcpy(damaged, text, length + 1);

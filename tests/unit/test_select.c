@@ -116,12 +116,11 @@ static void count_grades(const char *answers, int *grades)
 
 TEST(test_one_answer)
 {
-    const struct fixture *fixture = *state;
     struct hn_config *config;
     struct hn_error err = {0};
     assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &err), &err);
     struct judge judge = {.plan = config->plan};
-    fill(fixture->path, &judge);
+    fill(cache.path, &judge);
 
     struct hn_bindings any = {0};
     struct hn_export export ENDED_BY(hn_export_finish);
@@ -129,7 +128,7 @@ TEST(test_one_answer)
     struct answers answers = {.export = &export};
     const struct hn_export_request request = {
         .kernel = "choose", .device_name = "H200", .problem = &any};
-    struct hn_store *store = open_store(fixture->path, HN_STORE_READ);
+    struct hn_store *store = open_store(cache.path, HN_STORE_READ);
     assert_ok(hn_export_open(store, &request, &export, &err), &err);
     assert_ok(hn_export_header(&export, &header, &err), &err);
     struct hone_cache opened = {.path = (char *)"", .store = store};
@@ -143,14 +142,14 @@ TEST(test_one_answer)
     hn_lib_catalogue_free(&opened);
 
     const struct hn_text source = {.data = (char *)program, .length = strlen(program)};
-    write_file(fixture, "choose.h", &header);
-    write_file(fixture, "questions", &questions);
-    write_file(fixture, "expected", &answers.text);
-    write_file(fixture, "program.c", &source);
-    shell(fixture, HONE_C_COMPILER " -std=c11 -O1 -Wall -Wextra -Wpedantic -Wconversion -Werror "
-                                   "program.c -o program && ./program < questions > found");
-    shell(fixture, "paste -d'|' expected found | awk -F'|' '$1 != $2 { print NR \": \" $0; bad++ } "
-                   "END { exit bad > 0 }'");
+    write_file("choose.h", &header);
+    write_file("questions", &questions);
+    write_file("expected", &answers.text);
+    write_file("program.c", &source);
+    shell(HONE_C_COMPILER " -std=c11 -O1 -Wall -Wextra -Wpedantic -Wconversion -Werror "
+                          "program.c -o program && ./program < questions > found");
+    shell("paste -d'|' expected found | awk -F'|' '$1 != $2 { print NR \": \" $0; bad++ } "
+          "END { exit bad > 0 }'");
     int grades[5] = {0};
     count_grades(answers.text.data, grades);
     for (int grade = 0; grade < 5; grade++)

@@ -238,29 +238,28 @@ static void put_rule(const char *path, const struct hn_rule *rule, int number)
     drop(store);
 }
 
-static void write_header(const struct fixture *fixture, struct hn_export *export)
+static void write_header(struct hn_export *export)
 {
     struct hn_bindings any = {0};
     struct hn_text header ENDED_BY(hn_text_finish) = {0};
     const struct hn_export_request request = {
         .kernel = "choose", .device_name = "H200", .problem = &any};
-    struct hn_store *store = open_store(fixture->path, HN_STORE_READ);
+    struct hn_store *store = open_store(cache.path, HN_STORE_READ);
     assert_ok(hn_export_open(store, &request, export, &said));
     assert_ok(hn_export_header(export, &header, &said));
     drop(store);
-    write_file(fixture, "choose.h", &header);
+    write_file("choose.h", &header);
 }
 
 TEST(test_rules)
 {
-    const struct fixture *fixture = *state;
     struct hn_config *config;
     assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &said));
     struct judge judge = {.plan = config->plan};
-    fill(fixture->path, &judge);
+    fill(cache.path, &judge);
     judge_on(&judge, &devices[0]);
     const struct hn_text source = {.data = (char *)choosing, .length = strlen(choosing)};
-    write_file(fixture, "program.c", &source);
+    write_file("program.c", &source);
     for (int number = 0; number < RULES; number++) {
         struct hn_rule rule ENDED_BY(hn_rule_finish);
         struct hn_export export ENDED_BY(hn_export_finish);
@@ -274,14 +273,14 @@ TEST(test_rules)
         if (number > 0)
             make_random_rule(&judge, &rule);
         assert_ok(hn_rule_complete(&rule, &said));
-        put_rule(fixture->path, &rule, number);
-        write_header(fixture, &export);
+        put_rule(cache.path, &rule, number);
+        write_header(&export);
         assert_non_null(export.family);
         assert_int_equal(export.family->variants, alike ? 1 : 4);
         expect(&export, &judge, 7 + (uint64_t)number, &expected, &sure_count);
         assert_true(sure_count > SIZES_OF_A_RULE / (alike ? 500 : 50) &&
                     sure_count < SIZES_OF_A_RULE);
-        write_file(fixture, "expected", &expected);
+        write_file("expected", &expected);
         snprintf(command, sizeof command,
                  HONE_C_COMPILER " -std=c11 -O1 -Wall -Wextra -Wpedantic -Wconversion -Werror "
                                  "program.c -o program -lm && ./program %d %d > found && "
@@ -289,7 +288,7 @@ TEST(test_rules)
                                  " -x c++ -std=c++17 -Wall -Wextra "
                                  "-Wpedantic -Werror -fsyntax-only program.c",
                  SIZES_OF_A_RULE, 7 + number);
-        shell(fixture, command);
+        shell(command);
         hn_text_finish(&text);
     }
     hn_config_destroy(config);

@@ -86,7 +86,6 @@ TEST(gives_the_prelude_alone)
 static void make_template_parameter(struct hn_plan *plan, const char *name)
 {
     plan->template_parameters = calloc(1, sizeof *plan->template_parameters);
-    assert_non_null(plan->template_parameters);
     plan->template_parameters[plan->template_parameter_count++] = strdup(name);
 }
 

@@ -167,7 +167,6 @@ static void load_noise(const char *card)
     assert_non_null(file);
     noise_count = 0;
     noises = calloc(256, sizeof *noises);
-    assert_non_null(noises);
     while (noise_count < 256 && read_noise(file, &noises[noise_count]))
         noise_count++;
     fclose(file);
