@@ -57,3 +57,9 @@ void fuzz_require(int holds, const char *what)
     fprintf(stderr, "does not hold: %s\n", what);
     abort();
 }
+
+bool fuzz_fine(enum hn_status status, const struct hn_error *err)
+{
+    fuzz_require(status == HN_OK || err->message[0] != '\0', "a failure has a message");
+    return status == HN_OK;
+}

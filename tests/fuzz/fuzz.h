@@ -2,9 +2,11 @@
 #ifndef HONE_FUZZ_FUZZ_H
 #define HONE_FUZZ_FUZZ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "tests/unit/ended.h"
 
 /* Each target defines it: hands one input to the reader under test, and aborts where what came out does not hold.
@@ -21,5 +23,7 @@ const char *fuzz_write_file(const char *name, const uint8_t *data, size_t size);
 
 /* Aborts with the text, also where assert is compiled out. */
 void fuzz_require(int holds, const char *what);
+/* Whether a call went well; where not, it left a message. */
+bool fuzz_fine(enum hn_status status, const struct hn_error *err);
 
 #endif

@@ -12,10 +12,8 @@ static void inspect(const uint8_t *data, size_t size, const char *const *entries
     struct hn_resources resources;
     char code_hash[33] = "";
     struct hn_error err = {0};
-    if (hn_cubin_inspect(data, size, entries, count, &resources, code_hash, &err) != HN_OK) {
-        fuzz_require(err.message[0] != '\0', "a failure has a message");
+    if (!fuzz_fine(hn_cubin_inspect(data, size, entries, count, &resources, code_hash, &err), &err))
         return;
-    }
     fuzz_require(strlen(code_hash) == 32, "a hash has 32 digits");
     fuzz_require(resources.registers >= 0 && resources.shared_bytes >= 0,
                  "no resource is negative");
