@@ -124,7 +124,7 @@ TEST(draws_are_uniform)
 TEST(draws_without_counts_are_nearly_uniform)
 {
     enum { DRAWS = 40000 };
-    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
+    struct hn_space *space = hn_space_create();
     struct hn_random random = hn_random_seeded(9);
     int seen[20][20] = {{0}};
     int points = 0;
@@ -133,7 +133,7 @@ TEST(draws_without_counts_are_nearly_uniform)
     constrain(space, "A * B <= 60");
     space->limits.points = 10;
     space->limits.few_steps = space->limits.many_steps = 0;
-    assert_ok(hn_space_build(space, NULL));
+    build(space);
     bool exact = true;
     double valid = hn_space_valid(space, &exact);
     assert_false(exact);
@@ -246,7 +246,7 @@ TEST(a_thread_says_that_there_is_no_point)
 /* Independent groups multiply, far beyond what could be looked at. */
 TEST(groups_multiply)
 {
-    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
+    struct hn_space *space = hn_space_create();
     struct hn_random random = hn_random_seeded(1);
     uint16_t choice[24];
     bool exact = false;
@@ -256,7 +256,7 @@ TEST(groups_multiply)
         constrain_pair(space, "P%d * P%d <= 100", i, i + 12);
         expected *= 296; /* pairs of 1 to 30 whose product is at most 100 */
     }
-    assert_ok(hn_space_build(space, NULL));
+    build(space);
     assert_false(hn_space_enumerated(space));
     assert_true(hn_space_valid(space, &exact) == expected && exact);
     for (int i = 0; i < 100; i++) {

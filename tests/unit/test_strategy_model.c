@@ -438,9 +438,9 @@ TEST(booleans_are_numbers)
         values[i].type = HN_BOOLEAN;
         values[i].boolean = i == 1;
     }
-    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
+    struct hn_space *space = hn_space_create();
     hn_space_add_parameter(space, "A", values, 2);
-    assert_ok(hn_space_build(space, NULL));
+    build(space);
     hn_encoding_init(&encoding, space);
     assert_true(encoding.values[0][0] == 0.0 && encoding.values[0][1] == 1.0);
 }
@@ -451,7 +451,7 @@ TEST(numbers_have_their_twos)
     struct hn_encoding encoding ENDED_BY(hn_encoding_finish);
     const int64_t blocks[] = {16, 48, 64, 96, 128};
     struct hn_value values[5];
-    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
+    struct hn_space *space = hn_space_create();
     for (size_t i = 0; i < 5; i++)
         values[i] = hn_integer((int64_t)1 << i);
     hn_space_add_parameter(space, "POWERS", values, 5);
@@ -461,7 +461,7 @@ TEST(numbers_have_their_twos)
     for (size_t i = 0; i < 5; i++)
         values[i] = hn_integer(2 * (int64_t)i + 1);
     hn_space_add_parameter(space, "ODD", values, 5);
-    assert_ok(hn_space_build(space, NULL));
+    build(space);
     hn_encoding_init(&encoding, space);
 
     assert_int_equal(encoding.plain, 3);
