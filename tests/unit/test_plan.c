@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/plan.h"
 
+#include "bindings_fixture.h"
 #include "plan_fixture.h"
+#include "rule_fixture.h"
 #include "tests/unit/unit.h"
 
 static const char small[] =
@@ -49,18 +51,9 @@ static const char small[] =
     "             {'name': 'rate', 'expression': 'flops / time_us + hits'}],"
     " 'objective': 'rate', 'maximize': true, 'defaults': {'TILE': 16, 'LOAD': 'plain'}}";
 
-/* JSON with ' for ". */
 static json_t *parse(const char *text)
 {
-    char *copy FREED = strdup(text);
-    for (char *c = copy; *c != '\0'; c++)
-        if (*c == '\'')
-            *c = '"';
-    json_error_t error;
-    json_t *json = json_loads(copy, 0, &error);
-    if (json == NULL)
-        fail_msg("line %d: %s", error.line, error.text);
-    return keep(json, json_decref);
+    return keep(parse_quoted(text), json_decref);
 }
 
 static struct hn_plan *read_small(void)
@@ -100,11 +93,8 @@ TEST(names_are_sorted_slots)
 TEST(expressions_are_ready)
 {
     struct hn_plan *plan = read_small();
-    struct hn_bindings problem, point;
     struct hn_value *values FREED = NULL;
-    parse_bindings("M=3,N=100", &problem);
-    parse_bindings("LOAD=ldg,TILE=16", &point);
-    assert_ok(hn_plan_values(plan, &problem, &point, &values, NULL));
+    assert_ok(hn_plan_values(plan, parsed("M=3,N=100"), parsed("LOAD=ldg,TILE=16"), &values, NULL));
 
     int64_t blocks = 0;
     assert_ok(hn_expression_integer(plan->steps[0].geometry.grid[0], values, &blocks, NULL));
@@ -122,28 +112,19 @@ TEST(expressions_are_ready)
     values[7] = hn_integer(600);
     assert_ok(hn_expression_number(plan->metrics[1].expression, values, &rate, NULL));
     assert_true(rate == 305.0);
-    hn_bindings_finish(&point);
-    hn_bindings_finish(&problem);
 }
 
 TEST(a_missing_value_is_the_default)
 {
     struct hn_plan *plan = read_small();
-    struct hn_bindings problem, point;
-    struct hn_value *values = NULL;
-    parse_bindings("M=3,N=100", &problem);
-    parse_bindings("LOAD=ldg", &point);
-    assert_ok(hn_plan_values(plan, &problem, &point, &values, NULL));
+    const struct hn_bindings *point = parsed("LOAD=ldg");
+    struct hn_value *values FREED = NULL;
+    assert_ok(hn_plan_values(plan, parsed("M=3,N=100"), point, &values, NULL));
     assert_string_equal(values[0].word, "ldg");
     assert_int_equal(values[3].integer, 16);
-    free(values);
-    hn_bindings_finish(&problem);
-
-    parse_bindings("M=3", &problem);
-    assert_error(hn_plan_values(plan, &problem, &point, &values, &said), HN_ECONFIG,
+    struct hn_value *none;
+    assert_error(hn_plan_values(plan, parsed("M=3"), point, &none, &said), HN_ECONFIG,
                  "'N' has no value");
-    hn_bindings_finish(&point);
-    hn_bindings_finish(&problem);
 }
 
 TEST(words_and_frozen_values_are_constants)
@@ -180,12 +161,9 @@ static void assert_hashes(const char *from, const char *to, bool same_plan, bool
     struct hn_plan *other = NULL;
     json_t *json = changed(from, to);
     assert_ok(hn_plan_from_json(json, &other, NULL));
-    struct hn_hash a = hn_plan_hash(plan);
-    struct hn_hash b = hn_plan_hash(other);
-    assert_int_equal(strcmp(a.hex, b.hex) == 0, same_plan);
-    a = hn_plan_options_hash(plan);
-    b = hn_plan_options_hash(other);
-    assert_int_equal(strcmp(a.hex, b.hex) == 0, same_options);
+    assert_int_equal(strcmp(hn_plan_hash(plan).hex, hn_plan_hash(other).hex) == 0, same_plan);
+    assert_int_equal(strcmp(hn_plan_options_hash(plan).hex, hn_plan_options_hash(other).hex) == 0,
+                     same_options);
     hn_plan_destroy(other);
 }
 

@@ -19,18 +19,67 @@ static void expect(const struct hn_stopping_rule *rule, const double *samples, s
     assert_int_equal(i, taken);
 }
 
-TEST(steady_samples_stop_at_six)
+/* Of times of about so many us with this noise and resolution. */
+TEST(samples_stop_when_they_are_precise_or_slower)
 {
-    const double samples[] = {100.1, 100.0, 100.2, 100.1, 100.0, 100.1, 100.1};
-    struct hn_stopping_rule rule = hn_stopping_rule_for(100.0, 0.0, 0.1);
-    expect(&rule, samples, 7, HN_STOP_PRECISE, 6);
-}
-
-TEST(an_outlier_costs_samples_but_does_not_widen_for_ever)
-{
-    const double samples[] = {100.1, 180.0, 100.2, 100.1, 100.0, 100.1, 100.1, 100.0, 100.2, 100.1};
-    struct hn_stopping_rule rule = hn_stopping_rule_for(100.0, 0.0, 0.1);
-    expect(&rule, samples, 10, HN_STOP_PRECISE, 9);
+    static const struct {
+        double us, noise, resolution_us, censor_us;
+        bool full;
+        enum hn_stop stop;
+        size_t taken, count;
+        double samples[10];
+    } cases[] = {
+        /* steady ones at six; an outlier costs samples, but does not widen for ever */
+        {100,
+         0,
+         0.1,
+         0,
+         false,
+         HN_STOP_PRECISE,
+         6,
+         7,
+         {100.1, 100, 100.2, 100.1, 100, 100.1, 100.1}},
+        {100,
+         0,
+         0.1,
+         0,
+         false,
+         HN_STOP_PRECISE,
+         9,
+         10,
+         {100.1, 180, 100.2, 100.1, 100, 100.1, 100.1, 100, 100.2, 100.1}},
+        /* long kernels need three */
+        {150e3, 0, 0.5, 0, false, HN_STOP_PRECISE, 3, 4, {150000, 150100, 150050, 150000}},
+        /* few decide far beyond the censor */
+        {210, 0, 0.5, 110, false, HN_STOP_SLOWER, 2, 2, {210, 210}},
+        {210, 0, 0.5, 195, false, HN_STOP_NOT, 2, 2, {210, 210}},
+        /* what disturbs a launch makes it slower: one undisturbed sample keeps a variant in */
+        {104, 0, 0.5, 100, false, HN_STOP_NOT, 4, 4, {190, 104, 180, 104}},
+        /* six decide beyond two percent, of long kernels fewer by less */
+        {103, 5e-4, 0.1, 100, false, HN_STOP_SLOWER, 6, 6, {103, 103.1, 103.2, 103, 103.1, 103.3}},
+        {103, 5e-4, 0.1, 100, false, HN_STOP_NOT, 6, 6, {101, 103.1, 103.2, 103, 103.1, 103.3}},
+        {10200,
+         1e-5,
+         0.1,
+         10e3,
+         false,
+         HN_STOP_SLOWER,
+         4,
+         6,
+         {10200, 10210, 10205, 10200, 10210, 10205}},
+        /* in full, or with nothing to beat, never */
+        {900, 0, 0.5, 0, false, HN_STOP_NOT, 1, 1, {900}},
+        {900, 0, 0.5, 100, true, HN_STOP_NOT, 1, 1, {900}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hn_stopping_rule rule =
+            hn_stopping_rule_for(cases[i].us, cases[i].noise, cases[i].resolution_us);
+        if (cases[i].censor_us > 0)
+            rule.censor_us = cases[i].censor_us;
+        rule.full = cases[i].full;
+        print_message("case %zu\n", i);
+        expect(&rule, cases[i].samples, cases[i].count, cases[i].stop, cases[i].taken);
+    }
 }
 
 TEST(noise_runs_into_the_bound)
@@ -51,37 +100,11 @@ TEST(the_budget_ends_it_but_not_under_the_minimum)
     assert_int_equal(hn_stopping_decide(&rule, &wide, 6, 500.0), HN_STOP_BOUND);
 }
 
-TEST(long_kernels_need_three)
-{
-    const double samples[] = {150000.0, 150100.0, 150050.0, 150000.0};
-    struct hn_stopping_rule rule = hn_stopping_rule_for(150000.0, 0.0, 0.5);
-    expect(&rule, samples, 4, HN_STOP_PRECISE, 3);
-}
-
 TEST(an_interval_within_the_resolution_is_precise)
 {
     struct hn_stopping_rule rule = hn_stopping_rule_for(8.0, 0.0, 0.5);
     const struct hn_interval interval = {8.0, 7.8, 8.2};
     assert_int_equal(hn_stopping_decide(&rule, &interval, 6, 1.0), HN_STOP_PRECISE);
-}
-
-TEST(few_samples_decide_far_beyond_the_censor)
-{
-    const double samples[] = {210.0, 210.0};
-    struct hn_stopping_rule rule = hn_stopping_rule_for(210.0, 0.0, 0.5);
-    rule.censor_us = 110.0;
-    expect(&rule, samples, 2, HN_STOP_SLOWER, 2);
-    rule.censor_us = 195.0;
-    expect(&rule, samples, 2, HN_STOP_NOT, 2);
-}
-
-/* What disturbs a launch makes it slower: one undisturbed sample keeps a variant in. */
-TEST(the_smallest_of_few_decides)
-{
-    const double samples[] = {190.0, 104.0, 180.0, 104.0};
-    struct hn_stopping_rule rule = hn_stopping_rule_for(104.0, 0.0, 0.5);
-    rule.censor_us = 100.0;
-    expect(&rule, samples, 4, HN_STOP_NOT, 4);
 }
 
 /* What the host may have cost a launch is a millisecond, and more than a factor; without it a
@@ -108,34 +131,6 @@ TEST(one_sample_decides_by_what_may_be_in_it)
         if (stops != cases[i].stops)
             fail_msg("case %zu", i);
     }
-}
-
-TEST(six_samples_decide_beyond_two_percent)
-{
-    const double slower[] = {103.0, 103.1, 103.2, 103.0, 103.1, 103.3};
-    const double tied[] = {101.0, 103.1, 103.2, 103.0, 103.1, 103.3};
-    struct hn_stopping_rule rule = hn_stopping_rule_for(103.0, 0.0005, 0.1);
-    rule.censor_us = 100.0;
-    expect(&rule, slower, 6, HN_STOP_SLOWER, 6);
-    expect(&rule, tied, 6, HN_STOP_NOT, 6);
-}
-
-TEST(long_kernels_are_told_apart_by_less)
-{
-    const double samples[] = {10200.0, 10210.0, 10205.0, 10200.0, 10210.0, 10205.0};
-    struct hn_stopping_rule rule = hn_stopping_rule_for(10200.0, 0.00001, 0.1);
-    rule.censor_us = 10000.0;
-    expect(&rule, samples, 6, HN_STOP_SLOWER, 4);
-}
-
-TEST(full_and_nothing_to_beat_never_stop_for_slowness)
-{
-    const double samples[] = {900.0};
-    struct hn_stopping_rule rule = hn_stopping_rule_for(900.0, 0.0, 0.5);
-    expect(&rule, samples, 1, HN_STOP_NOT, 1);
-    rule.censor_us = 100.0;
-    rule.full = true;
-    expect(&rule, samples, 1, HN_STOP_NOT, 1);
 }
 
 static bool is_decided(const double *a, const double *b, size_t rounds)
