@@ -276,3 +276,10 @@ int bench_fixture_fail_calls(struct bench_fixture *fixture, enum hn_regime regim
     setenv("HONE_DOUBLE_STRICT", "1", 1);
     return least;
 }
+
+void bench_fixture_set_problem(struct bench_fixture *fixture, const char *problem)
+{
+    struct hn_error err;
+    hn_bindings_finish(&fixture->config->problems[0]);
+    must(hn_bindings_parse(problem, &fixture->config->problems[0], &err), &err);
+}

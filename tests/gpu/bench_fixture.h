@@ -89,4 +89,7 @@ static inline struct hn_record *bench_fixture_record(struct bench_fixture *fixtu
 int bench_fixture_fail_calls(struct bench_fixture *fixture, enum hn_regime regime, const char *point,
                              const struct hn_bench_request *request, int first, int passes);
 
+/* The first problem of its config becomes this one. */
+void bench_fixture_set_problem(struct bench_fixture *fixture, const char *problem);
+
 #endif

@@ -43,7 +43,7 @@ static inline struct hone_cache *open_at(const char *path)
 {
     struct hone_cache *cache = NULL;
     struct hone_error err = {.message = ""};
-    expect_ok(hone_open(path, &cache, &said));
+    expect_ok(hone_open(path, &cache, &err), &err);
     return keep(cache, close_cache);
 }
 
@@ -57,7 +57,7 @@ static inline struct hone_kernel *get(struct hone_cache *cache, const char *name
 {
     struct hone_kernel *kernel = NULL;
     struct hone_error err = {.message = ""};
-    expect_ok(hone_get(cache, name, problem, count, options, &kernel, &said));
+    expect_ok(hone_get(cache, name, problem, count, options, &kernel, &err), &err);
     assert_non_null(kernel);
     return kernel;
 }
@@ -82,7 +82,7 @@ static inline void launch_ok(struct hone_kernel *kernel, CUstream stream, const 
                              size_t count)
 {
     struct hone_error err = {.message = ""};
-    expect_ok(hone_launch(kernel, stream, arguments, count, &said));
+    expect_ok(hone_launch(kernel, stream, arguments, count, &err), &err);
 }
 
 static inline void expect_no_launch(struct hone_kernel *kernel, CUstream stream, const struct hone_argument *arguments,

@@ -42,7 +42,7 @@ TEST(composite_plans_have_scratch_of_their_own)
         snprintf(name, sizeof name, "sum_%s", finishes[f][0]);
         struct hone_kernel *kernel = get_kernel(cache, name, "n", SUMMED, NULL);
         assert_non_null(strstr(hone_kernel_info(kernel)->point, finishes[f][1]));
-        expect_ok(hone_prepare(kernel, stream, &said));
+        expect_ok(hone_prepare(kernel, stream, &err), &err);
         for (int i = 0; i < 4; i++)
             expect_sum(kernel, i % 2 == 0 ? stream : NULL, x, result, sum);
     }
@@ -174,7 +174,7 @@ TEST(symbols_are_set_before_a_launch)
     const struct hone_argument symbols[] = {hone_buffer("weights", device_weights),
                                             hone_bytes("offsets", offsets, sizeof offsets)};
     expect_failure(hone_set_symbols(kernel, NULL, symbols, 1, &err), HONE_INVALID, &err, "offsets");
-    expect_ok(hone_set_symbols(kernel, NULL, symbols, 2, &said));
+    expect_ok(hone_set_symbols(kernel, NULL, symbols, 2, &err), &err);
     for (int turn = 0; turn < 2; turn++) {
         launch_ok(kernel, NULL, arguments, 3);
         fetch(y, device_y, sizeof y);

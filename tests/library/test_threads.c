@@ -49,12 +49,12 @@ TEST(threads_have_scratch_of_their_own_in_their_streams)
     struct hone_error err = {.message = ""};
     struct hone_kernel *kernel = get_kernel(shared->cache, "sum_two_pass", "n", 4096, NULL);
     size_t before = 0, after = 0, total = 0;
-    expect_ok(hone_prepare(kernel, CU_STREAM_PER_THREAD, &said));
+    expect_ok(hone_prepare(kernel, CU_STREAM_PER_THREAD, &err), &err);
     CHECK_CUDA(cuMemGetInfo(&before, &total));
-    expect_ok(hone_prepare(kernel, CU_STREAM_PER_THREAD, &said));
+    expect_ok(hone_prepare(kernel, CU_STREAM_PER_THREAD, &err), &err);
     CHECK_CUDA(cuMemGetInfo(&after, &total));
     assert_int_equal(before, after);
-    expect_ok(hone_prepare(kernel, CU_STREAM_LEGACY, &said));
+    expect_ok(hone_prepare(kernel, CU_STREAM_LEGACY, &err), &err);
     CHECK_CUDA(cuMemGetInfo(&after, &total));
     assert_true(after < before);
 }

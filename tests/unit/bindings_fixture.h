@@ -5,18 +5,17 @@
 #include "base/bindings.h"
 #include "tests/unit/unit.h"
 
-static inline void release_bindings(struct hn_bindings *bindings)
-{
-    hn_bindings_finish(bindings);
-    free(bindings);
-}
-
 /* "TILE=16,PAD=0", kept for the test. */
 static inline struct hn_bindings *parsed(const char *text)
 {
-    struct hn_bindings *bindings = malloc(sizeof *bindings);
-    assert_ok(hn_bindings_parse(text, bindings, NULL));
-    return keep(bindings, release_bindings);
+    struct hn_bindings *bindings = keep_new(struct hn_bindings, hn_bindings_finish);
+    assert_ok(hn_bindings_parse(text, bindings, &said));
+    return bindings;
+}
+
+static inline void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
+{
+    assert_ok(hn_bindings_set(bindings, name, &value, &said));
 }
 
 #endif

@@ -59,20 +59,14 @@ TEST(a_file_that_changes_ends_the_run)
     *file = kept;
 }
 
-static void set_problem(const char *problem)
-{
-    hn_bindings_finish(&inputs.config->problems[0]);
-    assert_ok(hn_bindings_parse(problem, &inputs.config->problems[0], NULL));
-}
-
 TEST(fills_follow_the_problem)
 {
-    set_problem("BINS=1,n=5000");
+    bench_fixture_set_problem(&inputs, "BINS=1,n=5000");
     assert_error(bench_fixture_open(&inputs, HN_COLD, &said), HN_ECONFIG,
                  "argument 'weights': found 'zipf(0.5, 1.5)', expected a whole "
                  "number of values, at least 1");
     bench_fixture_close(&inputs);
-    set_problem("BINS=40,n=5000");
+    bench_fixture_set_problem(&inputs, "BINS=40,n=5000");
 }
 
 TEST(what_is_passed_by_value_is_bounded)
@@ -80,14 +74,14 @@ TEST(what_is_passed_by_value_is_bounded)
     struct hn_argument *by_value = &inputs.config->plan->arguments[4];
     char *kept = by_value->from;
     by_value->from = strdup("order");
-    set_problem("BINS=40,n=9000");
+    bench_fixture_set_problem(&inputs, "BINS=40,n=9000");
     assert_error(bench_fixture_open(&inputs, HN_COLD, &said), HN_ECONFIG,
                  "argument 'by_value' passes the 36000 bytes of 'order' by "
                  "value; a kernel takes 32764");
     bench_fixture_close(&inputs);
     free(by_value->from);
     by_value->from = kept;
-    set_problem("BINS=40,n=5000");
+    bench_fixture_set_problem(&inputs, "BINS=40,n=5000");
 }
 
 /* The kernel tells of what its buffers' addresses are multiples, and the reference what is right.
@@ -98,15 +92,13 @@ TEST(buffers_are_aligned_as_the_config_says)
     static struct bench_fixture aligned; /* closed once more behind the test */
     bench_fixture_load(&aligned, "double/aligned.yaml", 90);
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
-        hn_bindings_finish(&aligned.config->problems[0]);
-        assert_ok(hn_bindings_parse(problems[i], &aligned.config->problems[0], NULL));
+        bench_fixture_set_problem(&aligned, problems[i]);
         assert_ok(bench_fixture_open(&aligned, HN_COLD, &said));
         bench_fixture_expect(&aligned, "WIDTH=8", &verify_only, HN_OUTCOME_OK, NULL);
         bench_fixture_expect(&aligned, "WIDTH=64", &verify_only, HN_OUTCOME_OK, NULL);
         bench_fixture_close(&aligned);
     }
-    hn_bindings_finish(&aligned.config->problems[0]);
-    assert_ok(hn_bindings_parse("OWN=48", &aligned.config->problems[0], NULL));
+    bench_fixture_set_problem(&aligned, "OWN=48");
     assert_error(bench_fixture_open(&aligned, HN_COLD, &said), HN_EVALUE,
                  "argument 'x' has an align of 48; expected a power of two "
                  "from 4 to 512");

@@ -16,8 +16,7 @@ ALL_TESTS(load, NULL)
 
 static void open_bench(const char *problem)
 {
-    hn_bindings_finish(&attributes.config->problems[0]);
-    assert_ok(hn_bindings_parse(problem, &attributes.config->problems[0], NULL));
+    bench_fixture_set_problem(&attributes, problem);
     bench_fixture_start(&attributes, HN_COLD);
 }
 

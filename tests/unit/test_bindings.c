@@ -10,11 +10,6 @@ static char *text_of(const struct hn_bindings *bindings)
     return keep(hn_text_take(&text), free);
 }
 
-static void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
-{
-    assert_ok(hn_bindings_set(bindings, name, &value, NULL));
-}
-
 TEST(keeps_names_sorted_and_copies)
 {
     struct hn_bindings bindings = {0};

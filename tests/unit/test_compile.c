@@ -32,17 +32,11 @@ static char *read_template(const char *name)
     return keep(text, free);
 }
 
-static void release(struct hn_image *image)
-{
-    hn_image_finish(image);
-    free(image);
-}
-
 /* A file of tests/data/templates.txt, compiled; options is NULL-terminated. */
 static const struct hn_image *compile_for(const char *architecture, const char *name,
                                           const char *entry, const char *const *options)
 {
-    struct hn_image *image = malloc(sizeof *image);
+    struct hn_image *image = keep_new(struct hn_image, hn_image_finish);
     char *text = read_template(name);
     struct hn_compile_request request = {
         .name = name,
@@ -55,7 +49,7 @@ static const struct hn_image *compile_for(const char *architecture, const char *
     while (options != NULL && options[request.option_count] != NULL)
         request.option_count++;
     assert_ok(hn_compile(&nvrtc, &request, image, &said));
-    return keep(image, release);
+    return image;
 }
 
 /* One that compiles on sm_90. */

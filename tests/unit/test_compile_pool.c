@@ -72,22 +72,15 @@ static void process(struct hn_compile_pool *pool)
     usleep(1000);
 }
 
-static void release(struct hn_image *image)
-{
-    hn_image_finish(image);
-    free(image);
-}
-
 /* The image of that number; NULL where it is not there yet. */
 static struct hn_image *take_now(struct hn_compile_pool *pool, uint64_t id)
 {
-    struct hn_image image;
-    hn_image_init(&image);
-    if (!hn_compile_pool_take_one(pool, id, &image))
-        return NULL;
-    struct hn_image *own = malloc(sizeof *own);
-    *own = image;
-    return keep(own, release);
+    struct hn_image *image = keep_new(struct hn_image, hn_image_finish);
+    hn_image_init(image);
+    if (hn_compile_pool_take_one(pool, id, image))
+        return image;
+    drop(image);
+    return NULL;
 }
 
 /* What becomes of a job that is not done yet. */

@@ -8,27 +8,22 @@ struct fixture {
     struct hn_client client, other;
 };
 
-static int set_up(void **state)
+static void finish(struct fixture *fixture)
 {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
+    hn_compile_queue_remove_client(&fixture->client);
+    hn_compile_queue_remove_client(&fixture->other);
+    hn_compile_queue_finish(&fixture->queue);
+}
+
+static struct fixture *make(void)
+{
+    struct fixture *fixture = keep_new(struct fixture, finish);
     fixture->client.wakeup = fixture->other.wakeup = -1;
     fixture->client.prefers_heavy = true;
     hn_compile_queue_add_client(&fixture->queue, &fixture->client);
     hn_compile_queue_add_client(&fixture->queue, &fixture->other);
-    *state = fixture;
-    return 0;
+    return fixture;
 }
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture FREED = *state;
-    hn_compile_queue_remove_client(&fixture->client);
-    hn_compile_queue_remove_client(&fixture->other);
-    hn_compile_queue_finish(&fixture->queue);
-    return 0;
-}
-
-EACH_TEST(set_up, tear_down)
 
 static struct hn_hash key_of(uint64_t program)
 {
@@ -85,7 +80,7 @@ static int take(struct hn_client *client, uint64_t id, bool first)
 
 TEST(equal_ones_keep_their_order)
 {
-    struct fixture *fixture = *state;
+    struct fixture *fixture = make();
     for (uint64_t i = 0; i < 5; i++)
         push(fixture, i, 0);
     for (uint64_t i = 0; i < 5; i++)
@@ -97,7 +92,7 @@ TEST(heavier_ones_come_first)
 {
     static const double weights[] = {1, 5, 3, 5, INFINITY, 2};
     static const uint64_t expected[] = {4, 1, 3, 2, 5, 0};
-    struct fixture *fixture = *state;
+    struct fixture *fixture = make();
     for (uint64_t i = 0; i < 6; i++)
         push(fixture, i, weights[i]);
     for (size_t i = 0; i < 6; i++)
@@ -110,7 +105,7 @@ TEST(heavier_ones_come_first)
 
 TEST(the_oldest_is_passed_over_only_so_often)
 {
-    struct fixture *fixture = *state;
+    struct fixture *fixture = make();
     push(fixture, 100, 0);
     push(fixture, 101, 0);
     for (uint64_t i = 0; i < 12; i++)
@@ -125,7 +120,7 @@ TEST(the_oldest_is_passed_over_only_so_often)
 
 TEST(ranks_come_first_then_whose_turn_it_is)
 {
-    struct fixture *fixture = *state;
+    struct fixture *fixture = make();
     ask(fixture, &fixture->client, 1, 1, HN_RANK_GUESSED, 0);
     ask(fixture, &fixture->client, 2, 2, HN_RANK_ASKED, 0);
     ask(fixture, &fixture->client, 3, 3, HN_RANK_ASKED, 0);
@@ -138,7 +133,7 @@ TEST(ranks_come_first_then_whose_turn_it_is)
 
 TEST(a_program_is_one_job_for_all_that_want_it)
 {
-    struct fixture *fixture = *state;
+    struct fixture *fixture = make();
     ask(fixture, &fixture->client, 1, 7, HN_RANK_GUESSED, 0);
     assert_int_equal(fixture->client.pending, 0);
     struct hn_job *job = hn_compile_queue_next(&fixture->queue, 1);
@@ -163,7 +158,7 @@ TEST(a_program_is_one_job_for_all_that_want_it)
 
 TEST(a_failure_by_chance_is_that_of_one)
 {
-    struct fixture *fixture = *state;
+    struct fixture *fixture = make();
     ask(fixture, &fixture->client, 1, 7, HN_RANK_ASKED, 0);
     ask(fixture, &fixture->client, 2, 7, HN_RANK_ASKED, 0);
     end(fixture, hn_compile_queue_next(&fixture->queue, 1), HN_OUTCOME_COMPILE_CRASH);
@@ -175,7 +170,7 @@ TEST(a_failure_by_chance_is_that_of_one)
 
 TEST(what_nobody_wants_any_more_is_gone)
 {
-    struct fixture *fixture = *state;
+    struct fixture *fixture = make();
     for (uint64_t i = 0; i < 3; i++)
         push(fixture, i, 0);
     struct hn_job *begun = hn_compile_queue_next(&fixture->queue, 1);
@@ -194,7 +189,7 @@ TEST(what_nobody_wants_any_more_is_gone)
 TEST(each_program_has_a_job_of_its_own)
 {
     enum { PROGRAMS = 1500 };
-    struct fixture *fixture = *state;
+    struct fixture *fixture = make();
     for (int twice = 0; twice < 2; twice++)
         for (uint64_t i = 0; i < PROGRAMS; i++)
             push(fixture, i, 0);

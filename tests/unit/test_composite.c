@@ -70,13 +70,11 @@ TEST(a_launch_has_steps)
 /* What is not launched is not looked for in the program. */
 TEST(only_what_is_launched_is_compiled_for)
 {
-    struct hn_image image;
+    struct hn_image image ENDED_BY(hn_image_finish), pair ENDED_BY(hn_image_finish);
     bench_fixture_compile(&composite, "BLOCKS=8,FINISH=last_block", &image);
     assert_int_equal(image.entry_count, 1);
     assert_string_equal(image.entries[0], "sum_blocks");
-    hn_image_finish(&image);
-    bench_fixture_compile(&composite, "BLOCKS=8,FINISH=two_pass", &image);
-    assert_int_equal(image.entry_count, 2);
-    assert_string_equal(image.entries[1], "sum_partial");
-    hn_image_finish(&image);
+    bench_fixture_compile(&composite, "BLOCKS=8,FINISH=two_pass", &pair);
+    assert_int_equal(pair.entry_count, 2);
+    assert_string_equal(pair.entries[1], "sum_partial");
 }

@@ -291,8 +291,7 @@ TEST(test_nvcc)
     fill_cache(cache.path, matmuls, 2);
     char *header FREED = export_as(cache.path, "matmul", NULL, "", hn_export_header);
     write_file("matmul_tuned.h", header);
-    shell(fixture,
-          HONE_NVCC " -std=c++17 -arch=sm_90 -Werror all-warnings -Xcompiler -Wall,-Wextra -I. "
+    shell(HONE_NVCC " -std=c++17 -arch=sm_90 -Werror all-warnings -Xcompiler -Wall,-Wextra -I. "
                     "-I" HONE_SOURCE_DIR "/templates -c -o example.o " HONE_SOURCE_DIR
                     "/examples/matmul/main.cu");
     char *source = export_as(cache.path, "matmul", NULL, "", hn_export_source);

@@ -58,8 +58,8 @@ static void draw_problem(const struct family *family, struct hn_bindings *proble
     }
 }
 
-static void set(struct hn_program *program, const struct hn_plan *plan,
-                const struct hn_bindings *problem)
+static void set_names(struct hn_program *program, const struct hn_plan *plan,
+                      const struct hn_bindings *problem)
 {
     for (size_t i = 0; i < plan->name_count; i++) {
         const struct hn_value *value = hn_bindings_get(problem, plan->names[i]);
@@ -113,7 +113,7 @@ static int try_sizes(const struct hn_plan *plan, const struct hn_bindings *point
         struct hn_bindings problem ENDED_BY(hn_bindings_finish);
         struct hn_value *values = NULL;
         draw_problem(family, &problem);
-        set(&made.program, plan, &problem);
+        set_names(&made.program, plan, &problem);
         bool own = hn_launch_try(plan, &device, &problem, point, &launch, &values);
         if (hn_program_run(&made.program) != own)
             fail_msg("%s: %s", hn_bindings_text(&problem), own ? "is valid" : "is not valid");

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/record/record_json.h"
 
-#include "tests/unit/unit.h"
-
-static void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
-{
-    assert_ok(hn_bindings_set(bindings, name, &value, NULL));
-}
+#include "tests/unit/bindings_fixture.h"
 
 /* A record with something in every field, and reals that have no short decimal form. */
 static void make_record(struct hn_record *record)

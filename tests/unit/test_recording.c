@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "cache/record/record_json.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/bindings_fixture.h"
 
 #define DATA HONE_TEST_DATA "/kernel_tuner/"
 
@@ -41,11 +41,6 @@ static struct hn_recording *load(const char *from)
 static void save(const char *to, const struct hn_recording *recording)
 {
     assert_ok(hn_recording_save(to, recording, &said));
-}
-
-static void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
-{
-    assert_ok(hn_bindings_set(bindings, name, &value, NULL));
 }
 
 /* Samples whose milliseconds are exact (from the driver's floats), and thirds, which are not. */

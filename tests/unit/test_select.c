@@ -117,8 +117,7 @@ static void count_grades(const char *answers, int *grades)
 TEST(test_one_answer)
 {
     struct hn_config *config;
-    struct hn_error err = {0};
-    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &err), &err);
+    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &said));
     struct judge judge = {.plan = config->plan};
     fill(cache.path, &judge);
 
@@ -129,10 +128,10 @@ TEST(test_one_answer)
     const struct hn_export_request request = {
         .kernel = "choose", .device_name = "H200", .problem = &any};
     struct hn_store *store = open_store(cache.path, HN_STORE_READ);
-    assert_ok(hn_export_open(store, &request, &export, &err), &err);
-    assert_ok(hn_export_header(&export, &header, &err), &err);
+    assert_ok(hn_export_open(store, &request, &export, &said));
+    assert_ok(hn_export_header(&export, &header, &said));
     struct hone_cache opened = {.path = (char *)"", .store = store};
-    struct hn_lib_known *index = hn_lib_known_results(&opened, "choose", &err);
+    struct hn_lib_known *index = hn_lib_known_results(&opened, "choose", &said);
     assert_non_null(index);
     drop(store);
     answers.index = index;

@@ -3,7 +3,7 @@
 
 #include "plan_fixture.h"
 #include "runtime/compile/compile.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/bindings_fixture.h"
 
 static const char problem_text[] = "K=-4,LAYOUT=column,M=64,N=128";
 static const char point_text[] = "FAST=true,MAX_REGISTERS=64,PAD=1,SCALE=0.5,TILE=16,VARIANT=tile";
@@ -57,11 +57,6 @@ static void make_reference(const struct hn_template *template, struct hn_source 
 {
     assert_ok(
         hn_source_make_reference(tiled.plan, template, &tiled.problem, &tiled.point, source, NULL));
-}
-
-static void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
-{
-    assert_ok(hn_bindings_set(bindings, name, &value, NULL));
 }
 
 TEST(puts_prelude_before_the_template)
