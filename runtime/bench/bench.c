@@ -275,30 +275,24 @@ static void prepare_verification(void *subject, size_t sets, enum hn_outputs_bef
     hn_verify_prepare(subject, 0, err);
 }
 
-/* Without a reference, a variant's own first launch is what later ones are compared with. */
-static void capture_own(struct hn_variant *variant, struct hn_outputs *outputs,
-                        struct hn_error *err)
-{
-    static const uint64_t poisons[2] = {0, 1}; /* as prepare_verification has it, and another */
-    hn_pipeline_collect(variant, "", err);
-    hn_outputs_capture(outputs, err);
-    if (!hn_outputs_are_partial(outputs))
-        return;
-    hn_verify_launch(variant, poisons[1], err);
-    if (hn_goes_on(variant, err))
-        hn_outputs_find_written(outputs, poisons, err);
-}
-
 /* The launch that is checked is timed like any other: most variants are so far from the best that
- * this one time is enough. */
+ * this one time is enough. Without a reference, a variant's own first launch is what later ones are
+ * compared with. */
 static void verify_once(struct hn_bench *bench, struct hn_variant *variant,
                         struct hn_outputs *outputs, struct hn_sample *first, struct hn_error *err)
 {
+    static const uint64_t poisons[2] = {0, 1}; /* as prepare_verification has it, and another */
     struct hn_work work = hn_bench_work(bench, variant);
     work.prepare = prepare_verification;
     hn_sampler_take(&work, 1, 1, first, err);
-    if (!hn_failed(err) && outputs == &bench->own_outputs)
-        capture_own(variant, outputs, err);
+    if (!hn_failed(err) && outputs == &bench->own_outputs) {
+        hn_pipeline_collect(variant, "", err);
+        hn_outputs_capture(outputs, err);
+        if (outputs->partial)
+            hn_verify_launch(variant, poisons[1], err);
+        if (outputs->partial && hn_goes_on(variant, err))
+            hn_outputs_find_written(outputs, poisons, err);
+    }
     hn_verify_check(variant, outputs, "", err);
 }
 

@@ -4,7 +4,7 @@
 
 #include "runtime/bench/bench.h"
 #include "runtime/bench/observer.h"
-#include "runtime/bench/verify.h"
+#include "runtime/bench/variant.h"
 
 /* The inside of a bench, for its files and for observers. All functions are sticky. */
 

@@ -132,20 +132,8 @@ static bool is_decided(const struct race *race)
     return hn_race_is_decided(field, running, race->done, resolution_us);
 }
 
-/* Whether compared laps took longer than those on inputs that were as new. */
-static void suspect(const struct race *race, struct runner *runner)
-{
-    double others_us[HN_RACE_MOST_ROUNDS];
-    size_t others = 0;
-    for (size_t r = 0; r < race->done; r++)
-        if (r != race->compared_round)
-            others_us[others++] = runner->samples_us[r];
-    if (hn_measure_is_suspicious(runner->compared_us, others_us, others,
-                                 hn_sampler_slack_us(&runner->work)))
-        runner->record->suspicion = HN_SUSPICION_CHECKED;
-}
-
-/* The host's times are of the laps that count, which the last one does not. */
+/* Suspected is whose compared laps took longer than those on inputs that were as new. The host's
+ * times are of the laps that count, which the last one does not. */
 static void run_race(struct race *race, const struct hn_bench_candidate *candidates,
                      struct hn_error *err)
 {
@@ -167,8 +155,15 @@ static void run_race(struct race *race, const struct hn_bench_candidate *candida
         run_round(race, true, err);
     for (size_t i = 0; i < race->count && !hn_failed(err); i++) {
         struct runner *runner = &race->runners[i];
-        if (goes_on(race, err) && is_running(runner) && !runner->work.issued)
-            suspect(race, runner);
+        double others_us[HN_RACE_MOST_ROUNDS];
+        size_t others = 0;
+        for (size_t r = 0; r < race->done; r++)
+            if (r != race->compared_round)
+                others_us[others++] = runner->samples_us[r];
+        if (goes_on(race, err) && is_running(runner) && !runner->work.issued &&
+            hn_measure_is_suspicious(runner->compared_us, others_us, others,
+                                     hn_sampler_slack_us(&runner->work)))
+            runner->record->suspicion = HN_SUSPICION_CHECKED;
         if (is_running(runner)) {
             size_t laps = runner->laps < race->done ? runner->laps : race->done;
             runner->record->timing.sample_count = race->done;
@@ -247,19 +242,6 @@ void hn_beside_judge(const double *variant_us, const double *reference_us, size_
     free(sorted);
 }
 
-/* What became of the variant in the race; false when its times do not count. */
-static bool take_outcome(struct hn_record *record, const struct hn_record *raced)
-{
-    record->verdict.launches += raced->verdict.launches;
-    if (raced->suspicion != HN_SUSPICION_NONE)
-        record->suspicion = raced->suspicion;
-    if (raced->outcome == HN_OUTCOME_OK)
-        return true;
-    hn_record_fail(record, raced->outcome, "%s (beside the reference)",
-                   raced->message == NULL ? "no message" : raced->message);
-    return false;
-}
-
 enum hn_status hn_bench_beside(struct hn_bench *bench, const struct hn_image *image,
                                struct hn_record *record, struct hn_beside *beside,
                                struct hn_error *err)
@@ -273,16 +255,23 @@ enum hn_status hn_bench_beside(struct hn_bench *bench, const struct hn_image *im
     for (size_t i = 0; i < FIELD; i++)
         hn_record_init(&raced[i]);
     hn_bench_race(bench, field, FIELD, &rules, raced, err);
-    const struct hn_record *reference = &raced[REFERENCE];
-    bool counts = !hn_failed(err) && take_outcome(record, &raced[VARIANT]);
-    if (counts && reference->outcome != HN_OUTCOME_OK)
-        hn_fail(err, HN_ERUN, "the reference failed beside the variant: %s: %.3000s",
-                hn_outcome_name(reference->outcome),
-                reference->message == NULL ? "no message" : reference->message);
-    else if (counts && reference->timing.sample_count > 0)
-        hn_beside_judge(raced[VARIANT].timing.samples_us, reference->timing.samples_us,
-                        reference->timing.sample_count, record->timing.resolution_us,
-                        bench->sampler.resolution_us, beside);
+    const struct hn_record *variant = &raced[VARIANT], *reference = &raced[REFERENCE];
+    if (!hn_failed(err)) {
+        record->verdict.launches += variant->verdict.launches;
+        if (variant->suspicion != HN_SUSPICION_NONE)
+            record->suspicion = variant->suspicion;
+        if (variant->outcome != HN_OUTCOME_OK)
+            hn_record_fail(record, variant->outcome, "%s (beside the reference)",
+                           variant->message == NULL ? "no message" : variant->message);
+        else if (reference->outcome != HN_OUTCOME_OK)
+            hn_fail(err, HN_ERUN, "the reference failed beside the variant: %s: %.3000s",
+                    hn_outcome_name(reference->outcome),
+                    reference->message == NULL ? "no message" : reference->message);
+        else if (reference->timing.sample_count > 0)
+            hn_beside_judge(variant->timing.samples_us, reference->timing.samples_us,
+                            reference->timing.sample_count, record->timing.resolution_us,
+                            bench->sampler.resolution_us, beside);
+    }
     for (size_t i = 0; i < FIELD; i++)
         hn_record_finish(&raced[i]);
     return err->status;

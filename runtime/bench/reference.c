@@ -112,8 +112,7 @@ static void explain_difference(const struct hn_outputs *outputs, struct hn_recor
     if (record->outcome != HN_OUTCOME_WRONG_RESULT || record->message == NULL)
         return;
     char *message = NULL;
-    if (asprintf(&message, "%s%s", record->message,
-                 hn_outputs_are_partial(outputs) ? exact : in_part) < 0)
+    if (asprintf(&message, "%s%s", record->message, outputs->partial ? exact : in_part) < 0)
         return;
     free(record->message);
     record->message = message;
@@ -125,7 +124,7 @@ static void launch_reference(struct hn_variant *variant, struct hn_outputs *outp
                              struct hn_error *err)
 {
     static const uint64_t poisons[2] = {ORDINARY_POISON, NAN_POISON};
-    bool partial = hn_outputs_are_partial(outputs);
+    bool partial = outputs->partial;
     size_t empty = SIZE_MAX;
     hn_verify_launch(variant, ORDINARY_POISON, err);
     if (hn_goes_on(variant, err))
@@ -167,7 +166,7 @@ static void load_files(struct hn_bench *bench, struct hn_outputs *outputs, bool 
     }
     free(values);
     hn_outputs_capture(outputs, err);
-    if (hn_outputs_are_partial(outputs))
+    if (outputs->partial)
         empty = hn_outputs_find_written(outputs, NULL, err);
     if (!hn_failed(err) && empty != SIZE_MAX)
         hn_fail(err, HN_ECONFIG,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/bench/verify.h"
+#include "runtime/bench/variant.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -16,63 +16,38 @@ static uint64_t align(uint64_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static bool is_compared(const struct hn_arena *arena, size_t argument)
-{
-    return hn_argument_is_compared(&arena->plan->arguments[argument]);
-}
-
-static bool is_partial(const struct hn_outputs *outputs, size_t argument)
-{
-    const struct hn_plan *plan = outputs->arena->plan;
-    return hn_plan_compares_in_part(plan, &plan->arguments[argument]);
-}
-
-bool hn_outputs_are_partial(const struct hn_outputs *outputs)
-{
-    bool are = false;
-    for (size_t i = 0; i < outputs->arena->plan->argument_count; i++)
-        are = are || is_partial(outputs, i);
-    return are;
-}
-
-static CUdeviceptr address_of(const struct hn_outputs *outputs, size_t argument)
-{
-    return outputs->block + outputs->of[argument].offset;
-}
-
-/* The bits of the elements that are compared; 0: all are. */
-static CUdeviceptr written_bits(const struct hn_outputs *outputs, size_t argument)
-{
-    uint64_t bytes = outputs->arena->buffers[argument].bytes;
-    return is_partial(outputs, argument) ? address_of(outputs, argument) + align(bytes) : 0;
-}
-
-/* The copy, and behind it a bit for each element where not all are compared. */
-static uint64_t kept_bytes(const struct hn_outputs *outputs, size_t argument)
-{
-    const struct hn_buffer *buffer = &outputs->arena->buffers[argument];
-    if (!is_partial(outputs, argument))
-        return buffer->bytes;
-    return align(buffer->bytes) + (buffer->count + 31) / 32 * sizeof(uint32_t);
-}
-
+/* Behind the copy of an argument lies a bit for each element, where not all are compared. */
 void hn_outputs_init(struct hn_outputs *outputs, struct hn_arena *arena, struct hn_error *err)
 {
+    const struct hn_plan *plan = arena->plan;
     uint64_t bytes = 0;
     if (hn_failed(err))
         return;
     *outputs = (struct hn_outputs){.arena = arena};
-    outputs->of = hn_need(arena->plan->argument_count + 1, sizeof *outputs->of);
-    for (size_t i = 0; i < arena->plan->argument_count; i++) {
-        outputs->of[i].offset = bytes;
-        bytes += is_compared(arena, i) ? align(kept_bytes(outputs, i)) : 0;
+    outputs->of = hn_need(plan->argument_count + 1, sizeof *outputs->of);
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        const struct hn_buffer *buffer = &arena->buffers[i];
+        struct hn_output *output = &outputs->of[i];
+        output->is_compared = hn_argument_is_compared(&plan->arguments[i]);
+        output->is_partial = hn_plan_compares_in_part(plan, &plan->arguments[i]);
+        outputs->partial = outputs->partial || output->is_partial;
+        output->copy = bytes;
+        output->kept = buffer->bytes;
+        if (output->is_partial) {
+            output->written = bytes + align(buffer->bytes);
+            output->kept = align(buffer->bytes) + (buffer->count + 31) / 32 * sizeof(uint32_t);
+        }
+        bytes += output->is_compared ? align(output->kept) : 0;
     }
-    if (bytes == 0)
-        return;
-    HN_CALL(arena->context, cuMemAlloc, (&outputs->block, bytes),
-            "allocating the reference outputs", err);
+    if (bytes > 0)
+        HN_CALL(arena->context, cuMemAlloc, (&outputs->block, bytes),
+                "allocating the reference outputs", err);
     if (hn_failed(err))
         outputs->block = 0;
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        outputs->of[i].copy += outputs->block;
+        outputs->of[i].written += outputs->of[i].is_partial ? outputs->block : 0;
+    }
 }
 
 void hn_outputs_finish(struct hn_outputs *outputs)
@@ -87,8 +62,7 @@ void hn_outputs_finish(struct hn_outputs *outputs)
 static void queue_checksum(const struct hn_outputs *outputs, size_t argument, struct hn_error *err)
 {
     struct hn_arena *arena = outputs->arena;
-    hn_support_checksum(arena->support, address_of(outputs, argument),
-                        kept_bytes(outputs, argument),
+    hn_support_checksum(arena->support, outputs->of[argument].copy, outputs->of[argument].kept,
                         hn_arena_slot(arena, argument, HN_SLOT_REFERENCE), err);
 }
 
@@ -98,7 +72,7 @@ static void read_expected(const struct hn_outputs *outputs, size_t argument, uin
 {
     struct hn_context *context = outputs->arena->context;
     size_t size = hn_element_size(outputs->arena->plan->arguments[argument].element);
-    HN_CALL(context, cuMemcpyDtoH, (element, address_of(outputs, argument) + offset, size),
+    HN_CALL(context, cuMemcpyDtoH, (element, outputs->of[argument].copy + offset, size),
             "cuMemcpyDtoH", err);
     hn_support_unveil(element, size, offset / size, outputs->arena->veil);
 }
@@ -126,7 +100,7 @@ static void note_checksums(struct hn_outputs *outputs, struct hn_error *err)
     struct hn_arena *arena = outputs->arena;
     size_t count = arena->plan->argument_count;
     for (size_t i = 0; i < count; i++)
-        if (is_compared(arena, i))
+        if (outputs->of[i].is_compared)
             queue_checksum(outputs, i, err);
     hn_arena_read_results(arena, err);
     for (size_t i = 0; i < count && !hn_failed(err); i++)
@@ -140,15 +114,15 @@ void hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *err)
     for (size_t i = 0; i < count && !hn_failed(err); i++) {
         const struct hn_buffer *buffer = &arena->buffers[i];
         size_t size = hn_element_size(arena->plan->arguments[i].element);
-        CUdeviceptr copy = address_of(outputs, i);
-        if (is_compared(arena, i))
+        CUdeviceptr copy = outputs->of[i].copy;
+        if (outputs->of[i].is_compared)
             hn_support_veil(arena->support, buffer->address, copy, buffer->bytes / size, size,
                             arena->veil, err);
         /* Every element is compared until it is known which are written. From the end of the copy
          * on, so that all that the checksum is of is known. */
-        if (is_partial(outputs, i))
+        if (outputs->of[i].is_partial)
             HN_CALL(arena->context, cuMemsetD8Async,
-                    (copy + buffer->bytes, 0xff, kept_bytes(outputs, i) - buffer->bytes,
+                    (copy + buffer->bytes, 0xff, outputs->of[i].kept - buffer->bytes,
                      arena->context->stream),
                     "cuMemsetD8Async", err);
     }
@@ -168,14 +142,14 @@ size_t hn_outputs_find_written(struct hn_outputs *outputs, const uint64_t poison
         CUdeviceptr data = poisons == NULL ? 0 : arena->buffers[i].address;
         struct hn_elements found = hn_arena_elements(arena, i, data);
         found.count = outputs->of[i].count;
-        if (is_partial(outputs, i))
-            hn_support_find_written(arena->support, found, address_of(outputs, i), arena->veil,
-                                    poisons, written_bits(outputs, i),
+        if (outputs->of[i].is_partial)
+            hn_support_find_written(arena->support, found, outputs->of[i].copy, arena->veil,
+                                    poisons, outputs->of[i].written,
                                     hn_arena_slot(arena, i, HN_SLOT_COMPARE), err);
     }
     note_checksums(outputs, err);
     for (size_t i = 0; i < count && !hn_failed(err); i++) {
-        if (!is_partial(outputs, i))
+        if (!outputs->of[i].is_partial)
             continue;
         outputs->of[i].compared = hn_arena_sum(arena, i, HN_SLOT_COMPARE);
         if (outputs->of[i].compared == 0 && outputs->of[i].count > 0)
@@ -248,11 +222,11 @@ static void queue_comparison(const struct check *check, size_t i, double toleran
     struct hn_arena *arena = check->arena;
     const struct hn_terms terms = {
         .tolerance = tolerance,
-        .written = written_bits(check->outputs, i),
+        .written = check->outputs->of[i].written,
         .poison = arena->poison,
         .poisoned = hn_arena_poisoned(arena, check->variant->compared_set, i),
     };
-    CUdeviceptr expected = address_of(check->outputs, i);
+    CUdeviceptr expected = check->outputs->of[i].copy;
     CUdeviceptr slot = hn_arena_slot(arena, i, HN_SLOT_COMPARE);
     struct hn_elements found = hn_arena_elements(arena, i, found_at(check, i));
     found.count = check->outputs->of[i].count;
@@ -291,7 +265,7 @@ static void queue_checks(const struct check *check)
             hn_support_checksum(arena->support, found_at(check, i), buffer->bytes, sums,
                                 check->err);
         /* The tolerance is not known before the largest of what is expected is. */
-        if (is_compared(arena, i)) {
+        if (check->outputs->of[i].is_compared) {
             queue_comparison(check, i, INFINITY);
             queue_checksum(check->outputs, i, check->err);
         }
@@ -334,15 +308,8 @@ static void judge_zones(const struct check *check)
                        check->when, bytes + past, name, bytes);
 }
 
-/* Only the first thing found is told. */
-static void blame(const struct check *check, const char *what, const char *name)
-{
-    if (is_right(check))
-        hn_record_fail(check->record, HN_OUTCOME_OUT_OF_BOUNDS, "%swrote into %s '%s'", check->when,
-                       what, name);
-}
-
-/* Where in the flush buffer something was written can not be told: only its checksum is known. */
+/* Where in the flush buffer something was written can not be told: only its checksum is known. Only
+ * the first thing found is told. */
 static void judge_inputs(const struct check *check)
 {
     static const char *const filled_as[HN_ROLE_COUNT] = {[HN_ROLE_INPUT] = "input",
@@ -352,14 +319,18 @@ static void judge_inputs(const struct check *check)
     const struct hn_arena *arena = check->arena;
     for (size_t i = 0; i < check->plan->argument_count; i++) {
         const struct hn_argument *argument = &check->plan->arguments[i];
+        const char *into = NULL;
+        if (check->outputs->of[i].is_compared &&
+            hn_arena_sum(arena, i, HN_SLOT_REFERENCE) != check->outputs->of[i].checksum) {
+            check->outputs->damaged = true;
+            into = "the reference of";
+        }
         if (hn_argument_is_filled(argument) &&
             hn_arena_sum(arena, i, HN_SLOT_CHECKSUM) != arena->buffers[i].checksum)
-            blame(check, filled_as[argument->role], argument->name);
-        if (!is_compared(arena, i) ||
-            hn_arena_sum(arena, i, HN_SLOT_REFERENCE) == check->outputs->of[i].checksum)
-            continue;
-        check->outputs->damaged = true;
-        blame(check, "the reference of", argument->name);
+            into = filled_as[argument->role];
+        if (into != NULL && is_right(check))
+            hn_record_fail(check->record, HN_OUTCOME_OUT_OF_BOUNDS, "%swrote into %s '%s'",
+                           check->when, into, argument->name);
     }
     if (is_right(check) &&
         hn_arena_sum(arena, check->plan->argument_count, HN_SLOT_CHECKSUM) != arena->flush_checksum)
@@ -367,19 +338,6 @@ static void judge_inputs(const struct check *check)
                        "%swrote beyond all buffers and their guard zones, into the %.4g MiB behind "
                        "the last",
                        check->when, (double)arena->flush_bytes / 0x1p20);
-}
-
-static void judge_counters(const struct check *check)
-{
-    const struct hn_arena *arena = check->arena;
-    for (size_t i = 0; i < check->plan->argument_count && is_right(check); i++)
-        if (has_to_be_zero(check, i) &&
-            hn_arena_sum(arena, i, HN_SLOT_CHECKSUM) !=
-                hn_support_checksum_of_zeros(found_at(check, i), arena->buffers[i].bytes))
-            hn_record_fail(check->record, HN_OUTCOME_WRONG_RESULT,
-                           "%sleft counter '%s' other than zero; with 'zero: once' a launch leaves "
-                           "it as it found it",
-                           check->when, check->plan->arguments[i].name);
 }
 
 /* "[7]", of a vector "[7].y" or "[7][5]", of rows "[3][7]" and so on. */
@@ -581,7 +539,7 @@ static void judge_multiset(const struct check *check, size_t i)
         return;
     }
     struct bag found = read_bag(check, i, found_at(check, i), 0);
-    struct bag expected = read_bag(check, i, address_of(check->outputs, i), arena->veil);
+    struct bag expected = read_bag(check, i, check->outputs->of[i].copy, arena->veil);
     if (!hn_failed(check->err))
         report_first(check, &found, &expected);
     free(expected.words);
@@ -671,31 +629,26 @@ static void judge_output(const struct check *check, size_t i)
 }
 
 /* Lengths before what they are the lengths of: where one is wrong, so is all that follows from it.
- */
+ * Counters last, which have to be zero where launches leave them so. */
 static void judge_outputs(const struct check *check)
 {
+    const struct hn_arena *arena = check->arena;
     struct hn_verdict *verdict = &check->record->verdict;
     verdict->max_error = verdict->tolerance = verdict->max_reference = 0.0;
     verdict->compared = verdict->differed = 0;
     for (int has_length = 0; has_length <= 1; has_length++)
         for (size_t i = 0; i < check->plan->argument_count && !hn_failed(check->err); i++)
-            if (is_compared(check->arena, i) &&
+            if (check->outputs->of[i].is_compared &&
                 (check->plan->arguments[i].length != NULL) == has_length)
                 judge_output(check, i);
-}
-
-static void note_metrics(const struct check *check)
-{
-    double *mean = check->variant->metric_values;
-    for (size_t i = 0; i < check->plan->argument_count; i++) {
-        const double *sums = hn_arena_found(check->arena, i, HN_SLOT_COMPARE);
-        double sum = 0.0;
-        if (check->plan->arguments[i].role != HN_ROLE_METRIC)
-            continue;
-        for (size_t block = 0; block < check->arena->support->blocks; block++)
-            sum += sums[block];
-        *mean++ = sum / (double)check->arena->buffers[i].count;
-    }
+    for (size_t i = 0; i < check->plan->argument_count && is_right(check); i++)
+        if (has_to_be_zero(check, i) &&
+            hn_arena_sum(arena, i, HN_SLOT_CHECKSUM) !=
+                hn_support_checksum_of_zeros(found_at(check, i), arena->buffers[i].bytes))
+            hn_record_fail(check->record, HN_OUTCOME_WRONG_RESULT,
+                           "%sleft counter '%s' other than zero; with 'zero: once' a launch leaves "
+                           "it as it found it",
+                           check->when, check->plan->arguments[i].name);
 }
 
 void hn_verify_check(struct hn_variant *variant, struct hn_outputs *outputs, const char *when,
@@ -704,6 +657,7 @@ void hn_verify_check(struct hn_variant *variant, struct hn_outputs *outputs, con
     struct hn_arena *arena = variant->arena;
     struct hn_record *record = variant->record;
     const struct check check = {variant, arena, arena->plan, outputs, when, record, err};
+    double *mean = variant->metric_values;
     if (!hn_goes_on(variant, err))
         return;
     hn_pipeline_collect(variant, when, err);
@@ -714,9 +668,16 @@ void hn_verify_check(struct hn_variant *variant, struct hn_outputs *outputs, con
     judge_inputs(&check);
     bool damaged = record->outcome == HN_OUTCOME_OUT_OF_BOUNDS;
     arena->spoiled = arena->spoiled && damaged;
-    note_metrics(&check);
+    for (size_t i = 0; i < arena->plan->argument_count; i++) {
+        const double *sums = hn_arena_found(arena, i, HN_SLOT_COMPARE);
+        double sum = 0.0;
+        if (arena->plan->arguments[i].role != HN_ROLE_METRIC)
+            continue;
+        for (size_t block = 0; block < arena->support->blocks; block++)
+            sum += sums[block];
+        *mean++ = sum / (double)arena->buffers[i].count;
+    }
     judge_outputs(&check);
-    judge_counters(&check);
     record->verdict.launches += record->outcome == HN_OUTCOME_OK;
     if (damaged)
         hn_arena_repair(arena, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/bench/verify.h"
+#include "runtime/bench/variant.h"
 
 #include "bench_fixture.h"
 #include "tests/unit/unit.h"
