@@ -313,7 +313,8 @@ static bool has_values(const struct hn_bindings *problem, const struct hn_bindin
     return true;
 }
 
-struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice)
+/* Which steps are launched is the same for all that have a pattern. */
+struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice, bool with_pattern)
 {
     struct hn_lib_module *module =
         choice->configuration == NULL || choice->asked->options->separate != 0
@@ -321,18 +322,8 @@ struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice)
             : choice->configuration->modules;
     while (module != NULL && (module->context != choice->asked->context ||
                               !has_values(choice->asked->problem, &module->values) ||
-                              !hn_lib_image_launches(&module->image, choice)))
-        module = module->next;
-    return module;
-}
-
-/* Which steps are launched is the same for all that have a pattern. */
-struct hn_lib_module *hn_lib_module_find_pattern(const struct hn_lib_choice *choice)
-{
-    struct hn_lib_module *module = choice->configuration->modules;
-    while (module != NULL &&
-           (module->pattern == NULL || module->context != choice->asked->context ||
-            !has_values(choice->asked->problem, &module->values)))
+                              (with_pattern ? module->pattern == NULL
+                                            : !hn_lib_image_launches(&module->image, choice))))
         module = module->next;
     return module;
 }

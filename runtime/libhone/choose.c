@@ -301,7 +301,7 @@ static struct hone_kernel *load(const struct hn_lib_choice *choice, struct hn_im
                     choice->asked->kernel);
         return NULL;
     }
-    struct hn_lib_module *shared = hn_lib_module_find(choice);
+    struct hn_lib_module *shared = hn_lib_module_find(choice, false);
     if (shared == NULL) {
         hn_lib_image_get(choice, image, &compiled, err);
         if (!hn_failed(err) && choice->asked->options->separate == 0 &&
@@ -318,21 +318,21 @@ static struct hone_kernel *load(const struct hn_lib_choice *choice, struct hn_im
 }
 
 /* Points that can be launched for the problem as it is, and need no compiler: of the rule that
- * chose the handle's own, or of results. */
-static void add_racers(struct search *search, struct hn_lib_race *race,
+ * chose the handle's own, or of results. False: there are none. */
+static bool add_racers(struct search *search, struct hn_lib_race *race,
                        const struct hn_lib_choice *own)
 {
     const struct hn_lookup_query query = query_of(search, false);
     const struct hn_tuned *results[HN_LIB_RACERS_LIKELY];
     int configurations[HN_LIB_RACERS_LIKELY];
-    size_t count = 0;
+    size_t count = 0, added = 0;
     if (own->configuration != NULL)
         count = hn_lib_racers_of_rule(&search->rule->stored->rule, search->asked.problem,
                                       (int)(own->configuration - search->rule->configurations),
                                       configurations);
     else if (search->known != NULL)
         count = hn_lib_racers_of_results(&search->known->list, &query, own->tuned, results);
-    for (size_t i = 0; i < count && hn_lib_race_count(race) < HN_LIB_RACERS_MOST; i++) {
+    for (size_t i = 0; i < count && added < HN_LIB_RACERS_MOST - 1; i++) {
         struct hn_lib_choice choice =
             own->configuration != NULL
                 ? choice_of_rule(search, search->rule->plan, configurations[i])
@@ -345,10 +345,13 @@ static void add_racers(struct search *search, struct hn_lib_race *race,
         choice.values = search->values;
         hn_error_init(&ignored);
         struct hone_kernel *kernel = load(&choice, &image, &ignored);
-        if (kernel != NULL && !hn_lib_race_add(race, kernel, &image))
+        if (kernel != NULL && hn_lib_race_add(race, kernel, &image))
+            added++;
+        else
             hn_lib_kernel_destroy(kernel);
         hn_image_finish(&image);
     }
+    return added > 0;
 }
 
 /* Where the choice is not sure, others are raced with it. Without memory for that there is no race.
@@ -363,8 +366,7 @@ static void start_race(struct search *search, const struct hn_lib_choice *own,
     struct hn_lib_race *race = hn_lib_race_make(handle, own->tuned, options->race_cache, image);
     if (race == NULL)
         return;
-    add_racers(search, race, own);
-    if (hn_lib_race_count(race) > 1) {
+    if (add_racers(search, race, own)) {
         handle->race = race;
         handle->is_watched = true;
     } else {
@@ -390,11 +392,29 @@ static void complete(struct search *search, const struct hn_bindings *names, str
     }
 }
 
-static void choose_among_all(struct search *search, struct hn_lib_choice *choice,
-                             struct hn_error *err)
+/* What was tuned for this very problem, else what the rule of this device says, else the nearest.
+ * The first is looked for among nothing else. */
+static void choose_fast(struct search *search, struct hn_tuned_list *list,
+                        struct hn_lib_choice *choice, struct hn_error *err)
 {
     struct hone_cache *cache = search->asked.cache;
-    search->known = hn_lib_known_results(cache, search->asked.kernel, err);
+    const char *kernel = search->asked.kernel;
+    const struct hn_tuned *exact = NULL;
+    struct hn_lookup_rank rank = {.grade = HN_GRADE_NONE};
+    bool may_be = search->rule == NULL ||
+                  hn_lib_rule_may_be_tuned(cache, search->rule, search->asked.problem, err);
+    if (cache->store != NULL && may_be && !hn_failed(err) &&
+        hn_store_list_problem(cache->store, kernel, search->asked.problem, list, err) == HN_OK) {
+        struct hn_lookup_query query = query_of(search, true);
+        exact = hn_lookup(list, &query, &rank);
+    }
+    if (exact != NULL && rank.grade == HN_GRADE_EXACT) {
+        choose_tuned(search, exact, HN_GRADE_EXACT, choice, err);
+        return;
+    }
+    if (hn_failed(err) || (search->is_own_rule && choose_by_rule(search, choice)))
+        return;
+    search->known = hn_lib_known_results(cache, kernel, err);
     if (search->known != NULL)
         complete(search, &search->known->list.items[0].identity.problem, err);
     else if (!hn_failed(err) && search->asked.options->on_miss != HONE_MISS_TUNE &&
@@ -402,55 +422,13 @@ static void choose_among_all(struct search *search, struct hn_lib_choice *choice
         hn_fail(err, HN_ENOTFOUND,
                 "'%s' holds nothing tuned of kernel '%s'; `hone cache list` shows what "
                 "there is",
-                cache->path, search->asked.kernel);
+                cache->path, kernel);
     if (!hn_failed(err))
         choose(search, choice, err);
 }
 
-/* What was tuned for this very problem, among nothing else; NULL where nothing was. */
-static const struct hn_tuned *find_exact(struct search *search, struct hn_tuned_list *list,
-                                         struct hn_error *err)
-{
-    struct hn_lookup_rank rank;
-    struct hn_lookup_query query = query_of(search, true);
-    struct hone_cache *cache = search->asked.cache;
-    bool may_be = search->rule == NULL ||
-                  hn_lib_rule_may_be_tuned(cache, search->rule, search->asked.problem, err);
-    if (cache->store == NULL || !may_be || hn_failed(err) ||
-        hn_store_list_problem(cache->store, search->asked.kernel, search->asked.problem, list,
-                              err) != HN_OK)
-        return NULL;
-    const struct hn_tuned *tuned = hn_lookup(list, &query, &rank);
-    return tuned != NULL && rank.grade == HN_GRADE_EXACT ? tuned : NULL;
-}
-
-/* What was tuned for this very problem, else what the rule of this device says, else the nearest.
- */
-static void choose_fast(struct search *search, struct hn_tuned_list *list,
-                        struct hn_lib_choice *choice, struct hn_error *err)
-{
-    const struct hn_tuned *exact = find_exact(search, list, err);
-    if (exact != NULL)
-        choose_tuned(search, exact, HN_GRADE_EXACT, choice, err);
-    else if (!hn_failed(err) && (!search->is_own_rule || !choose_by_rule(search, choice)))
-        choose_among_all(search, choice, err);
-}
-
-/* False: it is made, or none was made of the configuration that it could be like. */
-static bool make_like_other(struct search *search, int configuration, bool sure,
-                            struct hone_kernel **made)
-{
-    struct hn_lib_choice choice = choice_of_rule(search, search->rule->plan, configuration);
-    struct hn_lib_module *module = hn_lib_module_find_pattern(&choice);
-    choice.sure = sure;
-    if (module == NULL || (!sure && search->asked.options->on_miss != HONE_MISS_NEAREST))
-        return false;
-    *made = hn_lib_pattern_apply(module->pattern, &choice);
-    return *made == NULL;
-}
-
 /* Of a rule of this device, like others that were made of its configurations; NULL: that is not all
- * that it takes. */
+ * that it takes, or none was made of one that it could be like. */
 static struct hone_kernel *make_like_others(struct search *search)
 {
     const struct hone_options *options = search->asked.options;
@@ -464,9 +442,15 @@ static struct hone_kernel *make_like_others(struct search *search)
         return NULL;
     const struct hn_rule *stored = &rule->stored->rule;
     struct hone_kernel *made = NULL;
-    bool goes_on = make_like_other(search, leaf->configuration, leaf->sure, &made);
-    for (size_t i = 0; goes_on && i < stored->fallback_count; i++)
-        goes_on = make_like_other(search, stored->fallback[i], false, &made);
+    for (size_t i = 0; made == NULL && i <= stored->fallback_count; i++) {
+        struct hn_lib_choice choice = choice_of_rule(
+            search, rule->plan, i == 0 ? leaf->configuration : stored->fallback[i - 1]);
+        choice.sure = i == 0 && leaf->sure;
+        struct hn_lib_module *module = hn_lib_module_find(&choice, true);
+        if (module == NULL || (!choice.sure && options->on_miss != HONE_MISS_NEAREST))
+            return NULL;
+        made = hn_lib_pattern_apply(module->pattern, &choice);
+    }
     return made;
 }
 

@@ -92,58 +92,51 @@ static void take(struct child *child, struct hn_message *message, struct hn_erro
     }
 }
 
-/* Takes what is there; HN_ERUN when the child is gone. */
-static void listen(struct child *child, struct hn_error *err)
-{
-    hn_process_drain(&child->process);
-    while (!hn_failed(err) && !child->done) {
-        struct hn_message message;
-        struct hn_error lost = {0};
-        enum hn_received received =
-            hn_channel_receive(&child->process.channel, false, &message, &lost);
-        if (received == HN_RECEIVED_NOTHING)
-            return;
-        if (received == HN_RECEIVED_CLOSED) {
-            char end[512];
-            hn_process_describe_end(&child->process, hn_process_kill(&child->process), end,
-                                    sizeof end);
-            hn_fail(err, HN_ERUN, "the process that compiles was %s", end);
-            return;
-        }
-        take(child, &message, err);
-        hn_message_finish(&message);
-    }
-}
-
-/* HONE_NEEDS_COMPILER: it can not be started. */
+/* Until it is done, or the child is gone. HONE_NEEDS_COMPILER: it can not be started. */
 static void compile_in_child(const struct hn_lib_choice *choice, struct child *child,
                              struct hn_error *err)
 {
+    struct hn_process *process = &child->process;
     double until_ms = hn_now_ms() + LIMIT_MS;
     char *command = find_command(choice->asked->options);
     if (command == NULL) {
         hn_fail_memory(err);
-    } else if (hn_process_start(&child->process, command, "compile", err) != HN_OK) {
+        return;
+    }
+    bool started = hn_process_start(process, command, "compile", err) == HN_OK;
+    if (!started) {
         struct hn_error why = *err;
         hn_lib_fail(err, HONE_NEEDS_COMPILER,
                     "'%.300s' keeps no machine code of %s that fits; to compile it takes "
                     "the command `hone`, but %.400s; set options.tune_command or "
                     "HONE_COMMAND to where it is",
                     choice->asked->cache->path, choice->plan->plan->kernel, why.message);
-    } else {
-        while (!hn_failed(err) && !child->done) {
-            struct pollfd fds[2];
-            double left_ms = until_ms - hn_now_ms();
-            if (left_ms <= 0) {
-                hn_fail(err, HN_ERUN, "compiling took more than %g s and was ended",
-                        LIMIT_MS / 1e3);
-                break;
-            }
-            poll(fds, hn_process_poll(&child->process, fds), (int)left_ms + 1);
-            listen(child, err);
-        }
-        hn_process_kill(&child->process);
     }
+    while (!hn_failed(err) && !child->done) {
+        struct pollfd fds[2];
+        struct hn_message message;
+        struct hn_error lost = {0};
+        double left_ms = until_ms - hn_now_ms();
+        if (left_ms <= 0) {
+            hn_fail(err, HN_ERUN, "compiling took more than %g s and was ended", LIMIT_MS / 1e3);
+            break;
+        }
+        enum hn_received received = hn_channel_receive(&process->channel, false, &message, &lost);
+        if (received == HN_RECEIVED_NOTHING) {
+            poll(fds, hn_process_poll(process, fds), (int)left_ms + 1);
+            hn_process_drain(process);
+        } else if (received == HN_RECEIVED_CLOSED) {
+            char end[512];
+            hn_process_drain(process);
+            hn_process_describe_end(process, hn_process_kill(process), end, sizeof end);
+            hn_fail(err, HN_ERUN, "the process that compiles was %s", end);
+        } else {
+            take(child, &message, err);
+            hn_message_finish(&message);
+        }
+    }
+    if (started)
+        hn_process_kill(process);
     free(command);
 }
 
@@ -219,36 +212,31 @@ bool hn_lib_program_is_same(const struct hn_lib_choice *choice, const struct hn_
     return same;
 }
 
-/* The task with whose image the cache keeps the program of the choice. Borrows all but `values`.
- * False: none does. */
-static bool find_task(const struct hn_lib_choice *choice, struct hn_identity *task,
-                      struct hn_bindings *values)
-{
-    *task = choice->tuned->identity;
-    hn_bindings_init(values);
-    if (choice->configuration == NULL)
-        return hn_bindings_equal(&task->problem, choice->asked->problem) ||
-               hn_lib_program_is_same(choice, choice->asked->problem, &task->problem);
-    if (!hn_lib_program_is_shared(choice) ||
-        hn_plan_program_values(choice->plan->plan, choice->point, choice->asked->problem, values,
-                               NULL) != HN_OK)
-        return false;
-    task->problem = *values;
-    return true;
-}
-
+/* The cache keeps it as the image of a task: that of the result, or of a rule's configuration one
+ * whose problem are the values of its program. */
 static bool read_kept(const struct hn_lib_choice *choice, struct hn_image *image)
 {
+    const struct hn_bindings *problem = choice->asked->problem;
     struct hn_store *store = choice->asked->cache->store;
     char *entries = NULL;
-    struct hn_identity task;
     struct hn_bindings values;
+    bool taken;
     if (choice->tuned == NULL || store == NULL ||
         choice->tuned->identity.device.capability != choice->asked->device->identity.capability)
         return false;
-    bool taken = find_task(choice, &task, &values) &&
-                 hn_store_get_image(store, &task, &choice->tuned->version, choice->point,
-                                    &image->cubin, &image->size, &entries, NULL) == HN_OK;
+    struct hn_identity task = choice->tuned->identity;
+    hn_bindings_init(&values);
+    if (choice->configuration == NULL) {
+        taken = hn_bindings_equal(&task.problem, problem) ||
+                hn_lib_program_is_same(choice, problem, &task.problem);
+    } else {
+        taken = hn_lib_program_is_shared(choice) &&
+                hn_plan_program_values(choice->plan->plan, choice->point, problem, &values, NULL) ==
+                    HN_OK;
+        task.problem = values;
+    }
+    taken = taken && hn_store_get_image(store, &task, &choice->tuned->version, choice->point,
+                                        &image->cubin, &image->size, &entries, NULL) == HN_OK;
     if (taken && hn_lib_names_are_plain(choice->plan->plan)) {
         free(entries); /* of another problem, perhaps, which launches others */
         entries = launched_entries(choice);
@@ -263,7 +251,7 @@ static bool read_kept(const struct hn_lib_choice *choice, struct hn_image *image
 bool hn_lib_image_is_kept(const struct hn_lib_choice *choice)
 {
     struct hn_image image;
-    if (hn_lib_module_find(choice) != NULL)
+    if (hn_lib_module_find(choice, false) != NULL)
         return true;
     hn_image_init(&image);
     bool kept = read_kept(choice, &image);
@@ -411,30 +399,6 @@ static bool drain(int from, char *tail, size_t size, double until_ms)
     }
 }
 
-static int start(const char **words, int errors, pid_t *pid)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    sigemptyset(&none);
-    int code = posix_spawn_file_actions_init(&actions);
-    if (code != 0)
-        return code;
-    code = posix_spawnattr_init(&attributes);
-    if (code == 0) {
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-        posix_spawn_file_actions_adddup2(&actions, errors, 2);
-        posix_spawnattr_setsigmask(&attributes, &none);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-        code =
-            posix_spawnp(pid, words[0], &actions, &attributes, (char **)(uintptr_t)words, environ);
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    return code;
-}
-
 static void wait_for(pid_t pid, bool in_time, const char *tail, struct hn_error *err)
 {
     int code = 0;
@@ -457,6 +421,9 @@ static void wait_for(pid_t pid, bool in_time, const char *tail, struct hn_error 
 
 static void run_tune(const char **words, double seconds, struct hn_error *err)
 {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
     char tail[900] = "";
     int ends[2];
     pid_t pid = 0;
@@ -464,18 +431,32 @@ static void run_tune(const char **words, double seconds, struct hn_error *err)
         hn_fail(err, HN_ERUN, "no pipe for `hone tune`: %s", strerror(errno));
         return;
     }
-    int code = start(words, ends[1], &pid);
+    sigemptyset(&none);
+    int code = posix_spawn_file_actions_init(&actions);
+    if (code == 0) {
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+        posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
+        code = posix_spawnattr_init(&attributes);
+        if (code == 0) {
+            posix_spawnattr_setsigmask(&attributes, &none);
+            posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+            code = posix_spawnp(&pid, words[0], &actions, &attributes, (char **)(uintptr_t)words,
+                                environ);
+            posix_spawnattr_destroy(&attributes);
+        }
+        posix_spawn_file_actions_destroy(&actions);
+    }
     close(ends[1]);
     if (code != 0)
         hn_fail(err, HN_ERUN,
                 "'%s' can not be started: %s; set options.tune_command or HONE_COMMAND "
                 "to where hone is",
                 words[0], strerror(code));
-    bool in_time =
-        code != 0 || drain(ends[0], tail, sizeof tail, hn_now_ms() + 1000 * (seconds + GRACE_S));
+    else
+        wait_for(pid, drain(ends[0], tail, sizeof tail, hn_now_ms() + 1000 * (seconds + GRACE_S)),
+                 tail, err);
     close(ends[0]);
-    if (code == 0)
-        wait_for(pid, in_time, tail, err);
 }
 
 void hn_lib_tune(const struct hn_lib_question *asked, const char *config, struct hn_error *err)

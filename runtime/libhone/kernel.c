@@ -272,17 +272,12 @@ struct strings {
 };
 
 /* The next string is a member's. */
-static void begin(struct strings *strings, const char **member)
+static void put(struct strings *strings, const char **member, const char *string)
 {
     if (strings->count > 0)
         hn_text_append_bytes(&strings->text, "", 1);
     strings->members[strings->count] = member;
     strings->at[strings->count++] = strings->text.length;
-}
-
-static void put(struct strings *strings, const char **member, const char *string)
-{
-    begin(strings, member);
     hn_text_append(&strings->text, string);
 }
 
@@ -292,52 +287,6 @@ static void put_made(struct strings *strings, const char **member, char *string)
     put(strings, member, string == NULL ? "" : string);
     strings->text.failed = strings->text.failed || string == NULL;
     free(string);
-}
-
-static void put_stale(struct strings *strings, const struct hone_kernel *kernel,
-                      const struct hn_tuned *tuned, struct hone_info *info)
-{
-    struct hn_text *text = &strings->text;
-    begin(strings, &info->stale_because);
-    size_t start = text->length;
-    if (strcmp(tuned->version.driver, kernel->device->driver) != 0)
-        hn_text_printf(text, "driver %s -> %s", tuned->version.driver, kernel->device->driver);
-    if (tuned->stale)
-        hn_text_printf(text, "%sa later session had another version",
-                       text->length > start ? ", " : "");
-    if (kernel->plan->changed)
-        hn_text_printf(text, "%sthe template is another now", text->length > start ? ", " : "");
-    info->stale = text->length > start;
-}
-
-static void describe_source(const struct hone_kernel *kernel, const struct hn_tuned *tuned,
-                            struct hone_info *info, struct strings *strings)
-{
-    put(strings, &info->device, tuned->identity.device.name);
-    put(strings, &info->regime, tuned->identity.regime);
-    put(strings, &info->objective, tuned->identity.objective);
-    put(strings, &info->driver, tuned->version.driver);
-    put(strings, &info->nvrtc, tuned->version.nvrtc);
-    put_made(strings, &info->origin, hn_origin_text(&tuned->origin));
-    put_stale(strings, kernel, tuned, info);
-    info->simulated = tuned->simulated;
-    info->imported = hn_origin_is_foreign(&tuned->origin);
-    info->recorded = tuned->best.time;
-}
-
-static void describe_record(const struct hn_tuned *tuned, struct hone_info *info,
-                            struct strings *strings)
-{
-    const struct hn_timing *timing = &tuned->best.timing;
-    json_t *json = hn_record_to_json(&tuned->best);
-    info->verification = hn_verification_names[tuned->best.verdict.kind];
-    info->median_us = timing->median_us;
-    info->low_us = timing->low_us;
-    info->high_us = timing->high_us;
-    put_made(strings, &info->tuned_problem, hn_bindings_text(&tuned->identity.problem));
-    put_made(strings, &info->record,
-             json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS));
-    json_decref(json);
 }
 
 static struct hone_loss loss_of(const struct hn_rule_loss *loss)
@@ -359,6 +308,31 @@ static const struct hone_info nothing = {.problem = "",
                                          .record = "{}",
                                          .origin = "",
                                          .kernel = ""};
+
+static void describe_source(const struct hone_kernel *kernel, const struct hn_tuned *tuned,
+                            struct hone_info *info, struct strings *strings)
+{
+    struct hn_text *text = &strings->text;
+    put(strings, &info->device, tuned->identity.device.name);
+    put(strings, &info->regime, tuned->identity.regime);
+    put(strings, &info->objective, tuned->identity.objective);
+    put(strings, &info->driver, tuned->version.driver);
+    put(strings, &info->nvrtc, tuned->version.nvrtc);
+    put_made(strings, &info->origin, hn_origin_text(&tuned->origin));
+    put(strings, &info->stale_because, "");
+    size_t start = text->length;
+    if (strcmp(tuned->version.driver, kernel->device->driver) != 0)
+        hn_text_printf(text, "driver %s -> %s", tuned->version.driver, kernel->device->driver);
+    if (tuned->stale)
+        hn_text_printf(text, "%sa later session had another version",
+                       text->length > start ? ", " : "");
+    if (kernel->plan->changed)
+        hn_text_printf(text, "%sthe template is another now", text->length > start ? ", " : "");
+    info->stale = text->length > start;
+    info->simulated = tuned->simulated;
+    info->imported = hn_origin_is_foreign(&tuned->origin);
+    info->recorded = tuned->best.time;
+}
 
 /* What callers are told of a kernel. Without memory for strings they are empty; false. kernel->name
  * becomes the info's own where no rule has it. */
@@ -392,7 +366,16 @@ static bool make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, 
         info->predicted = loss_of(&rule->predicted);
         info->measured = loss_of(&rule->measured);
     } else if (tuned != NULL) {
-        describe_record(tuned, info, &strings);
+        const struct hn_timing *timing = &tuned->best.timing;
+        json_t *json = hn_record_to_json(&tuned->best);
+        info->verification = hn_verification_names[tuned->best.verdict.kind];
+        info->median_us = timing->median_us;
+        info->low_us = timing->low_us;
+        info->high_us = timing->high_us;
+        put_made(&strings, &info->tuned_problem, hn_bindings_text(&tuned->identity.problem));
+        put_made(&strings, &info->record,
+                 json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS));
+        json_decref(json);
     }
     kernel->about->strings = hn_text_take(&strings.text);
     for (size_t i = 0; i < strings.count && kernel->about->strings != NULL; i++)
@@ -486,29 +469,6 @@ void hn_lib_kernel_destroy(struct hone_kernel *kernel)
     free(kernel);
 }
 
-/* Plans come from files: slots are the arguments before the first that is not passed, which those
- * of a step and of its window may lie behind. */
-static void take_arguments(const struct hone_kernel *kernel, const struct hn_launch_step *launch,
-                           struct hn_lib_step *step, struct hn_error *err)
-{
-    size_t count = launch->step->argument_count;
-    bool valid = step->shape.window == SIZE_MAX || step->window_argument < kernel->slot_count;
-    if (count > HN_LIB_MAX_ARGUMENTS) {
-        hn_lib_fail(err, HONE_UNSUPPORTED, "step '%s' has %zu arguments; the library takes %d",
-                    launch->step->entry, count, (int)HN_LIB_MAX_ARGUMENTS);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        valid = valid && launch->step->arguments[i] < kernel->slot_count;
-        step->arguments[i] = (unsigned short)launch->step->arguments[i];
-    }
-    step->argument_count = count;
-    if (!valid)
-        hn_fail(err, HN_EFORMAT,
-                "the plan's step '%s' takes an argument that stands behind a symbol",
-                launch->step->entry);
-}
-
 static void set_shape(struct hone_kernel *kernel, size_t index)
 {
     struct hn_module_step *shape = &kernel->steps[index].shape;
@@ -518,17 +478,33 @@ static void set_shape(struct hone_kernel *kernel, size_t index)
     kernel->grids[index][2] = shape->config.gridDimZ;
 }
 
+/* Plans come from files: slots are the arguments before the first that is not passed, which those
+ * of a step and of its window may lie behind. */
 static void make_step(struct hone_kernel *kernel, const struct hn_image *image, size_t index,
                       struct hn_error *err)
 {
     const struct hn_launch *launch = &kernel->launch;
+    const struct hn_step *from = launch->steps[index].step;
     struct hn_lib_step *step = &kernel->steps[index];
     char what[96];
     set_shape(kernel, index);
-    step->window_argument = launch->steps[index].step->geometry.window.argument;
-    take_arguments(kernel, &launch->steps[index], step, err);
-    if (hn_failed(err))
+    step->window_argument = from->geometry.window.argument;
+    step->argument_count = from->argument_count;
+    if (from->argument_count > HN_LIB_MAX_ARGUMENTS) {
+        hn_lib_fail(err, HONE_UNSUPPORTED, "step '%s' has %zu arguments; the library takes %d",
+                    from->entry, from->argument_count, (int)HN_LIB_MAX_ARGUMENTS);
         return;
+    }
+    bool valid = step->shape.window == SIZE_MAX || step->window_argument < kernel->slot_count;
+    for (size_t i = 0; i < from->argument_count; i++) {
+        valid = valid && from->arguments[i] < kernel->slot_count;
+        step->arguments[i] = (unsigned short)from->arguments[i];
+    }
+    if (!valid) {
+        hn_fail(err, HN_EFORMAT,
+                "the plan's step '%s' takes an argument that stands behind a symbol", from->entry);
+        return;
+    }
     CUresult result =
         kernel->shared != NULL
             ? hn_lib_module_find_function(kernel->shared, launch, index, &step->function, what)
@@ -590,25 +566,6 @@ static void make_steps(struct hone_kernel *kernel, const struct hn_image *image,
     }
 }
 
-/* Shared, where the module serves the launch, too. What it takes was checked where it was loaded.
- */
-static void take_module(struct hone_kernel *kernel, const struct hn_image *image,
-                        struct hn_lib_module *shared, const struct hn_value *values,
-                        struct hn_error *err)
-{
-    if (hn_failed(err))
-        return;
-    if (shared != NULL && hn_lib_module_serves(shared, &kernel->launch))
-        kernel->shared = shared;
-    if (kernel->shared != NULL && shared->is_checked)
-        return;
-    hn_signature_check(kernel->plan->plan, values, &kernel->launch, image, err);
-    if (err->status == HN_ECONFIG)
-        hn_lib_restate(err, HONE_BAD_FILE);
-    if (kernel->shared != NULL && !hn_failed(err))
-        shared->is_checked = true;
-}
-
 /* Takes the launch that the choice was found with, else makes it, with values that are to be freed.
  * The point of a rule's configuration lives as long as the cache. */
 static struct hn_value *evaluate(struct hone_kernel *kernel, const struct hn_lib_choice *choice,
@@ -633,6 +590,8 @@ static struct hn_value *evaluate(struct hone_kernel *kernel, const struct hn_lib
     return values;
 }
 
+/* A module is shared, where it serves the launch, too. What it takes was checked where it was
+ * loaded. */
 struct hone_kernel *hn_lib_kernel_make(const struct hn_lib_choice *choice,
                                        const struct hn_image *image, struct hn_lib_module *shared,
                                        bool compiled, struct hn_error *err)
@@ -652,7 +611,15 @@ struct hone_kernel *hn_lib_kernel_make(const struct hn_lib_choice *choice,
     made->is_watched = asked->cache->capture_folder != NULL;
     struct hn_value *own = evaluate(made, choice, err);
     const struct hn_value *values = own != NULL ? own : choice->values;
-    take_module(made, image, shared, values, err);
+    if (!hn_failed(err) && shared != NULL && hn_lib_module_serves(shared, &made->launch))
+        made->shared = shared;
+    if (!hn_failed(err) && (made->shared == NULL || !shared->is_checked)) {
+        hn_signature_check(made->plan->plan, values, &made->launch, image, err);
+        if (err->status == HN_ECONFIG)
+            hn_lib_restate(err, HONE_BAD_FILE);
+        if (made->shared != NULL)
+            shared->is_checked = !hn_failed(err);
+    }
     make_slots(made, values, err);
     make_steps(made, image, err);
     find_symbols(made, values, err);

@@ -343,9 +343,8 @@ struct hone_kernel *hn_lib_choose(const struct hn_lib_question *asked, struct hn
  * It is kept for all of them as the image of a task that has these alone as its problem. */
 bool hn_lib_program_is_shared(const struct hn_lib_choice *choice);
 
-/* The module that was loaded for another problem with the choice's program, or NULL; and one that has a pattern. */
-struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice);
-struct hn_lib_module *hn_lib_module_find_pattern(const struct hn_lib_choice *choice);
+/* The module that was loaded for another problem with the choice's program, or one that has a pattern; or NULL. */
+struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice, bool with_pattern);
 /* Loads one for the configuration. Takes what is in the image. NULL where err has failed. */
 struct hn_lib_module *hn_lib_module_add(const struct hn_lib_choice *choice, struct hn_image *image,
                                         struct hn_error *err);
@@ -407,6 +406,5 @@ struct hn_lib_race *hn_lib_race_make(struct hone_kernel *own, const struct hn_tu
                                      struct hn_image *image);
 /* Takes the kernel over, with what is in the image. False: it wants other arguments than the handle, or there are enough. */
 bool hn_lib_race_add(struct hn_lib_race *race, struct hone_kernel *kernel, struct hn_image *image);
-size_t hn_lib_race_count(const struct hn_lib_race *race);
 
 #endif

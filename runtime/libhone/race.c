@@ -120,68 +120,7 @@ struct racer {
     bool out;
 };
 
-/* What became of a race, as a session of its problem. How launches of a program find the L2 cache
- * is not known, so that its regime is of neither kind, and no tuning takes its times for their own.
- */
-
 static const double EVENT_US = 0.5; /* the resolution of the driver's events */
-
-/* Sorts the samples. */
-static void put(struct hn_store *store, int64_t session, struct racer *racer, struct hn_error *err)
-{
-    struct hn_record record;
-    const struct hn_lib_module *shared = racer->kernel->shared;
-    const struct hn_image *image = shared != NULL ? &shared->image : &racer->image;
-    const struct hn_bindings *point = &racer->kernel->point;
-    const struct hn_interval interval =
-        hn_interval_widen(hn_interval_of(racer->samples_us, racer->count), EVENT_US);
-    hn_record_init(&record);
-    hn_bindings_copy(&record.point, point, err);
-    record.outcome = HN_OUTCOME_OK;
-    record.verdict.kind = HN_UNVERIFIED;
-    record.timing = (struct hn_timing){.median_us = interval.median,
-                                       .low_us = interval.low,
-                                       .high_us = interval.high,
-                                       .resolution_us = EVENT_US,
-                                       .batch = 1};
-    record.objective = interval.median;
-    record.final = true;
-    record.time = (double)time(NULL);
-    if (!hn_failed(err))
-        hn_store_put(store, session, &record, err);
-    hn_record_finish(&record);
-    if (hn_failed(err) || image->cubin == NULL)
-        return;
-    char *entries = hn_image_entry_lines(image);
-    if (entries == NULL)
-        hn_fail_memory(err);
-    else
-        hn_store_put_image(store, session, point, image->cubin, image->size, entries, err);
-    free(entries);
-}
-
-static int64_t begin(struct hn_store *store, const struct hn_identity *identity,
-                     const struct hn_version *version, const struct hn_lib_plan *plan,
-                     struct hn_error *err)
-{
-    const struct hn_template *template = &plan->template;
-    int64_t session = 0;
-    struct hn_stored_file *files = calloc(template->include_count + 1, sizeof *files);
-    if (files == NULL) {
-        hn_fail_memory(err);
-        return 0;
-    }
-    files[0] = (struct hn_stored_file){template->path, template->text};
-    for (size_t i = 0; i < template->include_count; i++)
-        files[i + 1] =
-            (struct hn_stored_file){template->includes[i].name, template->includes[i].text};
-    const struct hn_stored_plan stored = {plan->json, files, template->include_count + 1};
-    const struct hn_store_session begun = {
-        .identity = identity, .version = version, .plan = &stored, .command = "libhone: a race"};
-    hn_store_begin(store, &begun, &session, err);
-    free(files);
-    return session;
-}
 
 struct hn_lib_race {
     pthread_mutex_t lock; /* before the cache's */
@@ -268,11 +207,6 @@ void hn_lib_race_destroy(struct hn_lib_race *race)
     free(race);
 }
 
-size_t hn_lib_race_count(const struct hn_lib_race *race)
-{
-    return race->count;
-}
-
 /* What callers give to the handle has to be right for the other one, too. An argument that may be
  * left out may not be the same when it is given. */
 bool hn_lib_race_add(struct hn_lib_race *race, struct hone_kernel *kernel, struct hn_image *image)
@@ -349,16 +283,69 @@ static void take_sample(struct hn_lib_race *race, struct pair *pair, const struc
     racer->warm = true;
 }
 
+/* Sorts the samples. */
+static void put(struct hn_store *store, int64_t session, struct racer *racer, struct hn_error *err)
+{
+    const struct hn_lib_module *shared = racer->kernel->shared;
+    const struct hn_image *image = shared != NULL ? &shared->image : &racer->image;
+    const struct hn_bindings *point = &racer->kernel->point;
+    const struct hn_interval interval =
+        hn_interval_widen(hn_interval_of(racer->samples_us, racer->count), EVENT_US);
+    struct hn_record record;
+    hn_record_init(&record);
+    hn_bindings_copy(&record.point, point, err);
+    record.outcome = HN_OUTCOME_OK;
+    record.verdict.kind = HN_UNVERIFIED;
+    record.timing = (struct hn_timing){.median_us = interval.median,
+                                       .low_us = interval.low,
+                                       .high_us = interval.high,
+                                       .resolution_us = EVENT_US,
+                                       .batch = 1};
+    record.objective = interval.median;
+    record.final = true;
+    record.time = (double)time(NULL);
+    if (!hn_failed(err))
+        hn_store_put(store, session, &record, err);
+    hn_record_finish(&record);
+    if (hn_failed(err) || image->cubin == NULL)
+        return;
+    char *entries = hn_image_entry_lines(image);
+    if (entries == NULL)
+        hn_fail_memory(err);
+    else
+        hn_store_put_image(store, session, point, image->cubin, image->size, entries, err);
+    free(entries);
+}
+
+/* Keeps the race as a session of its problem. How launches of a program find the L2 cache is not
+ * known, so that its regime is of neither kind, and no tuning takes its times for their own. */
 static void record(struct hn_lib_race *race, struct hone_cache *cache)
 {
+    const struct hn_lib_plan *plan = race->racers[0].kernel->plan;
+    const struct hn_template *template = &plan->template;
     struct hn_c_locale locale;
     struct hn_store *store = NULL;
     struct hn_error *err = &race->failure;
     int64_t session = 0;
     hn_c_locale_enter(&locale);
     pthread_mutex_lock(&cache->lock);
-    if (hn_store_open(race->path, HN_STORE_WRITE, &store, err) == HN_OK)
-        session = begin(store, &race->identity, &race->version, race->racers[0].kernel->plan, err);
+    hn_error_init(err);
+    struct hn_stored_file *files = calloc(template->include_count + 1, sizeof *files);
+    if (files == NULL) {
+        hn_fail_memory(err);
+    } else if (hn_store_open(race->path, HN_STORE_WRITE, &store, err) == HN_OK) {
+        files[0] = (struct hn_stored_file){template->path, template->text};
+        for (size_t i = 0; i < template->include_count; i++)
+            files[i + 1] =
+                (struct hn_stored_file){template->includes[i].name, template->includes[i].text};
+        const struct hn_stored_plan stored = {plan->json, files, template->include_count + 1};
+        const struct hn_store_session begun = {.identity = &race->identity,
+                                               .version = &race->version,
+                                               .plan = &stored,
+                                               .command = "libhone: a race"};
+        hn_store_begin(store, &begun, &session, err);
+    }
+    free(files);
     for (size_t i = 0; i < race->count && !hn_failed(err); i++)
         if (race->racers[i].count >= FIRST_LOOK)
             put(store, session, &race->racers[i], err);
@@ -401,27 +388,19 @@ static size_t find_next(const struct hn_lib_race *race)
     return next;
 }
 
-/* values: those of the handle's slots. */
-static void launch_one(const struct hn_lib_race *race, size_t racer,
-                       const struct hn_lib_launch *launch, uint64_t *values, struct hn_error *err)
+/* values: those of the handle's slots. Where another point fails, as for want of scratch memory,
+ * the handle's own is launched; false. */
+static bool launch_racer(const struct hn_lib_race *race, size_t racer,
+                         const struct hn_lib_launch *launch, uint64_t *values, struct hn_error *err)
 {
-    if (racer == 0)
-        hn_lib_launch_steps(race->racers[0].kernel, launch->stream, values, err);
-    else
+    if (racer > 0) {
         hn_lib_launch(race->racers[racer].kernel, launch, err);
-}
-
-/* Where another point fails, as for want of scratch memory, the handle's own is launched; false. */
-static bool launch_safely(const struct hn_lib_race *race, size_t racer,
-                          const struct hn_lib_launch *launch, uint64_t *values,
-                          struct hn_error *err)
-{
-    launch_one(race, racer, launch, values, err);
-    if (racer == 0 || !hn_failed(err))
-        return true;
-    hn_error_init(err);
-    launch_one(race, 0, launch, values, err);
-    return false;
+        if (!hn_failed(err))
+            return true;
+        hn_error_init(err);
+    }
+    hn_lib_launch_steps(race->racers[0].kernel, launch->stream, values, err);
+    return racer == 0;
 }
 
 /* With the race's lock held. */
@@ -432,12 +411,12 @@ static void launch_timed(struct hn_lib_race *race, const struct hn_driver *drive
     while (free_pair < PAIRS && race->pairs[free_pair].used)
         free_pair++;
     if (next == SIZE_MAX || free_pair == PAIRS) {
-        launch_safely(race, atomic_load(&race->leader), launch, values, err);
+        launch_racer(race, atomic_load(&race->leader), launch, values, err);
         return;
     }
     struct pair *pair = &race->pairs[free_pair];
     bool timed = driver->p_cuEventRecord(pair->begin, launch->stream) == CUDA_SUCCESS;
-    if (!launch_safely(race, next, launch, values, err)) {
+    if (!launch_racer(race, next, launch, values, err)) {
         race->racers[next].out = true;
         timed = false;
     }
@@ -467,13 +446,13 @@ void hn_lib_race_launch(struct hone_kernel *own, const struct hn_lib_launch *lau
     CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     if (race->own_slots != 0 && is_given(own, race->own_slots, launch)) {
-        launch_one(race, 0, launch, values, err);
+        launch_racer(race, 0, launch, values, err);
         return;
     }
     if (atomic_load_explicit(&race->finished, memory_order_acquire) ||
         driver->p_cuStreamIsCapturing(launch->stream, &capturing) != CUDA_SUCCESS ||
         capturing != CU_STREAM_CAPTURE_STATUS_NONE || pthread_mutex_trylock(&race->lock) != 0) {
-        launch_safely(race, atomic_load(&race->leader), launch, values, err);
+        launch_racer(race, atomic_load(&race->leader), launch, values, err);
         return;
     }
     bool relaxed = driver->p_cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
@@ -481,7 +460,7 @@ void hn_lib_race_launch(struct hone_kernel *own, const struct hn_lib_launch *lau
     if (relaxed)
         driver->p_cuThreadExchangeStreamCaptureMode(&mode);
     if (atomic_load(&race->finished))
-        launch_safely(race, atomic_load(&race->leader), launch, values, err);
+        launch_racer(race, atomic_load(&race->leader), launch, values, err);
     else
         launch_timed(race, driver, launch, values, err);
     pthread_mutex_unlock(&race->lock);
