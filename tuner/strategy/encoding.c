@@ -11,15 +11,6 @@ enum { TWOS_MOST = 5, SAMPLE = 256 };
 /* Estimates beyond it, which the median is half way to, are equal. */
 static const double worst = 2;
 
-/* False for a word. */
-static bool as_number(const struct hn_value *value, double *number)
-{
-    if (value->type == HN_WORD)
-        return false;
-    *number = hn_value_number(value);
-    return true;
-}
-
 static void scale(double *values, size_t count)
 {
     double low = values[0];
@@ -51,8 +42,11 @@ static void add_place(struct hn_encoding *encoding, size_t parameter)
     size_t count = hn_space_value_count(encoding->space, parameter);
     double *values = hn_need(count, sizeof *values);
     bool numbers = true;
-    for (size_t i = 0; i < count && numbers; i++)
-        numbers = as_number(hn_space_value(encoding->space, parameter, i), &values[i]);
+    for (size_t i = 0; i < count && numbers; i++) {
+        const struct hn_value *value = hn_space_value(encoding->space, parameter, i);
+        numbers = value->type != HN_WORD;
+        values[i] = numbers ? hn_value_number(value) : 0;
+    }
     if (numbers)
         scale(values, count);
     for (size_t i = 0; i < count && !numbers; i++)
@@ -115,13 +109,6 @@ static void add_estimate(struct hn_encoding *encoding)
         encoding->category[encoding->count++] = false;
 }
 
-/* How bad the bad ones are is not what an estimate is good for. */
-static double apply_estimate(const struct hn_encoding *encoding, const uint16_t *choice)
-{
-    double estimate = hn_space_estimate(encoding->space, choice) - encoding->least_estimate;
-    return isnan(estimate) ? worst : fmin(estimate / encoding->estimate_span, worst);
-}
-
 enum { MOST = 200, LEAST = 8, FITTED = 120, STEPS = 30 };
 
 struct hn_prior_model {
@@ -179,19 +166,6 @@ static size_t add_source(const struct hn_search *search, unsigned source, struct
     return count;
 }
 
-/* Brings the best half of `most` of the sorted entries to the front, and an even choice of the
- * others. */
-static size_t select_entries(struct entry *entries, size_t count, size_t most)
-{
-    if (count <= most)
-        return count;
-    size_t best = most / 2;
-    size_t others = most - best;
-    for (size_t i = 0; i < others; i++)
-        entries[best + i] = entries[best + i * (count - best) / others];
-    return most;
-}
-
 static void learn(struct hn_prior_model *model, const struct hn_encoding *encoding,
                   const struct entry *entries, size_t count)
 {
@@ -210,29 +184,6 @@ static void learn(struct hn_prior_model *model, const struct hn_encoding *encodi
     hn_gaussian_fit(&model->gaussian, inputs, targets, count, fitted, STEPS);
     hn_gaussian_weigh(&model->gaussian, targets, model->weights);
     free(inputs);
-}
-
-static void destroy_prior(struct hn_prior_model *model)
-{
-    if (model == NULL)
-        return;
-    hn_gaussian_finish(&model->gaussian);
-    free(model->weights);
-    free(model);
-}
-
-/* About -1 (good) to 1; features are those without a prior. */
-static double ask_prior(const struct hn_prior_model *model, const double *features)
-{
-    const struct hn_gaussian *gaussian = &model->gaussian;
-    double sum = 0;
-    for (size_t i = 0; i < gaussian->count; i++) {
-        double covariance;
-        hn_gaussian_covariances(gaussian, gaussian->inputs + i * gaussian->features, features, 1, 1,
-                                &covariance);
-        sum += model->weights[i] * covariance;
-    }
-    return sum / 3;
 }
 
 void hn_encoding_init(struct hn_encoding *encoding, const struct hn_space *space)
@@ -254,7 +205,11 @@ void hn_encoding_init(struct hn_encoding *encoding, const struct hn_space *space
 
 void hn_encoding_finish(struct hn_encoding *encoding)
 {
-    destroy_prior(encoding->prior);
+    if (encoding->prior != NULL) {
+        hn_gaussian_finish(&encoding->prior->gaussian);
+        free(encoding->prior->weights);
+    }
+    free(encoding->prior);
     for (size_t i = 0; encoding->values != NULL && i < encoding->varied; i++)
         free(encoding->values[i]);
     free(encoding->values);
@@ -263,14 +218,18 @@ void hn_encoding_finish(struct hn_encoding *encoding)
     *encoding = (struct hn_encoding){0};
 }
 
+/* Of many entries the best half of MOST, and an even choice of the others. */
 void hn_encoding_add_prior(struct hn_encoding *encoding, const struct hn_search *search)
 {
+    enum { BEST = MOST / 2, OTHERS = MOST - BEST };
     struct entry *entries = hn_need(search->prior_count, sizeof *entries);
     size_t count = 0;
     for (unsigned source = 0; source < search->prior_count && count == 0; source++)
         count = add_source(search, source, entries);
     if (count > 0 && encoding->count > 0) {
-        count = select_entries(entries, count, MOST);
+        for (size_t i = 0; count > MOST && i < OTHERS; i++)
+            entries[BEST + i] = entries[BEST + i * (count - BEST) / OTHERS];
+        count = count < MOST ? count : MOST;
         struct hn_prior_model *model = hn_need(1, sizeof *model);
         model->weights = hn_need(count, sizeof *model->weights);
         hn_gaussian_init(&model->gaussian, encoding->count, encoding->category, count);
@@ -281,13 +240,27 @@ void hn_encoding_add_prior(struct hn_encoding *encoding, const struct hn_search 
     free(entries);
 }
 
+/* How bad the bad ones are is not what an estimate is good for. A prior says about -1 (good) to 1,
+ * by the other features. */
 void hn_encoding_apply(const struct hn_encoding *encoding, const uint16_t *choice, double *features)
 {
     size_t count = encoding->varied;
     for (size_t i = 0; i < count; i++)
         features[i] = encoding->values[i][choice[encoding->parameters[i]]];
-    if (encoding->estimate_span > 0)
-        features[count++] = apply_estimate(encoding, choice);
-    if (encoding->prior != NULL)
-        features[count] = ask_prior(encoding->prior, features);
+    if (encoding->estimate_span > 0) {
+        double estimate = hn_space_estimate(encoding->space, choice) - encoding->least_estimate;
+        features[count++] =
+            isnan(estimate) ? worst : fmin(estimate / encoding->estimate_span, worst);
+    }
+    if (encoding->prior == NULL)
+        return;
+    const struct hn_gaussian *gaussian = &encoding->prior->gaussian;
+    double sum = 0;
+    for (size_t i = 0; i < gaussian->count; i++) {
+        double covariance;
+        hn_gaussian_covariances(gaussian, gaussian->inputs + i * gaussian->features, features, 1, 1,
+                                &covariance);
+        sum += encoding->prior->weights[i] * covariance;
+    }
+    features[count] = sum / 3;
 }

@@ -85,8 +85,16 @@ static void destroy(struct hn_strategy *strategy)
     free(strategy);
 }
 
-static void adopt(struct hn_strategy *strategy, uint64_t ticket)
+/* Whether this ticket is to be a founder's. The first population has nothing to breed from
+ * meanwhile and does not wait for the rest of them. */
+static bool is_founding(struct hn_strategy *strategy, uint64_t ticket)
 {
+    bool is_ready =
+        strategy->generation == 0 || strategy->founders_told == strategy->founders_proposed;
+    if (!strategy->founding || strategy->founders_proposed < FOUNDERS)
+        return strategy->founding;
+    if (strategy->founder_count < LEAST_PARENTS || !is_ready)
+        return is_ready;
     memcpy(strategy->members, strategy->founders, sizeof strategy->members);
     strategy->count = strategy->founder_count;
     strategy->generation++;
@@ -94,23 +102,7 @@ static void adopt(struct hn_strategy *strategy, uint64_t ticket)
     strategy->informed = ticket;
     strategy->failures = 0;
     strategy->founding = false;
-}
-
-/* Whether this ticket is to be a founder's. */
-static bool is_founding(struct hn_strategy *strategy, uint64_t ticket)
-{
-    if (!strategy->founding)
-        return false;
-    if (strategy->founders_proposed < FOUNDERS)
-        return true;
-    /* The first population has nothing to breed from meanwhile and does not wait for the rest. */
-    bool is_first = strategy->generation == 0;
-    bool all_told = strategy->founders_told == strategy->founders_proposed;
-    if (strategy->founder_count >= LEAST_PARENTS && (all_told || is_first)) {
-        adopt(strategy, ticket);
-        return false;
-    }
-    return all_told || is_first;
+    return false;
 }
 
 /* Squared distance, with the values of each parameter spread over 0 to 1; any two words are 1
@@ -162,32 +154,20 @@ static void spread(struct hn_strategy *strategy, uint16_t *choice)
     }
 }
 
-static void found(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
-{
-    size_t width = strategy->trail.width;
-    if (strategy->seed_count > 0)
-        memcpy(choice, strategy->seeds + --strategy->seed_count * width, width * sizeof *choice);
-    else
-        spread(strategy, choice);
-    strategy->founders_proposed++;
-    hn_trail_add(&strategy->trail, ticket, choice, FOUNDER);
-}
-
-static const uint16_t *member(const struct hn_strategy *strategy, size_t position)
-{
-    return hn_trail_point(&strategy->trail, strategy->members[position]);
-}
-
 static size_t choose_parent(struct hn_strategy *strategy)
 {
     double unit = hn_random_unit(&strategy->trail.random);
     return (size_t)((double)strategy->count * (1 - pow(1 - unit, 1 / pressure)));
 }
 
-static void cross(struct hn_strategy *strategy, const uint16_t *a, const uint16_t *b,
-                  uint16_t *child)
+static void breed(struct hn_strategy *strategy, uint16_t *child)
 {
     struct hn_trail *trail = &strategy->trail;
+    size_t first = choose_parent(strategy), second = choose_parent(strategy);
+    while (second == first)
+        second = choose_parent(strategy);
+    const uint16_t *a = hn_trail_point(trail, strategy->members[first]);
+    const uint16_t *b = hn_trail_point(trail, strategy->members[second]);
     for (size_t i = 0; i < trail->width; i++) {
         child[i] = hn_random_below(&trail->random, 2) == 0 ? a[i] : b[i];
         size_t values = hn_space_value_count(trail->space, i);
@@ -195,28 +175,27 @@ static void cross(struct hn_strategy *strategy, const uint16_t *a, const uint16_
             child[i] =
                 hn_move_value(trail, i, child[i], hn_random_unit(&trail->random) < small_change);
     }
-}
-
-static void breed(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
-{
-    size_t a = choose_parent(strategy);
-    size_t b = choose_parent(strategy);
-    while (b == a)
-        b = choose_parent(strategy);
-    cross(strategy, member(strategy, a), member(strategy, b), choice);
-    hn_move_repair(&strategy->trail, member(strategy, a), choice);
-    hn_move_renew(&strategy->trail, choice);
-    hn_trail_add(&strategy->trail, ticket, choice, CHILD);
+    hn_move_repair(trail, a, child);
+    hn_move_renew(trail, child);
 }
 
 static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
 {
-    if (hn_trail_is_complete(&strategy->trail))
+    struct hn_trail *trail = &strategy->trail;
+    if (hn_trail_is_complete(trail))
         return false;
-    if (is_founding(strategy, ticket))
-        found(strategy, ticket, choice);
+    if (!is_founding(strategy, ticket)) {
+        breed(strategy, choice);
+        hn_trail_add(trail, ticket, choice, CHILD);
+        return true;
+    }
+    if (strategy->seed_count > 0)
+        memcpy(choice, strategy->seeds + --strategy->seed_count * trail->width,
+               trail->width * sizeof *choice);
     else
-        breed(strategy, ticket, choice);
+        spread(strategy, choice);
+    strategy->founders_proposed++;
+    hn_trail_add(trail, ticket, choice, FOUNDER);
     return true;
 }
 
@@ -262,30 +241,6 @@ static void judge(struct hn_strategy *strategy, uint64_t ticket, bool improved)
     strategy->founder_count = 0;
 }
 
-static double best_cost(const struct hn_strategy *strategy)
-{
-    return strategy->trail.costs[strategy->members[0]];
-}
-
-static void admit(struct hn_strategy *strategy, uint32_t point)
-{
-    take_in(strategy, strategy->members, &strategy->count, point);
-}
-
-static void tell_founder(struct hn_strategy *strategy, uint32_t point)
-{
-    if (strategy->founding) {
-        strategy->founders_told++;
-        take_in(strategy, strategy->founders, &strategy->founder_count, point);
-        return;
-    }
-    /* The first population does not wait for all of its founders: the rest join it. */
-    double best = best_cost(strategy);
-    admit(strategy, point);
-    if (best_cost(strategy) < best)
-        judge(strategy, 0, true);
-}
-
 static void finished(struct hn_strategy *strategy, uint64_t ticket,
                      const struct hn_observation *observation)
 {
@@ -293,16 +248,22 @@ static void finished(struct hn_strategy *strategy, uint64_t ticket,
     uint32_t point = hn_trail_tell(trail, ticket, observation);
     if (point == HN_TRAIL_NONE)
         return;
-    if (trail->tickets[ticket].tag == FOUNDER) {
-        tell_founder(strategy, point);
+    bool is_founder = trail->tickets[ticket].tag == FOUNDER;
+    if (is_founder && strategy->founding) {
+        strategy->founders_told++;
+        take_in(strategy, strategy->founders, &strategy->founder_count, point);
         return;
     }
     /* A child of an earlier population tells nothing of this one. */
-    if (ticket < strategy->first)
+    if (!is_founder && ticket < strategy->first)
         return;
-    bool improved = trail->costs[point] < best_cost(strategy);
-    admit(strategy, point);
-    judge(strategy, ticket, improved);
+    double best = trail->costs[strategy->members[0]];
+    take_in(strategy, strategy->members, &strategy->count, point);
+    /* The first population does not wait for all of its founders: the rest join it. */
+    if (!is_founder)
+        judge(strategy, ticket, trail->costs[point] < best);
+    else if (trail->costs[strategy->members[0]] < best)
+        judge(strategy, 0, true);
 }
 
 const struct hn_strategy_kind hn_strategy_genetic = {

@@ -217,18 +217,6 @@ static bool was_measured(const struct hn_prior *prior)
     return !isnan(prior->observation.cost) && prior->observation.outcome != HN_OUTCOME_SLOWER;
 }
 
-/* The source of the first prior (the most relevant source is first) that was measured. */
-static bool first_source(const struct hn_search *search, unsigned *source)
-{
-    for (size_t i = 0; i < search->prior_count; i++) {
-        if (was_measured(&search->priors[i])) {
-            *source = search->priors[i].source;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Worst first: a better one than the first takes its place and moves up. */
 static size_t insert(const struct hn_prior **best, size_t count, size_t limit,
                      const struct hn_prior *prior)
@@ -252,12 +240,13 @@ size_t hn_seeds(const struct hn_search *search, size_t limit, uint16_t *choices)
     const struct hn_prior *best[limit];
     size_t width = hn_space_parameter_count(search->space);
     size_t count = 0;
-    unsigned source;
-    if (!first_source(search, &source))
-        return 0;
+    unsigned source = 0; /* of the first that was measured, which is the most relevant */
     for (size_t i = 0; i < search->prior_count; i++) {
-        if (search->priors[i].source == source && was_measured(&search->priors[i]))
-            count = insert(best, count, limit, &search->priors[i]);
+        const struct hn_prior *prior = &search->priors[i];
+        if (!was_measured(prior) || (count > 0 && prior->source != source))
+            continue;
+        source = prior->source;
+        count = insert(best, count, limit, prior);
     }
     for (size_t i = 0; i < count; i++)
         memcpy(choices + i * width, best[i]->choice, width * sizeof *choices);
@@ -280,48 +269,35 @@ static int by_estimate(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-static bool is_apart(const uint16_t *a, const uint16_t *b, size_t width)
-{
-    size_t differing = 0;
-    for (size_t i = 0; i < width; i++)
-        differing += a[i] != b[i];
-    return differing >= APART;
-}
-
-/* Best first. */
-static size_t draw_guesses(const struct hn_search *search, uint16_t *points, struct guess *guesses)
-{
-    size_t width = hn_space_parameter_count(search->space);
-    struct hn_random random = hn_random_seeded(search->seed ^ 0x2545f4914f6cdd1d);
-    size_t count = 0;
-    for (size_t i = 0; i < SAMPLE; i++) {
-        uint16_t *point = points + count * width;
-        hn_space_sample(search->space, &random, point);
-        guesses[count] = (struct guess){hn_space_estimate(search->space, point), count};
-        count += isfinite(guesses[count].estimate);
-    }
-    qsort(guesses, count, sizeof *guesses, by_estimate);
-    return count;
-}
-
 size_t hn_guesses(const struct hn_search *search, size_t limit, uint16_t *choices)
 {
     size_t width = hn_space_parameter_count(search->space);
+    struct hn_random random = hn_random_seeded(search->seed ^ 0x2545f4914f6cdd1d);
     if (!hn_space_has_estimate(search->space))
         return 0;
     uint16_t *points = hn_need((SAMPLE + 1) * width, sizeof *points);
     struct guess *guesses = hn_need(SAMPLE + 1, sizeof *guesses);
-    size_t drawn = draw_guesses(search, points, guesses);
-    size_t count = 0;
+    size_t drawn = 0, count = 0;
+    for (size_t i = 0; i < SAMPLE; i++) {
+        uint16_t *point = points + drawn * width;
+        hn_space_sample(search->space, &random, point);
+        guesses[drawn] = (struct guess){hn_space_estimate(search->space, point), drawn};
+        drawn += isfinite(guesses[drawn].estimate);
+    }
+    qsort(guesses, drawn, sizeof *guesses, by_estimate);
     for (size_t i = 0; i < drawn && count < limit; i++) {
         const uint16_t *point = points + guesses[i].place * width;
         bool apart = true;
-        for (size_t j = 0; j < count && apart; j++)
-            apart = is_apart(point, choices + j * width, width);
+        for (size_t j = 0; j < count && apart; j++) {
+            size_t differing = 0;
+            for (size_t p = 0; p < width; p++)
+                differing += point[p] != choices[j * width + p];
+            apart = differing >= APART;
+        }
         if (apart)
             memcpy(choices + count++ * width, point, width * sizeof *choices);
     }
-    for (size_t i = 0; i < count / 2; i++) {
+    for (size_t i = 0; i < count / 2; i++) { /* the best one last */
         uint16_t *low = choices + i * width;
         uint16_t *high = choices + (count - 1 - i) * width;
         memcpy(points, low, width * sizeof *points);
