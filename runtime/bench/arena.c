@@ -127,7 +127,7 @@ static uint64_t lay_out(struct hn_arena *arena, bool dynamic, CUdeviceptr base)
         uint64_t begin = align(end + HN_GUARD_BYTES) + buffer->align % ALIGNMENT;
         arena->zones[zone] = (struct hn_zone){base + end, begin - end};
         arena->owners[zone++] = (struct hn_zone_owner){before, i};
-        buffer->address = base + begin;
+        buffer->address = buffer->contents = base + begin;
         end = begin + buffer->bytes;
         before = i;
     }
@@ -145,7 +145,7 @@ static uint64_t lay_out_block(struct hn_arena *arena, CUdeviceptr base)
     for (size_t i = 0; i < arena->plan->argument_count; i++) {
         if (arena->plan->arguments[i].role != HN_ROLE_INOUT)
             continue;
-        arena->buffers[i].pristine = base + end;
+        arena->buffers[i].contents = base + end;
         end = align(end + arena->buffers[i].bytes);
     }
     arena->flush = base + end;
@@ -505,13 +505,6 @@ void hn_arena_load(struct hn_arena *arena, size_t argument, const char *path, st
     load_file(arena, path, arena->plan->arguments[argument].element, buffer->address, buffer, err);
 }
 
-/* Where an input's contents are, or those that an inout argument begins with. */
-static CUdeviceptr contents_of(const struct hn_arena *arena, size_t i)
-{
-    const struct hn_buffer *buffer = &arena->buffers[i];
-    return arena->plan->arguments[i].role == HN_ROLE_INOUT ? buffer->pristine : buffer->address;
-}
-
 /* Brings what kernels take by value to the host. */
 static void copy_to_host(struct hn_arena *arena, struct hn_error *err)
 {
@@ -524,20 +517,6 @@ static void copy_to_host(struct hn_arena *arena, struct hn_error *err)
 }
 
 /* What was read again has to be what the references were computed from. */
-static void note_checksum(struct hn_arena *arena, size_t i, struct hn_error *err)
-{
-    struct hn_buffer *buffer = &arena->buffers[i];
-    uint64_t checksum = hn_arena_sum(arena, i, HN_SLOT_CHECKSUM);
-    if (hn_failed(err))
-        return;
-    if (buffer->loaded && checksum != buffer->checksum) {
-        hn_fail(err, HN_ERUN, "data file %s changed while it was in use; run again", buffer->file);
-        return;
-    }
-    buffer->loaded = buffer->recipe.fill.kind == HN_FILL_FILE;
-    buffer->checksum = checksum;
-}
-
 void hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_error *err)
 {
     const struct hn_plan *plan = arena->plan;
@@ -552,7 +531,7 @@ void hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_error *err)
     arena->lent_set = 0;
     for (size_t i = 0; i < plan->argument_count; i++)
         if (hn_argument_is_filled(&plan->arguments[i])) {
-            CUdeviceptr data = contents_of(arena, i);
+            CUdeviceptr data = arena->buffers[i].contents;
             fill_at(arena, i, data, arena->seed, err);
             hn_support_checksum(arena->support, data, arena->buffers[i].bytes,
                                 hn_arena_slot(arena, i, HN_SLOT_CHECKSUM), err);
@@ -561,9 +540,17 @@ void hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_error *err)
                         hn_arena_slot(arena, flush, HN_SLOT_CHECKSUM), err);
     hn_arena_read_results(arena, err);
     arena->flush_checksum = hn_failed(err) ? 0 : hn_arena_sum(arena, flush, HN_SLOT_CHECKSUM);
-    for (size_t i = 0; i < plan->argument_count; i++)
-        if (hn_argument_is_filled(&plan->arguments[i]))
-            note_checksum(arena, i, err);
+    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
+        struct hn_buffer *buffer = &arena->buffers[i];
+        uint64_t checksum = hn_arena_sum(arena, i, HN_SLOT_CHECKSUM);
+        if (!hn_argument_is_filled(&plan->arguments[i]))
+            continue;
+        if (buffer->loaded && checksum != buffer->checksum)
+            hn_fail(err, HN_ERUN, "data file %s changed while it was in use; run again",
+                    buffer->file);
+        buffer->loaded = buffer->recipe.fill.kind == HN_FILL_FILE;
+        buffer->checksum = hn_failed(err) ? buffer->checksum : checksum;
+    }
     copy_to_host(arena, err);
 }
 
@@ -599,19 +586,8 @@ void hn_arena_lend_inputs(struct hn_arena *arena, size_t set, struct hn_error *e
         fill_set(arena, set, true, err);
 }
 
-/* Of what launches leave at zero all sets, since it is launched in batches; of others the first. */
-static void zero(struct hn_arena *arena, size_t i, struct hn_error *err)
-{
-    struct hn_context *context = arena->context;
-    const struct hn_buffer *buffer = &arena->buffers[i];
-    bool all = arena->plan->arguments[i].zero == HN_ZERO_ONCE && !buffer->dynamic;
-    for (size_t set = 0; set < (all ? arena->set_count : 1) && !hn_failed(err); set++) {
-        HN_CALL(context, cuMemsetD8Async,
-                (hn_arena_address(arena, set, i), 0, buffer->bytes, context->stream),
-                "cuMemsetD8Async", err);
-    }
-}
-
+/* Zeroed are all sets of what launches leave at zero, since it is launched in batches; of others
+ * the first. */
 void hn_arena_restore(struct hn_arena *arena, struct hn_error *err)
 {
     struct hn_context *context = arena->context;
@@ -621,15 +597,20 @@ void hn_arena_restore(struct hn_arena *arena, struct hn_error *err)
         fill_set(arena, lent, false, err);
     for (size_t i = 0; i < arena->plan->argument_count && !hn_failed(err); i++) {
         const struct hn_buffer *buffer = &arena->buffers[i];
-        enum hn_role role = arena->plan->arguments[i].role;
-        if (arena->plan->arguments[i].zero == HN_ZERO_INSIDE)
+        const struct hn_argument *argument = &arena->plan->arguments[i];
+        bool all = argument->zero == HN_ZERO_ONCE && !buffer->dynamic;
+        if (argument->zero == HN_ZERO_INSIDE)
             continue;
-        if (role == HN_ROLE_INOUT)
+        if (argument->role == HN_ROLE_INOUT)
             HN_CALL(context, cuMemcpyDtoDAsync,
-                    (buffer->address, buffer->pristine, buffer->bytes, context->stream),
+                    (buffer->address, buffer->contents, buffer->bytes, context->stream),
                     "cuMemcpyDtoDAsync", err);
-        if (role == HN_ROLE_COUNTER || role == HN_ROLE_METRIC)
-            zero(arena, i, err);
+        if (argument->role != HN_ROLE_COUNTER && argument->role != HN_ROLE_METRIC)
+            continue;
+        for (size_t set = 0; set < (all ? arena->set_count : 1); set++)
+            HN_CALL(context, cuMemsetD8Async,
+                    (hn_arena_address(arena, set, i), 0, buffer->bytes, context->stream),
+                    "cuMemsetD8Async", err);
     }
 }
 
@@ -661,12 +642,6 @@ void hn_arena_poison(struct hn_arena *arena, enum hn_role role, size_t sets, uin
     for (size_t i = 0; i < arena->plan->argument_count && !hn_failed(err); i++)
         if (arena->plan->arguments[i].role == role)
             poison_argument(arena, i, arena->buffers[i].dynamic ? 1 : sets, seed, err);
-}
-
-uint64_t hn_arena_poisoned(const struct hn_arena *arena, size_t set, size_t argument)
-{
-    size_t size = hn_element_size(arena->plan->arguments[argument].element);
-    return set == 0 ? 0 : (set - 1) * (arena->buffers[argument].bytes / size);
 }
 
 void hn_arena_rewrite(struct hn_arena *arena, enum hn_role role, size_t sets, struct hn_error *err)
@@ -729,7 +704,7 @@ void hn_arena_refill(struct hn_arena *arena, uint64_t seed, struct hn_error *err
     for (size_t i = 0; i < arena->plan->argument_count; i++)
         if (hn_argument_is_filled(&arena->plan->arguments[i]) &&
             arena->buffers[i].recipe.fill.kind != HN_FILL_FILE)
-            fill_at(arena, i, contents_of(arena, i), seed, err);
+            fill_at(arena, i, arena->buffers[i].contents, seed, err);
     copy_to_host(arena, err);
     if (arena->sets_filled)
         fill_sets(arena, err);

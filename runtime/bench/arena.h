@@ -22,7 +22,7 @@ struct hn_buffer {
     uint64_t row;   /* elements of a row, all lanes; 0: it has no rows */
     uint64_t pitch; /* bytes from one row to the next */
     uint64_t align; /* what the address is a multiple of, and below HN_MOST_ALIGN not of twice as much */
-    CUdeviceptr pristine; /* of an inout argument */
+    CUdeviceptr contents; /* of what is filled: of an inout argument the pristine copy, else at the address */
     uint64_t checksum;    /* of an input or of the pristine copy, as filled */
     bool dynamic;         /* its count depends on parameters: placed for each variant */
     bool loaded;          /* its file was read before: it may not have changed since */
@@ -105,8 +105,6 @@ void hn_arena_load(struct hn_arena *arena, size_t argument, const char *path, st
 void hn_arena_restore(struct hn_arena *arena, struct hn_error *err);
 /* Poisons the outputs of the first `sets` sets, or their scratch, from that seed (support_fill.cuh). */
 void hn_arena_poison(struct hn_arena *arena, enum hn_role role, size_t sets, uint64_t seed, struct hn_error *err);
-/* The index that the first element of an argument has in its poison, in that set. */
-uint64_t hn_arena_poisoned(const struct hn_arena *arena, size_t set, size_t argument);
 /* Writes what is there, as poison writes other bytes: the same to caches. Of all arguments of that role in the first
  * `sets` sets. */
 void hn_arena_rewrite(struct hn_arena *arena, enum hn_role role, size_t sets, struct hn_error *err);

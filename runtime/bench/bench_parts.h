@@ -61,11 +61,8 @@ void hn_bench_note(struct hn_bench *bench, const char *observe, struct hn_record
 struct hn_outputs *hn_bench_find_outputs(struct hn_bench *bench, const struct hn_bindings *point, struct hn_error *err);
 /* Makes good, unseen, whatever an unchecked variant may have damaged: before what is not checked as variants are. */
 void hn_bench_clear_unchecked(struct hn_bench *bench, struct hn_error *err);
-/* The reference of a plan that has one of files. */
-void hn_bench_read_reference(struct hn_bench *bench, struct hn_error *err);
 /* Computes again what a variant has damaged. */
 void hn_bench_repair_references(struct hn_bench *bench, struct hn_error *err);
-void hn_bench_drop_references(struct hn_bench *bench);
 
 /* Holds a trial of a verified variant (trial.h); what it says is its record's suspicion. Of kind AGAIN more and more
  * launches on the same inputs come in between where `memory` says so, and of pipelines. Decides: beside a control,

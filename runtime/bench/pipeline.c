@@ -132,13 +132,6 @@ static double host_memory_available(void)
 static const double MANAGED_SHARE = 0.25;
 static const double HOST_SHARE = 0.5;
 
-void hn_stage_init(struct hn_stage *stage, struct hn_arena *arena)
-{
-    size_t count = HN_CLASS_COUNT * arena->plan->argument_count;
-    *stage = (struct hn_stage){.arena = arena, .buffer_count = count};
-    stage->buffers = hn_need(count + 1, sizeof *stage->buffers);
-}
-
 void hn_stage_finish(struct hn_stage *stage)
 {
     if (stage->arena == NULL)
@@ -486,16 +479,10 @@ static void compute(struct issue *issue, size_t number)
     copy_steps(issue, chunk, plan->step_count, &next, stream);
 }
 
-static void download(struct issue *issue, size_t number)
-{
-    transfer_chunk(issue, number, DOWN, stream_of(issue, number));
-}
-
 /* The other streams begin behind what the context's was given so far, and are joined to it again.
  * Depth first, a round is one chunk. */
 CUresult hn_pipeline_launch(struct hn_variant *variant)
 {
-    static void (*const stages[])(struct issue * issue, size_t chunk) = {upload, compute, download};
     const struct hn_context *context = variant->arena->context;
     const struct hn_stage *stage = variant->stage;
     const struct hn_flow *flow = variant->launch.flow;
@@ -508,9 +495,12 @@ CUresult hn_pipeline_launch(struct hn_variant *variant)
         QUEUE(&issue, cuStreamWaitEvent, (stage->streams[i], stage->joins[0], 0));
     for (size_t first = 0; first < flow->chunk_count; first += round) {
         size_t end = first + round < flow->chunk_count ? first + round : flow->chunk_count;
-        for (size_t s = 0; s < sizeof stages / sizeof stages[0]; s++)
-            for (size_t c = first; c < end && issue.result == CUDA_SUCCESS; c++)
-                stages[s](&issue, c);
+        for (size_t c = first; c < end; c++)
+            upload(&issue, c);
+        for (size_t c = first; c < end; c++)
+            compute(&issue, c);
+        for (size_t c = first; c < end; c++)
+            transfer_chunk(&issue, c, DOWN, stream_of(&issue, c));
     }
     for (size_t i = 1; i < flow->streams; i++) {
         QUEUE(&issue, cuEventRecord, (stage->joins[i], stage->streams[i]));
@@ -545,10 +535,8 @@ void hn_pipeline_restore(const struct hn_variant *variant, struct hn_error *err)
         enum hn_role role = arena->plan->arguments[i].role;
         if (buffer == NULL)
             continue;
-        if (role == HN_ROLE_INOUT)
-            to_host(variant, i, arena->buffers[i].pristine, err);
-        else if (role == HN_ROLE_INPUT && buffer->contents != arena->contents)
-            to_host(variant, i, arena->buffers[i].address, err);
+        if (role == HN_ROLE_INOUT || (role == HN_ROLE_INPUT && buffer->contents != arena->contents))
+            to_host(variant, i, arena->buffers[i].contents, err);
         buffer->contents = hn_failed(err) ? 0 : arena->contents;
         if (flow->host_memory == HN_HOST_MANAGED)
             HN_CALL(arena->context, cuMemPrefetchAsync_v2,
@@ -577,36 +565,31 @@ void hn_pipeline_poison(const struct hn_variant *variant, uint64_t seed, struct 
     }
 }
 
-/* Something in the guard zones, which are written again, tells more than what else it may have
- * done. */
-static void check_guards(const struct hn_variant *variant, size_t argument, const char *when)
-{
-    struct hn_host_buffer *buffer = variant->staged[argument].buffer;
-    size_t before = find_change(buffer->block);
-    size_t behind = find_change(buffer->data + buffer->bytes);
-    if (before == GUARD && behind == GUARD)
-        return;
-    long long offset =
-        before < GUARD ? (long long)before - GUARD : (long long)buffer->bytes + (long long)behind;
-    write_guards(buffer);
-    buffer->contents = 0;
-    if (variant->record->outcome == HN_OUTCOME_OK)
-        hn_record_fail(variant->record, HN_OUTCOME_OUT_OF_BOUNDS,
-                       "%swrote at byte %lld of the host buffer of '%s', which has %llu bytes",
-                       when, offset, variant->arena->plan->arguments[argument].name,
-                       (unsigned long long)buffer->bytes);
-}
-
+/* Something in the guard zones, which are written again, tells more than what else a launch may
+ * have done. */
 void hn_pipeline_collect(const struct hn_variant *variant, const char *when, struct hn_error *err)
 {
     const struct hn_flow *flow = variant->launch.flow;
     struct hn_arena *arena = variant->arena;
     size_t count = flow == NULL ? 0 : arena->plan->argument_count;
     for (size_t i = 0; i < count && !hn_failed(err); i++) {
-        const struct hn_host_buffer *buffer = variant->staged[i].buffer;
+        struct hn_host_buffer *buffer = variant->staged[i].buffer;
         if (buffer == NULL)
             continue;
-        check_guards(variant, i, when);
+        size_t before = find_change(buffer->block);
+        size_t behind = find_change(buffer->data + buffer->bytes);
+        if (before < GUARD || behind < GUARD) {
+            long long offset = before < GUARD ? (long long)before - GUARD
+                                              : (long long)buffer->bytes + (long long)behind;
+            write_guards(buffer);
+            buffer->contents = 0;
+            if (variant->record->outcome == HN_OUTCOME_OK)
+                hn_record_fail(variant->record, HN_OUTCOME_OUT_OF_BOUNDS,
+                               "%swrote at byte %lld of the host buffer of '%s', which has %llu "
+                               "bytes",
+                               when, offset, arena->plan->arguments[i].name,
+                               (unsigned long long)buffer->bytes);
+        }
         if ((flow->pipeline->parts[i] & HN_PART_DOWNLOAD) != 0 || is_in_place(flow))
             HN_CALL(arena->context, cuMemcpyHtoD,
                     (arena->buffers[i].address, buffer->data, buffer->bytes),

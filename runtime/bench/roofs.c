@@ -12,7 +12,7 @@
 #include "runtime/device/health.h"
 
 enum { KERNEL_FP32, KERNEL_L2, KERNEL_COPY, KERNEL_LAUNCH, KERNEL_TENSOR };
-enum { KERNELS = KERNEL_TENSOR + HN_PIPE_COUNT };
+enum { KERNELS = KERNEL_TENSOR + HN_PIPE_COUNT, MEMCPY = KERNELS };
 const char *const hn_roofs_entries[] = {"hone_roof_fp32", "hone_roof_l2", "hone_roof_copy",
                                         "hone_roof_launch",
 #define X(identifier, key, name, bytes) "hone_roof_" key,
@@ -42,14 +42,10 @@ struct roofer {
     CUfunction kernels[KERNELS];
     CUevent events[2];  /* around what is timed */
     CUdeviceptr buffer; /* two halves of `half` bytes */
-    int pipe;           /* of the tensor cores, whose turn it is */
+
     uint64_t half;
     unsigned int blocks;
-    unsigned int copiers; /* blocks of the kernel that copies */
 };
-
-/* What is timed: queues work, and says how much it is. */
-typedef double queue_work(struct roofer *roofer);
 
 static void launch(struct roofer *roofer, int kernel, unsigned int blocks, void **parameters)
 {
@@ -59,85 +55,66 @@ static void launch(struct roofer *roofer, int kernel, unsigned int blocks, void 
             hn_roofs_entries[kernel], roofer->err);
 }
 
-static double queue_fp32(struct roofer *roofer)
+/* Queues work, and returns how much it is. blocks: of the kernel that copies, in which threads copy
+ * several words each, or one. */
+static double queue(struct roofer *roofer, int work, unsigned int blocks)
 {
-    int rounds = 1024;
+    struct hn_context *context = roofer->context;
+    CUdeviceptr from = roofer->buffer, to = from + roofer->half;
+    /* A quarter of the cache, so that all of it stays there wherever it lies. */
+    uint64_t cached = (uint64_t)context->device->l2_bytes / 4;
+    uint64_t count = (cached < roofer->half ? cached : roofer->half) / 16;
+    uint64_t words = roofer->half / 16;
+    int rounds = work == KERNEL_L2 ? 256 : 1024;
     float a = 0.999f;
     float b = 0.001f;
-    void *parameters[] = {&roofer->buffer, &rounds, &a, &b};
-    launch(roofer, KERNEL_FP32, roofer->blocks, parameters);
-    return OPERATIONS_A_ROUND * rounds * THREADS * roofer->blocks;
-}
-
-/* A quarter of the cache, so that all of it stays there wherever it lies. */
-static double queue_l2(struct roofer *roofer)
-{
-    int rounds = 256;
-    uint64_t bytes = (uint64_t)roofer->context->device->l2_bytes / 4;
-    uint64_t count = (bytes < roofer->half ? bytes : roofer->half) / 16;
-    CUdeviceptr sink = roofer->buffer + roofer->half;
-    void *parameters[] = {&roofer->buffer, &count, &rounds, &sink};
-    launch(roofer, KERNEL_L2, roofer->blocks, parameters);
-    return 16.0 * (double)count * rounds;
-}
-
-/* A block a multiprocessor; cycles and nanoseconds of one go to the buffer. */
-static double queue_products(struct roofer *roofer)
-{
-    int rounds = 1024;
-    CUdeviceptr clocks = roofer->buffer + roofer->half;
-    void *parameters[] = {&roofer->buffer, &rounds, &clocks};
-    unsigned int blocks = roofer->blocks / BLOCKS_PER_SM;
-    launch(roofer, KERNEL_TENSOR + roofer->pipe, blocks, parameters);
-    return TENSOR_OPERATIONS_A_ROUND / element_bytes[roofer->pipe] * rounds * blocks;
-}
-
-static double queue_copy(struct roofer *roofer)
-{
-    HN_CALL(roofer->context, cuMemcpyDtoDAsync,
-            (roofer->buffer + roofer->half, roofer->buffer, roofer->half, roofer->context->stream),
-            "cuMemcpyDtoDAsync", roofer->err);
-    return 2.0 * (double)roofer->half;
-}
-
-static double queue_words(struct roofer *roofer)
-{
-    uint64_t count = roofer->half / 16;
-    CUdeviceptr to = roofer->buffer + roofer->half;
-    void *parameters[] = {&roofer->buffer, &to, &count};
-    launch(roofer, KERNEL_COPY, roofer->copiers, parameters);
-    return 2.0 * (double)roofer->half;
-}
-
-static double queue_launches(struct roofer *roofer)
-{
-    for (int i = 0; i < LAUNCHES; i++)
-        launch(roofer, KERNEL_LAUNCH, 1, NULL);
-    return LAUNCHES;
+    switch (work) {
+    case KERNEL_FP32:
+        launch(roofer, work, roofer->blocks, (void *[]){&from, &rounds, &a, &b});
+        return OPERATIONS_A_ROUND * rounds * THREADS * roofer->blocks;
+    case KERNEL_L2:
+        launch(roofer, work, roofer->blocks, (void *[]){&from, &count, &rounds, &to});
+        return 16.0 * (double)count * rounds;
+    case KERNEL_COPY:
+        launch(roofer, work, blocks, (void *[]){&from, &to, &words});
+        return 2.0 * (double)roofer->half;
+    case MEMCPY:
+        HN_CALL(context, cuMemcpyDtoDAsync, (to, from, roofer->half, context->stream),
+                "cuMemcpyDtoDAsync", roofer->err);
+        return 2.0 * (double)roofer->half;
+    case KERNEL_LAUNCH:
+        for (int i = 0; i < LAUNCHES; i++)
+            launch(roofer, work, 1, NULL);
+        return LAUNCHES;
+    default: /* On the tensor cores: cycles and nanoseconds of one block go to the buffer. */
+        blocks = roofer->blocks / BLOCKS_PER_SM;
+        launch(roofer, work, blocks, (void *[]){&from, &rounds, &to});
+        return TENSOR_OPERATIONS_A_ROUND / element_bytes[work - KERNEL_TENSOR] * rounds * blocks;
+    }
 }
 
 /* One run, behind work that keeps the device busy until all is queued: its time in us, and how much
  * was done. */
-static double time_once(struct roofer *roofer, queue_work *queue, double *amount)
+static double time_once(struct roofer *roofer, int work, unsigned int blocks, double *amount)
 {
     struct hn_context *context = roofer->context;
     CUevent start = roofer->events[0], end = roofer->events[1];
-    queue_fp32(roofer);
+    queue(roofer, KERNEL_FP32, 0);
     HN_CALL(context, cuEventRecord, (start, context->stream), "cuEventRecord", roofer->err);
-    *amount = queue(roofer);
+    *amount = queue(roofer, work, blocks);
     HN_CALL(context, cuEventRecord, (end, context->stream), "cuEventRecord", roofer->err);
     HN_CALL(context, cuEventSynchronize, (end), "cuEventSynchronize", roofer->err);
     return hn_elapsed_us(context, start, end, roofer->err);
 }
 
 /* How much is done in a microsecond. The first run does not count. */
-static double measure_rate(struct roofer *roofer, queue_work *queue)
+static double measure_rate(struct roofer *roofer, int work, unsigned int blocks)
 {
     double times_us[RUNS];
     double amount = 0.0;
-    time_once(roofer, queue, &amount);
+    time_once(roofer, work, blocks, &amount);
     for (int i = 0; i < RUNS; i++)
-        times_us[i] = time_once(roofer, queue, &amount);
+        times_us[i] = time_once(roofer, work, blocks, &amount);
     double median_us = hn_median(times_us, RUNS);
     return median_us > 0.0 ? amount / median_us : 0.0;
 }
@@ -156,8 +133,7 @@ static void measure_tensor_cores(struct roofer *roofer, struct hn_tensor_roofs *
         uint64_t clocks[2] = {0, 0}; /* cycles, nanoseconds */
         if (!hn_roofs_have_pipe(device->identity.capability, (enum hn_tensor_pipe)pipe))
             continue;
-        roofer->pipe = pipe;
-        roofs->pipes[pipe].gflops = measure_rate(roofer, queue_products) / 1e3;
+        roofs->pipes[pipe].gflops = measure_rate(roofer, KERNEL_TENSOR + pipe, 0) / 1e3;
         HN_CALL(roofer->context, cuMemcpyDtoH,
                 (clocks, roofer->buffer + roofer->half, sizeof clocks), "cuMemcpyDtoH",
                 roofer->err);
@@ -180,35 +156,16 @@ static void measure_all(struct roofer *roofer, struct hn_roofs *roofs)
         return;
     /* A simulated device takes no time of ours. */
     for (int i = 0; !hn_failed(roofer->err) && i < 1000 && hn_now_ms() - start_ms < WARM_UP_MS; i++)
-        time_once(roofer, queue_fp32, &amount);
-    roofs->fp32_gflops = measure_rate(roofer, queue_fp32) / 1e3;
-    roofs->l2_gb_per_s = measure_rate(roofer, queue_l2) / 1e3;
-    double copied = measure_rate(roofer, queue_copy);
-    for (int i = 0; i < 2; i++) {
-        roofer->copiers = copiers[i];
-        copied = fmax(copied, measure_rate(roofer, queue_words));
-    }
+        time_once(roofer, KERNEL_FP32, 0, &amount);
+    roofs->fp32_gflops = measure_rate(roofer, KERNEL_FP32, 0) / 1e3;
+    roofs->l2_gb_per_s = measure_rate(roofer, KERNEL_L2, 0) / 1e3;
+    double copied = measure_rate(roofer, MEMCPY, 0);
+    for (int i = 0; i < 2; i++)
+        copied = fmax(copied, measure_rate(roofer, KERNEL_COPY, copiers[i]));
     roofs->copy_gb_per_s = copied / 1e3;
-    double launches = measure_rate(roofer, queue_launches);
+    double launches = measure_rate(roofer, KERNEL_LAUNCH, 0);
     roofs->launch_us = launches > 0.0 ? 1.0 / launches : 0.0;
     measure_tensor_cores(roofer, &roofs->tensor);
-}
-
-/* A GiB, or what fits. */
-static void allocate(struct roofer *roofer)
-{
-    size_t available = 0, total = 0;
-    HN_CALL(roofer->context, cuMemGetInfo, (&available, &total), "cuMemGetInfo", roofer->err);
-    roofer->half = COPY_BYTES;
-    while (roofer->half > available / 4 && roofer->half > 1u << 20)
-        roofer->half /= 2;
-    HN_CALL(roofer->context, cuMemAlloc, (&roofer->buffer, 2 * roofer->half),
-            "allocating what is copied", roofer->err);
-    if (hn_failed(roofer->err))
-        roofer->buffer = 0;
-    HN_CALL(roofer->context, cuMemsetD8Async,
-            (roofer->buffer, 1, 2 * roofer->half, roofer->context->stream), "cuMemsetD8Async",
-            roofer->err);
 }
 
 enum hn_status hn_roofs_measure(struct hn_context *context, const struct hn_image *image,
@@ -217,6 +174,7 @@ enum hn_status hn_roofs_measure(struct hn_context *context, const struct hn_imag
     const struct hn_driver *driver = context->driver;
     struct roofer roofer = {.context = context, .err = err};
     int sms = context->device->identity.sm_count;
+    size_t available = 0, total = 0;
     hn_error_init(err);
     *roofs = (struct hn_roofs){.measured = (double)time(NULL)};
     snprintf(roofs->driver, sizeof roofs->driver, "%s", context->device->driver);
@@ -229,7 +187,17 @@ enum hn_status hn_roofs_measure(struct hn_context *context, const struct hn_imag
         if (hn_failed(err))
             roofer.events[i] = NULL;
     }
-    allocate(&roofer);
+    /* A GiB, or what fits. */
+    HN_CALL(context, cuMemGetInfo, (&available, &total), "cuMemGetInfo", err);
+    roofer.half = COPY_BYTES;
+    while (roofer.half > available / 4 && roofer.half > 1u << 20)
+        roofer.half /= 2;
+    HN_CALL(context, cuMemAlloc, (&roofer.buffer, 2 * roofer.half), "allocating what is copied",
+            err);
+    if (hn_failed(err))
+        roofer.buffer = 0;
+    HN_CALL(context, cuMemsetD8Async, (roofer.buffer, 1, 2 * roofer.half, context->stream),
+            "cuMemsetD8Async", err);
     measure_all(&roofer, roofs);
     for (int i = 1; i >= 0; i--)
         if (roofer.events[i] != NULL)

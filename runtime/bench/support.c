@@ -170,24 +170,6 @@ void hn_support_veil(struct hn_support *support, CUdeviceptr from, CUdeviceptr t
     launch_over_buffer(support, HN_SUPPORT_VEIL, parameters, err);
 }
 
-/* As veil_half of support_veil.cuh. */
-static uint32_t veil_half(uint64_t key, uint64_t index)
-{
-    uint32_t z = (uint32_t)index * 0x9e3779b9u + (uint32_t)key + (uint32_t)(index >> 32);
-    z = (z ^ (z >> 15)) * (uint32_t)(key >> 32 | 1);
-    return z ^ (z >> 16);
-}
-
-void hn_support_unveil(void *element, size_t size, uint64_t index, uint64_t key)
-{
-    uint64_t word = 0;
-    if (key == 0)
-        return;
-    memcpy(&word, element, size);
-    word ^= veil_half(key, index) | (uint64_t)veil_half(~key, index) << 32;
-    memcpy(element, &word, size); /* little endian: the low bytes come first */
-}
-
 void hn_support_compare(struct hn_support *support, struct hn_elements found, CUdeviceptr expected,
                         uint64_t key, struct hn_terms terms, CUdeviceptr differences,
                         struct hn_error *err)
@@ -239,34 +221,4 @@ void hn_support_spin(struct hn_support *support, uint64_t nanoseconds, CUdevicep
 {
     void *parameters[] = {&nanoseconds, &stamp};
     launch(support, HN_SUPPORT_SPIN, 1, 1, parameters, err);
-}
-
-bool hn_support_bags_equal(const struct hn_bags *bags, size_t count)
-{
-    uint64_t apart[2] = {0, 0};
-    for (size_t i = 0; i < count; i++)
-        for (int hash = 0; hash < 2; hash++)
-            apart[hash] += bags[i].found[hash] - bags[i].expected[hash];
-    return apart[0] == 0 && apart[1] == 0;
-}
-
-struct hn_difference hn_support_join_differences(const struct hn_difference *differences,
-                                                 size_t count)
-{
-    struct hn_difference all = {.worst = UINT64_MAX, .misplaced = UINT64_MAX};
-    for (size_t i = 0; i < count; i++) {
-        const struct hn_difference *one = &differences[i];
-        if (one->max_error > all.max_error ||
-            (one->max_error == all.max_error && one->worst < all.worst)) {
-            all.max_error = one->max_error;
-            all.worst = one->worst;
-        }
-        if (one->max_reference > all.max_reference)
-            all.max_reference = one->max_reference;
-        if (one->misplaced < all.misplaced)
-            all.misplaced = one->misplaced;
-        all.differing += one->differing;
-        all.unwritten += one->unwritten;
-    }
-    return all;
 }

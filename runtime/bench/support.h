@@ -108,11 +108,10 @@ void hn_support_check_zones(struct hn_support *support, CUdeviceptr zones, size_
 uint64_t hn_support_checksum_of_zeros(CUdeviceptr data, uint64_t bytes);
 void hn_support_checksum(struct hn_support *support, CUdeviceptr data, uint64_t bytes, CUdeviceptr sums,
                          struct hn_error *err);
-/* Copies elements, without regard to rows, and lays a veil on them or takes it off (support_veil.cuh); the host does
- * the same to one element with hn_support_unveil. Key 0: there is none. */
+/* Copies elements, without regard to rows, and lays a veil on them or takes it off (support_veil.cuh). Key 0: there
+ * is none. */
 void hn_support_veil(struct hn_support *support, CUdeviceptr from, CUdeviceptr to, uint64_t count, size_t element_size,
                      uint64_t key, struct hn_error *err);
-void hn_support_unveil(void *element, size_t size, uint64_t index, uint64_t key);
 /* Which elements are compared, and what of them. */
 struct hn_terms {
     double tolerance;    /* INFINITY: errors are only looked at, none is counted */
@@ -138,10 +137,6 @@ void hn_support_sum(struct hn_support *support, CUdeviceptr data, uint64_t count
 void hn_support_flush(struct hn_support *support, CUdeviceptr data, uint64_t bytes, CUdeviceptr sink,
                       struct hn_error *err);
 void hn_support_spin(struct hn_support *support, uint64_t nanoseconds, CUdeviceptr stamp, struct hn_error *err);
-
-/* Joins the entries of a grid's blocks. */
-struct hn_difference hn_support_join_differences(const struct hn_difference *differences, size_t count);
-bool hn_support_bags_equal(const struct hn_bags *bags, size_t count);
 
 /* Source text of the support kernels (fill, compare, checksum, guard check, flush, spin) and their entry names. */
 extern const char hn_support_source[];

@@ -24,69 +24,56 @@ void hn_refuse(struct hn_variant *variant, CUresult result, enum hn_outcome outc
     hn_record_fail(variant->record, outcome, "%s", reason.message);
 }
 
-static void evaluate_scalars(const struct hn_variant *variant, uint64_t *scalars,
-                             struct hn_error *err)
-{
-    const struct hn_plan *plan = variant->arena->plan;
-    for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
-        bool applies = false;
-        if (plan->arguments[i].value == NULL)
-            continue;
-        if (hn_expression_holds(plan->arguments[i].condition, variant->values, &applies, err) ==
-                HN_OK &&
-            applies)
-            hn_argument_evaluate_scalar(&plan->arguments[i], variant->values, &scalars[i], err);
-    }
-}
-
 /* Of the whole extent, and behind that of each chunk. */
-static void evaluate_all_scalars(struct hn_variant *variant, struct hn_error *err)
+static void evaluate_scalars(struct hn_variant *variant, struct hn_error *err)
 {
     const struct hn_plan *plan = variant->arena->plan;
     const struct hn_flow *flow = variant->launch.flow;
-    if (hn_failed(err))
-        return;
-    evaluate_scalars(variant, variant->scalars, err);
-    for (size_t c = 0; flow != NULL && c < flow->chunk_count && !hn_failed(err); c++) {
-        const struct hn_chunk *chunk = &flow->chunks[c];
-        hn_plan_set_chunk(plan, variant->values, chunk->begin, chunk->count, (int64_t)c);
-        evaluate_scalars(variant, variant->scalars + (c + 1) * plan->argument_count, err);
+    uint64_t *scalars = variant->scalars;
+    for (size_t c = 0; c <= (flow == NULL ? 0 : flow->chunk_count); c++) {
+        const struct hn_chunk *chunk = c == 0 ? NULL : &flow->chunks[c - 1];
+        if (chunk != NULL && !hn_failed(err))
+            hn_plan_set_chunk(plan, variant->values, chunk->begin, chunk->count, (int64_t)c - 1);
+        for (size_t i = 0; i < plan->argument_count && !hn_failed(err); i++) {
+            const struct hn_argument *argument = &plan->arguments[i];
+            bool applies = false;
+            if (argument->value != NULL &&
+                hn_expression_holds(argument->condition, variant->values, &applies, err) == HN_OK &&
+                applies)
+                hn_argument_evaluate_scalar(argument, variant->values, &scalars[i], err);
+        }
+        scalars += plan->argument_count;
     }
-    if (flow != NULL)
+    if (flow != NULL && !hn_failed(err))
         hn_plan_set_chunk(plan, variant->values, 0, flow->over, 0);
 }
 
-/* The grid of a step that asks for it, by what the device has room for. */
-static void fit_clusters(struct hn_variant *variant, size_t step, struct hn_error *err)
-{
-    struct hn_context *context = variant->arena->context;
-    struct hn_launch_step *launch = &variant->launch.steps[step];
-    int clusters = 0;
-    if (!hn_goes_on(variant, err) || !hn_plan_asks_clusters(variant->arena->plan, launch->step))
-        return;
-    CUresult result =
-        hn_module_active_clusters(context->driver, launch, variant->functions[step], &clusters);
-    hn_refuse(variant, result, HN_OUTCOME_LAUNCH_ERROR, "asking for clusters that run at once",
-              err);
-    if (hn_goes_on(variant, err))
-        hn_launch_fit_clusters(variant->arena->plan, context->device, variant->values, clusters,
-                               launch, variant->record);
-    variant->shapes[step] = hn_module_step_of(launch);
-}
-
+/* A step that asks for it gets its grid by what the device has room for. */
 static void find_functions(struct hn_variant *variant, struct hn_error *err)
 {
-    struct hn_context *context = variant->arena->context;
+    const struct hn_context *context = variant->arena->context;
+    const struct hn_plan *plan = variant->arena->plan;
     const struct hn_image *image = variant->image;
     if (hn_goes_on(variant, err) && image->entry_count != variant->launch.step_count)
         hn_fail(err, HN_ERUN, "the image has %zu kernels; the plan launches %zu",
                 image->entry_count, variant->launch.step_count);
     for (size_t i = 0; i < image->entry_count && hn_goes_on(variant, err); i++) {
+        struct hn_launch_step *launch = &variant->launch.steps[i];
         char what[96];
+        int clusters = 0;
         CUresult result = hn_module_find(context->driver, variant->module, image, &variant->launch,
                                          i, &variant->functions[i], what);
         hn_refuse(variant, result, HN_OUTCOME_LAUNCH_ERROR, what, err);
-        fit_clusters(variant, i, err);
+        if (!hn_goes_on(variant, err) || !hn_plan_asks_clusters(plan, launch->step))
+            continue;
+        result =
+            hn_module_active_clusters(context->driver, launch, variant->functions[i], &clusters);
+        hn_refuse(variant, result, HN_OUTCOME_LAUNCH_ERROR, "asking for clusters that run at once",
+                  err);
+        if (hn_goes_on(variant, err))
+            hn_launch_fit_clusters(plan, context->device, variant->values, clusters, launch,
+                                   variant->record);
+        variant->shapes[i] = hn_module_step_of(launch);
     }
 }
 
@@ -316,7 +303,7 @@ void hn_variant_init(struct hn_variant *variant, struct hn_arena *arena, struct 
     allocate(variant);
     if (!hn_failed(err))
         hn_plan_values(arena->plan, problem, point, &variant->values, err);
-    evaluate_all_scalars(variant, err);
+    evaluate_scalars(variant, err);
     if (!hn_failed(err)) {
         CUresult result =
             driver->p_cuModuleLoadDataEx(&variant->module, image->cubin, 0, NULL, NULL);

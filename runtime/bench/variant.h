@@ -148,7 +148,6 @@ void hn_variant_describe(struct hn_variant *variant);
 
 /* The parts of a variant whose launch has a flow (pipeline.c); for others nothing is done. */
 
-void hn_stage_init(struct hn_stage *stage, struct hn_arena *arena);
 void hn_stage_finish(struct hn_stage *stage);
 
 /* Host buffers, streams and events; again when another variant had them since. How it is cut is observed in the record. */

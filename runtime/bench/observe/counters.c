@@ -14,18 +14,7 @@
 enum { MOST_LAPS = 200 };
 
 /* As a sample finds it: unless the cache is flushed, what a launch finds is what one before it
- * left. */
-static void make_ready(struct hn_bench *bench, const struct hn_work *work, struct hn_error *err)
-{
-    if (bench->options.regime != HN_COLD) {
-        hn_sampler_prepare(work, 1, HN_OUTPUTS_LEFT, err);
-        work->launch(work->subject, 0, err);
-    }
-    hn_sampler_prepare(work, 1, HN_OUTPUTS_LEFT, err);
-    hn_context_synchronize(&bench->context, work->what, err);
-}
-
-/* What CUPTI refuses is no failure of the bench: `obstacle` has its message then. */
+ * left. What CUPTI refuses is no failure of the bench: `obstacle` has its message then. */
 static void do_laps(struct hn_bench *bench, struct hn_profiler *profiler,
                     const struct hn_work *work, struct hn_bindings *observed,
                     struct hn_error *obstacle, struct hn_error *err)
@@ -33,11 +22,15 @@ static void do_laps(struct hn_bench *bench, struct hn_profiler *profiler,
     bool more = true;
     hn_profiler_begin(profiler, obstacle);
     for (int lap = 0; more && !hn_failed(obstacle) && lap < MOST_LAPS; lap++) {
-        make_ready(bench, work, err);
-        if (hn_failed(err))
-            break;
-        hn_profiler_start_lap(profiler, obstacle);
-        if (hn_failed(obstacle))
+        if (bench->options.regime != HN_COLD) {
+            hn_sampler_prepare(work, 1, HN_OUTPUTS_LEFT, err);
+            work->launch(work->subject, 0, err);
+        }
+        hn_sampler_prepare(work, 1, HN_OUTPUTS_LEFT, err);
+        hn_context_synchronize(&bench->context, work->what, err);
+        if (!hn_failed(err))
+            hn_profiler_start_lap(profiler, obstacle);
+        if (hn_failed(err) || hn_failed(obstacle))
             break;
         work->launch(work->subject, 0, err);
         hn_context_synchronize(&bench->context, work->what, err);

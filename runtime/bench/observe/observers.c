@@ -16,26 +16,22 @@ const struct hn_observer *const hn_observers[] = {
     NULL,
 };
 
-static bool is_known(const char *name, size_t length)
-{
-    for (size_t i = 0; hn_observers[i] != NULL; i++)
-        if (strncmp(hn_observers[i]->name, name, length) == 0 &&
-            hn_observers[i]->name[length] == '\0')
-            return true;
-    return false;
-}
-
 enum hn_status hn_observers_check(const char *observe, struct hn_error *err)
 {
-    char names[128] = "";
-    size_t used = 0;
-    for (size_t i = 0; hn_observers[i] != NULL && used < sizeof names; i++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ",
-                                 hn_observers[i]->name);
-    for (const char *at = observe; *at != '\0'; at += strcspn(at, ","), at += *at == ',')
-        if (!is_known(at, strcspn(at, ",=")))
+    for (const char *at = observe; *at != '\0'; at += strcspn(at, ","), at += *at == ',') {
+        size_t length = strcspn(at, ",="), used = 0;
+        char names[128] = "";
+        bool known = false;
+        for (size_t i = 0; hn_observers[i] != NULL && used < sizeof names; i++) {
+            const char *name = hn_observers[i]->name;
+            known = known || (strncmp(name, at, length) == 0 && name[length] == '\0');
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ",
+                                     name);
+        }
+        if (!known)
             return hn_fail(err, HN_EUSAGE, "--observe: found '%.*s', expected a list of %s",
-                           (int)strcspn(at, ",="), at, names);
+                           (int)length, at, names);
+    }
     return strlen(observe) < HN_OBSERVE_SIZE / 2
                ? HN_OK
                : hn_fail(err, HN_EUSAGE, "--observe: found '%s', expected a shorter list", observe);
