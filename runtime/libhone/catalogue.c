@@ -8,21 +8,6 @@
 #include "runtime/device/device.h"
 #include "runtime/plan/launch_program.h"
 
-static void read_stored_plan(const struct hone_cache *cache, const struct hn_tuned *tuned,
-                             struct hn_stored_plan *stored, struct hn_error *err)
-{
-    const char *kernel = tuned->identity.kernel;
-    if (cache->store != NULL)
-        hn_store_get_plan(cache->store, kernel, &tuned->version, stored, err);
-    else if (hn_recording_plan_find(cache->path, kernel, &tuned->version, stored, err) == HN_OK &&
-             stored->json == NULL)
-        hn_fail(err, HN_ENOTFOUND,
-                "the recordings in '%s' do not hold the plan they were made with: `hone "
-                "cache import FILE... --config CONFIG` adds it, `hone cache export` writes "
-                "them again",
-                cache->path);
-}
-
 /* Takes what is stored. The cache keeps the template first, then its includes. */
 static void take_files(struct hn_lib_plan *plan, struct hn_stored_plan *stored,
                        struct hn_error *err)
@@ -71,17 +56,6 @@ static void read_plan(struct hn_lib_plan *plan, struct hn_error *err)
         hn_argument_format_type(&plan->plan->arguments[i], plan->types + i * HN_TYPE_SIZE);
 }
 
-/* A recording does not say where its template lay. */
-static bool has_changed(const struct hn_lib_plan *plan, const struct hn_version *version)
-{
-    struct hn_template now;
-    if (plan->template.path[0] != '/' || hn_template_load(plan->template.path, &now, NULL) != HN_OK)
-        return false;
-    bool changed = strcmp(now.hash.hex, version->template_hash) != 0;
-    hn_template_finish(&now);
-    return changed;
-}
-
 static void finish_plan(struct hn_lib_plan *plan)
 {
     hn_plan_destroy(plan->plan);
@@ -91,44 +65,51 @@ static void finish_plan(struct hn_lib_plan *plan)
     free(plan);
 }
 
-static const struct hn_lib_plan *add_plan(struct hone_cache *cache, const struct hn_tuned *tuned,
+/* Where it lay when it was tuned the template may have changed; a recording does not say where. */
+const struct hn_lib_plan *hn_lib_plan_get(struct hone_cache *cache, const struct hn_tuned *tuned,
                                           struct hn_error *err)
 {
+    struct hn_error own;
     struct hn_stored_plan stored = {.json = NULL};
+    struct hn_template now;
+    const char *kernel = tuned->identity.kernel;
+    const struct hn_lib_plan *known = cache->plans;
+    while (known != NULL && (!hn_version_equal(&known->version, &tuned->version) ||
+                             strcmp(known->plan->kernel, kernel) != 0))
+        known = known->next;
+    if (known != NULL)
+        return known;
+    err = hn_error_begin(err, &own);
     struct hn_lib_plan *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (made == NULL)
         hn_fail_memory(err);
-        return NULL;
-    }
-    read_stored_plan(cache, tuned, &stored, err);
+    else if (cache->store != NULL)
+        hn_store_get_plan(cache->store, kernel, &tuned->version, &stored, err);
+    else if (hn_recording_plan_find(cache->path, kernel, &tuned->version, &stored, err) == HN_OK &&
+             stored.json == NULL)
+        hn_fail(err, HN_ENOTFOUND,
+                "the recordings in '%s' do not hold the plan they were made with: `hone "
+                "cache import FILE... --config CONFIG` adds it, `hone cache export` writes "
+                "them again",
+                cache->path);
     if (!hn_failed(err))
         take_files(made, &stored, err);
     read_plan(made, err);
     hn_stored_plan_free(&stored);
     if (hn_failed(err)) {
-        finish_plan(made);
+        if (made != NULL)
+            finish_plan(made);
         return NULL;
     }
     made->version = tuned->version;
-    made->changed = has_changed(made, &tuned->version);
+    const char *path = made->template.path;
+    if (path[0] == '/' && hn_template_load(path, &now, NULL) == HN_OK) {
+        made->changed = strcmp(now.hash.hex, tuned->version.template_hash) != 0;
+        hn_template_finish(&now);
+    }
     made->next = cache->plans;
     cache->plans = made;
     return made;
-}
-
-const struct hn_lib_plan *hn_lib_plan_get(struct hone_cache *cache, const struct hn_tuned *tuned,
-                                          struct hn_error *err)
-{
-    struct hn_error own;
-    const struct hn_lib_plan *known = cache->plans;
-    while (known != NULL && (!hn_version_equal(&known->version, &tuned->version) ||
-                             strcmp(known->plan->kernel, tuned->identity.kernel) != 0))
-        known = known->next;
-    if (known != NULL)
-        return known;
-    err = err == NULL ? &own : err;
-    hn_error_init(err);
-    return add_plan(cache, tuned, err);
 }
 
 /* Families: rules, and the modules that problems of one share. */
@@ -302,30 +283,27 @@ static void destroy_module(struct hn_lib_module *module)
     free(module);
 }
 
-/* Whether the values are those of the problem. */
-static bool has_values(const struct hn_bindings *problem, const struct hn_bindings *values)
-{
-    for (size_t i = 0; i < values->count; i++) {
-        const struct hn_value *value = hn_bindings_get(problem, values->names[i]);
-        if (value == NULL || !hn_value_equal(value, &values->values[i]))
-            return false;
-    }
-    return true;
-}
-
-/* Which steps are launched is the same for all that have a pattern. */
+/* That has the values of the choice's problem. Which steps are launched is the same for all that
+ * have a pattern. */
 struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice, bool with_pattern)
 {
+    const struct hn_bindings *problem = choice->asked->problem;
     struct hn_lib_module *module =
         choice->configuration == NULL || choice->asked->options->separate != 0
             ? NULL
             : choice->configuration->modules;
-    while (module != NULL && (module->context != choice->asked->context ||
-                              !has_values(choice->asked->problem, &module->values) ||
-                              (with_pattern ? module->pattern == NULL
-                                            : !hn_lib_image_launches(&module->image, choice))))
-        module = module->next;
-    return module;
+    for (; module != NULL; module = module->next) {
+        const struct hn_bindings *values = &module->values;
+        bool fits = module->context == choice->asked->context;
+        for (size_t i = 0; fits && i < values->count; i++) {
+            const struct hn_value *value = hn_bindings_get(problem, values->names[i]);
+            fits = value != NULL && hn_value_equal(value, &values->values[i]);
+        }
+        if (fits && (with_pattern ? module->pattern != NULL
+                                  : hn_lib_image_launches(&module->image, choice)))
+            return module;
+    }
+    return NULL;
 }
 
 struct hn_lib_module *hn_lib_module_add(const struct hn_lib_choice *choice, struct hn_image *image,
@@ -369,24 +347,20 @@ bool hn_lib_module_serves(const struct hn_lib_module *module, const struct hn_la
     return serves;
 }
 
-static bool has_large_clusters(const struct hn_launch_step *step)
-{
-    return step->cluster[0] * step->cluster[1] * step->cluster[2] > HN_PORTABLE_CLUSTER;
-}
-
 CUresult hn_lib_module_find_function(struct hn_lib_module *module, const struct hn_launch *launch,
                                      size_t step, CUfunction *function, char what[96])
 {
     struct hn_lib_function *own = &module->functions[step];
     const struct hn_launch_step *shape = &launch->steps[step];
     int64_t shared_bytes = hn_module_shared_bytes(launch, &module->image, step);
+    bool large = shape->cluster[0] * shape->cluster[1] * shape->cluster[2] > HN_PORTABLE_CLUSTER;
     CUresult result = CUDA_SUCCESS;
     if (own->function == NULL || shared_bytes > own->shared_bytes ||
-        (has_large_clusters(shape) && !own->has_large_clusters)) {
+        (large && !own->has_large_clusters)) {
         result = hn_module_find(&module->cache->driver, module->module, &module->image, launch,
                                 step, &own->function, what);
         own->shared_bytes = shared_bytes > own->shared_bytes ? shared_bytes : own->shared_bytes;
-        own->has_large_clusters = own->has_large_clusters || has_large_clusters(shape);
+        own->has_large_clusters = own->has_large_clusters || large;
         own->carveout = shape->carveout;
     }
     *function = own->function;

@@ -73,11 +73,10 @@ static struct hn_lib_choice choice_of(const struct search *search, const struct 
     };
 }
 
-static struct hn_lib_choice choice_of_rule(const struct search *search,
-                                           const struct hn_lib_plan *plan, int configuration)
+static struct hn_lib_choice choice_of_rule(const struct search *search, int configuration)
 {
     struct hn_lib_configuration *own = &search->rule->configurations[configuration];
-    struct hn_lib_choice choice = choice_of(search, plan, &own->tuned);
+    struct hn_lib_choice choice = choice_of(search, search->rule->plan, &own->tuned);
     choice.rule = search->rule;
     choice.configuration = own;
     return choice;
@@ -109,7 +108,7 @@ static bool is_usable_by_rule(int configuration, void *context)
         rule->plan = hn_lib_plan_get(search->asked.cache, &rule->configurations[0].tuned, NULL);
     if (rule->plan == NULL)
         return false;
-    const struct hn_lib_choice choice = choice_of_rule(search, rule->plan, configuration);
+    const struct hn_lib_choice choice = choice_of_rule(search, configuration);
     return can_serve(search, &choice);
 }
 
@@ -131,7 +130,7 @@ static bool choose_by_rule(struct search *search, struct hn_lib_choice *choice)
     sure = sure && search->is_own_rule;
     if (configuration < 0 || (!sure && !takes_nearest(search)))
         return false;
-    *choice = choice_of_rule(search, search->rule->plan, configuration);
+    *choice = choice_of_rule(search, configuration);
     choice->sure = sure;
     choice->launch = &search->launch;
     choice->values = search->values;
@@ -333,10 +332,9 @@ static bool add_racers(struct search *search, struct hn_lib_race *race,
     else if (search->known != NULL)
         count = hn_lib_racers_of_results(&search->known->list, &query, own->tuned, results);
     for (size_t i = 0; i < count && added < HN_LIB_RACERS_MOST - 1; i++) {
-        struct hn_lib_choice choice =
-            own->configuration != NULL
-                ? choice_of_rule(search, search->rule->plan, configurations[i])
-                : choice_of(search, own->plan, results[i]);
+        struct hn_lib_choice choice = own->configuration != NULL
+                                          ? choice_of_rule(search, configurations[i])
+                                          : choice_of(search, own->plan, results[i]);
         struct hn_image image;
         struct hn_error ignored;
         if (!can_launch(search, choice.plan, choice.point) || !hn_lib_image_is_kept(&choice))
@@ -352,26 +350,6 @@ static bool add_racers(struct search *search, struct hn_lib_race *race,
         hn_image_finish(&image);
     }
     return added > 0;
-}
-
-/* Where the choice is not sure, others are raced with it. Without memory for that there is no race.
- */
-static void start_race(struct search *search, const struct hn_lib_choice *own,
-                       struct hone_kernel *handle, struct hn_image *image)
-{
-    const struct hone_options *options = search->asked.options;
-    if (options->on_miss != HONE_MISS_RACE || own->sure || own->grade == HN_GRADE_EXACT ||
-        handle->is_watched || !hn_lib_race_can_be(own))
-        return;
-    struct hn_lib_race *race = hn_lib_race_make(handle, own->tuned, options->race_cache, image);
-    if (race == NULL)
-        return;
-    if (add_racers(search, race, own)) {
-        handle->race = race;
-        handle->is_watched = true;
-    } else {
-        hn_lib_race_destroy(race);
-    }
 }
 
 /* Makes the problem whole where results name values of the device and the caller does not: they are
@@ -443,8 +421,8 @@ static struct hone_kernel *make_like_others(struct search *search)
     const struct hn_rule *stored = &rule->stored->rule;
     struct hone_kernel *made = NULL;
     for (size_t i = 0; made == NULL && i <= stored->fallback_count; i++) {
-        struct hn_lib_choice choice = choice_of_rule(
-            search, rule->plan, i == 0 ? leaf->configuration : stored->fallback[i - 1]);
+        struct hn_lib_choice choice =
+            choice_of_rule(search, i == 0 ? leaf->configuration : stored->fallback[i - 1]);
         choice.sure = i == 0 && leaf->sure;
         struct hn_lib_module *module = hn_lib_module_find(&choice, true);
         if (module == NULL || (!choice.sure && options->on_miss != HONE_MISS_NEAREST))
@@ -454,20 +432,30 @@ static struct hone_kernel *make_like_others(struct search *search)
     return made;
 }
 
-/* Of the point that serves best, which is loaded. */
+/* Of the point that serves best, which is loaded. Where the choice is not sure, others are raced
+ * with it; without memory for that there is no race. */
 static struct hone_kernel *make_chosen(struct search *search, struct hn_error *err)
 {
+    const struct hone_options *options = search->asked.options;
     struct hn_lib_choice choice = {.plan = NULL};
     struct hn_tuned_list list = {.items = NULL};
     struct hone_kernel *handle = NULL;
+    struct hn_lib_race *race = NULL;
     struct hn_image image;
+    hn_image_init(&image);
     choose_fast(search, &list, &choice, err);
-    if (!hn_failed(err)) {
+    if (!hn_failed(err))
         handle = load(&choice, &image, err);
-        if (handle != NULL)
-            start_race(search, &choice, handle, &image);
-        hn_image_finish(&image);
+    if (handle != NULL && options->on_miss == HONE_MISS_RACE && !choice.sure &&
+        choice.grade != HN_GRADE_EXACT && !handle->is_watched && hn_lib_race_can_be(&choice))
+        race = hn_lib_race_make(handle, choice.tuned, options->race_cache, &image);
+    if (race != NULL && add_racers(search, race, &choice)) {
+        handle->race = race;
+        handle->is_watched = true;
+    } else {
+        hn_lib_race_destroy(race);
     }
+    hn_image_finish(&image);
     hn_tuned_list_free(&list);
     return handle;
 }

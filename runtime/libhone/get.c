@@ -349,23 +349,6 @@ enum hone_status hn_lib_tell(const struct hn_error *why, struct hone_error *err)
                                     : statuses[status];
 }
 
-static void open_path(struct hone_cache *cache, struct hn_error *err)
-{
-    struct stat about;
-    if (hn_store_is_server(cache->path)) {
-        hn_fail(err, HN_EFORMAT,
-                "libhone reads files, and 'postgresql://…' is a server: `hone cache "
-                "merge URI --cache FILE` makes one of it");
-    } else if (stat(cache->path, &about) != 0) {
-        hn_fail(err, errno == ENOENT ? HN_ENOTFOUND : HN_ERUN, "cache '%s': %s", cache->path,
-                strerror(errno));
-    } else {
-        cache->is_folder = S_ISDIR(about.st_mode);
-        if (!cache->is_folder)
-            hn_store_open(cache->path, HN_STORE_READ, &cache->store, err);
-    }
-}
-
 static pthread_once_t watched = PTHREAD_ONCE_INIT;
 static unsigned forks;
 
@@ -383,6 +366,7 @@ static struct hone_cache *open_cache(const char *path, struct hn_error *err)
 {
     const char *folder = getenv("HONE_CAPTURE");
     const char *launches = getenv("HONE_CAPTURE_LAUNCHES");
+    struct stat about;
     struct hone_cache *made = calloc(1, sizeof *made);
     if (made == NULL || (made->path = hn_store_default_path(path)) == NULL) {
         free(made);
@@ -395,7 +379,15 @@ static struct hone_cache *open_cache(const char *path, struct hn_error *err)
     pthread_once(&watched, watch_forks);
     made->forks = forks;
     look_for_strangers(made);
-    open_path(made, err);
+    if (hn_store_is_server(made->path))
+        hn_fail(err, HN_EFORMAT,
+                "libhone reads files, and 'postgresql://…' is a server: `hone cache "
+                "merge URI --cache FILE` makes one of it");
+    else if (stat(made->path, &about) != 0)
+        hn_fail(err, errno == ENOENT ? HN_ENOTFOUND : HN_ERUN, "cache '%s': %s", made->path,
+                strerror(errno));
+    else if (!(made->is_folder = S_ISDIR(about.st_mode)))
+        hn_store_open(made->path, HN_STORE_READ, &made->store, err);
     if (hn_failed(err)) {
         hone_close(made);
         return NULL;

@@ -19,41 +19,32 @@
 
 /* The program `hone`, which does for applications what should not happen in them. */
 
-/* "<prefix>/bin/hone" for "<prefix>/lib/libhone.so.0"; NULL where there is none. */
-static char *command_beside_library(void)
-{
-    char path[4096];
-    char *command = NULL;
-    const void *own = NULL;
-    enum hone_status (*function)(const char *, struct hone_cache **, struct hone_error *) =
-        hone_open;
-    memcpy(&own, &function, sizeof own);
-    if (!hn_library_path(own, path, sizeof path))
-        return NULL;
-    for (int i = 0; i < 3; i++) {
-        char *slash = strrchr(path, '/');
-        if (slash == NULL)
-            break;
-        *slash = '\0';
-        free(command);
-        if (asprintf(&command, "%s/bin/hone", path) < 0)
-            return NULL;
-        if (access(command, X_OK) == 0)
-            return command;
-    }
-    free(command);
-    return NULL;
-}
-
+/* Else "<prefix>/bin/hone" for "<prefix>/lib/libhone.so.0", else whatever the PATH finds. */
 static char *find_command(const struct hone_options *options)
 {
+    enum hone_status (*function)(const char *, struct hone_cache **, struct hone_error *) =
+        hone_open;
     const char *environment = getenv("HONE_COMMAND");
+    char path[4096];
+    const void *own = NULL;
     if (options->tune_command != NULL)
         return strdup(options->tune_command);
     if (environment != NULL && environment[0] != '\0')
         return strdup(environment);
-    char *beside = command_beside_library();
-    return beside != NULL ? beside : strdup("hone");
+    memcpy(&own, &function, sizeof own);
+    bool has_path = hn_library_path(own, path, sizeof path);
+    for (int i = 0; has_path && i < 3; i++) {
+        char *slash = strrchr(path, '/'), *command = NULL;
+        if (slash == NULL)
+            break;
+        *slash = '\0';
+        if (asprintf(&command, "%s/bin/hone", path) < 0)
+            return NULL;
+        if (access(command, X_OK) == 0)
+            return command;
+        free(command);
+    }
+    return strdup("hone");
 }
 
 /* To start, with NVRTC, and to compile: as long as a tune gives a variant. */
@@ -259,26 +250,6 @@ bool hn_lib_image_is_kept(const struct hn_lib_choice *choice)
     return kept;
 }
 
-static bool hash_program(const struct hn_source *source, const char *architecture,
-                         struct hn_hash *program)
-{
-    const struct hn_template *template = source->template;
-    struct hn_text text = {0};
-    hn_text_printf(&text, "%s\n%s\n%s\n%s", architecture, hn_compiler_names[source->compiler],
-                   template->path, source->text);
-    for (size_t i = 0; i < source->entry_count; i++)
-        hn_text_printf(&text, "\n%s", source->entries[i]);
-    for (size_t i = 0; i < source->option_count; i++)
-        hn_text_printf(&text, "\n%s", source->options[i]);
-    for (size_t i = 0; i < template->include_count; i++)
-        hn_text_printf(&text, "\n%s", template->includes[i].text);
-    bool whole = !text.failed;
-    if (whole)
-        *program = hn_hash_bytes(text.data, text.length);
-    hn_text_finish(&text);
-    return whole;
-}
-
 static bool recall(const struct hone_cache *cache, const struct hn_hash *program,
                    struct hn_image *image)
 {
@@ -325,7 +296,7 @@ void hn_lib_image_get(const struct hn_lib_choice *choice, struct hn_image *image
     const int compute = choice->asked->device->identity.capability;
     char capability[HN_ARCHITECTURE_SIZE], architecture[HN_ARCHITECTURE_SIZE];
     struct hn_source source;
-    struct hn_hash program;
+    struct hn_source_key key;
     struct child child = {.source = &source, .architecture = architecture, .image = image};
     *compiled = false;
     if (read_kept(choice, image))
@@ -343,15 +314,14 @@ void hn_lib_image_get(const struct hn_lib_choice *choice, struct hn_image *image
     hn_architecture_name(capability, plan->arch_specific, architecture);
     if (hn_source_make(plan, template, choice->asked->problem, choice->point, &source, err) ==
         HN_OK) {
-        if (!hash_program(&source, architecture, &program)) {
-            hn_fail_memory(err);
-        } else if (!recall(cache, &program, image)) {
+        if (hn_source_key(&source, capability, &key, err) == HN_OK &&
+            !recall(cache, &key.hash, image)) {
             hn_image_finish(image);
             hn_image_init(image);
             *compiled = true;
             compile_in_child(choice, &child, err);
             if (!hn_failed(err) && image->outcome == HN_OUTCOME_OK)
-                remember(cache, &program, image);
+                remember(cache, &key.hash, image);
         }
         hn_source_finish(&source);
     }

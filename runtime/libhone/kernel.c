@@ -383,26 +383,6 @@ static bool make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, 
     return kernel->about->strings != NULL;
 }
 
-/* Of what a rule chose it is made when it is asked for: programs ask for many sizes, and about few.
- */
-static void begin_info(struct hone_kernel *kernel, const struct hn_lib_choice *choice,
-                       bool compiled, struct hn_error *err)
-{
-    if (hn_failed(err))
-        return;
-    kernel->compiled = compiled;
-    kernel->rule = choice->rule;
-    kernel->sure = choice->sure;
-    kernel->name = choice->rule != NULL ? choice->rule->kernel : choice->asked->kernel;
-    if (choice->rule != NULL)
-        return;
-    if (!make_info(kernel, choice->tuned, choice->grade))
-        hn_fail_memory(err);
-    else
-        kernel->name = kernel->about->info.kernel;
-    atomic_store(&kernel->has_info, !hn_failed(err));
-}
-
 /* What it adds to a kernel is for all who ask: to them it has always been there. */
 const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel)
 {
@@ -623,8 +603,20 @@ struct hone_kernel *hn_lib_kernel_make(const struct hn_lib_choice *choice,
     make_slots(made, values, err);
     make_steps(made, image, err);
     find_symbols(made, values, err);
-    begin_info(made, choice, compiled, err);
     free(own);
+    made->compiled = compiled;
+    made->rule = choice->rule;
+    made->sure = choice->sure;
+    made->name = choice->rule != NULL ? choice->rule->kernel : asked->kernel;
+    /* Of what a rule chose it is made when it is asked for: programs ask for many sizes, and about
+     * few. */
+    if (!hn_failed(err) && choice->rule == NULL) {
+        if (!make_info(made, choice->tuned, choice->grade))
+            hn_fail_memory(err);
+        else
+            made->name = made->about->info.kernel;
+        atomic_store(&made->has_info, !hn_failed(err));
+    }
     if (!hn_failed(err) && made->launch.tensor_count > 0 &&
         (made->maps = calloc(HN_LIB_PLACES, sizeof *made->maps)) == NULL)
         hn_fail_memory(err);

@@ -112,37 +112,30 @@ static CUdeviceptr allocate(struct hone_kernel *kernel, uint64_t bytes, struct h
     return result == CUDA_SUCCESS ? address : 0;
 }
 
-static struct hn_lib_slab *add_slab(struct hone_kernel *kernel, struct hn_error *err)
-{
-    CUdeviceptr address = allocate(kernel, SLAB_BYTES, err);
-    struct hn_lib_slab *made = hn_failed(err) ? NULL : malloc(sizeof *made);
-    if (made == NULL) {
-        if (!hn_failed(err)) {
-            kernel->cache->driver.p_cuMemFree(address);
-            hn_fail_memory(err);
-        }
-        return NULL;
-    }
-    *made = (struct hn_lib_slab){kernel->cache->slabs, kernel->context, address, 0};
-    kernel->cache->slabs = made;
-    return made;
-}
-
 /* Of a size of a family that is a piece of a slab where it is small: programs ask for thousands of
  * sizes. */
 static CUdeviceptr take(struct hone_kernel *kernel, bool *is_piece, struct hn_error *err)
 {
     const uint64_t bytes = kernel->workspace_bytes;
-    struct hn_lib_slab *slab = kernel->cache->slabs;
+    struct hone_cache *cache = kernel->cache;
+    struct hn_lib_slab *slab = cache->slabs;
     *is_piece = kernel->is_piece && bytes <= SLAB_BYTES / 16;
     if (!*is_piece)
         return allocate(kernel, bytes, err);
     while (slab != NULL && (slab->context != kernel->context || slab->used + bytes > SLAB_BYTES))
         slab = slab->next;
-    if (slab == NULL)
-        slab = add_slab(kernel, err);
-    if (slab == NULL)
-        return 0;
+    if (slab == NULL) {
+        slab = calloc(1, sizeof *slab);
+        CUdeviceptr address = slab == NULL ? 0 : allocate(kernel, SLAB_BYTES, err);
+        if (address == 0) {
+            if (slab == NULL)
+                hn_fail_memory(err);
+            free(slab);
+            return 0;
+        }
+        *slab = (struct hn_lib_slab){cache->slabs, kernel->context, address, 0};
+        cache->slabs = slab;
+    }
     slab->used += bytes;
     return slab->address + slab->used - bytes;
 }

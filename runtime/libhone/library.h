@@ -20,13 +20,6 @@
 /* What the files of libhone share: an open cache and what was read from it. Everything here is added to and never taken
  * away until the cache is closed; `lock` is held by whoever adds. */
 
-struct hn_lib_configuration;
-struct hn_lib_map;
-struct hn_lib_module;
-struct hn_lib_pattern;
-struct hn_lib_race;
-struct hn_lib_rule;
-
 /* The plan and template of a version of a kernel. */
 struct hn_lib_plan {
     struct hn_lib_plan *next;
@@ -187,9 +180,6 @@ struct hn_lib_symbol {
     bool zeroed; /* before every launch; else hone_set_symbols sets it */
 };
 
-/* What a kernel has of a stream that it is launched on. */
-struct hn_lib_stream;
-
 struct hn_lib_about {
     struct hone_info info;
     char *strings; /* of info, one behind the other */
@@ -221,7 +211,7 @@ struct hone_kernel {
     struct hn_lib_race *race; /* NULL: it has none */
     _Atomic(struct hn_lib_map *) *maps; /* HN_LIB_PLACES, by address; NULL: it takes none */
     uint64_t workspace_bytes;
-    _Atomic(struct hn_lib_stream *) streams;
+    _Atomic(struct hn_lib_stream *) streams; /* what it has of each that it is launched on */
     bool as_graph; /* its launches are replayed as graphs */
     atomic_long captured; /* launches */
     const char *name; /* as asked for */

@@ -375,19 +375,6 @@ static void look(struct hn_lib_race *race, struct hone_cache *cache)
         record(race, cache);
 }
 
-/* Whose turn it is; SIZE_MAX: all have been launched often enough. */
-static size_t find_next(const struct hn_lib_race *race)
-{
-    size_t next = SIZE_MAX;
-    for (size_t i = 0; i < race->count; i++) {
-        const struct racer *racer = &race->racers[i];
-        if (!racer->out && racer->given <= SAMPLES &&
-            (next == SIZE_MAX || racer->given < race->racers[next].given))
-            next = i;
-    }
-    return next;
-}
-
 /* values: those of the handle's slots. Where another point fails, as for want of scratch memory,
  * the handle's own is launched; false. */
 static bool launch_racer(const struct hn_lib_race *race, size_t racer,
@@ -403,11 +390,15 @@ static bool launch_racer(const struct hn_lib_race *race, size_t racer,
     return racer == 0;
 }
 
-/* With the race's lock held. */
+/* With the race's lock held: who was launched least often, while all were not often enough. */
 static void launch_timed(struct hn_lib_race *race, const struct hn_driver *driver,
                          const struct hn_lib_launch *launch, uint64_t *values, struct hn_error *err)
 {
-    size_t next = find_next(race), free_pair = 0;
+    size_t next = SIZE_MAX, free_pair = 0;
+    for (size_t i = 0; i < race->count; i++)
+        if (!race->racers[i].out && race->racers[i].given <= SAMPLES &&
+            (next == SIZE_MAX || race->racers[i].given < race->racers[next].given))
+            next = i;
     while (free_pair < PAIRS && race->pairs[free_pair].used)
         free_pair++;
     if (next == SIZE_MAX || free_pair == PAIRS) {
@@ -427,16 +418,6 @@ static void launch_timed(struct hn_lib_race *race, const struct hn_driver *drive
     race->racers[next].given += timed;
 }
 
-static bool is_given(const struct hone_kernel *own, uint64_t slots,
-                     const struct hn_lib_launch *launch)
-{
-    for (size_t s = 0; s < own->slot_count; s++)
-        for (size_t i = 0; (slots >> s & 1) != 0 && i < launch->count; i++)
-            if (strcmp(launch->arguments[i].name, own->slots[s].name) == 0)
-                return true;
-    return false;
-}
-
 /* Events are no matter of a graph that is being captured, here or by another thread. */
 void hn_lib_race_launch(struct hone_kernel *own, const struct hn_lib_launch *launch,
                         uint64_t *values, struct hn_error *err)
@@ -445,7 +426,11 @@ void hn_lib_race_launch(struct hone_kernel *own, const struct hn_lib_launch *lau
     const struct hn_driver *driver = &own->cache->driver;
     CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    if (race->own_slots != 0 && is_given(own, race->own_slots, launch)) {
+    bool is_own = false;
+    for (size_t s = 0; s < own->slot_count; s++)
+        for (size_t i = 0; (race->own_slots >> s & 1) != 0 && i < launch->count; i++)
+            is_own = is_own || strcmp(launch->arguments[i].name, own->slots[s].name) == 0;
+    if (is_own) {
         launch_racer(race, 0, launch, values, err);
         return;
     }
