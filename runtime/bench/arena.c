@@ -240,13 +240,20 @@ static void allocate_blocks(struct hn_arena *arena, struct hn_error *err)
     lay_out_service(arena, arena->service, skipped);
 }
 
+static void write_zones(struct hn_arena *arena, struct hn_error *err)
+{
+    void *parameters[] = {&arena->zone_table};
+    hn_support_launch(arena->support, HN_SUPPORT_WRITE_ZONES, (unsigned int)arena->zone_count,
+                      parameters, err);
+}
+
 void hn_arena_write_zones(struct hn_arena *arena, bool all, struct hn_error *err)
 {
     HN_CALL(arena->context, cuMemcpyHtoD,
             (arena->zone_table, arena->zones, arena->zone_count * sizeof *arena->zones),
             "cuMemcpyHtoD", err);
     if (all)
-        hn_support_write_zones(arena->support, arena->zone_table, arena->zone_count, err);
+        write_zones(arena, err);
 }
 
 void hn_arena_init(struct hn_arena *arena, struct hn_context *context, struct hn_support *support,
@@ -556,7 +563,7 @@ void hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_error *err)
 
 void hn_arena_repair(struct hn_arena *arena, struct hn_error *err)
 {
-    hn_support_write_zones(arena->support, arena->zone_table, arena->zone_count, err);
+    write_zones(arena, err);
     hn_arena_fill(arena, arena->seed, err);
 }
 

@@ -77,6 +77,13 @@ double hn_sampler_step(double *times_us, size_t count)
     return step;
 }
 
+static void spin(struct hn_arena *arena, uint64_t nanoseconds, size_t slot, struct hn_error *err)
+{
+    CUdeviceptr stamp = arena->stamps + slot * sizeof(struct hn_stamp);
+    void *parameters[] = {&nanoseconds, &stamp};
+    hn_support_launch(arena->support, HN_SUPPORT_SPIN, 1, parameters, err);
+}
+
 /* Times of all lengths differ by multiples of the timer's step. */
 static void measure_resolution(struct hn_sampler *sampler, struct hn_error *err)
 {
@@ -84,7 +91,7 @@ static void measure_resolution(struct hn_sampler *sampler, struct hn_error *err)
     double times_us[STEPS];
     for (size_t i = 0; i < STEPS; i++) {
         record(sampler, sampler->starts[i], err);
-        hn_support_spin(arena->support, 1000 + STEP_NS * i, arena->stamps, err);
+        spin(arena, 1000 + STEP_NS * i, 0, err);
         record(sampler, sampler->ends[i], err);
     }
     hn_context_synchronize(arena->context, "measuring the timer", err);
@@ -130,6 +137,8 @@ void hn_sampler_prepare(const struct hn_work *work, size_t sets, enum hn_outputs
                         struct hn_error *err)
 {
     struct hn_arena *arena = work->sampler->arena;
+    uint64_t words = arena->flush_bytes / 16;
+    void *parameters[] = {&arena->flush, &words, &arena->sink};
     if (work->prepare != NULL)
         work->prepare(work->subject, sets, before, err);
     if (work->sampler->regime != HN_COLD)
@@ -137,7 +146,7 @@ void hn_sampler_prepare(const struct hn_work *work, size_t sets, enum hn_outputs
     /* What a launch made persist would outlive the flush. */
     CUresult result = hn_failed(err) ? CUDA_SUCCESS : hn_l2_reset(arena->context);
     hn_context_check(arena->context, result, "letting go of persisting L2 lines", err);
-    hn_support_flush(arena->support, arena->flush, arena->flush_bytes, arena->sink, err);
+    hn_support_launch(arena->support, HN_SUPPORT_FLUSH, 0, parameters, err);
 }
 
 void hn_sampler_queue(const struct hn_work *work, size_t sets, size_t count, struct hn_error *err)
@@ -154,10 +163,9 @@ void hn_sampler_queue(const struct hn_work *work, size_t sets, size_t count, str
 static void queue_before(const struct hn_work *work, size_t sets, bool compared, size_t slot,
                          uint64_t spin_ns, struct hn_error *err)
 {
-    struct hn_arena *arena = work->sampler->arena;
     enum hn_outputs_before other = work->rewritten ? HN_OUTPUTS_REWRITTEN : HN_OUTPUTS_LEFT;
     hn_sampler_prepare(work, sets, compared ? work->compared : other, err);
-    hn_support_spin(arena->support, spin_ns, arena->stamps + slot * sizeof(struct hn_stamp), err);
+    spin(work->sampler->arena, spin_ns, slot, err);
 }
 
 static void read_samples(const struct hn_work *work, size_t batch, size_t count, bool clean,

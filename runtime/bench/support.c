@@ -73,20 +73,15 @@ void hn_support_finish(struct hn_support *support)
     support->module = NULL;
 }
 
-static void launch(struct hn_support *support, enum hn_support_kernel kernel, unsigned int blocks,
-                   unsigned int threads, void **parameters, struct hn_error *err)
+void hn_support_launch(struct hn_support *support, enum hn_support_kernel kernel,
+                       unsigned int blocks, void **parameters, struct hn_error *err)
 {
     struct hn_context *context = support->context;
+    unsigned int threads = kernel == HN_SUPPORT_SPIN ? 1 : THREADS;
     HN_CALL(context, cuLaunchKernel,
-            (support->kernels[kernel], blocks, 1, 1, threads, 1, 1, 0, context->stream, parameters,
-             NULL),
+            (support->kernels[kernel], blocks > 0 ? blocks : support->blocks, 1, 1, threads, 1, 1,
+             0, context->stream, parameters, NULL),
             hn_support_entries[kernel], err);
-}
-
-static void launch_over_buffer(struct hn_support *support, enum hn_support_kernel kernel,
-                               void **parameters, struct hn_error *err)
-{
-    launch(support, kernel, support->blocks, THREADS, parameters, err);
 }
 
 /* Seeds have to be far apart in every bit: the kernel adds multiples of a constant to them, and
@@ -130,7 +125,7 @@ void hn_support_fill(struct hn_support *support, struct hn_elements elements,
     struct hn_filling filling = hn_filling_of(recipe, elements.type, seed);
     void *parameters[] = {&elements.data,  &elements.count, &elements.row,
                           &elements.pitch, &elements.type,  &filling};
-    launch_over_buffer(support, HN_SUPPORT_FILL, parameters, err);
+    hn_support_launch(support, HN_SUPPORT_FILL, 0, parameters, err);
 }
 
 void hn_support_poison(struct hn_support *support, struct hn_elements elements, uint64_t seed,
@@ -138,28 +133,14 @@ void hn_support_poison(struct hn_support *support, struct hn_elements elements, 
 {
     void *parameters[] = {&elements.data,  &elements.count, &elements.row,
                           &elements.pitch, &elements.type,  &seed};
-    launch_over_buffer(support, HN_SUPPORT_POISON, parameters, err);
-}
-
-void hn_support_write_zones(struct hn_support *support, CUdeviceptr zones, size_t count,
-                            struct hn_error *err)
-{
-    void *parameters[] = {&zones};
-    launch(support, HN_SUPPORT_WRITE_ZONES, (unsigned int)count, THREADS, parameters, err);
-}
-
-void hn_support_check_zones(struct hn_support *support, CUdeviceptr zones, size_t count,
-                            CUdeviceptr damage, struct hn_error *err)
-{
-    void *parameters[] = {&zones, &damage};
-    launch(support, HN_SUPPORT_CHECK_ZONES, (unsigned int)count, THREADS, parameters, err);
+    hn_support_launch(support, HN_SUPPORT_POISON, 0, parameters, err);
 }
 
 void hn_support_checksum(struct hn_support *support, CUdeviceptr data, uint64_t bytes,
                          CUdeviceptr sums, struct hn_error *err)
 {
     void *parameters[] = {&data, &bytes, &sums};
-    launch_over_buffer(support, HN_SUPPORT_CHECKSUM, parameters, err);
+    hn_support_launch(support, HN_SUPPORT_CHECKSUM, 0, parameters, err);
 }
 
 void hn_support_veil(struct hn_support *support, CUdeviceptr from, CUdeviceptr to, uint64_t count,
@@ -167,58 +148,5 @@ void hn_support_veil(struct hn_support *support, CUdeviceptr from, CUdeviceptr t
 {
     unsigned int size = (unsigned int)element_size;
     void *parameters[] = {&from, &to, &count, &size, &key};
-    launch_over_buffer(support, HN_SUPPORT_VEIL, parameters, err);
-}
-
-void hn_support_compare(struct hn_support *support, struct hn_elements found, CUdeviceptr expected,
-                        uint64_t key, struct hn_terms terms, CUdeviceptr differences,
-                        struct hn_error *err)
-{
-    void *parameters[] = {&found.data,   &expected,        &key,
-                          &found.count,  &found.row,       &found.pitch,
-                          &found.type,   &terms.tolerance, &terms.written,
-                          &terms.poison, &terms.poisoned,  &differences};
-    launch_over_buffer(support, HN_SUPPORT_COMPARE, parameters, err);
-}
-
-void hn_support_find_written(struct hn_support *support, struct hn_elements found,
-                             CUdeviceptr captured, uint64_t key, const uint64_t poisons[2],
-                             CUdeviceptr written, CUdeviceptr sums, struct hn_error *err)
-{
-    unsigned int size = (unsigned int)hn_element_size(found.type);
-    uint64_t first = poisons == NULL ? 0 : poisons[0];
-    uint64_t second = poisons == NULL ? 0 : poisons[1];
-    void *parameters[] = {&found.data, &captured, &key,   &found.count, &found.row, &found.pitch,
-                          &found.type, &size,     &first, &second,      &written,   &sums};
-    launch_over_buffer(support, HN_SUPPORT_WRITTEN, parameters, err);
-}
-
-void hn_support_multiset(struct hn_support *support, struct hn_elements found, CUdeviceptr expected,
-                         uint64_t key, unsigned lanes, CUdeviceptr bags, struct hn_error *err)
-{
-    void *parameters[] = {&found.data,  &expected,   &key,   &found.count, &found.row,
-                          &found.pitch, &found.type, &lanes, &bags};
-    launch_over_buffer(support, HN_SUPPORT_MULTISET, parameters, err);
-}
-
-void hn_support_sum(struct hn_support *support, CUdeviceptr data, uint64_t count,
-                    enum hn_element element, CUdeviceptr sums, struct hn_error *err)
-{
-    void *parameters[] = {&data, &count, &element, &sums};
-    launch_over_buffer(support, HN_SUPPORT_SUM, parameters, err);
-}
-
-void hn_support_flush(struct hn_support *support, CUdeviceptr data, uint64_t bytes,
-                      CUdeviceptr sink, struct hn_error *err)
-{
-    uint64_t count = bytes / 16;
-    void *parameters[] = {&data, &count, &sink};
-    launch_over_buffer(support, HN_SUPPORT_FLUSH, parameters, err);
-}
-
-void hn_support_spin(struct hn_support *support, uint64_t nanoseconds, CUdeviceptr stamp,
-                     struct hn_error *err)
-{
-    void *parameters[] = {&nanoseconds, &stamp};
-    launch(support, HN_SUPPORT_SPIN, 1, 1, parameters, err);
+    hn_support_launch(support, HN_SUPPORT_VEIL, 0, parameters, err);
 }

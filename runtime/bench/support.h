@@ -71,6 +71,10 @@ void hn_support_init(struct hn_support *support, struct hn_context *context, con
                      struct hn_error *err);
 void hn_support_finish(struct hn_support *support);
 
+/* Queues a kernel, over a whole buffer where `blocks` is 0. Each takes its parameters in the order of its definition. */
+void hn_support_launch(struct hn_support *support, enum hn_support_kernel kernel, unsigned int blocks, void **parameters,
+                       struct hn_error *err);
+
 /* Elements in device memory, in rows or one after the other. */
 struct hn_elements {
     CUdeviceptr data;
@@ -100,10 +104,6 @@ void hn_support_fill(struct hn_support *support, struct hn_elements elements, co
 void hn_host_fill(const struct hn_recipe *recipe, enum hn_element element, uint64_t seed, uint64_t first,
                   uint64_t count, void *data);
 void hn_support_poison(struct hn_support *support, struct hn_elements elements, uint64_t seed, struct hn_error *err);
-void hn_support_write_zones(struct hn_support *support, CUdeviceptr zones, size_t count, struct hn_error *err);
-/* One hn_damage a zone. */
-void hn_support_check_zones(struct hn_support *support, CUdeviceptr zones, size_t count, CUdeviceptr damage,
-                            struct hn_error *err);
 /* `blocks` uint64_t, whose sum is the checksum; and what it is of zeros. */
 uint64_t hn_support_checksum_of_zeros(CUdeviceptr data, uint64_t bytes);
 void hn_support_checksum(struct hn_support *support, CUdeviceptr data, uint64_t bytes, CUdeviceptr sums,
@@ -112,31 +112,6 @@ void hn_support_checksum(struct hn_support *support, CUdeviceptr data, uint64_t 
  * is none. */
 void hn_support_veil(struct hn_support *support, CUdeviceptr from, CUdeviceptr to, uint64_t count, size_t element_size,
                      uint64_t key, struct hn_error *err);
-/* Which elements are compared, and what of them. */
-struct hn_terms {
-    double tolerance;    /* INFINITY: errors are only looked at, none is counted */
-    CUdeviceptr written; /* a bit for each element that is compared; 0: all are */
-    uint64_t poison;     /* the seed of what the elements held before the launch, */
-    uint64_t poisoned;   /* and the index of the first one there */
-};
-/* `blocks` hn_difference. What is expected lies as what was found, veiled. */
-void hn_support_compare(struct hn_support *support, struct hn_elements found, CUdeviceptr expected, uint64_t key,
-                        struct hn_terms terms, CUdeviceptr differences, struct hn_error *err);
-/* `written` gets a bit for each element that a launch writes, in words of 32, by what two launches over poison from
- * two seeds left: what was captured of the first, and what was found behind the second. Without poisons and found
- * data, one for each that is not captured as NaN. `blocks` uint64_t: how many it writes. */
-void hn_support_find_written(struct hn_support *support, struct hn_elements found, CUdeviceptr captured, uint64_t key,
-                             const uint64_t poisons[2], CUdeviceptr written, CUdeviceptr sums, struct hn_error *err);
-/* `blocks` hn_bags. The lanes of a vector stay together. */
-void hn_support_multiset(struct hn_support *support, struct hn_elements found, CUdeviceptr expected, uint64_t key,
-                         unsigned lanes, CUdeviceptr bags, struct hn_error *err);
-/* `blocks` double. */
-void hn_support_sum(struct hn_support *support, CUdeviceptr data, uint64_t count, enum hn_element element,
-                    CUdeviceptr sums, struct hn_error *err);
-/* sink: 8 bytes. */
-void hn_support_flush(struct hn_support *support, CUdeviceptr data, uint64_t bytes, CUdeviceptr sink,
-                      struct hn_error *err);
-void hn_support_spin(struct hn_support *support, uint64_t nanoseconds, CUdeviceptr stamp, struct hn_error *err);
 
 /* Source text of the support kernels (fill, compare, checksum, guard check, flush, spin) and their entry names. */
 extern const char hn_support_source[];

@@ -157,14 +157,20 @@ size_t hn_outputs_find_written(struct hn_outputs *outputs, const uint64_t poison
     struct hn_arena *arena = outputs->arena;
     size_t count = arena->plan->argument_count;
     size_t empty = SIZE_MAX;
+    uint64_t first = poisons == NULL ? 0 : poisons[0];
+    uint64_t second = poisons == NULL ? 0 : poisons[1];
     for (size_t i = 0; i < count; i++) {
         CUdeviceptr data = poisons == NULL ? 0 : arena->buffers[i].address;
         struct hn_elements found = hn_arena_elements(arena, i, data);
-        found.count = outputs->of[i].count;
-        if (outputs->of[i].is_partial)
-            hn_support_find_written(arena->support, found, outputs->of[i].copy, arena->veil,
-                                    poisons, outputs->of[i].written,
-                                    hn_arena_slot(arena, i, HN_SLOT_COMPARE), err);
+        struct hn_output *output = &outputs->of[i];
+        found.count = output->count;
+        CUdeviceptr sums = hn_arena_slot(arena, i, HN_SLOT_COMPARE);
+        unsigned int size = (unsigned int)hn_element_size(found.type);
+        void *parameters[] = {&found.data, &output->copy, &arena->veil,     &found.count,
+                              &found.row,  &found.pitch,  &found.type,      &size,
+                              &first,      &second,       &output->written, &sums};
+        if (output->is_partial)
+            hn_support_launch(arena->support, HN_SUPPORT_WRITTEN, 0, parameters, err);
     }
     note_checksums(outputs, err);
     for (size_t i = 0; i < count && !hn_failed(err); i++) {
@@ -236,27 +242,29 @@ static uint64_t place_of(const struct check *check, size_t argument, uint64_t in
                             : index / buffer->row * buffer->pitch + index % buffer->row * size;
 }
 
+/* A hn_difference a block, or hn_bags. tolerance: INFINITY where errors are only looked at, and
+ * none is counted. */
 static void queue_comparison(const struct check *check, size_t i, double tolerance)
 {
     struct hn_arena *arena = check->arena;
+    struct hn_output *output = &check->outputs->of[i];
     size_t set = check->variant->compared_set;
     size_t size = hn_element_size(check->plan->arguments[i].element);
-    const struct hn_terms terms = {
-        .tolerance = tolerance,
-        .written = check->outputs->of[i].written,
-        .poison = arena->poison,
-        /* The first set lies by itself, the others at equal distances. */
-        .poisoned = set == 0 ? 0 : (set - 1) * (arena->buffers[i].bytes / size),
-    };
-    CUdeviceptr expected = check->outputs->of[i].copy;
+    /* The first set lies by itself, the others at equal distances. */
+    uint64_t poisoned = set == 0 ? 0 : (set - 1) * (arena->buffers[i].bytes / size);
+    unsigned lanes = check->plan->arguments[i].lanes;
     CUdeviceptr slot = hn_arena_slot(arena, i, HN_SLOT_COMPARE);
     struct hn_elements found = hn_arena_elements(arena, i, found_at(check, i));
-    found.count = check->outputs->of[i].count;
+    found.count = output->count;
+    void *multiset[] = {&found.data,  &output->copy, &arena->veil, &found.count, &found.row,
+                        &found.pitch, &found.type,   &lanes,       &slot};
+    void *compare[] = {&found.data,      &output->copy,  &arena->veil, &found.count,
+                       &found.row,       &found.pitch,   &found.type,  &tolerance,
+                       &output->written, &arena->poison, &poisoned,    &slot};
     if (comparison_of(check, i)->mode == HN_COMPARE_MULTISET)
-        hn_support_multiset(arena->support, found, expected, arena->veil,
-                            check->plan->arguments[i].lanes, slot, check->err);
+        hn_support_launch(arena->support, HN_SUPPORT_MULTISET, 0, multiset, check->err);
     else
-        hn_support_compare(arena->support, found, expected, arena->veil, terms, slot, check->err);
+        hn_support_launch(arena->support, HN_SUPPORT_COMPARE, 0, compare, check->err);
 }
 
 /* A counter that a launch has to leave as it found it. */
@@ -270,18 +278,23 @@ static void queue_checks(const struct check *check)
 {
     struct hn_arena *arena = check->arena;
     const size_t flush = check->plan->argument_count;
+    CUdeviceptr damage = hn_arena_slot(arena, flush + 1, HN_SLOT_CHECKSUM);
     hn_arena_write_zones(arena, false, check->err);
     for (size_t i = 0; i < check->plan->argument_count && !hn_failed(check->err); i++) {
         const struct hn_argument *argument = &check->plan->arguments[i];
-        const struct hn_buffer *buffer = &arena->buffers[i];
-        CUdeviceptr sums = hn_arena_slot(arena, i, HN_SLOT_CHECKSUM);
+        struct hn_buffer *buffer = &arena->buffers[i];
+        CUdeviceptr checksums = hn_arena_slot(arena, i, HN_SLOT_CHECKSUM);
+        CUdeviceptr sums = hn_arena_slot(arena, i, HN_SLOT_COMPARE);
+        int element = (int)argument->element;
         if (argument->role == HN_ROLE_METRIC)
-            hn_support_sum(arena->support, buffer->address, buffer->count, argument->element,
-                           hn_arena_slot(arena, i, HN_SLOT_COMPARE), check->err);
+            hn_support_launch(arena->support, HN_SUPPORT_SUM, 0,
+                              (void *[]){&buffer->address, &buffer->count, &element, &sums},
+                              check->err);
         else if (hn_argument_is_filled(argument))
-            hn_support_checksum(arena->support, buffer->contents, buffer->bytes, sums, check->err);
+            hn_support_checksum(arena->support, buffer->contents, buffer->bytes, checksums,
+                                check->err);
         else if (has_to_be_zero(check, i))
-            hn_support_checksum(arena->support, found_at(check, i), buffer->bytes, sums,
+            hn_support_checksum(arena->support, found_at(check, i), buffer->bytes, checksums,
                                 check->err);
         /* The tolerance is not known before the largest of what is expected is. */
         if (check->outputs->of[i].is_compared) {
@@ -291,8 +304,8 @@ static void queue_checks(const struct check *check)
     }
     hn_support_checksum(arena->support, arena->flush, arena->flush_bytes,
                         hn_arena_slot(arena, flush, HN_SLOT_CHECKSUM), check->err);
-    hn_support_check_zones(arena->support, arena->zone_table, arena->zone_count,
-                           hn_arena_slot(arena, flush + 1, HN_SLOT_CHECKSUM), check->err);
+    hn_support_launch(arena->support, HN_SUPPORT_CHECK_ZONES, (unsigned int)arena->zone_count,
+                      (void *[]){&arena->zone_table, &damage}, check->err);
     hn_arena_read_results(arena, check->err);
 }
 
