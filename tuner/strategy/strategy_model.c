@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
+#include "tuner/strategy/loops.h"
 #include "tuner/strategy/model.h"
 #include "tuner/strategy/schedule.h"
 
@@ -55,6 +57,189 @@ static const double patience_factor = 1.2;
 static const double patience_deviations = 1;
 static const double patience_least_ms = 2000;
 
+/* Points that a model predicts, kept from proposal to proposal: what each has in common with the
+ * points of the Gaussian process is held, so that one more point or one more measurement costs
+ * little. Arrays over candidates are rows of `capacity`, so that loops run over candidates. */
+struct candidates {
+    const struct hn_encoding *encoding; /* borrowed, as the process */
+    const struct hn_gaussian *gaussian;
+    size_t width; /* of a point */
+    size_t capacity;
+    size_t count;
+    uint16_t *points;
+    uint64_t *hashes;  /* of the points */
+    double *features;  /* [feature][candidate] */
+    double *whitened;  /* [input][candidate]: L^-1 k, of the first `rows` inputs of the process */
+    double *explained; /* variance that the inputs take away */
+    double *mean;      /* as of hn_candidates_predict */
+    size_t rows;       /* of whitened, that the first `ready` candidates have */
+    size_t ready;
+};
+
+enum { TILE = 16 };
+
+static void init_candidates(struct candidates *candidates, const struct hn_encoding *encoding,
+                            const struct hn_gaussian *gaussian, size_t capacity)
+{
+    *candidates = (struct candidates){.encoding = encoding,
+                                      .gaussian = gaussian,
+                                      .width = hn_space_parameter_count(encoding->space),
+                                      .capacity = capacity};
+    candidates->points = hn_need(capacity * candidates->width, sizeof *candidates->points);
+    candidates->hashes = hn_need(capacity, sizeof *candidates->hashes);
+    candidates->features = hn_need(encoding->count * capacity, sizeof *candidates->features);
+    candidates->whitened = hn_need(gaussian->capacity * capacity, sizeof *candidates->whitened);
+    candidates->explained = hn_need(capacity, sizeof *candidates->explained);
+    candidates->mean = hn_need(capacity, sizeof *candidates->mean);
+}
+
+static void finish_candidates(struct candidates *candidates)
+{
+    free(candidates->points);
+    free(candidates->hashes);
+    free(candidates->features);
+    free(candidates->whitened);
+    free(candidates->explained);
+    free(candidates->mean);
+    *candidates = (struct candidates){0};
+}
+
+static bool has(const struct candidates *candidates, const uint16_t *point, uint64_t own)
+{
+    for (size_t i = 0; i < candidates->count; i++) {
+        if (candidates->hashes[i] == own && memcmp(candidates->points + i * candidates->width,
+                                                   point, candidates->width * sizeof *point) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* whitened[row] of the candidates that have the rows before it: (k - sum of L[row][i] whitened[i])
+ * / L[row][row]. */
+HN_WIDE static void whiten_row(struct candidates *candidates, size_t row)
+{
+    const struct hn_gaussian *gaussian = candidates->gaussian;
+    const double *factor = gaussian->factor + row * (row + 1) / 2;
+    size_t width = candidates->ready;
+    double *restrict own = candidates->whitened + row * candidates->capacity;
+    hn_gaussian_covariances(gaussian, gaussian->inputs + row * gaussian->features,
+                            candidates->features, candidates->capacity, width, own);
+    for (size_t c = 0; c < width; c++)
+        own[c] = -own[c];
+    hn_add_rows(own, factor, 1, candidates->whitened, candidates->capacity, row, width);
+    double pivot = -1 / factor[row];
+    for (size_t c = 0; c < width; c++) {
+        own[c] *= pivot;
+        candidates->explained[c] += own[c] * own[c];
+    }
+}
+
+/* tile[i] of candidate c of a tile = -k of input i. */
+static void cover(const struct candidates *candidates, size_t candidate, size_t c,
+                  double (*tile)[TILE])
+{
+    const struct hn_gaussian *gaussian = candidates->gaussian;
+    double own[gaussian->features + 1];
+    double covariances[candidates->rows + 1];
+    for (size_t f = 0; f < gaussian->features; f++)
+        own[f] = candidates->features[f * candidates->capacity + candidate];
+    hn_gaussian_covariances(gaussian, own, gaussian->columns, gaussian->capacity, candidates->rows,
+                            covariances);
+    for (size_t i = 0; i < candidates->rows; i++)
+        tile[i][c] = -covariances[i];
+}
+
+/* All rows of a few candidates, which stay near the processor meanwhile. */
+HN_WIDE static void whiten_tile(struct candidates *candidates, size_t from, size_t width)
+{
+    double tile[candidates->rows + 1][TILE];
+    double explained[TILE] = {0};
+    memset(tile, 0, sizeof tile);
+    for (size_t c = 0; c < width; c++)
+        cover(candidates, from + c, c, tile);
+    for (size_t row = 0; row < candidates->rows; row++) {
+        const double *factor = candidates->gaussian->factor + row * (row + 1) / 2;
+        double pivot = -1 / factor[row];
+        hn_add_rows(tile[row], factor, 1, tile[0], TILE, row, TILE);
+        for (size_t c = 0; c < TILE; c++) {
+            tile[row][c] *= pivot;
+            explained[c] += tile[row][c] * tile[row][c];
+        }
+        memcpy(candidates->whitened + row * candidates->capacity + from, tile[row],
+               width * sizeof **tile);
+    }
+    memcpy(candidates->explained + from, explained, width * sizeof *explained);
+}
+
+/* Adds a point that is not among them, else nothing; nothing when it is full. */
+static void put_candidate(struct candidates *candidates, const uint16_t *point)
+{
+    size_t c = candidates->count;
+    uint64_t own = hn_hash_number(point, candidates->width * sizeof *point);
+    if (c == candidates->capacity || has(candidates, point, own))
+        return;
+    const struct hn_encoding *encoding = candidates->encoding;
+    memcpy(candidates->points + c * candidates->width, point, candidates->width * sizeof *point);
+    candidates->hashes[c] = own;
+    double features[encoding->count + 1];
+    hn_encoding_apply(encoding, point, features);
+    for (size_t f = 0; f < encoding->count; f++)
+        candidates->features[f * candidates->capacity + c] = features[f];
+    candidates->count++;
+}
+
+/* Moves the last one into its place. Not while there are candidates that were not predicted yet. */
+static void remove_candidate(struct candidates *candidates, size_t candidate)
+{
+    size_t last = --candidates->count;
+    if (candidates->ready > last)
+        candidates->ready = last;
+    size_t capacity = candidates->capacity;
+    memcpy(candidates->points + candidate * candidates->width,
+           candidates->points + last * candidates->width,
+           candidates->width * sizeof *candidates->points);
+    candidates->hashes[candidate] = candidates->hashes[last];
+    candidates->explained[candidate] = candidates->explained[last];
+    candidates->mean[candidate] = candidates->mean[last];
+    for (size_t f = 0; f < candidates->encoding->count; f++)
+        candidates->features[f * capacity + candidate] = candidates->features[f * capacity + last];
+    for (size_t i = 0; i < candidates->rows; i++)
+        candidates->whitened[i * capacity + candidate] = candidates->whitened[i * capacity + last];
+}
+
+/* means[c] = that of a function at the candidates, whose whitened targets these are; after predict.
+ */
+HN_WIDE static void regress(const struct candidates *candidates, const double *whitened_targets,
+                            double *restrict means)
+{
+    memset(means, 0, candidates->count * sizeof *means);
+    hn_add_rows(means, whitened_targets, 1, candidates->whitened, candidates->capacity,
+                candidates->rows, candidates->count);
+}
+
+/* Brings the rows up to the process's inputs, then mean[c] = the process's, given its whitened
+ * targets. */
+static void predict(struct candidates *candidates, const double *whitened_targets)
+{
+    for (; candidates->rows < candidates->gaussian->count; candidates->rows++) {
+        if (candidates->ready > 0)
+            whiten_row(candidates, candidates->rows);
+    }
+    for (size_t from = candidates->ready; from < candidates->count; from += TILE) {
+        size_t left = candidates->count - from;
+        whiten_tile(candidates, from, left < TILE ? left : TILE);
+    }
+    candidates->ready = candidates->count;
+    regress(candidates, whitened_targets, candidates->mean);
+}
+
+/* Standard deviation of the function at the candidate, which was predicted. */
+static double deviation_of(const struct candidates *candidates, size_t candidate)
+{
+    double variance = exp(candidates->gaussian->scales.signal) - candidates->explained[candidate];
+    return sqrt(fmax(variance, 1e-8));
+}
+
 /* A compilation that was stopped would have taken longer: as long again is the median of what has
  * no scale. */
 static const double stopped_factor = 2;
@@ -102,7 +287,7 @@ struct screen {
 struct hn_strategy {
     struct hn_trail trail;
     struct hn_surrogate surrogate;
-    struct hn_candidates candidates;
+    struct candidates candidates;
     struct prices prices;
     struct screen *screen; /* NULL: everything is measured */
     struct seen *seen;     /* by point of the trail */
@@ -127,7 +312,7 @@ static void destroy(struct hn_strategy *strategy)
     free(strategy->seen);
     free(strategy->prices.unread);
     hn_keys_finish(&strategy->prices.programs);
-    hn_candidates_finish(&strategy->candidates);
+    finish_candidates(&strategy->candidates);
     hn_surrogate_finish(&strategy->surrogate);
     hn_trail_finish(&strategy->trail);
     free(strategy);
@@ -142,8 +327,8 @@ static struct hn_strategy *create(const struct hn_search *search)
     strategy->patience_ms = INFINITY;
     hn_trail_init(&strategy->trail, search);
     hn_surrogate_init(&strategy->surrogate, search, &strategy->trail);
-    hn_candidates_init(&strategy->candidates, &strategy->surrogate.encoding,
-                       &strategy->surrogate.gaussian, CANDIDATES);
+    init_candidates(&strategy->candidates, &strategy->surrogate.encoding,
+                    &strategy->surrogate.gaussian, CANDIDATES);
     size_t width = strategy->trail.width;
     hn_keys_init(&strategy->prices.programs, width * sizeof(uint16_t));
     if (search->unread != NULL) {
@@ -276,7 +461,7 @@ static size_t collect_times(struct hn_strategy *strategy, double *targets, doubl
 /* prices->of: of each candidate, which were predicted. */
 static void predict_prices(struct hn_strategy *strategy)
 {
-    const struct hn_candidates *candidates = &strategy->candidates;
+    const struct candidates *candidates = &strategy->candidates;
     struct prices *prices = &strategy->prices;
     double targets[HN_SURROGATE_MOST];
     double whitened[HN_SURROGATE_MOST];
@@ -290,7 +475,7 @@ static void predict_prices(struct hn_strategy *strategy)
     }
     double evaluate_ms = prices->measured > 0 ? prices->evaluate_ms / (double)prices->measured : 0;
     hn_gaussian_whiten(&strategy->surrogate.gaussian, targets, whitened);
-    hn_candidates_regress(candidates, whitened, prices->of);
+    regress(candidates, whitened, prices->of);
     for (size_t c = 0; c < candidates->count; c++) {
         bool done = is_compiled(strategy, candidates->points + c * candidates->width);
         double compile_ms = done ? 0 : exp(mean + prices->of[c]);
@@ -439,7 +624,7 @@ static bool spread(struct hn_strategy *strategy, uint16_t *choice)
 static void add_candidate(struct hn_strategy *strategy, const uint16_t *choice)
 {
     if (hn_trail_find(&strategy->trail, choice) == HN_TRAIL_NONE)
-        hn_candidates_add(&strategy->candidates, choice);
+        put_candidate(&strategy->candidates, choice);
 }
 
 /* A candidate two changes away from the point. */
@@ -494,11 +679,11 @@ static void expand(struct hn_strategy *strategy, uint32_t point)
 /* Makes room: of two random candidates the one of less promise goes. */
 static void thin(struct hn_strategy *strategy)
 {
-    struct hn_candidates *candidates = &strategy->candidates;
+    struct candidates *candidates = &strategy->candidates;
     while (candidates->count > THINNED) {
         size_t a = hn_random_below(&strategy->trail.random, candidates->count);
         size_t b = hn_random_below(&strategy->trail.random, candidates->count);
-        hn_candidates_remove(candidates, candidates->mean[a] > candidates->mean[b] ? a : b);
+        remove_candidate(candidates, candidates->mean[a] > candidates->mean[b] ? a : b);
     }
 }
 
@@ -547,7 +732,7 @@ static void gather(struct hn_strategy *strategy)
 /* How much below the best target the candidate is expected to go. */
 static double improvement(const struct hn_strategy *strategy, size_t candidate)
 {
-    double deviation = hn_candidates_deviation(&strategy->candidates, candidate);
+    double deviation = deviation_of(&strategy->candidates, candidate);
     double lead = strategy->surrogate.best - strategy->candidates.mean[candidate];
     double z = lead / deviation;
     double density = exp(-0.5 * z * z) / sqrt(2 * M_PI);
@@ -558,7 +743,7 @@ static double improvement(const struct hn_strategy *strategy, size_t candidate)
 static void set_patience(struct hn_strategy *strategy, size_t candidate, double advantage)
 {
     const struct prices *prices = &strategy->prices;
-    double deviation = prices->spread * hn_candidates_deviation(&strategy->candidates, candidate);
+    double deviation = prices->spread * deviation_of(&strategy->candidates, candidate);
     double patience_ms =
         patience_factor * advantage * prices->of[candidate] * exp(patience_deviations * deviation);
     strategy->patience_ms = fmax(patience_ms, patience_least_ms);
@@ -568,7 +753,7 @@ static void set_patience(struct hn_strategy *strategy, size_t candidate, double 
  */
 static size_t choose(struct hn_strategy *strategy)
 {
-    const struct hn_candidates *candidates = &strategy->candidates;
+    const struct candidates *candidates = &strategy->candidates;
     size_t shortlist[SHORTLIST] = {0};
     double gains[SHORTLIST];
     size_t count = 0;
@@ -602,21 +787,21 @@ static size_t choose(struct hn_strategy *strategy)
 
 static bool ask_surrogate(struct hn_strategy *strategy, uint16_t *choice)
 {
-    struct hn_candidates *candidates = &strategy->candidates;
+    struct candidates *candidates = &strategy->candidates;
     bool began;
     if (strategy->trail.count < FIRST || !hn_surrogate_update(&strategy->surrogate, &began))
         return false;
-    if (began)
-        hn_candidates_restart(candidates);
+    if (began) /* so do the rows */
+        candidates->rows = candidates->ready = 0;
     gather(strategy);
     if (candidates->count == 0)
         return false;
-    hn_candidates_predict(candidates, strategy->surrogate.whitened);
+    predict(candidates, strategy->surrogate.whitened);
     predict_prices(strategy);
     size_t best = choose(strategy);
     memcpy(choice, candidates->points + best * candidates->width,
            candidates->width * sizeof *choice);
-    hn_candidates_remove(candidates, best);
+    remove_candidate(candidates, best);
     return true;
 }
 
@@ -681,14 +866,12 @@ static void finished(struct hn_strategy *strategy, uint64_t ticket,
 
 /* Whether it is worth to go on: what a surrogate says of the points that were not proposed yet. The
  * sum of the chances of candidates to gain. */
-static double sum_chances(const struct hn_surrogate *surrogate,
-                          const struct hn_candidates *candidates)
+static double sum_chances(const struct hn_surrogate *surrogate, const struct candidates *candidates)
 {
     double step = hn_surrogate_step(surrogate, doubt_gain);
     double sum = 0;
     for (size_t c = 0; c < candidates->ready; c++) {
-        double z =
-            (surrogate->best - step - candidates->mean[c]) / hn_candidates_deviation(candidates, c);
+        double z = (surrogate->best - step - candidates->mean[c]) / deviation_of(candidates, c);
         sum += 0.5 * erfc(-z * M_SQRT1_2);
     }
     return sum;
@@ -699,7 +882,7 @@ static void read_signs(const struct hn_strategy *strategy, struct hn_doubt_signs
     const struct hn_trail *trail = &strategy->trail;
     const struct hn_surrogate *surrogate = &strategy->surrogate;
     struct hn_random random = hn_random_seeded(trail->count);
-    struct hn_candidates sample;
+    struct candidates sample;
     uint16_t drawn[trail->width + 1];
     double best = INFINITY;
     *signs =
@@ -712,16 +895,16 @@ static void read_signs(const struct hn_strategy *strategy, struct hn_doubt_signs
             signs->stall = 0;
         }
     }
-    hn_candidates_init(&sample, &surrogate->encoding, &surrogate->gaussian, DOUBT_SAMPLE);
+    init_candidates(&sample, &surrogate->encoding, &surrogate->gaussian, DOUBT_SAMPLE);
     for (int i = 0; i < DOUBT_SAMPLE; i++) {
         hn_space_sample(trail->space, &random, drawn);
         if (hn_trail_find(trail, drawn) == HN_TRAIL_NONE)
-            hn_candidates_add(&sample, drawn);
+            put_candidate(&sample, drawn);
     }
-    hn_candidates_predict(&sample, surrogate->whitened);
+    predict(&sample, surrogate->whitened);
     if (sample.count > 0)
         signs->expected += sum_chances(surrogate, &sample) / (double)sample.count * signs->left;
-    hn_candidates_finish(&sample);
+    finish_candidates(&sample);
 }
 
 /* Fitted to 14,751 moments of 960 recorded searches (24 spaces, look-ahead 1 and 32). Left out of
