@@ -11,12 +11,6 @@
 #include "cache/record/record_json.h"
 #include "runtime/plan/capture_file.h"
 
-/* What the default point makes of a launch's arguments, in memory of its own. */
-struct default_run {
-    struct hone_kernel *kernel;
-    CUdeviceptr outputs[HN_LIB_MAX_ARGUMENTS]; /* of the slots that are compared; 0: of none */
-};
-
 static struct hone_kernel *make_kernel(struct hone_kernel *kernel, struct hn_error *err)
 {
     struct hn_image image;
@@ -86,13 +80,14 @@ static CUdeviceptr make_output(const struct hone_kernel *kernel, size_t slot, CU
     return output;
 }
 
+/* outputs: 0 of the slots that are not compared. */
 static void choose_values(const struct hone_kernel *kernel, CUstream stream, const uint64_t *values,
-                          struct default_run *run, uint64_t *own, struct hn_error *err)
+                          struct hone_kernel *to, CUdeviceptr *outputs, uint64_t *own,
+                          struct hn_error *err)
 {
-    const struct hone_kernel *to = run->kernel;
     CUdeviceptr base = 0;
     if (!hn_failed(err) && to->workspace_bytes > 0)
-        base = hn_lib_workspace_get(run->kernel, stream, err);
+        base = hn_lib_workspace_get(to, stream, err);
     for (size_t i = 0; !hn_failed(err) && i < to->slot_count; i++) {
         const struct hn_lib_slot *slot = &to->slots[i];
         const struct hn_argument *argument = &kernel->plan->plan->arguments[i];
@@ -104,7 +99,7 @@ static void choose_values(const struct hone_kernel *kernel, CUstream stream, con
         else if (slot->need == HONE_OWNED)
             own[i] = base + slot->preset;
         else if (hn_argument_is_compared(argument) && slot->taken)
-            own[i] = run->outputs[i] = make_output(kernel, i, stream, values, err);
+            own[i] = outputs[i] = make_output(kernel, i, stream, values, err);
         else if (slot->taken && values[i] == 0 && argument->value == NULL)
             hn_fail(err, HN_ECONFIG, "the default point takes '%s', which is not given",
                     slot->name);
@@ -230,26 +225,27 @@ static void add_expected(struct capture *capture, CUstream stream, struct hn_err
 {
     struct hone_kernel *kernel = capture->kernel;
     const struct hn_driver *driver = &kernel->cache->driver;
-    struct default_run run = {.kernel = hn_failed(err) ? NULL : make_kernel(kernel, err)};
+    struct hone_kernel *to = hn_failed(err) ? NULL : make_kernel(kernel, err);
+    CUdeviceptr outputs[HN_LIB_MAX_ARGUMENTS] = {0}; /* of the slots that are compared */
     uint64_t own[HN_LIB_MAX_ARGUMENTS];
-    if (run.kernel != NULL) {
-        copy_symbols(kernel, run.kernel, stream, capture->values, err);
-        choose_values(kernel, stream, capture->values, &run, own, err);
-        hn_lib_launch_steps(run.kernel, stream, own, err);
+    if (to != NULL) {
+        copy_symbols(kernel, to, stream, capture->values, err);
+        choose_values(kernel, stream, capture->values, to, outputs, own, err);
+        hn_lib_launch_steps(to, stream, own, err);
     }
     if (!hn_failed(err))
         hn_driver_check(driver, driver->p_cuStreamSynchronize(stream), "running the default point",
                         err);
     for (size_t i = 0; i < kernel->slot_count; i++) {
         const struct hn_argument *argument = &kernel->plan->plan->arguments[i];
-        const struct contents contents = {.cache = kernel->cache, .device = run.outputs[i]};
-        if (run.outputs[i] == 0)
+        const struct contents contents = {.cache = kernel->cache, .device = outputs[i]};
+        if (outputs[i] == 0)
             continue;
         add(capture, capture->expected, argument->name, argument, &contents, kernel->slots[i].bytes,
             err);
-        driver->p_cuMemFree(run.outputs[i]);
+        driver->p_cuMemFree(outputs[i]);
     }
-    hn_lib_kernel_destroy(run.kernel);
+    hn_lib_kernel_destroy(to);
 }
 
 /* Into "DIR/scale-0.honecap", with the first number that is free. */

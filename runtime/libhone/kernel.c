@@ -289,11 +289,6 @@ static void put_made(struct strings *strings, const char **member, char *string)
     free(string);
 }
 
-static struct hone_loss loss_of(const struct hn_rule_loss *loss)
-{
-    return (struct hone_loss){loss->mean, loss->worst, loss->sizes};
-}
-
 /* All that is not known is empty. */
 static const struct hone_info nothing = {.problem = "",
                                          .point = "",
@@ -363,8 +358,10 @@ static bool make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, 
         const struct hn_rule *rule = &kernel->rule->stored->rule;
         info->grade = HONE_GRADE_FAMILY;
         info->sure = kernel->sure;
-        info->predicted = loss_of(&rule->predicted);
-        info->measured = loss_of(&rule->measured);
+        info->predicted =
+            (struct hone_loss){rule->predicted.mean, rule->predicted.worst, rule->predicted.sizes};
+        info->measured =
+            (struct hone_loss){rule->measured.mean, rule->measured.worst, rule->measured.sizes};
     } else if (tuned != NULL) {
         const struct hn_timing *timing = &tuned->best.timing;
         json_t *json = hn_record_to_json(&tuned->best);
