@@ -12,8 +12,9 @@
 #include "base/text.h"
 #include "cache/record/record_json.h"
 #include "cache/recording/recording.h"
-#include "tuner/commands/cache_command.h"
+#include "tuner/commands/command.h"
 #include "tuner/config/config_files.h"
+#include "tuner/report/render.h"
 
 /* Copies of tunings: into the cache from recordings and other caches, and out of it into
  * recordings; and how those of two caches differ. */
@@ -169,7 +170,7 @@ static bool fits_config(const struct hn_given *given, const char *path,
     return false;
 }
 
-/* What a store needs to know of a cache file of Kernel Tuner beyond what the file says. */
+/* Adds to a cache file of Kernel Tuner all that a store needs and the file does not say. */
 static void complete(const struct hn_given *given, const char *path, struct hn_recording *recording,
                      struct hn_error *err)
 {
@@ -185,7 +186,7 @@ static void complete(const struct hn_given *given, const char *path, struct hn_r
         hn_fail(err, HN_EFORMAT,
                 "'%s' does not say which device it is of: name it with --device-name", path);
     recording->command = hn_need_copy("Kernel Tuner");
-    /* It does not say what the arguments are. What it does say tells its tunings apart from each
+    /* It does not say what the arguments are. Its parameters tell its tunings apart from each
      * other and from Hone's: "Kernel Tuner: block_size_x,tile_size_x". */
     hn_text_append(&signature, "Kernel Tuner: ");
     for (size_t i = 0; i < recording->parameter_count; i++)
@@ -203,7 +204,7 @@ static void import_recording(const struct hn_given *given, const char *path,
     if (hn_recording_load(path, &recording, err) != HN_OK)
         return;
     if (config != NULL) {
-        /* Of another kernel's recording nothing is taken. */
+        /* Nothing is taken for the recording of another kernel. */
         bool own = strcmp(recording.identity.kernel, config->plan->kernel) == 0;
         hn_config_keep(config, own ? &recording.identity.problem : &config->problems[0], &kept,
                        err);
@@ -294,7 +295,7 @@ static json_t *import_one(const struct hn_given *given, const char *path, struct
     return json;
 }
 
-/* What --json has of several files. */
+/* Takes all files; --json has them in a list. */
 static void take_files(const struct hn_given *given,
                        json_t *(*take)(const struct hn_given *, const char *, struct hn_error *),
                        struct hn_error *err)
@@ -595,8 +596,8 @@ static const struct hn_tuned *find(const struct hn_tuned_list *list, const struc
     return NULL;
 }
 
-/* What a tuning of `list` is set against in the other list: one of the same kind, or, across kinds,
- * where each list has it in one kind only. */
+/* Finds the tuning of the other list that this one is compared with: of the same kind, or, across
+ * kinds, where each list has it in one kind only. */
 static const struct hn_tuned *partner(const struct hn_tuned_list *list,
                                       const struct hn_tuned_list *other,
                                       const struct hn_tuned *tuned, bool across)
@@ -662,7 +663,7 @@ static void append_origins(struct hn_text *text, const struct pair *pair)
     free(is);
 }
 
-/* Of a comparison, and of a file that is merged. */
+/* For a comparison, and for a file that is merged. */
 static const struct hn_column pair_columns[] = {
     {"change", "{change}"},
     {"kernel", "[{was.kernel}|{is.kernel}]"},
@@ -791,7 +792,7 @@ static bool comes_earlier(const struct hn_tuned_list *list, size_t i)
     return false;
 }
 
-/* What the cache has of the problems of another: of all that it has, a merge asks for no more. */
+/* Lists the cache's tunings of the problems of another: a merge asks for no more. */
 static void list_same_problems(struct hn_store *store, const struct hn_tuned_list *theirs,
                                struct hn_tuned_list *list, struct hn_error *err)
 {

@@ -50,10 +50,11 @@ struct hn_texts {
 
 enum { HN_OPTION_ROWS = 96 };
 
-/* What a command line says: the members of all commands, of which options.c has a row each. Strings are borrowed from argv. */
+/* The contents of a command line: the members of all commands, of which options.c has a row each. Strings are borrowed
+ * from argv. */
 struct hn_options {
     bool given[HN_OPTION_ROWS]; /* by row */
-    const char *name;           /* of the command */
+    const struct hn_command *of;
     char *command;              /* the whole line, as it is kept and shown: without a password */
     struct hn_texts arguments;  /* those that are no options */
 
@@ -118,8 +119,8 @@ struct hn_options {
     double older_than_days; /* 0: whatever its age */
 };
 
-/* What a command works on. It is closed when the command has run. Functions below that take one, or the options, and an err are sticky
- * (base/error.h). */
+/* The things that a command works on. They are closed when the command has run. Functions below that take one, or the
+ * options, and an err are sticky (base/error.h). */
 struct hn_given {
     const struct hn_options *options;
     const char *path; /* the first argument; NULL: there is none */
@@ -132,9 +133,9 @@ struct hn_given {
     json_t *results; /* what was shown: an array */
 };
 
-/* A command of `hone`, or a part of `hone cache`: one in each command_<name>.c, listed in commands.c. run writes results to stdout and
- * everything else to stderr; err becomes the exit code (hn_exit_code), and holds the message, which main prints; "" when the command
- * has already said it. */
+/* A command of `hone`, or a part of `hone cache`: one in each command_<name>.c, listed in commands.c. run writes
+ * results to stdout and everything else to stderr; err becomes the exit code (hn_exit_code), and holds the message,
+ * which main prints; "" when the command has already said it. */
 struct hn_command {
     const char *name;      /* "tune", "cache list" */
     unsigned of;           /* its bit, by which options.c says what it takes */
@@ -147,11 +148,14 @@ struct hn_command {
     size_t least, most;    /* arguments */
     const char *missing;   /* what is said where there are fewer, */
     const char *extra;     /* and where there are more: printf, of the argument and the first one */
-    enum { HN_NO_CONFIG, HN_CONFIG, HN_POINT_CONFIG } config; /* the argument is one; of a point -s is left to hn_single_point */
+    enum { HN_NO_CONFIG, HN_CONFIG, HN_POINT_CONFIG } config; /* the argument is one; a point takes -s later */
     enum { HN_NO_CACHE, HN_CACHE_READ, HN_CACHE_WRITE } cache; /* is opened before it runs */
     void (*run)(struct hn_given *given, struct hn_error *err);
     void (*parts)(int argc, char **argv, struct hn_error *err); /* instead of run: it reads its arguments itself */
 };
+
+/* For a command with one argument: the messages where there is none, and where there are two. */
+#define HN_ONE_ARGUMENT(none, two) .least = 1, .most = 1, .missing = (none), .extra = (two)
 
 extern const struct hn_command hn_command_tune;
 extern const struct hn_command hn_command_run;
@@ -173,8 +177,10 @@ enum hn_status hn_run_command(int argc, char **argv, struct hn_error *err);
 /* 0 done; 1 run failed; 2 usage or config; 3 nothing valid found; 4 replay; 128+n after a signal. */
 int hn_exit_code(enum hn_status status);
 
-/* Reads argv (argv[0] is the command's name). HN_EUSAGE, with a message or after one was printed; --help prints to stdout and exits 0. */
-void hn_options_read(const struct hn_command *command, int argc, char **argv, struct hn_options *options, struct hn_error *err);
+/* Reads argv (argv[0] is the command's name). HN_EUSAGE, with a message or after one was printed; --help prints to
+ * stdout and exits 0. */
+void hn_options_read(const struct hn_command *command, int argc, char **argv, struct hn_options *options,
+                     struct hn_error *err);
 void hn_options_finish(struct hn_options *options);
 bool hn_options_given(const struct hn_options *options, const char *name);
 /* HN_EUSAGE, after what is wrong with the command line was printed, and where help is found. */
@@ -183,8 +189,8 @@ void hn_options_misused(const struct hn_options *options, struct hn_error *err, 
 
 /* The config with -p and -s applied; NULL: it failed. */
 struct hn_config *hn_options_config(const struct hn_options *options, const char *path, struct hn_error *err);
-/* Of a HN_POINT_CONFIG: -s gives values of the point, and what it leaves open comes from the default point. HN_ECONFIG when the point
- * is not valid; it goes into an initialised set. */
+/* For a HN_POINT_CONFIG: -s gives values of the point, and what it leaves open comes from the default point. HN_ECONFIG
+ * when the point is not valid; it goes into an initialised set. */
 void hn_single_point(const struct hn_options *options, const struct hn_task *task, struct hn_bindings *point,
                      struct hn_error *err);
 
@@ -194,8 +200,9 @@ enum hn_status hn_find_gpu(const char *selector, struct hn_device *device, struc
 void hn_device_measure_roofs(const struct hn_driver *driver, const struct hn_device *device, struct hn_roofs *roofs,
                              struct hn_error *err);
 
-/* A cache: a file, or the copy of a PostgreSQL server, which is brought up to date before. What is written to a copy is sent while it
- * is open, and the last of it when the store is closed. Says on stderr what the user should know, also then. */
+/* A cache: a file, or the copy of a PostgreSQL server, which is brought up to date before. Records written to a copy
+ * are sent while it is open, and the last of it when the store is closed. Says on stderr what the user should know,
+ * also then. */
 struct hn_cache_place {
     const char *path;   /* of a file, or a URI; NULL: the default */
     const char *base;   /* a cache to be read under it, as path is; NULL: none */
@@ -203,62 +210,92 @@ struct hn_cache_place {
     bool images;        /* of a server: machine code, too */
     bool quiet;
 };
-/* NULL: it failed. *server is the store's, for as long as that is open; NULL where it is a file, or is only read. server may be NULL. */
-struct hn_store *hn_cache_open_place(const struct hn_cache_place *place, enum hn_store_mode mode, struct hn_server **server,
-                                     struct hn_error *err);
+/* NULL: it failed. *server is the store's, for as long as that is open; NULL where it is a file, or is only read.
+ * server may be NULL. */
+struct hn_store *hn_cache_open_place(const struct hn_cache_place *place, enum hn_store_mode mode,
+                                     struct hn_server **server, struct hn_error *err);
 /* That of the options, into given; kernel: as of a place. */
 void hn_open_cache(struct hn_given *given, enum hn_store_mode mode, const char *kernel, struct hn_error *err);
 /* Another handle of the cache that is open, for another thread; NULL: it failed. */
 struct hn_store *hn_cache_open_again(const struct hn_given *given, struct hn_error *err);
 /* Brings the copy up to date again, with what others found of a kernel meanwhile. */
 void hn_cache_refresh(struct hn_server *server, struct hn_store *store, const char *kernel, struct hn_error *err);
-/* What stands for a path in messages and in what is kept: without a password. Free it. */
+/* The path as messages and records have it: without a password. Free it. */
 char *hn_cache_shown(const char *path);
+
+/* Tunings of the cache that is open: -p chooses those with these values, --device-name those of a device. */
+
+/* Parts of `hone cache` that bring tunings from one place to another, or set them side by side. */
+void hn_cache_export(struct hn_given *given, struct hn_error *err);
+void hn_cache_import(struct hn_given *given, struct hn_error *err);
+void hn_cache_merge(struct hn_given *given, struct hn_error *err);
+void hn_cache_diff(struct hn_given *given, struct hn_error *err);
+
+/* Whether it fits -p and --device-name; drops those that do not, or that are simulated where only what was measured is
+ * wanted. */
+bool hn_cache_fits(const struct hn_given *given, const struct hn_identity *identity);
+void hn_cache_filter(const struct hn_given *given, bool measured, struct hn_tuned_list *list);
+/* The tunings of a kernel (NULL: of all) that fit, with --history also former versions. HN_ENOTFOUND names what there
+ * is. */
+void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn_tuned_list *list,
+                     struct hn_error *err);
+
+/* Whether Kernel Tuner measured it. */
+bool hn_cache_is_kernel_tuners(const struct hn_tuned *tuned);
+/* "M=4096,N=4096", "-" when there is none; free it. */
+char *hn_cache_problem_text(const struct hn_bindings *problem);
+/* Below a table of tunings with a column of regimes. */
+#define HN_CACHE_REGIMES_LINE "L2: what that cache holds when a launch begins; see docs/outcomes.md{?tunings}"
+/* Identity, version and best of a tuning, and the remarks on it. */
+json_t *hn_cache_tuned_to_json(const struct hn_tuned *tuned);
 
 /* Workers of this machine, as the options have them; `useful` as in hn_workers_options. */
 struct hn_workers_options hn_workers_of(const struct hn_options *options, double useful);
 /* Starts them, into given, on the hosts of --workers where there are any. */
 void hn_start_workers(struct hn_given *given, const struct hn_workers_options *options, struct hn_error *err);
 
-/* What `tune --family` and `replay --family` share. HN_EUSAGE: the config has no family, or --budget is a number of points. */
+/* `tune --family` and `replay --family` share these. HN_EUSAGE: the config has no family, or --budget is a number of
+ * points. */
 void hn_check_family(const struct hn_given *given, struct hn_error *err);
 struct hn_family_options hn_family_of(struct hn_given *given);
 
 /* A command ("tune") that is printed for the user to run next, on a config or kernel (may be NULL). It runs as it is
- * printed: it is quoted for a shell, and has of the options that this command was given those that the other takes, too. Returns
- * line. */
+ * printed: it is quoted for a shell, and has of the options that this command was given those that the other takes,
+ * too. Returns line. */
 enum { HN_FOLLOW_UP_SIZE = 2048 };
 const char *hn_follow_up(const struct hn_options *options, const char *command, const char *subject,
                          char line[HN_FOLLOW_UP_SIZE]);
 
-/* What `hone replay` says of a time. */
+/* The verdict of `hone replay` on a time. */
 enum hn_replay_verdict {
     HN_REPLAY_HOLDS, HN_REPLAY_VERIFIED_ONLY, HN_REPLAY_MACHINE, HN_REPLAY_SLOWER, HN_REPLAY_WRONG,
 };
 
-/* HN_REPLAY_SLOWER: half of the processes of now and more are slower than the record by more than `most` (a tenth at least
- * where the record is of one process) and than both intervals. The record's time is the median of its processes, or that of
- * its race, whichever is longer: a process may have been fast by chance. HN_REPLAY_MACHINE: slower, but for what the copies
- * or the clock lost. A single process (now->processes 0) is held against half of the limit: it is a reason to ask others. */
+/* HN_REPLAY_SLOWER: half of the processes of now and more are slower than the record by more than `most` (a tenth at
+ * least where the record is of one process) and than both intervals. The record's time is the median of its processes,
+ * or that of its race, whichever is longer: a process may have been fast by chance. HN_REPLAY_MACHINE: slower, but for
+ * what the copies or the clock lost. A single process (now->processes 0) is held against half of the limit: it is a
+ * reason to ask others. */
 enum hn_replay_verdict hn_replay_judge_time(const struct hn_timing *was, const struct hn_timing *now, double most);
 
-/* What the command writes to standard output and standard error. Text goes through stdout and stderr, which show control
- * bytes as \x1b: names of devices, strings of configs and caches and what compilers say may hold what a terminal obeys. Data
- * goes through the functions below, as it is. What moves the cursor is written to STDERR_FILENO. */
+/* Standard output and standard error. Text goes through stdout and stderr, which show control bytes as \x1b: names of
+ * devices, strings of configs and caches and what compilers say may hold what a terminal obeys. Data goes through the
+ * functions below, as it is. Sequences that move the cursor are written to STDERR_FILENO. */
 
-/* The first thing that main does. Descriptors 0 to 2 that are closed lead to /dev/null from here on, such that reading and
- * writing there fail: what is opened later never gets their numbers. SIGPIPE and SIGXFSZ become errors of the calls. A program that
- * would exit with 0, from wherever, exits with 1 and a message where not all text could be written to standard output. */
+/* The first thing that main does. Descriptors 0 to 2 that are closed lead to /dev/null from here on, such that reading
+ * and writing there fail: what is opened later never gets their numbers. SIGPIPE and SIGXFSZ become errors of the
+ * calls. A program that would exit with 0, from wherever, exits with 1 and a message where not all text could be
+ * written to standard output. */
 void hn_output_init(void);
 
-/* With --json a program that ends with another exit code than 0, and has written nothing, writes {"error": {"code", "message"}}.
- * The message is read then; "" where standard error alone says what is wrong. */
+/* With --json a program that ends with another exit code than 0, and has written nothing, writes {"error": {"code",
+ * "message"}}. The message is read then; "" where standard error alone says what is wrong. */
 void hn_output_promise_json(const char *message);
 
 /* HN_ERUN where standard output takes no more. */
 void hn_output_data(const void *bytes, size_t size, struct hn_error *err);
-/* To the file that -o names, else to standard output, which may be no terminal where not_shown says why ("a cubin is binary").
- * Whether there is a line to be said about a file. */
+/* To the file that -o names, else to standard output, which may be no terminal where not_shown says why ("a cubin is
+ * binary"). Whether there is a line to be said about a file. */
 bool hn_output_write(const struct hn_options *options, const struct hn_text *text, const char *not_shown,
                      struct hn_error *err);
 /* Indented, with a newline at the end. document may be NULL: what jansson could not make of the results. */

@@ -10,11 +10,12 @@
 #include "cache/record/record_json.h"
 #include "cache/store/lookup.h"
 #include "runtime/device/health.h"
-#include "tuner/commands/cache_command.h"
+#include "tuner/commands/command.h"
 #include "tuner/config/config_files.h"
+#include "tuner/report/render.h"
 #include "tuner/report/report.h"
 
-/* What a cache holds, as tables and as documents: all tunings, or those of a kernel with their
+/* The contents of a cache, as tables and as documents: all tunings, or those of a kernel with their
  * records. */
 
 char *hn_cache_problem_text(const struct hn_bindings *problem)
@@ -353,7 +354,7 @@ static void add_shown(json_t *json, const struct view *view)
                             view->records.items[0].point.count));
 }
 
-/* Of all that was measured, from and to what; NULL: not known. */
+/* The extremes of all measurements; NULL: not known. */
 static json_t *conditions_to_json(const struct view *view)
 {
     double sm_mhz = 0, memory_mhz = 0, power_w = 0, temperature_c = 0;
@@ -506,7 +507,7 @@ static void run_prune(struct hn_given *given, struct hn_error *err)
                       prune_views, err);
 }
 
-/* Of each part: its function, and itself. */
+/* Defines a part. */
 #define PART(part, bit, ...)                                                                       \
     static const struct hn_command command_##part = {.name = "cache " #part,                       \
                                                      .of = bit,                                    \

@@ -302,10 +302,7 @@ const struct hn_command hn_command_compile = {
     .help = "Compiles points of CONFIG and prints registers, shared memory, spills and theoretical "
             "occupancy; needs no GPU.",
     .examples = "hone compile scale.yaml --all --arch sm_90",
-    .least = 1,
-    .most = 1,
-    .missing = "expected the path of a config",
-    .extra = "found a second config '%s'",
+    HN_ONE_ARGUMENT("expected the path of a config", "found a second config '%s'"),
     .config = HN_POINT_CONFIG,
     .run = run,
 };

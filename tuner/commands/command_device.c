@@ -279,7 +279,7 @@ static void add_hosts(struct hn_given *given, json_t *hosts, struct hn_error *er
         hn_fail(err, HN_ERUN, "no host of --workers can be used");
 }
 
-/* What was found is shown whatever came of it. */
+/* Shows all that was found, also after a failure. */
 static void run(struct hn_given *given, struct hn_error *err)
 {
     const bool elsewhere = given->options->workers != NULL;

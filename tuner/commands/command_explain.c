@@ -113,8 +113,8 @@ static void count_problem(struct hn_task *task, struct hn_workers *workers, stru
 }
 
 /* Reads what this machine's GPU counts of the best point of each problem, where that is not known,
- * and keeps it in the cache, as `hone tune --counters` of that point alone does. What was not tuned
- * on this GPU is left as it is. Why there are no counters is told on stderr. */
+ * and keeps it in the cache, as `hone tune --counters` of that point alone does. A problem that was
+ * not tuned on this GPU is left as it is. Why there are no counters is told on stderr. */
 static void count_all(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_workers_options options = {
@@ -283,10 +283,8 @@ const struct hn_command hn_command_explain = {
     .details = "Reads the cache, or with --simulate a recorded tuning; needs no GPU but for "
                "--counters.",
     .examples = "hone explain scale.yaml",
-    .least = 1,
-    .most = 1,
-    .missing = "expected the path of a config",
-    .extra = "found a second config '%s'; explain them one by one",
+    HN_ONE_ARGUMENT("expected the path of a config",
+                    "found a second config '%s'; explain them one by one"),
     .config = HN_CONFIG,
     .run = run,
 };

@@ -180,9 +180,7 @@ const struct hn_command hn_command_export = {
         "functions of the problem, and a choice among several devices and problems. json lists "
         "all configurations.",
     .examples = "hone export scale -o scale_tuned.h\n  hone export scale --format json",
-    .least = 1,
-    .most = 1,
-    .missing = "expected NAME, the kernel to export; `hone cache list` shows what is tuned",
-    .extra = "found '%s' after '%s', expected one NAME",
+    HN_ONE_ARGUMENT("expected NAME, the kernel to export; `hone cache list` shows what is tuned",
+                    "found '%s' after '%s', expected one NAME"),
     .run = run,
 };

@@ -13,7 +13,6 @@
 
 struct init {
     const char *path;
-    const char *entry;
     char *output; /* "-": standard output */
     const struct hn_options *options;
 };
@@ -22,24 +21,6 @@ static bool is_problem(const char *path)
 {
     size_t length = strlen(path);
     return length > 5 && strcmp(path + length - 5, ".json") == 0;
-}
-
-static void fail_choice(const struct init *init, const struct hn_kernels *kernels,
-                        struct hn_error *err)
-{
-    struct hn_text names;
-    hn_text_init(&names);
-    for (size_t i = 0; i < kernels->count; i++)
-        hn_text_printf(&names, "%s%s%s", i > 0 ? ", " : "", kernels->items[i].scope,
-                       kernels->items[i].name);
-    const char *list = names.data != NULL ? names.data : "";
-    if (init->entry != NULL)
-        hn_fail(err, HN_EUSAGE, "--entry: %s has no kernel '%s'; there are: %s", init->path,
-                init->entry, list);
-    else
-        hn_fail(err, HN_EUSAGE, "%s has %zu kernels: %s; --entry NAME says which", init->path,
-                kernels->count, list);
-    hn_text_finish(&names);
 }
 
 static bool is_named(const struct hn_kernel *kernel, const char *name)
@@ -53,25 +34,38 @@ static bool is_named(const struct hn_kernel *kernel, const char *name)
 static const struct hn_kernel *choose(const struct init *init, const struct hn_kernels *kernels,
                                       struct hn_error *err)
 {
-    if (kernels->count == 1 && init->entry == NULL)
+    const char *entry = init->options->entry;
+    struct hn_text names = {0};
+    if (kernels->count == 1 && entry == NULL)
         return &kernels->items[0];
-    for (size_t i = 0; i < kernels->count && init->entry != NULL; i++)
-        if (is_named(&kernels->items[i], init->entry))
+    for (size_t i = 0; i < kernels->count; i++) {
+        if (entry != NULL && is_named(&kernels->items[i], entry)) {
+            hn_text_finish(&names);
             return &kernels->items[i];
-    if (kernels->count > 0)
-        fail_choice(init, kernels, err);
-    else
+        }
+        hn_text_printf(&names, "%s%s%s", i > 0 ? ", " : "", kernels->items[i].scope,
+                       kernels->items[i].name);
+    }
+    if (kernels->count == 0)
         hn_fail(err, HN_ECONFIG,
                 "%s: found no __global__ function with a body; a kernel that a macro makes can not "
                 "be read",
                 init->path);
+    else if (entry != NULL)
+        hn_fail(err, HN_EUSAGE, "--entry: %s has no kernel '%s'; there are: %s", init->path, entry,
+                names.data);
+    else
+        hn_fail(err, HN_EUSAGE, "%s has %zu kernels: %s; --entry NAME says which", init->path,
+                kernels->count, names.data);
+    hn_text_finish(&names);
     return NULL;
 }
 
+/* NULL: it is not there. */
 static char *folder_of(const char *path)
 {
-    char *copy = strdup(path);
-    char *folder = copy != NULL ? realpath(dirname(copy), NULL) : NULL;
+    char *copy = hn_need_copy(path);
+    char *folder = realpath(dirname(copy), NULL);
     free(copy);
     return folder;
 }
@@ -79,10 +73,9 @@ static char *folder_of(const char *path)
 /* The source as a file in the output's folder names it; NULL, with why, where that is not there. */
 static char *template_path(const struct init *init, struct hn_error *err)
 {
-    struct hn_text text;
+    struct hn_text text = {0};
     char *source = realpath(init->path, NULL);
     char *folder = strcmp(init->output, "-") == 0 ? realpath(".", NULL) : folder_of(init->output);
-    hn_text_init(&text);
     if (source == NULL || folder == NULL) {
         hn_fail(err, HN_ERUN, "the folder of %s can not be found: %s", init->output,
                 strerror(errno));
@@ -147,47 +140,24 @@ static void name_output(struct init *init, const char *kernel)
         init->output = hn_needed(NULL);
 }
 
-static void make(struct init *init, const struct hn_source_text *source,
-                 const struct hn_kernel *kernel, struct hn_error *err)
-{
-    struct hn_macros macros;
-    struct hn_draft draft;
-    if (hn_macros_find(source, &macros, err) != HN_OK)
-        return;
-    if (hn_macros_add_undefined(source, &macros, err) == HN_OK &&
-        hn_draft_make(source, kernel, &macros, &draft, err) == HN_OK) {
-        name_output(init, kernel->name);
-        char *path = template_path(init, err);
-        char *text = path != NULL ? hn_needed(hn_draft_write(&draft, path, init->path)) : NULL;
-        if (text != NULL)
-            write_config(init, text, err);
-        free(path);
-        free(text);
-        hn_draft_finish(&draft);
-    }
-    hn_macros_finish(&macros);
-}
-
 /* A config from what another tuner was told. */
 static void import_problem(struct init *init, struct hn_error *err)
 {
     json_t *root;
-    char *config = NULL;
     if (hn_import_load(init->path, &root, err) != HN_OK)
         return;
-    char *kernel = hn_needed(hn_import_kernel(root));
+    char *kernel = hn_import_kernel(root);
     name_output(init, kernel);
     char *prefix = template_path(init, err);
     if (prefix != NULL) {
         char *folder = hn_needed(folder_of(init->path));
         char *slash = strrchr(prefix, '/');
         *(slash != NULL ? slash + 1 : prefix) = '\0';
-        const struct hn_import_place place = {init->path, folder, prefix};
-        if (hn_import_write(root, &place, &config, err) == HN_OK)
-            write_config(init, config, err);
+        char *config = hn_import_write(root, &(struct hn_import_place){init->path, folder, prefix});
+        write_config(init, config, err);
+        free(config);
         free(folder);
     }
-    free(config);
     free(prefix);
     free(kernel);
     json_decref(root);
@@ -197,21 +167,33 @@ static void draft_source(struct init *init, struct hn_error *err)
 {
     struct hn_source_text source;
     struct hn_kernels kernels;
+    struct hn_macros macros;
+    struct hn_draft draft;
     if (hn_source_text_load(init->path, &source, err) != HN_OK)
         return;
-    if (hn_kernels_find(&source, &kernels, err) == HN_OK) {
-        const struct hn_kernel *kernel = choose(init, &kernels, err);
-        if (kernel != NULL)
-            make(init, &source, kernel, err);
-        hn_kernels_finish(&kernels);
+    hn_kernels_find(&source, &kernels);
+    hn_macros_find(&source, &macros);
+    hn_macros_add_undefined(&source, &macros);
+    const struct hn_kernel *kernel = choose(init, &kernels, err);
+    if (kernel != NULL && hn_draft_make(&source, kernel, &macros, &draft, err) == HN_OK) {
+        name_output(init, kernel->name);
+        char *path = template_path(init, err);
+        char *text = path != NULL ? hn_draft_write(&draft, path, init->path) : NULL;
+        if (text != NULL)
+            write_config(init, text, err);
+        free(path);
+        free(text);
+        hn_draft_finish(&draft);
     }
+    hn_macros_finish(&macros);
+    hn_kernels_finish(&kernels);
     hn_source_text_finish(&source);
 }
 
 static void run(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
-    struct init init = {given->path, options->entry, hn_need_copy(options->output), options};
+    struct init init = {given->path, hn_need_copy(options->output), options};
     if (!is_problem(given->path))
         draft_source(&init, err);
     else if (options->entry == NULL)
@@ -233,9 +215,7 @@ const struct hn_command hn_command_init = {
         "be read from the source, or from what another tuner was told (T1, CAFF).",
     .details = "What has to be decided is marked TODO. A file that is there is not overwritten.",
     .examples = "hone init scale.cu",
-    .least = 1,
-    .most = 1,
-    .missing = "expected the path of a CUDA source or of a tuning problem in JSON",
-    .extra = "found '%s' after '%s', expected one file",
+    HN_ONE_ARGUMENT("expected the path of a CUDA source or of a tuning problem in JSON",
+                    "found '%s' after '%s', expected one file"),
     .run = run,
 };

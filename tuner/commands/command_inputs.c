@@ -186,10 +186,8 @@ const struct hn_command hn_command_inputs = {
         "problems a folder for each. Another program can compute from them what is expected, "
         "for `reference: {files: ...}`.",
     .examples = "hone inputs scale.yaml -p n=65536 -o inputs",
-    .least = 1,
-    .most = 1,
-    .missing = "expected a CONFIG, and a folder to write to: -o DIR",
-    .extra = "found '%s' after '%s', expected one CONFIG",
+    HN_ONE_ARGUMENT("expected a CONFIG, and a folder to write to: -o DIR",
+                    "found '%s' after '%s', expected one CONFIG"),
     .config = HN_CONFIG,
     .run = run,
 };

@@ -171,7 +171,7 @@ static const struct hn_view views[] = {
     {NULL},
 };
 
-/* What differs between versions; null: nothing. */
+/* The differences between versions; null: there are none. */
 static json_t *difference_to_json(const struct hn_version *was, const struct hn_version *is)
 {
     struct hn_text text = {0};
@@ -287,9 +287,6 @@ struct replay_all {
     size_t lost;
 };
 
-enum result { CONFIRMED, UPDATED, LOST };
-static const char *const result_names[] = {"confirmed", "updated", "LOST"};
-
 /* The best points of a tuning, borrowed from its records. */
 struct best {
     struct hn_records records;
@@ -333,14 +330,15 @@ static void report_all(struct replay_all *replay, const struct hn_tuned *tuned,
                        const struct hn_session *session, const struct hn_task *task)
 {
     const struct hn_record *now = hn_session_state(session)->best;
-    bool same = now != NULL && hn_bindings_equal(&now->point, &tuned->best.point);
-    enum result result = now == NULL ? LOST : same ? CONFIRMED : UPDATED;
+    const char *result = now == NULL                                          ? "LOST"
+                         : hn_bindings_equal(&now->point, &tuned->best.point) ? "confirmed"
+                                                                              : "updated";
     replay->raced++;
-    replay->lost += result == LOST;
+    replay->lost += now == NULL;
     hn_show(replay->given,
             json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o}", "kernel", task->plan->kernel,
                       "problem", hn_bindings_to_json(task->problem), "regime",
-                      task->identity.regime, "result", result_names[result], "was",
+                      task->identity.regime, "result", result, "was",
                       hn_record_to_json(&tuned->best), "is",
                       now != NULL ? hn_record_to_json(now) : json_null(), "origin",
                       hn_origin_to_json(&tuned->origin), "changed",
@@ -460,12 +458,6 @@ static void replay_all(struct hn_given *given, struct hn_error *err)
                 replay.lost, hn_plural(replay.lost));
 }
 
-/* What was measured of it, else what was predicted. */
-static const struct hn_rule_loss *promise_of(const struct hn_rule *rule)
-{
-    return rule->measured.sizes > 0 ? &rule->measured : &rule->predicted;
-}
-
 static const struct hn_view family_views[] = {
     {.line = "family of {kernel}"},
     {.line = "  promised  {promise}"},
@@ -484,7 +476,9 @@ static void judge_family(struct hn_given *given, const struct hn_family_replay *
 {
     const struct hn_stored_rule *stored = replay->rule;
     const struct hn_held_out_loss *found = &replay->found;
-    const struct hn_rule_loss *promised = promise_of(&stored->rule);
+    const struct hn_rule *rule = &stored->rule;
+    const struct hn_rule_loss *promised =
+        rule->measured.sizes > 0 ? &rule->measured : &rule->predicted;
     double slowdown = given->options->max_slowdown;
     bool holds = found->low <= promised->mean || found->loss.mean <= promised->mean + slowdown;
     struct hn_text promise = {0}, untuned = {0};
@@ -495,7 +489,7 @@ static void judge_family(struct hn_given *given, const struct hn_family_replay *
                 "--budget is too short for one point");
         return;
     }
-    hn_rule_append_loss(&promise, &stored->rule);
+    hn_rule_append_loss(&promise, rule);
     hn_family_append_default(&untuned, &found->untuned);
     hn_show(given,
             json_pack("{ss so ss so so sf so so so ss* ss*}", "kernel", stored->identity.kernel,

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "runtime/bench/roofs.h"
-#include "tuner/commands/cache_command.h"
+#include "tuner/commands/command.h"
 #include "tuner/report/report.h"
 
 struct input {
@@ -18,21 +18,20 @@ struct input {
     struct hn_report report;
 };
 
-static bool ends_with(const char *string, const char *end)
+/* NULL-terminated. */
+static bool ends_with(const char *string, const char *const *ends)
 {
     size_t length = strlen(string);
-    return length >= strlen(end) && strcmp(string + length - strlen(end), end) == 0;
+    for (; *ends != NULL; ends++)
+        if (length >= strlen(*ends) && strcmp(string + length - strlen(*ends), *ends) == 0)
+            return true;
+    return false;
 }
 
 static bool is_folder(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-static bool is_path(const char *name)
-{
-    return strchr(name, '/') != NULL || ends_with(name, ".json") || ends_with(name, ".json.gz");
 }
 
 static const char roofs_file[] = "roofs.json";
@@ -47,13 +46,11 @@ static void for_each_file(const char *folder, const char *const *ends, struct in
     if (count < 0)
         hn_fail(err, HN_ERUN, "'%s' can not be read: %s", folder, strerror(errno));
     for (int i = 0; i < count; i++) {
-        bool fits = false;
-        for (size_t e = 0; ends[e] != NULL; e++)
-            fits = fits || ends_with(entries[i]->d_name, ends[e]);
         struct hn_text path = {0};
-        hn_text_printf(&path, "%s%s%s", folder, ends_with(folder, "/") ? "" : "/",
+        hn_text_printf(&path, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/",
                        entries[i]->d_name);
-        if (!hn_failed(err) && fits && strcmp(entries[i]->d_name, roofs_file) != 0)
+        if (!hn_failed(err) && ends_with(entries[i]->d_name, ends) &&
+            strcmp(entries[i]->d_name, roofs_file) != 0)
             take(input, path.data, err);
         hn_text_finish(&path);
         free(entries[i]);
@@ -97,7 +94,8 @@ static void gather(struct input *input, struct hn_error *err)
     if (names->count == 0)
         add_kernel(input, NULL, err);
     for (size_t i = 0; !hn_failed(err) && i < names->count; i++) {
-        if (!is_path(names->items[i]))
+        bool is_path = strchr(names->items[i], '/') != NULL || ends_with(names->items[i], ends);
+        if (!is_path)
             add_kernel(input, names->items[i], err);
         else if (is_folder(names->items[i]))
             for_each_file(names->items[i], ends, input, add_recording, err);
@@ -121,7 +119,7 @@ static void apply_config(struct input *input, const char *path, struct hn_error 
     hn_config_destroy(config);
 }
 
-/* Of a folder, what can not be read is said and left out. */
+/* In a folder, a config that can not be read is told and left out. */
 static void try_config(struct input *input, const char *path, struct hn_error *err)
 {
     apply_config(input, path, err);

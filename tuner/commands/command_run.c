@@ -42,7 +42,8 @@ struct result {
     struct hn_health health;
 };
 
-/* What every variant needs; name goes into the message where it does not compile. */
+/* Compiles something that every variant needs; name goes into the message where it does not
+ * compile. */
 static void compile_needed(const struct once *once, const struct hn_source *source,
                            const char *name, struct hn_image *image, struct hn_error *err)
 {
@@ -97,7 +98,7 @@ static bool is_good(const struct hn_record *record, const struct hn_error *err)
     return !hn_failed(err) && record->outcome == HN_OUTCOME_OK;
 }
 
-/* Of the same point, for a record that holds nothing else. */
+/* Evaluates the same point, into a record that holds nothing else. */
 static void look(struct result *result, const struct hn_bench_request *request,
                  struct hn_record *record, struct hn_error *err)
 {
@@ -171,8 +172,8 @@ static void verify_again(struct result *result, struct hn_error *err)
     hn_record_finish(&again);
 }
 
-/* What --json asks of a point that was verified and measured, as `hone tune` does of its finalists:
- * it runs beside its reference, and is verified on a seed that is drawn, audited and repeated. What
+/* Judges a point that was verified and measured for --json, as `hone tune` does its finalists: it
+ * runs beside its reference, and is verified on a seed that is drawn, audited and repeated. What
  * fails becomes the record's outcome. */
 static void judge(struct result *result, struct hn_error *err)
 {
@@ -296,7 +297,7 @@ static json_t *times_to_json(const struct result *result)
                                         : "no round was finished");
 }
 
-/* What only people read. */
+/* Adds members that only people read. */
 static void add_words(const struct result *result, json_t *json)
 {
     const struct hn_record *record = &result->record;
@@ -333,7 +334,7 @@ static json_t *result_to_json(const struct result *result)
     hn_findings_make(record, NULL, max_mhz, &findings);
     if (findings.known)
         json_object_set_new(record_json, "counted", hn_findings_to_json(&findings));
-    /* What may hold any bytes is text there. */
+    /* A message may hold any bytes, and is text there. */
     json_t *message = json_object_get(record_json, "message");
     json_t *verified = json_deep_copy(json_object_get(record_json, "verdict"));
     /* Whether nothing was written beside the buffers; null where that was not looked at. */
@@ -374,7 +375,7 @@ static const json_t *find_telling(const json_t *problems)
     return json_array_get(problems, 0);
 }
 
-/* What --json says, for a program that judges kernels by it: docs/formats.md describes it. */
+/* The document of --json, for a program that judges kernels by it: docs/formats.md describes it. */
 static json_t *make_document(const struct once *once)
 {
     enum { FORMAT = 1 };
@@ -488,10 +489,7 @@ const struct hn_command hn_command_run = {
     .details = "With --json it is judged for a program: verified on two seeds, audited, and raced "
                "beside the reference.",
     .examples = "hone run scale.yaml -p n=65536 -s BLOCK=256,ITEMS=4",
-    .least = 1,
-    .most = 1,
-    .missing = "expected the path of a config",
-    .extra = "found a second config '%s'",
+    HN_ONE_ARGUMENT("expected the path of a config", "found a second config '%s'"),
     .config = HN_POINT_CONFIG,
     .run = run,
 };

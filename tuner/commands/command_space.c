@@ -18,7 +18,7 @@
 #include "tuner/report/render.h"
 #include "tuner/session/task.h"
 
-/* What is asked for of each problem. */
+/* The request, the same for each problem. */
 struct arguments {
     enum mode { SUMMARY, COUNT, LIST, SAMPLE } mode;
     uint64_t points; /* to list or sample */
@@ -309,10 +309,7 @@ const struct hn_command hn_command_space = {
         "with nothing but kernel, parameters and constraints is enough; where it names a "
         "template, that, its includes, the entries and data files have to be there.",
     .examples = "hone space scale.yaml --sample 5",
-    .least = 1,
-    .most = 1,
-    .missing = "no CONFIG given",
-    .extra = "found '%s' after '%s', expected one CONFIG",
+    HN_ONE_ARGUMENT("no CONFIG given", "found '%s' after '%s', expected one CONFIG"),
     .config = HN_CONFIG,
     .run = run,
 };

@@ -255,9 +255,7 @@ const struct hn_command hn_command_tune = {
                "interrupted, it goes on.",
     .examples = "hone tune scale.yaml --budget 60s\n"
                 "  hone tune scale.yaml -p n=65536 -s BLOCK=128,256 --full",
-    .least = 1,
-    .most = 1,
-    .missing = "expected the path of a config",
-    .extra = "found a second config '%s'; tune them one by one",
+    HN_ONE_ARGUMENT("expected the path of a config",
+                    "found a second config '%s'; tune them one by one"),
     .run = run,
 };

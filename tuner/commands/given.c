@@ -167,7 +167,7 @@ void hn_cache_refresh(struct hn_server *server, struct hn_store *store, const ch
     sync_copy(server, store, &(struct hn_sync){kernel, false}, err);
 }
 
-/* What is only read needs the server no longer. */
+/* A copy that is only read needs the server no longer. */
 static struct hn_store *open_server(const char *uri, const struct hn_cache_place *place,
                                     enum hn_store_mode mode, struct hn_server **server,
                                     struct hn_error *err)

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "tuner/session/session.h"
 
-/* What the value of an option is, what it may be, and how that is said. */
+/* The value of an option: its form, its limits, and how they are told. */
 struct kind {
     enum {
         FLAG,     /* bool */
@@ -317,7 +317,7 @@ _Static_assert((int)ROWS <= (int)HN_OPTION_ROWS, "a bool for each row");
     "--energy is measured of one problem's finalists on a GPU: it goes with neither --family nor " \
     "--simulate"
 
-/* What does not go together, and what goes with another only. */
+/* Options that do not go together, or with another only. */
 static const struct clash {
     unsigned of;
     const char *option; /* NULL: always */
@@ -377,27 +377,27 @@ void hn_options_misused(const struct hn_options *options, struct hn_error *err, 
 {
     va_list arguments;
     va_start(arguments, form);
-    fprintf(stderr, "hone %s: ", options->name);
+    const char *name = options->of->name;
+    fprintf(stderr, "hone %s: ", name);
     vfprintf(stderr, form, arguments);
-    fprintf(stderr, "\nTry `hone %s --help' or `hone %s --usage' for more information.\n",
-            options->name, options->name);
+    fprintf(stderr, "\nTry `hone %s --help' or `hone %s --usage' for more information.\n", name,
+            name);
     va_end(arguments);
     hn_fail(err, HN_EUSAGE, "%s", "");
 }
 
-static void find_clash(const struct hn_command *command, const struct hn_options *options,
-                       struct hn_error *err)
+static void find_clash(const struct hn_options *options, struct hn_error *err)
 {
     for (size_t i = 0; !hn_failed(err) && i < sizeof clashes / sizeof *clashes; i++) {
         const struct clash *clash = &clashes[i];
         bool asked = clash->option == NULL || hn_options_given(options, clash->option);
-        if ((clash->of & command->of) == 0 || !asked ||
+        if ((clash->of & options->of->of) == 0 || !asked ||
             hn_options_given(options, clash->with) == clash->needed)
             continue;
         if (clash->usage)
             hn_options_misused(options, err, "%s", clash->reason);
         else
-            hn_fail(err, HN_EUSAGE, clash->reason, command->name);
+            hn_fail(err, HN_EUSAGE, clash->reason, options->of->name);
     }
 }
 
@@ -436,7 +436,9 @@ static bool read_real(const char *value, const struct kind *kind, double *found)
         return true;
     *found = hn_c_strtod(value, &end);
     bool ends = *end == '\0' || (kind->form == PERCENT && strcmp(end, "%") == 0);
-    return end != value && ends && *found >= kind->least && *found <= kind->most;
+    bool fits = end != value && ends && *found >= kind->least && *found <= kind->most;
+    *found /= kind->form == PERCENT ? 100 : 1;
+    return fits;
 }
 
 static void append_text(struct hn_texts *list, const char *string)
@@ -458,7 +460,6 @@ static bool read_value(const struct row *row, const char *value, struct hn_optio
 {
     void *member = (char *)options + row->at;
     const struct kind *kind = row->kind;
-    double *real = member;
     switch (kind->form) {
     case FLAG:
         *(bool *)member = true;
@@ -470,23 +471,17 @@ static bool read_value(const struct row *row, const char *value, struct hn_optio
     case TEXTS:
         append_text(member, value);
         return true;
-    case POINTS:
-        if (strcmp(value, "all") == 0) {
-            *(uint64_t *)member = UINT64_MAX;
-            return true;
-        }
-        return read_whole(value, kind, member);
     case WHOLE:
-        return read_whole(value, kind, member);
-    case REAL:
-        return read_real(value, kind, real);
-    case PERCENT:
-        if (!read_real(value, kind, real))
-            return false;
-        *real /= 100;
+    case POINTS:
+        if (kind->form == WHOLE || strcmp(value, "all") != 0)
+            return read_whole(value, kind, member);
+        *(uint64_t *)member = UINT64_MAX;
         return true;
+    case REAL:
+    case PERCENT:
+        return read_real(value, kind, member);
     case SECONDS:
-        return read_seconds(value, false, real);
+        return read_seconds(value, false, member);
     case BUDGET:
         return (read_whole(value, &whole, &options->budget_count) && options->budget_count > 0) ||
                read_seconds(value, true, &options->budget_s);
@@ -523,11 +518,6 @@ static int key_of(size_t row)
     return letter != 0 ? letter : FIRST_KEY + (int)row;
 }
 
-struct invocation {
-    const struct hn_command *command;
-    struct hn_options *options;
-};
-
 /* No message is to repeat it: it may have a password. */
 static void refuse_server(const char *value, struct argp_state *state)
 {
@@ -535,33 +525,28 @@ static void refuse_server(const char *value, struct argp_state *state)
         argp_error(state, "found a server's URI, which --cache and --base take");
 }
 
-static void take_argument(const struct hn_command *command, const char *argument,
-                          struct hn_texts *arguments, struct argp_state *state)
-{
-    if ((command->of & WITH_FILE) == 0)
-        refuse_server(argument, state);
-    if (arguments->count == command->most)
-        argp_error(state, command->extra, argument, command->most > 0 ? arguments->items[0] : "");
-    append_text(arguments, argument);
-}
-
 static error_t parse(int key, char *value, struct argp_state *state)
 {
-    const struct invocation *invocation = state->input;
-    const struct hn_command *command = invocation->command;
-    struct hn_options *options = invocation->options;
-    if (key == ARGP_KEY_ARG)
-        take_argument(command, value, &options->arguments, state);
-    else if (key == ARGP_KEY_END && options->arguments.count < command->least &&
-             options->capture == NULL)
+    struct hn_options *options = state->input;
+    const struct hn_command *command = options->of;
+    struct hn_texts *arguments = &options->arguments;
+    bool takes_server = (command->of & WITH_FILE) != 0;
+    if (key == ARGP_KEY_END && arguments->count < command->least && options->capture == NULL)
         argp_error(state, "%s", command->missing);
+    if (key == ARGP_KEY_ARG) {
+        if (!takes_server)
+            refuse_server(value, state);
+        if (arguments->count == command->most)
+            argp_error(state, command->extra, value, command->most > 0 ? arguments->items[0] : "");
+        append_text(arguments, value);
+    }
     if (key == ARGP_KEY_ARG || key == ARGP_KEY_END)
         return 0;
     for (size_t i = 0; i < ROWS; i++) {
         const struct row *row = &options_of_all[i];
         if ((row->of & command->of) == 0 || key_of(i) != key)
             continue;
-        if (row->group != CACHE && (command->of & WITH_FILE) == 0)
+        if (row->group != CACHE && !takes_server)
             refuse_server(value, state);
         take_option(row, value, options, state);
         return 0;
@@ -601,33 +586,29 @@ static char *help_text(const struct hn_command *command)
     return hn_needed(hn_text_take(&help));
 }
 
-/* No password: it is kept and shown. */
-static void append_argument(struct hn_text *line, const char *argument)
-{
-    const char *uri = strstr(argument, "postgresql://");
-    uri = uri != NULL ? uri : strstr(argument, "postgres://");
-    char *shown = uri != NULL ? hn_cache_shown(uri) : NULL;
-    hn_text_append(line, " ");
-    if (shown == NULL)
-        hn_text_append_word(line, argument);
-    else
-        hn_text_printf(line, "%.*s%s", (int)(uri - argument), argument, shown);
-    free(shown);
-}
-
+/* Without a password: it is kept and shown. */
 static char *join(int argc, char **argv)
 {
     struct hn_text line = {0};
     hn_text_append(&line, "hone");
-    for (int i = 0; i < argc; i++)
-        append_argument(&line, argv[i]);
+    for (int i = 0; i < argc; i++) {
+        const char *uri = strstr(argv[i], "postgresql://");
+        uri = uri != NULL ? uri : strstr(argv[i], "postgres://");
+        char *shown = uri != NULL ? hn_cache_shown(uri) : NULL;
+        hn_text_append(&line, " ");
+        if (shown == NULL)
+            hn_text_append_word(&line, argv[i]);
+        else
+            hn_text_printf(&line, "%.*s%s", (int)(uri - argv[i]), argv[i], shown);
+        free(shown);
+    }
     return hn_needed(hn_text_take(&line));
 }
 
 void hn_options_read(const struct hn_command *command, int argc, char **argv,
                      struct hn_options *options, struct hn_error *err)
 {
-    *options = (struct hn_options){.name = command->name,
+    *options = (struct hn_options){.of = command,
                                    .command = join(argc, argv),
                                    .stop_chance = 0.05,
                                    .seed = 1,
@@ -637,7 +618,6 @@ void hn_options_read(const struct hn_command *command, int argc, char **argv,
                                    .run_timeout_s = 10};
     char program[64];
     struct argp_option list[ROWS + GROUPS];
-    struct invocation invocation = {command, options};
     char *help = help_text(command);
     /* argp shows argv[0] as the program. */
     char **arguments = hn_need((size_t)argc + 1, sizeof *arguments);
@@ -647,11 +627,11 @@ void hn_options_read(const struct hn_command *command, int argc, char **argv,
     list_options(command, list);
     const struct argp argp = {
         .options = list, .parser = parse, .args_doc = command->arguments, .doc = help};
-    if (argp_parse(&argp, argc, arguments, 0, NULL, &invocation) != 0)
+    if (argp_parse(&argp, argc, arguments, 0, NULL, options) != 0)
         hn_fail(err, HN_EUSAGE, "%s", "");
     free(arguments);
     free(help);
-    find_clash(command, options, err);
+    find_clash(options, err);
 }
 
 void hn_options_finish(struct hn_options *options)

@@ -28,8 +28,8 @@ static size_t append_escaped(char *to, unsigned char byte)
     return (size_t)sprintf(to, "\\x%02x", byte);
 }
 
-/* What is shown for a byte: 8 bytes at most. Control bytes are those of ASCII but for newline and
- * tab, and U+0080 to U+009F. */
+/* Appends the text that is shown for a byte: 8 bytes at most. Control bytes are those of ASCII but
+ * for newline and tab, and U+0080 to U+009F. */
 static size_t append_shown(struct filter *filter, unsigned char byte, char *to)
 {
     size_t length = 0;

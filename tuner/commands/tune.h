@@ -23,8 +23,8 @@ struct hn_tune {
     bool cut;     /* the budget ended before one of them had any */
 };
 
-/* The tuning of one problem: searched, raced, told on stderr while it goes on and on stdout at its end. Several may run side by side, each
- * with a store and workers of its own. */
+/* The tuning of one problem: searched, raced, told on stderr while it goes on and on stdout at its end. Several may run
+ * side by side, each with a store and workers of its own. */
 struct hn_tune_search {
     struct hn_tune *tune;
     struct hn_store *store;
@@ -50,10 +50,11 @@ void hn_tune_report_loss(struct hn_tune *tune, struct hn_store *store, struct hn
 /* HN_EINTERRUPTED, and that nothing is lost. */
 void hn_tune_interrupted(struct hn_error *err);
 
-/* `hone tune --workers`: the problems of a config, for each model of GPU that is there, as searches side by side, each in a thread with
- * cards of its own (workers.h). A card that is free begins the next problem of its model; where there is none left, it joins the search
- * that has the fewest. So there are as many searches as cards while there are problems, and all cards are at work to the end. The results
- * are those of one model after those of another, in the order of the config. */
+/* `hone tune --workers`: the problems of a config, for each model of GPU that is there, as searches side by side, each
+ * in a thread with cards of its own (workers.h). A card that is free begins the next problem of its model; where there
+ * is none left, it joins the search that has the fewest. So there are as many searches as cards while there are
+ * problems, and all cards are at work to the end. The results are those of one model after those of another, in the
+ * order of the config. */
 void hn_tune_spread_run(struct hn_tune *tune, struct hn_error *err);
 
 #endif

@@ -10,7 +10,6 @@
 #include "cache/record/record_json.h"
 #include "cache/store/store_roofs.h"
 #include "runtime/bench/roofs.h"
-#include "tuner/commands/cache_command.h"
 #include "tuner/report/roof.h"
 #include "tuner/report/summary.h"
 #include "tuner/server/server.h"
@@ -94,18 +93,6 @@ static void release_problem(const struct hn_tune_search *search, struct sharing 
             task->identity.kernel, problem);
     hn_progress_board_release(&search->tune->board);
     free(problem);
-}
-
-static const struct hn_tuned *find_tuned(const struct hn_tuned_list *list,
-                                         const struct hn_task *task)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        const struct hn_tuned *tuned = &list->items[i];
-        if (!tuned->simulated && hn_identity_equal(&tuned->identity, &task->identity) &&
-            hn_version_equal(&tuned->version, &task->version))
-            return tuned;
-    }
-    return NULL;
 }
 
 /* After TURN_OVER: the best that the other found. */
@@ -283,7 +270,11 @@ static void report_taken(struct hn_tune_search *search, const struct sharing *sh
     if (hn_store_list_problem(search->store, identity->kernel, &identity->problem, &list, err) !=
         HN_OK)
         return;
-    const struct hn_tuned *tuned = find_tuned(&list, task);
+    const struct hn_tuned *tuned = NULL;
+    for (size_t i = 0; i < list.count && tuned == NULL; i++)
+        if (!list.items[i].simulated && hn_identity_equal(&list.items[i].identity, identity) &&
+            hn_version_equal(&list.items[i].version, &task->version))
+            tuned = &list.items[i];
     search->found = tuned != NULL;
     json_t *json = json_pack("{s:s, s:o, s:o, s:s, s:o}", "kernel", identity->kernel, "problem",
                              hn_bindings_to_json(&identity->problem), "device",

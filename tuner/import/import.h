@@ -6,12 +6,12 @@
 
 #include "base/error.h"
 
-/* A tuning problem in JSON, T1 or CAFF, read and written as a config: what it can not say in Hone's terms is a comment marked
- * TODO at its place. */
+/* A tuning problem in JSON, T1 or CAFF, read and written as a config: what it can not say in Hone's terms is a comment
+ * marked TODO at its place. */
 
 /* json_decref the root. HN_ERUN: can not be read; HN_EFORMAT: no JSON, or not of a tuning problem. */
 enum hn_status hn_import_load(const char *path, json_t **root, struct hn_error *err);
-/* As config and file are called: "convolution". NULL when out of memory. */
+/* As config and file are called: "convolution". */
 char *hn_import_kernel(const json_t *root);
 
 struct hn_import_place {
@@ -21,7 +21,6 @@ struct hn_import_place {
 };
 
 /* The config; free it. Looks for the kernel's source, which may be missing, in the file's folder and the one above. */
-enum hn_status hn_import_write(const json_t *root, const struct hn_import_place *place, char **config,
-                               struct hn_error *err);
+char *hn_import_write(const json_t *root, const struct hn_import_place *place);
 
 #endif

@@ -5,7 +5,313 @@
 #include <string.h>
 
 #include "base/expression/expression.h"
+#include "base/memory.h"
+#include "base/text.h"
 #include "tuner/import/import_part.h"
+
+/* Lists of values, as Python has them. */
+
+/* A part of the text. */
+struct part {
+    const char *begin;
+    const char *end;
+};
+
+/* The name that a comprehension counts with, and its value; NULL: none. */
+struct counter {
+    const char *name;
+    struct hn_value value;
+};
+
+static const int deepest = 16;
+/* A comprehension's text is read again for each of its values. */
+static const ptrdiff_t longest_comprehension = 1024;
+
+/* These are sticky (base/error.h). */
+static void fail_part(struct hn_error *err, struct part part, const char *expected)
+{
+    int length = part.end - part.begin < 60 ? (int)(part.end - part.begin) : 60;
+    if (!hn_failed(err))
+        hn_fail(err, HN_ECONFIG, "found '%.*s', expected %s", length, part.begin, expected);
+}
+
+static void add(struct hn_value_list *list, struct hn_value value, struct hn_error *err)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (hn_value_equal(&list->values[i], &value))
+            return;
+    if (hn_failed(err))
+        return;
+    if (list->count == HN_VALUE_LIST_MOST) {
+        hn_fail(err, HN_ECONFIG, "found more than %d values", HN_VALUE_LIST_MOST);
+        return;
+    }
+    /* Doubled at powers of two. */
+    if ((list->count & (list->count - 1)) == 0)
+        list->values = hn_need_more(list->values, list->count == 0 ? 1 : 2 * list->count,
+                                    sizeof *list->values);
+    if (value.type == HN_WORD)
+        value.word = hn_need_copy(value.word);
+    list->values[list->count++] = value;
+}
+
+static struct part trim(struct part part)
+{
+    while (part.begin < part.end && hn_is_space(*part.begin))
+        part.begin++;
+    while (part.end > part.begin && hn_is_space(part.end[-1]))
+        part.end--;
+    return part;
+}
+
+/* Goes over one character, or a string in quotes; counts brackets. */
+static const char *step(const char *at, const char *end, int *depth)
+{
+    if (*at == '\'' || *at == '"') {
+        const char *quote = memchr(at + 1, *at, (size_t)(end - at - 1));
+        return quote != NULL ? quote + 1 : end;
+    }
+    *depth += (strchr("([{", *at) != NULL) - (strchr(")]}", *at) != NULL);
+    return at + 1;
+}
+
+/* Where a character stands outside of brackets; the end when it does not. */
+static const char *find_mark(struct part part, char mark)
+{
+    int depth = 0;
+    for (const char *at = part.begin; at < part.end; at = step(at, part.end, &depth))
+        if (depth == 0 && *at == mark)
+            return at;
+    return part.end;
+}
+
+/* The same of a word. */
+static const char *find_word(struct part part, const char *word)
+{
+    size_t length = strlen(word);
+    int depth = 0;
+    for (const char *at = part.begin; at < part.end; at = step(at, part.end, &depth)) {
+        if (depth != 0 || (size_t)(part.end - at) < length || strncmp(at, word, length) != 0)
+            continue;
+        bool begins = at == part.begin || !hn_is_word_char(at[-1]);
+        bool ends = at + length == part.end || !hn_is_word_char(at[length]);
+        if (begins && ends)
+            return at;
+    }
+    return part.end;
+}
+
+/* The expression is to be destroyed: words are borrowed from it. */
+static struct hn_value evaluate(struct part part, const struct counter *counter,
+                                struct hn_expression **expression, struct hn_error *err)
+{
+    const char *names[] = {counter->name};
+    struct hn_scope scope = {.names = names, .name_count = counter->name != NULL};
+    struct hn_value value = hn_integer(0);
+    *expression = NULL;
+    if (hn_failed(err))
+        return value;
+    char *text = hn_needed(strndup(part.begin, (size_t)(part.end - part.begin)));
+    if (hn_expression_parse(text, expression, err) == HN_OK &&
+        hn_expression_bind(*expression, &scope, err) == HN_OK)
+        hn_expression_evaluate(*expression, &counter->value, &value, err);
+    free(text);
+    return value;
+}
+
+static void add_element(struct part part, const struct counter *counter, struct hn_value_list *list,
+                        struct hn_error *err)
+{
+    struct hn_expression *expression;
+    add(list, evaluate(part, counter, &expression, err), err);
+    hn_expression_destroy(expression);
+}
+
+static void add_sum(struct part part, const struct counter *counter, int depth,
+                    struct hn_value_list *list, struct hn_error *err);
+
+/* "expression for name in list if condition" */
+static void add_comprehension(struct part part, const char *keyword, int depth,
+                              struct hn_value_list *list, struct hn_error *err)
+{
+    struct part rest = {keyword + strlen("for"), part.end};
+    const char *in = find_word(rest, "in");
+    struct part name = trim((struct part){rest.begin, in});
+    if (part.end - part.begin > longest_comprehension)
+        fail_part(err, part, "a shorter expression");
+    if (in == rest.end || name.begin == name.end)
+        fail_part(err, part, "'VALUE for NAME in LIST'");
+    if (hn_failed(err))
+        return;
+    struct part over = {in + strlen("in"), part.end};
+    const char *filter = find_word(over, "if");
+    bool filtered = filter < over.end;
+    struct part condition = filtered ? trim((struct part){filter + strlen("if"), part.end}) : over;
+    over.end = filter;
+    struct hn_value_list counted = {.count = 0};
+    char *word = hn_needed(strndup(name.begin, (size_t)(name.end - name.begin)));
+    struct counter counter = {.name = word};
+    if (!hn_text_is_word(word))
+        fail_part(err, name, "a name to count with");
+    add_sum(over, &(struct counter){.name = NULL}, depth + 1, &counted, err);
+    for (size_t i = 0; !hn_failed(err) && i < counted.count; i++) {
+        struct hn_expression *expression = NULL;
+        counter.value = counted.values[i];
+        struct hn_value holds =
+            filtered ? evaluate(condition, &counter, &expression, err) : hn_boolean(true);
+        if (!hn_failed(err) && hn_value_truth(&holds))
+            add_element((struct part){part.begin, keyword}, &counter, list, err);
+        hn_expression_destroy(expression);
+    }
+    hn_value_list_finish(&counted);
+    free(word);
+}
+
+/* Adds the elements between brackets. */
+static void add_elements(struct part part, const struct counter *counter, int depth,
+                         struct hn_value_list *list, struct hn_error *err)
+{
+    const char *keyword = find_word(part, "for");
+    if (keyword < part.end) {
+        add_comprehension(part, keyword, depth, list, err);
+        return;
+    }
+    while (!hn_failed(err)) {
+        const char *comma = find_mark(part, ',');
+        struct part element = trim((struct part){part.begin, comma});
+        if (element.begin < element.end || comma < part.end)
+            add_element(element, counter, list, err);
+        if (comma == part.end)
+            break;
+        part.begin = comma + 1;
+    }
+}
+
+/* range(end), range(begin, end), range(begin, end, step) */
+static void add_range(struct part part, const struct counter *counter, struct hn_value_list *list,
+                      struct hn_error *err)
+{
+    int64_t numbers[3] = {0, 0, 1};
+    struct part rest = part;
+    size_t count = 0;
+    for (; !hn_failed(err) && count < 3 && rest.begin < rest.end; count++) {
+        struct hn_expression *expression;
+        const char *comma = find_mark(rest, ',');
+        struct part one = trim((struct part){rest.begin, comma});
+        struct hn_value value = evaluate(one, counter, &expression, err);
+        if (value.type != HN_INTEGER)
+            fail_part(err, one, "a whole number");
+        numbers[count] = value.integer;
+        hn_expression_destroy(expression);
+        rest.begin = comma < rest.end ? comma + 1 : rest.end;
+    }
+    if (count == 0 || rest.begin < rest.end || numbers[2] == 0)
+        fail_part(err, part, "range(BEGIN, END, STEP)");
+    int64_t first = count > 1 ? numbers[0] : 0;
+    int64_t end = count > 1 ? numbers[1] : numbers[0];
+    for (int64_t i = first; !hn_failed(err) && (numbers[2] > 0 ? i < end : i > end);) {
+        add(list, hn_integer(i), err);
+        if (__builtin_add_overflow(i, numbers[2], &i))
+            break;
+    }
+}
+
+/* One term of a sum: "[...]", "(...)", "list(...)", "range(...)". */
+static void add_term(struct part part, const struct counter *counter, int depth,
+                     struct hn_value_list *list, struct hn_error *err)
+{
+    part = trim(part);
+    const char *open = part.begin;
+    while (open < part.end && hn_is_word_char(*open))
+        open++;
+    struct part name = {part.begin, open};
+    struct part inside = {open, open};
+    size_t length = (size_t)(name.end - name.begin);
+    bool brackets = open < part.end - 1 && ((*open == '[' && part.end[-1] == ']' && length == 0) ||
+                                            (*open == '(' && part.end[-1] == ')'));
+    if (brackets)
+        inside = trim((struct part){open + 1, part.end - 1});
+    if (!brackets || depth > deepest)
+        fail_part(err, part, "a list: [1, 2, 4], range(1, 9) or [2**i for i in range(6)]");
+    else if (length == 5 && strncmp(name.begin, "range", 5) == 0)
+        add_range(inside, counter, list, err);
+    else if (length == 4 && strncmp(name.begin, "list", 4) == 0)
+        add_sum(inside, counter, depth + 1, list, err);
+    else if (length > 0)
+        fail_part(err, part, "a list, list() or range()");
+    else
+        add_elements(inside, counter, depth, list, err);
+}
+
+static void add_sum(struct part part, const struct counter *counter, int depth,
+                    struct hn_value_list *list, struct hn_error *err)
+{
+    while (!hn_failed(err)) {
+        const char *plus = find_mark(part, '+');
+        add_term((struct part){part.begin, plus}, counter, depth, list, err);
+        if (plus == part.end)
+            break;
+        part.begin = plus + 1;
+    }
+}
+
+static enum hn_status complete(struct hn_value_list *list, struct hn_error *err)
+{
+    if (!hn_failed(err) && list->count == 0)
+        hn_fail(err, HN_ECONFIG, "found no value, expected at least one");
+    if (hn_failed(err))
+        hn_value_list_finish(list);
+    return err->status;
+}
+
+enum hn_status hn_value_list_parse(const char *text, struct hn_value_list *list,
+                                   struct hn_error *err)
+{
+    struct hn_error own;
+    *list = (struct hn_value_list){.values = NULL};
+    err = hn_error_begin(err, &own);
+    add_sum((struct part){text, text + strlen(text)}, &(struct counter){.name = NULL}, 0, list,
+            err);
+    return complete(list, err);
+}
+
+static bool read_value(const json_t *json, struct hn_value *value)
+{
+    *value = json_is_integer(json)   ? hn_integer(json_integer_value(json))
+             : json_is_real(json)    ? hn_real(json_real_value(json))
+             : json_is_boolean(json) ? hn_boolean(json_is_true(json))
+                                     : hn_word(json_string_value(json));
+    return json_is_number(json) || json_is_boolean(json) || json_is_string(json);
+}
+
+static enum hn_status read_list(const json_t *array, struct hn_value_list *list,
+                                struct hn_error *err)
+{
+    const json_t *item;
+    size_t i;
+    *list = (struct hn_value_list){.values = NULL};
+    hn_error_init(err);
+    json_array_foreach(array, i, item)
+    {
+        struct hn_value value;
+        if (read_value(item, &value))
+            add(list, value, err);
+        else if (!hn_failed(err))
+            hn_fail(err, HN_ECONFIG, "found a value that is no number, boolean or text");
+    }
+    return complete(list, err);
+}
+
+void hn_value_list_finish(struct hn_value_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->values[i].type == HN_WORD)
+            free((char *)list->values[i].word);
+    free(list->values);
+    *list = (struct hn_value_list){.values = NULL};
+}
+
+/* Parameters, conditions and the default point. */
 
 const struct hn_import_parameter *hn_import_find(const struct hn_import *import, const char *name)
 {
@@ -25,7 +331,7 @@ static enum hn_status read_values(const json_t *json, struct hn_value_list *list
 {
     const json_t *values = json_object_get(json, "Values");
     if (json_is_array(values))
-        return hn_value_list_read(values, list, err);
+        return read_list(values, list, err);
     *list = (struct hn_value_list){.values = NULL};
     return json_is_string(values)
                ? hn_value_list_parse(json_string_value(values), list, err)
@@ -53,15 +359,7 @@ static void read_preset(const json_t *json, struct hn_import_parameter *paramete
 {
     const json_t *preset = json_object_get(json, "Default");
     struct hn_value value;
-    if (json_is_integer(preset))
-        value = hn_integer(json_integer_value(preset));
-    else if (json_is_real(preset))
-        value = hn_real(json_real_value(preset));
-    else if (json_is_boolean(preset))
-        value = hn_boolean(json_is_true(preset));
-    else if (json_is_string(preset))
-        value = hn_word(json_string_value(preset));
-    else
+    if (!read_value(preset, &value))
         return;
     for (size_t i = 0; i < parameter->list.count; i++)
         if (hn_value_equal(&parameter->list.values[i], &value)) {
@@ -95,24 +393,22 @@ static enum hn_status read_parameter(const struct hn_import *import, const json_
     return HN_OK;
 }
 
-enum hn_status hn_import_read_parameters(struct hn_import *import, struct hn_error *err)
+void hn_import_read_parameters(struct hn_import *import)
 {
-    const json_t *list = parameters_of(import);
-    import->parameters = calloc(json_array_size(list) + 1, sizeof *import->parameters);
-    if (import->parameters == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        struct hn_error reason;
-        enum hn_status status = read_parameter(
-            import, json_array_get(list, i), &import->parameters[import->parameter_count], &reason);
-        if (status == HN_ENOMEM)
-            return hn_fail_memory(err);
-        import->parameter_count += status == HN_OK;
+    const json_t *json;
+    size_t i;
+    import->parameters =
+        hn_need(json_array_size(parameters_of(import)), sizeof *import->parameters);
+    json_array_foreach(parameters_of(import), i, json)
+    {
+        struct hn_error ignored;
+        import->parameter_count +=
+            read_parameter(import, json, &import->parameters[import->parameter_count], &ignored) ==
+            HN_OK;
     }
-    return HN_OK;
 }
 
-/* What could not be read, and why. */
+/* Writes a parameter that could not be read, and why. */
 static void write_unreadable(struct hn_import *import, const json_t *json)
 {
     struct hn_import none = {.parameter_count = 0};
@@ -122,14 +418,11 @@ static void write_unreadable(struct hn_import *import, const json_t *json)
     const char *values = hn_import_text(json, "Values");
     if (read_parameter(&none, json, &parameter, &reason) == HN_OK)
         hn_value_list_finish(&parameter.list);
-    hn_text_append(&import->text, "  # TODO: ");
-    hn_import_append_comment(&import->text, name != NULL ? name : "a parameter without a name");
-    hn_text_append(&import->text, ": ");
-    hn_import_append_comment(&import->text, reason.message);
-    if (values != NULL) {
-        hn_text_append(&import->text, "; its values: ");
-        hn_import_append_comment(&import->text, values);
-    }
+    hn_import_append_comment(
+        import, "  # TODO: ", name != NULL ? name : "a parameter without a name", ": ");
+    hn_import_append_comment(import, "", reason.message, "");
+    if (values != NULL)
+        hn_import_append_comment(import, "; its values: ", values, "");
     hn_text_append(&import->text, "\n");
 }
 
@@ -212,12 +505,12 @@ static bool fails_at_default(const struct hn_import *import, const char *conditi
     struct hn_expression *parsed = NULL;
     struct hn_value result = hn_boolean(true);
     struct hn_scope scope = {.names = import->names, .name_count = import->name_count};
-    struct hn_value *values = calloc(import->name_count + 1, sizeof *values);
-    for (size_t i = 0; values != NULL && i < import->name_count; i++)
+    struct hn_value *values = hn_need(import->name_count, sizeof *values);
+    for (size_t i = 0; i < import->name_count; i++)
         values[i] = i < import->parameter_count
                         ? import->parameters[i].preset
                         : *hn_bindings_get(&import->problem, import->names[i]);
-    bool fails = values == NULL || hn_expression_parse(condition, &parsed, NULL) != HN_OK ||
+    bool fails = hn_expression_parse(condition, &parsed, NULL) != HN_OK ||
                  hn_expression_bind(parsed, &scope, NULL) != HN_OK ||
                  hn_expression_evaluate(parsed, values, &result, NULL) != HN_OK ||
                  !hn_value_truth(&result);
@@ -246,12 +539,10 @@ static void write_defaults(struct hn_import *import)
 {
     const char *flaw = find_flaw(import);
     const char *separator = "defaults: {";
-    if (flaw != NULL) {
-        hn_text_append(&import->text,
-                       "# TODO: which point to begin with? The file's defaults lack or break ");
-        hn_import_append_comment(&import->text, flaw);
-        hn_text_append(&import->text, "\n");
-    }
+    if (flaw != NULL)
+        hn_import_append_comment(
+            import, "# TODO: which point to begin with? The file's defaults lack or break ", flaw,
+            "\n");
     for (size_t i = 0; i < import->parameter_count; i++) {
         const struct hn_import_parameter *parameter = &import->parameters[i];
         if (!parameter->has_preset || parameter->list.count == 1)
@@ -268,16 +559,13 @@ static void write_condition(struct hn_import *import, const char *condition)
 {
     struct hn_error reason = {0};
     bool holds = hn_import_holds(import, condition, true, &reason);
-    hn_text_append(&import->text, holds ? "  - " : "  # TODO: ");
-    if (holds)
-        hn_import_append(&import->text, condition);
-    else
-        hn_import_append_comment(&import->text, condition);
     if (!holds) {
-        hn_text_append(&import->text, "  (");
-        hn_import_append_comment(&import->text, reason.message);
-        hn_text_append(&import->text, ")");
+        hn_import_append_comment(import, "  # TODO: ", condition, "");
+        hn_import_append_comment(import, "  (", reason.message, ")\n");
+        return;
     }
+    hn_text_append(&import->text, "  - ");
+    hn_import_append(&import->text, condition);
     hn_text_append(&import->text, "\n");
 }
 
@@ -296,13 +584,16 @@ static bool bounds_product(const char *condition, const char *product)
 }
 
 /* The parameters that are the block's sizes, "BX * BY"; NULL where they can not be too many
- * threads. Free it. */
-static char *threads_of(const struct hn_import *import)
+ * threads: Kernel Tuner leaves out what is more than a block may have, and a file says so or does
+ * not. Free it. */
+static char *find_missing_bound(const struct hn_import *import)
 {
     static const char *const axes[] = {"X", "Y", "Z"};
     const json_t *sizes = json_object_get(import->kernel, "LocalSize");
+    const json_t *item;
     struct hn_text text = {0};
     double threads = 1;
+    size_t i;
     for (size_t axis = 0; axis < 3; axis++) {
         const char *name = hn_import_text(sizes, axes[axis]);
         const struct hn_import_parameter *parameter =
@@ -312,26 +603,16 @@ static char *threads_of(const struct hn_import *import)
         threads *= hn_value_number(&parameter->list.values[parameter->list.count - 1]);
         hn_text_printf(&text, "%s%s", text.length > 0 ? " * " : "", name);
     }
-    char *product = hn_text_take(&text);
-    if (threads > 1024)
-        return product;
-    free(product);
-    return NULL;
-}
-
-/* Kernel Tuner leaves out what is more than a block may have; a file says so or does not. */
-static char *find_missing_bound(const struct hn_import *import)
-{
-    const json_t *conditions = json_object_get(import->space, "Conditions");
-    char *product = threads_of(import);
-    for (size_t i = 0; product != NULL && i < json_array_size(conditions); i++) {
-        const char *condition = hn_import_text(json_array_get(conditions, i), "Expression");
-        if (condition == NULL || !bounds_product(condition, product))
-            continue;
-        free(product);
-        return NULL;
+    bool missing = threads > 1024;
+    json_array_foreach(json_object_get(import->space, "Conditions"), i, item)
+    {
+        const char *condition = hn_import_text(item, "Expression");
+        missing = missing && (condition == NULL || !bounds_product(condition, text.data));
     }
-    return product;
+    if (missing)
+        return hn_needed(hn_text_take(&text));
+    hn_text_finish(&text);
+    return NULL;
 }
 
 static void write_conditions(struct hn_import *import)

@@ -7,10 +7,23 @@
 #include "base/bindings.h"
 #include "base/text.h"
 #include "tuner/import/import.h"
-#include "tuner/import/value_list.h"
 #include "tuner/init/find_kernels.h"
 
-/* What the parts of an import share. */
+/* Shared by the parts of an import. */
+
+/* Values as other tuners list them. Owns the words. */
+struct hn_value_list {
+    struct hn_value *values;
+    size_t count;
+};
+
+enum { HN_VALUE_LIST_MOST = 4096 };
+
+/* Reads Python's text, of which nothing runs: lists, tuples, range(), list(), comprehensions over one of them with an
+ * optional condition, and sums of these; elements are expressions as configs have them. A value that is listed twice is
+ * kept once. HN_ECONFIG: something else, or too much. */
+enum hn_status hn_value_list_parse(const char *text, struct hn_value_list *list, struct hn_error *err);
+void hn_value_list_finish(struct hn_value_list *list);
 
 struct hn_import_parameter {
     const char *name; /* borrowed from the file */
@@ -34,21 +47,17 @@ struct hn_import {
     struct hn_text text;
 };
 
-/* import_parameters.c: reads them and the problem; what can not be read is written as a comment by the second. */
-enum hn_status hn_import_read_parameters(struct hn_import *import, struct hn_error *err);
+/* import_parameters.c: reads them; what can not be read is written as a comment by the second. */
+void hn_import_read_parameters(struct hn_import *import);
 void hn_import_write_parameters(struct hn_import *import);
 const struct hn_import_parameter *hn_import_find(const struct hn_import *import, const char *name);
-/* import_arguments.c */
-enum hn_status hn_import_read_problem(struct hn_import *import, struct hn_error *err);
-void hn_import_write_arguments(struct hn_import *import);
-/* import_launch.c: launch and compile options. */
-void hn_import_write_launch(struct hn_import *import);
-
-/* import_text.c: what the file says, in YAML. */
+/* import_kernel.c: the problem, arguments, launch and compile options. */
+void hn_import_read_problem(struct hn_import *import);
+void hn_import_write_kernel(struct hn_import *import);
 
 /* A member that is a text; NULL: it is none. */
 const char *hn_import_text(const json_t *object, const char *key);
-/* A text, or a number as text; free it. NULL: it is neither, or no memory. */
+/* A text, or a number as text; free it. NULL: it is neither. */
 char *hn_import_number_text(const json_t *json);
 /* Whether the expression means something where these names are known, the problem's only or the parameters' too; else
  * err says why not. */
@@ -56,8 +65,9 @@ bool hn_import_holds(const struct hn_import *import, const char *expression, boo
                      struct hn_error *err);
 /* As a scalar within brackets, in quotes if need be. */
 void hn_import_append(struct hn_text *text, const char *expression);
-void hn_import_append_quoted(struct hn_text *text, const char *string);
-/* As part of a comment: in one line, of at most 160 bytes. */
-void hn_import_append_comment(struct hn_text *text, const char *string);
+/* Both in one. */
+void hn_import_append_quoted(struct hn_text *text, const char *string, const char *rest);
+/* Appends a text of the file as part of a comment, between two others: in one line, of at most 160 bytes. */
+void hn_import_append_comment(struct hn_import *import, const char *before, const char *found, const char *behind);
 
 #endif

@@ -2,10 +2,49 @@
 #ifndef HONE_TUNER_INIT_DRAFT_H
 #define HONE_TUNER_INIT_DRAFT_H
 
-#include "tuner/init/find_kernels.h"
-#include "tuner/init/find_macros.h"
+#include <stdint.h>
 
-/* What is guessed of a kernel, before it is written as a config. Strings that are not const are owned. */
+#include "tuner/init/find_kernels.h"
+
+/* A macro that a source leaves to whoever compiles it: #ifndef X, #define X value. */
+enum hn_macro_kind {
+    HN_MACRO_NUMBER, /* an integer */
+    HN_MACRO_WORD,   /* X_plain 1, X_ldg 2, X X_plain */
+    HN_MACRO_OTHER,  /* anything else: left as it is */
+};
+
+struct hn_macro {
+    char *name;
+    enum hn_macro_kind kind;
+    int64_t number;
+    bool undefined; /* used and nowhere defined: whoever compiles has to say the number */
+    int64_t compared[8]; /* of these: what conditions of the source compare it with */
+    size_t compared_count;
+    char *word;    /* the chosen one */
+    char **words;  /* all of them, as defined */
+    size_t word_count;
+};
+
+struct hn_macros {
+    struct hn_macro *items;
+    size_t count;
+};
+
+void hn_macros_find(const struct hn_source_text *source, struct hn_macros *macros);
+/* Adds names that the device's code, conditions and macros need and that are neither defined nor declared anywhere;
+ * none where the source includes files of its own, which may define them. */
+void hn_macros_add_undefined(const struct hn_source_text *source, struct hn_macros *macros);
+void hn_macros_finish(struct hn_macros *macros);
+/* NULL when there is none. */
+const struct hn_macro *hn_macros_get(const struct hn_macros *macros, const char *name);
+
+/* 16, (16), 0x10, 16u. */
+bool hn_read_number(const char *text, int64_t *number);
+/* source->code with blanks for the bodies of host functions; of the same length; free it. *host: there are such bodies.
+ * */
+char *hn_device_code(const struct hn_source_text *source, bool *host);
+
+/* The guesses about a kernel, before they are written as a config. Strings that are not const are owned. */
 
 struct hn_draft_parameter {
     char *name;
@@ -64,31 +103,15 @@ enum hn_status hn_draft_make(const struct hn_source_text *source, const struct h
                              const struct hn_macros *macros, struct hn_draft *draft, struct hn_error *err);
 void hn_draft_finish(struct hn_draft *draft);
 
-/* Parts of making it. */
-enum hn_status hn_draft_arguments(struct hn_draft *draft, struct hn_error *err);
-enum hn_status hn_draft_parameters(struct hn_draft *draft, struct hn_error *err);
-enum hn_status hn_draft_sizes(struct hn_draft *draft, struct hn_error *err);
-enum hn_status hn_draft_launch(struct hn_draft *draft, struct hn_error *err);
-/* Adds one; takes the name over, also when it fails. declared: what the source calls a size, or NULL. */
-enum hn_status hn_draft_add_parameter(struct hn_draft *draft, char *name, struct hn_draft_parameter **parameter,
-                                      struct hn_error *err);
-enum hn_status hn_draft_add_size(struct hn_draft *draft, char *name, const char *declared, int64_t value, bool frozen,
-                                 bool is_extent, struct hn_error *err);
 const struct hn_draft_parameter *hn_draft_get(const struct hn_draft *draft, const char *name);
-/* A name that the source does not use: the wish in capitals, or with TUNE_ before it. NULL when out of memory. */
-char *hn_draft_free_name(const struct hn_draft *draft, const char *wish);
-/* The same name, or a free one where configs mean something by it. */
-char *hn_draft_size_name(const struct hn_draft *draft, const char *declared);
 /* Whether configs mean something else by the name. */
 bool hn_draft_is_reserved(const char *name);
-/* Whether the name sounds like the extent of some work: n, size, width, rows. */
-bool hn_draft_is_extent(const char *name);
 /* Whether a type sounds like one of indices: Index, offset_t, IdxT. */
 bool hn_draft_is_index(const char *name);
 /* Whether it is one of the list, "a b c", whatever the case. */
 bool hn_draft_is_one_of(const char *name, const char *list);
 
-/* draft_write.c: the config's text. template_path: as the config names it; NULL when out of memory. */
+/* draft_write.c: the config's text. template_path: as the config names it. */
 char *hn_draft_write(const struct hn_draft *draft, const char *template_path, const char *source_path);
 
 #endif

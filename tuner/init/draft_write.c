@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "runtime/compile/code_scan.h"
 #include "runtime/compile/host_headers.h"
@@ -23,8 +24,7 @@ static bool suits_nvrtc(const struct hn_include *include)
            !hn_is_header_of_host(include->name, include->length);
 }
 
-/* What keeps NVRTC from compiling a source is for the host; where it is guarded there is a word for
- * it. */
+/* Code that NVRTC can not compile is for the host; where it is guarded there is a word for it. */
 static void write_compiler(const struct hn_draft *draft, struct hn_text *text)
 {
     const struct hn_source_text *source = draft->source;
@@ -273,7 +273,7 @@ static void write_map(const char *name, struct hn_text *text)
                    name, HN_DRAFT_MAPPED, name, name, name, HN_DRAFT_MAPPED);
 }
 
-/* What a step has to list where not all arguments of the plan are the kernel's. */
+/* A step has to list its arguments where not all of the plan are the kernel's. */
 static void write_passed(const struct hn_draft *draft, struct hn_text *text)
 {
     bool any = false;
@@ -370,5 +370,5 @@ char *hn_draft_write(const struct hn_draft *draft, const char *template_path,
     write_arguments(draft, &text);
     write_launch(draft, &text);
     write_metrics(draft, &text);
-    return hn_text_take(&text);
+    return hn_needed(hn_text_take(&text));
 }

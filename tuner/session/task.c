@@ -317,11 +317,10 @@ static void check_types(const struct hn_task *task, const struct hn_launch *laun
 {
     struct hn_source_text source;
     struct hn_kernels kernels;
-    if (hn_failed(err) ||
-        hn_source_text_make(task->template.path, hn_need_copy(task->template.text), &source, err) !=
-            HN_OK)
+    if (hn_failed(err))
         return;
-    hn_kernels_find(&source, &kernels, err);
+    hn_source_text_make(task->template.path, hn_need_copy(task->template.text), &source);
+    hn_kernels_find(&source, &kernels);
     for (size_t s = 0; s < launch->step_count && !hn_failed(err); s++) {
         const struct hn_step *step = launch->steps[s].step;
         const struct hn_kernel *kernel = find_declared(&source, &kernels, step);

@@ -4,13 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
+#include "runtime/plan/option_list.h"
 #include "tuner/import/import_part.h"
 #include "tuner/init/draft.h"
 
 static const char *const problem_names[] = {"PROBLEM_X", "PROBLEM_Y", "PROBLEM_Z"};
 
-/* What the formats call the element types. */
+/* The names of the element types in the formats. */
 static const struct {
     const char *name;
     const char *type;
@@ -40,10 +42,11 @@ static const json_t *arguments_of(const struct hn_import *import)
     return json_object_get(import->kernel, "Arguments");
 }
 
-static bool has_memory(const json_t *argument, const char *memory)
+/* Whether that member is the word. */
+static bool has(const json_t *object, const char *key, const char *word)
 {
-    const char *found = hn_import_text(argument, "MemoryType");
-    return found != NULL && hn_same_letters(found, memory);
+    const char *found = hn_import_text(object, key);
+    return found != NULL && hn_same_letters(found, word);
 }
 
 static bool is_free(const struct hn_import *import, const char *name)
@@ -52,28 +55,29 @@ static bool is_free(const struct hn_import *import, const char *name)
            hn_import_find(import, name) == NULL && hn_bindings_get(&import->problem, name) == NULL;
 }
 
+static void set_problem(struct hn_import *import, const char *name, const json_t *number)
+{
+    struct hn_value value = hn_integer(json_integer_value(number));
+    if (json_is_integer(number) && is_free(import, name) &&
+        hn_bindings_set(&import->problem, name, &value, NULL) != HN_OK)
+        hn_needed(NULL);
+}
+
 /* Whole numbers that are passed by value are what the work is measured in, and so are those of
  * ProblemSize. */
-enum hn_status hn_import_read_problem(struct hn_import *import, struct hn_error *err)
+void hn_import_read_problem(struct hn_import *import)
 {
     const json_t *sizes = json_object_get(import->kernel, "ProblemSize");
-    const json_t *arguments = arguments_of(import);
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < json_array_size(sizes) && i < 3; i++) {
-        const json_t *size = json_array_get(sizes, i);
-        struct hn_value value = hn_integer(json_integer_value(size));
-        if (json_is_integer(size) && is_free(import, problem_names[i]))
-            status = hn_bindings_set(&import->problem, problem_names[i], &value, err);
+    const json_t *argument;
+    size_t i;
+    for (i = 0; i < json_array_size(sizes) && i < 3; i++)
+        set_problem(import, problem_names[i], json_array_get(sizes, i));
+    json_array_foreach(arguments_of(import), i, argument)
+    {
+        if (has(argument, "MemoryType", "Scalar"))
+            set_problem(import, hn_import_text(argument, "Name"),
+                        json_object_get(argument, "FillValue"));
     }
-    for (size_t i = 0; status == HN_OK && i < json_array_size(arguments); i++) {
-        const json_t *argument = json_array_get(arguments, i);
-        const json_t *fill = json_object_get(argument, "FillValue");
-        const char *name = hn_import_text(argument, "Name");
-        struct hn_value value = hn_integer(json_integer_value(fill));
-        if (has_memory(argument, "Scalar") && json_is_integer(fill) && is_free(import, name))
-            status = hn_bindings_set(&import->problem, name, &value, err);
-    }
-    return status;
 }
 
 /* The largest or smallest of a parameter's numbers. */
@@ -113,9 +117,9 @@ static size_t append_end(const struct hn_import *import, const char *at, struct 
     size_t length = 4;
     while (hn_is_word_char(at[length]))
         length++;
-    char *name = strndup(at + 4, length - 4);
+    char *name = hn_needed(strndup(at + 4, length - 4));
     const struct hn_import_parameter *parameter =
-        name != NULL && at[length] == ')' ? hn_import_find(import, name) : NULL;
+        at[length] == ')' ? hn_import_find(import, name) : NULL;
     free(name);
     if (parameter == NULL)
         return 0;
@@ -138,12 +142,10 @@ static char *count_of(const struct hn_import *import, const json_t *argument)
             hn_text_append_bytes(&text, at, 1);
         at += length > 0 ? length : 1;
     }
-    char *count = hn_text_take(&text);
-    if (given != NULL && count != NULL && hn_import_holds(import, count, false, NULL)) {
-        free(given);
-        return count;
-    }
+    char *count = given != NULL ? hn_needed(hn_text_take(&text)) : NULL;
     free(given);
+    if (count != NULL && hn_import_holds(import, count, false, NULL))
+        return count;
     free(count);
     return NULL;
 }
@@ -155,11 +157,10 @@ static const struct hn_kernel_argument *declared_at(const struct hn_import *impo
                : NULL;
 }
 
-/* MemType Constant: a variable of the source that is a copy of the argument. */
+/* A variable of the source is a copy of the argument then. */
 static bool is_copied(const json_t *argument)
 {
-    const char *kind = hn_import_text(argument, "MemType");
-    return kind != NULL && hn_same_letters(kind, "Constant");
+    return has(argument, "MemType", "Constant");
 }
 
 /* The file's name, or the source's, or none that means anything. Free it. */
@@ -178,15 +179,14 @@ static char *name_of(const struct hn_import *import, const json_t *argument, siz
         usable = other == NULL || strcmp(other, name) != 0;
     }
     if (usable)
-        return strdup(name);
-    return asprintf(&own, "argument_%zu", index + 1) < 0 ? NULL : own;
+        return hn_need_copy(name);
+    return asprintf(&own, "argument_%zu", index + 1) < 0 ? hn_needed(NULL) : own;
 }
 
 static void append_name(struct hn_import *import, const json_t *argument, size_t index)
 {
     char *name = name_of(import, argument, index);
-    hn_text_printf(&import->text, "  - {name: %s", name != NULL ? name : "");
-    import->text.failed = import->text.failed || name == NULL;
+    hn_text_printf(&import->text, "  - {name: %s", name);
     free(name);
 }
 
@@ -194,13 +194,10 @@ enum role { ROLE_INPUT, ROLE_OUTPUT, ROLE_INOUT, ROLE_UNKNOWN };
 
 static enum role role_of(const json_t *argument)
 {
-    const char *access = hn_import_text(argument, "AccessType");
-    if (access == NULL)
-        return ROLE_UNKNOWN;
-    return hn_same_letters(access, "ReadOnly")    ? ROLE_INPUT
-           : hn_same_letters(access, "WriteOnly") ? ROLE_OUTPUT
-           : hn_same_letters(access, "ReadWrite") ? ROLE_INOUT
-                                                  : ROLE_UNKNOWN;
+    return has(argument, "AccessType", "ReadOnly")    ? ROLE_INPUT
+           : has(argument, "AccessType", "WriteOnly") ? ROLE_OUTPUT
+           : has(argument, "AccessType", "ReadWrite") ? ROLE_INOUT
+                                                      : ROLE_UNKNOWN;
 }
 
 /* "2 * i + 1" of KTT's generators is iota(1, 2). */
@@ -209,9 +206,8 @@ static bool append_iota(struct hn_text *text, const char *generator)
     struct hn_value_list list = {.count = 0};
     struct hn_text probe = {0};
     hn_text_printf(&probe, "[%s for i in range(5)]", generator);
-    char *comprehension = hn_text_take(&probe);
-    bool even = comprehension != NULL && strpbrk(generator, "[](){},'\"") == NULL &&
-                hn_value_list_parse(comprehension, &list, NULL) == HN_OK && list.count == 5 &&
+    bool even = strpbrk(generator, "[](){},'\"") == NULL &&
+                hn_value_list_parse(probe.data, &list, NULL) == HN_OK && list.count == 5 &&
                 list.values[0].type != HN_WORD;
     double first = even ? hn_value_number(&list.values[0]) : 0;
     double gap = even ? hn_value_number(&list.values[1]) - first : 0;
@@ -227,31 +223,27 @@ static bool append_iota(struct hn_text *text, const char *generator)
         hn_text_append(text, ")\"");
     }
     hn_value_list_finish(&list);
-    free(comprehension);
+    hn_text_finish(&probe);
     return even;
 }
 
 /* Returns what is left to do, or "". */
 static const char *append_fill(struct hn_import *import, const json_t *argument)
 {
-    const char *fill = hn_import_text(argument, "FillType");
     const char *source = hn_import_text(argument, "DataSource");
     char *value = hn_import_number_text(json_object_get(argument, "FillValue"));
     bool number = value != NULL && hn_import_holds(import, value, false, NULL);
     const char *todo = "";
-    if (fill != NULL && hn_same_letters(fill, "Constant") && number) {
+    if (has(argument, "FillType", "Constant") && number) {
         hn_text_printf(&import->text, ", fill: constant(%s)", value);
-    } else if (fill != NULL && hn_same_letters(fill, "Random")) {
+    } else if (has(argument, "FillType", "Random")) {
         if (number)
             hn_text_printf(&import->text, ", fill: \"uniform(0, %s)\"", value);
-    } else if (fill != NULL && hn_same_letters(fill, "BinaryRaw") && source != NULL) {
-        struct hn_text path = {0};
-        hn_text_printf(&path, "%s%s", source[0] == '/' ? "" : import->place->prefix, source);
-        char *joined = hn_text_take(&path);
+    } else if (has(argument, "FillType", "BinaryRaw") && source != NULL) {
         hn_text_append(&import->text, ", file: ");
-        hn_import_append_quoted(&import->text, joined != NULL ? joined : "");
-        free(joined);
-    } else if (fill == NULL || !hn_same_letters(fill, "Generator") || source == NULL ||
+        hn_import_append_quoted(&import->text, source[0] == '/' ? "" : import->place->prefix,
+                                source);
+    } else if (!has(argument, "FillType", "Generator") || source == NULL ||
                !append_iota(&import->text, source)) {
         todo = "which fill?";
     }
@@ -264,10 +256,8 @@ static void append_todo(struct hn_import *import, const char *what, const char *
     if (what[0] == '\0')
         return;
     hn_text_printf(&import->text, "  # TODO: %s", what);
-    if (found != NULL) {
-        hn_text_append(&import->text, " The file says: ");
-        hn_import_append_comment(&import->text, found);
-    }
+    if (found != NULL)
+        hn_import_append_comment(import, " The file says: ", found, "");
 }
 
 /* "type: float32, count: 4096" */
@@ -336,10 +326,10 @@ static void write_scalar(struct hn_import *import, const json_t *argument, size_
 
 static bool is_passed(const json_t *argument)
 {
-    return !has_memory(argument, "Symbol") && !has_memory(argument, "Local");
+    return !has(argument, "MemoryType", "Symbol") && !has(argument, "MemoryType", "Local");
 }
 
-/* What the signature says, where the file says something else. */
+/* Writes the arguments of the signature, where the file has another number of them. */
 static void write_signature(struct hn_import *import)
 {
     const struct hn_kernel *declared = import->declared;
@@ -351,10 +341,8 @@ static void write_signature(struct hn_import *import)
         return;
     hn_text_printf(&import->text, "# TODO: the file has %zu arguments, the kernel %zu: ", passed,
                    declared->argument_count);
-    for (size_t i = 0; i < declared->argument_count; i++) {
-        hn_text_append(&import->text, i > 0 ? ", " : "");
-        hn_import_append_comment(&import->text, declared->arguments[i].name);
-    }
+    for (size_t i = 0; i < declared->argument_count; i++)
+        hn_import_append_comment(import, i > 0 ? ", " : "", declared->arguments[i].name, "");
     hn_text_append(&import->text, "\n");
 }
 
@@ -364,7 +352,7 @@ static void write_symbol(struct hn_import *import, const json_t *argument, size_
     hn_text_printf(&import->text, "  - {name: %s", hn_import_text(argument, "Name"));
     if (is_copied(argument)) {
         char *from = name_of(import, argument, index);
-        hn_text_printf(&import->text, ", from: %s", from != NULL ? from : "");
+        hn_text_printf(&import->text, ", from: %s", from);
         free(from);
     } else {
         append_elements(import, argument);
@@ -385,7 +373,7 @@ static void write_symbols(struct hn_import *import)
         const json_t *argument = json_array_get(arguments, i);
         const char *name = hn_import_text(argument, "Name");
         bool symbol =
-            has_memory(argument, "Symbol") || (is_copied(argument) && is_passed(argument));
+            has(argument, "MemoryType", "Symbol") || (is_copied(argument) && is_passed(argument));
         if (symbol && name != NULL && hn_text_is_word(name)) {
             hn_text_append(&import->text, head);
             head = "";
@@ -399,17 +387,13 @@ static void write_symbols(struct hn_import *import)
 static void suggest_reference(struct hn_import *import, const json_t *reference)
 {
     const char *target = hn_import_text(reference, "TargetName");
-    const char *fill = hn_import_text(reference, "FillType");
     const char *source = hn_import_text(reference, "DataSource");
     const char *method = hn_import_text(reference, "ValidationMethod");
     const json_t *threshold = json_object_get(reference, "ValidationThreshold");
-    if (target != NULL && source != NULL && fill != NULL && hn_same_letters(fill, "BinaryRaw")) {
-        hn_text_append(&import->text, "# reference: {files: {");
-        hn_import_append_comment(&import->text, target);
-        hn_text_append(&import->text, ": ");
-        hn_import_append_comment(&import->text, import->place->prefix);
-        hn_import_append_comment(&import->text, source);
-        hn_text_append(&import->text, "}}\n");
+    if (target != NULL && source != NULL && has(reference, "FillType", "BinaryRaw")) {
+        hn_import_append_comment(import, "# reference: {files: {", target, ": ");
+        hn_import_append_comment(import, "", import->place->prefix, "");
+        hn_import_append_comment(import, "", source, "}}\n");
     }
     if (json_is_number(threshold)) {
         bool relative = method != NULL && hn_find_letters(method, "Relative") != NULL;
@@ -428,11 +412,9 @@ static void write_reference(struct hn_import *import)
         const json_t *reference = json_array_get(references, i);
         const char *target = hn_import_text(reference, "TargetName");
         const char *source = hn_import_text(reference, "DataSource");
-        hn_text_append(&import->text, "# TODO: what ");
-        hn_import_append_comment(&import->text, target != NULL ? target : "an argument");
-        hn_text_append(&import->text, " should be (`reference`, docs/config.md). The file says: ");
-        hn_import_append_comment(&import->text, source != NULL ? source : "nothing");
-        hn_text_append(&import->text, "\n");
+        hn_import_append_comment(import, "# TODO: what ", target != NULL ? target : "an argument",
+                                 " should be (`reference`, docs/config.md). The file says: ");
+        hn_import_append_comment(import, "", source != NULL ? source : "nothing", "\n");
         suggest_reference(import, reference);
     }
     if (json_array_size(references) == 0)
@@ -444,7 +426,7 @@ static void write_reference(struct hn_import *import)
             "# compare: {relative: 1.0e-5}\n");
 }
 
-void hn_import_write_arguments(struct hn_import *import)
+static void write_arguments(struct hn_import *import)
 {
     const json_t *arguments = arguments_of(import);
     bool written = false;
@@ -457,7 +439,7 @@ void hn_import_write_arguments(struct hn_import *import)
         if (!is_passed(argument))
             continue;
         written = written || role_of(argument) == ROLE_OUTPUT || role_of(argument) == ROLE_INOUT;
-        if (has_memory(argument, "Scalar"))
+        if (has(argument, "MemoryType", "Scalar"))
             write_scalar(import, argument, index++);
         else
             write_buffer(import, argument, index++);
@@ -467,4 +449,236 @@ void hn_import_write_arguments(struct hn_import *import)
                        "# TODO: which argument has the result? Give it `role: output`.\n");
     write_symbols(import);
     write_reference(import);
+}
+
+static const char *const axes[] = {"X", "Y", "Z"};
+static const char *const block_names[] = {"block_size_x", "block_size_y", "block_size_z"};
+
+/* "LocalSize": {"X": "block_size_x"}; what means nothing here is 1 and left to do. Free it. */
+static char *size_of(struct hn_import *import, const char *key, int axis)
+{
+    const json_t *sizes = json_object_get(import->kernel, key);
+    const json_t *given = json_object_get(sizes, axes[axis]);
+    char *size = hn_import_number_text(given);
+    struct hn_error reason;
+    if (size != NULL && hn_import_holds(import, size, true, &reason))
+        return size;
+    if (size != NULL) {
+        hn_text_printf(&import->text, "# TODO: %s.%s", key, axes[axis]);
+        hn_import_append_comment(import, ": ", reason.message, "; the file says: ");
+        hn_import_append_comment(import, "", size, "\n");
+    }
+    free(size);
+    return hn_need_copy("1");
+}
+
+static void append_factor(struct hn_text *text, const char *factor, bool alone)
+{
+    bool word = factor[strspn(factor, "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                      "0123456789")] == '\0';
+    hn_text_printf(text, word || alone ? "%s" : "(%s)", factor);
+}
+
+/* By what the problem is divided: GridDivX, or where there is none the block's size, as Kernel
+ * Tuner does. Free it. */
+static char *divisor_of(struct hn_import *import, int axis, const char *block)
+{
+    char key[16];
+    struct hn_text text = {0};
+    snprintf(key, sizeof key, "GridDiv%s", axes[axis]);
+    const json_t *divisors = json_object_get(import->kernel, key);
+    for (size_t i = 0; i < json_array_size(divisors); i++) {
+        char *divisor = hn_import_number_text(json_array_get(divisors, i));
+        if (divisor != NULL && hn_import_holds(import, divisor, true, NULL)) {
+            hn_text_append(&text, text.length > 0 ? " * " : "");
+            append_factor(&text, divisor, json_array_size(divisors) == 1);
+        } else {
+            hn_text_printf(&import->text, "# TODO: %s", key);
+            hn_import_append_comment(import, ": ", divisor != NULL ? divisor : "no text", "\n");
+        }
+        free(divisor);
+    }
+    if (json_array_size(divisors) == 0)
+        hn_text_append(&text, hn_import_find(import, block_names[axis]) != NULL ? block_names[axis]
+                                                                                : block);
+    if (text.length == 0)
+        hn_text_append(&text, "1");
+    return hn_needed(hn_text_take(&text));
+}
+
+/* Whether GlobalSize counts threads, as OpenCL does, not blocks. */
+static bool counts_threads(const struct hn_import *import)
+{
+    const char *kind = hn_import_text(import->kernel, "GlobalSizeType");
+    if (kind == NULL)
+        kind = hn_import_text(import->kernel, "Language");
+    return kind != NULL && hn_same_letters(kind, "OpenCL");
+}
+
+static char *divide(const char *extent, const char *divisor)
+{
+    char *grid;
+    if (strcmp(divisor, "1") == 0)
+        return hn_need_copy(extent);
+    return asprintf(&grid, "ceil_div(%s, %s)", extent, divisor) < 0 ? hn_needed(NULL) : grid;
+}
+
+/* Blocks along an axis: ProblemSize over GridDiv where the file has them, else GlobalSize. Free it.
+ */
+static char *grid_of(struct hn_import *import, int axis, const char *block)
+{
+    const json_t *sizes = json_object_get(import->kernel, "ProblemSize");
+    if (json_array_size(sizes) > 0) {
+        const json_t *size = json_array_get(sizes, (size_t)axis);
+        char *extent = hn_bindings_get(&import->problem, problem_names[axis]) != NULL
+                           ? hn_need_copy(problem_names[axis])
+                           : hn_import_number_text(size);
+        bool known = extent != NULL && hn_import_holds(import, extent, true, NULL);
+        char *divisor = known ? divisor_of(import, axis, block) : NULL;
+        char *grid = divisor != NULL ? divide(extent, divisor) : hn_need_copy("1");
+        if (size != NULL && !known)
+            hn_text_printf(&import->text, "# TODO: ProblemSize in %s\n", axes[axis]);
+        free(divisor);
+        free(extent);
+        return grid;
+    }
+    char *global = size_of(import, "GlobalSize", axis);
+    if (!counts_threads(import) || strcmp(global, "1") == 0)
+        return global;
+    char *grid = divide(global, block);
+    free(global);
+    return grid;
+}
+
+static void append_sizes(struct hn_text *text, const char *key, char *const sizes[3], int count)
+{
+    hn_text_printf(text, "  %s: [", key);
+    for (int axis = 0; axis < count; axis++) {
+        hn_text_append(text, axis > 0 ? ", " : "");
+        hn_import_append(text, sizes[axis]);
+    }
+    hn_text_append(text, "]\n");
+}
+
+static bool has_dynamic_memory(const struct hn_import *import)
+{
+    const struct hn_kernel *kernel = import->declared;
+    return kernel == NULL ||
+           hn_find_identifier(import->source.code, kernel->body, kernel->end, "extern") != SIZE_MAX;
+}
+
+/* SharedMemory is of the launch: of an array that is extern. */
+static void write_shared(struct hn_import *import)
+{
+    char *bytes = hn_import_number_text(json_object_get(import->kernel, "SharedMemory"));
+    bool known = bytes != NULL && hn_import_holds(import, bytes, true, NULL);
+    if (known && strcmp(bytes, "0") != 0 && has_dynamic_memory(import)) {
+        hn_text_append(&import->text, "  shared_bytes: ");
+        hn_import_append(&import->text, bytes);
+        hn_text_append(&import->text, "\n");
+    } else if (bytes != NULL && strcmp(bytes, "0") != 0) {
+        hn_import_append_comment(import,
+                                 "  # TODO: shared_bytes? The source has no extern __shared__ "
+                                 "array; the file says SharedMemory: ",
+                                 bytes, "\n");
+    }
+    free(bytes);
+}
+
+static bool defines(const struct hn_source_text *source, const char *name)
+{
+    static const char *const keyword = "define";
+    for (size_t at = hn_find_identifier(source->directives, 0, source->length, name);
+         at != SIZE_MAX;
+         at = hn_find_identifier(source->directives, at + 1, source->length, name)) {
+        size_t before = at;
+        while (before > 0 && hn_is_space(source->directives[before - 1]))
+            before--;
+        if (hn_ends_with_word(source->directives, before, &keyword, 1))
+            return true;
+    }
+    return false;
+}
+
+/* Writes the macros that Kernel Tuner defines in every source. */
+static void write_macros(struct hn_import *import, char *const block[3], const char **head)
+{
+    if (import->source.path == NULL)
+        return;
+    if (hn_source_has(&import->source, "kernel_tuner")) {
+        hn_text_printf(&import->text, "%s    - -Dkernel_tuner=1\n", *head);
+        *head = "";
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        if (hn_import_find(import, block_names[axis]) != NULL ||
+            !hn_source_has(&import->source, block_names[axis]) ||
+            defines(&import->source, block_names[axis]))
+            continue;
+        hn_text_printf(&import->text, "%s    - \"-D%s={%s}\"\n", *head, block_names[axis],
+                       block[axis]);
+        *head = "";
+    }
+}
+
+static void write_options(struct hn_import *import, char *const block[3])
+{
+    const json_t *options = json_object_get(import->kernel, "CompilerOptions"), *item;
+    const char *head = "compile:\n  options:\n";
+    struct hn_text kept = {0};
+    size_t i;
+    json_array_foreach(options, i, item)
+    {
+        const char *option = json_string_value(item);
+        if (option == NULL || hn_option_check(option, NULL) != HN_OK ||
+            hn_option_architecture(option) != NULL || strpbrk(option, "{}") != NULL) {
+            hn_import_append_comment(import, "# TODO: the file's compiler option ",
+                                     option != NULL ? option : "that is no text",
+                                     " (docs/config.md, compile)\n");
+            continue;
+        }
+        const char *folder = hn_option_folder(option);
+        bool beside = folder != NULL && folder[0] != '/';
+        char *start = hn_needed(strndup(option, beside ? (size_t)(folder - option) : 0));
+        char *rest = NULL;
+        if (asprintf(&rest, "%s%s", beside ? import->place->prefix : "", beside ? folder : option) <
+            0)
+            rest = hn_needed(NULL);
+        hn_text_printf(&kept, "%s    - ", head);
+        hn_import_append_quoted(&kept, start, rest);
+        hn_text_append(&kept, "\n");
+        head = "";
+        free(start);
+        free(rest);
+    }
+    hn_text_append(&import->text, kept.data != NULL ? kept.data : "");
+    hn_text_finish(&kept);
+    write_macros(import, block, &head);
+}
+
+static void write_launch(struct hn_import *import)
+{
+    char *block[3], *grid[3];
+    int count = 1;
+    hn_text_append(&import->text, "\n");
+    for (int axis = 0; axis < 3; axis++) {
+        block[axis] = size_of(import, "LocalSize", axis);
+        grid[axis] = grid_of(import, axis, block[axis]);
+        if (strcmp(block[axis], "1") != 0 || strcmp(grid[axis], "1") != 0)
+            count = axis + 1;
+    }
+    hn_text_append(&import->text, "launch:\n");
+    append_sizes(&import->text, "block", block, count);
+    append_sizes(&import->text, "grid", grid, count);
+    write_shared(import);
+    write_options(import, block);
+    for (int axis = 0; axis < 3; axis++) {
+        free(block[axis]);
+        free(grid[axis]);
+    }
+}
+
+void hn_import_write_kernel(struct hn_import *import)
+{
+    write_arguments(import);
+    write_launch(import);
 }
